@@ -1,0 +1,80 @@
+"""Padded token ids, and the pair of them a model learns from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from dhyan.special import PAD
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Sentences as rows of ids, padded on the right; `mask` is True where a real token stands."""
+
+    ids: Int[Tensor, "B S"]
+    mask: Bool[Tensor, "B S"]
+
+    @classmethod
+    def pad(cls, sentences: Sequence[Sequence[int]]) -> "Tokens":
+        """Stack sentences of different lengths."""
+        length = max(map(len, sentences))
+        ids = torch.tensor([[*row, *[PAD] * (length - len(row))] for row in sentences])
+        lengths = torch.tensor([len(row) for row in sentences])
+        return cls(ids, torch.arange(length) < lengths.unsqueeze(1))
+
+    @property
+    def lengths(self) -> Int[Tensor, " B"]:
+        """How many real tokens each row holds."""
+        return self.mask.sum(dim=1)
+
+    def select(self, rows: Int[Tensor, " R"]) -> "Tokens":
+        """Other rows: repeated, dropped or reordered."""
+        return Tokens(self.ids[rows], self.mask[rows])
+
+    def backwards(self) -> "Tokens":
+        """Every sentence from its last real token to its first; the padding stays on the right."""
+        return Tokens(self.ids.gather(1, turned(self.mask)), self.mask)
+
+    def to(self, device: torch.device | str) -> "Tokens":
+        """The same tokens on another device."""
+        return Tokens(
+            self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True)
+        )
+
+    def __getitem__(self, columns: slice) -> "Tokens":
+        return Tokens(self.ids[:, columns], self.mask[:, columns])
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def turned(mask: Bool[Tensor, "B S"]) -> Int[Tensor, "B S"]:
+    """For each place, the place that takes it when every row's real part is turned around."""
+    places = torch.arange(mask.shape[1], device=mask.device)
+    last = mask.sum(dim=1, keepdim=True) - 1
+    return torch.where(mask, last - places, places)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Source sentences, each ending in EOS, with their translations, each wrapped in BOS … EOS."""
+
+    source: Tokens
+    target: Tokens
+
+    @property
+    def inputs(self) -> Tokens:
+        """What the decoder is told: everything but the last token."""
+        return self.target[:-1]
+
+    @property
+    def labels(self) -> Tokens:
+        """What the decoder should say: everything but the first."""
+        return self.target[1:]
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on another device."""
+        return Batch(self.source.to(device), self.target.to(device))

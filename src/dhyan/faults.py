@@ -1,0 +1,5 @@
+"""What a person can get wrong, said in one line."""
+
+
+class Fault(ValueError):
+    """Something the user can mend: the message names the place, what was found, and what would do."""
