@@ -1,3 +1,37 @@
 """Dhyan: sequence-to-sequence learning, with attention as the subject."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from dhyan.attention.attend import attend as attend
+    from dhyan.decoding.translator import Translation as Translation
+    from dhyan.decoding.translator import Translator as Translator
+    from dhyan.insight.explain import explain as explain
+    from dhyan.run import load as load
+    from dhyan.watch import AttentionMap as AttentionMap
+    from dhyan.watch import watch as watch
+
+_HOMES = {
+    "AttentionMap": "dhyan.watch",
+    "Translation": "dhyan.decoding.translator",
+    "Translator": "dhyan.decoding.translator",
+    "attend": "dhyan.attention.attend",
+    "explain": "dhyan.insight.explain",
+    "load": "dhyan.run",
+    "watch": "dhyan.watch",
+}
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> object:
+    """Fetch a public name when it is first used, so that `import dhyan` costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dhyan' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

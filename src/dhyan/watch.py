@@ -1,9 +1,16 @@
 """Watching attention without the model knowing."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 
+import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+
+from dhyan.attention import Attended, Attention
+from dhyan.kernels.backend import by_definition
 
 
 @dataclass(frozen=True)
@@ -14,3 +21,43 @@ class AttentionMap:
     source: tuple[str, ...]
     target: tuple[str, ...]
     weights: Float[Tensor, "H T S"]
+
+
+@dataclass(frozen=True)
+class Sightings:
+    """The weights of every attention called so far, by the name of its module."""
+
+    calls: dict[str, list[Tensor]] = field(default_factory=dict)
+
+    def weights(self) -> dict[str, Float[Tensor, "B H T S"]]:
+        """Each attention's weights, its calls joined in order: a decoder may look step by step."""
+        return {where: torch.cat(seen, dim=2) for where, seen in self.calls.items()}
+
+
+_watching: ContextVar[Sightings | None] = ContextVar("watching", default=None)
+
+
+@contextmanager
+def watch(model: nn.Module) -> Iterator[Sightings]:
+    """Collect the weights of every attention of the model that is called inside the block.
+
+    Inside it attention is computed by its definition, so that there are weights to see. Calls
+    from other threads are neither slowed nor seen.
+    """
+    sightings = Sightings()
+    before = _watching.set(sightings)
+    with ExitStack() as undo:
+        undo.callback(_watching.reset, before)
+        undo.enter_context(by_definition())
+        for name, module in model.named_modules():
+            if isinstance(module, Attention):
+                undo.callback(module.register_forward_hook(_note(name, sightings)).remove)
+        yield sightings
+
+
+def _note(name: str, sightings: Sightings) -> Callable[[nn.Module, object, Attended], None]:
+    def hook(module: nn.Module, inputs: object, attended: Attended) -> None:
+        if _watching.get() is sightings and attended.weights is not None:
+            sightings.calls.setdefault(name, []).append(attended.weights)
+
+    return hook

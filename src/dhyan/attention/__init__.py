@@ -1,0 +1,19 @@
+"""Attention, in the order it was discovered: who asks, how it scores, what it sees, how many heads."""
+
+from dhyan.attention.additive import AdditiveScore as AdditiveScore
+from dhyan.attention.attend import attend as attend
+from dhyan.attention.bottleneck import bottleneck as bottleneck
+from dhyan.attention.multihead import MultiHeadAttention as MultiHeadAttention
+from dhyan.attention.multiplicative import DotScore as DotScore
+from dhyan.attention.multiplicative import GeneralScore as GeneralScore
+from dhyan.attention.plain import plain as plain
+from dhyan.attention.protocol import Attended as Attended
+from dhyan.attention.protocol import Attention as Attention
+from dhyan.attention.protocol import Memory as Memory
+from dhyan.attention.protocol import Score as Score
+from dhyan.attention.protocol import Sight as Sight
+from dhyan.attention.single import SingleHeadAttention as SingleHeadAttention
+from dhyan.attention.windows import everything as everything
+from dhyan.attention.windows import the_first as the_first
+from dhyan.attention.windows import the_last as the_last
+from dhyan.attention.windows import the_past as the_past

@@ -1,0 +1,1 @@
+"""The arithmetic of attention: its definitions, and what computes the same faster."""

@@ -1,0 +1,29 @@
+"""No attention at all (Sutskever, Vinyals and Le, 2014): every query gets the one final state."""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from dhyan.attention.single import SingleHeadAttention
+from dhyan.attention.windows import the_first, the_last
+
+
+class EvenScore(nn.Module):
+    """Prefers nothing: the weight is shared evenly by all that may be seen."""
+
+    def keys(self, states: Float[Tensor, "B H S D"]) -> Float[Tensor, "B H S D"]:
+        """The states themselves, though nothing is matched."""
+        return states
+
+    def forward(
+        self, query: Float[Tensor, "B H T Q"], keys: Float[Tensor, "B H S D"]
+    ) -> Float[Tensor, "B H T S"]:
+        """Zero for every pair."""
+        return query.new_zeros(*query.shape[:3], keys.shape[2])
+
+
+def bottleneck(*, backwards: bool = False) -> SingleHeadAttention:
+    """An attention that may see only the state that was read last.
+
+    That is the last state of a sentence read forwards, the first of one read backwards.
+    """
+    return SingleHeadAttention(EvenScore(), sees=the_first if backwards else the_last)

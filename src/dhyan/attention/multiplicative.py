@@ -1,0 +1,57 @@
+"""Scores that multiply: dot and general (Luong et al., 2015), scaled dot (Vaswani et al., 2017)."""
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from dhyan.kernels.reference import dot_scores, scaled_dot_scores
+
+
+class DotScore(nn.Module):
+    """e_ij = q_iᵀ k_j: no parameters, so query and key must be equally wide.
+
+    Scaled, it is divided by √dk, so that the scores' spread does not grow with the width.
+    """
+
+    def __init__(self, *, scaled: bool = False) -> None:
+        super().__init__()
+        self.scaled = scaled
+
+    def keys(self, states: Float[Tensor, "B H S D"]) -> Float[Tensor, "B H S D"]:
+        """The states themselves."""
+        return states
+
+    def forward(
+        self, query: Float[Tensor, "B H T D"], keys: Float[Tensor, "B H S D"]
+    ) -> Float[Tensor, "B H T S"]:
+        """How well each state answers each query."""
+        return scaled_dot_scores(query, keys) if self.scaled else dot_scores(query, keys)
+
+    def fused(
+        self,
+        query: Float[Tensor, "B H T D"],
+        keys: Float[Tensor, "B H S D"],
+        values: Float[Tensor, "B H S E"],
+        seen: Bool[Tensor, "B #H T S"],
+    ) -> Float[Tensor, "B H T E"]:
+        """The same through PyTorch's kernel, which never holds the weights."""
+        scale = None if self.scaled else 1.0
+        return scaled_dot_product_attention(query, keys, values, seen, scale=scale)
+
+
+class GeneralScore(nn.Module):
+    """e_ij = s_iᵀ W h_j: a learned map between spaces of different width."""
+
+    def __init__(self, query_width: int, memory_width: int) -> None:
+        super().__init__()
+        self.key = nn.Linear(memory_width, query_width, bias=False)
+
+    def keys(self, states: Float[Tensor, "B H S D"]) -> Float[Tensor, "B H S Q"]:
+        """W h_j, which no step changes; what is left is a dot product."""
+        return self.key(states)
+
+    def forward(
+        self, query: Float[Tensor, "B H T Q"], keys: Float[Tensor, "B H S Q"]
+    ) -> Float[Tensor, "B H T S"]:
+        """How well each state answers each query."""
+        return dot_scores(query, keys)

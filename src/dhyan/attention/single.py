@@ -1,0 +1,35 @@
+"""Attention with one head, as the recurrent models first had it, over any score."""
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from dhyan.attention.protocol import Attended, Memory, Score, Sight
+from dhyan.attention.windows import everything
+from dhyan.kernels.backend import look_up
+
+
+class SingleHeadAttention(nn.Module):
+    """The states are matched by the score and returned as they are."""
+
+    def __init__(self, score: Score, *, sees: Sight = everything) -> None:
+        super().__init__()
+        self.score = score
+        self.sees = sees
+
+    def remember(self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory:
+        """Keys are what the score makes of the states; values are the states."""
+        values = states.unsqueeze(1)
+        return Memory(self.score.keys(values), values, mask)
+
+    def forward(self, query: Float[Tensor, "B T Q"], memory: Memory) -> Attended:
+        """One weight per query and state."""
+        asked = query.unsqueeze(1)
+        context, weights = look_up(
+            asked,
+            memory.keys,
+            memory.values,
+            self.sees(asked, memory),
+            scores=self.score,
+            fused=getattr(self.score, "fused", None),
+        )
+        return Attended(context.squeeze(1), weights)

@@ -1,0 +1,165 @@
+"""Run folders: checkpoints written whole or not at all, and checked when they are read."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dhyan.faults import Fault
+
+MANIFEST = "manifest.json"
+
+
+def write_checkpoint(run: Path, step: int, files: Mapping[str, bytes], **facts: object) -> Path:
+    """Write `step-N` beside the others: temp folder, fsync, manifest, rename, fsync."""
+    final, temporary = run / f"step-{step}", run / f"tmp-step-{step}"
+    if final.exists():
+        raise FileExistsError(f"{final} exists already; a checkpoint is never written over")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    listed = {name: {"sha256": _hash(data), "bytes": len(data)} for name, data in files.items()}
+    manifest = {"step": step, **facts, "files": listed}
+    for name, data in {**files, MANIFEST: _json(manifest)}.items():
+        _write(temporary / name, data)
+    _sync(temporary)
+    temporary.rename(final)
+    _sync(run)
+    return final
+
+
+def read_checkpoint(folder: Path) -> dict[str, bytes]:
+    """Every file of a checkpoint, after comparing each with the manifest's size and hash."""
+    manifest = read_manifest(folder)
+    files = {}
+    for name, listed in manifest["files"].items():
+        try:
+            data = (folder / name).read_bytes()
+        except OSError as error:
+            raise Fault(f"{folder / name}: {error.strerror}; the checkpoint is damaged") from None
+        if len(data) != listed["bytes"] or _hash(data) != listed["sha256"]:
+            raise Fault(f"{folder / name}: does not match its manifest; the checkpoint is damaged")
+        files[name] = data
+    return files
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What a checkpoint says it holds."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        whole = all({"sha256", "bytes"} <= listed.keys() for listed in manifest["files"].values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        whole = False
+    if not whole:
+        raise Fault(f"{folder / MANIFEST}: missing or unreadable; the checkpoint is damaged")
+    return manifest
+
+
+def steps_in(run: Path) -> list[int]:
+    """The steps of which a run folder holds a checkpoint, newest first."""
+    named = (p.name.removeprefix("step-") for p in run.glob("step-*") if p.is_dir())
+    return sorted((int(name) for name in named if name.isdecimal()), reverse=True)
+
+
+def newest_whole(run: Path, say: Callable[[str], None]) -> tuple[Path, dict[str, bytes]] | None:
+    """The newest checkpoint that can be trusted; damaged ones are named and set aside."""
+    steps = steps_in(run)
+    for step in steps:
+        folder = run / f"step-{step}"
+        try:
+            return folder, read_checkpoint(folder)
+        except Fault as fault:
+            aside = _set_aside(folder)
+            say(f"{fault}; set aside as {aside.name}, trying the one before")
+    if steps:
+        raise Fault(f"{run}: none of its {len(steps)} checkpoints is whole; start anew elsewhere")
+    return None
+
+
+def find_checkpoint(folder: Path) -> Path:
+    """The checkpoint meant by a path: a checkpoint itself, or a run's best, else its newest."""
+    if (folder / MANIFEST).is_file():
+        return folder
+    if not folder.is_dir():
+        raise Fault(f"{folder}: no such model folder; give a run folder or one of its step-N")
+    for pointer in ("best.json", "last.json"):
+        try:
+            named = folder / json.loads((folder / pointer).read_bytes())["checkpoint"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if named.is_dir() and named.parent == folder:
+            return named
+    if steps := steps_in(folder):
+        return folder / f"step-{steps[0]}"
+    raise Fault(f"{folder}: holds no checkpoint (no step-N folder); train one with 'dhyan train'")
+
+
+def point(run: Path, name: str, step: int, **facts: object) -> None:
+    """Let `best.json` or `last.json` name a checkpoint; replaced by rename."""
+    replace_file(run / name, _json({"checkpoint": f"step-{step}", "step": step, **facts}))
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Change a small file in one move."""
+    temporary = path.with_name(f"tmp-{path.name}")
+    _write(temporary, data)
+    temporary.rename(path)
+    _sync(path.parent)
+
+
+def forget_old(run: Path, *, keep: int, best: int) -> None:
+    """Delete all but the newest `keep` checkpoints and the best."""
+    for step in steps_in(run)[keep:]:
+        if step != best:
+            going = run / f"tmp-old-{step}"
+            shutil.rmtree(going, ignore_errors=True)
+            (run / f"step-{step}").rename(going)
+            shutil.rmtree(going)
+
+
+def tensors_to_bytes(tensors: Mapping[str, Any]) -> bytes:
+    """Tensors in the safetensors format: no code runs when they are read."""
+    from safetensors.torch import save
+
+    return save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+
+
+def tensors_from_bytes(data: bytes) -> dict[str, Any]:
+    """Tensors from the safetensors format."""
+    from safetensors.torch import load
+
+    return load(data)
+
+
+def _set_aside(folder: Path) -> Path:
+    aside, number = folder.with_name(f"damaged-{folder.name}"), 1
+    while aside.exists():
+        number += 1
+        aside = folder.with_name(f"damaged-{folder.name}-{number}")
+    folder.rename(aside)
+    return aside
+
+
+def _write(path: Path, data: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()

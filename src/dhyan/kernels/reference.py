@@ -1,0 +1,42 @@
+"""The definitions: attention in plain PyTorch, written to be read."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+def mix(
+    scores: Float[Tensor, "*H T S"],
+    values: Float[Tensor, "*H S E"],
+    seen: Bool[Tensor, "*#H T S"],
+) -> tuple[Float[Tensor, "*H T E"], Float[Tensor, "*H T S"]]:
+    """Turn scores into weights and average the values by them.
+
+    A query that may see nothing gets zeros, never NaN.
+    """
+    weights = scores.float().masked_fill(~seen, -torch.inf).softmax(dim=-1)
+    weights = weights.masked_fill(~seen, 0.0).to(values.dtype)
+    return weights @ values, weights
+
+
+def dot_scores(
+    query: Float[Tensor, "*H T E"], keys: Float[Tensor, "*H S E"]
+) -> Float[Tensor, "*H T S"]:
+    """score(q, k) = q · k  (Luong, Pham and Manning, 2015)."""
+    return query @ keys.transpose(-2, -1)
+
+
+def scaled_dot_scores(
+    query: Float[Tensor, "*H T E"], keys: Float[Tensor, "*H S E"]
+) -> Float[Tensor, "*H T S"]:
+    """score(q, k) = q · k / √E  (Vaswani et al., 2017)."""
+    return dot_scores(query * query.shape[-1] ** -0.5, keys)
+
+
+def additive_scores(
+    query: Float[Tensor, "*H T A"],
+    keys: Float[Tensor, "*H S A"],
+    energy: Float[Tensor, " A"],
+) -> Float[Tensor, "*H T S"]:
+    """score(q, k) = energy · tanh(q + k)  (Bahdanau, Cho and Bengio, 2015)."""
+    return torch.tanh(query.unsqueeze(-2) + keys.unsqueeze(-3)) @ energy

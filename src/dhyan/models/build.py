@@ -1,0 +1,172 @@
+"""From a recipe to a model: the last place that knows about settings."""
+
+from dhyan import config
+from dhyan.attention import (
+    AdditiveScore,
+    Attention,
+    DotScore,
+    GeneralScore,
+    MultiHeadAttention,
+    SingleHeadAttention,
+    bottleneck,
+    the_past,
+)
+from dhyan.faults import Fault
+from dhyan.models.interface import Decoder, Encoder
+from dhyan.models.positions import LearnedPositions, Positions, Sinusoids
+from dhyan.models.recurrence import PARTS, DirectBridge, LearnedBridge
+from dhyan.models.rnn import BahdanauDecoder, LuongDecoder, RNNEncoder
+from dhyan.models.seq2seq import Seq2Seq
+from dhyan.models.transformer import (
+    DecoderLayer,
+    Embedding,
+    EncoderLayer,
+    TransformerDecoder,
+    TransformerEncoder,
+)
+
+
+def build_model(recipe: config.Recipe, source_size: int, target_size: int) -> Seq2Seq:
+    """The recipe's model over vocabularies of the given sizes, with fresh weights."""
+    try:
+        encoder = build_encoder(recipe.encoder, source_size, recipe.data.longest)
+        decoder = build_decoder(recipe, encoder, target_size)
+    except ValueError as error:
+        raise Fault(f"this recipe cannot be built: {error}") from None
+    return Seq2Seq(encoder, decoder)
+
+
+def build_encoder(
+    chosen: config.RNNEncoder | config.TransformerEncoder, vocabulary: int, longest: int
+) -> Encoder:
+    """Any encoder."""
+    match chosen:
+        case config.RNNEncoder():
+            return RNNEncoder(
+                vocabulary,
+                embedding=chosen.embedding,
+                width=chosen.width,
+                layers=chosen.layers,
+                cell=chosen.cell,
+                bidirectional=chosen.bidirectional,
+                backwards=chosen.backwards,
+                dropout=chosen.dropout,
+            )
+        case config.TransformerEncoder():
+            pre_norm = chosen.norm == "pre"
+            layers = [
+                EncoderLayer(
+                    chosen.width,
+                    MultiHeadAttention(chosen.width, chosen.heads),
+                    hidden=chosen.hidden,
+                    pre_norm=pre_norm,
+                    dropout=chosen.dropout,
+                )
+                for _ in range(chosen.layers)
+            ]
+            embed = build_embedding(chosen, vocabulary, longest)
+            return TransformerEncoder(chosen.width, embed, layers, pre_norm=pre_norm)
+
+
+def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> Decoder:
+    """Any decoder, fitted to the encoder it will listen to."""
+    chosen = recipe.decoder
+    match chosen:
+        case config.BahdanauDecoder() | config.LuongDecoder():
+            return build_recurrent_decoder(chosen, recipe.encoder, encoder, vocabulary)
+        case config.TransformerDecoder():
+            pre_norm = chosen.norm == "pre"
+            layers = [
+                DecoderLayer(
+                    chosen.width,
+                    MultiHeadAttention(chosen.width, chosen.heads, sees=the_past),
+                    MultiHeadAttention(chosen.width, chosen.heads, memory_width=encoder.width),
+                    hidden=chosen.hidden,
+                    pre_norm=pre_norm,
+                    dropout=chosen.dropout,
+                )
+                for _ in range(chosen.layers)
+            ]
+            embed = build_embedding(chosen, vocabulary, recipe.data.longest)
+            return TransformerDecoder(
+                chosen.width, embed, layers, pre_norm=pre_norm, tied=chosen.tied
+            )
+
+
+def build_recurrent_decoder(
+    chosen: config.BahdanauDecoder | config.LuongDecoder,
+    listens_to: config.RNNEncoder | config.TransformerEncoder,
+    encoder: Encoder,
+    vocabulary: int,
+) -> BahdanauDecoder | LuongDecoder:
+    """A decoder that steps, with the attention and the bridge it asks for."""
+    backwards = isinstance(listens_to, config.RNNEncoder) and listens_to.backwards
+    attention = build_attention(chosen.attention, chosen.width, encoder.width, backwards=backwards)
+    many = isinstance(chosen.attention, config.MultiHead)
+    bridge = {"learned": LearnedBridge, "direct": DirectBridge}[chosen.bridge](
+        encoder.summary_width, (PARTS[chosen.cell], chosen.layers, chosen.width)
+    )
+    match chosen:
+        case config.BahdanauDecoder():
+            return BahdanauDecoder(
+                vocabulary,
+                attention,
+                bridge,
+                embedding=chosen.embedding,
+                width=chosen.width,
+                context_width=chosen.width if many else encoder.width,
+                readout=chosen.readout,
+                layers=chosen.layers,
+                cell=chosen.cell,
+                dropout=chosen.dropout,
+                tied=chosen.tied,
+            )
+        case config.LuongDecoder():
+            return LuongDecoder(
+                vocabulary,
+                attention,
+                bridge,
+                embedding=chosen.embedding,
+                width=chosen.width,
+                context_width=chosen.width if many else encoder.width,
+                layers=chosen.layers,
+                cell=chosen.cell,
+                input_feeding=chosen.input_feeding,
+                dropout=chosen.dropout,
+                tied=chosen.tied,
+            )
+
+
+def build_attention(
+    chosen: config.Attention, query_width: int, memory_width: int, *, backwards: bool
+) -> Attention:
+    """Any attention between a decoder state and the states of an encoder."""
+    match chosen:
+        case config.Bottleneck():
+            return bottleneck(backwards=backwards)
+        case config.Additive(hidden=hidden):
+            return SingleHeadAttention(AdditiveScore(query_width, memory_width, hidden))
+        case config.Dot():
+            if query_width != memory_width:
+                raise ValueError(
+                    f"the dot score needs equal widths: the decoder is {query_width} wide, the "
+                    f"encoder's states {memory_width}; use attention.kind = 'general'"
+                )
+            return SingleHeadAttention(DotScore())
+        case config.General():
+            return SingleHeadAttention(GeneralScore(query_width, memory_width))
+        case config.MultiHead(heads=heads):
+            return MultiHeadAttention(query_width, heads, memory_width=memory_width)
+
+
+def build_embedding(
+    chosen: config.TransformerEncoder | config.TransformerDecoder, vocabulary: int, longest: int
+) -> Embedding:
+    """Tokens and places; a learned table has room for the longest sentence and its ends."""
+    positions: Positions
+    if chosen.positions == "learned":
+        positions = LearnedPositions(chosen.width, longest + 2)
+    else:
+        positions = Sinusoids(chosen.width)
+    return Embedding(vocabulary, chosen.width, positions, dropout=chosen.dropout)
+

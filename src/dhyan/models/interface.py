@@ -1,0 +1,54 @@
+"""The two halves of a sequence-to-sequence model, and what passes between them."""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from dhyan.batch import Tokens
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A source sentence after reading: one state per token, and one vector for the whole."""
+
+    states: Float[Tensor, "B S D"]
+    summary: Float[Tensor, "B K"]
+    mask: Bool[Tensor, "B S"]
+
+
+@runtime_checkable
+class State(Protocol):
+    """Where a decoder stands. Search asks only one thing of it."""
+
+    def select(self, rows: Int[Tensor, " R"]) -> "State":
+        """The state of other rows: repeat, drop or reorder hypotheses."""
+        ...
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Reads a sentence. `width` is that of its states, `summary_width` that of its summary."""
+
+    width: int
+    summary_width: int
+
+    def __call__(self, source: Tokens) -> Encoded:
+        """One state per token, in the order of the sentence."""
+        ...
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """Feed it one token or a hundred: the logits and the state come out the same."""
+
+    def start(self, encoded: Encoded) -> State:
+        """Ready to say the first word about what was read."""
+        ...
+
+    def __call__(
+        self, ids: Int[Tensor, "B T"], state: State
+    ) -> tuple[Float[Tensor, "B T V"], State]:
+        """The logits of the word after each id, and where the decoder stands then."""
+        ...

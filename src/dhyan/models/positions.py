@@ -1,0 +1,50 @@
+"""Where a word stands, added to what it is: attention by itself is blind to order."""
+
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+@runtime_checkable
+class Positions(Protocol):
+    """A vector for every place in a sentence."""
+
+    def __call__(self, first: int, count: int) -> Float[Tensor, "T D"]:
+        """The places first … first + count."""
+        ...
+
+
+class Sinusoids(nn.Module):
+    """Points on circles of growing period (Vaswani et al., 2017); any length."""
+
+    rates: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        rates = 10_000 ** -(torch.arange(0, width, 2) / width)
+        self.register_buffer("rates", rates, persistent=False)
+        self.width = width
+
+    def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
+        """Sine and cosine of every rate, side by side."""
+        places = torch.arange(first, first + count, device=self.rates.device)
+        angles = torch.outer(places.float(), self.rates)
+        return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)[:, : self.width]
+
+
+class LearnedPositions(nn.Module):
+    """One trained vector per place, and so none beyond the last."""
+
+    def __init__(self, width: int, longest: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(longest, width) * width**-0.5)
+
+    def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
+        """The rows of the table."""
+        if first + count > len(self.table):
+            raise ValueError(
+                f"position {first + count} asked of a model that has learned {len(self.table)}"
+            )
+        return self.table[first : first + count]

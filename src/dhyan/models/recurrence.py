@@ -1,0 +1,71 @@
+"""Recurrent layers whose whole state is one tensor, and the bridge that starts them."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+Cell = Literal["lstm", "gru"]
+CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
+PARTS = {"lstm": 2, "gru": 1}
+
+
+class Recurrence(nn.Module):
+    """A stack of LSTM or GRU layers; an LSTM's state has two parts (h, c), a GRU's one."""
+
+    def __init__(
+        self, cell: Cell, inputs: int, width: int, layers: int, *, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        between = dropout if layers > 1 else 0.0
+        self.rnn = CELLS[cell](inputs, width, layers, batch_first=True, dropout=between)
+        self.shape = (PARTS[cell], layers, width)
+
+    def forward(
+        self, inputs: Float[Tensor, "B T I"], state: Float[Tensor, "B P L D"]
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B P L D"]]:
+        """Take the inputs one after the other; the top layer's outputs, and the state after."""
+        parts = [part.transpose(0, 1).contiguous() for part in state.unbind(dim=1)]
+        outputs, last = self.rnn(inputs, tuple(parts) if len(parts) > 1 else parts[0])
+        return outputs, gathered(last)
+
+
+def gathered(
+    last: Float[Tensor, "L B D"] | tuple[Float[Tensor, "L B D"], ...],
+) -> Float[Tensor, "B P L D"]:
+    """PyTorch's final state, (h, c) or h, as one tensor with the rows first."""
+    parts = last if isinstance(last, tuple) else (last,)
+    return torch.stack(parts).permute(2, 0, 1, 3)
+
+
+class LearnedBridge(nn.Module):
+    """The first decoder state is tanh(W summary): fits any encoder to any decoder."""
+
+    def __init__(self, summary_width: int, shape: tuple[int, int, int]) -> None:
+        super().__init__()
+        self.shape = shape
+        parts, layers, width = shape
+        self.map = nn.Linear(summary_width, parts * layers * width)
+
+    def forward(self, summary: Float[Tensor, "B K"]) -> Float[Tensor, "B P L D"]:
+        """A state for every layer."""
+        return torch.tanh(self.map(summary)).unflatten(-1, self.shape)
+
+
+class DirectBridge(nn.Module):
+    """The decoder goes on from the very state in which the encoder stopped (Sutskever et al.)."""
+
+    def __init__(self, summary_width: int, shape: tuple[int, int, int]) -> None:
+        super().__init__()
+        parts, layers, width = shape
+        if summary_width != parts * layers * width:
+            raise ValueError(
+                f"a direct bridge needs an encoder that ends in {parts} × {layers} × {width} "
+                f"numbers, this one ends in {summary_width}; use bridge = 'learned'"
+            )
+        self.shape = shape
+
+    def forward(self, summary: Float[Tensor, "B K"]) -> Float[Tensor, "B P L D"]:
+        """The encoder's own state for every layer."""
+        return summary.unflatten(-1, self.shape)

@@ -1,0 +1,230 @@
+"""The recurrent encoder-decoder: look, then step (Bahdanau), or step, then look (Luong)."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from dhyan.attention import Attention, Memory
+from dhyan.batch import Tokens, turned
+from dhyan.models.interface import Encoded
+from dhyan.models.recurrence import (
+    CELLS,
+    PARTS,
+    Cell,
+    DirectBridge,
+    LearnedBridge,
+    Recurrence,
+    gathered,
+)
+from dhyan.special import PAD
+
+Bridge = LearnedBridge | DirectBridge
+
+
+class RNNEncoder(nn.Module):
+    """Reads token by token with the same weights; the last state of every layer is the summary.
+
+    `width` is that of one direction; read in both, each state knows the words on both its sides.
+    Read backwards (Sutskever et al., 2014), the first word is the one read last.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        *,
+        embedding: int,
+        width: int,
+        layers: int = 1,
+        cell: Cell = "gru",
+        bidirectional: bool = False,
+        backwards: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.backwards = backwards
+        self.width = 2 * width if bidirectional else width
+        self.summary_width = self.width * layers * PARTS[cell]
+        self.embed = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
+        self.dropout = nn.Dropout(dropout)
+        self.rnn = CELLS[cell](
+            embedding,
+            width,
+            layers,
+            batch_first=True,
+            bidirectional=bidirectional,
+            dropout=dropout if layers > 1 else 0.0,
+        )
+
+    def forward(self, source: Tokens) -> Encoded:
+        """One state per token, in the order of the sentence however it was read."""
+        read = source.backwards() if self.backwards else source
+        packed = pack_padded_sequence(
+            self.dropout(self.embed(read.ids)),
+            source.lengths.cpu(),
+            batch_first=True,
+            enforce_sorted=False,
+        )
+        outputs, last = self.rnn(packed)
+        states, _ = pad_packed_sequence(
+            outputs, batch_first=True, total_length=source.ids.shape[1]
+        )
+        if self.backwards:
+            states = states.take_along_dim(turned(source.mask).unsqueeze(-1), dim=1)
+        return Encoded(states, gathered(last).flatten(1), source.mask)
+
+
+@dataclass(frozen=True)
+class BahdanauState:
+    """The recurrent state, and the sentence being translated."""
+
+    hidden: Float[Tensor, "B P L D"]
+    memory: Memory
+
+    def select(self, rows: Int[Tensor, " R"]) -> "BahdanauState":
+        """The state of other rows."""
+        return BahdanauState(self.hidden[rows], self.memory.select(rows))
+
+
+class BahdanauDecoder(nn.Module):
+    """Look, then step (Bahdanau, Cho and Bengio, 2015).
+
+    c_i = attention(s_{i-1}); s_i = f(s_{i-1}, y_{i-1}, c_i); the word is read off s_i, y_{i-1}
+    and c_i through a maxout layer.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        attention: Attention,
+        bridge: Bridge,
+        *,
+        embedding: int,
+        width: int,
+        context_width: int,
+        readout: int,
+        layers: int = 1,
+        cell: Cell = "gru",
+        dropout: float = 0.0,
+        tied: bool = False,
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.bridge = bridge
+        self.embed = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
+        self.recurrence = Recurrence(
+            cell, embedding + context_width, width, layers, dropout=dropout
+        )
+        self.readout = nn.Linear(width + embedding + context_width, 2 * readout)
+        self.dropout = nn.Dropout(dropout)
+        self.output = output_layer(readout, self.embed, tied=tied)
+
+    def start(self, encoded: Encoded) -> BahdanauState:
+        """The first state comes from the whole sentence."""
+        memory = self.attention.remember(encoded.states, encoded.mask)
+        return BahdanauState(self.bridge(encoded.summary), memory)
+
+    def forward(
+        self, ids: Int[Tensor, "B T"], state: BahdanauState
+    ) -> tuple[Float[Tensor, "B T V"], BahdanauState]:
+        """Step by step, since each look needs the step before; the words are read off at once."""
+        embedded = self.dropout(self.embed(ids))
+        known = []
+        for word in embedded.split(1, dim=1):
+            asked = state.hidden[:, 0, -1:]
+            context = self.attention(asked, state.memory).context
+            told, hidden = self.recurrence(torch.cat([word, context], dim=-1), state.hidden)
+            known.append(torch.cat([told, word, context], dim=-1))
+            state = replace(state, hidden=hidden)
+        pairs = self.readout(torch.cat(known, dim=1)).unflatten(-1, (-1, 2))
+        return self.output(self.dropout(pairs.amax(dim=-1))), state
+
+
+@dataclass(frozen=True)
+class LuongState:
+    """The recurrent state, the last attentional vector, and the sentence being translated."""
+
+    hidden: Float[Tensor, "B P L D"]
+    fed: Float[Tensor, "B 1 D"]
+    memory: Memory
+
+    def select(self, rows: Int[Tensor, " R"]) -> "LuongState":
+        """The state of other rows."""
+        return LuongState(self.hidden[rows], self.fed[rows], self.memory.select(rows))
+
+
+class LuongDecoder(nn.Module):
+    """Step, then look (Luong, Pham and Manning, 2015).
+
+    s_i = f(s_{i-1}, y_{i-1}); c_i = attention(s_i); the word is read off s̃_i = tanh(W [c_i; s_i]).
+    With input feeding, s̃_{i-1} joins y_{i-1}, so the decoder knows where it looked before;
+    without, all steps run in one call.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        attention: Attention,
+        bridge: Bridge,
+        *,
+        embedding: int,
+        width: int,
+        context_width: int,
+        layers: int = 1,
+        cell: Cell = "lstm",
+        input_feeding: bool = True,
+        dropout: float = 0.0,
+        tied: bool = False,
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.bridge = bridge
+        self.width = width
+        self.input_feeding = input_feeding
+        self.embed = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
+        inputs = embedding + width if input_feeding else embedding
+        self.recurrence = Recurrence(cell, inputs, width, layers, dropout=dropout)
+        self.combine = nn.Linear(context_width + width, width)
+        self.dropout = nn.Dropout(dropout)
+        self.output = output_layer(width, self.embed, tied=tied)
+
+    def start(self, encoded: Encoded) -> LuongState:
+        """The first state comes from the whole sentence; nothing has been fed yet."""
+        memory = self.attention.remember(encoded.states, encoded.mask)
+        nothing = encoded.states.new_zeros(len(encoded.states), 1, self.width)
+        return LuongState(self.bridge(encoded.summary), nothing, memory)
+
+    def forward(
+        self, ids: Int[Tensor, "B T"], state: LuongState
+    ) -> tuple[Float[Tensor, "B T V"], LuongState]:
+        """Step by step if each step is fed the last, else all at once."""
+        embedded = self.dropout(self.embed(ids))
+        told = []
+        for words in embedded.split(1 if self.input_feeding else ids.shape[1], dim=1):
+            state, attentional = self._step(words, state)
+            told.append(attentional)
+        return self.output(self.dropout(torch.cat(told, dim=1))), state
+
+    def _step(
+        self, words: Float[Tensor, "B T W"], state: LuongState
+    ) -> tuple[LuongState, Float[Tensor, "B T D"]]:
+        inputs = torch.cat([words, state.fed], dim=-1) if self.input_feeding else words
+        asked, hidden = self.recurrence(inputs, state.hidden)
+        context = self.attention(asked, state.memory).context
+        attentional = torch.tanh(self.combine(torch.cat([context, asked], dim=-1)))
+        return replace(state, hidden=hidden, fed=attentional[:, -1:]), attentional
+
+
+def output_layer(width: int, embed: nn.Embedding, *, tied: bool) -> nn.Linear:
+    """From the last vector to a score per word; tied, it is the embedding read the other way."""
+    output = nn.Linear(width, embed.num_embeddings)
+    if tied:
+        if width != embed.embedding_dim:
+            raise ValueError(
+                f"tied embeddings need the last layer ({width} wide) to be as wide as the "
+                f"embedding ({embed.embedding_dim})"
+            )
+        output.weight = embed.weight
+    return output

@@ -1,0 +1,228 @@
+"""The Transformer: attention and nothing else (Vaswani et al., 2017)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from dhyan.attention import Attention, Memory
+from dhyan.batch import Tokens
+from dhyan.models.interface import Encoded
+from dhyan.models.positions import Positions
+from dhyan.special import PAD
+
+
+class Embedding(nn.Module):
+    """What each token is and where it stands."""
+
+    def __init__(
+        self, vocabulary: int, width: int, positions: Positions, *, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, width, padding_idx=PAD)
+        nn.init.normal_(self.tokens.weight, std=width**-0.5)
+        self.positions = positions
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, ids: Int[Tensor, "B T"], first: int = 0) -> Float[Tensor, "B T D"]:
+        """Embeddings scaled up to the size of the positions added to them."""
+        words = self.tokens(ids) * self.tokens.embedding_dim**0.5
+        return self.dropout(words + self.positions(first, ids.shape[1]))
+
+
+class Residual(nn.Module):
+    """A step beside the main road: normalised before it (pre-norm) or after it (post-norm)."""
+
+    def __init__(self, width: int, *, pre_norm: bool, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.pre_norm = pre_norm
+        self.dropout = nn.Dropout(dropout)
+
+    def enter(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """What the step is given."""
+        return self.norm(x) if self.pre_norm else x
+
+    def leave(
+        self, x: Float[Tensor, "B T D"], found: Float[Tensor, "B T D"]
+    ) -> Float[Tensor, "B T D"]:
+        """The road again, with what the step found."""
+        x = x + self.dropout(found)
+        return x if self.pre_norm else self.norm(x)
+
+
+class FeedForward(nn.Module):
+    """Think about each position by itself: widen, rectify, narrow."""
+
+    def __init__(self, width: int, hidden: int, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.widen = nn.Linear(width, hidden)
+        self.narrow = nn.Linear(hidden, width)
+        nn.init.xavier_uniform_(self.widen.weight)
+        nn.init.xavier_uniform_(self.narrow.weight)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """max(0, x W + b) V + c."""
+        return self.narrow(self.dropout(torch.relu(self.widen(x))))
+
+
+class EncoderLayer(nn.Module):
+    """Look at the whole sentence, then think about each word."""
+
+    def __init__(
+        self,
+        width: int,
+        self_attention: Attention,
+        *,
+        hidden: int,
+        pre_norm: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.feed_forward = FeedForward(width, hidden, dropout=dropout)
+        self.looking, self.thinking = (
+            Residual(width, pre_norm=pre_norm, dropout=dropout) for _ in range(2)
+        )
+
+    def forward(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
+        """Every position asks, every real position answers."""
+        asked = self.looking.enter(x)
+        memory = self.self_attention.remember(asked, source.mask)
+        x = self.looking.leave(x, self.self_attention(asked, memory).context)
+        return self.thinking.leave(x, self.feed_forward(self.thinking.enter(x)))
+
+
+class TransformerEncoder(nn.Module):
+    """A stack of layers over embedded tokens; the summary is the mean of its states."""
+
+    def __init__(
+        self, width: int, embed: Embedding, layers: Sequence[EncoderLayer], *, pre_norm: bool = True
+    ) -> None:
+        super().__init__()
+        self.width = self.summary_width = width
+        self.embed = embed
+        self.layers = nn.ModuleList(layers)
+        self.norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
+
+    def forward(self, source: Tokens) -> Encoded:
+        """All positions at once."""
+        x = self.embed(source.ids)
+        for layer in self.layers:
+            x = layer(x, source)
+        states = self.norm(x)
+        real = source.mask.unsqueeze(-1)
+        return Encoded(states, (states * real).sum(dim=1) / real.sum(dim=1), source.mask)
+
+
+@dataclass(frozen=True)
+class LayerState:
+    """What one layer has said so far, and the source it looks back at."""
+
+    past: Memory
+    source: Memory
+
+    def select(self, rows: Int[Tensor, " R"]) -> "LayerState":
+        """The state of other rows."""
+        return LayerState(self.past.select(rows), self.source.select(rows))
+
+
+@dataclass(frozen=True)
+class TransformerState:
+    """The state of every layer; how much has been said is how long their past is."""
+
+    layers: tuple[LayerState, ...]
+
+    @property
+    def length(self) -> int:
+        """Tokens taken in so far."""
+        return self.layers[0].past.mask.shape[1]
+
+    def select(self, rows: Int[Tensor, " R"]) -> "TransformerState":
+        """The state of other rows."""
+        return TransformerState(tuple(layer.select(rows) for layer in self.layers))
+
+
+class DecoderLayer(nn.Module):
+    """Look at what was said, look at the source, then think."""
+
+    def __init__(
+        self,
+        width: int,
+        self_attention: Attention,
+        cross_attention: Attention,
+        *,
+        hidden: int,
+        pre_norm: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.cross_attention = cross_attention
+        self.feed_forward = FeedForward(width, hidden, dropout=dropout)
+        self.recalling, self.looking, self.thinking = (
+            Residual(width, pre_norm=pre_norm, dropout=dropout) for _ in range(3)
+        )
+
+    def start(self, encoded: Encoded, nothing: Float[Tensor, "B 0 D"]) -> LayerState:
+        """The source is remembered once; of the target there is nothing yet."""
+        return LayerState(
+            self.self_attention.remember(nothing, encoded.mask[:, :0]),
+            self.cross_attention.remember(encoded.states, encoded.mask),
+        )
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], state: LayerState
+    ) -> tuple[Float[Tensor, "B T D"], LayerState]:
+        """New positions join the past before they ask it."""
+        asked = self.recalling.enter(x)
+        real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+        past = state.past.append(self.self_attention.remember(asked, real))
+        x = self.recalling.leave(x, self.self_attention(asked, past).context)
+        seen = self.cross_attention(self.looking.enter(x), state.source).context
+        x = self.looking.leave(x, seen)
+        x = self.thinking.leave(x, self.feed_forward(self.thinking.enter(x)))
+        return x, LayerState(past, state.source)
+
+
+class TransformerDecoder(nn.Module):
+    """A stack of layers that see the past and the source, and a score per word."""
+
+    def __init__(
+        self,
+        width: int,
+        embed: Embedding,
+        layers: Sequence[DecoderLayer],
+        *,
+        pre_norm: bool = True,
+        tied: bool = True,
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.embed = embed
+        self.layers = nn.ModuleList(layers)
+        self.norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
+        self.output = nn.Linear(width, embed.tokens.num_embeddings)
+        if tied:
+            self.output.weight = embed.tokens.weight
+
+    def start(self, encoded: Encoded) -> TransformerState:
+        """Every layer remembers the source."""
+        nothing = encoded.states.new_zeros(len(encoded.states), 0, self.width)
+        layers = cast(Iterable[DecoderLayer], self.layers)
+        return TransformerState(tuple(layer.start(encoded, nothing) for layer in layers))
+
+    def forward(
+        self, ids: Int[Tensor, "B T"], state: TransformerState
+    ) -> tuple[Float[Tensor, "B T V"], TransformerState]:
+        """All given positions at once, after those already said."""
+        x = self.embed(ids, first=state.length)
+        states = []
+        for layer, before in zip(self.layers, state.layers, strict=True):
+            x, after = layer(x, before)
+            states.append(after)
+        return self.output(self.norm(x)), TransformerState(tuple(states))

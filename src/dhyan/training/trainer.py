@@ -1,0 +1,188 @@
+"""The training loop, as a stream of what happened."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from dhyan.batch import Batch
+from dhyan.training.events import Event, Saved, Stepped, Stopped, Validated
+from dhyan.training.loss import cross_entropy, token_count
+from dhyan.training.schedule import Schedule
+
+LOWER_IS_BETTER = {"loss"}
+
+
+class BatchStream(Protocol):
+    """Training batches as a pure function of one integer."""
+
+    def at(self, position: int) -> tuple[Batch, int]:
+        """The batch at a position, and the next position."""
+        ...
+
+    def epoch(self, position: int) -> int:
+        """How often all examples have been seen."""
+        ...
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands: all of it that is not weights."""
+
+    step: int = 0
+    position: int = 0
+    best_step: int = 0
+    best_score: float | None = None
+    waited: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How often things happen, in steps, and what an update is."""
+
+    learning_rate: float
+    schedule: Schedule
+    seed: int
+    smoothing: float = 0.1
+    clip: float = 1.0
+    accumulate: int = 1
+    half: bool = False
+    report_every: int = 10
+    validate_every: int = 500
+    save_every: int = 500
+    stop_on: str = "loss"
+    patience: int = 0
+
+
+@dataclass(kw_only=True)
+class Trainer:
+    """Updates a model batch by batch, validates it and saves it.
+
+    Every random choice of a step follows from (seed, step), and every batch from the position, so
+    a run that is stopped anywhere and goes on from its last checkpoint ends in the same weights.
+    """
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    batches: BatchStream
+    settings: Settings
+    device: torch.device
+    validate: Callable[[], Mapping[str, float]] | None
+    save: Callable[["Trainer", bool], Path]
+    progress: Progress = field(default_factory=Progress)
+    stopping: str = ""
+
+    def run(self, steps: int) -> Iterator[Event]:
+        """Take up to `steps` more steps; a checkpoint stands at the end of them."""
+        last = self.progress.step + steps
+        if not self.progress.step:
+            yield self._saved(best=False)
+        while self.progress.step < last and not self.stopping:
+            yield from self._stretch(last)
+            yield from self._rest(last)
+        if self.stopping:
+            yield Stopped(self.progress.step, self.stopping)
+
+    def stop(self, reason: str) -> None:
+        """End the run after the step in hand, with a checkpoint."""
+        self.stopping = reason
+
+    def _stretch(self, last: int) -> Iterator[Stepped]:
+        """Steps without a break, up to the next validation, save or end."""
+        pauses = (self.settings.validate_every, self.settings.save_every)
+        self.model.train()
+        losses, tokens, start = [], 0, perf_counter()
+        while True:
+            loss, norm, count = self._step()
+            losses.append(loss)
+            tokens += count
+            step = self.progress.step
+            pause = step >= last or self.stopping or any(step % n == 0 for n in pauses)
+            if pause or step % self.settings.report_every == 0:
+                mean = float(torch.stack(losses).sum()) / tokens
+                epoch = self.batches.epoch(self.progress.position)
+                rate, seconds = self._rate(step), perf_counter() - start
+                yield Stepped(step, epoch, mean, rate, float(norm), tokens, seconds)
+                losses, tokens, start = [], 0, perf_counter()
+            if pause:
+                return
+
+    def _step(self) -> tuple[Tensor, Tensor, int]:
+        """One update: the summed loss and gradient norm, still on the device, and the tokens."""
+        settings, step, position = self.settings, self.progress.step + 1, self.progress.position
+        batches = []
+        for _ in range(settings.accumulate):
+            batch, position = self.batches.at(position)
+            batches.append(batch)
+        tokens = sum(token_count(batch.labels) for batch in batches)
+        total = torch.zeros((), device=self.device)
+        self.optimizer.zero_grad(set_to_none=True)
+        for part, batch in enumerate(batches):
+            torch.manual_seed(random_key(settings.seed, step, part))
+            here = batch.to(self.device)
+            with self._precision():
+                logits = self.model(here)
+            loss, _ = cross_entropy(logits, here.labels, smoothing=settings.smoothing)
+            (loss / tokens).backward()
+            total += loss.detach()
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._rate(step)
+        self.optimizer.step()
+        self.progress = replace(self.progress, step=step, position=position)
+        return total, norm, tokens
+
+    def _rest(self, last: int) -> Iterator[Event]:
+        """Between stretches: validate and save when it is time."""
+        step, settings = self.progress.step, self.settings
+        ending = step >= last or bool(self.stopping)
+        best = False
+        if self.validate and (ending or step % settings.validate_every == 0):
+            self.model.eval()
+            scores = self.validate()
+            best = self._judge(scores[settings.stop_on])
+            yield Validated(step, scores, best)
+            if settings.patience and self.progress.waited >= settings.patience:
+                self.stopping = (
+                    f"no better {settings.stop_on} in the last {settings.patience} validations; "
+                    f"the best was at step {self.progress.best_step}"
+                )
+        if best or ending or self.stopping or step % settings.save_every == 0:
+            yield self._saved(best=best)
+
+    def _judge(self, score: float) -> bool:
+        """Note a validation score; True if it is the best so far."""
+        sign = 1 if self.settings.stop_on in LOWER_IS_BETTER else -1
+        before = self.progress.best_score
+        best = before is None or sign * score < sign * before
+        self.progress = (
+            replace(self.progress, best_step=self.progress.step, best_score=score, waited=0)
+            if best
+            else replace(self.progress, waited=self.progress.waited + 1)
+        )
+        return best
+
+    def _saved(self, *, best: bool) -> Saved:
+        return Saved(self.progress.step, self.save(self, best), best)
+
+    def _rate(self, step: int) -> float:
+        return self.settings.learning_rate * self.settings.schedule(step)
+
+    def _precision(self) -> AbstractContextManager[object]:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.half)
+
+
+def random_key(*numbers: int) -> int:
+    """Mix numbers into one 63-bit seed; nearby numbers give unrelated seeds (splitmix64)."""
+    key = 0
+    for number in numbers:
+        key = (key ^ number) + 0x9E3779B97F4A7C15 & (1 << 64) - 1
+        key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9 & (1 << 64) - 1
+        key = (key ^ key >> 27) * 0x94D049BB133111EB & (1 << 64) - 1
+        key ^= key >> 31
+    return key >> 1

@@ -1,0 +1,102 @@
+"""What holds for every attention."""
+
+import pytest
+import torch
+
+from dhyan.attention import Attention, Memory
+from dhyan.kernels.backend import by_definition
+from tests.laws.family import ATTENTIONS, CAUSAL, WIDTH
+
+
+@pytest.fixture(params=ATTENTIONS)
+def attention(request):
+    torch.manual_seed(0)
+    return ATTENTIONS[request.param]()
+
+
+@pytest.fixture
+def mask(batch):
+    return batch.source.mask
+
+
+def ask(attention, mask, queries=5):
+    generator = torch.Generator().manual_seed(2)
+    states = torch.randn(*mask.shape, WIDTH, generator=generator)
+    return torch.randn(len(mask), queries, WIDTH, generator=generator), states
+
+
+def test_it_is_an_attention(attention):
+    assert isinstance(attention, Attention)
+
+
+def test_weights_are_a_distribution_over_real_positions(attention, mask, request):
+    query, states = ask(attention, mask, queries=mask.shape[1])
+    with by_definition():
+        weights = attention(query, attention.remember(states, mask)).weights
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    assert (weights >= 0).all()
+    assert (weights * ~mask[:, None, None]).sum() == 0
+
+
+def test_a_query_that_may_see_nothing_gets_no_value(attention, mask):
+    query, states = ask(attention, mask)
+    nothing = torch.zeros_like(mask)
+    memory = attention.remember(states, nothing)
+    constant = attention(query, Memory(memory.keys, memory.values * 0, nothing)).context
+    for fused in (True, False):
+        if fused:
+            attended = attention(query, memory)
+        else:
+            with by_definition():
+                attended = attention(query, memory)
+                assert (attended.weights == 0).all()
+        assert attended.context.isfinite().all()
+        torch.testing.assert_close(attended.context, constant)
+
+
+def test_padding_changes_nothing(attention, mask, request):
+    if request.node.callspec.params["attention"] in CAUSAL:
+        pytest.skip("what a causal query sees depends on where the memory ends, by definition")
+    query, states = ask(attention, mask)
+    together = attention(query, attention.remember(states, mask)).context
+    for row, length in enumerate(mask.sum(1).tolist()):
+        real = attention.remember(states[row : row + 1, :length], mask[row : row + 1, :length])
+        alone = attention(query[row : row + 1], real).context
+        torch.testing.assert_close(alone[0], together[row], atol=1e-5, rtol=1e-4)
+
+
+def test_a_fused_kernel_equals_the_definition_gradients_too(attention, mask):
+    query, states = ask(attention, mask, queries=mask.shape[1])
+
+    def run():
+        inputs = [x.clone().requires_grad_() for x in (query, states)]
+        context = attention(inputs[0], attention.remember(inputs[1], mask)).context
+        weighing = torch.linspace(-1, 1, context.numel()).view_as(context)
+        return context, torch.autograd.grad((context * weighing).sum(), inputs, allow_unused=True)
+
+    fused, fused_gradients = run()
+    with by_definition():
+        exact, exact_gradients = run()
+    torch.testing.assert_close(fused, exact, atol=1e-5, rtol=1e-4)
+    for ours, theirs in zip(fused_gradients, exact_gradients, strict=True):
+        if theirs is None:
+            assert ours is None
+        else:
+            torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
+
+
+def test_selecting_rows_and_asking_commute(attention, mask):
+    query, states = ask(attention, mask)
+    memory, rows = attention.remember(states, mask), torch.tensor([2, 0, 0, 3])
+    asked_first = attention(query, memory).context[rows]
+    torch.testing.assert_close(attention(query[rows], memory.select(rows)).context, asked_first)
+
+
+def test_remembering_in_two_parts_is_remembering_once(attention, mask):
+    query, states = ask(attention, mask)
+    once = attention.remember(states, mask)
+    early = attention.remember(states[:, :3], mask[:, :3])
+    twice = early.append(attention.remember(states[:, 3:], mask[:, 3:]))
+    torch.testing.assert_close(
+        attention(query, twice).context, attention(query, once).context, atol=1e-5, rtol=1e-4
+    )

@@ -1,0 +1,112 @@
+"""What holds for every model."""
+
+import torch
+
+from dhyan.batch import Batch, Tokens
+from dhyan.decoding.search import beam_search, greedy_search
+from dhyan.watch import watch
+
+CLOSE = {"atol": 1e-5, "rtol": 1e-4}
+
+
+def test_a_token_at_a_time_equals_all_at_once(model, batch):
+    with torch.no_grad():
+        together = model(batch)
+        state, apart = model.start(batch.source), []
+        for ids in batch.inputs.ids.unbind(1):
+            logits, state = model.step(ids, state)
+            apart.append(logits)
+    torch.testing.assert_close(torch.stack(apart, 1), together, **CLOSE)
+
+
+def test_padding_changes_nothing(model, batch):
+    with torch.no_grad():
+        together = model(batch)
+        for row in range(len(batch.source)):
+            one = torch.tensor([row])
+            source, target = batch.source.select(one), batch.target.select(one)
+            alone = model(
+                Batch(source[: int(source.lengths)], target[: int(target.lengths)])
+            )
+            torch.testing.assert_close(alone[0], together[row, : alone.shape[1]], **CLOSE)
+
+
+def test_the_future_is_hidden(model, batch):
+    ids = batch.target.ids.clone()
+    ids[:, 3:] = 7
+    with torch.no_grad():
+        changed = model(Batch(batch.source, Tokens(ids, batch.target.mask)))
+        kept = model(batch)
+    assert torch.equal(changed[:, :3], kept[:, :3])
+    assert not torch.equal(changed[:, 3:], kept[:, 3:])
+
+
+def test_the_source_is_heard(model, batch):
+    ids = batch.source.ids.clone()
+    ids[:, 0] = (ids[:, 0] - 4 + 1) % 10 + 4
+    with torch.no_grad():
+        changed = model(Batch(Tokens(ids, batch.source.mask), batch.target))
+        assert not torch.allclose(changed, model(batch))
+
+
+def test_selecting_rows_and_stepping_commute(model, batch):
+    rows = torch.tensor([2, 0, 0, 1, 3])
+    first, second = batch.inputs.ids[:, 0], batch.labels.ids[:, 0]
+    with torch.no_grad():
+        _, state = model.step(first, model.start(batch.source))
+        stepped_first, _ = model.step(second, state)
+        selected_first, _ = model.step(second[rows], state.select(rows))
+    torch.testing.assert_close(selected_first, stepped_first[rows], **CLOSE)
+
+
+def test_a_beam_of_one_is_greedy(model, batch):
+    for power in (0.0, 1.0):
+        greedy = greedy_search(model, batch.source, limit=9, length_power=power)
+        beam = beam_search(model, batch.source, width=1, limit=9, length_power=power)
+        assert [h.ids for h in greedy] == [best.ids for [best] in beam]
+        for ours, [theirs] in zip(greedy, beam, strict=True):
+            assert abs(ours.score - theirs.score) < 1e-4
+            assert ours.finished == theirs.finished
+
+
+def test_a_translation_does_not_depend_on_its_batch(model, batch):
+    limits = batch.source.lengths + 3
+    together = beam_search(model, batch.source, width=3, limit=limits, length_power=1.0)
+    for row, beam in enumerate(together):
+        one = torch.tensor([row])
+        source = batch.source.select(one)
+        [alone] = beam_search(
+            model,
+            source[: int(source.lengths)],
+            width=3,
+            limit=limits[one],
+            length_power=1.0,
+        )
+        assert [h.ids for h in alone] == [h.ids for h in beam]
+
+
+def test_every_attention_is_seen_and_watching_changes_nothing(model, batch):
+    with torch.no_grad():
+        before = model(batch)
+        with watch(model) as sightings:
+            watched = model(batch)
+        after = model(batch)
+    torch.testing.assert_close(watched, before, **CLOSE)
+    assert torch.equal(after, before)
+    maps = sightings.weights()
+    names = [n for n, _ in model.named_modules() if n.endswith("attention")]
+    assert sorted(maps) == sorted(names)
+    source, target = batch.source.ids.shape[1], batch.inputs.ids.shape[1]
+    for where, weights in maps.items():
+        rows = source if where.startswith("encoder") else target
+        columns = target if where.endswith("self_attention") and rows == target else source
+        assert weights.shape[0] == len(batch.source)
+        assert weights.shape[2:] == (rows, columns)
+        torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+
+
+def test_every_weight_learns(model, batch):
+    model.train()
+    model(batch).logsumexp(-1).sum().backward()
+    idle = [n for n, p in model.named_parameters() if p.grad is None]
+    assert not idle
