@@ -2,4 +2,4 @@
 
 
 class Fault(ValueError):
-    """Something the user can mend: the message names the place, what was found, and what would do."""
+    """Something the user can mend; it names the place, what was found, and what would do."""

@@ -50,8 +50,9 @@ def watch(model: nn.Module) -> Iterator[Sightings]:
         undo.callback(_watching.reset, before)
         undo.enter_context(by_definition())
         for name, module in model.named_modules():
+            listen = module.register_forward_hook
             if isinstance(module, Attention):
-                undo.callback(module.register_forward_hook(_note(name, sightings)).remove)
+                undo.callback(listen(_note(name, sightings)).remove)
         yield sightings
 
 

@@ -25,9 +25,7 @@ def test_padding_changes_nothing(model, batch):
         for row in range(len(batch.source)):
             one = torch.tensor([row])
             source, target = batch.source.select(one), batch.target.select(one)
-            alone = model(
-                Batch(source[: int(source.lengths)], target[: int(target.lengths)])
-            )
+            alone = model(Batch(source[: int(source.lengths)], target[: int(target.lengths)]))
             torch.testing.assert_close(alone[0], together[row, : alone.shape[1]], **CLOSE)
 
 

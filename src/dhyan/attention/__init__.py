@@ -1,4 +1,4 @@
-"""Attention, in the order it was discovered: who asks, how it scores, what it sees, how many heads."""
+"""Attention: who asks, how it scores, what it may see, and how many heads it has."""
 
 from dhyan.attention.additive import AdditiveScore as AdditiveScore
 from dhyan.attention.attend import attend as attend

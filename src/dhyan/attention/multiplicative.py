@@ -32,7 +32,7 @@ class DotScore(nn.Module):
         query: Float[Tensor, "B H T D"],
         keys: Float[Tensor, "B H S D"],
         values: Float[Tensor, "B H S E"],
-        seen: Bool[Tensor, "B #H T S"],
+        seen: Bool[Tensor, "B 1 T S"],
     ) -> Float[Tensor, "B H T E"]:
         """The same through PyTorch's kernel, which never holds the weights."""
         scale = None if self.scaled else 1.0

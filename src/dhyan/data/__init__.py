@@ -1,0 +1,1 @@
+"""From files of parallel text to a stream of batches that can be taken up anywhere."""

@@ -149,9 +149,7 @@ class Beam:
 
     def select(self, rows: Int[Tensor, " R"]) -> "Beam":
         """The beams of other sentences."""
-        return Beam(
-            self.said[rows], self.score[rows], self.ended[rows], self.ended_score[rows]
-        )
+        return Beam(self.said[rows], self.score[rows], self.ended[rows], self.ended_score[rows])
 
     def ranked(self, place: int, length: int, power: float) -> list[Hypothesis]:
         """One sentence's hypotheses, those that ended first."""

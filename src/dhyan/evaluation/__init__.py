@@ -1,0 +1,1 @@
+"""What translations are worth: sacreBLEU's scores, over all sentences and by their length."""

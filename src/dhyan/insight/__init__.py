@@ -1,0 +1,1 @@
+"""Seeing what a model attends to: explanations, figures, and heat maps for the terminal."""

@@ -29,7 +29,7 @@ def look_up(
     query: Float[Tensor, "B H T Q"],
     keys: Float[Tensor, "B H S K"],
     values: Float[Tensor, "B H S E"],
-    seen: Bool[Tensor, "B #H T S"],
+    seen: Bool[Tensor, "B 1 T S"],
     *,
     scores: Scores,
     fused: Kernel | None,

@@ -103,9 +103,9 @@ def build_recurrent_decoder(
     backwards = isinstance(listens_to, config.RNNEncoder) and listens_to.backwards
     attention = build_attention(chosen.attention, chosen.width, encoder.width, backwards=backwards)
     many = isinstance(chosen.attention, config.MultiHead)
-    bridge = {"learned": LearnedBridge, "direct": DirectBridge}[chosen.bridge](
-        encoder.summary_width, (PARTS[chosen.cell], chosen.layers, chosen.width)
-    )
+    shape = (PARTS[chosen.cell], chosen.layers, chosen.width)
+    kind = LearnedBridge if chosen.bridge == "learned" else DirectBridge
+    bridge: LearnedBridge | DirectBridge = kind(encoder.summary_width, shape)
     match chosen:
         case config.BahdanauDecoder():
             return BahdanauDecoder(
@@ -169,4 +169,3 @@ def build_embedding(
     else:
         positions = Sinusoids(chosen.width)
     return Embedding(vocabulary, chosen.width, positions, dropout=chosen.dropout)
-

@@ -68,9 +68,7 @@ class RNNEncoder(nn.Module):
             enforce_sorted=False,
         )
         outputs, last = self.rnn(packed)
-        states, _ = pad_packed_sequence(
-            outputs, batch_first=True, total_length=source.ids.shape[1]
-        )
+        states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=source.ids.shape[1])
         if self.backwards:
             states = states.take_along_dim(turned(source.mask).unsqueeze(-1), dim=1)
         return Encoded(states, gathered(last).flatten(1), source.mask)

@@ -1,0 +1,1 @@
+"""Text on its way to ids, and back."""

@@ -1,7 +1,6 @@
 """Putting a run down and taking it up again, exactly."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -19,11 +18,6 @@ def optimizer_tensors(trainer: Trainer) -> dict[str, Tensor]:
             if value is not None:
                 tensors[f"{name}:{key}"] = torch.as_tensor(value)
     return tensors
-
-
-def progress_facts(trainer: Trainer) -> dict[str, Any]:
-    """Where the run stands, as plain JSON."""
-    return asdict(trainer.progress)
 
 
 def restore(trainer: Trainer, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from dhyan.batch import Batch
+from dhyan.data.permutation import derive
 from dhyan.training.events import Event, Saved, Stepped, Stopped, Validated
 from dhyan.training.loss import cross_entropy, token_count
 from dhyan.training.schedule import Schedule
@@ -39,6 +40,7 @@ class Progress:
     best_step: int = 0
     best_score: float | None = None
     waited: int = 0
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,15 +75,13 @@ class Trainer:
     settings: Settings
     device: torch.device
     validate: Callable[[], Mapping[str, float]] | None
-    save: Callable[["Trainer", bool], Path]
+    save: Callable[["Trainer"], Path]
     progress: Progress = field(default_factory=Progress)
     stopping: str = ""
 
     def run(self, steps: int) -> Iterator[Event]:
         """Take up to `steps` more steps; a checkpoint stands at the end of them."""
         last = self.progress.step + steps
-        if not self.progress.step:
-            yield self._saved(best=False)
         while self.progress.step < last and not self.stopping:
             yield from self._stretch(last)
             yield from self._rest(last)
@@ -123,7 +123,7 @@ class Trainer:
         total = torch.zeros((), device=self.device)
         self.optimizer.zero_grad(set_to_none=True)
         for part, batch in enumerate(batches):
-            torch.manual_seed(random_key(settings.seed, step, part))
+            torch.manual_seed(derive(settings.seed, step, part))
             here = batch.to(self.device)
             with self._precision():
                 logits = self.model(here)
@@ -140,12 +140,11 @@ class Trainer:
     def _rest(self, last: int) -> Iterator[Event]:
         """Between stretches: validate and save when it is time."""
         step, settings = self.progress.step, self.settings
-        ending = step >= last or bool(self.stopping)
-        best = False
+        ending, best = step >= last, False
         if self.validate and (ending or step % settings.validate_every == 0):
             self.model.eval()
             scores = self.validate()
-            best = self._judge(scores[settings.stop_on])
+            best = self._judge(scores)
             yield Validated(step, scores, best)
             if settings.patience and self.progress.waited >= settings.patience:
                 self.stopping = (
@@ -155,34 +154,24 @@ class Trainer:
         if best or ending or self.stopping or step % settings.save_every == 0:
             yield self._saved(best=best)
 
-    def _judge(self, score: float) -> bool:
-        """Note a validation score; True if it is the best so far."""
+    def _judge(self, scores: Mapping[str, float]) -> bool:
+        """Note the scores of a validation; True if they are the best so far."""
         sign = 1 if self.settings.stop_on in LOWER_IS_BETTER else -1
-        before = self.progress.best_score
-        best = before is None or sign * score < sign * before
+        now, before = scores[self.settings.stop_on], self.progress.best_score
+        best = before is None or sign * now < sign * before
+        noted = replace(self.progress, scores=scores)
         self.progress = (
-            replace(self.progress, best_step=self.progress.step, best_score=score, waited=0)
+            replace(noted, best_step=noted.step, best_score=now, waited=0)
             if best
-            else replace(self.progress, waited=self.progress.waited + 1)
+            else replace(noted, waited=noted.waited + 1)
         )
         return best
 
     def _saved(self, *, best: bool) -> Saved:
-        return Saved(self.progress.step, self.save(self, best), best)
+        return Saved(self.progress.step, self.save(self), best)
 
     def _rate(self, step: int) -> float:
         return self.settings.learning_rate * self.settings.schedule(step)
 
     def _precision(self) -> AbstractContextManager[object]:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.half)
-
-
-def random_key(*numbers: int) -> int:
-    """Mix numbers into one 63-bit seed; nearby numbers give unrelated seeds (splitmix64)."""
-    key = 0
-    for number in numbers:
-        key = (key ^ number) + 0x9E3779B97F4A7C15 & (1 << 64) - 1
-        key = (key ^ key >> 30) * 0xBF58476D1CE4E5B9 & (1 << 64) - 1
-        key = (key ^ key >> 27) * 0x94D049BB133111EB & (1 << 64) - 1
-        key ^= key >> 31
-    return key >> 1

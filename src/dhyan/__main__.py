@@ -1,0 +1,5 @@
+"""`python -m dhyan` is the command line."""
+
+from dhyan.cli import main
+
+main()

@@ -1,0 +1,48 @@
+"""`dhyan demo`: train, translate, score and draw, with nothing but the package."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dhyan.cli.progress import follow, teller
+
+SENTENCES = (
+    "three hundred forty two",
+    "two hundred thirty four thousand five hundred six",
+    "one million ninety nine",
+)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the model and the picture go.")] = Path("demo"),
+    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0 chooses.")] = 0,
+) -> None:
+    """See the whole path in a minute: numbers from English to Hindi, with a picture.
+
+    Example: dhyan demo
+    """
+    from dhyan.config import load_recipe
+    from dhyan.evaluation.scores import score
+    from dhyan.insight.explain import cross_maps, explain
+    from dhyan.insight.figures import heatmap, save
+    from dhyan.run import load, train
+    from dhyan.run.gather import gather
+
+    recipe, say = load_recipe("numbers"), teller(quiet=False)
+    say(f"training the recipe 'numbers': {recipe.about}")
+    known = (out / "run").exists()
+    follow(train(recipe, out / "run", resume=known, threads=threads, say=say), say)
+    translator = load(out / "run")
+    test = gather(recipe, lambda line: None).validation
+    said = [one.text for one in translator([pair.source for pair in test])]
+    typer.echo(f"\n{len(test):,} numbers the model has not seen:")
+    for result in score(said, [pair.target for pair in test], language="hi").values():
+        typer.echo(f"  {result.name:<7} {result.value:6.2f}   {result.signature}")
+    exact = sum(one == pair.target for one, pair in zip(said, test, strict=True)) / len(test)
+    typer.echo(f"  exactly right {exact:.1%}\n")
+    for sentence, one in zip(SENTENCES, translator(SENTENCES), strict=True):
+        typer.echo(f"  {sentence}\n  {one.text}\n")
+    picture = out / "attention.png"
+    save(heatmap(*cross_maps(explain(translator, SENTENCES[1]))), picture)
+    typer.echo(f"what it looked at: {picture}")

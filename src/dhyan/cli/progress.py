@@ -1,0 +1,151 @@
+"""How a run is shown: a live line in a terminal, plain lines elsewhere."""
+
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import typer
+
+from dhyan.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from dhyan.run import Run
+    from dhyan.training.events import Event, Stepped
+    from dhyan.training.trainer import Trainer
+
+Say = Callable[[str], None]
+NAMES = {"bleu": "BLEU", "chrf": "chrF++"}
+SECONDS_BETWEEN_LINES = 10.0
+ENDINGS = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+
+
+def teller(*, quiet: bool) -> Say:
+    """Prints on stderr what a person wants to know meanwhile; or, quiet, nothing."""
+
+    def say(line: str) -> None:
+        if not quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    return say
+
+
+def follow(run: "Run", say: Say, *, quiet: bool = False) -> None:
+    """Train to the end, show how it goes, and say where the model is and what to do next."""
+    show = bar if sys.stderr.isatty() and not quiet else plain
+    with stopped_by_signals(run.trainer) as received, show(run, say) as hear:
+        for event in run:
+            hear(event)
+    folder, progress = run.folder.path, run.trainer.progress
+    typer.echo(f"{folder}  step {progress.step:,}  {spoken(progress.scores)}".rstrip())
+    if received:
+        say("stopped, with a checkpoint; the same command with --resume goes on from it")
+        raise typer.Exit(ENDINGS[received[0]])
+    say(f'next: dhyan show {folder} "a sentence"   or   dhyan translate {folder} FILE')
+
+
+@contextmanager
+def plain(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
+    """A line for what matters, and one every few seconds to show that it goes on."""
+    from dhyan.training.events import Stepped
+
+    steps, first = run.folder.recipe.training.steps, run.trainer.progress.step
+    began = spoke = monotonic()
+
+    def hear(event: "Event") -> None:
+        nonlocal spoke
+        if not isinstance(event, Stepped):
+            for line in told(event):
+                say(line)
+        elif monotonic() - spoke >= SECONDS_BETWEEN_LINES or event.step == steps:
+            spoke = monotonic()
+            left = (spoke - began) / (event.step - first) * (steps - event.step)
+            say(f"step {event.step:,}/{steps:,}  {pace(event)}  {clock(left)} left")
+
+    yield hear
+
+
+@contextmanager
+def bar(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
+    """One live line with a bar; what matters is printed above it."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from dhyan.training.events import Stepped
+
+    steps, first = run.folder.recipe.training.steps, run.trainer.progress.step
+    columns = (
+        TextColumn("step"),
+        MofNCompleteColumn(),
+        BarColumn(bar_width=None),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, expand=True) as display:
+        task = display.add_task("", total=steps, completed=first)
+
+        def hear(event: "Event") -> None:
+            if isinstance(event, Stepped):
+                display.update(task, completed=event.step, description=pace(event))
+            else:
+                for line in told(event):
+                    console.print(line, highlight=False, markup=False)
+
+        yield hear
+
+
+def told(event: "Event") -> Iterator[str]:
+    """The line for an event that is worth one."""
+    from dhyan.training.events import Stopped, Validated
+
+    match event:
+        case Validated(step=step, scores=scores, best=best):
+            yield f"step {step:,}  valid {spoken(scores)}{'  (best so far)' if best else ''}"
+        case Stopped(step=step, reason=reason):
+            yield f"step {step:,}  ends here: {reason}"
+
+
+def spoken(scores: Mapping[str, float]) -> str:
+    """Scores in a line."""
+    return "  ".join(f"{NAMES.get(name, name)} {value:.4g}" for name, value in scores.items())
+
+
+def pace(event: "Stepped") -> str:
+    """Loss and speed."""
+    return f"loss {event.loss:.3f}  {event.tokens / max(event.seconds, 1e-9):,.0f} tokens/s"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as hours, minutes and seconds."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+@contextmanager
+def stopped_by_signals(trainer: "Trainer") -> Iterator[list[signal.Signals]]:
+    """Ctrl-C and SIGTERM end the run after the step in hand; a second one ends it at once."""
+    received: list[signal.Signals] = []
+
+    def stop(number: int, frame: object) -> None:
+        received.append(signal.Signals(number))
+        trainer.stop(f"{received[0].name} received")
+        for one in ENDINGS:
+            signal.signal(one, signal.SIG_DFL)
+
+    before = {number: signal.signal(number, stop) for number in ENDINGS}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,55 @@
+"""`dhyan train`: from a recipe to a run folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dhyan.cli.progress import follow, teller
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="A .toml file, or the name of a shipped recipe.")],
+    source: Annotated[str, typer.Option(help="Sentences, one a line; or one .tsv/.csv.")] = "",
+    target: Annotated[str, typer.Option(help="Their translations, line by line.")] = "",
+    valid_source: Annotated[str, typer.Option(help="Sentences to validate on.")] = "",
+    valid_target: Annotated[str, typer.Option(help="Their translations.")] = "",
+    columns: Annotated[str, typer.Option(help="Two column names of a .tsv/.csv, as a,b.")] = "",
+    out: Annotated[str, typer.Option(help="The run's folder; runs/RECIPE if not given.")] = "",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any key of the recipe; repeatable."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where the run stopped.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
+    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0 chooses.")] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="training.seed, for short.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the result.")] = False,
+) -> None:
+    """Train a model by a recipe, on your own pairs.
+
+    Example: dhyan train bahdanau2015-small --source a.en --target a.hi
+    """
+    from dhyan.config import load_recipe, parse_setting
+
+    given = {
+        "data.source": source,
+        "data.target": target,
+        "data.valid_source": valid_source,
+        "data.valid_target": valid_target,
+        "data.columns": [name.strip() for name in columns.split(",") if name.strip()],
+    }
+    overrides = dict(map(parse_setting, settings or []))
+    overrides |= {key: value for key, value in given.items() if value}
+    if source:
+        overrides["data.task"] = ""
+    if seed is not None:
+        overrides["training.seed"] = seed
+    chosen = load_recipe(recipe, overrides)
+
+    from dhyan.run import train as start
+
+    folder = Path(out) if out else Path("runs") / Path(recipe).stem
+    say = teller(quiet=quiet)
+    run = start(chosen, folder, resume=resume, device=device, threads=threads, say=say)
+    follow(run, say, quiet=quiet)

@@ -1,0 +1,188 @@
+"""Recipes as TOML, read strictly: every mistake is a fault that names its place."""
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin
+
+from dhyan.config.recipe import Recipe
+from dhyan.faults import Fault
+
+RECIPES = Path(__file__).parents[1] / "recipes"
+MAY_BE_ZERO = {
+    "training.seed", "training.warmup", "training.halve_from", "training.halve_every",
+    "training.patience", "training.valid_sentences", "decoding.limit",
+}  # fmt: skip
+
+
+def shipped_recipes() -> list[str]:
+    """The names of the recipes that come with the package."""
+    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+
+
+def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
+    """Read a recipe by file or shipped name, with settings (dotted key → value) laid over it."""
+    path = Path(name)
+    if path.suffix != ".toml" and (RECIPES / f"{name}.toml").is_file():
+        path = RECIPES / f"{name}.toml"
+    if not path.is_file():
+        raise Fault(f"no recipe {name!r}{suggestion(name, shipped_recipes())}; {_shipped()}")
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Fault(f"{path}: not a TOML recipe: {error}") from None
+    for key, value in (settings or {}).items():
+        _lay_over(table, key, value)
+    return parse_recipe(table, place=path.stem)
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """`key=value` as written on a command line; what is no TOML value is a plain string."""
+    key, equals, written = text.partition("=")
+    if not equals or not key.strip():
+        raise Fault(f"--set {text}: write it as key=value, for example training.steps=500")
+    try:
+        value = tomllib.loads(f"value = {written}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = written
+    return key.strip(), value
+
+
+def parse_recipe(table: Mapping[str, Any], place: str) -> Recipe:
+    """Check a recipe's table; every mistake in it is a fault that names its place."""
+    recipe: Recipe = _parse(Recipe, table, place)
+    _check(recipe, place)
+    return recipe
+
+
+def dump_recipe(recipe: Recipe) -> str:
+    """The recipe as TOML, complete: reading it back gives the same recipe."""
+    return "\n".join(_lines(recipe, ())).lstrip("\n") + "\n"
+
+
+def differences(old: Recipe, new: Recipe) -> dict[str, tuple[object, object]]:
+    """Every dotted key on which two recipes disagree, with both values."""
+    before, after = _flat(old, ()), _flat(new, ())
+    keys = sorted({*before, *after})
+    return {k: (before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)}
+
+
+def suggestion(wrong: str, known: Sequence[str]) -> str:
+    """A 'did you mean' for a name that is nearly right, else nothing."""
+    close = get_close_matches(wrong, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _shipped() -> str:
+    return "give a .toml file or one of " + ", ".join(shipped_recipes())
+
+
+def _lay_over(table: dict[str, Any], key: str, value: object) -> None:
+    *path, last = key.split(".")
+    for part in path:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise Fault(f"{key}: {part!r} is a value, not a table of settings")
+    table[last] = value
+
+
+def _parse(kind: Any, value: Any, place: str) -> Any:
+    """Turn plain TOML into the type asked for, refusing anything else."""
+    origin = get_origin(kind)
+    if origin is UnionType:
+        return _parse(_choose(get_args(kind), value, place), value, place)
+    if is_dataclass(kind):
+        return _parse_table(kind, value, place)
+    if origin is Literal:
+        if value not in get_args(kind):
+            known = [str(choice) for choice in get_args(kind)]
+            hint = suggestion(str(value), known)
+            raise Fault(f"{place}: {value!r} is not one of {', '.join(map(repr, known))}{hint}")
+        return value
+    if origin is tuple and isinstance(value, list):
+        return tuple(_parse(get_args(kind)[0], part, place) for part in value)
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        wanted = getattr(kind, "__name__", str(kind))
+        raise Fault(f"{place}: expected {wanted}, found {value!r}")
+    return value
+
+
+def _parse_table(kind: Any, table: Any, place: str) -> Any:
+    if not isinstance(table, Mapping):
+        raise Fault(f"{place}: expected a table of settings, found {table!r}")
+    known = {f.name: f for f in fields(kind)}
+    for key in table:
+        if key not in known:
+            raise Fault(f"{place}: unknown key {key!r}{suggestion(key, list(known))}")
+    for name, f in known.items():
+        if name not in table and f.default is MISSING and f.default_factory is MISSING:
+            raise Fault(f"{place}: [{name}] is missing")
+    return kind(**{key: _parse(known[key].type, table[key], f"{place}.{key}") for key in table})
+
+
+def _choose(kinds: tuple[Any, ...], table: Any, place: str) -> Any:
+    """Pick the dataclass whose `kind` the table names."""
+    by_name = {kind.kind: kind for kind in kinds}
+    named = table.get("kind") if isinstance(table, Mapping) else None
+    if named not in by_name:
+        hint = suggestion(str(named), list(by_name))
+        known = ", ".join(map(repr, by_name))
+        raise Fault(f"{place}.kind: {named!r} is not one of {known}{hint}")
+    return by_name[named]
+
+
+def _check(recipe: Recipe, place: str) -> None:
+    """Numbers that no module would refuse by itself."""
+    training, data = recipe.training, recipe.data
+    for key, value in _flat(recipe, ()).items():
+        if type(value) is int and value < (0 if key in MAY_BE_ZERO else 1):
+            raise Fault(f"{place}.{key}: {value} is too small")
+        if key.endswith("dropout") and not 0 <= float(str(value)) < 1:
+            raise Fault(f"{place}.{key}: {value} is not between 0 and 1")
+    if training.schedule == "halving" and not training.halve_every:
+        raise Fault(f"{place}.training.halve_every: needed by schedule 'halving'")
+    if training.stop_on != "loss" and not training.valid_sentences:
+        raise Fault(f"{place}.training.stop_on: {training.stop_on!r} needs valid_sentences above 0")
+    if len(training.betas) != 2:
+        raise Fault(f"{place}.training.betas: two numbers, found {len(training.betas)}")
+    if training.tokens_per_batch < data.longest + 2:
+        raise Fault(
+            f"{place}.training.tokens_per_batch: {training.tokens_per_batch} cannot hold one "
+            f"sentence of data.longest = {data.longest} tokens; raise the one or lower the other"
+        )
+
+
+def _flat(table: Any, path: tuple[str, ...]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for f in fields(table):
+        value = getattr(table, f.name)
+        if is_dataclass(value):
+            found |= _flat(value, (*path, f.name))
+        else:
+            found[".".join((*path, f.name))] = value
+    return found
+
+
+def _lines(table: Any, path: tuple[str, ...]) -> list[str]:
+    """A table's own values first, then its tables, as TOML wants them."""
+    lines = [f"\n[{'.'.join(path)}]"] if path else []
+    inner: list[str] = []
+    for f in fields(table):
+        value = getattr(table, f.name)
+        if is_dataclass(value):
+            inner += _lines(value, (*path, f.name))
+        else:
+            lines.append(f"{f.name} = {_toml(value)}")
+    return lines + inner
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,91 @@
+"""Batches of similar lengths, as a pure function of how many examples came before."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Int64
+
+from dhyan.batch import Batch
+from dhyan.data.examples import Examples
+from dhyan.data.permutation import Permutation
+
+Rows = Int64[np.ndarray, " _"]  # some numbers of examples
+
+
+class Batches:
+    """The endless stream of training batches; a position counts the examples before it.
+
+    An epoch is a keyed permutation of all examples. Every `window` of them is sorted by length and
+    cut where rows × the longest side would pass `tokens_per_batch`; its batches are then visited in
+    a keyed order of their own. Each example comes once an epoch, and nothing but the position needs
+    to be saved to go on from it.
+    """
+
+    def __init__(
+        self, examples: Examples, *, tokens_per_batch: int, seed: int, window: int = 2**16
+    ) -> None:
+        if not len(examples):
+            raise ValueError("there are no examples to make batches of")
+        if tokens_per_batch < 1 or window < 1:
+            raise ValueError(f"{tokens_per_batch=} and {window=} must be at least 1")
+        self.examples = examples
+        self.tokens_per_batch = tokens_per_batch
+        self.seed = seed
+        self.window = window
+        self._window = lru_cache(maxsize=1)(self._planned)
+
+    def epoch(self, position: int) -> int:
+        """How many times every example has been seen by then."""
+        return position // len(self.examples)
+
+    def at(self, position: int) -> tuple[Batch, int]:
+        """The batch at a position, and the next position."""
+        epoch, done = divmod(position, len(self.examples))
+        rows = self._window(epoch, done // self.window).get(position)
+        if position < 0 or rows is None:
+            raise ValueError(
+                f"no batch begins at position {position}; go on from 0 or from a position that "
+                f"came with a batch of the same data, tokens_per_batch, seed and window"
+            )
+        return self.examples.batch(rows), position + len(rows)
+
+    def from_(self, position: int) -> Iterator[tuple[Batch, int]]:
+        """Every batch from a position on, each with the position after it."""
+        while True:
+            batch, position = self.at(position)
+            yield batch, position
+
+    def _planned(self, epoch: int, number: int) -> dict[int, Rows]:
+        """The rows of each batch of a window, by the position it begins at."""
+        size = len(self.examples)
+        start = number * self.window
+        places = np.arange(start, min(start + self.window, size))
+        rows = Permutation(size, (self.seed, epoch)).permute(places)
+        cuts = by_length(self.examples, rows, self.tokens_per_batch)
+        order = Permutation(len(cuts), (self.seed, epoch, number)).permute(np.arange(len(cuts)))
+        plan, position = {}, epoch * size + start
+        for cut in order:
+            plan[position] = cuts[cut]
+            position += len(cuts[cut])
+        return plan
+
+
+def by_length(examples: Examples, rows: Rows, tokens_per_batch: int) -> list[Rows]:
+    """Cut rows, shortest first, so that each part, padded, holds at most so many tokens a side."""
+    sources, targets = examples.lengths(rows)
+    order = np.lexsort((sources, targets))
+    longest = np.maximum(sources, targets)[order].tolist()
+    cuts, width, start = [], 0, 0
+    for place, length in enumerate(longest):
+        width = max(width, length)
+        if width * (place + 1 - start) > tokens_per_batch and place > start:
+            cuts.append(place)
+            width, start = length, place
+    return np.split(rows[order], cuts)
+
+
+def fixed_batches(examples: Examples, tokens_per_batch: int) -> list[Batch]:
+    """Every example once, shortest first: for validation, where the order does not matter."""
+    rows = by_length(examples, np.arange(len(examples)), tokens_per_batch)
+    return [examples.batch(part) for part in rows]

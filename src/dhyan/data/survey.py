@@ -1,0 +1,136 @@
+"""What a corpus is like, and what is wrong with it."""
+
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from jaxtyping import Bool, Integer
+
+from dhyan.data.corpus import Noted, Pair, Tally
+from dhyan.faults import Fault
+from dhyan.text.normalize import normalize
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long the sentences are, in words."""
+
+    shortest: int
+    median: float
+    mean: float
+    percentile_95: float
+    longest: int
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A corpus at a glance; `tally` holds its faults and its drops.
+
+    `unknown_…` is the share of the words in every tenth pair that no other pair has: what a model
+    trained on the rest would not have seen.
+    """
+
+    pairs: int
+    tally: Tally
+    source: Lengths
+    target: Lengths
+    unknown_source: float
+    unknown_target: float
+    unequal: Noted  # one side has over 3 times the words of the other, and at least 10 more
+    copies: Noted  # the target is the source
+    duplicates: Noted  # pairs that came before
+    ambiguous: int  # different sources with more than one target
+
+
+def survey(pairs: Iterable[Pair], tally: Tally) -> Survey:
+    """Go through a corpus once; read it with the same tally, a tolerant one to see every fault."""
+    source, target = _Words(), _Words()
+    unequal, copies = Noted(), Noted()
+    lines, digests = array("q"), array("Q")
+    try:
+        for pair in pairs:
+            one, other = normalize(pair.source), normalize(pair.target)
+            held_out = len(lines) % 10 == 9
+            fewer, more = sorted((source.add(one, held_out), target.add(other, held_out)))
+            if more > 3 * fewer and more >= fewer + 10:
+                unequal.add(tally.place("source", pair.line))
+            if one == other:
+                copies.add(tally.place("source", pair.line))
+            lines.append(pair.line)
+            digests.extend((_digest(one), _digest(other)))
+    except Fault as fault:
+        tally.report(fault)
+    repeated, ambiguous = _repeats(np.array(digests, np.uint64).reshape(-1, 2))
+    duplicates = Noted()
+    for place in np.flatnonzero(repeated):
+        duplicates.add(tally.place("source", lines[place]))
+    return Survey(
+        len(lines),
+        tally,
+        source.lengths(),
+        target.lengths(),
+        source.unknown(),
+        target.unknown(),
+        unequal,
+        copies,
+        duplicates,
+        ambiguous,
+    )
+
+
+class _Spaces(dict[int, str]):
+    """For str.translate: letters, digits, marks and joiners stay, all else becomes a space."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        inside = unicodedata.category(character)[0] in "LNM" or character in "\u200c\u200d"
+        return self.setdefault(code, character if inside else " ")
+
+
+_SPACES = _Spaces()
+
+
+def words(text: str) -> list[str]:
+    """The words of a text without its punctuation; a vowel sign or a joiner never ends one."""
+    return text.translate(_SPACES).split()
+
+
+class _Words:
+    """One side's words: how many a sentence has, and which are known."""
+
+    def __init__(self) -> None:
+        self._counts = array("q")
+        self._known: set[str] = set()
+        self._held_out: Counter[str] = Counter()
+
+    def add(self, text: str, held_out: bool) -> int:
+        found = words(text)
+        self._counts.append(len(found))
+        (self._held_out if held_out else self._known).update(found)
+        return len(found)
+
+    def lengths(self) -> Lengths:
+        counts = np.array(self._counts or [0])
+        median, high = np.percentile(counts, (50, 95)).tolist()
+        return Lengths(int(counts.min()), median, float(counts.mean()), high, int(counts.max()))
+
+    def unknown(self) -> float:
+        unseen = sum(n for word, n in self._held_out.items() if word not in self._known)
+        return unseen / max(1, self._held_out.total())
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _repeats(digests: Integer[np.ndarray, "N 2"]) -> tuple[Bool[np.ndarray, " N"], int]:
+    """Which pairs came before, and how many sources have several targets."""
+    distinct, first = np.unique(digests, axis=0, return_index=True)
+    repeated = np.ones(len(digests), dtype=bool)
+    repeated[first] = False
+    _, targets = np.unique(distinct[:, 0], return_counts=True)
+    return repeated, int((targets > 1).sum())

@@ -1,0 +1,163 @@
+"""Letters for labels: the fonts that draw them, and where a word may be cut."""
+
+import re
+import threading
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dhyan.faults import Fault
+
+EVERYDAY = "DejaVu Sans"  # ships with matplotlib
+STAND_IN = "□"
+
+_DEVANAGARI = re.compile("[\u0900-\u097f\ua8e0-\ua8ff]")
+
+# matplotlib's settings belong to the whole process, so one figure is drawn at a time.
+_drawing = threading.Lock()
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Matplotlib as it comes, whatever the user has set, with text that looks right anywhere."""
+    import matplotlib
+
+    with _drawing, matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rc("text", hinting="no_hinting")
+        matplotlib.rc("svg", fonttype="path", hashsalt="dhyan")
+        matplotlib.rc("pdf", fonttype=42)
+        yield
+
+
+def families(text: str) -> list[str]:
+    """The font families to draw a text with, best first.
+
+    Noto Sans Devanagari comes first because it has Latin letters and digits of its own, drawn to
+    sit beside the Hindi ones; DejaVu Sans fills in Greek, Cyrillic, symbols and the like.
+    """
+    noto = _register_devanagari()
+    if noto is None and _DEVANAGARI.search(text):
+        raise Fault("no font for Devanagari is here: pip install fontpkg-noto-sans-devanagari")
+    return [EVERYDAY] if noto is None else [noto, EVERYDAY]
+
+
+def _register_devanagari() -> str | None:
+    """Tell matplotlib of the Devanagari font; None if the package that holds it is missing."""
+    try:
+        import fontpkg_noto_sans_devanagari as package
+    except ImportError:
+        return None
+    from matplotlib.font_manager import fontManager
+
+    path = str(next(Path(package.ROOT).rglob("*.ttf")))
+    if all(font.fname != path for font in fontManager.ttflist):
+        fontManager.addfont(path)
+    return str(package.FAMILY)
+
+
+@dataclass(frozen=True)
+class Lettering:
+    """Font families, best first, and a size in points."""
+
+    families: list[str]
+    size: float
+
+    @property
+    def middle(self) -> float:
+        """From the baseline to the middle of the letters, to centre a line on a height."""
+        return 0.34 * self.size
+
+    def style(self, colour: str, *, ha: str = "left", rotation: int = 0) -> dict[str, Any]:
+        """How matplotlib sets a text on its baseline; a dollar is a dollar, not a formula."""
+        line = {"va": "baseline", "ha": ha, "rotation": rotation, "rotation_mode": "anchor"}
+        face = {"family": self.families, "size": self.size, "color": colour}
+        return {**face, **line, "parse_math": False}
+
+    def measure(self, text: str) -> float:
+        """The width of a text in points."""
+        from matplotlib.font_manager import FontProperties
+        from matplotlib.textpath import text_to_path
+
+        face = FontProperties(family=self.families, size=self.size)
+        return float(text_to_path.get_text_width_height_descent(text, face, ismath=False)[0])
+
+    def widest(self, texts: Sequence[str]) -> float:
+        """The width of the widest text."""
+        return max(map(self.measure, texts))
+
+    def wrap(self, text: str, width: int | float) -> list[str]:
+        """The text in lines of at most a width, broken at spaces only."""
+        lines: list[str] = []
+        for word in text.split():
+            longer = f"{lines[-1]} {word}" if lines else word
+            lines[-1:] = [longer] if self.measure(longer) <= width else [*lines[-1:], word]
+        return lines
+
+
+def drawable(labels: Iterable[str], fonts: Iterable[str]) -> list[str]:
+    """The labels, with □ for each character that none of the fonts has, said in one warning."""
+    from matplotlib.font_manager import findfont, get_font
+
+    known = set[int]().union(*(get_font(findfont(font)).get_charmap() for font in fonts))
+    missing: dict[str, None] = {}
+
+    def shown(character: str) -> str:
+        kind = unicodedata.category(character)
+        if character.isspace():
+            return " "
+        if ord(character) in known and kind != "Cc":
+            return character
+        if kind in {"Cc", "Cf", "Cs"}:
+            return ""
+        missing[character] = None
+        return "" if kind.startswith("M") else STAND_IN
+
+    cleaned = ["".join(map(shown, label)) for label in labels]
+    if missing:
+        warnings.warn(
+            f"no font here has {_named(missing)}: {STAND_IN} stands for each character",
+            stacklevel=3,
+        )
+    return cleaned
+
+
+def _named(characters: Iterable[str]) -> str:
+    """Characters by script: `Tamil (த ம), CJK (中)`."""
+    scripts: dict[str, list[str]] = {}
+    for character in characters:
+        word = unicodedata.name(character, "").partition(" ")[0]
+        script = word if word == "CJK" else word.capitalize()
+        known = character.isalpha() or unicodedata.category(character)[0] == "M"
+        scripts.setdefault(script if known and script else "symbols", []).append(character)
+    return ", ".join(f"{script} ({' '.join(some)})" for script, some in scripts.items())
+
+
+def clusters(text: str) -> Iterator[str]:
+    """What a reader takes for single letters: a conjunct such as क्षि is one, and is never cut."""
+    cluster = ""
+    for character in text:
+        joined = cluster.endswith("\u200d") or unicodedata.combining(cluster[-1:] or " ") == 9
+        marks = unicodedata.category(character)[0] == "M" or character in "\u200c\u200d"
+        if cluster and not marks and not (joined and character.isalpha()):
+            yield cluster
+            cluster = ""
+        cluster += character
+    if cluster:
+        yield cluster
+
+
+def shorten(text: str, limit: int | float, measure: Callable[[str], int | float]) -> str:
+    """The text if it measures no more than the limit, otherwise its beginning and an ellipsis."""
+    if measure(text) <= limit:
+        return text
+    kept = ""
+    for cluster in clusters(text):
+        if measure(kept + cluster + "…") > limit:
+            break
+        kept += cluster
+    return kept + "…"

@@ -1,0 +1,104 @@
+"""The pairs a recipe asks for: read from files or made by code, and split for validation."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from dhyan.config import Data, Recipe
+from dhyan.data.corpus import Pair, Tally, read_pairs
+from dhyan.data.synthetic import number_pairs, reverse_pairs
+from dhyan.faults import Fault
+
+Say = Callable[[str], None]
+TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
+    "numbers": number_pairs,
+    "reverse": reverse_pairs,
+}
+MOST_HELD_OUT, FEWEST_TO_HOLD_OUT, HOLD_OUT_EVERY, MOST_TRIES = 1000, 200, 50, 20
+PACKED, FORMATS = {".gz", ".xz"}, {".txt", ".tsv", ".csv", ".text"}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The pairs to train on, those to validate on, and a fingerprint of all that was read."""
+
+    training: list[Pair]
+    validation: list[Pair]
+    fingerprint: str
+
+
+def gather(recipe: Recipe, say: Say) -> Corpus:
+    """Read or make the recipe's pairs; what was dropped or held out is said."""
+    data = recipe.data
+    if data.task:
+        return _made(data, recipe.training.seed, say)
+    if not data.source:
+        raise Fault("no training data: name it with --source FILE --target FILE")
+    pairs, fingerprint = _read(data, data.source, data.target, say)
+    if data.valid_source:
+        validation, other = _read(data, data.valid_source, data.valid_target, say)
+        return Corpus(pairs, validation, f"{fingerprint} {other}")
+    return _split(pairs, fingerprint, say)
+
+
+def with_languages(recipe: Recipe) -> Recipe:
+    """The recipe with its languages named, by the ends of the file names where it names none."""
+    data = recipe.data
+    source = data.source_language or ("en" if data.task == "numbers" else language_of(data.source))
+    target = data.target_language or ("hi" if data.task == "numbers" else language_of(data.target))
+    return replace(recipe, data=replace(data, source_language=source, target_language=target))
+
+
+def language_of(file: str) -> str:
+    """The language a file name ends in, as in `train.hi.xz`, or nothing."""
+    suffixes = [s for s in Path(file).suffixes if s not in PACKED]
+    last = suffixes[-1] if suffixes else ""
+    code = last[1:] if last not in FORMATS else ""
+    return code if code.isalpha() and code.islower() and 2 <= len(code) <= 3 else ""
+
+
+def _read(data: Data, source: str, target: str, say: Say) -> tuple[list[Pair], str]:
+    if len(data.columns) not in (0, 2):
+        raise Fault(f"columns: two names, source and target; found {', '.join(data.columns)}")
+    tally = Tally()
+    pairs = read_pairs(
+        Path(source),
+        Path(target) if target else None,
+        columns=(data.columns[0], data.columns[1]) if data.columns else None,
+        tally=tally,
+    )
+    read = list(pairs)
+    for line in tally.lines():
+        say(f"{source}: {line}")
+    return read, tally.fingerprint
+
+
+def _made(data: Data, seed: int, say: Say) -> Corpus:
+    """Different sources only, so that no validation pair is trained on."""
+    held_out = min(MOST_HELD_OUT, max(1, data.pairs // 10))
+    different, tally = {}, Tally()
+    for pair in islice(TASKS[data.task](seed=seed), MOST_TRIES * (data.pairs + held_out)):
+        if pair.source not in different:
+            different[pair.source] = pair
+            tally.keep(pair)
+        if len(different) == data.pairs + held_out:
+            break
+    pairs = list(different.values())
+    say(f"made {len(pairs) - held_out:,} pairs of '{data.task}', and {held_out:,} to validate on")
+    return Corpus(pairs[held_out:], pairs[:held_out], tally.fingerprint)
+
+
+def _split(pairs: list[Pair], fingerprint: str, say: Say) -> Corpus:
+    """Hold some pairs out, and with them all that share their source."""
+    if len(pairs) < FEWEST_TO_HOLD_OUT:
+        say(f"{len(pairs)} pairs are too few to hold some out: the run is not validated")
+        return Corpus(pairs, [], fingerprint)
+    held_out = pairs[::HOLD_OUT_EVERY][:MOST_HELD_OUT]
+    known = {pair.source for pair in held_out}
+    training = [pair for pair in pairs if pair.source not in known]
+    say(
+        f"held out {len(held_out):,} pairs to validate on; "
+        f"name your own with --valid-source and --valid-target"
+    )
+    return Corpus(training, held_out, fingerprint)

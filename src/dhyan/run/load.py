@@ -1,0 +1,93 @@
+"""From a checkpoint's files to a translator."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from dhyan.checkpoint import find_checkpoint, read_checkpoint, tensors_from_bytes
+from dhyan.config import Recipe, TransformerDecoder, parse_recipe
+from dhyan.decoding.translator import Limits, Translator
+from dhyan.faults import Fault
+from dhyan.models.build import build_model
+from dhyan.models.seq2seq import Seq2Seq
+from dhyan.text.tokenizer import Tokenizer
+
+
+def load(folder: str | Path, *, device: str = "auto") -> Translator:
+    """A translator from a run folder (its best checkpoint) or from one checkpoint."""
+    place = pick_device(device)
+    files = read_checkpoint(find_checkpoint(Path(folder)))
+    recipe = saved_recipe(files)
+    source, target = saved_tokenizers(files)
+    model = build_model(recipe, len(source), len(target))
+    load_weights(model, tensors_from_bytes(files["model.safetensors"]))
+    return make_translator(recipe, model.to(place).eval(), source, target, place)
+
+
+def pick_device(name: str) -> torch.device:
+    """The named device; 'auto' is the GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise Fault(f"device {name!r} cannot be used: {reason}; try --device cpu") from None
+    return device
+
+
+def saved_recipe(files: Mapping[str, bytes]) -> Recipe:
+    """The recipe a checkpoint was made by."""
+    return parse_recipe(tomllib.loads(files["recipe.toml"].decode()), place="recipe.toml")
+
+
+def saved_tokenizers(files: Mapping[str, bytes]) -> tuple[Tokenizer, Tokenizer]:
+    """The source and target tokenizers of a checkpoint."""
+    source, target = (files[f"{side}.json"].decode() for side in ("source", "target"))
+    return Tokenizer.from_json(source), Tokenizer.from_json(target)
+
+
+def make_translator(
+    recipe: Recipe, model: Seq2Seq, source: Tokenizer, target: Tokenizer, device: torch.device
+) -> Translator:
+    """A model with its tokenizers and the recipe's manner of searching."""
+    decoder, longest = recipe.decoder, recipe.data.longest
+    learned = isinstance(decoder, TransformerDecoder) and decoder.positions == "learned"
+    return Translator(
+        model,
+        source,
+        target,
+        language=recipe.data.target_language,
+        limits=Limits(
+            source=longest,
+            output=recipe.decoding.limit,
+            highest=longest + 2 if learned else None,
+        ),
+        beam=recipe.decoding.beam,
+        length_power=recipe.decoding.length_power,
+        device=device,
+    )
+
+
+def weights_of(model: Seq2Seq) -> dict[str, Tensor]:
+    """Every weight once, by name; tied ones under the first of their names."""
+    return dict(model.named_parameters())
+
+
+def load_weights(model: Seq2Seq, saved: Mapping[str, Tensor]) -> None:
+    """Fill a model with saved weights, which must be just those it has."""
+    wanted = weights_of(model)
+    if odd := sorted(wanted.keys() ^ saved.keys()):
+        raise Fault(f"the saved weights do not fit the recipe: {odd[0]!r} is on one side only")
+    with torch.no_grad():
+        for name, weight in wanted.items():
+            if weight.shape != saved[name].shape:
+                raise Fault(
+                    f"the saved weights do not fit the recipe: {name!r} is "
+                    f"{tuple(saved[name].shape)}, the model needs {tuple(weight.shape)}"
+                )
+            weight.copy_(saved[name])

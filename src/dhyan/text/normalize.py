@@ -1,0 +1,54 @@
+"""One spelling for every text, before it is cut into pieces."""
+
+import re
+from itertools import chain, groupby
+from unicodedata import combining
+from unicodedata import normalize as unicode_form
+
+_INVISIBLE = [
+    *range(0x20),  # C0 controls, less those that are white space
+    *range(0x7F, 0xA0),  # C1 controls, the same
+    0xAD,  # soft hyphen
+    0x61C,  # Arabic letter mark, a bidi control
+    0x200B,  # zero-width space
+    *(0x200E, 0x200F, *range(0x202A, 0x202F)),  # bidi marks and embeddings
+    *range(0x2060, 0x2070),  # word joiner, invisible operators, bidi isolates
+    *(0xFEFF, *range(0xFFF9, 0xFFFC)),  # byte order mark, annotation anchors
+    *range(0xE0000, 0xE0080),  # tags
+]
+_CHARACTERS = {
+    **{code: None for code in _INVISIBLE if not chr(code).isspace()},
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # half of a surrogate pair is no character
+    **dict.fromkeys(map(ord, "‘’‚‛‹›"), "'"),
+    **dict.fromkeys(map(ord, "“”„‟«»"), '"'),
+    ord("▁"): "_",  # the tokenizer's word mark
+}
+_BAR = re.compile(
+    r"(?<=[\u0900-\u0963\u0966-\u097f\u1cd0-\u1cfa\ua8e0-\ua8ff])"  # Devanagari, less its dandas
+    r"( ?)([|।]{2}|\|)"
+    r"(?=[\"')\]]*(?: |\Z))"
+)
+_LONG = 1000
+
+
+def normalize(text: str) -> str:
+    """Write a text the one way we know it; a second time changes nothing.
+
+    Letters take Unicode's composed form (NFC), so every spelling of a nukta letter meets in one:
+    U+0958–095F become base and nukta, U+0929, 0931 and 0934 stay whole. Curly, low and angle
+    quotes become straight. Every kind of white space becomes one ASCII space, none at the ends.
+    The joiners ZWJ and ZWNJ are kept, for they spell words; other invisible signs are dropped:
+    controls, zero-width space, word joiner, byte order mark, soft hyphen, bidi marks, tags.
+    A pipe that closes a Devanagari sentence is a danda, and two dandas are a double one.
+    """
+    text = " ".join(_composed(text.translate(_CHARACTERS)).split())
+    return _BAR.sub(lambda bar: bar[1] + "।॥"[len(bar[2]) - 1], text)
+
+
+def _composed(text: str) -> str:
+    """NFC; Python's own is quadratic in a run of combining signs, unless it finds them sorted."""
+    if len(text) > _LONG:
+        letters = chain.from_iterable(unicode_form("NFD", letter) for letter in text)
+        runs = groupby(letters, key=lambda letter: combining(letter) > 0)
+        text = "".join(chain.from_iterable(sorted(run, key=combining) for _, run in runs))
+    return unicode_form("NFC", text)

@@ -1,0 +1,92 @@
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from dhyan.data.permutation import Permutation, derive, mix
+
+SIZES = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1000, 4095, 4096, 4097, 65537]
+
+
+def order(size, *key):
+    return Permutation(size, key).permute(np.arange(size))
+
+
+@pytest.mark.parametrize("size", [*SIZES, 1_000_003])
+def test_every_index_is_hit_once(size):
+    for epoch in range(3 if size < 10**6 else 1):
+        assert np.array_equal(np.bincount(order(size, 1, epoch), minlength=size), np.ones(size))
+
+
+def test_every_key_gives_another_order():
+    keys = [(0, 0), (0, 1), (1, 0), (1, 1), (-1, 0), (0,), (0, 0, 0), (2**63, 0)]
+    orders = {order(100, *key).tobytes() for key in keys}
+    assert len(orders) == len(keys)
+
+
+def test_an_index_goes_to_the_same_place_alone_or_in_company():
+    permutation = Permutation(10**10, (3, 1))
+    indices = np.array([0, 5, 9_999_999_999, 5])
+    alone = [permutation.permute(indices[i : i + 1])[0] for i in range(4)]
+    assert permutation.permute(indices).tolist() == alone
+    assert len(permutation.permute(indices[:0])) == 0
+
+
+def test_the_key_is_mixed_by_splitmix64():
+    # The first three outputs of the reference generator from state 0.
+    golden = 0x9E3779B97F4A7C15
+    outputs = [mix(golden * step % 2**64) for step in (1, 2, 3)]
+    assert outputs == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    assert len({derive(), derive(0), derive(1), derive(0, 0), derive(0, 1), derive(1, 0)}) == 6
+
+
+def test_the_order_is_the_same_in_another_process():
+    here = order(10, 7, 2).tolist()
+    code = (
+        "import numpy as np; from dhyan.data.permutation import Permutation;"
+        "print(Permutation(10, (7, 2)).permute(np.arange(10)).tolist())"
+    )
+    path = {"PYTHONPATH": "src", "PYTHONHASHSEED": "99"}
+    there = subprocess.run([sys.executable, "-c", code], env=path, capture_output=True, check=True)
+    assert there.stdout.decode().strip() == str(here)
+
+
+@pytest.mark.parametrize("size", [3, 10, 33, 100])
+def test_every_index_lands_everywhere_equally_often(size):
+    keys = 500
+    hits = np.zeros((size, size))
+    for epoch in range(keys):
+        hits[np.arange(size), order(size, 5, epoch)] += 1
+    expected = keys / size
+    surprise = ((hits - expected) ** 2 / expected).sum() / (size - 1) ** 2
+    assert surprise < 1 + 4 * (2 / (size - 1) ** 2) ** 0.5  # chi-square within four deviations
+
+
+def test_neighbours_do_not_stay_neighbours():
+    places = order(1_000_003, 1, 0)
+    assert abs(np.corrcoef(places, np.arange(len(places)))[0, 1]) < 0.005
+    assert abs(np.corrcoef(places[1:], places[:-1])[0, 1]) < 0.005
+    assert (np.abs(np.diff(places)) == 1).sum() < 20
+
+
+def test_memory_does_not_grow_with_the_size():
+    tracemalloc.start()
+    try:
+        places = Permutation(10**10, (1, 0)).permute(np.arange(10**10 - 1000, 10**10))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(set(places.tolist())) == 1000
+    assert places.min() >= 0
+    assert places.max() < 10**10
+    assert peak < 1_000_000
+
+
+def test_what_is_not_an_index_is_refused():
+    with pytest.raises(ValueError, match="size is 0"):
+        Permutation(0, (1,))
+    for index in (-1, 10):
+        with pytest.raises(ValueError, match="between 0 and 9"):
+            Permutation(10, (1,)).permute(np.array([3, index]))
