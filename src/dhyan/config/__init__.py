@@ -17,8 +17,8 @@ from dhyan.config.recipe import Dot as Dot
 from dhyan.config.recipe import General as General
 from dhyan.config.recipe import LuongDecoder as LuongDecoder
 from dhyan.config.recipe import MultiHead as MultiHead
-from dhyan.config.recipe import RNNEncoder as RNNEncoder
 from dhyan.config.recipe import Recipe as Recipe
+from dhyan.config.recipe import RNNEncoder as RNNEncoder
 from dhyan.config.recipe import Text as Text
 from dhyan.config.recipe import Training as Training
 from dhyan.config.recipe import TransformerDecoder as TransformerDecoder

@@ -2,12 +2,8 @@
 
 import codecs
 import csv
-import gzip
-import lzma
 import os
-import stat
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from hashlib import sha256
@@ -15,25 +11,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
+from dhyan.data.lines import LONGEST_READ, fault, kind_of, raw_lines, said, undecodable
 from dhyan.faults import Fault
 
 LONGEST_LINE = 10_000  # characters a side may have
-LONGEST_READ = 2**20  # bytes of a line that are read; the rest is skipped, so memory stays flat
 FIRST_PLACES, FIRST_FAULTS = 3, 50  # how many a tally remembers
 
 Side = Literal["source", "target"]
 Sides = tuple[int, str, str]  # a line number, a source and a target
-
-OPEN: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
-MAGIC = {
-    b"\x1f\x8b": "gzip data; end its name in .gz",
-    b"\xfd7zXZ\0": "xz data; end its name in .xz",
-    b"BZh": "bzip2 data; decompress it",
-    b"PK\x03\x04": "a zip archive; unpack it",
-    b"\x28\xb5\x2f\xfd": "zstd data; decompress it",
-    b"\xff\xfe": "UTF-16; convert it with `iconv -f UTF-16 -t UTF-8`",
-    b"\xfe\xff": "UTF-16; convert it with `iconv -f UTF-16 -t UTF-8`",
-}
 
 
 @dataclass(frozen=True)
@@ -124,7 +109,7 @@ def read_pairs(
     the tally; whatever would shift or spoil the others is a Fault.
     """
     tally = Tally() if tally is None else tally
-    tally.names = {"source": _said(source), "target": _said(target or source)}
+    tally.names = {"source": said(source), "target": said(target or source)}
     usable = False
     for line, one, other in _sides(source, target, columns, tally):
         if unfit := _unfit(one, other):
@@ -136,20 +121,11 @@ def read_pairs(
         yield pair
     if not usable:
         counts = ", ".join(f"{n.count:,} × {reason}" for reason, n in tally.drops.items())
-        raise _fault(source, 0, f"no usable pair ({counts or 'no line'}); see that it is a corpus")
+        raise fault(source, 0, f"no usable pair ({counts or 'no line'}); see that it is a corpus")
 
 
 def _pairs(count: int) -> str:
     return f"{count:,} pair{'' if count == 1 else 's'}"
-
-
-def _said(name: object) -> str:
-    """A name from outside, fit to stand in one line."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(name))
-
-
-def _fault(path: Path, line: int, reason: str) -> Fault:
-    return Fault(f"{_said(path)}{f':{line}' if line else ''}: {reason}")
 
 
 def _unfit(one: str, other: str) -> tuple[str, Side] | None:
@@ -163,20 +139,16 @@ def _unfit(one: str, other: str) -> tuple[str, Side] | None:
     return None
 
 
-def _kind(path: Path) -> str:
-    return (path.with_suffix("") if path.suffix.lower() in OPEN else path).suffix.lower()
-
-
 def _sides(
     source: Path, target: Path | None, columns: tuple[str, str] | None, tally: Tally
 ) -> Iterator[Sides]:
     tables = {".tsv", ".csv"}
     if target is None:
-        if _kind(source) not in tables:
-            raise _fault(source, 0, "has one side; give the target file too, or one .tsv or .csv")
+        if kind_of(source) not in tables:
+            raise fault(source, 0, "has one side; give the target file too, or one .tsv or .csv")
         return _table(source, columns, tally)
-    if columns or tables & {_kind(source), _kind(target)}:
-        raise _fault(
+    if columns or tables & {kind_of(source), kind_of(target)}:
+        raise fault(
             target, 0, "is a second file; give one .tsv or .csv, or two text files and no columns"
         )
     return _two_files(source, target, tally)
@@ -184,15 +156,15 @@ def _sides(
 
 def _two_files(source: Path, target: Path, tally: Tally) -> Iterator[Sides]:
     if os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
-        raise _fault(target, 0, "is the source file again; give the file of translations")
-    ours, theirs = _raw_lines(source), _raw_lines(target)
+        raise fault(target, 0, "is the source file again; give the file of translations")
+    ours, theirs = raw_lines(source), raw_lines(target)
     for number, (one, other) in enumerate(zip_longest(ours, theirs), 1):
         if one is None or other is None:
             shorter, longer = (source, target) if one is None else (target, source)
             total = number + sum(1 for _ in (theirs if one is None else ours))
-            reason = f"the number of lines is {number - 1:,}, but {_said(longer)} has {total:,}"
+            reason = f"the number of lines is {number - 1:,}, but {said(longer)} has {total:,}"
             remedy = "line N of one must translate line N of the other"
-            tally.report(_fault(shorter, number - 1, f"{reason}; {remedy}"))
+            tally.report(fault(shorter, number - 1, f"{reason}; {remedy}"))
             return
         text = _text(one, source, number, tally)
         translation = _text(other, target, number, tally)
@@ -201,7 +173,7 @@ def _two_files(source: Path, target: Path, tally: Tally) -> Iterator[Sides]:
 
 
 def _table(path: Path, columns: tuple[str, str] | None, tally: Tally) -> Iterator[Sides]:
-    comma = _kind(path) == ".csv"
+    comma = kind_of(path) == ".csv"
     rows = _csv_rows(path, tally) if comma else _tsv_rows(path, tally)
     width, places = None, (0, 1)
     if comma or columns:
@@ -215,7 +187,7 @@ def _table(path: Path, columns: tuple[str, str] | None, tally: Tally) -> Iterato
         else:
             reason = f"the number of columns is {len(fields)}, not {width or 'at least 2'}"
             remedy = f"separate them by one {'comma, and quote commas in text' if comma else 'tab'}"
-            tally.report(_fault(path, line, f"{reason}; {remedy}"))
+            tally.report(fault(path, line, f"{reason}; {remedy}"))
 
 
 def _find(
@@ -223,18 +195,18 @@ def _find(
 ) -> tuple[int, int]:
     """Where the two columns stand in the header."""
     names = [name.strip() for name in header]
-    there = f"of {_said(', '.join(names)[:300])}"
+    there = f"of {said(', '.join(names)[:300])}"
     if columns is None and len(names) != 2:
-        raise _fault(path, line, f"{len(names)} columns; name the source and the target {there}")
+        raise fault(path, line, f"{len(names)} columns; name the source and the target {there}")
     wanted = columns or (names[0], names[1])
     for name in wanted:
         if name not in names:
             near = get_close_matches(name, names, n=1)
-            hint = f"did you mean {_said(near[0])}, or another" if near else "name two"
-            raise _fault(path, line, f"no column is called {_said(name)}; {hint} {there}")
+            hint = f"did you mean {said(near[0])}, or another" if near else "name two"
+            raise fault(path, line, f"no column is called {said(name)}; {hint} {there}")
     first, second = names.index(wanted[0]), names.index(wanted[1])
     if first == second:
-        raise _fault(path, line, f"both sides are {_said(wanted[0])}; name two {there}")
+        raise fault(path, line, f"both sides are {said(wanted[0])}; name two {there}")
     return first, second
 
 
@@ -262,21 +234,21 @@ def _csv_rows(path: Path, tally: Tally) -> Iterator[tuple[int, list[str]]]:
             return
         except csv.Error as error:
             remedy = 'close every quote, and write a quote inside quotes as ""'
-            tally.report(_fault(path, taken[0], f"broken quoting ({error}); {remedy}"))
+            tally.report(fault(path, taken[0], f"broken quoting ({error}); {remedy}"))
         else:
             yield taken[0], [text.replace("\n", " ").replace("\0", "\r") for text in fields]
 
 
 def _lines(path: Path, tally: Tally) -> Iterator[tuple[int, str]]:
     """The lines of a table; one cut short has lost columns, and in .csv perhaps a closing quote."""
-    for number, raw in enumerate(_raw_lines(path), 1):
+    for number, raw in enumerate(raw_lines(path), 1):
         if len(raw) < LONGEST_READ:
             text = _text(raw, path, number, tally)
             if text is not None:
                 yield number, text
-        elif _kind(path) == ".csv":
+        elif kind_of(path) == ".csv":
             reason = f"the line has more than {LONGEST_READ:,} bytes; shorten or remove it"
-            tally.report(_fault(path, number, reason))
+            tally.report(fault(path, number, reason))
         else:
             tally.drop("over-long line", "source", number)
 
@@ -292,53 +264,5 @@ def _text(raw: bytes, path: Path, number: int, tally: Tally) -> str | None:
             return text.removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
             at = error.start
-    tally.report(_fault(path, number, _undecodable(raw, at, first=number == 1)))
+    tally.report(fault(path, number, undecodable(raw, at, first=number == 1)))
     return None
-
-
-def _undecodable(raw: bytes, at: int, *, first: bool) -> str:
-    for magic, what in MAGIC.items():
-        if first and raw.startswith(magic):
-            return f"this looks like {what}"
-    if raw.count(0) > len(raw) // 4:
-        return "this looks like UTF-16; convert it with `iconv -f UTF-16LE -t UTF-8`"
-    if raw[at] == 0:
-        return f"byte {at + 1} of the line is NUL; give a text file, or remove the byte"
-    remedy = "convert the file, perhaps with `iconv -f WINDOWS-1252 -t UTF-8`"
-    return f"byte {at + 1} of the line (0x{raw[at]:02x}) is not UTF-8; {remedy}"
-
-
-def _raw_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file, split at \\n only; of an over-long one, the beginning."""
-    number = 0
-    try:
-        before = path.stat()
-        if not stat.S_ISREG(before.st_mode):
-            what = "a folder" if stat.S_ISDIR(before.st_mode) else "not a regular file"
-            raise _fault(path, 0, f"is {what}; give a file that can be read more than once")
-        with OPEN.get(path.suffix.lower(), open)(path, "rb") as file:
-            while line := file.readline(LONGEST_READ):
-                number += 1
-                rest = line
-                while len(rest) == LONGEST_READ and not rest.endswith(b"\n"):
-                    rest = file.readline(LONGEST_READ)
-                yield line
-        after = path.stat()
-    except FileNotFoundError:
-        near = get_close_matches(path.name, _neighbours(path), n=1)
-        remedy = f"did you mean {_said(near[0])}?" if near else "see how its path is written"
-        raise _fault(path, 0, f"there is no such file; {remedy}") from None
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        reason = f"broken {path.suffix} data ({error}); fetch or compress the file again"
-        raise _fault(path, number + 1, reason) from None
-    except OSError as error:
-        reason = f"cannot be read ({error.strerror}); see its permissions and its disk"
-        raise _fault(path, 0, reason) from None
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        raise _fault(path, number, "changed while it was read; begin again when it is whole")
-    if not number:
-        raise _fault(path, 0, "is empty; give a file with one sentence on each line")
-
-
-def _neighbours(path: Path) -> list[str]:
-    return os.listdir(path.parent) if os.access(path.parent, os.R_OK | os.X_OK) else []

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
-from math import inf, log
 from pathlib import Path
 from unicodedata import category
 
@@ -16,12 +15,11 @@ from tokenizers import Tokenizer as Backend
 from dhyan.faults import Fault
 from dhyan.special import BOS, EOS, NAMES, PAD, UNK
 from dhyan.text.normalize import normalize
+from dhyan.text.pieces import BYTES, GIVEN, MARK, alphabet, by_count
+from dhyan.text.unigram import learn_unigram
 
 KINDS = ("words", "characters", "bpe", "unigram")
 
-_MARK = "▁"
-_BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-_GIVEN = [*NAMES, *_BYTES]
 # The joiners are no letters to Unicode, yet they spell words. A sign that is no letter stands
 # alone with all that combines with it, so that no piece can ever read "</s>" or "<0x41>".
 _LETTER = r"\p{L}\p{M}\p{N}_\u200c\u200d"
@@ -30,8 +28,6 @@ _SIGN = rf"(?:[🇦-🇿]{{2}}|[^{_LETTER}▁\n])(?:[\p{{M}}🏻-🏿\u200c]|\u2
 _WORDS = pre_tokenizers.Split(Regex(rf"▁?(?:{_WORD}|{_SIGN})|[▁\n]"), "isolated")
 _CHARACTERS = pre_tokenizers.Split(Regex("."), "isolated")
 _UNSEEN = {"\u200c": "⟨ZWNJ⟩", "\u200d": "⟨ZWJ⟩"}
-_LONGEST_PIECE = 16
-_MOST_WORDS = 100_000
 
 
 @dataclass(frozen=True)
@@ -50,16 +46,16 @@ class Tokenizer:
         ids = backend.get_vocab()
         self._backend = backend
         self._pieces = sorted(ids, key=ids.__getitem__)
-        self._bytes = {ids[name]: bytes([i]) for i, name in enumerate(_BYTES) if name in ids}
-        if _MARK not in ids:  # whole words: an unknown one is written with a space before it
-            self._pieces[UNK] = _MARK + NAMES[UNK]
+        self._bytes = {ids[name]: bytes([i]) for i, name in enumerate(BYTES) if name in ids}
+        if MARK not in ids:  # whole words: an unknown one is written with a space before it
+            self._pieces[UNK] = MARK + NAMES[UNK]
 
     @classmethod
     def learn(cls, sentences: Iterable[str], *, kind: str, size: int) -> "Tokenizer":
         """Learn at most `size` pieces, specials and bytes among them; the same ones every time."""
         if kind not in KINDS:
             raise Fault(f"no tokenizer is called {kind!r}: choose one of {', '.join(KINDS)}")
-        least = 1 + len(_GIVEN if kind in ("bpe", "unigram") else NAMES)
+        least = 1 + len(GIVEN if kind in ("bpe", "unigram") else NAMES)
         if size < least:
             raise Fault(f"size {size} is too small a vocabulary for {kind}: give at least {least}")
         texts = [normalize(sentence) for sentence in sentences]
@@ -69,16 +65,16 @@ class Tokenizer:
             raise Fault("no text to learn a vocabulary from: give at least one sentence with words")
         match kind:
             case "words":
-                backend = Backend(_table(_by_count(counts)[: size - len(NAMES)]))
+                backend = Backend(_table(by_count(counts)[: size - len(NAMES)]))
             case "characters":
-                backend = Backend(_table(_alphabet(counts, size - len(NAMES))))
+                backend = Backend(_table(alphabet(counts, size - len(NAMES))))
                 cut = _after_marking(_CHARACTERS)
             case "bpe":
-                backend = Backend(_byte_pairs(texts, counts, size - len(_GIVEN)))
+                backend = Backend(_byte_pairs(texts, counts, size - len(GIVEN)))
             case _:
-                backend = Backend(_unigram(counts, size - len(_GIVEN)))
+                backend = Backend(learn_unigram(counts, size - len(GIVEN)))
         backend.pre_tokenizer = cut
-        backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(_MARK)])
+        backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(MARK)])
         return cls(backend)
 
     @classmethod
@@ -90,7 +86,7 @@ class Tokenizer:
             raise Fault(f"this is not a whole tokenizer: {error}") from error
         pieces = [backend.id_to_token(id) for id in range(backend.get_vocab_size())]
         if None in pieces or tuple(pieces[: len(NAMES)]) != NAMES:
-            raise Fault(f"not a tokenizer of dhyan: its ids do not begin with {', '.join(NAMES)}")
+            raise Fault(f"not a tokenizer of dhyan: its ids must begin with {', '.join(NAMES)}")
         return cls(backend)
 
     @classmethod
@@ -154,7 +150,7 @@ class Tokenizer:
             places = list(run)
             first, last = places[0], places[-1] + 1
             named = [NAMES[ids[at]] if ids[at] < len(NAMES) else spelt[at] for at in places]
-            words.append(Word("".join(named).removeprefix(_MARK) or _MARK, first, last))
+            words.append(Word("".join(named).removeprefix(MARK) or MARK, first, last))
         return words
 
     def _label(self, id: int) -> str:
@@ -162,7 +158,7 @@ class Tokenizer:
             return NAMES[id]
         if id in self._bytes:
             return f"⟨{self._bytes[id].hex().upper()}⟩"
-        label = self._pieces[id].removeprefix(_MARK) or _MARK
+        label = self._pieces[id].removeprefix(MARK) or MARK
         carrier = "◌" if category(label[0]).startswith("M") else ""
         return carrier + _UNSEEN.get(label, label)
 
@@ -184,21 +180,7 @@ class Tokenizer:
 
 
 def _after_marking(split: pre_tokenizers.Split) -> pre_tokenizers.Sequence:
-    return pre_tokenizers.Sequence([pre_tokenizers.Metaspace(_MARK, split=False), split])
-
-
-def _by_count(counts: Mapping[str, float]) -> list[str]:
-    return sorted(counts, key=lambda piece: (-counts[piece], piece))
-
-
-def _alphabet(counts: Mapping[str, int], limit: int) -> list[str]:
-    """The most frequent characters, the word mark always first of them."""
-    letters: Counter[str] = Counter()
-    for word, count in counts.items():
-        for letter in word:
-            letters[letter] += count
-    del letters[_MARK]
-    return [_MARK, *_by_count(letters)[: limit - 1]]
+    return pre_tokenizers.Sequence([pre_tokenizers.Metaspace(MARK, split=False), split])
 
 
 def _table(pieces: list[str]) -> models.WordLevel:
@@ -207,82 +189,23 @@ def _table(pieces: list[str]) -> models.WordLevel:
 
 
 def _byte_pairs(texts: list[str], counts: Mapping[str, int], room: int) -> models.BPE:
-    """Sennrich et al. (2016); specials and bytes are added after, where no text can match them."""
-    alphabet = _alphabet(counts, max(room // 2, 1))
+    """Sennrich et al. (2016); specials and bytes are plain entries, which no text can match."""
+    letters = alphabet(counts, max(room // 2, 1))
     backend = Backend(models.BPE())
     backend.pre_tokenizer = _after_marking(_WORDS)
     trainer = trainers.BpeTrainer(
         vocab_size=room,
         min_frequency=2,
-        initial_alphabet=alphabet,
-        limit_alphabet=len(alphabet),
+        initial_alphabet=letters,
+        limit_alphabet=len(letters),
         show_progress=False,
     )
     backend.train_from_iterator(texts, trainer)
     learned = json.loads(backend.to_str())["model"]
-    pieces = [*_GIVEN, *sorted(learned["vocab"], key=learned["vocab"].get)]
+    pieces = [*GIVEN, *sorted(learned["vocab"], key=learned["vocab"].get)]
     return models.BPE(
         {piece: id for id, piece in enumerate(pieces)},
         [(left, right) for left, right in learned["merges"]],
         unk_token=NAMES[UNK],
         byte_fallback=True,
     )
-
-
-def _unigram(counts: Mapping[str, int], room: int) -> models.Unigram:
-    """Kudo (2018) in whole numbers: each word is counted as it is best cut, not as it might be.
-
-    The library's own trainer adds up fractions in an order that changes from run to run.
-    """
-    words = {word: counts[word] for word in _by_count(counts)[:_MOST_WORDS]}
-    alphabet = _alphabet(counts, max(room // 2, 1))
-    used = _parts(words)
-    known = set(alphabet)
-    often = {part: n for part, n in used.items() if n > len(part) > 1 and known.issuperset(part)}
-    longer = _by_count(often)[: 4 * room]
-    while True:
-        scores = _logarithms(used, [*alphabet, *longer])
-        used = _used(words, scores)
-        longer = [piece for piece in longer if used[piece]]
-        if len(alphabet) + len(longer) <= room:
-            break
-        loss = {piece: used[piece] * (scores[piece] - _without(piece, scores)) for piece in longer}
-        longer = _by_count(loss)[: max(room - len(alphabet), len(longer) * 3 // 4)]
-    scores = _logarithms(used, [*alphabet, *longer])
-    pieces = [*((name, 0.0) for name in _GIVEN), *((p, scores[p]) for p in _by_count(scores))]
-    return models.Unigram(pieces, UNK, byte_fallback=True)
-
-
-def _parts(words: Mapping[str, int]) -> Counter[str]:
-    """The letters that every part of a word accounts for."""
-    parts: Counter[str] = Counter()
-    for word, count in words.items():
-        for start in range(len(word)):
-            for stop in range(start + 1, min(start + _LONGEST_PIECE, len(word)) + 1):
-                parts[word[start:stop]] += count * (stop - start)
-    return parts
-
-
-def _used(words: Mapping[str, int], scores: Mapping[str, float]) -> Counter[str]:
-    """How often each piece stands in the words when all are cut in the best way."""
-    pieces = [NAMES[UNK], *scores]
-    cutter = Backend(models.Unigram([(piece, scores.get(piece, 0.0)) for piece in pieces], 0))
-    used: Counter[str] = Counter()
-    for encoding, count in zip(cutter.encode_batch_fast(list(words)), words.values(), strict=True):
-        for id in encoding.ids:
-            used[pieces[id]] += count
-    return used
-
-
-def _without(piece: str, scores: Mapping[str, float]) -> float:
-    """The best score of a piece written with other pieces."""
-    best = [0.0]
-    for stop in range(1, len(piece) + 1):
-        starts = range(stop == len(piece), stop)
-        best.append(max(best[at] + scores.get(piece[at:stop], -inf) for at in starts))
-    return best[-1]
-
-
-def _logarithms(counts: Mapping[str, int], pieces: list[str]) -> dict[str, float]:
-    total = log(sum(counts[piece] for piece in pieces))
-    return {piece: round(log(counts[piece] or 0.5) - total, 6) for piece in pieces}

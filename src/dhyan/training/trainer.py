@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from dhyan.training.schedule import Schedule
 LOWER_IS_BETTER = {"loss"}
 
 
+@runtime_checkable
 class BatchStream(Protocol):
     """Training batches as a pure function of one integer."""
 

@@ -1,0 +1,90 @@
+"""The lines of a text file, plain or packed, split at newlines only."""
+
+import gzip
+import lzma
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from dhyan.faults import Fault
+
+LONGEST_READ = 2**20  # bytes of a line that are read; the rest is skipped, so memory stays flat
+
+OPEN: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+MAGIC = {
+    b"\x1f\x8b": "gzip data; end its name in .gz",
+    b"\xfd7zXZ\0": "xz data; end its name in .xz",
+    b"BZh": "bzip2 data; decompress it",
+    b"PK\x03\x04": "a zip archive; unpack it",
+    b"\x28\xb5\x2f\xfd": "zstd data; decompress it",
+    b"\xff\xfe": "UTF-16; convert it with `iconv -f UTF-16 -t UTF-8`",
+    b"\xfe\xff": "UTF-16; convert it with `iconv -f UTF-16 -t UTF-8`",
+}
+
+
+def kind_of(path: Path) -> str:
+    """The end of a file's name, without what only says how it is packed."""
+    return (path.with_suffix("") if path.suffix.lower() in OPEN else path).suffix.lower()
+
+
+def said(name: object) -> str:
+    """A name from outside, fit to stand in one line."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(name))
+
+
+def fault(path: Path, line: int, reason: str) -> Fault:
+    """A fault at `file:line`, or of the whole file where line is 0."""
+    return Fault(f"{said(path)}{f':{line}' if line else ''}: {reason}")
+
+
+def undecodable(raw: bytes, at: int, *, first: bool) -> str:
+    """Why the byte at this place of a line is no text, and what would do."""
+    for magic, what in MAGIC.items():
+        if first and raw.startswith(magic):
+            return f"this looks like {what}"
+    if raw.count(0) > len(raw) // 4:
+        return "this looks like UTF-16; convert it with `iconv -f UTF-16LE -t UTF-8`"
+    if raw[at] == 0:
+        return f"byte {at + 1} of the line is NUL; give a text file, or remove the byte"
+    remedy = "convert the file, perhaps with `iconv -f WINDOWS-1252 -t UTF-8`"
+    return f"byte {at + 1} of the line (0x{raw[at]:02x}) is not UTF-8; {remedy}"
+
+
+def raw_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file, split at \\n only; of an over-long one, the beginning."""
+    number = 0
+    try:
+        before = path.stat()
+        if not stat.S_ISREG(before.st_mode):
+            what = "a folder" if stat.S_ISDIR(before.st_mode) else "not a regular file"
+            raise fault(path, 0, f"is {what}; give a file that can be read more than once")
+        with OPEN.get(path.suffix.lower(), open)(path, "rb") as file:
+            while line := file.readline(LONGEST_READ):
+                number += 1
+                rest = line
+                while len(rest) == LONGEST_READ and not rest.endswith(b"\n"):
+                    rest = file.readline(LONGEST_READ)
+                yield line
+        after = path.stat()
+    except FileNotFoundError:
+        near = get_close_matches(path.name, _neighbours(path), n=1)
+        remedy = f"did you mean {said(near[0])}?" if near else "see how its path is written"
+        raise fault(path, 0, f"there is no such file; {remedy}") from None
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        reason = f"broken {path.suffix} data ({error}); fetch or compress the file again"
+        raise fault(path, number + 1, reason) from None
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror}); see its permissions and its disk"
+        raise fault(path, 0, reason) from None
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise fault(path, number, "changed while it was read; begin again when it is whole")
+    if not number:
+        raise fault(path, 0, "is empty; give a file with one sentence on each line")
+
+
+def _neighbours(path: Path) -> list[str]:
+    return os.listdir(path.parent) if os.access(path.parent, os.R_OK | os.X_OK) else []

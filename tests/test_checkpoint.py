@@ -1,0 +1,128 @@
+"""Checkpoints are whole or absent, and every damage is noticed."""
+
+import json
+
+import pytest
+import torch
+
+from dhyan import checkpoint
+from dhyan.faults import Fault
+
+FILES = {"recipe.toml": b"about = 'x'\n", "model.safetensors": bytes(range(256)) * 4}
+
+
+@pytest.fixture
+def run(tmp_path):
+    for step in (10, 20, 30):
+        checkpoint.write_checkpoint(tmp_path, step, FILES, note="hello")
+    return tmp_path
+
+
+def test_what_was_written_is_read_back(run):
+    assert checkpoint.read_checkpoint(run / "step-30") == FILES
+    assert checkpoint.read_manifest(run / "step-30")["note"] == "hello"
+    assert not list(run.glob("tmp-*"))
+
+
+def test_a_checkpoint_is_never_written_over(run):
+    with pytest.raises(FileExistsError):
+        checkpoint.write_checkpoint(run, 30, FILES)
+
+
+def test_every_flipped_bit_is_noticed(run):
+    folder = run / "step-30"
+    for path in folder.iterdir():
+        good = path.read_bytes()
+        for place in range(0, len(good), 37):
+            bad = bytearray(good)
+            bad[place] ^= 1 << (place % 8)
+            path.write_bytes(bad)
+            try:
+                files = checkpoint.read_checkpoint(folder)
+            except Fault as fault:
+                assert str(folder) in str(fault)
+            else:
+                # Only what is no statement about the files may change unnoticed.
+                assert path.name == "manifest.json"
+                assert files == FILES
+        path.write_bytes(good)
+
+
+def test_a_truncated_or_missing_file_is_named(run):
+    path = run / "step-30" / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(Fault, match="model.safetensors: does not match its manifest"):
+        checkpoint.read_checkpoint(run / "step-30")
+    path.unlink()
+    with pytest.raises(Fault, match="model.safetensors: No such file"):
+        checkpoint.read_checkpoint(run / "step-30")
+
+
+def test_the_newest_whole_one_is_taken_and_the_damaged_set_aside(run):
+    said = []
+    (run / "step-30" / "manifest.json").unlink()
+    folder, files = checkpoint.newest_whole(run, said.append)
+    assert folder == run / "step-20"
+    assert files == FILES
+    assert len(said) == 1
+    assert "step-30" in said[0]
+    assert (run / "damaged-step-30").is_dir()
+
+
+def test_if_none_is_whole_that_is_said_not_passed_over(run):
+    for step in (10, 20, 30):
+        (run / f"step-{step}" / "recipe.toml").write_bytes(b"")
+    with pytest.raises(Fault, match="none of its 3 checkpoints is whole"):
+        checkpoint.newest_whole(run, lambda line: None)
+
+
+def test_an_empty_folder_has_no_newest(tmp_path):
+    assert checkpoint.newest_whole(tmp_path, print) is None
+    assert checkpoint.newest_whole(tmp_path / "nowhere", print) is None
+
+
+def test_a_run_folder_means_its_best_then_its_last_then_its_newest(run):
+    assert checkpoint.find_checkpoint(run) == run / "step-30"
+    checkpoint.point(run, "last.json", 20)
+    assert checkpoint.find_checkpoint(run) == run / "step-20"
+    checkpoint.point(run, "best.json", 10, loss=1.0)
+    assert checkpoint.find_checkpoint(run) == run / "step-10"
+    assert json.loads((run / "best.json").read_text())["loss"] == 1.0
+    assert checkpoint.find_checkpoint(run / "step-30") == run / "step-30"
+
+
+def test_a_pointer_out_of_the_folder_is_not_followed(run, tmp_path):
+    outside = tmp_path.parent / "outside"
+    checkpoint.write_checkpoint(outside, 1, FILES)
+    text = json.dumps({"checkpoint": "../outside/step-1", "step": 1})
+    (run / "best.json").write_text(text)
+    assert checkpoint.find_checkpoint(run) == run / "step-30"
+
+
+def test_a_folder_without_a_model_is_named(tmp_path):
+    with pytest.raises(Fault, match="holds no checkpoint"):
+        checkpoint.find_checkpoint(tmp_path)
+    with pytest.raises(Fault, match="no such model folder"):
+        checkpoint.find_checkpoint(tmp_path / "nowhere")
+
+
+def test_old_ones_go_the_newest_and_the_best_stay(run):
+    checkpoint.write_checkpoint(run, 40, FILES)
+    checkpoint.forget_old(run, keep=2, best=10)
+    assert checkpoint.steps_in(run) == [40, 30, 10]
+    assert not list(run.glob("tmp-*"))
+
+
+def test_a_half_written_folder_is_no_checkpoint_and_is_replaced(run):
+    half = run / "tmp-step-40"
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(b"half")
+    assert checkpoint.steps_in(run)[0] == 30
+    checkpoint.write_checkpoint(run, 40, FILES)
+    assert checkpoint.read_checkpoint(run / "step-40") == FILES
+
+
+def test_tensors_survive():
+    tensors = {"a": torch.randn(3, 4), "b": torch.tensor(5.0), "c": torch.randn(4, 3).T}
+    back = checkpoint.tensors_from_bytes(checkpoint.tensors_to_bytes(tensors))
+    assert all(torch.equal(back[name], tensors[name]) for name in tensors)

@@ -1,0 +1,127 @@
+"""Recipes are read strictly, and what is wrong in them is named."""
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+
+from dhyan.config import (
+    differences,
+    dump_recipe,
+    load_recipe,
+    parse_recipe,
+    parse_setting,
+    shipped_recipes,
+)
+from dhyan.faults import Fault
+
+PAPERS = ["sutskever2014", "bahdanau2015", "luong2015", "transformer2017"]
+SMALL = """
+[encoder]
+kind = "rnn"
+[decoder]
+kind = "luong"
+"""
+
+
+def test_every_paper_is_shipped_whole_and_small():
+    assert {*PAPERS, *(f"{name}-small" for name in PAPERS)} <= set(shipped_recipes())
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_writing_a_recipe_and_reading_it_back_changes_nothing(name):
+    recipe = load_recipe(name)
+    assert parse_recipe(tomllib.loads(dump_recipe(recipe)), place="copy") == recipe
+    assert recipe.about
+
+
+def test_odd_text_survives_the_round_trip():
+    recipe = replace(load_recipe("numbers"), about='a "quoted" \\ back\nslash\t\x01 ध्यान')
+    assert parse_recipe(tomllib.loads(dump_recipe(recipe)), place="copy") == recipe
+
+
+def test_papers_have_their_sizes():
+    bahdanau, luong = load_recipe("bahdanau2015"), load_recipe("luong2015")
+    assert (bahdanau.encoder.width, bahdanau.decoder.embedding) == (1000, 620)
+    assert bahdanau.decoder.attention.kind == "additive"
+    assert (luong.encoder.layers, luong.encoder.width, luong.encoder.cell) == (4, 1000, "lstm")
+    sutskever, vaswani = load_recipe("sutskever2014"), load_recipe("transformer2017")
+    assert sutskever.encoder.backwards
+    assert sutskever.decoder.attention.kind == "bottleneck"
+    assert (vaswani.encoder.heads, vaswani.encoder.hidden, vaswani.encoder.layers) == (8, 2048, 6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"training.lerning_rate": 1.0}, "unknown key 'lerning_rate'; did you mean 'learning_rate'"),
+        ({"trainig.steps": 1}, "unknown key 'trainig'; did you mean 'training'"),
+        ({"training.steps": "many"}, "training.steps: expected int, found 'many'"),
+        ({"training.steps": True}, "training.steps: expected int, found True"),
+        ({"training.steps": 0}, "training.steps: 0 is too small"),
+        ({"training.optimizer": "adm"}, "'adm' is not one of .*; did you mean 'adam'"),
+        ({"encoder.kind": "rn"}, "encoder.kind: 'rn' is not one of 'rnn', 'transformer'"),
+        ({"decoder.attention.kind": "aditive"}, "did you mean 'additive'"),
+        ({"decoder.attention": "dot"}, "decoder.attention.kind: None is not one of"),
+        ({"encoder.dropout": 1.5}, "encoder.dropout: 1.5 is not between 0 and 1"),
+        ({"training.tokens_per_batch": 10}, "cannot hold one sentence"),
+        ({"training.schedule": "halving"}, "halve_every: needed by"),
+        ({"training.betas": [0.9]}, "betas: two numbers"),
+        ({"training.steps.more": 1}, "expected int, found"),
+        ({"about.more": 1}, "expected str, found"),
+        ({"training.stop_on": "bleu", "training.valid_sentences": 0}, "needs valid_sentences"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(tmp_path, settings, message):
+    (tmp_path / "mine.toml").write_text(SMALL)
+    with pytest.raises(Fault, match=message) as caught:
+        load_recipe(str(tmp_path / "mine.toml"), settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_part_is_named(tmp_path):
+    (tmp_path / "mine.toml").write_text("[encoder]\nkind = 'rnn'\n")
+    with pytest.raises(Fault, match=r"\[decoder\] is missing"):
+        load_recipe(str(tmp_path / "mine.toml"))
+
+
+def test_a_file_that_is_no_toml_is_named(tmp_path):
+    (tmp_path / "mine.toml").write_text("[encoder\n")
+    with pytest.raises(Fault, match="mine.toml: not a TOML recipe"):
+        load_recipe(str(tmp_path / "mine.toml"))
+
+
+def test_an_unknown_recipe_gets_a_suggestion():
+    with pytest.raises(Fault, match="did you mean 'bahdanau2015'"):
+        load_recipe("bahdanu2015")
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("training.steps=5", "training.steps", 5),
+        ("training.learning_rate=1e-3", "training.learning_rate", 1e-3),
+        ("encoder.bidirectional=true", "encoder.bidirectional", True),
+        ("text.kind=bpe", "text.kind", "bpe"),
+        ('text.kind="bpe"', "text.kind", "bpe"),
+        ("data.source=a=b.txt", "data.source", "a=b.txt"),
+        ("decoder.attention={kind='dot'}", "decoder.attention", {"kind": "dot"}),
+    ],
+)
+def test_a_setting_is_a_toml_value_or_plain_text(text, key, value):
+    assert parse_setting(text) == (key, value)
+
+
+def test_a_setting_without_a_value_is_a_mistake():
+    with pytest.raises(Fault, match="key=value"):
+        parse_setting("training.steps")
+
+
+def test_differences_name_the_key_and_both_values():
+    one = load_recipe("bahdanau2015-small")
+    other = load_recipe("bahdanau2015-small", {"training.seed": 7, "encoder.width": 64})
+    assert differences(one, other) == {
+        "encoder.width": (128, 64),
+        "training.seed": (1, 7),
+    }
+    assert differences(one, one) == {}

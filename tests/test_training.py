@@ -1,0 +1,205 @@
+"""The trainer's arithmetic, its schedule, and its sense of better."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from dhyan.batch import Batch, Tokens
+from dhyan.special import BOS, EOS
+from dhyan.training.events import Saved, Stepped, Stopped, Validated
+from dhyan.training.loss import cross_entropy
+from dhyan.training.resume import optimizer_tensors, restore
+from dhyan.training.schedule import constant, halving, inverse_sqrt
+from dhyan.training.trainer import Settings, Trainer
+from tests.laws.family import VOCABULARY, build
+
+
+def test_padding_is_not_in_the_loss():
+    labels = Tokens.pad([[5, 6, EOS], [7, EOS]])
+    logits = torch.randn(2, 3, VOCABULARY)
+    loss, tokens = cross_entropy(logits, labels, smoothing=0.1)
+    changed = logits.clone()
+    changed[1, 2] += 100
+    assert tokens == 5
+    assert cross_entropy(changed, labels, smoothing=0.1)[0] == loss
+
+
+def test_smoothing_spreads_its_share_over_the_vocabulary():
+    labels, logits = Tokens.pad([[5]]), torch.randn(1, 1, VOCABULARY)
+    chances = logits[0, 0].log_softmax(-1)
+    wanted = torch.full((VOCABULARY,), 0.1 / VOCABULARY)
+    wanted[5] += 0.9
+    loss, _ = cross_entropy(logits, labels, smoothing=0.1)
+    torch.testing.assert_close(loss, -(wanted * chances).sum())
+
+
+def test_schedules_rise_and_fall_as_they_say():
+    assert [constant(warmup=4)(s) for s in (1, 2, 4, 9)] == [0.25, 0.5, 1, 1]
+    assert constant()(1) == 1
+    noam = inverse_sqrt(warmup=100)
+    assert (noam(50), noam(100), noam(400)) == (0.5, 1, 0.5)
+    assert max(range(1, 1000), key=noam) == 100
+    halved = halving(start=10, every=5)
+    assert [halved(s) for s in (1, 10, 11, 15, 16, 21)] == [1, 1, 0.5, 0.5, 0.25, 0.125]
+
+
+class Endless:
+    """Batches that follow from their position."""
+
+    def __init__(self, rows=4):
+        self.rows = rows
+
+    def at(self, position):
+        generator = torch.Generator().manual_seed(position)
+        words = torch.randint(4, VOCABULARY, (self.rows, 5), generator=generator).tolist()
+        lengths = torch.randint(1, 6, (self.rows,), generator=generator).tolist()
+        rows = [row[:n] for row, n in zip(words, lengths, strict=True)]
+        source = Tokens.pad([[*row, EOS] for row in rows])
+        target = Tokens.pad([[BOS, *row[::-1], EOS] for row in rows])
+        return Batch(source, target), position + self.rows
+
+    def epoch(self, position):
+        return position // 100
+
+
+class Joined(Endless):
+    """The same examples, several batches in one."""
+
+    def at(self, position):
+        parts = [Endless().at(position + 4 * n)[0] for n in range(3)]
+        stack = []
+        for side in ("source", "target"):
+            tokens = [getattr(part, side) for part in parts]
+            rows = [r[m].tolist() for t in tokens for r, m in zip(t.ids, t.mask, strict=True)]
+            stack.append(Tokens.pad(rows))
+        return Batch(*stack), position + 12
+
+
+def trainer(batches=None, scores=None, kind=("gru", "luong-general"), **settings):
+    torch.manual_seed(0)
+    model = build(*kind)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = settings.get("dropout", 0.0)
+    settings.pop("dropout", None)
+    saved = []
+    made = Trainer(
+        model=model,
+        optimizer=torch.optim.Adam(model.parameters(), lr=1e-3),
+        batches=batches or Endless(),
+        settings=Settings(
+            **{"learning_rate": 1e-3, "schedule": constant(), "seed": 3, "report_every": 1}
+            | settings
+        ),
+        device=torch.device("cpu"),
+        validate=(lambda: next(scores)) if scores else None,
+        save=lambda trainer: saved.append(trainer.progress.step) or Path(f"step-{saved[-1]}"),
+    )
+    return made, saved
+
+
+def weights(made):
+    return torch.cat([p.detach().flatten() for p in made.model.parameters()])
+
+
+def test_accumulating_batches_is_one_larger_batch():
+    apart, _ = trainer(accumulate=3)
+    together, _ = trainer(batches=Joined())
+    one, other = list(apart.run(2)), list(together.run(2))
+    torch.testing.assert_close(weights(apart), weights(together), atol=1e-6, rtol=1e-4)
+    assert [e.tokens for e in one if isinstance(e, Stepped)] == [
+        e.tokens for e in other if isinstance(e, Stepped)
+    ]
+
+
+def test_a_run_in_two_parts_ends_in_the_same_weights():
+    whole, _ = trainer(dropout=0.3)
+    list(whole.run(7))
+    first, _ = trainer(dropout=0.3)
+    list(first.run(4))
+    second, _ = trainer(dropout=0.3)
+    second.model.load_state_dict(first.model.state_dict())
+    restore(second, optimizer_tensors(first), vars(first.progress))
+    torch.rand(17)  # whatever else draws random numbers in between
+    list(second.run(3))
+    assert torch.equal(weights(whole), weights(second))
+    assert second.progress.position == whole.progress.position
+
+
+def test_dropout_really_draws():
+    still, _ = trainer(dropout=0.0)
+    moving, _ = trainer(dropout=0.3)
+    list(still.run(2)), list(moving.run(2))
+    assert not torch.equal(weights(still), weights(moving))
+
+
+def test_the_learning_rate_and_the_clip_reach_the_optimizer():
+    made, _ = trainer(schedule=inverse_sqrt(warmup=2), clip=1e-9)
+    events = [e for e in made.run(4) if isinstance(e, Stepped)]
+    assert [e.learning_rate for e in events] == pytest.approx([5e-4, 1e-3, 8.165e-4, 7.071e-4], 1e-3)
+    assert all(e.gradient_norm > 1e-3 for e in events)
+    before = weights(made)
+    made.optimizer = torch.optim.SGD(made.model.parameters(), lr=1.0)
+    list(made.run(1))
+    assert (weights(made) - before).norm() < 1e-8
+
+
+def test_it_validates_saves_and_names_the_best():
+    scores = iter([{"loss": 3.0}, {"loss": 2.0}, {"loss": 2.5}])
+    made, saved = trainer(scores=scores, validate_every=2, save_every=100)
+    events = [e for e in made.run(6) if not isinstance(e, Stepped)]
+    assert [(e.step, e.best) for e in events if isinstance(e, Validated)] == [
+        (2, True),
+        (4, True),
+        (6, False),
+    ]
+    assert saved == [2, 4, 6]
+    assert made.progress.best_step == 4
+    assert [e.best for e in events if isinstance(e, Saved)] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("stop_on", "course"), [("loss", [3.0, 2.0, 2.1, 2.2]), ("chrf", [1.0, 9.0, 8.0, 7.0])]
+)
+def test_it_stops_when_nothing_has_become_better_for_long_enough(stop_on, course):
+    scores = iter([{"loss": 1.0, stop_on: value} for value in course])
+    made, saved = trainer(
+        scores=scores, validate_every=1, save_every=100, patience=2, stop_on=stop_on
+    )
+    events = list(made.run(100))
+    assert isinstance(events[-1], Stopped)
+    assert "step 2" in events[-1].reason
+    assert made.progress.step == 4
+    assert saved[-1] == 4
+
+
+def test_asked_to_stop_it_saves_and_says_so():
+    made, saved = trainer(save_every=100)
+    events = []
+    for event in made.run(50):
+        events.append(event)
+        if event.step == 3:
+            made.stop("asked to")
+    assert isinstance(events[-1], Stopped)
+    assert saved == [made.progress.step]
+    assert made.progress.step <= 4
+
+
+def test_reports_add_up():
+    made, _ = trainer(report_every=3, save_every=4)
+    events = [e for e in made.run(10) if isinstance(e, Stepped)]
+    assert [e.step for e in events] == [3, 4, 6, 8, 9, 10]
+    tokens = sum(
+        int(Endless().at(4 * n)[0].labels.mask.sum()) for n in itertools.islice(range(99), 10)
+    )
+    assert sum(e.tokens for e in events) == tokens
+
+
+def test_half_precision_trains_too():
+    made, _ = trainer(half=True)
+    losses = [e.loss for e in made.run(30) if isinstance(e, Stepped)]
+    assert losses[-1] < losses[0]
+    assert all(p.dtype == torch.float32 for p in made.model.parameters())
