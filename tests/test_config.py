@@ -54,7 +54,7 @@ def test_papers_have_their_sizes():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"training.lerning_rate": 1.0}, "unknown key 'lerning_rate'; did you mean 'learning_rate'"),
+        ({"training.lerning_rate": 1.0}, "'lerning_rate'; did you mean 'learning_rate'"),
         ({"trainig.steps": 1}, "unknown key 'trainig'; did you mean 'training'"),
         ({"training.steps": "many"}, "training.steps: expected int, found 'many'"),
         ({"training.steps": True}, "training.steps: expected int, found True"),

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from dhyan.batch import Tokens
 from dhyan.data.corpus import LONGEST_LINE, Pair, Tally, read_pairs
-from dhyan.data.lines import OPEN
 from dhyan.data.examples import encode_pairs
+from dhyan.data.lines import OPEN
 from dhyan.faults import Fault
 from dhyan.special import BOS, EOS
 

@@ -21,8 +21,10 @@ def group() -> None:
 
 @app.command()
 def check(
-    source: Annotated[Path, typer.Argument(help="Sentences, one a line; or one .tsv/.csv.")],
-    target: Annotated[Path | None, typer.Argument(help="Their translations.")] = None,
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="Sentences, or a .tsv/.csv.")],
+    target: Annotated[
+        Path | None, typer.Argument(metavar="[TGT]", help="Their translations.")
+    ] = None,
     columns: Columns = "",
 ) -> None:
     """Name every fault of a corpus, and describe it: lengths, duplicates, unknown words.

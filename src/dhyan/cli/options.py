@@ -12,7 +12,9 @@ from dhyan.faults import Fault
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translator
 
-Model = Annotated[Path, typer.Argument(help="A run folder, or one of its step-N folders.")]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A run folder, or one of its step-N folders.")
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")]
 Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0 chooses.")]
 Beam = Annotated[int, typer.Option(min=0, help="Width of the search; 0 takes the recipe's.")]
@@ -22,11 +24,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def load_model(model: Path, device: str, threads: int) -> "Translator":
     """The translator in a folder."""
-    import torch
+    from dhyan.run.load import load, pick_threads
 
-    from dhyan.run import load
-
-    torch.set_num_threads(threads or 1)
+    pick_threads(threads)
     return load(model, device=device)
 
 

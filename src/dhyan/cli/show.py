@@ -11,7 +11,7 @@ from dhyan.faults import Fault
 
 def show(
     model: Model,
-    sentence: Annotated[str, typer.Argument(help="A sentence in the source language.")],
+    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="In the source language.")],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Draw into a .png, .svg or .pdf.")
     ] = None,

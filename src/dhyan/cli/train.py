@@ -9,7 +9,9 @@ from dhyan.cli.progress import follow, teller
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(help="A .toml file, or the name of a shipped recipe.")],
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="A .toml file or a shipped name.")
+    ],
     source: Annotated[str, typer.Option(help="Sentences, one a line; or one .tsv/.csv.")] = "",
     target: Annotated[str, typer.Option(help="Their translations, line by line.")] = "",
     valid_source: Annotated[str, typer.Option(help="Sentences to validate on.")] = "",

@@ -82,6 +82,6 @@ class MetricsLog:
 def _step(line: bytes) -> float:
     """The step a line tells of; a line cut off by a crash tells of none that is kept."""
     try:
-        return int(json.loads(line)["step"])
+        return float(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):
         return float("inf")

@@ -17,7 +17,10 @@ from dhyan.text.tokenizer import Tokenizer
 
 
 def load(folder: str | Path, *, device: str = "auto") -> Translator:
-    """A translator from a run folder (its best checkpoint) or from one checkpoint."""
+    """A translator from a run folder (its best checkpoint) or from one checkpoint.
+
+    Every file is compared with its hash first.
+    """
     place = pick_device(device)
     files = read_checkpoint(find_checkpoint(Path(folder)))
     recipe = saved_recipe(files)
@@ -38,6 +41,11 @@ def pick_device(name: str) -> torch.device:
         reason = str(error).splitlines()[0]
         raise Fault(f"device {name!r} cannot be used: {reason}; try --device cpu") from None
     return device
+
+
+def pick_threads(wanted: int) -> None:
+    """Let PyTorch use so many CPU threads; 0 is all there are, up to four: more do not help here."""
+    torch.set_num_threads(wanted or min(torch.get_num_threads(), 4))
 
 
 def saved_recipe(files: Mapping[str, bytes]) -> Recipe:

@@ -25,6 +25,7 @@ from dhyan.run.load import (
     load_weights,
     make_translator,
     pick_device,
+    pick_threads,
     saved_recipe,
     saved_tokenizers,
 )
@@ -71,8 +72,7 @@ def train(
     Resumed, it goes on from the newest checkpoint that is whole, and ends in the same weights as
     if it had never stopped.
     """
-    if threads:
-        torch.set_num_threads(threads)
+    pick_threads(threads)
     place, recipe = pick_device(device), with_languages(recipe)
     found = newest_whole(out, say) if resume else None
     if found is None:

@@ -1,0 +1,224 @@
+"""From files to a run folder and back: training, loading, resuming."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+import dhyan
+from dhyan.checkpoint import read_checkpoint, steps_in
+from dhyan.faults import Fault
+from dhyan.run import train
+from dhyan.run.gather import gather, language_of, with_languages
+from dhyan.training.events import Saved, Stepped, Validated
+from tests.tiny import tiny_recipe, write_corpus
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module", params=["rnn", "transformer"])
+def family(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def finished(family, files, tmp_path_factory):
+    """One uninterrupted run, with every checkpoint kept."""
+    out = tmp_path_factory.mktemp(family) / "run"
+    recipe = tiny_recipe(family, *files, **{"training.keep": 99})
+    events = list(train(recipe, out, threads=1))
+    return recipe, out, events
+
+
+def test_events_tell_the_whole_story(finished):
+    recipe, out, events = finished
+    assert [e.step for e in events if isinstance(e, Stepped)] == list(range(1, 13))
+    assert [e.step for e in events if isinstance(e, Validated)] == [4, 8, 12]
+    assert [e.step for e in events if isinstance(e, Saved)] == list(range(0, 13, 2))
+    assert {"loss", "bleu", "chrf"} == set(events[-2].scores)
+
+
+def test_metrics_are_the_events_as_lines(finished):
+    recipe, out, events = finished
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [line["event"] for line in lines] == [type(e).__name__.lower() for e in events]
+    assert [line["step"] for line in lines] == [e.step for e in events]
+
+
+def test_a_checkpoint_stands_on_its_own(finished):
+    recipe, out, events = finished
+    assert set(read_checkpoint(out / "step-12")) == {
+        "recipe.toml",
+        "model.safetensors",
+        "source.json",
+        "target.json",
+        "training.safetensors",
+        "training.json",
+    }
+
+
+def test_saving_and_loading_changes_nothing(finished, files):
+    recipe, out, events = finished
+    best = max((e for e in events if isinstance(e, Saved) and e.best), key=lambda e: e.step)
+    sentences = files[0].read_text().splitlines()[:20]
+    by_run, by_step = dhyan.load(out), dhyan.load(best.folder)
+    assert by_run(sentences) == by_step(sentences)
+    run = train(recipe, out, resume=True, threads=1)
+    last = dhyan.load(out / "step-12")
+    for name, weight in run.trainer.model.named_parameters():
+        assert torch.equal(weight, dict(last.model.named_parameters())[name])
+
+
+def test_resumed_from_any_checkpoint_it_ends_in_the_same_bits(finished, tmp_path):
+    recipe, out, events = finished
+    wanted = read_checkpoint(out / "step-12")
+    for step in (0, 2, 4, 6, 10):
+        again = tmp_path / f"from-{step}"
+        again.mkdir()
+        shutil.copytree(out / f"step-{step}", again / f"step-{step}")
+        shutil.copy(out / "metrics.jsonl", again)
+        list(train(recipe, again, resume=True, threads=1))
+        assert read_checkpoint(again / "step-12") == wanted
+        ours = [json.loads(x) for x in (again / "metrics.jsonl").read_text().splitlines()]
+        assert [x["step"] for x in ours if x["event"] == "stepped"] == list(range(1, 13))
+
+
+def test_a_second_run_from_the_same_seed_is_the_same(finished, tmp_path):
+    recipe, out, events = finished
+    list(train(recipe, tmp_path / "again", threads=1))
+    assert read_checkpoint(tmp_path / "again" / "step-12") == read_checkpoint(out / "step-12")
+
+
+def test_another_seed_is_another_run(family, files, tmp_path, finished):
+    recipe = tiny_recipe(family, *files, **{"training.seed": 2, "training.steps": 2})
+    list(train(recipe, tmp_path / "run", threads=1))
+    name = "model.safetensors"
+    ours = read_checkpoint(tmp_path / "run" / "step-2")[name]
+    assert ours != read_checkpoint(finished[1] / "step-2")[name]
+
+
+def test_only_the_newest_and_the_best_are_kept(files, tmp_path):
+    events = list(train(tiny_recipe("rnn", *files), tmp_path / "run", threads=1))
+    best = [e.step for e in events if isinstance(e, Saved) and e.best][-1]
+    assert set(steps_in(tmp_path / "run")) == {12, 10, best}
+
+
+def test_a_run_is_not_begun_over_another(finished):
+    recipe, out, _ = finished
+    with pytest.raises(Fault, match="holds a run already: add --resume"):
+        train(recipe, out)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"training.seed": 9}, "training.seed = 1, now it is 9"),
+        ({"encoder.dropout": 0.5}, "encoder.dropout"),
+        ({"training.keep": 3, "text.source_size": 300}, "text.source_size"),
+    ],
+)
+def test_resuming_with_other_settings_is_refused_by_name(
+    family, finished, files, settings, message
+):
+    with pytest.raises(Fault, match=message):
+        train(tiny_recipe(family, *files, **settings), finished[1], resume=True)
+
+
+def test_resuming_on_other_data_is_refused(family, finished, files, tmp_path):
+    recipe, out, _ = finished
+    copy = tmp_path / "run"
+    shutil.copytree(out / "step-12", copy / "step-12")
+    kept = files[1].read_text()
+    files[1].write_text(kept.replace("सौ", "सो", 1))
+    try:
+        with pytest.raises(Fault, match="trained on other pairs"):
+            train(recipe, copy, resume=True)
+    finally:
+        files[1].write_text(kept)
+
+
+def test_a_run_can_be_made_longer(family, finished, files, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(finished[1], copy)
+    longer = tiny_recipe(family, *files, **{"training.steps": 14, "training.keep": 99})
+    list(train(longer, copy, resume=True, threads=1))
+    assert steps_in(copy)[0] == 14
+
+
+def test_a_damaged_checkpoint_is_passed_over_and_the_end_is_the_same(finished, tmp_path):
+    recipe, out, _ = finished
+    copy, said = tmp_path / "run", []
+    for step in (8, 10):
+        shutil.copytree(out / f"step-{step}", copy / f"step-{step}")
+    model = copy / "step-10" / "model.safetensors"
+    data = bytearray(model.read_bytes())
+    data[len(data) // 2] ^= 4
+    model.write_bytes(data)
+    list(train(recipe, copy, resume=True, threads=1, say=said.append))
+    assert any("step-10" in line and "damaged" in line for line in said)
+    assert read_checkpoint(copy / "step-12") == read_checkpoint(out / "step-12")
+
+
+def test_nothing_to_resume_is_said(files, tmp_path):
+    said = []
+    train(tiny_recipe("rnn", *files), tmp_path / "run", resume=True, say=said.append)
+    assert any("nothing to resume" in line for line in said)
+
+
+def test_validation_pairs_are_not_trained_on(files):
+    corpus = gather(tiny_recipe("rnn", *files), lambda line: None)
+    assert corpus.validation
+    seen = {pair.source for pair in corpus.training}
+    assert not seen & {pair.source for pair in corpus.validation}
+
+
+def test_named_validation_files_are_used(files, tmp_path):
+    held = write_corpus(tmp_path, pairs=7)
+    more = {"data.valid_source": str(held[0]), "data.valid_target": str(held[1])}
+    corpus = gather(tiny_recipe("rnn", *files, **more), lambda line: None)
+    assert (len(corpus.training), len(corpus.validation)) == (400, 7)
+
+
+def test_a_task_needs_no_files():
+    recipe = dhyan.config.load_recipe("numbers", {"data.pairs": 50})
+    corpus = gather(recipe, lambda line: None)
+    assert (len(corpus.training), len(corpus.validation)) == (50, 5)
+    assert with_languages(recipe).data.target_language == "hi"
+
+
+def test_languages_are_read_off_file_names():
+    names = {
+        "train.hi": "hi",
+        "a/b.en.xz": "en",
+        "x.tsv": "",
+        "x.txt": "",
+        "deu": "",
+        "x.csv.gz": "",
+    }
+    assert {name: language_of(name) for name in names} == names
+
+
+def test_without_data_the_remedy_is_said(tmp_path):
+    with pytest.raises(Fault, match="--source FILE --target FILE"):
+        train(dhyan.config.load_recipe("bahdanau2015-small"), tmp_path / "run")
+
+
+def test_what_cannot_be_built_is_said(files, tmp_path):
+    recipe = tiny_recipe("transformer", *files, **{"encoder.heads": 3})
+    with pytest.raises(Fault, match="width 16 does not divide into 3 heads"):
+        train(recipe, tmp_path / "run")
+
+
+def test_weights_that_do_not_fit_are_named(finished, tmp_path):
+    from dhyan.models.build import build_model
+    from dhyan.run.load import load_weights
+
+    recipe, out, _ = finished
+    translator = dhyan.load(out)
+    other = build_model(recipe, len(translator.source), len(translator.target) + 1)
+    with pytest.raises(Fault, match="do not fit the recipe"):
+        load_weights(other, dict(translator.model.named_parameters()))

@@ -1,0 +1,101 @@
+"""A corpus and recipes small enough to train in a test, made by code."""
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from dhyan.config import load_recipe
+from dhyan.data.synthetic import number_pairs, reverse_pairs
+
+SIZES = {
+    "rnn": {
+        "encoder.embedding": 16,
+        "encoder.width": 16,
+        "decoder.embedding": 16,
+        "decoder.width": 24,
+        "decoder.readout": 16,
+        "decoder.attention.hidden": 16,
+    },
+    "transformer": {
+        "encoder.width": 16,
+        "encoder.heads": 2,
+        "encoder.hidden": 32,
+        "decoder.width": 16,
+        "decoder.heads": 2,
+        "decoder.hidden": 32,
+    },
+}
+RECIPES = {"rnn": "bahdanau2015-small", "transformer": "transformer2017-small"}
+OFTEN = {
+    "text.source_size": 320,
+    "text.target_size": 340,
+    "data.longest": 60,
+    "training.tokens_per_batch": 200,
+    "training.steps": 12,
+    "training.validate_every": 4,
+    "training.save_every": 2,
+    "training.report_every": 1,
+    "training.valid_sentences": 4,
+}
+
+
+def write_corpus(folder, pairs=400, kind=number_pairs):
+    """Two text files of generated pairs."""
+    made = list(itertools.islice(kind(seed=5), pairs))
+    source, target = Path(folder) / "a.en", Path(folder) / "a.hi"
+    source.write_text("".join(f"{p.source}\n" for p in made), encoding="utf-8")
+    target.write_text("".join(f"{p.target}\n" for p in made), encoding="utf-8")
+    return source, target
+
+
+def tiny_settings(family, source, target, **more):
+    """Overrides that make a shipped recipe tiny."""
+    files = {"data.source": str(source), "data.target": str(target)}
+    return {**SIZES[family], **OFTEN, **files, **more}
+
+
+def tiny_recipe(family, source, target, **more):
+    """A shipped recipe made tiny, over the given files."""
+    return load_recipe(RECIPES[family], tiny_settings(family, source, target, **more))
+
+
+def as_arguments(settings):
+    """Settings as `--set` arguments."""
+    return [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+
+
+def command(*arguments):
+    """The words of a dhyan command in a process of its own."""
+    return [sys.executable, "-m", "dhyan", *map(str, arguments)]
+
+
+def environment():
+    """This one, with the package on its path."""
+    source = Path(__file__).parents[1] / "src"
+    return {**os.environ, "PYTHONPATH": str(source), "COLUMNS": "100"}
+
+
+def dhyan(*arguments, stdin=None, cwd=None, timeout=120):
+    """Run a dhyan command as a stranger would."""
+    return subprocess.run(
+        command(*arguments),
+        input=stdin,
+        capture_output=True,
+        env=environment(),
+        cwd=cwd,
+        timeout=timeout,
+    )
+
+
+__all__ = [
+    "as_arguments",
+    "command",
+    "dhyan",
+    "environment",
+    "reverse_pairs",
+    "tiny_recipe",
+    "tiny_settings",
+    "write_corpus",
+]
