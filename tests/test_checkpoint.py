@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 
 import pytest
 import torch
@@ -134,3 +135,14 @@ def test_tensors_survive():
     tensors = {"a": torch.randn(3, 4), "b": torch.tensor(5.0), "c": torch.randn(4, 3).T}
     back = checkpoint.tensors_from_bytes(checkpoint.tensors_to_bytes(tensors))
     assert all(torch.equal(back[name], tensors[name]) for name in tensors)
+
+
+def test_a_folder_has_one_trainer_at_a_time_and_is_swept(run):
+    (run / "tmp-step-40").mkdir()
+    (run / "tmp-best.json").write_bytes(b"half")
+    claim = checkpoint.take_hold(run)
+    assert not list(run.glob("tmp-*"))
+    with pytest.raises(Fault, match=f"process {os.getpid()} is training here"):
+        checkpoint.take_hold(run)
+    claim.close()
+    checkpoint.take_hold(run).close()

@@ -1,12 +1,13 @@
 """Run folders: checkpoints written whole or not at all, and checked when they are read."""
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from dhyan.faults import Fault
 
@@ -107,6 +108,29 @@ def replace_file(path: Path, data: bytes) -> None:
     _write(temporary, data)
     temporary.rename(path)
     _sync(path.parent)
+
+
+def take_hold(run: Path) -> IO[bytes]:
+    """Claim a run folder for as long as the returned file stays open, and sweep it.
+
+    The claim ends with the process, however it ends; half-written folders of one that was killed
+    are removed.
+    """
+    run.mkdir(parents=True, exist_ok=True)
+    claim = (run / "lock").open("a+b")
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        claim.seek(0)
+        holder = claim.read().decode() or "unknown"
+        claim.close()
+        raise Fault(f"{run}: process {holder} is training here; name another --out") from None
+    claim.truncate(0)
+    claim.write(str(os.getpid()).encode())
+    claim.flush()
+    for half in run.glob("tmp-*"):
+        shutil.rmtree(half) if half.is_dir() else half.unlink()
+    return claim
 
 
 def forget_old(run: Path, *, keep: int, best: int) -> None:

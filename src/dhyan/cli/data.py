@@ -23,7 +23,7 @@ def group() -> None:
 def check(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="Sentences, or a .tsv/.csv.")],
     target: Annotated[
-        Path | None, typer.Argument(metavar="[TGT]", help="Their translations.")
+        Path | None, typer.Argument(metavar="TGT", help="Their translations.")
     ] = None,
     columns: Columns = "",
 ) -> None:

@@ -21,7 +21,7 @@ LINES_AT_A_TIME = 512
 def translate(
     model: Model,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Sentences, one a line; else stdin.")
+        Path | None, typer.Argument(metavar="FILE", help="Sentences, one a line; else stdin.")
     ] = None,
     beam: Beam = 0,
     nbest: Annotated[int, typer.Option(min=1, help="How many translations of each.")] = 1,

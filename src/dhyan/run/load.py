@@ -44,7 +44,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def pick_threads(wanted: int) -> None:
-    """Let PyTorch use so many CPU threads; 0 is all there are, up to four: more do not help here."""
+    """Let PyTorch use so many CPU threads; 0 is all there are, up to four."""
     torch.set_num_threads(wanted or min(torch.get_num_threads(), 4))
 
 

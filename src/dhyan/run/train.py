@@ -4,11 +4,18 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import torch
 
 from dhyan.batch import Batch
-from dhyan.checkpoint import newest_whole, read_manifest, steps_in, tensors_from_bytes
+from dhyan.checkpoint import (
+    newest_whole,
+    read_manifest,
+    steps_in,
+    take_hold,
+    tensors_from_bytes,
+)
 from dhyan.config import Recipe, Training, differences
 from dhyan.data.batches import Batches, fixed_batches
 from dhyan.data.corpus import Pair, Tally
@@ -45,11 +52,11 @@ class Run:
 
     folder: RunFolder
     trainer: Trainer
+    claim: IO[bytes]
 
     def __iter__(self) -> Iterator[Event]:
         """What happens, each event also a line of metrics.jsonl; the first is a checkpoint."""
         path, step = self.folder.path, self.trainer.progress.step
-        path.mkdir(parents=True, exist_ok=True)
         fresh = not steps_in(path)
         log = MetricsLog(path / "metrics.jsonl", until=-1 if fresh else step)
         if fresh:
@@ -74,14 +81,14 @@ def train(
     """
     pick_threads(threads)
     place, recipe = pick_device(device), with_languages(recipe)
-    found = newest_whole(out, say) if resume else None
+    if not resume and steps_in(out):
+        raise Fault(f"{out} holds a run already: add --resume to go on, or name another --out")
+    corpus = gather(recipe, say)
+    claim = take_hold(out)
+    found = newest_whole(out, say)
     if found is None:
-        if steps_in(out):
-            raise Fault(f"{out} holds a run already: add --resume to go on, or name another --out")
         if resume:
             say(f"nothing to resume in {out}: starting from the beginning")
-    corpus = gather(recipe, say)
-    if found is None:
         source, target = learn_tokenizers(recipe, corpus.training, say)
     else:
         folder, files = found
@@ -98,7 +105,7 @@ def train(
         restore(trainer, tensors, json.loads(files["training.json"]))
         home.point(trainer.progress)
         say(f"going on from {folder}")
-    return Run(home, trainer)
+    return Run(home, trainer, claim)
 
 
 def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus, say: Say) -> None:

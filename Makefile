@@ -1,0 +1,44 @@
+# Everything a newcomer or a developer runs. `make demo` and `make test` set up what they need.
+
+PYTHON ?= python3
+BIN := .venv/bin
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help demo test check test-all format pictures clean
+
+help:           ## these lines
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
+
+demo: .venv/ready       ## train, translate, score and draw something, in a minute
+	$(BIN)/dhyan demo
+
+test: .venv/ready       ## every test
+	$(BIN)/python -m pytest -n 2 -m "not soak"
+
+check: .venv/ready      ## what a developer runs before every commit
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2 -m "not slow and not soak"
+
+test-all: .venv/ready   ## every test, and the long soaks
+	$(BIN)/python -m pytest -n 2
+
+format: .venv/ready     ## let ruff mend what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+pictures: demo          ## draw the README's picture anew
+	cp demo/attention.png docs/attention.png
+
+clean:          ## remove what was built
+	rm -rf .venv demo dist build
+
+# Torch first and pinned, so that no other package chooses a build of it.
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dhyan needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q -c constraints.txt torch numpy
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	touch $@
