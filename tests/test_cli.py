@@ -235,6 +235,7 @@ def test_a_check_describes_the_corpus_and_names_its_faults(place):
 TRAIN = ("train", "bahdanau2015-small", "--threads", 1, "--out", "never")
 
 
+@pytest.mark.slow
 def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
     folder, _ = place
     english = (folder / "a.en").read_bytes()
@@ -267,6 +268,7 @@ def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
     assert not (folder / "never").exists()
 
 
+@pytest.mark.slow
 def test_a_corrupted_model_is_refused_by_the_name_of_the_file(place):
     folder, _ = place
     for name in ("model.safetensors", "source.json", "recipe.toml", "manifest.json"):

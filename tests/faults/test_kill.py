@@ -1,7 +1,6 @@
 """A run that is killed again and again ends in the same bits as one left alone."""
 
 import random
-import shutil
 import signal
 import subprocess
 import time
@@ -11,44 +10,46 @@ import pytest
 from dhyan.checkpoint import read_checkpoint
 from tests.tiny import as_arguments, command, dhyan, environment, tiny_settings, write_corpus
 
-KILLS, STEPS = 10, 60
+STEPS = 60
 
 
-def train_command(family, files, out):
+def train_command(family, files, out, steps=STEPS):
     recipe = {"rnn": "bahdanau2015-small", "transformer": "transformer2017-small"}[family]
-    settings = tiny_settings(family, *files, **{"training.steps": STEPS, "training.save_every": 1})
+    settings = tiny_settings(family, *files, **{"training.steps": steps, "training.save_every": 1})
     return ("train", recipe, "--resume", "--threads", 1, "--out", out, *as_arguments(settings))
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kills", "steps"),
+    [pytest.param(10, 60, marks=pytest.mark.slow), pytest.param(50, 300, marks=pytest.mark.soak)],
+)
 @pytest.mark.parametrize("family", ["rnn", "transformer"])
-def test_ten_kills_leave_no_trace(family, tmp_path):
+def test_kills_leave_no_trace(family, kills, steps, tmp_path):
     files = write_corpus(tmp_path, pairs=250)
-    alone = dhyan(*train_command(family, files, tmp_path / "alone"))
+    alone = dhyan(*train_command(family, files, tmp_path / "alone", steps))
     assert alone.returncode == 0, alone.stderr.decode()
 
-    chance, out = random.Random(7), tmp_path / "killed"
-    arguments, steps, kills = train_command(family, files, out), [], 0
-    while kills < KILLS:
+    chance, out, seen = random.Random(7), tmp_path / "killed", []
+    arguments = train_command(family, files, out, steps)
+    for kill in range(kills):
         process = subprocess.Popen(
             command(*arguments), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             env=environment(),
         )  # fmt: skip
         reached = newest_step(out)
         # The first kill falls before anything is saved; the others once the run has moved on.
-        while kills and newest_step(out) <= reached and process.poll() is None:
+        while kill and newest_step(out) <= reached and process.poll() is None:
             time.sleep(0.005)
-        time.sleep(chance.uniform(0, 0.15) if kills else 0.5)
+        time.sleep(chance.uniform(0, 0.15) if kill else 0.5)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL, "the run ended before it could be killed"
-        steps.append(newest_step(out))
-        kills += 1
-    assert 0 < steps[-1] < STEPS
-    assert len(set(steps)) > KILLS // 2, f"the kills fell too close together: {steps}"
+        seen.append(newest_step(out))
+    assert 0 < seen[-1] < steps
+    assert len(set(seen)) > kills // 2, f"the kills fell too close together: {seen}"
 
     ended = dhyan(*arguments)
     assert ended.returncode == 0, ended.stderr.decode()
-    last = f"step-{STEPS}"
+    last = f"step-{steps}"
     assert read_checkpoint(out / last) == read_checkpoint(tmp_path / "alone" / last)
     assert (out / "best.json").read_bytes() == (tmp_path / "alone" / "best.json").read_bytes()
     assert not list(out.glob("tmp-*"))
@@ -78,7 +79,6 @@ def test_asked_to_stop_it_saves_says_so_and_goes_on_later(number, tmp_path):
     stopped = newest_step(tmp_path / "run")
     assert f"step {stopped}".encode() in output
     assert dhyan(*arguments).returncode == 0
-    shutil.rmtree(tmp_path / "alone", ignore_errors=True)
     assert dhyan(*train_command("rnn", files, tmp_path / "alone")).returncode == 0
     last = f"step-{STEPS}"
     assert read_checkpoint(tmp_path / "run" / last) == read_checkpoint(tmp_path / "alone" / last)
