@@ -13,16 +13,19 @@ from dhyan.faults import Fault
 FILES = {"recipe.toml": b"about = 'x'\n", "model.safetensors": bytes(range(256)) * 4}
 
 
+FACTS = {"data": "abc", "device": "cpu", "threads": 1, "versions": {}}
+
+
 @pytest.fixture
 def run(tmp_path):
     for step in (10, 20, 30):
-        checkpoint.write_checkpoint(tmp_path, step, FILES, note="hello")
+        checkpoint.write_checkpoint(tmp_path, step, FILES, **FACTS)
     return tmp_path
 
 
 def test_what_was_written_is_read_back(run):
     assert checkpoint.read_checkpoint(run / "step-30") == FILES
-    assert checkpoint.read_manifest(run / "step-30")["note"] == "hello"
+    assert checkpoint.read_manifest(run / "step-30")["data"] == "abc"
     assert not list(run.glob("tmp-*"))
 
 
@@ -50,8 +53,11 @@ def test_every_flipped_bit_is_noticed(run):
 def harmless(manifest):
     """Whether a changed manifest still says the same about the files."""
     try:
-        listed = json.loads(manifest)["files"]
+        facts = json.loads(manifest)
+        listed = facts["files"]
     except (ValueError, KeyError):
+        return False
+    if not facts.keys() >= {"step", *FACTS}:
         return False
     wanted = {n: (hashlib.sha256(d).hexdigest(), len(d)) for n, d in FILES.items()}
     return wanted == {n: (f.get("sha256"), f.get("bytes")) for n, f in listed.items()}
@@ -60,34 +66,54 @@ def harmless(manifest):
 def test_a_truncated_or_missing_file_is_named(run):
     path = run / "step-30" / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(Fault, match="model.safetensors: does not match its manifest"):
+    with pytest.raises(Fault, match="model.safetensors: not what its manifest says"):
         checkpoint.read_checkpoint(run / "step-30")
     path.unlink()
-    with pytest.raises(Fault, match="model.safetensors: No such file"):
+    with pytest.raises(Fault, match="model.safetensors: is missing"):
         checkpoint.read_checkpoint(run / "step-30")
 
 
 def test_the_newest_whole_one_is_taken_and_the_damaged_set_aside(run):
     said = []
     (run / "step-30" / "manifest.json").unlink()
-    folder, files = checkpoint.newest_whole(run, said.append)
+    folder, files = checkpoint.newest_whole(run, FILES, said.append)
     assert folder == run / "step-20"
     assert files == FILES
-    assert len(said) == 1
-    assert "step-30" in said[0]
+    assert len(said) == 2
+    assert all("step-30" in line for line in said)
     assert (run / "damaged-step-30").is_dir()
 
 
 def test_if_none_is_whole_that_is_said_not_passed_over(run):
     for step in (10, 20, 30):
         (run / f"step-{step}" / "recipe.toml").write_bytes(b"")
-    with pytest.raises(Fault, match="none of its 3 checkpoints is whole"):
-        checkpoint.newest_whole(run, lambda line: None)
+    for _ in range(2):
+        with pytest.raises(Fault, match="none of its 3 checkpoints is whole"):
+            checkpoint.newest_whole(run, FILES, lambda line: None)
+    assert checkpoint.steps_in(run) == [30, 20, 10]
+
+
+def test_a_manifest_that_leaves_something_out_is_damage(run):
+    with pytest.raises(Fault, match="lists no other.json"):
+        checkpoint.read_checkpoint(run / "step-30", *FILES, "other.json")
+    path = run / "step-30" / "manifest.json"
+    facts = json.loads(path.read_text())
+    for key in facts:
+        path.write_text(json.dumps({k: v for k, v in facts.items() if k != key}))
+        with pytest.raises(Fault, match="manifest.json: cannot be understood"):
+            checkpoint.read_checkpoint(run / "step-30")
+
+
+def test_what_cannot_be_written_leaves_the_old_and_no_trace(run):
+    with pytest.raises(Fault, match="step-50: the checkpoint cannot be written.*needs"):
+        checkpoint.write_checkpoint(run, 50, {**FILES, "no/such/folder": b""}, **FACTS)
+    assert checkpoint.steps_in(run) == [30, 20, 10]
+    assert not list(run.glob("tmp-*"))
 
 
 def test_an_empty_folder_has_no_newest(tmp_path):
-    assert checkpoint.newest_whole(tmp_path, print) is None
-    assert checkpoint.newest_whole(tmp_path / "nowhere", print) is None
+    assert checkpoint.newest_whole(tmp_path, FILES, print) is None
+    assert checkpoint.newest_whole(tmp_path / "nowhere", FILES, print) is None
 
 
 def test_a_run_folder_means_its_best_then_its_last_then_its_newest(run):
@@ -102,7 +128,7 @@ def test_a_run_folder_means_its_best_then_its_last_then_its_newest(run):
 
 def test_a_pointer_out_of_the_folder_is_not_followed(run, tmp_path):
     outside = tmp_path.parent / "outside"
-    checkpoint.write_checkpoint(outside, 1, FILES)
+    checkpoint.write_checkpoint(outside, 1, FILES, **FACTS)
     text = json.dumps({"checkpoint": "../outside/step-1", "step": 1})
     (run / "best.json").write_text(text)
     assert checkpoint.find_checkpoint(run) == run / "step-30"
@@ -116,7 +142,7 @@ def test_a_folder_without_a_model_is_named(tmp_path):
 
 
 def test_old_ones_go_the_newest_and_the_best_stay(run):
-    checkpoint.write_checkpoint(run, 40, FILES)
+    checkpoint.write_checkpoint(run, 40, FILES, **FACTS)
     checkpoint.forget_old(run, keep=2, best=10)
     assert checkpoint.steps_in(run) == [40, 30, 10]
     assert not list(run.glob("tmp-*"))
@@ -127,7 +153,7 @@ def test_a_half_written_folder_is_no_checkpoint_and_is_replaced(run):
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"half")
     assert checkpoint.steps_in(run)[0] == 30
-    checkpoint.write_checkpoint(run, 40, FILES)
+    checkpoint.write_checkpoint(run, 40, FILES, **FACTS)
     assert checkpoint.read_checkpoint(run / "step-40") == FILES
 
 

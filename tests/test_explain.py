@@ -6,10 +6,12 @@ import pytest
 import torch
 
 import dhyan
+from dhyan.batch import Batch, Tokens
 from dhyan.decoding.translator import Limits, Translation, Translator
 from dhyan.insight.explain import cross_maps, explain_translation
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
+from dhyan.watch import watch
 from tests.laws.family import DECODERS, ENCODERS, MODELS
 
 ENGLISH = ["the big cats are sleeping on the mat", "a dog sees the cat", "cats see mats"]
@@ -93,6 +95,22 @@ def test_maps_do_not_depend_on_the_search():
     [again] = explain_translation(translator, ENGLISH[0], said)
     [asked] = dhyan.explain(translator, ENGLISH[0], beam=3)
     assert torch.equal(again.weights, asked.weights)
+
+
+def test_two_models_can_be_watched_at_once():
+    one, other = (translator_of(k).model for k in (("gru", "luong-dot"), ("gru", "luong-general")))
+    batch = Batch(Tokens.pad([[5, 6, 2]]), Tokens.pad([[1, 7, 2]]))
+    with watch(one) as first, watch(other) as second:
+        one(batch)
+        other(batch)
+    assert list(first.weights()) == list(second.weights()) == ["decoder.attention"]
+
+
+def test_explaining_leaves_a_model_in_training(monkeypatch):
+    translator = translator_of(("gru", "luong-dot"))
+    translator.model.train()
+    dhyan.explain(translator, ENGLISH[0])
+    assert translator.model.training
 
 
 def test_threads_do_not_see_each_other():

@@ -232,6 +232,14 @@ def test_a_row_that_may_see_nothing_gives_zeros():
     close(attended.weights, torch.tensor([[0.0, 0.0], [1.0, 0.0]]))
 
 
+def test_double_precision_stays_double():
+    inputs = [
+        torch.randn(*s, dtype=torch.double, requires_grad=True) for s in ((2, 3), (4, 3), (4, 2))
+    ]
+    assert dhyan.attend(*inputs).weights.dtype == torch.double
+    assert torch.autograd.gradcheck(lambda *x: dhyan.attend(*x, causal=True).context, inputs)
+
+
 def test_two_axes_and_batches_agree():
     q, k, v = torch.randn(6, 3, 4), torch.randn(6, 5, 4), torch.randn(6, 5, 2)
     together = dhyan.attend(q, k, v, mask=torch.arange(5) < 4)
@@ -263,6 +271,8 @@ def test_a_score_module_can_be_the_score():
         (([[1.0]], [[1.0]], [[1.0]]), {"score": "cosine"}, "no score 'cosine'"),
         (([[1.0]], [[1.0], [2.0]], [[1.0]]), {}, "2 keys but 1 values"),
         (([1.0], [[1.0]], [[1.0]]), {}, "at least 2-D"),
+        (([[1.0, 2.0]], [[1.0]], [[1.0]]), {}, "queries are 2 wide and keys 1"),
+        (([[1.0]], [[[1.0]]], [[1.0]]), {}, "leading axes"),
         (([[1.0]], [[1.0]], [[1.0]]), {"mask": [[True] * 3]}, "does not broadcast"),
     ],
 )
@@ -274,7 +284,8 @@ def test_what_cannot_be_attended_is_said(arguments, settings, message):
 def test_f1_the_loss_of_the_notes():
     chances = torch.tensor([[0.4, 0.6], [0.1, 0.9], [0.1, 0.9]])
     logits = torch.cat([torch.full((3, 4), -100.0), chances.log()], dim=-1).unsqueeze(0)
-    loss, tokens = cross_entropy(logits, Tokens.pad([[4, 4, 4]]), smoothing=0.0)
+    labels = Tokens.pad([[4, 4, 4]])
+    loss = cross_entropy(logits, labels, smoothing=0.0)
     assert float(loss) == pytest.approx(5.521, abs=1e-3)
-    assert float(loss) / tokens == pytest.approx(1.840, abs=1e-3)
+    assert float(loss) / labels.count == pytest.approx(1.840, abs=1e-3)
     assert float(loss) / math.log(10) == pytest.approx(2.398, abs=1e-3)

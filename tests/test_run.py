@@ -119,6 +119,7 @@ def test_a_run_is_not_begun_over_another(finished):
         ({"training.seed": 9}, "training.seed = 1, now it is 9"),
         ({"encoder.dropout": 0.5}, "encoder.dropout"),
         ({"training.keep": 3, "text.source_size": 300}, "text.source_size"),
+        ({"data.longest": 50}, "data.longest"),
     ],
 )
 def test_resuming_with_other_settings_is_refused_by_name(
@@ -191,15 +192,41 @@ def test_a_task_needs_no_files():
 
 
 def test_languages_are_read_off_file_names():
-    names = {
-        "train.hi": "hi",
-        "a/b.en.xz": "en",
-        "x.tsv": "",
-        "x.txt": "",
-        "deu": "",
-        "x.csv.gz": "",
-    }
+    names = {"train.hi": "hi", "a/b.en.xz": "en", "x.tsv": "", "x.txt": "", "x.hin": "hi",
+             "deu": "", "x.csv.gz": "", "x.src": "", "x.tok": "", "x.hi.gz": "hi"}  # fmt: skip
     assert {name: language_of(name) for name in names} == names
+
+
+def test_a_run_goes_on_from_wherever_its_files_lie(family, finished, files, tmp_path):
+    recipe, out, _ = finished
+    copy, moved = tmp_path / "run", [tmp_path / file.name for file in files]
+    shutil.copytree(out / "step-10", copy / "step-10")
+    for file, place in zip(files, moved, strict=True):
+        shutil.copy(file, place)
+    list(train(tiny_recipe(family, *moved, **{"training.keep": 99}), copy, resume=True, threads=1))
+    ours, theirs = (read_checkpoint(run / "step-12") for run in (copy, out))
+    for name in ("model.safetensors", "training.safetensors", "training.json"):
+        assert ours[name] == theirs[name]
+
+
+def test_a_run_in_the_same_process_can_be_taken_up_again(files, tmp_path):
+    recipe = tiny_recipe("rnn", *files, **{"training.steps": 2})
+    run = train(recipe, tmp_path / "run", threads=1)
+    list(run)
+    assert list(train(recipe, tmp_path / "run", resume=True, threads=1)) == []
+
+
+def test_without_validation_nothing_is_best_and_only_the_newest_stay(files, tmp_path):
+    few = write_corpus(tmp_path, pairs=50)
+    list(train(tiny_recipe("rnn", *few), tmp_path / "run", threads=1))
+    assert steps_in(tmp_path / "run") == [12, 10]
+    assert not (tmp_path / "run" / "best.json").exists()
+
+
+def test_an_out_that_is_a_file_is_said(files, tmp_path):
+    (tmp_path / "run").write_text("")
+    with pytest.raises(Fault, match="cannot be written to"):
+        train(tiny_recipe("rnn", *files), tmp_path / "run")
 
 
 def test_without_data_the_remedy_is_said(tmp_path):

@@ -37,6 +37,9 @@ def test_a_danda_is_parted_from_its_word():
         ("de", ["Straße"], "13a"),
         ("", ["straße, größer"], "13a"),
         ("ru", ["да"], "intl"),
+        ("zh-CN", ["中文"], "zh"),
+        ("", ["这是中文"], "zh"),
+        ("", ["これはひらがなです"], "char"),
     ],
 )
 def test_the_tokenizer_follows_the_language(language, references, wanted):
@@ -48,6 +51,13 @@ def test_three_spellings_of_a_letter_score_alike():
     forms.append("ल\u095cका \u095bमीन पर है")
     figures = [score([one], [other])["chrf"].value for one in forms for other in forms]
     assert figures == [pytest.approx(100)] * 9
+
+
+def test_the_signature_says_when_the_text_was_normalised():
+    plain = score(["वह घर"], ["वह घर"], language="hi")["bleu"].signature
+    curly = score(["वह “घर”"], ["वह “घर”"], language="hi")["bleu"].signature
+    assert "dhyan-normal" not in plain
+    assert curly == f"{plain}|text:dhyan-normal"
 
 
 def test_counts_must_agree():

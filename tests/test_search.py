@@ -41,11 +41,41 @@ def test_a_beam_wide_enough_finds_the_best_of_all(kind, power):
     assert len({h.ids for h in found}) == len(found)
 
 
-def test_a_wider_beam_never_scores_worse_here():
-    torch.manual_seed(1)
+def slow_beam(model, width, limit, power):
+    """Beam search written out: one hypothesis at a time, in plain Python."""
+    going, ended = [(0.0, (BOS,))], []
+    for length in range(1, limit + 1):
+        grown = []
+        for total, said in going:
+            with torch.no_grad():
+                ids = torch.tensor([[*said, EOS]])
+                chances = model(Batch(SOURCE, Tokens(ids, ids >= 0)))[0, -1]
+                chances = chances.log_softmax(-1).tolist()
+            words = [w for w in range(VOCABULARY) if w not in (PAD, BOS)]
+            grown += [(total + chances[w], (*said, w)) for w in words]
+        grown.sort(reverse=True)
+        ended += [(t / length**power, s) for t, s in grown[:width] if s[-1] == EOS]
+        ended = sorted(ended, reverse=True)[:width]
+        going = [(t, s) for t, s in grown[: 2 * width] if s[-1] != EOS][:width]
+        if len(ended) == width and going[0][0] / length**power <= ended[-1][0]:
+            return ended
+    return ended + [(t / limit**power, s) for t, s in going][: width - len(ended)]
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+@pytest.mark.parametrize("width", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_narrow_beam_is_the_one_written_out(width, power, seed):
+    torch.manual_seed(seed)
     model = build("gru", "luong-general").eval()
-    scores = [beam_search(model, SOURCE, width=w, limit=6)[0][0].score for w in (50, 200)]
-    assert scores[0] <= scores[1] + 1e-5
+    with torch.no_grad():
+        model.decoder.output.bias[EOS] += 1.0
+        for weight in model.parameters():
+            weight *= 2.0
+    [found] = beam_search(model, SOURCE, width=width, limit=7, length_power=power)
+    wanted = slow_beam(model, width, 7, power)
+    assert [(BOS, *h.ids, *([EOS] if h.finished else [])) for h in found] == [s for _, s in wanted]
+    assert [h.score for h in found] == pytest.approx([t for t, _ in wanted], abs=1e-4)
 
 
 class Parrot:

@@ -372,3 +372,9 @@ def test_a_file_cut_short_or_not_ours_is_a_fault(tmp_path):
             Tokenizer.from_json(text)
     with pytest.raises(Fault, match="nowhere.json"):
         Tokenizer.load(tmp_path / "nowhere.json")
+
+
+def test_no_byte_breaks_a_line():
+    tokenizer = Tokenizer.learn(["hello world"], kind="bpe", size=300)
+    ids = [4 + byte for byte in b"a\n\r\x00\tb"]
+    assert tokenizer.decode(ids) == "a b"

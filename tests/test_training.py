@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from dhyan.batch import Batch, Tokens
+from dhyan.faults import Fault
 from dhyan.special import BOS, EOS
 from dhyan.training.events import Saved, Stepped, Stopped, Validated
 from dhyan.training.loss import cross_entropy
@@ -20,11 +21,11 @@ from tests.laws.family import VOCABULARY, build
 def test_padding_is_not_in_the_loss():
     labels = Tokens.pad([[5, 6, EOS], [7, EOS]])
     logits = torch.randn(2, 3, VOCABULARY)
-    loss, tokens = cross_entropy(logits, labels, smoothing=0.1)
     changed = logits.clone()
     changed[1, 2] += 100
-    assert tokens == 5
-    assert cross_entropy(changed, labels, smoothing=0.1)[0] == loss
+    assert labels.count == 5
+    loss = cross_entropy(logits, labels, smoothing=0.1)
+    assert cross_entropy(changed, labels, smoothing=0.1) == loss
 
 
 def test_smoothing_spreads_its_share_over_the_vocabulary():
@@ -32,7 +33,7 @@ def test_smoothing_spreads_its_share_over_the_vocabulary():
     chances = logits[0, 0].log_softmax(-1)
     wanted = torch.full((VOCABULARY,), 0.1 / VOCABULARY)
     wanted[5] += 0.9
-    loss, _ = cross_entropy(logits, labels, smoothing=0.1)
+    loss = cross_entropy(logits, labels, smoothing=0.1)
     torch.testing.assert_close(loss, -(wanted * chances).sum())
 
 
@@ -175,6 +176,31 @@ def test_it_stops_when_nothing_has_become_better_for_long_enough(stop_on, course
     assert "step 2" in events[-1].reason
     assert made.progress.step == 4
     assert saved[-1] == 4
+
+
+def test_having_lost_patience_it_does_not_go_on_when_resumed():
+    scores = iter([{"loss": 1.0}, {"loss": 2.0}, {"loss": 2.0}, {"loss": 0.0}])
+    made, saved = trainer(scores=scores, validate_every=1, save_every=100, patience=2)
+    list(made.run(100))
+    again, saved = trainer(scores=scores, validate_every=1, save_every=100, patience=2)
+    again.progress = made.progress
+    assert [type(e) for e in again.run(97)] == [Stopped]
+    assert again.progress.step == 3
+    assert saved == []
+
+
+def test_divergence_is_said_and_never_saved():
+    made, saved = trainer(learning_rate=float("inf"), save_every=2)
+    with pytest.raises(Fault, match="diverged before step 2"):
+        list(made.run(10))
+    assert saved == []
+
+
+def test_a_score_that_is_no_number_is_never_the_best():
+    scores = iter([{"loss": float("nan")}, {"loss": 3.0}])
+    made, _ = trainer(scores=scores, validate_every=1, save_every=100)
+    list(made.run(2))
+    assert made.progress.best_step == 2
 
 
 def test_asked_to_stop_it_saves_and_says_so():

@@ -32,6 +32,7 @@ OFTEN = {
     "text.source_size": 320,
     "text.target_size": 340,
     "data.longest": 60,
+    "decoding.longest": 60,
     "training.tokens_per_batch": 200,
     "training.steps": 12,
     "training.validate_every": 4,

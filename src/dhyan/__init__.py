@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from dhyan.insight.explain import explain as explain
     from dhyan.run import load as load
     from dhyan.watch import AttentionMap as AttentionMap
-    from dhyan.watch import watch as watch
 
 _HOMES = {
     "AttentionMap": "dhyan.watch",
@@ -21,7 +20,6 @@ _HOMES = {
     "attend": "dhyan.attention.attend",
     "explain": "dhyan.insight.explain",
     "load": "dhyan.run",
-    "watch": "dhyan.watch",
 }
 __all__ = ["__version__", *_HOMES]
 

@@ -30,6 +30,11 @@ class Tokens:
         """How many real tokens each row holds."""
         return self.mask.sum(dim=1)
 
+    @property
+    def count(self) -> int:
+        """How many real tokens there are in all."""
+        return int(self.mask.sum())
+
     def select(self, rows: Int[Tensor, " R"]) -> "Tokens":
         """Other rows: repeated, dropped or reordered."""
         return Tokens(self.ids[rows], self.mask[rows])

@@ -1,17 +1,21 @@
 """Run folders: checkpoints written whole or not at all, and checked when they are read."""
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from dhyan.faults import Fault
 
 MANIFEST = "manifest.json"
+FACTS = {"step", "data", "device", "threads", "versions", "files"}
+
+
+class Damaged(Fault):
+    """A checkpoint that is not what its manifest says."""
 
 
 def write_checkpoint(run: Path, step: int, files: Mapping[str, bytes], **facts: object) -> Path:
@@ -19,42 +23,51 @@ def write_checkpoint(run: Path, step: int, files: Mapping[str, bytes], **facts: 
     final, temporary = run / f"step-{step}", run / f"tmp-step-{step}"
     if final.exists():
         raise FileExistsError(f"{final} exists already; a checkpoint is never written over")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
     listed = {name: {"sha256": _hash(data), "bytes": len(data)} for name, data in files.items()}
     manifest = {"step": step, **facts, "files": listed}
-    for name, data in {**files, MANIFEST: _json(manifest)}.items():
-        _write(temporary / name, data)
-    _sync(temporary)
-    temporary.rename(final)
-    _sync(run)
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        for name, data in {**files, MANIFEST: _json(manifest)}.items():
+            _write(temporary / name, data)
+        _sync(temporary)
+        temporary.rename(final)
+        _sync(run)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        size = sum(map(len, files.values()))
+        reason = f"{error.strerror}; it needs {size:,} bytes"
+        raise Fault(f"{final}: the checkpoint cannot be written: {reason}") from None
     return final
 
 
-def read_checkpoint(folder: Path) -> dict[str, bytes]:
+def read_checkpoint(folder: Path, *needed: str) -> dict[str, bytes]:
     """Every file of a checkpoint, after comparing each with the manifest's size and hash."""
     manifest = read_manifest(folder)
     files = {}
     for name, listed in manifest["files"].items():
-        try:
-            data = (folder / name).read_bytes()
-        except OSError as error:
-            raise Fault(f"{folder / name}: {error.strerror}; the checkpoint is damaged") from None
+        data = _read(folder / name)
         if len(data) != listed["bytes"] or _hash(data) != listed["sha256"]:
-            raise Fault(f"{folder / name}: does not match its manifest; the checkpoint is damaged")
+            raise Damaged(f"{folder / name}: not what its manifest says; the model is damaged")
         files[name] = data
+    for name in needed:
+        if name not in files:
+            raise Damaged(f"{folder / MANIFEST}: lists no {name}; the model is damaged")
     return files
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What a checkpoint says it holds."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-        whole = all({"sha256", "bytes"} <= listed.keys() for listed in manifest["files"].values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        manifest = json.loads(_read(folder / MANIFEST))
+        files = manifest["files"].values()
+        whole = manifest.keys() >= FACTS and all(
+            {"sha256", "bytes"} <= listed.keys() for listed in files
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
         whole = False
     if not whole:
-        raise Fault(f"{folder / MANIFEST}: missing or unreadable; the checkpoint is damaged")
+        raise Damaged(f"{folder / MANIFEST}: cannot be understood; the model is damaged")
     return manifest
 
 
@@ -64,18 +77,24 @@ def steps_in(run: Path) -> list[int]:
     return sorted((int(name) for name in named if name.isdecimal()), reverse=True)
 
 
-def newest_whole(run: Path, say: Callable[[str], None]) -> tuple[Path, dict[str, bytes]] | None:
-    """The newest checkpoint that can be trusted; damaged ones are named and set aside."""
-    steps = steps_in(run)
-    for step in steps:
+def newest_whole(
+    run: Path, needed: Iterable[str], say: Callable[[str], None]
+) -> tuple[Path, dict[str, bytes]] | None:
+    """The newest checkpoint that can be trusted; damaged newer ones are named and set aside."""
+    damaged: list[Path] = []
+    for step in steps_in(run):
         folder = run / f"step-{step}"
         try:
-            return folder, read_checkpoint(folder)
-        except Fault as fault:
-            aside = _set_aside(folder)
-            say(f"{fault}; set aside as {aside.name}, trying the one before")
-    if steps:
-        raise Fault(f"{run}: none of its {len(steps)} checkpoints is whole; start anew elsewhere")
+            files = read_checkpoint(folder, *needed)
+        except Damaged as fault:
+            say(f"{fault}; trying the one before")
+            damaged.append(folder)
+        else:
+            for one in damaged:
+                say(f"set {one} aside as {_set_aside(one).name}")
+            return folder, files
+    if damaged:
+        raise Fault(f"{run}: none of its {len(damaged)} checkpoints is whole; name another --out")
     return None
 
 
@@ -116,11 +135,16 @@ def take_hold(run: Path) -> IO[bytes]:
     The claim ends with the process, however it ends; half-written folders of one that was killed
     are removed.
     """
-    run.mkdir(parents=True, exist_ok=True)
-    claim = (run / "lock").open("a+b")
+    import fcntl
+
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        claim = (run / "lock").open("a+b")
+    except OSError as error:
+        raise Fault(f"{run}: cannot be written to: {error.strerror}; name another --out") from None
     try:
         fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         claim.seek(0)
         holder = claim.read().decode() or "unknown"
         claim.close()
@@ -133,7 +157,7 @@ def take_hold(run: Path) -> IO[bytes]:
     return claim
 
 
-def forget_old(run: Path, *, keep: int, best: int) -> None:
+def forget_old(run: Path, *, keep: int, best: int | None) -> None:
     """Delete all but the newest `keep` checkpoints and the best."""
     for step in steps_in(run)[keep:]:
         if step != best:
@@ -164,6 +188,15 @@ def _set_aside(folder: Path) -> Path:
         aside = folder.with_name(f"damaged-{folder.name}-{number}")
     folder.rename(aside)
     return aside
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise Damaged(f"{path}: is missing; the model is damaged") from None
+    except OSError as error:
+        raise Fault(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def _write(path: Path, data: bytes) -> None:

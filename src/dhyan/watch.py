@@ -1,6 +1,6 @@
 """Watching attention without the model knowing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional
 
 from dhyan.attention import Attended, Attention
 from dhyan.kernels.backend import by_definition
@@ -30,11 +31,14 @@ class Sightings:
     calls: dict[str, list[Tensor]] = field(default_factory=dict)
 
     def weights(self) -> dict[str, Float[Tensor, "B H T S"]]:
-        """Each attention's weights, its calls joined in order: a decoder may look step by step."""
-        return {where: torch.cat(seen, dim=2) for where, seen in self.calls.items()}
+        """Each attention's weights, its calls joined in order: a decoder may look step by step.
+
+        What an earlier call could not see yet has weight zero in its rows.
+        """
+        return {where: _joined(seen) for where, seen in self.calls.items()}
 
 
-_watching: ContextVar[Sightings | None] = ContextVar("watching", default=None)
+_watching: ContextVar[tuple[Sightings, ...]] = ContextVar("watching", default=())
 
 
 @contextmanager
@@ -45,7 +49,7 @@ def watch(model: nn.Module) -> Iterator[Sightings]:
     from other threads are neither slowed nor seen.
     """
     sightings = Sightings()
-    before = _watching.set(sightings)
+    before = _watching.set((*_watching.get(), sightings))
     with ExitStack() as undo:
         undo.callback(_watching.reset, before)
         undo.enter_context(by_definition())
@@ -58,7 +62,14 @@ def watch(model: nn.Module) -> Iterator[Sightings]:
 
 def _note(name: str, sightings: Sightings) -> Callable[[nn.Module, object, Attended], None]:
     def hook(module: nn.Module, inputs: object, attended: Attended) -> None:
-        if _watching.get() is sightings and attended.weights is not None:
+        here = any(one is sightings for one in _watching.get())
+        if here and attended.weights is not None:
             sightings.calls.setdefault(name, []).append(attended.weights)
 
     return hook
+
+
+def _joined(calls: Sequence[Float[Tensor, "B H _ _"]]) -> Float[Tensor, "B H T S"]:
+    widest = max(weights.shape[-1] for weights in calls)
+    wide = [functional.pad(weights, (0, widest - weights.shape[-1])) for weights in calls]
+    return torch.cat(wide, dim=2)

@@ -1,5 +1,7 @@
 """Every attention and every model: add one here and every law is tested for it."""
 
+from typing import get_args, get_type_hints
+
 from dhyan import config
 from dhyan.attention import (
     AdditiveScore,
@@ -9,6 +11,7 @@ from dhyan.attention import (
     SingleHeadAttention,
     bottleneck,
     plain,
+    the_first,
     the_past,
 )
 from dhyan.models.build import build_model
@@ -18,7 +21,7 @@ WIDTH, VOCABULARY = 32, 14
 
 ATTENTIONS = {
     "bottleneck": bottleneck,
-    "bottleneck-backwards": lambda: bottleneck(backwards=True),
+    "bottleneck-backwards": lambda: bottleneck(sees=the_first),
     "additive": lambda: SingleHeadAttention(AdditiveScore(WIDTH, WIDTH, 24)),
     "dot": lambda: SingleHeadAttention(DotScore()),
     "scaled-dot": lambda: SingleHeadAttention(DotScore(scaled=True)),
@@ -33,17 +36,22 @@ ATTENTIONS = {
 }
 CAUSAL = {"multihead-causal"}
 
-SCORES = {
-    "bottleneck": config.Bottleneck(),
-    "additive": config.Additive(hidden=24),
-    "dot": config.Dot(),
-    "general": config.General(),
-    "multihead": config.MultiHead(heads=4),
+KINDS = get_args(get_type_hints(config.Attention)["kind"])
+LOOKS = {
+    **{kind: config.Attention(kind=kind, hidden=24) for kind in KINDS},
+    **{
+        f"multihead-{kind}": config.Attention(kind=kind, hidden=12, heads=4)
+        for kind in KINDS
+        if kind != "bottleneck"
+    },
 }
 RNN_ENCODERS = {
     "gru": config.RNNEncoder(embedding=16, width=WIDTH),
     "bi-lstm": config.RNNEncoder(
         cell="lstm", embedding=16, width=WIDTH // 2, layers=2, bidirectional=True
+    ),
+    "deep-backwards-lstm": config.RNNEncoder(
+        cell="lstm", embedding=16, width=WIDTH, layers=2, backwards=True
     ),
     "backwards-lstm": config.RNNEncoder(cell="lstm", embedding=16, width=WIDTH, backwards=True),
 }
@@ -57,19 +65,22 @@ ENCODERS = {**RNN_ENCODERS, **TRANSFORMER_ENCODERS}
 DECODERS = {
     **{
         f"bahdanau-{name}": config.BahdanauDecoder(
-            attention=score, embedding=16, width=WIDTH, readout=16
+            attention=look, embedding=16, width=WIDTH, readout=16
         )
-        for name, score in SCORES.items()
+        for name, look in LOOKS.items()
     },
     **{
-        f"luong-{name}": config.LuongDecoder(attention=score, embedding=16, width=WIDTH)
-        for name, score in SCORES.items()
+        f"luong-{name}": config.LuongDecoder(attention=look, embedding=16, width=WIDTH)
+        for name, look in LOOKS.items()
     },
     "bahdanau-deep-lstm-tied": config.BahdanauDecoder(
         cell="lstm", layers=2, embedding=16, width=WIDTH, readout=16, tied=True
     ),
     "luong-deep-gru-parallel": config.LuongDecoder(
         cell="gru", layers=2, embedding=16, width=WIDTH, input_feeding=False
+    ),
+    "luong-direct": config.LuongDecoder(
+        bridge="direct", layers=2, embedding=16, width=WIDTH, attention=LOOKS["bottleneck"]
     ),
     "transformer": config.TransformerDecoder(width=WIDTH, heads=4, hidden=48, layers=2),
     "transformer-post-learned": config.TransformerDecoder(
@@ -86,7 +97,9 @@ def build(encoder: str, decoder: str) -> Seq2Seq:
 
 
 MODELS = [
-    *[("gru", decoder) for decoder in DECODERS],
+    *[("gru", decoder) for decoder in DECODERS if decoder != "luong-direct"],
+    ("deep-backwards-lstm", "luong-direct"),
+    ("bi-lstm", "luong-direct"),
     *[(encoder, "bahdanau-additive") for encoder in ENCODERS if encoder != "gru"],
     *[(encoder, "luong-bottleneck") for encoder in ENCODERS if encoder != "gru"],
     ("transformer", "transformer"),

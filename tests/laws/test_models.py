@@ -3,8 +3,11 @@
 import torch
 
 from dhyan.batch import Batch, Tokens
+from dhyan.checkpoint import tensors_from_bytes, tensors_to_bytes
 from dhyan.decoding.search import beam_search, greedy_search
+from dhyan.run.load import load_weights, weights_of
 from dhyan.watch import watch
+from tests.laws.family import build
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
 
@@ -68,6 +71,8 @@ def test_a_beam_of_one_is_greedy(model, batch):
 
 
 def test_a_translation_does_not_depend_on_its_batch(model, batch):
+    with torch.no_grad():  # a model with opinions: one without has ties in the last digit
+        model.decoder.output.weight.mul_(10)
     limits = batch.source.lengths + 3
     together = beam_search(model, batch.source, width=3, limit=limits, length_power=1.0)
     for row, beam in enumerate(together):
@@ -106,5 +111,38 @@ def test_every_attention_is_seen_and_watching_changes_nothing(model, batch):
 def test_every_weight_learns(model, batch):
     model.train()
     model(batch).logsumexp(-1).sum().backward()
-    idle = [n for n, p in model.named_parameters() if p.grad is None]
-    assert not idle
+    moved = {n: p.grad for n, p in model.named_parameters()}
+    assert not [n for n, g in moved.items() if g is None or g.abs().max() <= 1e-12]
+
+
+def test_saving_and_loading_changes_nothing(model, batch, request):
+    torch.manual_seed(99)
+    other = build(*request.node.callspec.params["model"]).eval()
+    saved = tensors_from_bytes(tensors_to_bytes(weights_of(model)))
+    with torch.no_grad():
+        assert not torch.equal(other(batch), model(batch))
+        load_weights(other, saved)
+        assert torch.equal(other(batch), model(batch))
+
+
+def test_half_precision_is_nearly_the_same(model, batch):
+    with torch.no_grad():
+        exact = model(batch)
+        with torch.autocast("cpu", torch.bfloat16):
+            half = model(batch)
+    assert half.isfinite().all()
+    assert (half.float() - exact).abs().max() < 0.15
+
+
+def test_watching_step_by_step_is_watching_at_once(model, batch):
+    with torch.no_grad():
+        with watch(model) as together:
+            model(batch)
+        with watch(model) as apart:
+            state = model.start(batch.source)
+            for ids in batch.inputs.ids.unbind(1):
+                _, state = model.step(ids, state)
+    wanted, found = together.weights(), apart.weights()
+    assert wanted.keys() == found.keys()
+    for where in wanted:
+        torch.testing.assert_close(found[where], wanted[where], **CLOSE)

@@ -32,7 +32,7 @@ def attend(
     tensor([[12.6894]])
     """
     asked, known, told = _numbers(query), _numbers(keys), _numbers(values)
-    _check(asked, known, told)
+    _check(asked, known, told, named=isinstance(score, str))
     scores = _scorer(score)(asked, known)
     return Attended(*mix(scores, told.to(scores.dtype), _visible(scores, mask, causal)))
 
@@ -42,11 +42,16 @@ def _numbers(given: Numbers) -> Tensor:
     return numbers if numbers.is_floating_point() else numbers.to(torch.get_default_dtype())
 
 
-def _check(query: Tensor, keys: Tensor, values: Tensor) -> None:
+def _check(query: Tensor, keys: Tensor, values: Tensor, *, named: bool) -> None:
     if min(query.ndim, keys.ndim, values.ndim) < 2:
         raise ValueError("query, keys and values are tables: one row per word, at least 2-D")
     if keys.shape[-2] != values.shape[-2]:
         raise ValueError(f"{keys.shape[-2]} keys but {values.shape[-2]} values: one value per key")
+    if named and query.shape[-1] != keys.shape[-1]:
+        raise ValueError(
+            f"queries are {query.shape[-1]} wide and keys {keys.shape[-1]}: a dot product needs "
+            f"equal widths; bring both to one, or give a score of your own"
+        )
     if not query.shape[:-2] == keys.shape[:-2] == values.shape[:-2]:
         shapes = ", ".join(str(tuple(t.shape)) for t in (query, keys, values))
         raise ValueError(f"query, keys and values differ in their leading axes: {shapes}")

@@ -3,8 +3,9 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dhyan.attention.protocol import Sight
 from dhyan.attention.single import SingleHeadAttention
-from dhyan.attention.windows import the_first, the_last
+from dhyan.attention.windows import the_last
 
 
 class EvenScore(nn.Module):
@@ -21,9 +22,10 @@ class EvenScore(nn.Module):
         return query.new_zeros(*query.shape[:3], keys.shape[2])
 
 
-def bottleneck(*, backwards: bool = False) -> SingleHeadAttention:
+def bottleneck(*, sees: Sight = the_last) -> SingleHeadAttention:
     """An attention that may see only the state that was read last.
 
-    That is the last state of a sentence read forwards, the first of one read backwards.
+    That is the last state of a sentence read forwards, the first of one read backwards. Of one
+    read both ways it is the last, whose backward half has read a single token.
     """
-    return SingleHeadAttention(EvenScore(), sees=the_first if backwards else the_last)
+    return SingleHeadAttention(EvenScore(), sees=sees)

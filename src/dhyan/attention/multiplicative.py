@@ -2,8 +2,8 @@
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
 
+from dhyan.kernels.fused import dot_attention
 from dhyan.kernels.reference import dot_scores, scaled_dot_scores
 
 
@@ -35,8 +35,7 @@ class DotScore(nn.Module):
         seen: Bool[Tensor, "B 1 T S"],
     ) -> Float[Tensor, "B H T E"]:
         """The same through PyTorch's kernel, which never holds the weights."""
-        scale = None if self.scaled else 1.0
-        return scaled_dot_product_attention(query, keys, values, seen, scale=scale)
+        return dot_attention(query, keys, values, seen, scale=None if self.scaled else 1.0)
 
 
 class GeneralScore(nn.Module):

@@ -1,6 +1,5 @@
 """The command line: parse, call, print. Torch is imported by the commands that need it."""
 
-import os
 import sys
 from typing import Annotated
 
@@ -55,8 +54,5 @@ def main() -> None:
     except Fault as fault:
         print(f"dhyan: {fault}", file=sys.stderr)
         sys.exit(Exit.MISTAKE)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(Exit.DONE)
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)

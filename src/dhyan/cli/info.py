@@ -20,7 +20,8 @@ def info(model: Model, as_json: AsJson = False) -> None:
     from dhyan.checkpoint import find_checkpoint, read_checkpoint, read_manifest
 
     folder = find_checkpoint(model)
-    files, manifest = read_checkpoint(folder), read_manifest(folder)
+    needed = ("recipe.toml", "model.safetensors", "training.json")
+    files, manifest = read_checkpoint(folder, *needed), read_manifest(folder)
     recipe = tomllib.loads(files["recipe.toml"].decode())
     progress = json.loads(files["training.json"])
     card = {

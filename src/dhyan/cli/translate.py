@@ -1,6 +1,7 @@
 """`dhyan translate`: as many lines out as come in."""
 
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from itertools import islice
@@ -35,6 +36,7 @@ def translate(
 
     Example: echo "how are you" | dhyan translate runs/bahdanau2015-small
     """
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this as it ends any filter
     translator = load_model(model, device, threads)
     name, number, lines = str(file or "stdin"), 0, lines_of(file)
     at_a_time = 1 if file is None and sys.stdin.isatty() else LINES_AT_A_TIME

@@ -7,16 +7,11 @@ from dhyan.config.reading import parse_recipe as parse_recipe
 from dhyan.config.reading import parse_setting as parse_setting
 from dhyan.config.reading import shipped_recipes as shipped_recipes
 from dhyan.config.reading import suggestion as suggestion
-from dhyan.config.recipe import Additive as Additive
 from dhyan.config.recipe import Attention as Attention
 from dhyan.config.recipe import BahdanauDecoder as BahdanauDecoder
-from dhyan.config.recipe import Bottleneck as Bottleneck
 from dhyan.config.recipe import Data as Data
 from dhyan.config.recipe import Decoding as Decoding
-from dhyan.config.recipe import Dot as Dot
-from dhyan.config.recipe import General as General
 from dhyan.config.recipe import LuongDecoder as LuongDecoder
-from dhyan.config.recipe import MultiHead as MultiHead
 from dhyan.config.recipe import Recipe as Recipe
 from dhyan.config.recipe import RNNEncoder as RNNEncoder
 from dhyan.config.recipe import Text as Text

@@ -141,21 +141,33 @@ def _check(recipe: Recipe, place: str) -> None:
     """Numbers that no module would refuse by itself."""
     training, data = recipe.training, recipe.data
     for key, value in _flat(recipe, ()).items():
-        if type(value) is int and value < (0 if key in MAY_BE_ZERO else 1):
-            raise Fault(f"{place}.{key}: {value} is too small")
-        if key.endswith("dropout") and not 0 <= float(str(value)) < 1:
-            raise Fault(f"{place}.{key}: {value} is not between 0 and 1")
+        numbers = value if isinstance(value, tuple) else (value,)
+        for number in numbers:
+            if type(number) is int and number < (0 if key in MAY_BE_ZERO else 1):
+                raise Fault(f"{place}.{key}: {number} is too small")
+            if type(number) is float and not _fits(key.rpartition(".")[2], number):
+                raise Fault(f"{place}.{key}: {number} is out of range")
     if training.schedule == "halving" and not training.halve_every:
         raise Fault(f"{place}.training.halve_every: needed by schedule 'halving'")
     if training.stop_on != "loss" and not training.valid_sentences:
         raise Fault(f"{place}.training.stop_on: {training.stop_on!r} needs valid_sentences above 0")
     if len(training.betas) != 2:
         raise Fault(f"{place}.training.betas: two numbers, found {len(training.betas)}")
+    if len(data.columns) not in (0, 2):
+        raise Fault(f"{place}.data.columns: two names, found {', '.join(data.columns)}")
     if training.tokens_per_batch < data.longest + 2:
         raise Fault(
             f"{place}.training.tokens_per_batch: {training.tokens_per_batch} cannot hold one "
             f"sentence of data.longest = {data.longest} tokens; raise the one or lower the other"
         )
+
+
+def _fits(name: str, number: float) -> bool:
+    if name in ("dropout", "label_smoothing", "betas"):
+        return 0 <= number < 1
+    if name in ("learning_rate", "clip"):
+        return number > 0
+    return number >= 0
 
 
 def _flat(table: Any, path: tuple[str, ...]) -> dict[str, object]:
@@ -185,4 +197,4 @@ def _lines(table: Any, path: tuple[str, ...]) -> list[str]:
 def _toml(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+    return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

@@ -58,43 +58,16 @@ class TransformerEncoder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bottleneck:
-    """No attention: all weight on the state read last."""
+class Attention:
+    """How a recurrent decoder looks at the source: how it scores, and with how many heads.
 
-    kind: Literal["bottleneck"] = "bottleneck"
+    `kind` is a score, or "bottleneck" for none: all weight on the state read last. `hidden` is the
+    width of the additive score's small network.
+    """
 
-
-@dataclass(frozen=True, kw_only=True)
-class Additive:
-    """Bahdanau's score, through `hidden` units."""
-
-    kind: Literal["additive"] = "additive"
+    kind: Literal["bottleneck", "additive", "dot", "scaled_dot", "general"] = "additive"
+    heads: int = 1
     hidden: int = 256
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dot:
-    """Luong's dot score; the decoder must be as wide as the encoder's states."""
-
-    kind: Literal["dot"] = "dot"
-
-
-@dataclass(frozen=True, kw_only=True)
-class General:
-    """Luong's general score."""
-
-    kind: Literal["general"] = "general"
-
-
-@dataclass(frozen=True, kw_only=True)
-class MultiHead:
-    """Scaled dot-product heads, as wide together as the decoder."""
-
-    kind: Literal["multihead"] = "multihead"
-    heads: int = 8
-
-
-Attention = Bottleneck | Additive | Dot | General | MultiHead
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +75,7 @@ class BahdanauDecoder:
     """Look, then step."""
 
     kind: Literal["bahdanau"] = "bahdanau"
-    attention: Attention = field(default_factory=Additive)
+    attention: Attention = field(default_factory=Attention)
     cell: Literal["lstm", "gru"] = "gru"
     bridge: Literal["learned", "direct"] = "learned"
     embedding: int = 256
@@ -118,7 +91,7 @@ class LuongDecoder:
     """Step, then look."""
 
     kind: Literal["luong"] = "luong"
-    attention: Attention = field(default_factory=General)
+    attention: Attention = field(default_factory=lambda: Attention(kind="general"))
     cell: Literal["lstm", "gru"] = "lstm"
     bridge: Literal["learned", "direct"] = "learned"
     embedding: int = 256
@@ -174,8 +147,13 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """How translations are searched; `limit` 0 allows three tokens per source token and fifty."""
+    """How translations are searched.
 
+    A source of more than `longest` tokens is refused; `limit` is the most tokens of a translation,
+    0 for three times the source's and fifty.
+    """
+
+    longest: int = 1024
     beam: int = 5
     length_power: float = 1.0
     limit: int = 0

@@ -1,6 +1,5 @@
 """Batches of similar lengths, as a pure function of how many examples came before."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -49,12 +48,6 @@ class Batches:
                 f"came with a batch of the same data, tokens_per_batch, seed and window"
             )
         return self.examples.batch(rows), position + len(rows)
-
-    def from_(self, position: int) -> Iterator[tuple[Batch, int]]:
-        """Every batch from a position on, each with the position after it."""
-        while True:
-            batch, position = self.at(position)
-            yield batch, position
 
     def _planned(self, epoch: int, number: int) -> dict[int, Rows]:
         """The rows of each batch of a window, by the position it begins at."""

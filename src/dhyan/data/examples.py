@@ -19,7 +19,7 @@ CHUNK = 4096  # pairs encoded at a time
 
 
 @runtime_checkable
-class Encoder(Protocol):
+class EncodesAll(Protocol):
     """Whatever turns sentences into ids, without the special ones: a Tokenizer."""
 
     def encode_all(self, sentences: list[str], /) -> list[list[int]]:
@@ -71,8 +71,8 @@ class Examples:
 
 def encode_pairs(
     pairs: Iterable[Pair],
-    source: Encoder,
-    target: Encoder,
+    source: EncodesAll,
+    target: EncodesAll,
     *,
     longest: int,
     tally: Tally | None = None,

@@ -8,7 +8,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 WORD = 2**64 - 1
 
 
-def mix(value: int) -> int:
+def stir(value: int) -> int:
     """The output function of splitmix64 (Steele, Lea and Flood, 2014): 64 well-stirred bits."""
     value = ((value ^ value >> 30) * 0xBF58476D1CE4E5B9) & WORD
     value = ((value ^ value >> 27) * 0x94D049BB133111EB) & WORD
@@ -19,7 +19,7 @@ def derive(*parts: int) -> int:
     """One 64-bit key from a few integers; other integers, or more of them, give another key."""
     key = len(parts)
     for part in parts:
-        key = mix((key + part + GOLDEN) & WORD)
+        key = stir((key + part + GOLDEN) & WORD)
     return key
 
 
@@ -36,7 +36,7 @@ class Permutation:
         bits = max(6, (size - 1).bit_length())  # narrower halves have too few ways to be stirred
         self.size = size
         self._widths = (bits - bits // 2, bits // 2)
-        self._keys = [mix((derive(*key) + step * GOLDEN) & WORD) for step in range(1, ROUNDS + 1)]
+        self._keys = [stir((derive(*key) + step * GOLDEN) & WORD) for step in range(1, ROUNDS + 1)]
 
     def permute(self, indices: Integer[np.ndarray, " N"]) -> Int64[np.ndarray, " N"]:
         """Where each index goes."""

@@ -1,9 +1,11 @@
 """From text to text: a model with its two tokenizers."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
+from torch import nn
 
 from dhyan.batch import Tokens
 from dhyan.decoding.search import Hypothesis, beam_search, greedy_search
@@ -25,8 +27,9 @@ class TooLong(Fault):
 
 @dataclass(frozen=True)
 class Translation:
-    """What the model says, how likely it finds it per token, and whether it came to an end.
+    """What the model says, how likely it finds it, and whether it came to an end.
 
+    `score` is its log-probability / length^length_power: with power 1, the mean of its tokens.
     `finished` is False when the length limit cut it off; `others` are the runners-up.
     """
 
@@ -39,9 +42,12 @@ class Translation:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much goes in and how much may come out; `output` 0 means 3 × source + 50."""
+    """How many tokens go in and how many may come out.
 
-    source: int = 256
+    `output` 0 means 3 × source + 50; `highest` is what the model itself allows, if it is bounded.
+    """
+
+    source: int = 1024
     output: int = 0
     highest: int | None = None
 
@@ -74,6 +80,8 @@ class Translator:
         """
         if isinstance(sentences, str):
             sentences = [sentences]
+        if nbest < 1:
+            raise ValueError(f"nbest is {nbest}: ask for at least one translation")
         width = max(beam or self.beam, nbest)
         encoded = self._encode(sentences)
         found: dict[int, Translation] = {}
@@ -108,23 +116,29 @@ class Translator:
             yield batch
 
     def _search(self, source: Tokens, width: int) -> list[list[Hypothesis]]:
-        was_training = self.model.training
-        self.model.eval()
-        limit = torch.tensor(
-            [self.limits.of(n - 1) for n in source.lengths.tolist()], device=self.device
-        )
-        try:
+        limits = [self.limits.of(tokens - 1) for tokens in source.lengths.tolist()]
+        limit, power = torch.tensor(limits, device=self.device), self.length_power
+        with evaluating(self.model):
             if width > 1:
-                return beam_search(
-                    self.model, source, width=width, limit=limit, length_power=self.length_power
-                )
-            greedy = greedy_search(self.model, source, limit=limit, length_power=self.length_power)
+                return beam_search(self.model, source, width=width, limit=limit, length_power=power)
+            greedy = greedy_search(self.model, source, limit=limit, length_power=power)
             return [[best] for best in greedy]
-        finally:
-            self.model.train(was_training)
 
     def _say(self, hypotheses: Sequence[Hypothesis]) -> Translation:
+        if not hypotheses:
+            raise Fault("the model gives no word a finite score: its weights have diverged")
         best, *others = (
             Translation(self.target.decode(h.ids), h.score, h.finished, h.ids) for h in hypotheses
         )
         return Translation(best.text, best.score, best.finished, best.ids, tuple(others))
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Inside, the model is not training: nothing is dropped out."""
+    before = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(before)

@@ -9,8 +9,15 @@ from sacrebleu.metrics.chrf import CHRF
 from dhyan.faults import Fault
 from dhyan.text.normalize import normalize
 
-TOKENIZERS = {"zh": "zh", "ja": "char", "ko": "char", "th": "char", "lo": "char", "my": "char"}
+NORMALIZED = "|text:dhyan-normal"
 LATIN = {"cs", "da", "de", "en", "es", "fi", "fr", "it", "nl", "no", "pl", "pt", "ro", "sv", "vi"}
+UNSPACED = {"zh": "zh", "ja": "char", "ko": "char", "th": "char", "lo": "char", "my": "char"}
+SCRIPTS = {  # where no language is named: what most letters of the references lie between
+    "zh": ("\u4e00", "\u9fff"),
+    "ja": ("\u3040", "\u30ff"),
+    "th": ("\u0e00", "\u0e7f"),
+    "en": ("A", "\u024f"),
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,8 @@ def score(
     """Corpus BLEU and chrF++ of translations against one reference each.
 
     Both sides are brought to dhyan's normal form first (NFC, plain quotes and spaces), so that
-    two spellings of one Devanagari letter are one letter to the metric too.
+    two spellings of one Devanagari letter are one letter to the metric too; where that changed
+    any text, the signature says so.
     """
     if len(said) != len(references):
         raise Fault(f"{len(said)} translations for {len(references)} references: one for each")
@@ -36,26 +44,34 @@ def score(
         raise Fault("nothing to score: no sentences")
     ours = [normalize(text) for text in said]
     theirs = [[normalize(text) for text in references]]
-    bleu = BLEU(tokenize=bleu_tokenizer(language, references))
-    chrf = CHRF(word_order=2)
-    return {
-        "bleu": Score("BLEU", bleu.corpus_score(ours, theirs).score, str(bleu.get_signature())),
-        "chrf": Score("chrF++", chrf.corpus_score(ours, theirs).score, str(chrf.get_signature())),
+    changed = [*ours, *theirs[0]] != [*said, *references]
+    metrics = {
+        "bleu": ("BLEU", BLEU(tokenize=bleu_tokenizer(language, references))),
+        "chrf": ("chrF++", CHRF(word_order=2)),
     }
+    scores = {}
+    for key, (name, metric) in metrics.items():
+        value = metric.corpus_score(ours, theirs).score
+        signature = f"{metric.get_signature()}{NORMALIZED if changed else ''}"
+        scores[key] = Score(name, value, signature)
+    return scores
 
 
 def bleu_tokenizer(language: str, references: Sequence[str]) -> str:
-    """sacreBLEU's tokenizer for a language: 13a only where it splits all punctuation.
+    """sacreBLEU's tokenizer for a language, or for what most of the references' letters look like.
 
-    Hindi and every script beyond ASCII punctuation get `intl`, which parts a danda from its word;
-    where the language is not named, the references' own letters decide.
+    13a parts ASCII punctuation only, so it is for Latin letters; Hindi and all others get `intl`,
+    which parts a danda from its word, or single characters where words are not spaced.
     """
-    if language in TOKENIZERS:
-        return TOKENIZERS[language]
-    if language in LATIN:
+    code = language.partition("-")[0] or _by_script(references)
+    if code in LATIN:
         return "13a"
-    if language:
-        return "intl"
+    return UNSPACED.get(code, "intl")
+
+
+def _by_script(references: Sequence[str]) -> str:
     letters = [letter for text in references[:1000] for letter in text if letter.isalpha()]
-    beyond_latin = sum(letter > "\u024f" for letter in letters)
-    return "intl" if 2 * beyond_latin > len(letters) else "13a"
+    for code, (first, last) in SCRIPTS.items():
+        if 2 * sum(first <= letter <= last for letter in letters) > len(letters):
+            return code
+    return ""

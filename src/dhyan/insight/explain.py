@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dhyan.batch import Batch, Tokens
-from dhyan.decoding.translator import Translation, Translator
+from dhyan.decoding.translator import Translation, Translator, evaluating
 from dhyan.special import BOS, EOS
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.watch import AttentionMap, watch
@@ -34,9 +34,9 @@ def explain_translation(
     source = translator.encode(text)
     target = [BOS, *translation.ids, *([EOS] if translation.finished else [])]
     batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
-    translator.model.eval()
-    with torch.inference_mode(), watch(translator.model) as sightings:
-        translator.model(batch)
+    model = translator.model
+    with evaluating(model), torch.inference_mode(), watch(model) as sightings:
+        model(batch)
     heard = Labels.of(translator.source, source, words=words)
     told = Labels.of(translator.target, target[:-1], words=words)
     said = Labels.of(translator.target, target[1:], words=words)

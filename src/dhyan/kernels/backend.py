@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -35,6 +36,6 @@ def look_up(
     fused: Kernel | None,
 ) -> tuple[Float[Tensor, "B H T E"], Float[Tensor, "B H T S"] | None]:
     """Scores, weights and context in one kernel where there is one, else step by step."""
-    if fused is None or _defined.get():
+    if fused is None or (not torch.compiler.is_compiling() and _defined.get()):
         return mix(scores(query, keys), values, seen)
     return fused(query, keys, values, seen), None

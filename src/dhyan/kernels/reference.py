@@ -14,7 +14,8 @@ def mix(
 
     A query that may see nothing gets zeros, never NaN.
     """
-    weights = scores.float().masked_fill(~seen, -torch.inf).softmax(dim=-1)
+    exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    weights = exact.masked_fill(~seen, -torch.inf).softmax(dim=-1)
     weights = weights.masked_fill(~seen, 0.0).to(values.dtype)
     return weights @ values, weights
 

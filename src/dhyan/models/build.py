@@ -7,6 +7,7 @@ from dhyan.attention import (
     DotScore,
     GeneralScore,
     MultiHeadAttention,
+    Score,
     SingleHeadAttention,
     bottleneck,
     the_past,
@@ -73,7 +74,7 @@ def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> D
     chosen = recipe.decoder
     match chosen:
         case config.BahdanauDecoder() | config.LuongDecoder():
-            return build_recurrent_decoder(chosen, recipe.encoder, encoder, vocabulary)
+            return build_recurrent_decoder(chosen, encoder, vocabulary)
         case config.TransformerDecoder():
             pre_norm = chosen.norm == "pre"
             layers = [
@@ -94,18 +95,13 @@ def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> D
 
 
 def build_recurrent_decoder(
-    chosen: config.BahdanauDecoder | config.LuongDecoder,
-    listens_to: config.RNNEncoder | config.TransformerEncoder,
-    encoder: Encoder,
-    vocabulary: int,
+    chosen: config.BahdanauDecoder | config.LuongDecoder, encoder: Encoder, vocabulary: int
 ) -> BahdanauDecoder | LuongDecoder:
     """A decoder that steps, with the attention and the bridge it asks for."""
-    backwards = isinstance(listens_to, config.RNNEncoder) and listens_to.backwards
-    attention = build_attention(chosen.attention, chosen.width, encoder.width, backwards=backwards)
-    many = isinstance(chosen.attention, config.MultiHead)
-    shape = (PARTS[chosen.cell], chosen.layers, chosen.width)
+    attention, context_width = build_attention(chosen.attention, chosen.width, encoder)
+    state = (PARTS[chosen.cell], chosen.layers, chosen.width)
     kind = LearnedBridge if chosen.bridge == "learned" else DirectBridge
-    bridge: LearnedBridge | DirectBridge = kind(encoder.summary_width, shape)
+    bridge: LearnedBridge | DirectBridge = kind(encoder.summary_shape, state)
     match chosen:
         case config.BahdanauDecoder():
             return BahdanauDecoder(
@@ -114,7 +110,7 @@ def build_recurrent_decoder(
                 bridge,
                 embedding=chosen.embedding,
                 width=chosen.width,
-                context_width=chosen.width if many else encoder.width,
+                context_width=context_width,
                 readout=chosen.readout,
                 layers=chosen.layers,
                 cell=chosen.cell,
@@ -128,7 +124,7 @@ def build_recurrent_decoder(
                 bridge,
                 embedding=chosen.embedding,
                 width=chosen.width,
-                context_width=chosen.width if many else encoder.width,
+                context_width=context_width,
                 layers=chosen.layers,
                 cell=chosen.cell,
                 input_feeding=chosen.input_feeding,
@@ -138,25 +134,32 @@ def build_recurrent_decoder(
 
 
 def build_attention(
-    chosen: config.Attention, query_width: int, memory_width: int, *, backwards: bool
-) -> Attention:
-    """Any attention between a decoder state and the states of an encoder."""
-    match chosen:
-        case config.Bottleneck():
-            return bottleneck(backwards=backwards)
-        case config.Additive(hidden=hidden):
-            return SingleHeadAttention(AdditiveScore(query_width, memory_width, hidden))
-        case config.Dot():
-            if query_width != memory_width:
-                raise ValueError(
-                    f"the dot score needs equal widths: the decoder is {query_width} wide, the "
-                    f"encoder's states {memory_width}; use attention.kind = 'general'"
-                )
-            return SingleHeadAttention(DotScore())
-        case config.General():
-            return SingleHeadAttention(GeneralScore(query_width, memory_width))
-        case config.MultiHead(heads=heads):
-            return MultiHeadAttention(query_width, heads, memory_width=memory_width)
+    chosen: config.Attention, width: int, encoder: Encoder
+) -> tuple[Attention, int]:
+    """The attention of a decoder so wide to an encoder's states, and how wide its context is."""
+    if chosen.kind == "bottleneck":
+        return bottleneck(sees=encoder.last), encoder.width
+    if chosen.heads == 1:
+        score = build_score(chosen, width, encoder.width)
+        return SingleHeadAttention(score), encoder.width
+    score = build_score(chosen, width // chosen.heads, width // chosen.heads)
+    heads = MultiHeadAttention(width, chosen.heads, memory_width=encoder.width, score=score)
+    return heads, width
+
+
+def build_score(chosen: config.Attention, query_width: int, key_width: int) -> Score:
+    """Any score between vectors of these widths."""
+    match chosen.kind:
+        case "additive":
+            return AdditiveScore(query_width, key_width, chosen.hidden)
+        case "general":
+            return GeneralScore(query_width, key_width)
+    if query_width != key_width:
+        raise ValueError(
+            f"the {chosen.kind} score needs equal widths: the decoder is {query_width} wide, the "
+            f"encoder's states {key_width}; use attention.kind = 'general'"
+        )
+    return DotScore(scaled=chosen.kind == "scaled_dot")
 
 
 def build_embedding(

@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from dhyan.attention import Sight
 from dhyan.batch import Tokens
 
 
@@ -29,10 +30,20 @@ class State(Protocol):
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Reads a sentence. `width` is that of its states, `summary_width` that of its summary."""
+    """Reads a sentence.
 
-    width: int
-    summary_width: int
+    Its states are `width` wide; its summary is a state of `summary_shape` (parts, layers, width),
+    laid flat; `last` sees the state it read last; `longest` is the most tokens it takes, if any.
+    """
+
+    @property
+    def width(self) -> int: ...  # noqa: D102
+    @property
+    def summary_shape(self) -> tuple[int, int, int]: ...  # noqa: D102
+    @property
+    def last(self) -> Sight: ...  # noqa: D102
+    @property
+    def longest(self) -> int | None: ...  # noqa: D102
 
     def __call__(self, source: Tokens) -> Encoded:
         """One state per token, in the order of the sentence."""
@@ -41,7 +52,13 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Decoder(Protocol):
-    """Feed it one token or a hundred: the logits and the state come out the same."""
+    """Feed it one token or a hundred: the logits and the state come out the same.
+
+    `longest` is the most tokens it takes, if any.
+    """
+
+    @property
+    def longest(self) -> int | None: ...  # noqa: D102
 
     def start(self, encoded: Encoded) -> State:
         """Ready to say the first word about what was read."""

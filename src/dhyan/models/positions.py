@@ -9,7 +9,10 @@ from torch import Tensor, nn
 
 @runtime_checkable
 class Positions(Protocol):
-    """A vector for every place in a sentence."""
+    """A vector for every place in a sentence, up to the `longest` if there is one."""
+
+    @property
+    def longest(self) -> int | None: ...  # noqa: D102
 
     def __call__(self, first: int, count: int) -> Float[Tensor, "T D"]:
         """The places first … first + count."""
@@ -26,6 +29,7 @@ class Sinusoids(nn.Module):
         rates = 10_000 ** -(torch.arange(0, width, 2) / width)
         self.register_buffer("rates", rates, persistent=False)
         self.width = width
+        self.longest = None
 
     def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
         """Sine and cosine of every rate, side by side."""
@@ -39,12 +43,13 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, width: int, longest: int) -> None:
         super().__init__()
+        self.longest = longest
         self.table = nn.Parameter(torch.randn(longest, width) * width**-0.5)
 
     def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
         """The rows of the table."""
-        if first + count > len(self.table):
+        if first + count > self.longest:
             raise ValueError(
-                f"position {first + count} asked of a model that has learned {len(self.table)}"
+                f"position {first + count} asked of a model that has learned {self.longest}"
             )
         return self.table[first : first + count]

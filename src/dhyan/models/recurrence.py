@@ -1,5 +1,6 @@
 """Recurrent layers whose whole state is one tensor, and the bridge that starts them."""
 
+from math import prod
 from typing import Literal
 
 import torch
@@ -26,9 +27,15 @@ class Recurrence(nn.Module):
         self, inputs: Float[Tensor, "B T I"], state: Float[Tensor, "B P L D"]
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B P L D"]]:
         """Take the inputs one after the other; the top layer's outputs, and the state after."""
-        parts = [part.transpose(0, 1).contiguous() for part in state.unbind(dim=1)]
-        outputs, last = self.rnn(inputs, tuple(parts) if len(parts) > 1 else parts[0])
+        parts = [part.transpose(0, 1).contiguous() for part in state.float().unbind(dim=1)]
+        with in_full(inputs):
+            outputs, last = self.rnn(inputs.float(), tuple(parts) if len(parts) > 1 else parts[0])
         return outputs, gathered(last)
+
+
+def in_full(inputs: Tensor) -> torch.autocast:
+    """Full precision inside: under bf16 autocast PyTorch would run a GPU's RNN in fp16."""
+    return torch.autocast(inputs.device.type, enabled=False)
 
 
 def gathered(
@@ -39,33 +46,36 @@ def gathered(
     return torch.stack(parts).permute(2, 0, 1, 3)
 
 
+Shape = tuple[int, int, int]
+"""A recurrent state's parts, layers and width."""
+
+
 class LearnedBridge(nn.Module):
     """The first decoder state is tanh(W summary): fits any encoder to any decoder."""
 
-    def __init__(self, summary_width: int, shape: tuple[int, int, int]) -> None:
+    def __init__(self, summary: Shape, state: Shape) -> None:
         super().__init__()
-        self.shape = shape
-        parts, layers, width = shape
-        self.map = nn.Linear(summary_width, parts * layers * width)
+        self.state = state
+        self.map = nn.Linear(prod(summary), prod(state))
 
     def forward(self, summary: Float[Tensor, "B K"]) -> Float[Tensor, "B P L D"]:
         """A state for every layer."""
-        return torch.tanh(self.map(summary)).unflatten(-1, self.shape)
+        return torch.tanh(self.map(summary)).unflatten(-1, self.state)
 
 
 class DirectBridge(nn.Module):
     """The decoder goes on from the very state in which the encoder stopped (Sutskever et al.)."""
 
-    def __init__(self, summary_width: int, shape: tuple[int, int, int]) -> None:
+    def __init__(self, summary: Shape, state: Shape) -> None:
         super().__init__()
-        parts, layers, width = shape
-        if summary_width != parts * layers * width:
+        if summary != state:
+            found, wanted = (" × ".join(map(str, shape)) for shape in (summary, state))
             raise ValueError(
-                f"a direct bridge needs an encoder that ends in {parts} × {layers} × {width} "
-                f"numbers, this one ends in {summary_width}; use bridge = 'learned'"
+                f"a direct bridge needs equal states (parts × layers × width): the encoder ends in "
+                f"{found}, the decoder begins in {wanted}; use bridge = 'learned'"
             )
-        self.shape = shape
+        self.state = state
 
     def forward(self, summary: Float[Tensor, "B K"]) -> Float[Tensor, "B P L D"]:
         """The encoder's own state for every layer."""
-        return summary.unflatten(-1, self.shape)
+        return summary.unflatten(-1, self.state)

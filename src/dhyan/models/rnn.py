@@ -7,9 +7,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from dhyan.attention import Attention, Memory
+from dhyan.attention import Attention, Memory, the_first, the_last
 from dhyan.batch import Tokens, turned
 from dhyan.models.interface import Encoded
+from dhyan.models.output import output_layer
 from dhyan.models.recurrence import (
     CELLS,
     PARTS,
@@ -18,6 +19,7 @@ from dhyan.models.recurrence import (
     LearnedBridge,
     Recurrence,
     gathered,
+    in_full,
 )
 from dhyan.special import PAD
 
@@ -46,7 +48,9 @@ class RNNEncoder(nn.Module):
         super().__init__()
         self.backwards = backwards
         self.width = 2 * width if bidirectional else width
-        self.summary_width = self.width * layers * PARTS[cell]
+        self.summary_shape = (PARTS[cell], layers, self.width)
+        self.longest = None
+        self.last = the_first if backwards else the_last
         self.embed = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
         self.dropout = nn.Dropout(dropout)
         self.rnn = CELLS[cell](
@@ -61,13 +65,12 @@ class RNNEncoder(nn.Module):
     def forward(self, source: Tokens) -> Encoded:
         """One state per token, in the order of the sentence however it was read."""
         read = source.backwards() if self.backwards else source
+        embedded = self.dropout(self.embed(read.ids)).float()
         packed = pack_padded_sequence(
-            self.dropout(self.embed(read.ids)),
-            source.lengths.cpu(),
-            batch_first=True,
-            enforce_sorted=False,
+            embedded, source.lengths.cpu(), batch_first=True, enforce_sorted=False
         )
-        outputs, last = self.rnn(packed)
+        with in_full(embedded):
+            outputs, last = self.rnn(packed)
         states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=source.ids.shape[1])
         if self.backwards:
             states = states.take_along_dim(turned(source.mask).unsqueeze(-1), dim=1)
@@ -109,6 +112,7 @@ class BahdanauDecoder(nn.Module):
         tied: bool = False,
     ) -> None:
         super().__init__()
+        self.longest = None
         self.attention = attention
         self.bridge = bridge
         self.embed = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
@@ -177,6 +181,7 @@ class LuongDecoder(nn.Module):
         tied: bool = False,
     ) -> None:
         super().__init__()
+        self.longest = None
         self.attention = attention
         self.bridge = bridge
         self.width = width
@@ -213,16 +218,3 @@ class LuongDecoder(nn.Module):
         context = self.attention(asked, state.memory).context
         attentional = torch.tanh(self.combine(torch.cat([context, asked], dim=-1)))
         return replace(state, hidden=hidden, fed=attentional[:, -1:]), attentional
-
-
-def output_layer(width: int, embed: nn.Embedding, *, tied: bool) -> nn.Linear:
-    """From the last vector to a score per word; tied, it is the embedding read the other way."""
-    output = nn.Linear(width, embed.num_embeddings)
-    if tied:
-        if width != embed.embedding_dim:
-            raise ValueError(
-                f"tied embeddings need the last layer ({width} wide) to be as wide as the "
-                f"embedding ({embed.embedding_dim})"
-            )
-        output.weight = embed.weight
-    return output

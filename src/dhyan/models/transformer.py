@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dhyan.attention import Attention, Memory
+from dhyan.attention import Attention, Memory, the_last
 from dhyan.batch import Tokens
 from dhyan.models.interface import Encoded
+from dhyan.models.output import output_layer
 from dhyan.models.positions import Positions
 from dhyan.special import PAD
 
@@ -104,7 +105,10 @@ class TransformerEncoder(nn.Module):
         self, width: int, embed: Embedding, layers: Sequence[EncoderLayer], *, pre_norm: bool = True
     ) -> None:
         super().__init__()
-        self.width = self.summary_width = width
+        self.width = width
+        self.summary_shape = (1, 1, width)
+        self.longest = embed.positions.longest
+        self.last = the_last
         self.embed = embed
         self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
@@ -203,12 +207,11 @@ class TransformerDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.width = width
+        self.longest = embed.positions.longest
         self.embed = embed
         self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
-        self.output = nn.Linear(width, embed.tokens.num_embeddings)
-        if tied:
-            self.output.weight = embed.tokens.weight
+        self.output = output_layer(width, embed.tokens, tied=tied)
 
     def start(self, encoded: Encoded) -> TransformerState:
         """Every layer remembers the source."""

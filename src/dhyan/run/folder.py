@@ -57,7 +57,7 @@ class RunFolder:
     def point(self, progress: Progress) -> None:
         """Let last.json and best.json name the checkpoints the trainer knows as such."""
         point(self.path, "last.json", progress.step)
-        if progress.best_score is not None:
+        if progress.best_step is not None:
             scored = {self.recipe.training.stop_on: progress.best_score}
             point(self.path, "best.json", progress.best_step, **scored)
 

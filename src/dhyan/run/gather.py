@@ -16,7 +16,16 @@ TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
     "reverse": reverse_pairs,
 }
 MOST_HELD_OUT, FEWEST_TO_HOLD_OUT, HOLD_OUT_EVERY, MOST_TRIES = 1000, 200, 50, 20
-PACKED, FORMATS = {".gz", ".xz"}, {".txt", ".tsv", ".csv", ".text"}
+PACKED = {".gz", ".xz"}
+LANGUAGES = set(
+    "af ar as az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id "
+    "is it ja ka kk km kn ko ky lo lt lv mk ml mn mr ms my nb ne nl nn no or pa pl ps pt ro ru sa "
+    "sd si sk sl sq sr sv sw ta te tg th tk tl tr uk ur uz vi xh yo zh zu".split()
+)
+LONG_CODES = {
+    "ben": "bn", "deu": "de", "eng": "en", "fra": "fr", "hin": "hi", "jpn": "ja", "mar": "mr",
+    "rus": "ru", "spa": "es", "tam": "ta", "tel": "te", "urd": "ur", "vie": "vi", "zho": "zh",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,13 +63,11 @@ def language_of(file: str) -> str:
     """The language a file name ends in, as in `train.hi.xz`, or nothing."""
     suffixes = [s for s in Path(file).suffixes if s not in PACKED]
     last = suffixes[-1] if suffixes else ""
-    code = last[1:] if last not in FORMATS else ""
-    return code if code.isalpha() and code.islower() and 2 <= len(code) <= 3 else ""
+    code = LONG_CODES.get(last[1:], last[1:])
+    return code if code in LANGUAGES else ""
 
 
 def _read(data: Data, source: str, target: str, say: Say) -> tuple[list[Pair], str]:
-    if len(data.columns) not in (0, 2):
-        raise Fault(f"columns: two names, source and target; found {', '.join(data.columns)}")
     tally = Tally()
     pairs = read_pairs(
         Path(source),
@@ -84,21 +91,26 @@ def _made(data: Data, seed: int, say: Say) -> Corpus:
             tally.keep(pair)
         if len(different) == data.pairs + held_out:
             break
-    pairs = list(different.values())
-    say(f"made {len(pairs) - held_out:,} pairs of '{data.task}', and {held_out:,} to validate on")
-    return Corpus(pairs[held_out:], pairs[:held_out], tally.fingerprint)
+    training, validation = _hold_out(list(different.values()), held_out)
+    say(f"made {len(training):,} pairs of '{data.task}', and {held_out:,} to validate on")
+    return Corpus(training, validation, tally.fingerprint)
 
 
 def _split(pairs: list[Pair], fingerprint: str, say: Say) -> Corpus:
-    """Hold some pairs out, and with them all that share their source."""
+    """Hold some pairs out, if there are enough."""
     if len(pairs) < FEWEST_TO_HOLD_OUT:
         say(f"{len(pairs)} pairs are too few to hold some out: the run is not validated")
         return Corpus(pairs, [], fingerprint)
-    held_out = pairs[::HOLD_OUT_EVERY][:MOST_HELD_OUT]
-    known = {pair.source for pair in held_out}
-    training = [pair for pair in pairs if pair.source not in known]
+    training, held_out = _hold_out(pairs, min(MOST_HELD_OUT, len(pairs) // HOLD_OUT_EVERY))
     say(
         f"held out {len(held_out):,} pairs to validate on; "
         f"name your own with --valid-source and --valid-target"
     )
     return Corpus(training, held_out, fingerprint)
+
+
+def _hold_out(pairs: list[Pair], count: int) -> tuple[list[Pair], list[Pair]]:
+    """So many pairs, evenly spread, and the rest without any that shares a source with them."""
+    held_out = pairs[:: len(pairs) // count][:count]
+    known = {pair.source for pair in held_out}
+    return [pair for pair in pairs if pair.source not in known], held_out

@@ -8,12 +8,14 @@ import torch
 from torch import Tensor
 
 from dhyan.checkpoint import find_checkpoint, read_checkpoint, tensors_from_bytes
-from dhyan.config import Recipe, TransformerDecoder, parse_recipe
+from dhyan.config import Recipe, parse_recipe
 from dhyan.decoding.translator import Limits, Translator
 from dhyan.faults import Fault
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.text.tokenizer import Tokenizer
+
+MODEL_FILES = ("recipe.toml", "model.safetensors", "source.json", "target.json")
 
 
 def load(folder: str | Path, *, device: str = "auto") -> Translator:
@@ -22,7 +24,7 @@ def load(folder: str | Path, *, device: str = "auto") -> Translator:
     Every file is compared with its hash first.
     """
     place = pick_device(device)
-    files = read_checkpoint(find_checkpoint(Path(folder)))
+    files = read_checkpoint(find_checkpoint(Path(folder)), *MODEL_FILES)
     recipe = saved_recipe(files)
     source, target = saved_tokenizers(files)
     model = build_model(recipe, len(source), len(target))
@@ -50,7 +52,11 @@ def pick_threads(wanted: int) -> None:
 
 def saved_recipe(files: Mapping[str, bytes]) -> Recipe:
     """The recipe a checkpoint was made by."""
-    return parse_recipe(tomllib.loads(files["recipe.toml"].decode()), place="recipe.toml")
+    try:
+        table = tomllib.loads(files["recipe.toml"].decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Fault(f"recipe.toml of the model cannot be read: {error}") from None
+    return parse_recipe(table, place="recipe.toml")
 
 
 def saved_tokenizers(files: Mapping[str, bytes]) -> tuple[Tokenizer, Tokenizer]:
@@ -63,20 +69,19 @@ def make_translator(
     recipe: Recipe, model: Seq2Seq, source: Tokenizer, target: Tokenizer, device: torch.device
 ) -> Translator:
     """A model with its tokenizers and the recipe's manner of searching."""
-    decoder, longest = recipe.decoder, recipe.data.longest
-    learned = isinstance(decoder, TransformerDecoder) and decoder.positions == "learned"
+    most, decoding = model.encoder.longest, recipe.decoding
     return Translator(
         model,
         source,
         target,
         language=recipe.data.target_language,
         limits=Limits(
-            source=longest,
-            output=recipe.decoding.limit,
-            highest=longest + 2 if learned else None,
+            source=min(decoding.longest, most - 1) if most else decoding.longest,
+            output=decoding.limit,
+            highest=model.decoder.longest,
         ),
-        beam=recipe.decoding.beam,
-        length_power=recipe.decoding.length_power,
+        beam=decoding.beam,
+        length_power=decoding.length_power,
         device=device,
     )
 

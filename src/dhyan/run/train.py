@@ -29,6 +29,7 @@ from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.folder import MetricsLog, RunFolder
 from dhyan.run.gather import Corpus, Say, gather, with_languages
 from dhyan.run.load import (
+    MODEL_FILES,
     load_weights,
     make_translator,
     pick_device,
@@ -43,7 +44,11 @@ from dhyan.training.resume import restore
 from dhyan.training.schedule import Schedule, constant, halving, inverse_sqrt
 from dhyan.training.trainer import Settings, Trainer
 
-MAY_CHANGE = {"about", "training.steps", "training.patience", "training.keep"}
+STATE_FILES = ("training.safetensors", "training.json")
+MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
+    *("about", "training.steps", "training.patience", "training.keep"),
+    *("data.source", "data.target", "data.valid_source", "data.valid_target"),
+}
 
 
 @dataclass(frozen=True)
@@ -59,10 +64,11 @@ class Run:
         path, step = self.folder.path, self.trainer.progress.step
         fresh = not steps_in(path)
         log = MetricsLog(path / "metrics.jsonl", until=-1 if fresh else step)
-        if fresh:
-            yield log.note(Saved(0, self.folder.save(self.trainer), best=False))
-        for event in self.trainer.run(self.folder.recipe.training.steps - step):
-            yield log.note(event)
+        with self.claim:
+            if fresh:
+                yield log.note(Saved(0, self.folder.save(self.trainer), best=False))
+            for event in self.trainer.run(self.folder.recipe.training.steps - step):
+                yield log.note(event)
 
 
 def train(
@@ -85,14 +91,15 @@ def train(
         raise Fault(f"{out} holds a run already: add --resume to go on, or name another --out")
     corpus = gather(recipe, say)
     claim = take_hold(out)
-    found = newest_whole(out, say)
+    found = newest_whole(out, (*MODEL_FILES, *STATE_FILES), say)
     if found is None:
         if resume:
             say(f"nothing to resume in {out}: starting from the beginning")
         source, target = learn_tokenizers(recipe, corpus.training, say)
     else:
         folder, files = found
-        check_same(folder, saved_recipe(files), recipe, corpus, say)
+        check_same(folder, saved_recipe(files), recipe, corpus)
+        compare_machines(folder, place, say)
         source, target = saved_tokenizers(files)
     torch.manual_seed(derive(recipe.training.seed))
     model = build_model(recipe, len(source), len(target)).to(place)
@@ -108,7 +115,7 @@ def train(
     return Run(home, trainer, claim)
 
 
-def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus, say: Say) -> None:
+def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus) -> None:
     """Refuse to go on with another recipe or other data than before."""
     for key, (before, now) in differences(old, new).items():
         if key not in MAY_CHANGE:
@@ -116,14 +123,19 @@ def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus, say: Say)
                 f"{folder} was trained with {key} = {before!r}, now it is {now!r}: "
                 f"resume with the same recipe and settings, or name another --out"
             )
-    manifest = read_manifest(folder)
-    if manifest["data"] != corpus.fingerprint:
+    if read_manifest(folder)["data"] != corpus.fingerprint:
         raise Fault(f"{folder} was trained on other pairs: the data files have changed since")
-    if manifest["threads"] != torch.get_num_threads():
-        say(
-            f"was trained with {manifest['threads']} threads, now {torch.get_num_threads()}: "
-            f"the last digits may differ (--threads {manifest['threads']} for the same bits)"
-        )
+
+
+def compare_machines(folder: Path, device: torch.device, say: Say) -> None:
+    """Say what may change the last digits of a run that goes on elsewhere."""
+    manifest = read_manifest(folder)
+    for key, now in {"device": device.type, "threads": torch.get_num_threads()}.items():
+        if manifest[key] != now:
+            say(
+                f"was trained with {key} {manifest[key]}, now {now}: the last digits may differ "
+                f"(--{key} {manifest[key]} for the same bits)"
+            )
 
 
 def learn_tokenizers(recipe: Recipe, pairs: list[Pair], say: Say) -> tuple[Tokenizer, Tokenizer]:
@@ -183,10 +195,13 @@ class Validation:
         """Ready to be called again and again, or nothing if there are no pairs."""
         if not pairs:
             return None
-        examples = encode(pairs, translator, recipe.data.longest, say)
+        longest = recipe.data.longest
+        examples = encode(pairs, translator, longest, say)
         batches = fixed_batches(examples, recipe.training.tokens_per_batch)
-        fitting = [p for p in pairs if len(translator.encode(p.source)) <= recipe.data.longest]
+        fitting = [p for p in pairs if len(translator.source.encode(p.source)) <= longest]
         shown = fitting[: recipe.training.valid_sentences]
+        if len(shown) < len(pairs):
+            say(f"BLEU and chrF++ of the first {len(shown):,} of {len(pairs):,} validation pairs")
         return cls(translator, batches, shown, recipe.data.target_language)
 
     def __call__(self) -> dict[str, float]:
@@ -203,8 +218,8 @@ class Validation:
         total, count = 0.0, 0
         for batch in self.batches:
             here = batch.to(self.translator.device)
-            loss, tokens = cross_entropy(self.translator.model(here), here.labels, smoothing=0.0)
-            total, count = total + float(loss), count + tokens
+            loss = cross_entropy(self.translator.model(here), here.labels, smoothing=0.0)
+            total, count = total + float(loss), count + batch.labels.count
         return total / count
 
 

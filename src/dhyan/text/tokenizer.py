@@ -120,7 +120,7 @@ class Tokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids, as `normalize` writes it; padding, beginning and end leave no trace."""
         pieces = [self._pieces[id] for id in ids if id not in (PAD, BOS, EOS)]
-        return self._backend.decoder.decode(pieces)
+        return normalize(self._backend.decoder.decode(pieces))
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """A readable label for each id."""

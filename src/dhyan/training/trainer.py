@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import Protocol, runtime_checkable
@@ -12,8 +13,9 @@ from torch import Tensor, nn
 
 from dhyan.batch import Batch
 from dhyan.data.permutation import derive
+from dhyan.faults import Fault
 from dhyan.training.events import Event, Saved, Stepped, Stopped, Validated
-from dhyan.training.loss import cross_entropy, token_count
+from dhyan.training.loss import cross_entropy
 from dhyan.training.schedule import Schedule
 
 LOWER_IS_BETTER = {"loss"}
@@ -38,7 +40,7 @@ class Progress:
 
     step: int = 0
     position: int = 0
-    best_step: int = 0
+    best_step: int | None = None
     best_score: float | None = None
     waited: int = 0
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -83,6 +85,7 @@ class Trainer:
     def run(self, steps: int) -> Iterator[Event]:
         """Take up to `steps` more steps; a checkpoint stands at the end of them."""
         last = self.progress.step + steps
+        self._lose_patience()
         while self.progress.step < last and not self.stopping:
             yield from self._stretch(last)
             yield from self._rest(last)
@@ -106,6 +109,11 @@ class Trainer:
             pause = step >= last or self.stopping or any(step % n == 0 for n in pauses)
             if pause or step % self.settings.report_every == 0:
                 mean = float(torch.stack(losses).sum()) / tokens
+                if not isfinite(mean + float(norm)):
+                    raise Fault(
+                        f"training diverged before step {step}: the loss is {mean}, the gradient "
+                        f"{float(norm)}; lower training.learning_rate and go on with --resume"
+                    )
                 epoch = self.batches.epoch(self.progress.position)
                 rate, seconds = self._rate(step), perf_counter() - start
                 yield Stepped(step, epoch, mean, rate, float(norm), tokens, seconds)
@@ -120,7 +128,7 @@ class Trainer:
         for _ in range(settings.accumulate):
             batch, position = self.batches.at(position)
             batches.append(batch)
-        tokens = sum(token_count(batch.labels) for batch in batches)
+        tokens = sum(batch.labels.count for batch in batches)
         total = torch.zeros((), device=self.device)
         self.optimizer.zero_grad(set_to_none=True)
         for part, batch in enumerate(batches):
@@ -128,7 +136,7 @@ class Trainer:
             here = batch.to(self.device)
             with self._precision():
                 logits = self.model(here)
-            loss, _ = cross_entropy(logits, here.labels, smoothing=settings.smoothing)
+            loss = cross_entropy(logits, here.labels, smoothing=settings.smoothing)
             (loss / tokens).backward()
             total += loss.detach()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip)
@@ -147,19 +155,24 @@ class Trainer:
             scores = self.validate()
             best = self._judge(scores)
             yield Validated(step, scores, best)
-            if settings.patience and self.progress.waited >= settings.patience:
-                self.stopping = (
-                    f"no better {settings.stop_on} in the last {settings.patience} validations; "
-                    f"the best was at step {self.progress.best_step}"
-                )
+            self._lose_patience()
         if best or ending or self.stopping or step % settings.save_every == 0:
             yield self._saved(best=best)
+
+    def _lose_patience(self) -> None:
+        """Stop if too many validations in a row have brought nothing better."""
+        settings, progress = self.settings, self.progress
+        if settings.patience and progress.waited >= settings.patience:
+            self.stop(
+                f"no better {settings.stop_on} in {progress.waited} validations; "
+                f"the best was at step {progress.best_step}"
+            )
 
     def _judge(self, scores: Mapping[str, float]) -> bool:
         """Note the scores of a validation; True if they are the best so far."""
         sign = 1 if self.settings.stop_on in LOWER_IS_BETTER else -1
         now, before = scores[self.settings.stop_on], self.progress.best_score
-        best = before is None or sign * now < sign * before
+        best = isfinite(now) and (before is None or sign * now < sign * before)
         noted = replace(self.progress, scores=scores)
         self.progress = (
             replace(noted, best_step=noted.step, best_score=now, waited=0)
