@@ -126,12 +126,13 @@ def test_a_run_folder_means_its_best_then_its_last_then_its_newest(run):
     assert checkpoint.find_checkpoint(run / "step-30") == run / "step-30"
 
 
-def test_a_pointer_out_of_the_folder_is_not_followed(run, tmp_path):
-    outside = tmp_path.parent / "outside"
-    checkpoint.write_checkpoint(outside, 1, FILES, **FACTS)
-    text = json.dumps({"checkpoint": "../outside/step-1", "step": 1})
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"step": 99}', '{"step": "../outside/step-1"}', '{"checkpoint": "x"}']
+)
+def test_a_pointer_to_nothing_is_named_not_passed_over(run, text):
     (run / "best.json").write_text(text)
-    assert checkpoint.find_checkpoint(run) == run / "step-30"
+    with pytest.raises(Fault, match="best.json: names no checkpoint of this run; name step-30"):
+        checkpoint.find_checkpoint(run)
 
 
 def test_a_folder_without_a_model_is_named(tmp_path):
@@ -139,6 +140,9 @@ def test_a_folder_without_a_model_is_named(tmp_path):
         checkpoint.find_checkpoint(tmp_path)
     with pytest.raises(Fault, match="no such model folder"):
         checkpoint.find_checkpoint(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Fault, match="is a file, not a model folder"):
+        checkpoint.find_checkpoint(tmp_path / "file")
 
 
 def test_old_ones_go_the_newest_and_the_best_stay(run):

@@ -55,8 +55,8 @@ def test_training_says_what_it_does_and_where_the_model_is(place):
     assert "kept 400 pairs" in errors
     assert "held out 8 pairs" in errors
     assert "valid loss" in errors
-    assert "next: dhyan show runs/bahdanau2015-small" in errors
-    assert done.stdout.decode().startswith("runs/bahdanau2015-small  step 12  loss ")
+    assert "next: dhyan show runs/bahdanau2015-small '" in errors
+    assert done.stdout.decode().startswith("runs/bahdanau2015-small  best at step ")
     assert len(done.stdout.splitlines()) == 1
 
 
@@ -68,7 +68,7 @@ def test_quiet_prints_only_the_result(place):
         *as_arguments(settings), cwd=folder,
     )  # fmt: skip
     assert done.stderr == b""
-    assert done.stdout.startswith(b"quiet  step 2")
+    assert done.stdout.startswith(b"quiet  best at step 2 of 2: chrF++ ")
     assert "seed = 3" in (folder / "quiet" / "step-2" / "recipe.toml").read_text()
 
 
@@ -89,6 +89,43 @@ def test_as_many_lines_come_out_as_go_in(place):
     out = done.stdout.decode().split("\n")
     assert len(out) == len(lines) + 1
     assert out[1] == out[2] == out[-1] == ""
+
+
+def test_packed_files_are_read_and_output_is_utf8_whatever_the_locale(place):
+    folder, _ = place
+    text = (folder / "a.en").read_bytes()[:500]
+    with gzip.open(folder / "packed.en.gz", "wb") as file:
+        file.write(text)
+    plain = dhyan("translate", "runs/bahdanau2015-small", "--threads", 1, cwd=folder, stdin=text)
+    program = command("translate", "runs/bahdanau2015-small", "packed.en.gz", "--threads", 1)
+    settings = {**environment(), "PYTHONIOENCODING": "latin-1"}
+    packed = subprocess.run(program, cwd=folder, capture_output=True, env=settings)
+    assert packed.stdout == plain.stdout
+    assert packed.returncode == 0, packed.stderr.decode()
+
+
+def test_closed_streams_and_full_disks_are_one_line(place):
+    folder, _ = place
+    for words, redirection, said in (
+        ("translate", "<&-", "stdin is closed"),
+        ("info", ">/dev/full", "No space left"),
+    ):
+        line = f"{' '.join(command(words, 'runs/bahdanau2015-small'))} {redirection}"
+        done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True,
+                              env=environment())  # fmt: skip
+        mistake(done, said)
+
+
+def test_maps_of_different_words_become_several_figures(place):
+    folder, _ = place
+    settings = tiny_settings("transformer", "a.en", "a.hi", **{"training.steps": 1})
+    trained = dhyan("train", "transformer2017-small", "--threads", 1, "--out", "t",
+                    *as_arguments(settings), cwd=folder)  # fmt: skip
+    assert trained.returncode == 0, trained.stderr.decode()
+    done = dhyan("show", "t", "three hundred", "--where", "all", "-o", "all.svg", cwd=folder)
+    assert done.returncode == 0, done.stderr.decode()
+    assert len(list(folder.glob("all-*.svg"))) == 3
+    assert b"encoder.layers.0.self_attention" in done.stderr
 
 
 def test_a_file_and_a_pipe_give_the_same(place):
@@ -189,7 +226,7 @@ def in_a_terminal(folder, *arguments):
 def test_the_card_names_recipe_parameters_scores_and_hashes(place):
     folder, _ = place
     text = dhyan("info", "runs/bahdanau2015-small", cwd=folder).stdout.decode()
-    for part in ("Bahdanau", "en → hi", "parameters", "additive", "model.safetensors", "chrf"):
+    for part in ("Bahdanau", "source en, target hi", "kind additive", "model.safetensors", "chrf"):
         assert part in text
     facts = json.loads(dhyan("info", "runs/bahdanau2015-small", "--json", cwd=folder).stdout)
     import dhyan as package
@@ -221,7 +258,7 @@ def test_a_check_describes_the_corpus_and_names_its_faults(place):
     folder, _ = place
     good = dhyan("data", "check", "a.en", "a.hi", cwd=folder)
     assert good.returncode == 0
-    for part in ("kept 400 pairs", "median", "duplicates", "unknown words"):
+    for part in ("kept 400 pairs", "median", "came before", "words a tenth has"):
         assert part in good.stdout.decode()
     lines = (folder / "a.en").read_bytes().split(b"\n")
     lines[6], lines[8] = b"caf\xe9", b""
@@ -257,10 +294,21 @@ def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
     mistake(dhyan("translate", "nowhere", stdin=b"", cwd=folder), "nowhere: no such model folder")
     mistake(dhyan("translate", ".", stdin=b"", cwd=folder), "holds no checkpoint")
     model = "runs/bahdanau2015-small"
-    mistake(dhyan("translate", model, stdin=b"one\n\xff\n", cwd=folder), "stdin:2: not UTF-8")
-    mistake(dhyan("translate", model, stdin=b"one\n" + b"one " * 99, cwd=folder),
-            "stdin:2: ", "tokens, but this model takes at most 60; split")  # fmt: skip
-    mistake(dhyan("translate", model, "missing.en", cwd=folder), "missing.en: ")
+    for bad, said in ((b"\xff", "not UTF-8"), (b"one " * 99, "takes at most 60; split")):
+        done = dhyan("translate", model, stdin=b"one\n" + bad + b"\ntwo\n", cwd=folder)
+        mistake(done, "stdin:2: ", said)
+        assert done.stdout.count(b"\n") == 1, "the line before the bad one is not lost"
+    mistake(
+        dhyan("translate", model, "missing.en", cwd=folder), "missing.en: there is no such file"
+    )
+    mistake(dhyan("evaluate", model, "--source", "a.en", "--target", "a.hi", "--language", "klingon",
+                  cwd=folder), "--language klingon")  # fmt: skip
+    mistake(dhyan(*TRAIN, "--target", "a.hi", cwd=folder), "a.hi: has no source side; add --source")
+    mistake(dhyan(*TRAIN, "--source", "a.en", "--target", "a.hi", "--columns", ",", cwd=folder),
+            "--columns ,: two names")  # fmt: skip
+    mistake(dhyan("data", "check", "nope.en", "a.hi", cwd=folder), "nope.en: there is no such file")
+    mistake(dhyan("info", "a.en", cwd=folder), "a.en: is a file")
+    mistake(dhyan("info", "two\nlines", cwd=folder), "two\\nlines: no such model folder")
     mistake(dhyan("show", model, "one", "-o", "map.docx", cwd=folder), "map.docx", ".png")
     mistake(dhyan("show", model, "one", "--where", "nose", cwd=folder), "decoder.attention")
     mistake(dhyan("show", model, "  ", cwd=folder), "empty sentence")
@@ -288,7 +336,8 @@ def test_a_closed_pipe_is_no_error(place):
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {line} | head -1"], cwd=folder,
                           capture_output=True, env=environment())  # fmt: skip
     assert done.stdout.count(b"\n") == 1
-    assert done.stderr == b""
+    assert done.returncode == 141
+    assert b"Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -57,25 +57,28 @@ def test_papers_have_their_sizes():
     [
         ({"training.lerning_rate": 1.0}, "'lerning_rate'; did you mean 'learning_rate'"),
         ({"trainig.steps": 1}, "unknown key 'trainig'; did you mean 'training'"),
-        ({"training.steps": "many"}, "training.steps: expected int, found 'many'"),
-        ({"training.steps": True}, "training.steps: expected int, found True"),
-        ({"training.steps": 0}, "training.steps: 0 is too small"),
+        ({"training.steps": "many"}, "training.steps: expected a whole number, found 'many'"),
+        ({"training.steps": True}, "training.steps: expected a whole number, found True"),
+        ({"training.steps": 0}, "training.steps: 0 is too small; give at least 1"),
+        ({"steps": 5}, "no setting is called 'steps'; did you mean 'training.steps'"),
+        ({"encoder.bidirectional": "yes"}, "expected true or false, found 'yes'"),
+        ({"about": "\udcff"}, "is not UTF-8"),
         ({"training.optimizer": "adm"}, "'adm' is not one of .*; did you mean 'adam'"),
         ({"encoder.kind": "rn"}, "encoder.kind: 'rn' is not one of 'rnn', 'transformer'"),
         ({"decoder.attention.kind": "aditive"}, "did you mean 'additive'"),
         ({"decoder.attention": "dot"}, "decoder.attention: expected a table of settings"),
-        ({"training.clip": 0.0}, "training.clip: 0.0 is out of range"),
-        ({"training.clip": float("nan")}, "training.clip: nan is out of range"),
-        ({"training.learning_rate": -1.0}, "learning_rate: -1.0 is out of range"),
-        ({"training.label_smoothing": 2.0}, "label_smoothing: 2.0 is out of range"),
-        ({"training.betas": [0.9, 2.0]}, "betas: 2.0 is out of range"),
+        ({"training.clip": 0.0}, "training.clip: 0.0 is not between"),
+        ({"training.clip": float("nan")}, "training.clip: nan is not between"),
+        ({"training.learning_rate": -1.0}, "learning_rate: -1.0 is not between"),
+        ({"training.label_smoothing": 2.0}, "label_smoothing: 2.0 is not between"),
+        ({"training.betas": [0.9, 2.0]}, "betas: 2.0 is not between"),
         ({"data.columns": ["a"]}, "columns: two names"),
-        ({"encoder.dropout": 1.5}, "encoder.dropout: 1.5 is out of range"),
+        ({"encoder.dropout": 1.5}, "encoder.dropout: 1.5 is not between"),
         ({"training.tokens_per_batch": 10}, "cannot hold one sentence"),
         ({"training.schedule": "halving"}, "halve_every: needed by"),
         ({"training.betas": [0.9]}, "betas: two numbers"),
-        ({"training.steps.more": 1}, "expected int, found"),
-        ({"about.more": 1}, "expected str, found"),
+        ({"training.steps.more": 1}, "expected a whole number, found"),
+        ({"about.more": 1}, "expected a text in quotes, found"),
         ({"training.stop_on": "bleu", "training.valid_sentences": 0}, "needs valid_sentences"),
     ],
 )
@@ -132,3 +135,10 @@ def test_differences_name_the_key_and_both_values():
         "training.seed": (1, 7),
     }
     assert differences(one, one) == {}
+
+
+def test_another_kind_comes_with_its_own_settings():
+    recipe = load_recipe("bahdanau2015-small", {"encoder.width": 64, "encoder.kind": "transformer"})
+    assert (recipe.encoder.kind, recipe.encoder.width) == ("transformer", 64)
+    recipe = load_recipe("bahdanau2015-small", {"decoder.attention.kind": "dot"})
+    assert recipe.decoder.attention.kind == "dot"

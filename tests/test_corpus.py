@@ -311,8 +311,8 @@ def test_every_drop_is_counted_with_its_place(tmp_path):
         "kept 3 pairs",
         f"dropped 3 pairs: empty source ({ours}:2, {ours}:5, {ours}:8)",
         f"dropped 3 pairs: empty target ({theirs}:3, {theirs}:9, {theirs}:11)",
-        f"dropped 1 pair: over-long source ({ours}:6)",
-        f"dropped 1 pair: over-long target ({theirs}:10)",
+        f"dropped 1 pair: source of more than 10,000 characters ({ours}:6)",
+        f"dropped 1 pair: target of more than 10,000 characters ({theirs}:10)",
     ]
 
 
@@ -359,7 +359,7 @@ def test_memory_does_not_grow_with_the_line_or_the_file(tmp_path):
     finally:
         tracemalloc.stop()
     assert count == 5000
-    assert tally.drops["over-long source"].count == 1
+    assert tally.drops["source of more than 10,000 characters"].count == 1
     assert peak < 6_000_000
 
 

@@ -75,6 +75,13 @@ def test_words_gather_what_their_pieces_got():
             torch.testing.assert_close(whole.weights[:, r, c], block.sum(-1).mean(-1))
 
 
+@pytest.mark.parametrize("words", [True, False])
+def test_a_word_the_model_does_not_know_is_labelled_as_it_was_written(words):
+    translator = translator_of(("gru", "luong-dot"), pieces="words")
+    [only] = dhyan.explain(translator, "a Zebra, sees  naïve cats", words=words)
+    assert only.source == ("a", "Zebra", ",", "sees", "naïve", "cats", "</s>")
+
+
 def test_the_bottleneck_is_one_bright_column():
     for kind, column in ((("gru", "luong-bottleneck"), -1), (("backwards-lstm",) * 2, 0)):
         encoder, decoder = kind if kind[1].startswith("luong") else (kind[0], "luong-bottleneck")

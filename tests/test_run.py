@@ -10,7 +10,8 @@ import dhyan
 from dhyan.checkpoint import read_checkpoint, steps_in
 from dhyan.faults import Fault
 from dhyan.run import train
-from dhyan.run.gather import gather, language_of, with_languages
+from dhyan.run.gather import gather, with_languages
+from dhyan.text.languages import language_of
 from dhyan.training.events import Saved, Stepped, Validated
 from tests.tiny import tiny_recipe, write_corpus
 

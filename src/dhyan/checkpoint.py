@@ -11,6 +11,7 @@ from typing import IO, Any
 from dhyan.faults import Fault
 
 MANIFEST = "manifest.json"
+REMEDY = "the model is damaged: give another step-N of the run, or train again"
 FACTS = {"step", "data", "device", "threads", "versions", "files"}
 
 
@@ -48,11 +49,11 @@ def read_checkpoint(folder: Path, *needed: str) -> dict[str, bytes]:
     for name, listed in manifest["files"].items():
         data = _read(folder / name)
         if len(data) != listed["bytes"] or _hash(data) != listed["sha256"]:
-            raise Damaged(f"{folder / name}: not what its manifest says; the model is damaged")
+            raise Damaged(f"{folder / name}: not what its manifest says; {REMEDY}")
         files[name] = data
     for name in needed:
         if name not in files:
-            raise Damaged(f"{folder / MANIFEST}: lists no {name}; the model is damaged")
+            raise Damaged(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
     return files
 
 
@@ -67,7 +68,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError):
         whole = False
     if not whole:
-        raise Damaged(f"{folder / MANIFEST}: cannot be understood; the model is damaged")
+        raise Damaged(f"{folder / MANIFEST}: cannot be understood; {REMEDY}")
     return manifest
 
 
@@ -87,7 +88,7 @@ def newest_whole(
         try:
             files = read_checkpoint(folder, *needed)
         except Damaged as fault:
-            say(f"{fault}; trying the one before")
+            say(str(fault).replace(REMEDY, "it is damaged, trying the one before"))
             damaged.append(folder)
         else:
             for one in damaged:
@@ -103,17 +104,22 @@ def find_checkpoint(folder: Path) -> Path:
     if (folder / MANIFEST).is_file():
         return folder
     if not folder.is_dir():
-        raise Fault(f"{folder}: no such model folder; give a run folder or one of its step-N")
-    for pointer in ("best.json", "last.json"):
-        try:
-            named = folder / json.loads((folder / pointer).read_bytes())["checkpoint"]
-        except (OSError, ValueError, KeyError, TypeError):
+        found = "is a file, not a model folder" if folder.exists() else "no such model folder"
+        raise Fault(f"{folder}: {found}; give a run folder or one of its step-N")
+    steps = steps_in(folder)
+    if not steps:
+        raise Fault(f"{folder}: holds no checkpoint (no step-N); train one with 'dhyan train'")
+    for pointer in (folder / "best.json", folder / "last.json"):
+        if not pointer.exists():
             continue
-        if named.is_dir() and named.parent == folder:
-            return named
-    if steps := steps_in(folder):
-        return folder / f"step-{steps[0]}"
-    raise Fault(f"{folder}: holds no checkpoint (no step-N folder); train one with 'dhyan train'")
+        try:
+            step = json.loads(_read(pointer))["step"]
+        except (ValueError, KeyError, TypeError):
+            step = None
+        if step not in steps:
+            raise Damaged(f"{pointer}: names no checkpoint of this run; name step-{steps[0]}")
+        return folder / f"step-{step}"
+    return folder / f"step-{steps[0]}"
 
 
 def point(run: Path, name: str, step: int, **facts: object) -> None:
@@ -194,7 +200,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        raise Damaged(f"{path}: is missing; the model is damaged") from None
+        raise Damaged(f"{path}: is missing; {REMEDY}") from None
     except OSError as error:
         raise Fault(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -1,5 +1,7 @@
 """The command line: parse, call, print. Torch is imported by the commands that need it."""
 
+import io
+import signal
 import sys
 from typing import Annotated
 
@@ -22,6 +24,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (demo, train, translate, evaluate, show, info):
     app.command()(command)
@@ -49,10 +52,31 @@ def options(
 
 def main() -> None:
     """Run a command; what the user can mend is one line, and the exit code says which kind."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends us as it ends any filter
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         app()
     except Fault as fault:
-        print(f"dhyan: {fault}", file=sys.stderr)
-        sys.exit(Exit.MISTAKE)
+        leave(str(fault))
+    except OSError as error:
+        leave(f"{error.filename or 'the output'}: {error.strerror}")
+    except (MemoryError, RuntimeError) as error:
+        if not ran_out_of_memory(error):
+            raise
+        leave("out of memory: make the model, training.tokens_per_batch or the beam smaller")
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
+
+
+def leave(line: str) -> None:
+    """Say what is to be mended, in one line, and end."""
+    print("dhyan:", line.replace("\n", "\\n"), file=sys.stderr)
+    sys.exit(Exit.MISTAKE)
+
+
+def ran_out_of_memory(error: Exception) -> bool:
+    """Whether PyTorch or Python could not get the memory it asked for."""
+    named = type(error).__name__ in ("MemoryError", "OutOfMemoryError")
+    return named or "allocate memory" in str(error)

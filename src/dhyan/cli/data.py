@@ -7,9 +7,12 @@ import typer
 
 from dhyan.cli.exits import Exit
 from dhyan.cli.options import Columns, two_columns
+from dhyan.faults import Fault
 
 if TYPE_CHECKING:
     from dhyan.data.survey import Lengths
+
+FEWEST_FOR_UNKNOWN = 10
 
 app = typer.Typer(help="Look at a corpus.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -38,22 +41,22 @@ def check(
 
     tally = Tally(tolerant=True)
     found = survey(read_pairs(source, target, columns=two_columns(columns), tally=tally), tally)
+    if not found.pairs:
+        raise Fault(tally.faults[0])
     for line in tally.lines():
         typer.echo(line)
-    if found.pairs:
-        typer.echo(
-            f"\n{'words':<8} {'fewest':>7} {'median':>7} {'mean':>7} {'95 %':>7} {'most':>7}"
-        )
-        typer.echo(_row("source", found.source))
-        typer.echo(_row("target", found.target))
-        typer.echo(f"\nduplicates          {found.duplicates.count:>8,}  {found.duplicates}")
-        typer.echo(f"several targets     {found.ambiguous:>8,}  sources")
-        typer.echo(f"copies              {found.copies.count:>8,}  {found.copies}")
-        typer.echo(f"very unequal        {found.unequal.count:>8,}  {found.unequal}")
-        typer.echo(
-            f"unknown words       {found.unknown_source:>8.1%}  source, "
-            f"{found.unknown_target:.1%} target (of a tenth, in the other nine)"
-        )
+    typer.echo(f"\n{'words':<8} {'fewest':>7} {'median':>7} {'mean':>7} {'95 %':>7} {'most':>7}")
+    typer.echo(_row("source", found.source))
+    typer.echo(_row("target", found.target))
+    typer.echo(
+        f"\npairs that came before                {found.duplicates.count:>7,}  {found.duplicates}"
+    )
+    typer.echo(f"sources with more than one target     {found.ambiguous:>7,}")
+    typer.echo(f"targets that are their source         {found.copies.count:>7,}  {found.copies}")
+    typer.echo(f"one side over 3 times the other       {found.unequal.count:>7,}  {found.unequal}")
+    if found.pairs >= FEWEST_FOR_UNKNOWN:
+        typer.echo(f"words a tenth has and the rest has not {found.unknown_source:>6.1%}  source")
+        typer.echo(f"                                       {found.unknown_target:>6.1%}  target")
     if tally.faulty:
         raise typer.Exit(Exit.MISTAKE)
 

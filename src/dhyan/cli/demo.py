@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dhyan.cli.options import Threads
 from dhyan.cli.progress import follow, teller
 
 SENTENCES = (
@@ -16,7 +17,7 @@ SENTENCES = (
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where the model and the picture go.")] = Path("demo"),
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0 chooses.")] = 0,
+    threads: Threads = 0,
 ) -> None:
     """See the whole path in a minute: numbers from English to Hindi, with a picture.
 

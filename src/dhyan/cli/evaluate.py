@@ -33,14 +33,15 @@ def evaluate(
     from dhyan.data.corpus import Tally, read_pairs
     from dhyan.evaluation.by_length import by_length
     from dhyan.evaluation.scores import score
+    from dhyan.text.languages import known_language
 
     tally = Tally()
     pairs = list(read_pairs(source, target, columns=two_columns(columns), tally=tally))
     translator = load_model(model, device, threads)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     places = [f"{source}:{pair.line}" for pair in pairs]
-    found = translated(translator, sources, places, beam=beam, nbest=1)
-    said, tongue = [one.text for one in found], language or translator.language
+    found = [one for _, one in translated(translator, sources, places, beam=beam, nbest=1)]
+    said, tongue = [one.text for one in found], known_language(language) or translator.language
     scores = score(said, references, language=tongue)
     buckets = by_length(sources, said, references, language=tongue)
     cut = sum(not one.finished for one in found)

@@ -12,6 +12,8 @@ class Exit(IntEnum):
     """a fault of dhyan's own, with a traceback; please report it"""
     MISTAKE = 2
     """something you can mend: the one line on stderr names the place and the remedy"""
+    UNHEARD = 141
+    """whoever read the output left early, as in `| head`"""
     INTERRUPTED = 130
     """stopped by Ctrl-C; a training run has saved a checkpoint and goes on with --resume"""
     TERMINATED = 143

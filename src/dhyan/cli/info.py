@@ -3,11 +3,12 @@
 import json
 import math
 import tomllib
-from typing import Any
 
 import typer
 
 from dhyan.cli.options import AsJson, Model
+
+SIDES = ("source", "target")
 
 
 def info(model: Model, as_json: AsJson = False) -> None:
@@ -20,22 +21,24 @@ def info(model: Model, as_json: AsJson = False) -> None:
     from dhyan.checkpoint import find_checkpoint, read_checkpoint, read_manifest
 
     folder = find_checkpoint(model)
-    needed = ("recipe.toml", "model.safetensors", "training.json")
+    needed = ("recipe.toml", "model.safetensors", "training.json", "source.json", "target.json")
     files, manifest = read_checkpoint(folder, *needed), read_manifest(folder)
     recipe = tomllib.loads(files["recipe.toml"].decode())
     progress = json.loads(files["training.json"])
     card = {
         "folder": str(folder),
         "about": recipe["about"],
-        "languages": f"{recipe['data']['source_language']} → {recipe['data']['target_language']}",
-        "encoder": _brief(recipe["encoder"]),
-        "decoder": _brief(recipe["decoder"]),
-        "attention": _brief(recipe["decoder"].get("attention", {"kind": "multihead"})),
+        "languages": {side: recipe["data"][f"{side}_language"] or "unknown" for side in SIDES},
+        "encoder": recipe["encoder"],
+        "decoder": recipe["decoder"],
         "parameters": _parameters(files["model.safetensors"]),
-        "vocabulary": recipe["text"],
+        "vocabulary": {
+            "kind": recipe["text"]["kind"],
+            **{side: len(json.loads(files[f"{side}.json"])["model"]["vocab"]) for side in SIDES},
+        },
         "step": progress["step"],
         "scores": progress["scores"],
-        "made with": manifest["versions"],
+        "made_with": manifest["versions"],
         "data": manifest["data"],
         "files": {name: listed["sha256"] for name, listed in manifest["files"].items()},
     }
@@ -46,11 +49,6 @@ def info(model: Model, as_json: AsJson = False) -> None:
         typer.echo(f"{key:<11} {_spoken(value)}")
 
 
-def _brief(table: dict[str, Any]) -> str:
-    rest = {k: v for k, v in table.items() if k not in ("kind", "attention")}
-    return ", ".join([table["kind"], *(f"{key} {value}" for key, value in rest.items())])
-
-
 def _parameters(data: bytes) -> int:
     """Counted from the safetensors header: its length in eight bytes, then JSON."""
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
@@ -59,7 +57,9 @@ def _parameters(data: bytes) -> int:
 
 def _spoken(value: object) -> str:
     if isinstance(value, dict):
-        parts = [f"{k} {v:.3f}" if isinstance(v, float) else f"{k} {v}" for k, v in value.items()]
+        parts = [f"{key} {_spoken(inner)}" for key, inner in value.items()]
         long = any(len(part) > 60 for part in parts)
         return (f"\n{'':<12}" if long else ", ").join(parts) or "none yet"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

@@ -17,7 +17,9 @@ Model = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")]
 Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0 chooses.")]
-Beam = Annotated[int, typer.Option(min=0, help="Width of the search; 0 takes the recipe's.")]
+Beam = Annotated[
+    int, typer.Option(min=0, max=1000, help="Width of the search; 0 takes the recipe's.")
+]
 Columns = Annotated[str, typer.Option(help="Two column names of a .tsv/.csv, as a,b.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -41,15 +43,28 @@ def two_columns(text: str) -> tuple[str, str] | None:
 
 
 def lines_of(file: Path | None) -> Iterator[str]:
-    """The lines of a file or of stdin, split at newlines only; a bad byte is named by its line."""
+    """The lines of a file, perhaps packed, or of stdin."""
+    from dhyan.data.lines import decoded, text_lines
+
+    if file:
+        yield from text_lines(file)
+    elif sys.stdin is None:
+        raise Fault("stdin is closed: name a FILE to read")
+    else:
+        for number, line in enumerate(sys.stdin.buffer, start=1):
+            yield decoded(line, Path("stdin"), number)
+
+
+def in_chunks(lines: Iterator[str], size: int) -> Iterator[list[str]]:
+    """So many lines at a time; those before a fault come before it is raised."""
+    chunk: list[str] = []
     try:
-        stream = file.open("rb") if file else sys.stdin.buffer
-    except OSError as error:
-        raise Fault(f"{file}: {error.strerror}") from None
-    with stream:
-        for number, line in enumerate(stream, start=1):
-            try:
-                yield line.removesuffix(b"\n").removesuffix(b"\r").decode()
-            except UnicodeDecodeError as error:
-                place = f"{file or 'stdin'}:{number}"
-                raise Fault(f"{place}: not UTF-8 at byte {error.start + 1}; convert it") from None
+        for line in lines:
+            chunk.append(line)
+            if len(chunk) == size:
+                yield chunk
+                chunk = []
+    except Fault:
+        yield chunk
+        raise
+    yield chunk

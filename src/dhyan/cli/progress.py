@@ -1,5 +1,6 @@
 """How a run is shown: a live line in a terminal, plain lines elsewhere."""
 
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -38,12 +39,21 @@ def follow(run: "Run", say: Say, *, quiet: bool = False) -> None:
     with stopped_by_signals(run.trainer) as received, show(run, say) as hear:
         for event in run:
             hear(event)
-    folder, progress = run.folder.path, run.trainer.progress
-    typer.echo(f"{folder}  step {progress.step:,}  {spoken(progress.scores)}".rstrip())
+    typer.echo(result(run))
     if received:
         say("stopped, with a checkpoint; the same command with --resume goes on from it")
         raise typer.Exit(ENDINGS[received[0]])
-    say(f'next: dhyan show {folder} "a sentence"   or   dhyan translate {folder} FILE')
+    folder = shlex.quote(str(run.folder.path))
+    say(f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan translate {folder} FILE")
+
+
+def result(run: "Run") -> str:
+    """Where the model is, and how good its best checkpoint was."""
+    progress, measure = run.trainer.progress, run.trainer.settings.stop_on
+    if progress.best_step is None or progress.best_score is None:
+        return f"{run.folder.path}  step {progress.step:,}"
+    best = spoken({measure: progress.best_score})
+    return f"{run.folder.path}  best at step {progress.best_step:,} of {progress.step:,}: {best}"
 
 
 @contextmanager

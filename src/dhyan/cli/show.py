@@ -1,12 +1,18 @@
 """`dhyan show`: one sentence, its translation, and what the model looked at."""
 
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dhyan.cli.options import Beam, Device, Model, Threads, load_model
+from dhyan.cli.translate import translated, warn
 from dhyan.faults import Fault
+
+if TYPE_CHECKING:
+    from dhyan.watch import AttentionMap
 
 
 def show(
@@ -27,34 +33,67 @@ def show(
 
     Example: dhyan show runs/bahdanau2015-small "how are you" -o attention.png
     """
-    from dhyan.insight.explain import cross_maps, explain_translation
+    from dhyan.insight.explain import explain_translation
+    from dhyan.special import UNK
 
-    translator = load_model(model, device, threads)
     if not sentence.strip():
         raise Fault("an empty sentence: there is nothing to look at")
-    [translation] = translator(sentence, beam=beam or None)
-    typer.echo(translation.text)
-    maps = explain_translation(translator, sentence, translation, words=not pieces)
-    chosen = cross_maps(maps)[-1:] if not where else maps
-    if where not in ("", "all"):
-        chosen = [one for one in maps if where in one.where]
+    translator = load_model(model, device, threads)
+    [(_, said)] = translated(translator, [sentence], ["the sentence"], beam=beam, nbest=1)
+    maps = explain_translation(translator, sentence, said, words=not pieces)
+    chosen = choose(maps, where)
+    typer.echo(said.text)
+    if unknown := translator.source.encode(sentence).count(UNK):
+        warn(f"{unknown} of its words or letters the model has never seen")
+    if not said.finished:
+        warn("cut off at the length limit (decoding.limit)")
+    drawn = draw_files(chosen, output) if output else draw_here(chosen)
+    others = len(maps) - len(chosen)
+    if drawn:
+        warn(f"drew {', '.join(drawn)}: {', '.join(one.where for one in chosen)}")
+    if others:
+        warn(f"{others} more to see: --where all, or part of a name such as {maps[0].where}")
+
+
+def choose(maps: Sequence["AttentionMap"], where: str) -> list["AttentionMap"]:
+    """The last that looks at the source, or those whose name contains something."""
+    from dhyan.insight.explain import cross_maps
+
+    if not where:
+        return cross_maps(maps)[-1:]
+    chosen = [one for one in maps if where in ("all", one.where) or where in one.where]
     if not chosen:
         names = ", ".join(one.where for one in maps)
         raise Fault(f"no attention is called {where!r}; this model has {names}")
-    if output:
-        from dhyan.insight.figures import heatmap, save
+    return chosen
 
-        save(heatmap(*chosen), output)
-        typer.echo(f"drew {output}")
-        return
+
+def draw_files(maps: Sequence["AttentionMap"], output: Path) -> list[str]:
+    """One figure for all maps of the same words; of different words, numbered figures."""
+    from dhyan.insight.figures import heatmap, save
+
+    alike: dict[object, list[AttentionMap]] = {}
+    for one in maps:
+        alike.setdefault((one.source, one.target), []).append(one)
+    numbered = [output.with_stem(f"{output.stem}-{n}") for n in range(1, len(alike) + 1)]
+    files = numbered if len(alike) > 1 else [output]
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        for file, group in zip(files, alike.values(), strict=True):
+            save(heatmap(*group), file)
+    for line in dict.fromkeys(str(one.message) for one in noted):
+        warn(line)
+    return [str(file) for file in files]
+
+
+def draw_here(maps: Sequence["AttentionMap"]) -> list[str]:
+    """In the terminal, with colour if it has any."""
     from rich.console import Console
 
     from dhyan.insight.terminal import draw
 
     console = Console()
-    for one in chosen:
-        console.print()
+    for one in maps:
         drawn = draw(one, width=console.width, colour=console.color_system is not None)
-        console.print(drawn, soft_wrap=True)
-    if len(chosen) < len(maps):
-        typer.echo(f"\n{len(maps) - len(chosen)} more attentions: --where all, or part of a name")
+        console.print("", drawn, sep="\n", soft_wrap=True)
+    return []

@@ -5,26 +5,29 @@ from typing import Annotated
 
 import typer
 
+from dhyan.cli.options import Columns, Device, Threads, two_columns
 from dhyan.cli.progress import follow, teller
+from dhyan.config import load_recipe, parse_setting, shipped_recipes
+from dhyan.faults import Fault
+
+NAMES = f"A .toml file, or one of {', '.join(shipped_recipes())}."
 
 
 def train(
-    recipe: Annotated[
-        str, typer.Argument(metavar="RECIPE", help="A .toml file or a shipped name.")
-    ],
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help=NAMES)],
     source: Annotated[str, typer.Option(help="Sentences, one a line; or one .tsv/.csv.")] = "",
     target: Annotated[str, typer.Option(help="Their translations, line by line.")] = "",
     valid_source: Annotated[str, typer.Option(help="Sentences to validate on.")] = "",
     valid_target: Annotated[str, typer.Option(help="Their translations.")] = "",
-    columns: Annotated[str, typer.Option(help="Two column names of a .tsv/.csv, as a,b.")] = "",
+    columns: Columns = "",
     out: Annotated[str, typer.Option(help="The run's folder; runs/RECIPE if not given.")] = "",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any key of the recipe; repeatable."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the run stopped.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0 chooses.")] = 0,
+    device: Device = "auto",
+    threads: Threads = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="training.seed, for short.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the result.")] = False,
 ) -> None:
@@ -32,14 +35,17 @@ def train(
 
     Example: dhyan train bahdanau2015-small --source a.en --target a.hi
     """
-    from dhyan.config import load_recipe, parse_setting
-
+    for one, other in (("source", source), ("valid-source", valid_source)):
+        side = {"source": target, "valid-source": valid_target}[one]
+        if side and not other:
+            raise Fault(f"{side}: has no source side; add --{one} FILE")
+    named = two_columns(columns)
     given = {
         "data.source": source,
         "data.target": target,
         "data.valid_source": valid_source,
         "data.valid_target": valid_target,
-        "data.columns": [name.strip() for name in columns.split(",") if name.strip()],
+        "data.columns": list(named or ()),
     }
     overrides = dict(map(parse_setting, settings or []))
     overrides |= {key: value for key, value in given.items() if value}

@@ -1,22 +1,20 @@
 """`dhyan translate`: as many lines out as come in."""
 
 import json
-import signal
 import sys
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.options import AsJson, Beam, Device, Model, Threads, lines_of, load_model
+from dhyan.cli.options import AsJson, Beam, Device, Model, Threads, in_chunks, lines_of, load_model
 from dhyan.faults import Fault
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
 
-LINES_AT_A_TIME = 512
+LINES_AT_A_TIME, FIRST_WARNINGS = 512, 3
 
 
 def translate(
@@ -25,7 +23,7 @@ def translate(
         Path | None, typer.Argument(metavar="FILE", help="Sentences, one a line; else stdin.")
     ] = None,
     beam: Beam = 0,
-    nbest: Annotated[int, typer.Option(min=1, help="How many translations of each.")] = 1,
+    nbest: Annotated[int, typer.Option(min=1, max=1000, help="How many of each.")] = 1,
     as_json: AsJson = False,
     device: Device = "auto",
     threads: Threads = 0,
@@ -36,30 +34,39 @@ def translate(
 
     Example: echo "how are you" | dhyan translate runs/bahdanau2015-small
     """
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this as it ends any filter
     translator = load_model(model, device, threads)
-    name, number, lines = str(file or "stdin"), 0, lines_of(file)
-    at_a_time = 1 if file is None and sys.stdin.isatty() else LINES_AT_A_TIME
-    while chunk := list(islice(lines, at_a_time)):
+    name, number, cut = str(file or "stdin"), 0, 0
+    talking = file is None and sys.stdin is not None and sys.stdin.isatty()
+    for chunk in in_chunks(lines_of(file), 1 if talking else LINES_AT_A_TIME):
         places = [f"{name}:{number + n}" for n in range(1, len(chunk) + 1)]
-        said = translated(translator, chunk, places, beam=beam, nbest=nbest)
-        for text, translation in zip(chunk, said, strict=True):
+        for text, said in translated(translator, chunk, places, beam=beam, nbest=nbest):
             number += 1
-            if not translation.finished:
-                print(f"dhyan: {name}:{number}: cut off at the length limit", file=sys.stderr)
-            print(written(number, text, translation, nbest=nbest, as_json=as_json))
+            if not said.finished:
+                cut += 1
+                if cut <= FIRST_WARNINGS:
+                    warn(f"{name}:{number}: cut off at the length limit (decoding.limit)")
+            print(written(number, text, said, nbest=nbest, as_json=as_json))
         sys.stdout.flush()
+    if cut > FIRST_WARNINGS:
+        warn(f"{cut:,} translations in all were cut off at the length limit")
+
+
+def warn(line: str) -> None:
+    """Say something on stderr that does not stop the command."""
+    print(f"dhyan: {line}", file=sys.stderr)
 
 
 def translated(
     translator: "Translator", lines: Sequence[str], places: Sequence[str], *, beam: int, nbest: int
-) -> list["Translation"]:
-    """The lines' translations; one that is too long is named by its place."""
+) -> Iterator[tuple[str, "Translation"]]:
+    """Each line with its translation; one that is too long is named by its place, in its turn."""
     from dhyan.decoding.translator import TooLong
 
     try:
-        return translator(lines, beam=beam or None, nbest=nbest)
+        yield from zip(lines, translator(lines, beam=beam or None, nbest=nbest), strict=True)
     except TooLong as fault:
+        before = lines[: fault.index]
+        yield from zip(before, translator(before, beam=beam or None, nbest=nbest), strict=True)
         raise Fault(f"{places[fault.index]}: {fault}") from None
 
 

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
+from math import inf
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin
@@ -13,10 +14,32 @@ from dhyan.config.recipe import Recipe
 from dhyan.faults import Fault
 
 RECIPES = Path(__file__).parents[1] / "recipes"
+WORDS = {
+    bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes",
+    tuple: "a list in brackets",
+}  # fmt: skip
+RANGES = {
+    "dropout": (0.0, 0.99), "label_smoothing": (0.0, 0.99), "betas": (0.0, 0.9999999),
+    "learning_rate": (1e-12, inf), "clip": (1e-12, inf),
+}  # fmt: skip
 MAY_BE_ZERO = {
     "training.seed", "training.warmup", "training.halve_from", "training.halve_every",
     "training.patience", "training.valid_sentences", "decoding.limit",
 }  # fmt: skip
+
+
+def _keys(kind: Any, path: tuple[str, ...] = ()) -> list[str]:
+    """Every dotted key that some recipe may have."""
+    found = []
+    for f in fields(kind):
+        kinds = get_args(f.type) if get_origin(f.type) is UnionType else (f.type,)
+        for one in kinds:
+            here = (*path, f.name)
+            found += _keys(one, here) if is_dataclass(one) else [".".join(here)]
+    return list(dict.fromkeys(found))
+
+
+KEYS = _keys(Recipe)
 
 
 def shipped_recipes() -> list[str]:
@@ -35,7 +58,10 @@ def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Fault(f"{path}: not a TOML recipe: {error}") from None
-    for key, value in (settings or {}).items():
+    except OSError as error:
+        raise Fault(f"{path}: cannot be read: {error.strerror}") from None
+    ordered = sorted((settings or {}).items(), key=lambda item: not item[0].endswith(".kind"))
+    for key, value in ordered:
         _lay_over(table, key, value)
     return parse_recipe(table, place=path.stem)
 
@@ -83,10 +109,18 @@ def _shipped() -> str:
 
 def _lay_over(table: dict[str, Any], key: str, value: object) -> None:
     *path, last = key.split(".")
+    if not path and last not in {f.name for f in fields(Recipe)}:
+        near = [full for full in KEYS if full.endswith(f".{last}")]
+        hint = f"; did you mean {near[0]!r}?" if near else suggestion(last, KEYS)
+        raise Fault(f"no setting is called {key!r}{hint}")
+    if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise Fault(f"{key}: {value!a} is not UTF-8; give a name or a text that is")
     for part in path:
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
             raise Fault(f"{key}: {part!r} is a value, not a table of settings")
+    if last == "kind" and table.get("kind") not in (None, value):
+        table.clear()  # the settings of another kind do not fit this one
     table[last] = value
 
 
@@ -108,8 +142,7 @@ def _parse(kind: Any, value: Any, place: str) -> Any:
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
-        wanted = getattr(kind, "__name__", str(kind))
-        raise Fault(f"{place}: expected {wanted}, found {value!r}")
+        raise Fault(f"{place}: expected {WORDS[origin or kind]}, found {value!r}")
     return value
 
 
@@ -144,9 +177,11 @@ def _check(recipe: Recipe, place: str) -> None:
         numbers = value if isinstance(value, tuple) else (value,)
         for number in numbers:
             if type(number) is int and number < (0 if key in MAY_BE_ZERO else 1):
-                raise Fault(f"{place}.{key}: {number} is too small")
-            if type(number) is float and not _fits(key.rpartition(".")[2], number):
-                raise Fault(f"{place}.{key}: {number} is out of range")
+                lowest = 0 if key in MAY_BE_ZERO else 1
+                raise Fault(f"{place}.{key}: {number} is too small; give at least {lowest}")
+            least, most = RANGES.get(key.rpartition(".")[2], (0.0, inf))
+            if type(number) is float and not least <= number <= most:
+                raise Fault(f"{place}.{key}: {number} is not between {least:g} and {most:g}")
     if training.schedule == "halving" and not training.halve_every:
         raise Fault(f"{place}.training.halve_every: needed by schedule 'halving'")
     if training.stop_on != "loss" and not training.valid_sentences:
@@ -160,14 +195,6 @@ def _check(recipe: Recipe, place: str) -> None:
             f"{place}.training.tokens_per_batch: {training.tokens_per_batch} cannot hold one "
             f"sentence of data.longest = {data.longest} tokens; raise the one or lower the other"
         )
-
-
-def _fits(name: str, number: float) -> bool:
-    if name in ("dropout", "label_smoothing", "betas"):
-        return 0 <= number < 1
-    if name in ("learning_rate", "clip"):
-        return number > 0
-    return number >= 0
 
 
 def _flat(table: Any, path: tuple[str, ...]) -> dict[str, object]:

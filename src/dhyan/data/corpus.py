@@ -1,6 +1,5 @@
 """Parallel text, with every fault named by file and line."""
 
-import codecs
 import csv
 import os
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from dhyan.data.lines import LONGEST_READ, fault, kind_of, raw_lines, said, undecodable
+from dhyan.data.lines import LONGEST_READ, TABLES, NotText, decoded, fault, kind_of, raw_lines, said
 from dhyan.faults import Fault
 
 LONGEST_LINE = 10_000  # characters a side may have
@@ -56,6 +55,7 @@ class Tally:
     drops: dict[str, Noted] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     faulty: int = 0
+    notes: list[str] = field(default_factory=list)
     names: dict[Side, str] = field(default_factory=lambda: {"source": "source", "target": "target"})
     _hash: Any = field(default_factory=sha256, repr=False)
 
@@ -89,6 +89,7 @@ class Tally:
         """The tally in words: faults, what was kept, and a line for each reason to drop."""
         more = self.faulty - len(self.faults)
         return [
+            *self.notes,
             *self.faults,
             *([f"{more:,} more faults like these"] if more else []),
             f"kept {_pairs(self.kept)}",
@@ -135,19 +136,18 @@ def _unfit(one: str, other: str) -> tuple[str, Side] | None:
         if not text or text.isspace():
             return f"empty {side}", side
         if len(text) > LONGEST_LINE:
-            return f"over-long {side}", side
+            return f"{side} of more than {LONGEST_LINE:,} characters", side
     return None
 
 
 def _sides(
     source: Path, target: Path | None, columns: tuple[str, str] | None, tally: Tally
 ) -> Iterator[Sides]:
-    tables = {".tsv", ".csv"}
     if target is None:
-        if kind_of(source) not in tables:
+        if kind_of(source) not in TABLES:
             raise fault(source, 0, "has one side; give the target file too, or one .tsv or .csv")
         return _table(source, columns, tally)
-    if columns or tables & {kind_of(source), kind_of(target)}:
+    if columns or TABLES & {kind_of(source), kind_of(target)}:
         raise fault(
             target, 0, "is a second file; give one .tsv or .csv, or two text files and no columns"
         )
@@ -179,7 +179,10 @@ def _table(path: Path, columns: tuple[str, str] | None, tally: Tally) -> Iterato
     if comma or columns:
         line, header = next(rows, (1, []))
         width, places = len(header), _find(path, line, columns, header)
+        tally.notes.append(f"line {line} is the header: {said(', '.join(header)[:300])}")
     for line, fields in rows:
+        if width is None and len(fields) > 2 and not tally.notes:
+            tally.notes.append(f"of {len(fields)} columns the first two are taken")
         if fields in ([], [""]):
             tally.drop("blank line", "source", line)
         elif len(fields) == width or (width is None and len(fields) > 1):
@@ -197,7 +200,7 @@ def _find(
     names = [name.strip() for name in header]
     there = f"of {said(', '.join(names)[:300])}"
     if columns is None and len(names) != 2:
-        raise fault(path, line, f"{len(names)} columns; name the source and the target {there}")
+        raise fault(path, line, f"{len(names)} columns; name two with --columns a,b {there}")
     wanted = columns or (names[0], names[1])
     for name in wanted:
         if name not in names:
@@ -225,6 +228,7 @@ def _csv_rows(path: Path, tally: Tally) -> Iterator[tuple[int, list[str]]]:
             # The csv module ends a line at any \r, so \0, which no line may hold, stands in for it.
             yield text.replace("\r", "\0") + "\n"
 
+    csv.field_size_limit(LONGEST_READ)
     reader = csv.reader(fed(), strict=True)
     while True:
         taken.clear()
@@ -255,14 +259,10 @@ def _lines(path: Path, tally: Tally) -> Iterator[tuple[int, str]]:
 
 def _text(raw: bytes, path: Path, number: int, tally: Tally) -> str | None:
     """A line without its ending, or None where a fault has been noted."""
-    at = raw.find(0)
-    if at < 0:
-        try:
-            # A line cut short may end inside a character; it will be dropped as over-long anyway.
-            text, _ = codecs.utf_8_decode(raw, "strict", len(raw) < LONGEST_READ)
-            text = text.removeprefix("\ufeff") if number == 1 else text
-            return text.removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError as error:
-            at = error.start
-    tally.report(fault(path, number, undecodable(raw, at, first=number == 1)))
-    return None
+    try:
+        return decoded(raw, path, number)
+    except NotText:
+        raise
+    except Fault as fault:
+        tally.report(fault)
+        return None

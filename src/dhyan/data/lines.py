@@ -1,5 +1,6 @@
 """The lines of a text file, plain or packed, split at newlines only."""
 
+import codecs
 import gzip
 import lzma
 import os
@@ -14,6 +15,7 @@ from dhyan.faults import Fault
 
 LONGEST_READ = 2**20  # bytes of a line that are read; the rest is skipped, so memory stays flat
 
+TABLES = {".tsv", ".csv"}
 OPEN: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 MAGIC = {
     b"\x1f\x8b": "gzip data; end its name in .gz",
@@ -41,20 +43,47 @@ def fault(path: Path, line: int, reason: str) -> Fault:
     return Fault(f"{said(path)}{f':{line}' if line else ''}: {reason}")
 
 
-def undecodable(raw: bytes, at: int, *, first: bool) -> str:
+class NotText(Fault):
+    """A file that is no UTF-8 text at all, so that its other lines need not be looked at."""
+
+
+def undecodable(raw: bytes, at: int, path: Path, number: int) -> Fault:
     """Why the byte at this place of a line is no text, and what would do."""
     for magic, what in MAGIC.items():
-        if first and raw.startswith(magic):
-            return f"this looks like {what}"
-    if raw.count(0) > len(raw) // 4:
-        return "this looks like UTF-16; convert it with `iconv -f UTF-16LE -t UTF-8`"
+        if number == 1 and raw.startswith(magic):
+            return NotText(str(fault(path, 1, f"this looks like {what}")))
+    if number == 1 and raw.count(0) > len(raw) // 4:
+        reason = "this looks like UTF-16; convert it with `iconv -f UTF-16LE -t UTF-8`"
+        return NotText(str(fault(path, number, reason)))
     if raw[at] == 0:
-        return f"byte {at + 1} of the line is NUL; give a text file, or remove the byte"
+        reason = f"byte {at + 1} of the line is NUL; give a text file, or remove the byte"
+        return fault(path, number, reason)
     remedy = "convert the file, perhaps with `iconv -f WINDOWS-1252 -t UTF-8`"
-    return f"byte {at + 1} of the line (0x{raw[at]:02x}) is not UTF-8; {remedy}"
+    reason = f"byte {at + 1} of the line (0x{raw[at]:02x}) is not UTF-8; {remedy}"
+    return fault(path, number, reason)
 
 
-def raw_lines(path: Path) -> Iterator[bytes]:
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a text without their endings; there may be none."""
+    for number, raw in enumerate(raw_lines(path, may_be_empty=True), 1):
+        yield decoded(raw, path, number)
+
+
+def decoded(raw: bytes, path: Path, number: int) -> str:
+    """A line without its ending, or a fault."""
+    at = raw.find(0)
+    if at < 0:
+        try:
+            # A line cut short may end inside a character; it will be refused as too long anyway.
+            text, _ = codecs.utf_8_decode(raw, "strict", len(raw) < LONGEST_READ)
+            text = text.removeprefix("\ufeff") if number == 1 else text
+            return text.removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            at = error.start
+    raise undecodable(raw, at, path, number)
+
+
+def raw_lines(path: Path, *, may_be_empty: bool = False) -> Iterator[bytes]:
     """The lines of a file, split at \\n only; of an over-long one, the beginning."""
     number = 0
     try:
@@ -82,7 +111,7 @@ def raw_lines(path: Path) -> Iterator[bytes]:
         raise fault(path, 0, reason) from None
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise fault(path, number, "changed while it was read; begin again when it is whole")
-    if not number:
+    if not number and not may_be_empty:
         raise fault(path, 0, "is empty; give a file with one sentence on each line")
 
 

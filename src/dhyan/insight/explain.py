@@ -9,7 +9,8 @@ from torch import Tensor
 
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.translator import Translation, Translator, evaluating
-from dhyan.special import BOS, EOS
+from dhyan.special import BOS, EOS, UNK
+from dhyan.text.normalize import normalize
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.watch import AttentionMap, watch
 
@@ -37,7 +38,9 @@ def explain_translation(
     model = translator.model
     with evaluating(model), torch.inference_mode(), watch(model) as sightings:
         model(batch)
-    heard = Labels.of(translator.source, source, words=words)
+    heard = Labels.of(translator.source, source, words=words).in_the_words_of(
+        text, source, translator.source
+    )
     told = Labels.of(translator.target, target[:-1], words=words)
     said = Labels.of(translator.target, target[1:], words=words)
     maps = []
@@ -67,6 +70,17 @@ class Labels(NamedTuple):
             return cls(tuple(tokenizer.pieces(ids)), places)
         found = tokenizer.words(ids)
         return cls(tuple(w.text for w in found), tuple((w.first, w.last) for w in found))
+
+    def in_the_words_of(self, text: str, ids: Sequence[int], tokenizer: Tokenizer) -> "Labels":
+        """The same, but what the vocabulary does not know is written as it stands in the text."""
+        if UNK not in ids:
+            return self
+        clean, places = normalize(text), tokenizer.offsets(text)
+        texts = tuple(
+            clean[places[first][0] : places[last - 1][1]].strip() if UNK in ids[first:last] else one
+            for one, (first, last) in zip(self.texts, self.spans, strict=True)
+        )
+        return Labels(texts, self.spans)
 
     def gather(
         self, weights: Float[Tensor, "H T S"], axis: int, *, mean: bool = False

@@ -44,7 +44,7 @@ def heatmap(*maps: AttentionMap, title: str = "") -> Figure:
     source, target = maps[0].source, maps[0].target
     if any((each.source, each.target) != (source, target) for each in maps):
         raise Fault("these maps are of different words: draw a figure for each pair of sentences")
-    said = [title, *source, *target, *(each.where for each in maps)]
+    said = [title, *source, *target, *(_short(each.where) for each in maps)]
     fonts = families("".join(said))
     shown = dict(zip(said, drawable(said, fonts), strict=True))
     with settings():
@@ -81,8 +81,15 @@ def _panels(maps: Sequence[AttentionMap], label: dict[str, str]) -> Iterator[Pan
     for each in maps:
         heads = each.weights.detach().cpu().double().numpy()
         for number, weights in enumerate(heads, start=1):
-            names = [label[each.where]] * (len(maps) > 1) + [f"head {number}"] * (len(heads) > 1)
+            names = [label[_short(each.where)]] * (len(maps) > 1) + [f"head {number}"] * (
+                len(heads) > 1
+            )
             yield " · ".join(names), weights
+
+
+def _short(where: str) -> str:
+    """`decoder.layers.0.cross_attention` as `decoder.0.cross`."""
+    return where.replace("layers.", "").removesuffix("_attention")
 
 
 def _across(panels: int, columns: int, rows: int) -> int:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from dhyan.config import Data, Recipe
 from dhyan.data.corpus import Pair, Tally, read_pairs
+from dhyan.data.lines import TABLES, kind_of
 from dhyan.data.synthetic import number_pairs, reverse_pairs
 from dhyan.faults import Fault
+from dhyan.text.languages import language_of
 
 Say = Callable[[str], None]
 TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
@@ -16,16 +18,6 @@ TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
     "reverse": reverse_pairs,
 }
 MOST_HELD_OUT, FEWEST_TO_HOLD_OUT, HOLD_OUT_EVERY, MOST_TRIES = 1000, 200, 50, 20
-PACKED = {".gz", ".xz"}
-LANGUAGES = set(
-    "af ar as az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id "
-    "is it ja ka kk km kn ko ky lo lt lv mk ml mn mr ms my nb ne nl nn no or pa pl ps pt ro ru sa "
-    "sd si sk sl sq sr sv sw ta te tg th tk tl tr uk ur uz vi xh yo zh zu".split()
-)
-LONG_CODES = {
-    "ben": "bn", "deu": "de", "eng": "en", "fra": "fr", "hin": "hi", "jpn": "ja", "mar": "mr",
-    "rus": "ru", "spa": "es", "tam": "ta", "tel": "te", "urd": "ur", "vie": "vi", "zho": "zh",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,20 +51,13 @@ def with_languages(recipe: Recipe) -> Recipe:
     return replace(recipe, data=replace(data, source_language=source, target_language=target))
 
 
-def language_of(file: str) -> str:
-    """The language a file name ends in, as in `train.hi.xz`, or nothing."""
-    suffixes = [s for s in Path(file).suffixes if s not in PACKED]
-    last = suffixes[-1] if suffixes else ""
-    code = LONG_CODES.get(last[1:], last[1:])
-    return code if code in LANGUAGES else ""
-
-
 def _read(data: Data, source: str, target: str, say: Say) -> tuple[list[Pair], str]:
     tally = Tally()
+    named = data.columns and kind_of(Path(source)) in TABLES
     pairs = read_pairs(
         Path(source),
         Path(target) if target else None,
-        columns=(data.columns[0], data.columns[1]) if data.columns else None,
+        columns=(data.columns[0], data.columns[1]) if named else None,
         tally=tally,
     )
     read = list(pairs)

@@ -15,6 +15,7 @@ from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.text.tokenizer import Tokenizer
 
+DEVICES = {"cpu", "cuda", "mps"}
 MODEL_FILES = ("recipe.toml", "model.safetensors", "source.json", "target.json")
 
 
@@ -38,10 +39,12 @@ def pick_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
+        usable = device.type in DEVICES
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise Fault(f"device {name!r} cannot be used: {reason}; try --device cpu") from None
+    except (RuntimeError, AssertionError):
+        usable = False
+    if not usable:
+        raise Fault(f"device {name!r} cannot be used here: give cpu, cuda, cuda:N or mps")
     return device
 
 

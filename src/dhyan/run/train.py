@@ -46,17 +46,22 @@ from dhyan.training.trainer import Settings, Trainer
 
 STATE_FILES = ("training.safetensors", "training.json")
 MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
-    *("about", "training.steps", "training.patience", "training.keep"),
+    *("about", "training.steps", "training.patience", "training.keep", "training.report_every"),
+    *("decoding.beam", "decoding.length_power"),
     *("data.source", "data.target", "data.valid_source", "data.valid_target"),
 }
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training run; iterate over it to train, to the recipe's last step."""
+    """One training run; iterate over it to train, to the recipe's last step.
+
+    `sample` is a source sentence to try the model on.
+    """
 
     folder: RunFolder
     trainer: Trainer
+    sample: str
     claim: IO[bytes]
 
     def __iter__(self) -> Iterator[Event]:
@@ -111,8 +116,10 @@ def train(
         tensors = tensors_from_bytes(files["training.safetensors"])
         restore(trainer, tensors, json.loads(files["training.json"]))
         home.point(trainer.progress)
-        say(f"going on from {folder}")
-    return Run(home, trainer, claim)
+        left = recipe.training.steps - trainer.progress.step
+        say(f"going on from {folder}" if left > 0 else f"{folder} is the end: raise training.steps")
+    sample = min((corpus.validation or corpus.training)[:50], key=lambda p: abs(len(p.source) - 30))
+    return Run(home, trainer, sample.source, claim)
 
 
 def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus) -> None:
@@ -124,7 +131,7 @@ def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus) -> None:
                 f"resume with the same recipe and settings, or name another --out"
             )
     if read_manifest(folder)["data"] != corpus.fingerprint:
-        raise Fault(f"{folder} was trained on other pairs: the data files have changed since")
+        raise Fault(f"{folder} was trained on other pairs: give those again, or another --out")
 
 
 def compare_machines(folder: Path, device: torch.device, say: Say) -> None:
@@ -141,8 +148,15 @@ def compare_machines(folder: Path, device: torch.device, say: Say) -> None:
 def learn_tokenizers(recipe: Recipe, pairs: list[Pair], say: Say) -> tuple[Tokenizer, Tokenizer]:
     """The two vocabularies, learned from the training pairs."""
     text = recipe.text
-    source = Tokenizer.learn((p.source for p in pairs), kind=text.kind, size=text.source_size)
-    target = Tokenizer.learn((p.target for p in pairs), kind=text.kind, size=text.target_size)
+    sides = {"source": (p.source for p in pairs), "target": (p.target for p in pairs)}
+    sizes = {"source": text.source_size, "target": text.target_size}
+    learned = {}
+    for side, sentences in sides.items():
+        try:
+            learned[side] = Tokenizer.learn(sentences, kind=text.kind, size=sizes[side])
+        except Fault as fault:
+            raise Fault(f"text.{side}_size: {fault}") from None
+    source, target = learned["source"], learned["target"]
     say(f"vocabularies ({text.kind}): {len(source):,} source, {len(target):,} target")
     return source, target
 
@@ -154,8 +168,8 @@ def make_trainer(
     training, model = recipe.training, translator.model
     examples = encode(corpus.training, translator, recipe.data.longest, say)
     say(
-        f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(examples):,} examples, "
-        f"{translator.device} with {torch.get_num_threads()} threads"
+        f"parameters {sum(p.numel() for p in model.parameters()):,}, examples {len(examples):,}, "
+        f"device {translator.device}, threads {torch.get_num_threads()}"
     )
     return Trainer(
         model=model,
@@ -171,9 +185,12 @@ def make_trainer(
 def encode(pairs: list[Pair], translator: Translator, longest: int, say: Say) -> Examples:
     """Pairs as ids; the over-long ones are left out and said."""
     tally = Tally()
-    examples = encode_pairs(
-        pairs, translator.source, translator.target, longest=longest, tally=tally
-    )
+    try:
+        examples = encode_pairs(
+            pairs, translator.source, translator.target, longest=longest, tally=tally
+        )
+    except Fault:
+        raise Fault(f"data.longest: no pair has {longest} tokens or fewer; raise it") from None
     for reason, noted in tally.drops.items():
         say(f"left out {noted.count:,} pairs: {reason}")
     return examples

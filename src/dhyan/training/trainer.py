@@ -112,7 +112,7 @@ class Trainer:
                 if not isfinite(mean + float(norm)):
                     raise Fault(
                         f"training diverged before step {step}: the loss is {mean}, the gradient "
-                        f"{float(norm)}; lower training.learning_rate and go on with --resume"
+                        f"{float(norm)}; lower training.learning_rate and begin in another --out"
                     )
                 epoch = self.batches.epoch(self.progress.position)
                 rate, seconds = self._rate(step), perf_counter() - start
@@ -164,7 +164,7 @@ class Trainer:
         settings, progress = self.settings, self.progress
         if settings.patience and progress.waited >= settings.patience:
             self.stop(
-                f"no better {settings.stop_on} in {progress.waited} validations; "
+                f"{settings.stop_on} got no better in {progress.waited} validations in a row; "
                 f"the best was at step {progress.best_step}"
             )
 
