@@ -301,8 +301,8 @@ def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
     mistake(
         dhyan("translate", model, "missing.en", cwd=folder), "missing.en: there is no such file"
     )
-    mistake(dhyan("evaluate", model, "--source", "a.en", "--target", "a.hi", "--language", "klingon",
-                  cwd=folder), "--language klingon")  # fmt: skip
+    pair = ("--source", "a.en", "--target", "a.hi")
+    mistake(dhyan("evaluate", model, *pair, "--language", "klingon", cwd=folder), "klingon")
     mistake(dhyan(*TRAIN, "--target", "a.hi", cwd=folder), "a.hi: has no source side; add --source")
     mistake(dhyan(*TRAIN, "--source", "a.en", "--target", "a.hi", "--columns", ",", cwd=folder),
             "--columns ,: two names")  # fmt: skip

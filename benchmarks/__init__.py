@@ -1,0 +1,1 @@
+"""Measurements: programs that write what they found, where, and with which versions."""

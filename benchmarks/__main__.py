@@ -1,0 +1,69 @@
+"""`python -m benchmarks start` or `… recipes FOLDER`: measure, and keep a file."""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.report import write
+
+SMALL = ("sutskever2014-small", "bahdanau2015-small", "luong2015-small", "transformer2017-small")
+
+
+def dhyan(*words: object) -> tuple[str, float]:
+    """Run a command of dhyan's in a process of its own: its output, and the seconds it took."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "dhyan", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout, time.perf_counter() - began
+
+
+def start() -> object:
+    """How long the command line takes to answer; the median of eleven."""
+    return {
+        " ".join(words): round(statistics.median(dhyan(*words)[1] for _ in range(11)), 3)
+        for words in (("--help",), ("--version",), ("train", "--help"))
+    }
+
+
+def recipes(folder: Path) -> object:
+    """Every small recipe on a corpus of train, valid and test files (`.en.xz`, `.hi.xz`)."""
+    found = {}
+    for name in SMALL:
+        with tempfile.TemporaryDirectory() as out:
+            run = Path(out) / name
+            _, seconds = dhyan(
+                "train", name, "--out", run, "--quiet",
+                "--source", folder / "train.en.xz", "--target", folder / "train.hi.xz",
+                "--valid-source", folder / "valid.en.xz", "--valid-target", folder / "valid.hi.xz",
+            )  # fmt: skip
+            lines = [json.loads(line) for line in (run / "metrics.jsonl").open()]
+            rates = [x["tokens"] / x["seconds"] for x in lines if x["event"] == "stepped"]
+            text, _ = dhyan(
+                "evaluate", run, "--json",
+                "--source", folder / "test.en.xz", "--target", folder / "test.hi.xz",
+            )  # fmt: skip
+            found[name] = {
+                "seconds": round(seconds, 1),
+                "tokens_per_second": round(statistics.median(rates)),
+                "test": json.loads(text)["scores"],
+            }
+            print(name, found[name], file=sys.stderr)
+    return {"corpus": folder.name, "recipes": found}
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["start"]:
+            print(write("start", start()))
+        case ["recipes", folder]:
+            print(write("recipes", recipes(Path(folder))))
+        case _:
+            sys.exit(__doc__)
