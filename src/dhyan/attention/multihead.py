@@ -4,9 +4,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dhyan.attention.multiplicative import DotScore
-from dhyan.attention.protocol import Attended, Memory, Score, Sight
+from dhyan.attention.protocol import Attended, Memory, Score, Sight, answer
 from dhyan.attention.windows import everything
-from dhyan.kernels.backend import look_up
 
 
 class MultiHeadAttention(nn.Module):
@@ -47,14 +46,7 @@ class MultiHeadAttention(nn.Module):
     def forward(self, query: Float[Tensor, "B T Q"], memory: Memory) -> Attended:
         """Every head asks its own question; their answers are joined."""
         asked = self._split(self.query(query))
-        context, weights = look_up(
-            asked,
-            memory.keys,
-            memory.values,
-            self.sees(asked, memory),
-            scores=self.score,
-            fused=getattr(self.score, "fused", None),
-        )
+        context, weights = answer(asked, memory, self.score, self.sees)
         return Attended(self.output(context.transpose(1, 2).flatten(-2)), weights)
 
     def _split(self, states: Float[Tensor, "B N D"]) -> Float[Tensor, "B H N E"]:

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from dhyan.kernels.backend import look_up
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -70,3 +72,17 @@ class Score(Protocol):
 
 Sight = Callable[[Float[Tensor, "B H T Q"], Memory], Bool[Tensor, "B 1 T S"]]
 """Which positions of a memory each query may see."""
+
+
+def answer(
+    asked: Float[Tensor, "B H T Q"], memory: Memory, score: Score, sees: Sight
+) -> tuple[Float[Tensor, "B H T E"], Float[Tensor, "B H T S"] | None]:
+    """What every head finds: match, hide what may not be seen, weigh, mix."""
+    return look_up(
+        asked,
+        memory.keys,
+        memory.values,
+        sees(asked, memory),
+        scores=score,
+        fused=getattr(score, "fused", None),
+    )

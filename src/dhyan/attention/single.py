@@ -3,9 +3,8 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from dhyan.attention.protocol import Attended, Memory, Score, Sight
+from dhyan.attention.protocol import Attended, Memory, Score, Sight, answer
 from dhyan.attention.windows import everything
-from dhyan.kernels.backend import look_up
 
 
 class SingleHeadAttention(nn.Module):
@@ -24,12 +23,5 @@ class SingleHeadAttention(nn.Module):
     def forward(self, query: Float[Tensor, "B T Q"], memory: Memory) -> Attended:
         """One weight per query and state."""
         asked = query.unsqueeze(1)
-        context, weights = look_up(
-            asked,
-            memory.keys,
-            memory.values,
-            self.sees(asked, memory),
-            scores=self.score,
-            fused=getattr(self.score, "fused", None),
-        )
+        context, weights = answer(asked, memory, self.score, self.sees)
         return Attended(context.squeeze(1), weights)
