@@ -48,15 +48,17 @@ def check(
     typer.echo(f"\n{'words':<8} {'fewest':>7} {'median':>7} {'mean':>7} {'95 %':>7} {'most':>7}")
     typer.echo(_row("source", found.source))
     typer.echo(_row("target", found.target))
-    typer.echo(
-        f"\npairs that came before                {found.duplicates.count:>7,}  {found.duplicates}"
-    )
-    typer.echo(f"sources with more than one target     {found.ambiguous:>7,}")
-    typer.echo(f"targets that are their source         {found.copies.count:>7,}  {found.copies}")
-    typer.echo(f"one side over 3 times the other       {found.unequal.count:>7,}  {found.unequal}")
+    typer.echo()
+    for name, noted in {
+        "duplicate pairs": found.duplicates,
+        "copies (target = source)": found.copies,
+        "unequal (over 3 times as long)": found.unequal,
+    }.items():
+        typer.echo(f"{name:<32} {noted.count:>7,}  {noted}".rstrip())
+    typer.echo(f"{'sources with several targets':<32} {found.ambiguous:>7,}")
     if found.pairs >= FEWEST_FOR_UNKNOWN:
-        typer.echo(f"words a tenth has and the rest has not {found.unknown_source:>6.1%}  source")
-        typer.echo(f"                                       {found.unknown_target:>6.1%}  target")
+        rates = f"{found.unknown_source:.1%} source, {found.unknown_target:.1%} target"
+        typer.echo(f"unknown words: {rates} (of every tenth pair's, not in the others)")
     if tally.faulty:
         raise typer.Exit(Exit.MISTAKE)
 
