@@ -215,6 +215,20 @@ def test_asked_to_stop_it_saves_and_says_so():
     assert made.progress.step <= 4
 
 
+def test_asked_to_stop_at_the_last_moment_it_still_saves(monkeypatch):
+    made, saved = trainer(validate_every=2, save_every=100)
+    rest = made._rest
+
+    def rest_then_signal(last):
+        yield from rest(last)
+        made.stop("a signal after the saving was decided")
+
+    monkeypatch.setattr(made, "_rest", rest_then_signal)
+    events = list(made.run(50))
+    assert saved == [made.progress.step] == [2]
+    assert isinstance(events[-1], Stopped)
+
+
 def test_reports_add_up():
     made, _ = trainer(report_every=3, save_every=4)
     events = [e for e in made.run(10) if isinstance(e, Stepped)]

@@ -81,14 +81,17 @@ class Trainer:
     save: Callable[["Trainer"], Path]
     progress: Progress = field(default_factory=Progress)
     stopping: str = ""
+    saved_at: int = 0
 
     def run(self, steps: int) -> Iterator[Event]:
         """Take up to `steps` more steps; a checkpoint stands at the end of them."""
-        last = self.progress.step + steps
+        self.saved_at, last = self.progress.step, self.progress.step + steps
         self._lose_patience()
         while self.progress.step < last and not self.stopping:
             yield from self._stretch(last)
             yield from self._rest(last)
+        if self.progress.step != self.saved_at:  # asked to stop when there was no time to save
+            yield self._saved(best=False)
         if self.stopping:
             yield Stopped(self.progress.step, self.stopping)
 
@@ -182,6 +185,7 @@ class Trainer:
         return best
 
     def _saved(self, *, best: bool) -> Saved:
+        self.saved_at = self.progress.step
         return Saved(self.progress.step, self.save(self), best)
 
     def _rate(self, step: int) -> float:
