@@ -109,6 +109,7 @@ def test_closed_streams_and_full_disks_are_one_line(place):
     for words, redirection, said in (
         ("translate", "<&-", "stdin is closed"),
         ("info", ">/dev/full", "No space left"),
+        ("info", ">&-", "stdout is closed"),
     ):
         line = f"{' '.join(command(words, 'runs/bahdanau2015-small'))} {redirection}"
         done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True,
@@ -308,6 +309,8 @@ def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
             "--columns ,: two names")  # fmt: skip
     mistake(dhyan("data", "check", "nope.en", "a.hi", cwd=folder), "nope.en: there is no such file")
     mistake(dhyan("info", "a.en", cwd=folder), "a.en: is a file")
+    (folder / "long.en").write_bytes(b"one\n" + b" " * 2**20 + b"two\n")
+    mistake(dhyan("translate", model, "long.en", cwd=folder), "long.en:2: a line of 1,048,576")
     mistake(dhyan("info", "two\nlines", cwd=folder), "two\\nlines: no such model folder")
     mistake(dhyan("show", model, "one", "-o", "map.docx", cwd=folder), "map.docx", ".png")
     mistake(dhyan("show", model, "one", "--where", "nose", cwd=folder), "decoder.attention")

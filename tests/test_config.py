@@ -64,6 +64,7 @@ def test_papers_have_their_sizes():
         ({"encoder.bidirectional": "yes"}, "expected true or false, found 'yes'"),
         ({"about": "\udcff"}, "is not UTF-8"),
         ({"training.optimizer": "adm"}, "'adm' is not one of .*; did you mean 'adam'"),
+        ({"encoder.kind": [1]}, r"encoder.kind: \[1\] is not one of"),
         ({"encoder.kind": "rn"}, "encoder.kind: 'rn' is not one of 'rnn', 'transformer'"),
         ({"decoder.attention.kind": "aditive"}, "did you mean 'additive'"),
         ({"decoder.attention": "dot"}, "decoder.attention: expected a table of settings"),
@@ -140,5 +141,14 @@ def test_differences_name_the_key_and_both_values():
 def test_another_kind_comes_with_its_own_settings():
     recipe = load_recipe("bahdanau2015-small", {"encoder.width": 64, "encoder.kind": "transformer"})
     assert (recipe.encoder.kind, recipe.encoder.width) == ("transformer", 64)
+    settings = {"decoder.attention.kind": "dot", "decoder.kind": "luong"}
+    recipe = load_recipe("bahdanau2015-small", settings)
+    assert (recipe.decoder.kind, recipe.decoder.attention.kind) == ("luong", "dot")
+
+
+def test_other_kinds_and_tables_keep_what_stands_beside_them():
     recipe = load_recipe("bahdanau2015-small", {"decoder.attention.kind": "dot"})
-    assert recipe.decoder.attention.kind == "dot"
+    assert recipe.decoder.attention.hidden == 128
+    recipe = load_recipe("bahdanau2015-small", {"text.kind": "bpe", "training": {"steps": 5}})
+    assert recipe.text.source_size == 2000
+    assert (recipe.training.steps, recipe.training.tokens_per_batch) == (5, 1024)

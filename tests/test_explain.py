@@ -82,6 +82,16 @@ def test_a_word_the_model_does_not_know_is_labelled_as_it_was_written(words):
     assert only.source == ("a", "Zebra", ",", "sees", "naïve", "cats", "</s>")
 
 
+def test_letters_the_model_does_not_know_stay_in_their_word():
+    translator = translator_of(("gru", "luong-dot"), pieces="characters")
+    text = "खाट cat zqx क\u200dष"
+    [words] = dhyan.explain(translator, text)
+    assert words.source == ("खाट", "cat", "zqx", "क\u200dष", "</s>")
+    [pieces] = dhyan.explain(translator, text, words=False)
+    assert pieces.source[:4] == ("▁", "ख", "◌ा", "ट")
+    assert "⟨ZWJ⟩" in pieces.source
+
+
 def test_the_bottleneck_is_one_bright_column():
     for kind, column in ((("gru", "luong-bottleneck"), -1), (("backwards-lstm",) * 2, 0)):
         encoder, decoder = kind if kind[1].startswith("luong") else (kind[0], "luong-bottleneck")

@@ -1,4 +1,4 @@
-"""The worked numbers of the lecture notes: attention by hand, to the digit."""
+"""Attention worked by hand, to the digit; tests are named by the section of the lecture notes."""
 
 import math
 

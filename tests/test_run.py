@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import dhyan
+from dhyan import checkpoint
 from dhyan.checkpoint import read_checkpoint, steps_in
 from dhyan.faults import Fault
 from dhyan.run import train
@@ -222,6 +223,45 @@ def test_without_validation_nothing_is_best_and_only_the_newest_stay(files, tmp_
     list(train(tiny_recipe("rnn", *few), tmp_path / "run", threads=1))
     assert steps_in(tmp_path / "run") == [12, 10]
     assert not (tmp_path / "run" / "best.json").exists()
+
+
+def test_what_is_held_out_and_what_is_left_out_is_said(tmp_path):
+    source, target = write_corpus(tmp_path, pairs=300)
+    source.write_text(source.read_text() * 2)
+    target.write_text(target.read_text() * 2)
+    said = []
+    corpus = gather(tiny_recipe("rnn", source, target), said.append)
+    assert len(corpus.training) + len(corpus.validation) < 600
+    left = 600 - len(corpus.training) - len(corpus.validation)
+    assert any(f"left out {left} more that share a source" in line for line in said)
+    source.write_text("same\n" * 600)
+    said.clear()
+    assert len(gather(tiny_recipe("rnn", source, target), said.append).training) == 600
+    assert any("not validated" in line for line in said)
+
+
+def test_a_best_checkpoint_that_is_gone_is_not_named(finished, tmp_path):
+    recipe, out, _ = finished
+    copy = tmp_path / "run"
+    shutil.copytree(out / "step-10", copy / "step-10")
+    checkpoint.point(copy, "best.json", 4)
+    train(recipe, copy, resume=True, threads=1).claim.close()
+    assert not (copy / "best.json").exists()
+    dhyan.load(copy)
+
+
+def test_a_failed_start_does_not_hold_the_folder(finished, files, family, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(finished[1] / "step-10", copy / "step-10")
+    with pytest.raises(Fault) as kept:
+        train(tiny_recipe(family, *files, **{"training.seed": 5}), copy, resume=True)
+    train(finished[0], copy, resume=True, threads=1).claim.close()
+    assert kept
+
+
+def test_a_model_may_take_less_than_it_was_trained_on(files, tmp_path):
+    short = {"decoding.longest": 3, "training.steps": 4}
+    list(train(tiny_recipe("rnn", *files, **short), tmp_path / "run", threads=1))
 
 
 def test_an_out_that_is_a_file_is_said(files, tmp_path):

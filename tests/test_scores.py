@@ -37,6 +37,8 @@ def test_a_danda_is_parted_from_its_word():
         ("de", ["Straße"], "13a"),
         ("", ["straße, größer"], "13a"),
         ("ru", ["да"], "intl"),
+        ("tr", ["evet"], "13a"),
+        ("ko", ["예"], "intl"),
         ("zh-CN", ["中文"], "zh"),
         ("", ["这是中文"], "zh"),
         ("", ["これはひらがなです"], "char"),
@@ -65,6 +67,13 @@ def test_counts_must_agree():
         score(SAID[:2], WANTED)
     with pytest.raises(Fault, match="nothing to score"):
         score([], [])
+
+
+def test_every_bucket_is_scored_by_the_same_tokenizer():
+    texts = ["iPhone है।", "यह एक बहुत लंबा वाक्य है जिसमें हिंदी के शब्द हैं।"]
+    buckets = by_length(["one two", "one two three four five six seven"], texts, texts)
+    assert len(buckets) == 2
+    assert all("tok:intl" in bucket.scores["bleu"].signature for bucket in buckets)
 
 
 def test_buckets_hold_every_sentence_once():

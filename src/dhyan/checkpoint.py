@@ -116,7 +116,7 @@ def find_checkpoint(folder: Path) -> Path:
             step = json.loads(_read(pointer))["step"]
         except (ValueError, KeyError, TypeError):
             step = None
-        if step not in steps:
+        if type(step) is not int or step not in steps:
             raise Damaged(f"{pointer}: names no checkpoint of this run; name step-{steps[0]}")
         return folder / f"step-{step}"
     return folder / f"step-{steps[0]}"
@@ -206,10 +206,13 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _sync(folder: Path) -> None:

@@ -134,6 +134,12 @@ def test_half_precision_is_nearly_the_same(model, batch):
     assert (half.float() - exact).abs().max() < 0.15
 
 
+def test_double_precision_is_nearly_the_same(model, batch):
+    with torch.no_grad():
+        exact = model(batch)
+        torch.testing.assert_close(model.double()(batch).float(), exact, atol=1e-4, rtol=1e-3)
+
+
 def test_watching_step_by_step_is_watching_at_once(model, batch):
     with torch.no_grad():
         with watch(model) as together:

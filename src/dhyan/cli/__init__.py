@@ -57,6 +57,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
+        if sys.stdout is None:
+            raise Fault("stdout is closed: there is nowhere to write the result")
         app()
     except Fault as fault:
         leave(str(fault))

@@ -38,6 +38,8 @@ def show(
 
     if not sentence.strip():
         raise Fault("an empty sentence: there is nothing to look at")
+    if not sentence.isascii() and any("\ud800" <= letter <= "\udfff" for letter in sentence):
+        raise Fault("the sentence is not UTF-8: see how the terminal encodes it")
     translator = load_model(model, device, threads)
     [(_, said)] = translated(translator, [sentence], ["the sentence"], beam=beam, nbest=1)
     maps = explain_translation(translator, sentence, said, words=not pieces)

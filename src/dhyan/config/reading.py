@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
 from math import inf
@@ -60,8 +60,7 @@ def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
         raise Fault(f"{path}: not a TOML recipe: {error}") from None
     except OSError as error:
         raise Fault(f"{path}: cannot be read: {error.strerror}") from None
-    ordered = sorted((settings or {}).items(), key=lambda item: not item[0].endswith(".kind"))
-    for key, value in ordered:
+    for key, value in sorted(_spread(settings or {}), key=_kinds_first):
         _lay_over(table, key, value)
     return parse_recipe(table, place=path.stem)
 
@@ -107,6 +106,20 @@ def _shipped() -> str:
     return "give a .toml file or one of " + ", ".join(shipped_recipes())
 
 
+def _spread(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Tables among the settings as single settings, so that they are laid over key by key."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _spread(value, f"{path}{key}.")
+        else:
+            yield path + key, value
+
+
+def _kinds_first(setting: tuple[str, Any]) -> tuple[bool, int]:
+    key, _ = setting
+    return not key.endswith(".kind"), key.count(".")
+
+
 def _lay_over(table: dict[str, Any], key: str, value: object) -> None:
     *path, last = key.split(".")
     if not path and last not in {f.name for f in fields(Recipe)}:
@@ -119,7 +132,7 @@ def _lay_over(table: dict[str, Any], key: str, value: object) -> None:
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
             raise Fault(f"{key}: {part!r} is a value, not a table of settings")
-    if last == "kind" and table.get("kind") not in (None, value):
+    if key in ("encoder.kind", "decoder.kind") and table.get("kind") not in (None, value):
         table.clear()  # the settings of another kind do not fit this one
     table[last] = value
 
@@ -163,7 +176,7 @@ def _choose(kinds: tuple[Any, ...], table: Any, place: str) -> Any:
     """Pick the dataclass whose `kind` the table names."""
     by_name = {kind.kind: kind for kind in kinds}
     named = table.get("kind") if isinstance(table, Mapping) else None
-    if named not in by_name:
+    if not isinstance(named, str) or named not in by_name:
         hint = suggestion(str(named), list(by_name))
         known = ", ".join(map(repr, by_name))
         raise Fault(f"{place}.kind: {named!r} is not one of {known}{hint}")

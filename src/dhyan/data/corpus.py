@@ -260,7 +260,7 @@ def _lines(path: Path, tally: Tally) -> Iterator[tuple[int, str]]:
 def _text(raw: bytes, path: Path, number: int, tally: Tally) -> str | None:
     """A line without its ending, or None where a fault has been noted."""
     try:
-        return decoded(raw, path, number)
+        return decoded(raw, path, number, cut=len(raw) >= LONGEST_READ)
     except NotText:
         raise
     except Fault as fault:

@@ -66,16 +66,17 @@ def undecodable(raw: bytes, at: int, path: Path, number: int) -> Fault:
 def text_lines(path: Path) -> Iterator[str]:
     """The lines of a text without their endings; there may be none."""
     for number, raw in enumerate(raw_lines(path, may_be_empty=True), 1):
+        if len(raw) >= LONGEST_READ:
+            raise fault(path, number, f"a line of {LONGEST_READ:,} bytes or more; split it")
         yield decoded(raw, path, number)
 
 
-def decoded(raw: bytes, path: Path, number: int) -> str:
-    """A line without its ending, or a fault."""
+def decoded(raw: bytes, path: Path, number: int, *, cut: bool = False) -> str:
+    """A line without its ending, or a fault; one that was cut may end inside a character."""
     at = raw.find(0)
     if at < 0:
         try:
-            # A line cut short may end inside a character; it will be refused as too long anyway.
-            text, _ = codecs.utf_8_decode(raw, "strict", len(raw) < LONGEST_READ)
+            text, _ = codecs.utf_8_decode(raw, "strict", not cut)
             text = text.removeprefix("\ufeff") if number == 1 else text
             return text.removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:

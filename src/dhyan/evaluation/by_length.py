@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dhyan.evaluation.scores import Score, score
+from dhyan.evaluation.scores import Score, bleu_tokenizer, score
 
 EDGES = (5, 10, 15, 20, 30, 40, 50)
 
@@ -27,17 +27,15 @@ def by_length(
     edges: Sequence[int] = EDGES,
 ) -> list[Bucket]:
     """Scores of each group of sentences; groups without any are left out."""
+    tokenizer = bleu_tokenizer(language, references)
     rows: dict[int, list[int]] = {}
     for row, source in enumerate(sources):
         words = len(source.split())
         rows.setdefault(sum(words > edge for edge in edges), []).append(row)
     starts, ends = [1, *(edge + 1 for edge in edges)], [*edges, None]
-    return [
-        Bucket(
-            starts[group],
-            ends[group],
-            len(members),
-            score([said[r] for r in members], [references[r] for r in members], language=language),
-        )
-        for group, members in sorted(rows.items())
-    ]
+    buckets = []
+    for group, members in sorted(rows.items()):
+        ours, theirs = [said[r] for r in members], [references[r] for r in members]
+        scores = score(ours, theirs, tokenizer=tokenizer)
+        buckets.append(Bucket(starts[group], ends[group], len(members), scores))
+    return buckets

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from unicodedata import category
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -10,8 +11,11 @@ from dhyan.faults import Fault
 from dhyan.text.normalize import normalize
 
 NORMALIZED = "|text:dhyan-normal"
-LATIN = {"cs", "da", "de", "en", "es", "fi", "fr", "it", "nl", "no", "pl", "pt", "ro", "sv", "vi"}
-UNSPACED = {"zh": "zh", "ja": "char", "ko": "char", "th": "char", "lo": "char", "my": "char"}
+LATIN = set(
+    "af az bs ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it lt lv ms nb nl nn no pl pt "
+    "ro sk sl sq sv sw tl tr uz vi xh yo zu".split()
+)
+UNSPACED = {"zh": "zh", "ja": "char", "km": "char", "lo": "char", "my": "char", "th": "char"}
 SCRIPTS = {  # where no language is named: what most letters of the references lie between
     "zh": ("\u4e00", "\u9fff"),
     "ja": ("\u3040", "\u30ff"),
@@ -30,9 +34,11 @@ class Score:
 
 
 def score(
-    said: Sequence[str], references: Sequence[str], *, language: str = ""
+    said: Sequence[str], references: Sequence[str], *, language: str = "", tokenizer: str = ""
 ) -> dict[str, Score]:
     """Corpus BLEU and chrF++ of translations against one reference each.
+
+    BLEU's tokenizer is named, or follows from the language, or from the references.
 
     Both sides are brought to dhyan's normal form first (NFC, plain quotes and spaces), so that
     two spellings of one Devanagari letter are one letter to the metric too; where that changed
@@ -46,7 +52,7 @@ def score(
     theirs = [[normalize(text) for text in references]]
     changed = [*ours, *theirs[0]] != [*said, *references]
     metrics = {
-        "bleu": ("BLEU", BLEU(tokenize=bleu_tokenizer(language, references))),
+        "bleu": ("BLEU", BLEU(tokenize=tokenizer or bleu_tokenizer(language, references))),
         "chrf": ("chrF++", CHRF(word_order=2)),
     }
     scores = {}
@@ -70,7 +76,7 @@ def bleu_tokenizer(language: str, references: Sequence[str]) -> str:
 
 
 def _by_script(references: Sequence[str]) -> str:
-    letters = [letter for text in references[:1000] for letter in text if letter.isalpha()]
+    letters = [c for text in references[:1000] for c in text if category(c)[0] in "LM"]
     for code, (first, last) in SCRIPTS.items():
         if 2 * sum(first <= letter <= last for letter in letters) > len(letters):
             return code

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.translator import Translation, Translator, evaluating
-from dhyan.special import BOS, EOS, UNK
-from dhyan.text.normalize import normalize
+from dhyan.special import BOS, EOS
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.watch import AttentionMap, watch
 
@@ -38,9 +37,7 @@ def explain_translation(
     model = translator.model
     with evaluating(model), torch.inference_mode(), watch(model) as sightings:
         model(batch)
-    heard = Labels.of(translator.source, source, words=words).in_the_words_of(
-        text, source, translator.source
-    )
+    heard = Labels.of(translator.source, source, words=words, text=text)
     told = Labels.of(translator.target, target[:-1], words=words)
     said = Labels.of(translator.target, target[1:], words=words)
     maps = []
@@ -63,24 +60,15 @@ class Labels(NamedTuple):
     spans: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, ids: Sequence[int], *, words: bool) -> "Labels":
-        """A sentence's words, or its single pieces."""
+    def of(
+        cls, tokenizer: Tokenizer, ids: Sequence[int], *, words: bool, text: str = ""
+    ) -> "Labels":
+        """A sentence's words, or its single pieces; unknown ones as the text has them."""
         if not words:
             places = tuple((place, place + 1) for place in range(len(ids)))
-            return cls(tuple(tokenizer.pieces(ids)), places)
-        found = tokenizer.words(ids)
+            return cls(tuple(tokenizer.pieces(ids, text)), places)
+        found = tokenizer.words(ids, text)
         return cls(tuple(w.text for w in found), tuple((w.first, w.last) for w in found))
-
-    def in_the_words_of(self, text: str, ids: Sequence[int], tokenizer: Tokenizer) -> "Labels":
-        """The same, but what the vocabulary does not know is written as it stands in the text."""
-        if UNK not in ids:
-            return self
-        clean, places = normalize(text), tokenizer.offsets(text)
-        texts = tuple(
-            clean[places[first][0] : places[last - 1][1]].strip() if UNK in ids[first:last] else one
-            for one, (first, last) in zip(self.texts, self.spans, strict=True)
-        )
-        return Labels(texts, self.spans)
 
     def gather(
         self, weights: Float[Tensor, "H T S"], axis: int, *, mean: bool = False

@@ -27,14 +27,15 @@ class Recurrence(nn.Module):
         self, inputs: Float[Tensor, "B T I"], state: Float[Tensor, "B P L D"]
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B P L D"]]:
         """Take the inputs one after the other; the top layer's outputs, and the state after."""
-        parts = [part.transpose(0, 1).contiguous() for part in state.float().unbind(dim=1)]
+        kind = next(self.rnn.parameters()).dtype
+        parts = [part.transpose(0, 1).contiguous() for part in state.to(kind).unbind(dim=1)]
         with in_full(inputs):
-            outputs, last = self.rnn(inputs.float(), tuple(parts) if len(parts) > 1 else parts[0])
+            outputs, last = self.rnn(inputs.to(kind), tuple(parts) if len(parts) > 1 else parts[0])
         return outputs, gathered(last)
 
 
 def in_full(inputs: Tensor) -> torch.autocast:
-    """Full precision inside: under bf16 autocast PyTorch would run a GPU's RNN in fp16."""
+    """The weights' own precision inside: under bf16 autocast a GPU's RNN would run in fp16."""
     return torch.autocast(inputs.device.type, enabled=False)
 
 

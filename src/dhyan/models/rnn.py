@@ -65,7 +65,7 @@ class RNNEncoder(nn.Module):
     def forward(self, source: Tokens) -> Encoded:
         """One state per token, in the order of the sentence however it was read."""
         read = source.backwards() if self.backwards else source
-        embedded = self.dropout(self.embed(read.ids)).float()
+        embedded = self.dropout(self.embed(read.ids)).to(next(self.rnn.parameters()).dtype)
         packed = pack_padded_sequence(
             embedded, source.lengths.cpu(), batch_first=True, enforce_sorted=False
         )

@@ -55,11 +55,17 @@ class RunFolder:
         return folder
 
     def point(self, progress: Progress) -> None:
-        """Let last.json and best.json name the checkpoints the trainer knows as such."""
+        """Let last.json and best.json name the checkpoints the trainer knows as such.
+
+        After damage the best may be gone; then none is named until there is a better one.
+        """
         point(self.path, "last.json", progress.step)
-        if progress.best_step is not None:
+        best = progress.best_step
+        if best is not None and (self.path / f"step-{best}").is_dir():
             scored = {self.recipe.training.stop_on: progress.best_score}
-            point(self.path, "best.json", progress.best_step, **scored)
+            point(self.path, "best.json", best, **scored)
+        else:
+            (self.path / "best.json").unlink(missing_ok=True)
 
 
 class MetricsLog:

@@ -10,7 +10,7 @@ from dhyan.data.corpus import Pair, Tally, read_pairs
 from dhyan.data.lines import TABLES, kind_of
 from dhyan.data.synthetic import number_pairs, reverse_pairs
 from dhyan.faults import Fault
-from dhyan.text.languages import language_of
+from dhyan.text.languages import known_language, language_of
 
 Say = Callable[[str], None]
 TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
@@ -33,6 +33,8 @@ def gather(recipe: Recipe, say: Say) -> Corpus:
     """Read or make the recipe's pairs; what was dropped or held out is said."""
     data = recipe.data
     if data.task:
+        if data.valid_source:
+            raise Fault(f"data.task = {data.task!r} makes its own pairs: name no validation files")
         return _made(data, recipe.training.seed, say)
     if not data.source:
         raise Fault("no training data: name it with --source FILE --target FILE")
@@ -46,8 +48,9 @@ def gather(recipe: Recipe, say: Say) -> Corpus:
 def with_languages(recipe: Recipe) -> Recipe:
     """The recipe with its languages named, by the ends of the file names where it names none."""
     data = recipe.data
-    source = data.source_language or ("en" if data.task == "numbers" else language_of(data.source))
-    target = data.target_language or ("hi" if data.task == "numbers" else language_of(data.target))
+    made = {"numbers": ("en", "hi")}.get(data.task, ("", ""))
+    source = known_language(data.source_language) or made[0] or language_of(data.source)
+    target = known_language(data.target_language) or made[1] or language_of(data.target)
     return replace(recipe, data=replace(data, source_language=source, target_language=target))
 
 
@@ -83,19 +86,21 @@ def _made(data: Data, seed: int, say: Say) -> Corpus:
 
 def _split(pairs: list[Pair], fingerprint: str, say: Say) -> Corpus:
     """Hold some pairs out, if there are enough."""
-    if len(pairs) < FEWEST_TO_HOLD_OUT:
-        say(f"{len(pairs)} pairs are too few to hold some out: the run is not validated")
-        return Corpus(pairs, [], fingerprint)
     training, held_out = _hold_out(pairs, min(MOST_HELD_OUT, len(pairs) // HOLD_OUT_EVERY))
+    if len(pairs) < FEWEST_TO_HOLD_OUT or not training:
+        say("too few different pairs to hold some out: the run is not validated")
+        return Corpus(pairs, [], fingerprint)
+    shared = len(pairs) - len(training) - len(held_out)
     say(
-        f"held out {len(held_out):,} pairs to validate on; "
-        f"name your own with --valid-source and --valid-target"
+        f"held out {len(held_out):,} pairs to validate on"
+        + (f" and left out {shared:,} more that share a source with them" if shared else "")
+        + "; name your own with --valid-source and --valid-target"
     )
     return Corpus(training, held_out, fingerprint)
 
 
 def _hold_out(pairs: list[Pair], count: int) -> tuple[list[Pair], list[Pair]]:
     """So many pairs, evenly spread, and the rest without any that shares a source with them."""
-    held_out = pairs[:: len(pairs) // count][:count]
+    held_out = pairs[:: len(pairs) // max(count, 1)][:count]
     known = {pair.source for pair in held_out}
     return [pair for pair in pairs if pair.source not in known], held_out

@@ -32,5 +32,5 @@ def known_language(text: str) -> str:
     if code and code not in LANGUAGES:
         near = get_close_matches(code, sorted(LANGUAGES), n=1, cutoff=0.3)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise Fault(f"--language {text}: not a code of two letters such as 'hi'{hint}")
+        raise Fault(f"language {text!r}: not a code of two letters such as 'hi'{hint}")
     return code

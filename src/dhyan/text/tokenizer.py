@@ -122,9 +122,12 @@ class Tokenizer:
         pieces = [self._pieces[id] for id in ids if id not in (PAD, BOS, EOS)]
         return normalize(self._backend.decoder.decode(pieces))
 
-    def pieces(self, ids: Iterable[int]) -> list[str]:
-        """A readable label for each id."""
-        return [self._label(id) for id in ids]
+    def pieces(self, ids: Sequence[int], text: str = "") -> list[str]:
+        """A readable label for each id; unknown ones as they stand in the text, if it is given."""
+        unknown = self._unknown(ids, text)
+        return [
+            _shown(unknown[at]) if at in unknown else self._label(id) for at, id in enumerate(ids)
+        ]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Where each id's piece lies in the normalised text, the space before a word included.
@@ -139,9 +142,13 @@ class Tokenizer:
             spans.append((max(start, 0), max(stop, start + 1)))
         return spans
 
-    def words(self, ids: Sequence[int]) -> list[Word]:
-        """Gather ids into words and punctuation, every id in one of them; specials stand alone."""
-        spelt = self._spelt(ids)
+    def words(self, ids: Sequence[int], text: str = "") -> list[Word]:
+        """Gather ids into words and punctuation, every id in one of them; specials stand alone.
+
+        Unknown ones are spelt as they stand in the text the ids come from, if it is given.
+        """
+        unknown = self._unknown(ids, text)
+        spelt = [unknown.get(at, piece) for at, piece in enumerate(self._spelt(ids))]
         cut = enumerate(_WORDS.pre_tokenize_str("".join(spelt)))
         owner = [number for number, (letters, _) in cut for _ in letters]
         begin = list(accumulate(map(len, spelt), initial=0))
@@ -149,7 +156,10 @@ class Tokenizer:
         for _, run in groupby(range(len(ids)), key=lambda place: owner[begin[place]]):
             places = list(run)
             first, last = places[0], places[-1] + 1
-            named = [NAMES[ids[at]] if ids[at] < len(NAMES) else spelt[at] for at in places]
+            named = [
+                NAMES[ids[at]] if ids[at] < len(NAMES) and at not in unknown else spelt[at]
+                for at in places
+            ]
             words.append(Word("".join(named).removeprefix(MARK) or MARK, first, last))
         return words
 
@@ -158,9 +168,18 @@ class Tokenizer:
             return NAMES[id]
         if id in self._bytes:
             return f"⟨{self._bytes[id].hex().upper()}⟩"
-        label = self._pieces[id].removeprefix(MARK) or MARK
-        carrier = "◌" if category(label[0]).startswith("M") else ""
-        return carrier + _UNSEEN.get(label, label)
+        return _shown(self._pieces[id])
+
+    def _unknown(self, ids: Sequence[int], text: str) -> dict[int, str]:
+        """What stands in the text at the place of each unknown id."""
+        if not text or UNK not in ids:
+            return {}
+        clean, found = normalize(text), {}
+        for at, (start, stop) in enumerate(self.offsets(text)):
+            if ids[at] == UNK:
+                mark = MARK if at == 0 else ""  # the first word has no space before it to be marked
+                found[at] = mark + clean[start:stop].replace(" ", MARK)
+        return found
 
     def _spelt(self, ids: Iterable[int]) -> list[str]:
         """What each id adds to the text; a character in bytes comes whole, with the last of them.
@@ -177,6 +196,13 @@ class Tokenizer:
             else:
                 spelt += [specials.get(id, self._pieces[id]) for id in run]
         return spelt
+
+
+def _shown(piece: str) -> str:
+    """A piece as a label: no word mark, and something for a combining sign to stand on."""
+    label = piece.removeprefix(MARK) or MARK
+    carrier = "◌" if category(label[0]).startswith("M") else ""
+    return carrier + _UNSEEN.get(label, label)
 
 
 def _after_marking(split: pre_tokenizers.Split) -> pre_tokenizers.Sequence:
