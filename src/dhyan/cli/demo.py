@@ -1,5 +1,6 @@
 """`dhyan demo`: train, translate, score and draw, with nothing but the package."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 from dhyan.cli.options import Threads
 from dhyan.cli.progress import follow, teller
 
+TESTED = 1000
 SENTENCES = (
     "three hundred forty two",
     "two hundred thirty four thousand five hundred six",
@@ -24,6 +26,7 @@ def demo(
     Example: dhyan demo
     """
     from dhyan.config import load_recipe
+    from dhyan.data.synthetic import number_pairs
     from dhyan.evaluation.scores import score
     from dhyan.insight.explain import cross_maps, explain
     from dhyan.insight.figures import heatmap, save
@@ -32,12 +35,15 @@ def demo(
 
     recipe, say = load_recipe("numbers"), teller(quiet=False)
     say(f"training the recipe 'numbers': {recipe.about}")
-    known = (out / "run").exists()
-    follow(train(recipe, out / "run", resume=known, threads=threads, say=say), say)
+    begun = (out / "run").exists()
+    follow(train(recipe, out / "run", resume=begun, threads=threads, say=say), say)
     translator = load(out / "run")
-    test = gather(recipe, lambda line: None).validation
+    corpus = gather(recipe, lambda line: None)
+    known = {pair.source for pair in (*corpus.training, *corpus.validation)}
+    others = (pair for pair in number_pairs(seed=0) if pair.source not in known)
+    test = list(islice(others, TESTED))
     said = [one.text for one in translator([pair.source for pair in test])]
-    typer.echo(f"\n{len(test):,} numbers the model has not seen:")
+    typer.echo(f"\n{len(test):,} numbers the model was neither trained nor chosen on:")
     for result in score(said, [pair.target for pair in test], language="hi").values():
         typer.echo(f"  {result.name:<7} {result.value:6.2f}   {result.signature}")
     exact = sum(one == pair.target for one, pair in zip(said, test, strict=True)) / len(test)
