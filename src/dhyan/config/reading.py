@@ -20,11 +20,17 @@ WORDS = {
 }  # fmt: skip
 RANGES = {
     "dropout": (0.0, 0.99), "label_smoothing": (0.0, 0.99), "betas": (0.0, 0.9999999),
-    "learning_rate": (1e-12, inf), "clip": (1e-12, inf),
+    "attention_dropout": (0.0, 0.99), "bpe_dropout": (0.0, 0.99), "weight": (1e-6, inf),
+    "learning_rate": (1e-12, inf), "clip": (1e-12, inf), "lowest": (0.0, 1.0),
+    "plateau_factor": (1e-6, 0.999999), "ema": (0.0, 0.9999999), "teacher_forcing": (0.0, 1.0),
+    "forcing_least": (0.0, 1.0), "temperature": (1e-6, inf), "top_p": (1e-6, 1.0),
 }  # fmt: skip
 MAY_BE_ZERO = {
     "training.seed", "training.warmup", "training.halve_from", "training.halve_every",
-    "training.patience", "training.valid_sentences", "decoding.limit",
+    "training.patience", "training.valid_sentences", "training.tokens_per_batch",
+    "decoding.limit", "decoding.least", "decoding.no_repeat", "decoding.top_k", "decoding.seed",
+    "data.fewest_words", "data.most_words", "encoder.kv_heads", "decoder.kv_heads",
+    "decoder.attention.kv_heads", "decoder.attention.filter_reach",
 }  # fmt: skip
 
 
@@ -203,7 +209,7 @@ def _check(recipe: Recipe, place: str) -> None:
         raise Fault(f"{place}.training.betas: two numbers, found {len(training.betas)}")
     if len(data.columns) not in (0, 2):
         raise Fault(f"{place}.data.columns: two names, found {', '.join(data.columns)}")
-    if training.tokens_per_batch < data.longest + 2:
+    if training.tokens_per_batch and training.tokens_per_batch < data.longest + 2:
         raise Fault(
             f"{place}.training.tokens_per_batch: {training.tokens_per_batch} cannot hold one "
             f"sentence of data.longest = {data.longest} tokens; raise the one or lower the other"
@@ -235,6 +241,9 @@ def _lines(table: Any, path: tuple[str, ...]) -> list[str]:
 
 
 def _toml(value: object) -> str:
+    if is_dataclass(value):
+        inside = (f"{f.name} = {_toml(getattr(value, f.name))}" for f in fields(value))
+        return f"{{ {', '.join(inside)} }}"
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

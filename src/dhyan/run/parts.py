@@ -1,4 +1,4 @@
-"""What a trainer is made of: vocabularies, examples, validation, optimizer and schedule."""
+"""What a trainer is made of: examples, validation, optimizer and schedule."""
 
 from dataclasses import dataclass
 
@@ -7,34 +7,16 @@ import torch
 from dhyan.batch import Batch
 from dhyan.config import Recipe, Training
 from dhyan.data.batches import Batches, fixed_batches
-from dhyan.data.corpus import Pair, Tally
-from dhyan.data.examples import Examples, encode_pairs
+from dhyan.data.corpus import Pair
 from dhyan.decoding.translator import Translator
 from dhyan.evaluation.scores import score
-from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.folder import RunFolder
 from dhyan.run.gather import Corpus, Say
-from dhyan.text.tokenizer import Tokenizer
+from dhyan.run.vocabulary import encode
 from dhyan.training.loss import cross_entropy
 from dhyan.training.schedule import Schedule, constant, halving, inverse_sqrt
 from dhyan.training.trainer import Settings, Trainer
-
-
-def learn_tokenizers(recipe: Recipe, pairs: list[Pair], say: Say) -> tuple[Tokenizer, Tokenizer]:
-    """The two vocabularies, learned from the training pairs."""
-    text = recipe.text
-    sides = {"source": (p.source for p in pairs), "target": (p.target for p in pairs)}
-    sizes = {"source": text.source_size, "target": text.target_size}
-    learned = {}
-    for side, sentences in sides.items():
-        try:
-            learned[side] = Tokenizer.learn(sentences, kind=text.kind, size=sizes[side])
-        except Fault as fault:
-            raise Fault(f"text.{side}_size: {fault}") from None
-    source, target = learned["source"], learned["target"]
-    say(f"vocabularies ({text.kind}): {len(source):,} source, {len(target):,} target")
-    return source, target
 
 
 def make_trainer(
@@ -56,20 +38,6 @@ def make_trainer(
         validate=Validation.of(recipe, corpus.validation, translator, say),
         save=home.save,
     )
-
-
-def encode(pairs: list[Pair], translator: Translator, longest: int, say: Say) -> Examples:
-    """Pairs as ids; the over-long ones are left out and said."""
-    tally = Tally()
-    try:
-        examples = encode_pairs(
-            pairs, translator.source, translator.target, longest=longest, tally=tally
-        )
-    except Fault:
-        raise Fault(f"data.longest: no pair has {longest} tokens or fewer; raise it") from None
-    for reason, noted in tally.drops.items():
-        say(f"left out {noted.count:,} pairs: {reason}")
-    return examples
 
 
 @dataclass(frozen=True)

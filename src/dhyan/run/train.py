@@ -31,7 +31,8 @@ from dhyan.run.load import (
     saved_recipe,
     saved_tokenizers,
 )
-from dhyan.run.parts import learn_tokenizers, make_trainer
+from dhyan.run.parts import make_trainer
+from dhyan.run.vocabulary import learn_tokenizers
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Event, Saved
 from dhyan.training.resume import restore
