@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from dhyan.attention.attend import attend as attend
+    from dhyan.attention.registry import register as register
     from dhyan.decoding.translator import Translation as Translation
     from dhyan.decoding.translator import Translator as Translator
     from dhyan.insight.explain import explain as explain
@@ -20,6 +21,7 @@ _HOMES = {
     "attend": "dhyan.attention.attend",
     "explain": "dhyan.insight.explain",
     "load": "dhyan.run",
+    "register": "dhyan.attention.registry",
 }
 __all__ = ["__version__", *_HOMES]
 

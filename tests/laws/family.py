@@ -1,19 +1,24 @@
 """Every attention and every model: add one here and every law is tested for it."""
 
-from typing import get_args, get_type_hints
-
 from dhyan import config
 from dhyan.attention import (
     AdditiveScore,
+    AlibiScore,
+    CoverageScore,
     DotScore,
     GeneralScore,
+    LocationScore,
     MultiHeadAttention,
+    PredictedWindow,
+    RotaryScore,
     SingleHeadAttention,
     bottleneck,
+    near_the_step,
     plain,
     the_first,
     the_past,
 )
+from dhyan.attention.registry import BUILT_IN
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 
@@ -33,17 +38,47 @@ ATTENTIONS = {
         WIDTH, heads=4, score=AdditiveScore(WIDTH // 4, WIDTH // 4, 16)
     ),
     "multihead-general": lambda: MultiHeadAttention(WIDTH, heads=2, score=GeneralScore(16, 16)),
+    "location": lambda: SingleHeadAttention(LocationScore(WIDTH, 40)),
+    "coverage": lambda: SingleHeadAttention(CoverageScore(WIDTH, WIDTH, 24, filters=3, reach=2)),
+    "coverage-of-one-place": lambda: SingleHeadAttention(
+        CoverageScore(WIDTH, WIDTH, 24, filters=1, reach=0)
+    ),
+    "local-m": lambda: SingleHeadAttention(AdditiveScore(WIDTH, WIDTH, 24), sees=near_the_step(2)),
+    "local-m-dot": lambda: SingleHeadAttention(DotScore(), sees=near_the_step(1)),
+    "local-p": lambda: SingleHeadAttention(
+        GeneralScore(WIDTH, WIDTH), sees=PredictedWindow(WIDTH, 3)
+    ),
+    "multihead-local-p": lambda: MultiHeadAttention(WIDTH, heads=4, sees=PredictedWindow(8, 2)),
+    "multihead-coverage": lambda: MultiHeadAttention(
+        WIDTH, heads=4, kv_heads=2, score=CoverageScore(8, 8, 16, filters=2, reach=1)
+    ),
+    "grouped": lambda: MultiHeadAttention(WIDTH, heads=4, kv_heads=2),
+    "grouped-in-one": lambda: MultiHeadAttention(WIDTH, heads=4, kv_heads=1),
+    "rotary": lambda: MultiHeadAttention(WIDTH, heads=4, score=RotaryScore(8)),
+    "rotary-causal": lambda: MultiHeadAttention(
+        WIDTH, heads=4, kv_heads=2, score=RotaryScore(8, scaled=False), sees=the_past
+    ),
+    "alibi": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4)),
+    "alibi-causal": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4), sees=the_past),
+    "dropout": lambda: MultiHeadAttention(WIDTH, heads=4, dropout=0.3),
 }
-CAUSAL = {"multihead-causal"}
+CAUSAL = {"multihead-causal", "rotary-causal", "alibi-causal"}
+RELATIVE = {*CAUSAL, "rotary", "alibi"}  # the last query stands at the last position
+FADING = {"local-p", "multihead-local-p"}  # what is far from the predicted place is seen dimly
 
-KINDS = get_args(get_type_hints(config.Attention)["kind"])
+KINDS = BUILT_IN
 LOOKS = {
     **{kind: config.Attention(kind=kind, hidden=24) for kind in KINDS},
     **{
-        f"multihead-{kind}": config.Attention(kind=kind, hidden=12, heads=4)
+        f"multihead-{kind}": config.Attention(kind=kind, hidden=12, heads=4, kv_heads=2)
         for kind in KINDS
         if kind != "bottleneck"
     },
+    "monotonic": config.Attention(kind="dot", window="monotonic", reach=2),
+    "predicted": config.Attention(kind="general", window="predicted", reach=3),
+    "multihead-predicted": config.Attention(
+        kind="scaled_dot", heads=4, window="predicted", reach=2, dropout=0.2
+    ),
 }
 RNN_ENCODERS = {
     "gru": config.RNNEncoder(embedding=16, width=WIDTH),
@@ -54,11 +89,29 @@ RNN_ENCODERS = {
         cell="lstm", embedding=16, width=WIDTH, layers=2, backwards=True
     ),
     "backwards-lstm": config.RNNEncoder(cell="lstm", embedding=16, width=WIDTH, backwards=True),
+    "plain-rnn": config.RNNEncoder(cell="rnn", embedding=16, width=WIDTH, bidirectional=True),
+    "one-hot": config.RNNEncoder(cell="gru", input="one_hot", width=WIDTH),
 }
 TRANSFORMER_ENCODERS = {
     "transformer": config.TransformerEncoder(width=WIDTH, heads=4, hidden=48, layers=2),
     "transformer-post-learned": config.TransformerEncoder(
         width=WIDTH, heads=4, hidden=48, layers=2, norm="post", positions="learned"
+    ),
+    "transformer-rotary-swiglu-grouped": config.TransformerEncoder(
+        width=WIDTH,
+        heads=4,
+        kv_heads=2,
+        hidden=48,
+        layers=2,
+        activation="swiglu",
+        positions="rotary",
+        attention_dropout=0.1,
+    ),
+    "transformer-alibi-gelu": config.TransformerEncoder(
+        width=WIDTH, heads=4, hidden=48, layers=2, activation="gelu", positions="alibi"
+    ),
+    "transformer-additive": config.TransformerEncoder(
+        width=WIDTH, heads=4, hidden=48, layers=3, score="additive", positions="none"
     ),
 }
 ENCODERS = {**RNN_ENCODERS, **TRANSFORMER_ENCODERS}
@@ -68,6 +121,7 @@ DECODERS = {
             attention=look, embedding=16, width=WIDTH, readout=16
         )
         for name, look in LOOKS.items()
+        if not name.endswith("concat")
     },
     **{
         f"luong-{name}": config.LuongDecoder(attention=look, embedding=16, width=WIDTH)
@@ -76,8 +130,21 @@ DECODERS = {
     "bahdanau-deep-lstm-tied": config.BahdanauDecoder(
         cell="lstm", layers=2, embedding=16, width=WIDTH, readout=16, tied=True
     ),
+    **{
+        f"luong-parallel-{name}": config.LuongDecoder(
+            attention=LOOKS[name], embedding=16, width=WIDTH, input_feeding=False
+        )
+        for name in ("coverage", "monotonic", "predicted", "multihead-coverage")
+    },
     "luong-deep-gru-parallel": config.LuongDecoder(
         cell="gru", layers=2, embedding=16, width=WIDTH, input_feeding=False
+    ),
+    "bahdanau-plain-rnn-one-hot": config.BahdanauDecoder(
+        cell="rnn", input="one_hot", width=WIDTH, readout=16
+    ),
+    "bahdanau-copy": config.BahdanauDecoder(embedding=16, width=WIDTH, readout=16, copy=True),
+    "luong-shared-copy": config.LuongDecoder(
+        embedding=16, width=WIDTH, shares_embedding=True, copy=True
     ),
     "luong-direct": config.LuongDecoder(
         bridge="direct", layers=2, embedding=16, width=WIDTH, attention=LOOKS["bottleneck"]
@@ -86,23 +153,52 @@ DECODERS = {
     "transformer-post-learned": config.TransformerDecoder(
         width=WIDTH, heads=4, hidden=48, layers=2, norm="post", positions="learned", tied=False
     ),
+    "transformer-rotary-swiglu-grouped": config.TransformerDecoder(
+        width=WIDTH,
+        heads=4,
+        kv_heads=2,
+        hidden=48,
+        layers=2,
+        activation="swiglu",
+        positions="rotary",
+        attention_dropout=0.1,
+    ),
+    "transformer-alibi-gelu-shared": config.TransformerDecoder(
+        width=WIDTH,
+        heads=4,
+        hidden=48,
+        layers=1,
+        activation="gelu",
+        positions="alibi",
+        shares_embedding=True,
+    ),
+    "transformer-copy": config.TransformerDecoder(
+        width=WIDTH, heads=4, hidden=48, layers=2, score="general", copy=True
+    ),
 }
 
 
 def build(encoder: str, decoder: str) -> Seq2Seq:
     recipe = config.Recipe(
-        encoder=ENCODERS[encoder], decoder=DECODERS[decoder], data=config.Data(longest=40)
+        encoder=ENCODERS[encoder],
+        decoder=DECODERS[decoder],
+        data=config.Data(longest=40),
+        text=config.Text(shared=True),
     )
     return build_model(recipe, VOCABULARY, VOCABULARY)
 
 
+SPECIAL = {"luong-direct", "transformer-alibi-gelu-shared"}  # they do not fit every encoder
 MODELS = [
-    *[("gru", decoder) for decoder in DECODERS if decoder != "luong-direct"],
+    *[("gru", decoder) for decoder in DECODERS if decoder not in SPECIAL],
     ("deep-backwards-lstm", "luong-direct"),
     ("bi-lstm", "luong-direct"),
     *[(encoder, "bahdanau-additive") for encoder in ENCODERS if encoder != "gru"],
     *[(encoder, "luong-bottleneck") for encoder in ENCODERS if encoder != "gru"],
     ("transformer", "transformer"),
     ("transformer-post-learned", "transformer-post-learned"),
+    ("transformer-rotary-swiglu-grouped", "transformer-rotary-swiglu-grouped"),
+    ("transformer-alibi-gelu", "transformer-alibi-gelu-shared"),
+    ("transformer-additive", "transformer-copy"),
     ("bi-lstm", "transformer"),
 ]

@@ -1,17 +1,19 @@
 """What holds for every attention."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 
-from dhyan.attention import Attention, Memory
+from dhyan.attention import Attention, Memory, MultiHeadAttention
 from dhyan.kernels.backend import by_definition
-from tests.laws.family import ATTENTIONS, CAUSAL, WIDTH
+from tests.laws.family import ATTENTIONS, FADING, RELATIVE, WIDTH
 
 
 @pytest.fixture(params=ATTENTIONS)
 def attention(request):
     torch.manual_seed(0)
-    return ATTENTIONS[request.param]()
+    return ATTENTIONS[request.param]().eval()
 
 
 @pytest.fixture
@@ -29,11 +31,16 @@ def test_it_is_an_attention(attention):
     assert isinstance(attention, Attention)
 
 
-def test_weights_are_a_distribution_over_real_positions(attention, mask):
+def test_weights_are_a_distribution_over_real_positions(attention, mask, request):
     query, states = ask(attention, mask, queries=mask.shape[1])
     with by_definition():
         weights = attention(query, attention.remember(states, mask)).weights
-    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    total = weights.sum(-1)
+    if request.node.callspec.params["attention"] in FADING:
+        assert (total > 0).all()
+        assert (total < 1).all()
+    else:
+        torch.testing.assert_close(total, torch.ones_like(total))
     assert (weights >= 0).all()
     assert (weights * ~mask[:, None, None]).sum() == 0
 
@@ -54,9 +61,9 @@ def test_a_query_that_may_see_nothing_gets_no_value(attention, mask):
         torch.testing.assert_close(attended.context, constant)
 
 
-@pytest.mark.parametrize("attention", sorted(ATTENTIONS.keys() - CAUSAL), indirect=True)
+@pytest.mark.parametrize("attention", sorted(ATTENTIONS.keys() - RELATIVE), indirect=True)
 def test_padding_changes_nothing(attention, mask):
-    """Not of a causal one: what its query sees depends on where the memory ends."""
+    """Not of one whose queries stand at the end: what they see depends on where the memory ends."""
     query, states = ask(attention, mask)
     together = attention(query, attention.remember(states, mask)).context
     for row, length in enumerate(mask.sum(1).tolist()):
@@ -90,6 +97,34 @@ def test_selecting_rows_and_asking_commute(attention, mask):
     memory, rows = attention.remember(states, mask), torch.tensor([2, 0, 0, 3])
     asked_first = attention(query, memory).context[rows]
     torch.testing.assert_close(attention(query[rows], memory.select(rows)).context, asked_first)
+
+
+@pytest.mark.parametrize("attention", sorted(ATTENTIONS.keys() - RELATIVE), indirect=True)
+def test_asking_one_by_one_is_asking_at_once(attention, mask):
+    query, states = ask(attention, mask)
+    memory, contexts = attention.remember(states, mask), []
+    for one in query.split(1, dim=1):
+        context, _, memory = attention(one, memory)
+        contexts.append(context)
+    together = attention(query, attention.remember(states, mask))
+    torch.testing.assert_close(torch.cat(contexts, 1), together.context, atol=1e-5, rtol=1e-4)
+    assert memory.asked == together.memory.asked == query.shape[1]
+    if memory.given is not None:
+        torch.testing.assert_close(memory.given, together.memory.given)
+
+
+def test_dropout_changes_the_context_in_training_only_and_keeps_its_mean(mask):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(WIDTH, heads=4, dropout=0.5)
+    query, states = ask(attention, mask)
+    memory = attention.remember(states, mask)
+    exact = attention.eval()(query, memory).context
+    for defined in (nullcontext, by_definition):
+        with defined(), torch.no_grad():
+            assert torch.allclose(attention.eval()(query, memory).context, exact, atol=1e-5)
+            dropped = [attention.train()(query, memory).context for _ in range(3000)]
+        assert not torch.equal(dropped[0], dropped[1])
+        assert (torch.stack(dropped).mean(0) - exact).abs().max() < 0.1
 
 
 def test_remembering_in_two_parts_is_remembering_once(attention, mask):

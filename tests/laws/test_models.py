@@ -6,6 +6,7 @@ from dhyan.batch import Batch, Tokens
 from dhyan.checkpoint import tensors_from_bytes, tensors_to_bytes
 from dhyan.decoding.search import beam_search, greedy_search
 from dhyan.run.load import load_weights, weights_of
+from dhyan.training.loss import cross_entropy
 from dhyan.watch import watch
 from tests.laws.family import build
 
@@ -72,7 +73,7 @@ def test_a_beam_of_one_is_greedy(model, batch):
 
 def test_a_translation_does_not_depend_on_its_batch(model, batch):
     with torch.no_grad():  # a model with opinions: one without has ties in the last digit
-        model.decoder.output.weight.mul_(10)
+        getattr(model.decoder, "decoder", model.decoder).output.weight.mul_(10)
     limits = batch.source.lengths + 3
     together = beam_search(model, batch.source, width=3, limit=limits, length_power=1.0)
     for row, beam in enumerate(together):
@@ -88,7 +89,8 @@ def test_a_translation_does_not_depend_on_its_batch(model, batch):
         assert [h.ids for h in alone] == [h.ids for h in beam]
 
 
-def test_every_attention_is_seen_and_watching_changes_nothing(model, batch):
+def test_every_attention_is_seen_and_watching_changes_nothing(model, batch, request):
+    _, name = request.node.callspec.params["model"]
     with torch.no_grad():
         before = model(batch)
         with watch(model) as sightings:
@@ -105,12 +107,15 @@ def test_every_attention_is_seen_and_watching_changes_nothing(model, batch):
         columns = target if where.endswith("self_attention") and rows == target else source
         assert weights.shape[0] == len(batch.source)
         assert weights.shape[2:] == (rows, columns)
-        torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+        total = weights.sum(-1)
+        assert (total <= 1 + 1e-5).all()
+        if "predicted" not in name:
+            torch.testing.assert_close(total, torch.ones_like(total))
 
 
 def test_every_weight_learns(model, batch):
     model.train()
-    model(batch).logsumexp(-1).sum().backward()
+    cross_entropy(model(batch), batch.labels, smoothing=0.1).backward()
     moved = {n: p.grad for n, p in model.named_parameters()}
     assert not [n for n, g in moved.items() if g is None or g.abs().max() <= 1e-12]
 

@@ -1,8 +1,10 @@
 """Attention: who asks, how it scores, what it may see, and how many heads it has."""
 
 from dhyan.attention.additive import AdditiveScore as AdditiveScore
+from dhyan.attention.additive import CoverageScore as CoverageScore
 from dhyan.attention.attend import attend as attend
 from dhyan.attention.bottleneck import bottleneck as bottleneck
+from dhyan.attention.location import LocationScore as LocationScore
 from dhyan.attention.multihead import MultiHeadAttention as MultiHeadAttention
 from dhyan.attention.multiplicative import DotScore as DotScore
 from dhyan.attention.multiplicative import GeneralScore as GeneralScore
@@ -12,8 +14,15 @@ from dhyan.attention.protocol import Attention as Attention
 from dhyan.attention.protocol import Memory as Memory
 from dhyan.attention.protocol import Score as Score
 from dhyan.attention.protocol import Sight as Sight
+from dhyan.attention.registry import mechanisms as mechanisms
+from dhyan.attention.registry import register as register
+from dhyan.attention.registry import registered as registered
+from dhyan.attention.relative import AlibiScore as AlibiScore
+from dhyan.attention.relative import RotaryScore as RotaryScore
 from dhyan.attention.single import SingleHeadAttention as SingleHeadAttention
+from dhyan.attention.windows import PredictedWindow as PredictedWindow
 from dhyan.attention.windows import everything as everything
+from dhyan.attention.windows import near_the_step as near_the_step
 from dhyan.attention.windows import the_first as the_first
 from dhyan.attention.windows import the_last as the_last
 from dhyan.attention.windows import the_past as the_past

@@ -1,17 +1,19 @@
-"""The additive score (Bahdanau, Cho and Bengio, 2015): a small network judges each pair."""
+"""Scores by a small network: additive (Bahdanau et al., 2015), and one that looks back."""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dhyan.attention.protocol import Memory
 from dhyan.kernels.reference import additive_scores
 
 
 class AdditiveScore(nn.Module):
     """e_ij = vᵀ tanh(W s_i + U h_j + b); W, U, b and v are the same at every step.
 
-    Asked by the previous decoder state it is Bahdanau's; asked by the current one it is the
-    'concat' score of Luong, Pham and Manning (2015), since W [s; h] = W_s s + W_h h.
+    Asked by the previous decoder state it is Bahdanau, Cho and Bengio's (2015); asked by the
+    current one it is the 'concat' score of Luong, Pham and Manning (2015), since
+    W [s; h] = W_s s + W_h h.
     """
 
     def __init__(self, query_width: int, memory_width: int, hidden: int) -> None:
@@ -20,12 +22,43 @@ class AdditiveScore(nn.Module):
         self.key = nn.Linear(memory_width, hidden, bias=False)
         self.energy = nn.Parameter(torch.randn(hidden) / hidden**0.5)
 
-    def keys(self, states: Float[Tensor, "B H S D"]) -> Float[Tensor, "B H S A"]:
+    def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S A"]:
         """U h_j, which no step changes."""
         return self.key(states)
 
-    def forward(
-        self, query: Float[Tensor, "B H T Q"], keys: Float[Tensor, "B H S A"]
-    ) -> Float[Tensor, "B H T S"]:
+    def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
         """How well each state answers each query."""
-        return additive_scores(self.query(query), keys, self.energy)
+        return additive_scores(self.query(query), memory.keys, self.energy)
+
+
+class CoverageScore(nn.Module):
+    """e_ij = vᵀ tanh(W s_i + U h_j + V f_ij + b), where f_i = F ∗ Σ_{k<i} α_k.
+
+    What a word has been given so far tells whether it is already translated: the coverage of Tu
+    et al. (2016). Filters that reach to its neighbours also tell where the last looks were: the
+    location-awareness of Chorowski et al. (2015).
+    """
+
+    looks_back = True
+
+    def __init__(
+        self, query_width: int, memory_width: int, hidden: int, *, filters: int, reach: int
+    ) -> None:
+        super().__init__()
+        self.score = AdditiveScore(query_width, memory_width, hidden)
+        self.filters = nn.Conv1d(1, filters, 2 * reach + 1, padding=reach, bias=False)
+        self.past = nn.Linear(filters, hidden, bias=False)
+
+    def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S A"]:
+        """U h_j; the past comes in at each step."""
+        return self.score.keys(states)
+
+    def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
+        """How well each state answers, given what was looked at before."""
+        given = memory.given
+        if given is None:
+            given = self.filters.weight.new_zeros(*query.shape[:2], memory.mask.shape[1])
+        filtered = self.filters(given.flatten(0, 1).unsqueeze(1)).transpose(1, 2)
+        past = self.past(filtered).unflatten(0, given.shape[:2])
+        score = self.score
+        return additive_scores(score.query(query), memory.keys + past, score.energy)

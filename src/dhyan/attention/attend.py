@@ -1,15 +1,24 @@
 """Attention as one function, for people with numbers in their hands."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from dhyan.attention.protocol import Attended
 from dhyan.kernels.reference import dot_scores, mix, scaled_dot_scores
 
 Numbers = Tensor | Sequence[object]
+
+
+class Answer(NamedTuple):
+    """What was found for each query, and how much of each value is in it."""
+
+    context: Float[Tensor, "*B T V"]
+    weights: Float[Tensor, "*B T S"]
+
+
 SCORES = {"dot": dot_scores, "scaled_dot": scaled_dot_scores}
 
 
@@ -21,7 +30,7 @@ def attend(
     score: str | Callable[[Tensor, Tensor], Tensor] = "scaled_dot",
     mask: Numbers | None = None,
     causal: bool = False,
-) -> Attended:
+) -> Answer:
     """Look `query` (… T E) up in `keys` (… S E) and mix `values` (… S V) by the weights.
 
     `score` is "scaled_dot", "dot" or a function of query and keys. `mask` is True where a key may
@@ -34,7 +43,7 @@ def attend(
     asked, known, told = _numbers(query), _numbers(keys), _numbers(values)
     _check(asked, known, told, named=isinstance(score, str))
     scores = _scorer(score)(asked, known)
-    return Attended(*mix(scores, told.to(scores.dtype), _visible(scores, mask, causal)))
+    return Answer(*mix(scores, told.to(scores.dtype), _visible(scores, mask, causal)))
 
 
 def _numbers(given: Numbers) -> Tensor:

@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dhyan.attention.protocol import Sight
+from dhyan.attention.protocol import Memory, Sight
 from dhyan.attention.single import SingleHeadAttention
 from dhyan.attention.windows import the_last
 
@@ -11,15 +11,13 @@ from dhyan.attention.windows import the_last
 class EvenScore(nn.Module):
     """Prefers nothing: the weight is shared evenly by all that may be seen."""
 
-    def keys(self, states: Float[Tensor, "B H S D"]) -> Float[Tensor, "B H S D"]:
-        """The states themselves, though nothing is matched."""
-        return states
+    def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S 0"]:
+        """Nothing: nothing is matched."""
+        return states[..., :0]
 
-    def forward(
-        self, query: Float[Tensor, "B H T Q"], keys: Float[Tensor, "B H S D"]
-    ) -> Float[Tensor, "B H T S"]:
+    def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
         """Zero for every pair."""
-        return query.new_zeros(*query.shape[:3], keys.shape[2])
+        return query.new_zeros(*query.shape[:3], memory.mask.shape[1])
 
 
 def bottleneck(*, sees: Sight = the_last) -> SingleHeadAttention:

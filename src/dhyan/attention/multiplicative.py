@@ -3,6 +3,7 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from dhyan.attention.protocol import Memory
 from dhyan.kernels.fused import dot_attention
 from dhyan.kernels.reference import dot_scores, scaled_dot_scores
 
@@ -17,25 +18,29 @@ class DotScore(nn.Module):
         super().__init__()
         self.scaled = scaled
 
-    def keys(self, states: Float[Tensor, "B H S D"]) -> Float[Tensor, "B H S D"]:
+    def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S D"]:
         """The states themselves."""
         return states
 
-    def forward(
-        self, query: Float[Tensor, "B H T D"], keys: Float[Tensor, "B H S D"]
-    ) -> Float[Tensor, "B H T S"]:
+    def forward(self, query: Float[Tensor, "B H T D"], memory: Memory) -> Float[Tensor, "B H T S"]:
         """How well each state answers each query."""
-        return scaled_dot_scores(query, keys) if self.scaled else dot_scores(query, keys)
+        multiply = scaled_dot_scores if self.scaled else dot_scores
+        return multiply(query, memory.keys)
 
     def fused(
         self,
         query: Float[Tensor, "B H T D"],
-        keys: Float[Tensor, "B H S D"],
-        values: Float[Tensor, "B H S E"],
-        seen: Bool[Tensor, "B 1 T S"],
+        memory: Memory,
+        seen: Bool[Tensor, "#B #H T S"],
+        *,
+        dropout: float = 0.0,
+        bias: Float[Tensor, "#B #H T S"] | None = None,
     ) -> Float[Tensor, "B H T E"]:
-        """The same through PyTorch's kernel, which never holds the weights."""
-        return dot_attention(query, keys, values, seen, scale=None if self.scaled else 1.0)
+        """The same through PyTorch's kernel, which never holds the weights; a bias is added."""
+        scale = None if self.scaled else 1.0
+        return dot_attention(
+            query, memory.keys, memory.values, seen, scale=scale, dropout=dropout, bias=bias
+        )
 
 
 class GeneralScore(nn.Module):
@@ -45,12 +50,10 @@ class GeneralScore(nn.Module):
         super().__init__()
         self.key = nn.Linear(memory_width, query_width, bias=False)
 
-    def keys(self, states: Float[Tensor, "B H S D"]) -> Float[Tensor, "B H S Q"]:
+    def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S Q"]:
         """W h_j, which no step changes; what is left is a dot product."""
         return self.key(states)
 
-    def forward(
-        self, query: Float[Tensor, "B H T Q"], keys: Float[Tensor, "B H S Q"]
-    ) -> Float[Tensor, "B H T S"]:
+    def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
         """How well each state answers each query."""
-        return dot_scores(query, keys)
+        return dot_scores(query, memory.keys)

@@ -1,42 +1,68 @@
 """What every attention is: it remembers states once, then answers queries about them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dhyan.kernels.backend import look_up
+from dhyan.kernels.backend import may_fuse
+from dhyan.kernels.reference import mix
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What attention looks at: keys to match, values to return, and which positions are real."""
+    """What attention looks at: keys to match, values to return, and which positions are real.
 
-    keys: Float[Tensor, "B H S K"]
-    values: Float[Tensor, "B H S E"]
+    `asked` counts the queries answered so far, and `given` is the weight each position got from
+    them, kept for the scores that look back at it.
+    """
+
+    keys: Float[Tensor, "B G S K"]
+    values: Float[Tensor, "B G S E"]
     mask: Bool[Tensor, "B S"]
+    asked: int = 0
+    given: Float[Tensor, "B H S"] | None = None
 
     def append(self, newer: "Memory") -> "Memory":
         """The same memory with later positions added: a key-value cache is nothing more."""
-        return Memory(
-            torch.cat([self.keys, newer.keys], dim=2),
-            torch.cat([self.values, newer.values], dim=2),
-            torch.cat([self.mask, newer.mask], dim=1),
+        return replace(
+            self,
+            keys=torch.cat([self.keys, newer.keys], dim=2),
+            values=torch.cat([self.values, newer.values], dim=2),
+            mask=torch.cat([self.mask, newer.mask], dim=1),
         )
 
     def select(self, rows: Int[Tensor, " R"]) -> "Memory":
         """The memory of other rows: repeat, drop or reorder hypotheses."""
-        return Memory(self.keys[rows], self.values[rows], self.mask[rows])
+        return replace(
+            self,
+            keys=self.keys[rows],
+            values=self.values[rows],
+            mask=self.mask[rows],
+            given=None if self.given is None else self.given[rows],
+        )
+
+    def after(self, queries: int, weights: Float[Tensor, "B H T S"] | None) -> "Memory":
+        """The memory once it has answered so many queries, with these weights if they are kept."""
+        given = self.given
+        if weights is not None:
+            spent = weights.sum(dim=2)
+            given = spent if given is None else given + spent
+        return replace(self, asked=self.asked + queries, given=given)
 
 
 class Attended(NamedTuple):
-    """The answer to a query; the weights are absent when a fused kernel never made them."""
+    """The answer to a query; the weights are absent when a fused kernel never made them.
 
-    context: Float[Tensor, "*B T C"]
-    weights: Float[Tensor, "*H T S"] | None
+    `memory` is what to ask the next time.
+    """
+
+    context: Float[Tensor, "B T C"]
+    weights: Float[Tensor, "B H T S"] | None
+    memory: Memory
 
 
 @runtime_checkable
@@ -56,33 +82,59 @@ class Attention(Protocol):
 class Score(Protocol):
     """How well a key answers a query: the part in which the mechanisms differ.
 
-    A score may also offer `fused`, a kernel that goes from query to context in one call.
+    A score may also offer `fused`, a kernel that goes from query to context in one call. One that
+    `looks_back` at the weights given before is asked one query at a time; one that is `blind` to
+    the states has no keys.
     """
 
-    def keys(self, states: Float[Tensor, "B H S D"]) -> Float[Tensor, "B H S K"]:
+    def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S K"]:
         """What of the states is matched against; computed once per memory."""
         ...
 
-    def __call__(
-        self, query: Float[Tensor, "B H T Q"], keys: Float[Tensor, "B H S K"]
-    ) -> Float[Tensor, "B H T S"]:
+    def __call__(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
         """Match every query with every key."""
         ...
 
 
-Sight = Callable[[Float[Tensor, "B H T Q"], Memory], Bool[Tensor, "B 1 T S"]]
+Seen = Bool[Tensor, "#B #H T S"] | Float[Tensor, "#B #H T S"]
+"""Whether a query may see a position; or how clearly, from 0 to 1."""
+
+Sight = Callable[[Float[Tensor, "B H T Q"], Memory], Seen]
 """Which positions of a memory each query may see."""
+
+Found = tuple[Float[Tensor, "B H T E"], Float[Tensor, "B H T S"] | None, Memory]
+"""Each head's context, its weights if they were made, and the memory to ask next."""
 
 
 def answer(
-    asked: Float[Tensor, "B H T Q"], memory: Memory, score: Score, sees: Sight
-) -> tuple[Float[Tensor, "B H T E"], Float[Tensor, "B H T S"] | None]:
+    asked: Float[Tensor, "B H T Q"],
+    memory: Memory,
+    score: Score,
+    sees: Sight,
+    *,
+    dropout: float = 0.0,
+    fuse: bool = True,
+) -> Found:
     """What every head finds: match, hide what may not be seen, weigh, mix."""
-    return look_up(
-        asked,
-        memory.keys,
-        memory.values,
-        sees(asked, memory),
-        scores=score,
-        fused=getattr(score, "fused", None),
-    )
+    looks_back = getattr(score, "looks_back", False)
+    if looks_back and asked.shape[2] > 1:
+        return _in_turn(asked, memory, score, sees, dropout=dropout)
+    seen, fused = sees(asked, memory), getattr(score, "fused", None)
+    weights = None
+    if fuse and fused is not None and seen.dtype == torch.bool and may_fuse():
+        context = fused(asked, memory, seen, dropout=dropout)
+    else:
+        context, weights = mix(score(asked, memory), memory.values, seen, dropout=dropout)
+    return context, weights, memory.after(asked.shape[2], weights if looks_back else None)
+
+
+def _in_turn(
+    asked: Float[Tensor, "B H T Q"], memory: Memory, score: Score, sees: Sight, *, dropout: float
+) -> Found:
+    """One query after the other, each knowing what those before it looked at."""
+    contexts, rows = [], []
+    for query in asked.split(1, dim=2):
+        context, weights, memory = answer(query, memory, score, sees, dropout=dropout, fuse=False)
+        contexts.append(context)
+        rows.append(cast(Tensor, weights))
+    return torch.cat(contexts, dim=2), torch.cat(rows, dim=2), memory

@@ -3,16 +3,19 @@
 import io
 import signal
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dhyan import __version__
 from dhyan.cli import data
+from dhyan.cli.average import average
 from dhyan.cli.demo import demo
 from dhyan.cli.evaluate import evaluate
 from dhyan.cli.exits import Exit
 from dhyan.cli.info import info
+from dhyan.cli.plugins import run_plugin
 from dhyan.cli.show import show
 from dhyan.cli.train import train
 from dhyan.cli.translate import translate
@@ -26,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, train, translate, evaluate, show, info):
+for command in (demo, train, translate, evaluate, show, info, average):
     app.command()(command)
 app.add_typer(data.app, name="data")
 
@@ -43,11 +46,17 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=say_version, is_eager=True, help="The version.")
     ] = False,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE.py", help="Run this first: it registers your own attention."),
+    ] = None,
 ) -> None:
     """Train a translator, translate with it, and see what it attends to.
 
     Begin with: dhyan demo
     """
+    for file in plugin or ():
+        run_plugin(file)
 
 
 def main() -> None:

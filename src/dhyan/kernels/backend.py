@@ -1,17 +1,10 @@
 """Which arithmetic runs: the definition of an attention, or a fused kernel that equals it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor
-
-from dhyan.kernels.reference import mix
-
-Scores = Callable[[Tensor, Tensor], Tensor]
-Kernel = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 _defined: ContextVar[bool] = ContextVar("defined", default=False)
 
@@ -26,16 +19,6 @@ def by_definition() -> Iterator[None]:
         _defined.reset(before)
 
 
-def look_up(
-    query: Float[Tensor, "B H T Q"],
-    keys: Float[Tensor, "B H S K"],
-    values: Float[Tensor, "B H S E"],
-    seen: Bool[Tensor, "B 1 T S"],
-    *,
-    scores: Scores,
-    fused: Kernel | None,
-) -> tuple[Float[Tensor, "B H T E"], Float[Tensor, "B H T S"] | None]:
-    """Scores, weights and context in one kernel where there is one, else step by step."""
-    if fused is None or (not torch.compiler.is_compiling() and _defined.get()):
-        return mix(scores(query, keys), values, seen)
-    return fused(query, keys, values, seen), None
+def may_fuse() -> bool:
+    """Whether a fused kernel may stand in for the definition here."""
+    return torch.compiler.is_compiling() or not _defined.get()

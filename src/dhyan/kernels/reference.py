@@ -3,21 +3,32 @@
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn import functional
 
 
 def mix(
     scores: Float[Tensor, "*H T S"],
     values: Float[Tensor, "*H S E"],
-    seen: Bool[Tensor, "*#H T S"],
+    seen: Bool[Tensor, "*#H T S"] | Float[Tensor, "*#H T S"],
+    *,
+    dropout: float = 0.0,
 ) -> tuple[Float[Tensor, "*H T E"], Float[Tensor, "*H T S"]]:
     """Turn scores into weights and average the values by them.
 
-    A query that may see nothing gets zeros, never NaN.
+    What is seen by halves keeps half its weight. A query that may see nothing gets zeros, never
+    NaN. Dropout leaves out some of the weights, not of those returned.
     """
-    exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    weights = exact.masked_fill(~seen, -torch.inf).softmax(dim=-1)
-    weights = weights.masked_fill(~seen, 0.0).to(values.dtype)
-    return weights @ values, weights
+    weights = exact(scores).masked_fill(seen == 0, -torch.inf).softmax(dim=-1)
+    weights = weights.masked_fill(seen == 0, 0.0)
+    if seen.is_floating_point():
+        weights = weights * seen
+    weights = weights.to(values.dtype)
+    return functional.dropout(weights, dropout) @ values, weights
+
+
+def exact(numbers: Float[Tensor, "*A"]) -> Float[Tensor, "*A"]:
+    """The same numbers in single precision at least: sums of many need it."""
+    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
 
 
 def dot_scores(

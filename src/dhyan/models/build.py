@@ -1,20 +1,17 @@
 """From a recipe to a model: the last place that knows about settings."""
 
+from collections.abc import Callable
+
+from torch import nn
+
 from dhyan import config
-from dhyan.attention import (
-    AdditiveScore,
-    Attention,
-    DotScore,
-    GeneralScore,
-    MultiHeadAttention,
-    Score,
-    SingleHeadAttention,
-    bottleneck,
-    the_past,
-)
+from dhyan.attention import GeneralScore, SingleHeadAttention, the_past
 from dhyan.faults import Fault
+from dhyan.models.copying import CopyingDecoder, Thinking
+from dhyan.models.feed_forward import FeedForward
 from dhyan.models.interface import Decoder, Encoder
-from dhyan.models.positions import LearnedPositions, Positions, Sinusoids
+from dhyan.models.mechanisms import build_attention, build_heads, context_width
+from dhyan.models.positions import LearnedPositions, NoPositions, Positions, Sinusoids
 from dhyan.models.recurrence import PARTS, DirectBridge, LearnedBridge
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder, RNNEncoder
 from dhyan.models.seq2seq import Seq2Seq
@@ -25,6 +22,12 @@ from dhyan.models.transformer import (
     TransformerDecoder,
     TransformerEncoder,
 )
+from dhyan.models.words import OneHot, Words
+from dhyan.special import PAD
+
+AnyEncoder = config.RNNEncoder | config.TransformerEncoder
+RecurrentDecoder = config.BahdanauDecoder | config.LuongDecoder
+AnyDecoder = RecurrentDecoder | config.TransformerDecoder
 
 
 def build_model(recipe: config.Recipe, source_size: int, target_size: int) -> Seq2Seq:
@@ -37,15 +40,13 @@ def build_model(recipe: config.Recipe, source_size: int, target_size: int) -> Se
     return Seq2Seq(encoder, decoder)
 
 
-def build_encoder(
-    chosen: config.RNNEncoder | config.TransformerEncoder, vocabulary: int, longest: int
-) -> Encoder:
+def build_encoder(chosen: AnyEncoder, vocabulary: int, longest: int) -> Encoder:
     """Any encoder."""
+    words = build_words(chosen, vocabulary)
     match chosen:
         case config.RNNEncoder():
             return RNNEncoder(
-                vocabulary,
-                embedding=chosen.embedding,
+                words,
                 width=chosen.width,
                 layers=chosen.layers,
                 cell=chosen.cell,
@@ -58,59 +59,81 @@ def build_encoder(
             layers = [
                 EncoderLayer(
                     chosen.width,
-                    MultiHeadAttention(chosen.width, chosen.heads),
-                    hidden=chosen.hidden,
+                    build_heads(chosen, longest),
+                    build_feed_forward(chosen),
                     pre_norm=pre_norm,
                     dropout=chosen.dropout,
                 )
                 for _ in range(chosen.layers)
             ]
-            embed = build_embedding(chosen, vocabulary, longest)
+            embed = build_embedding(chosen, words, longest)
             return TransformerEncoder(chosen.width, embed, layers, pre_norm=pre_norm)
 
 
 def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> Decoder:
     """Any decoder, fitted to the encoder it will listen to."""
     chosen = recipe.decoder
+    if chosen.shares_embedding:
+        words = shared_words(recipe, encoder)
+    else:
+        words = build_words(chosen, vocabulary)
     match chosen:
-        case config.BahdanauDecoder() | config.LuongDecoder():
-            return build_recurrent_decoder(chosen, encoder, vocabulary)
         case config.TransformerDecoder():
-            pre_norm = chosen.norm == "pre"
-            layers = [
-                DecoderLayer(
-                    chosen.width,
-                    MultiHeadAttention(chosen.width, chosen.heads, sees=the_past),
-                    MultiHeadAttention(chosen.width, chosen.heads, memory_width=encoder.width),
-                    hidden=chosen.hidden,
-                    pre_norm=pre_norm,
-                    dropout=chosen.dropout,
-                )
-                for _ in range(chosen.layers)
-            ]
-            embed = build_embedding(chosen, vocabulary, recipe.data.longest)
-            return TransformerDecoder(
-                chosen.width, embed, layers, pre_norm=pre_norm, tied=chosen.tied
+            decoder: Thinking = build_transformer_decoder(
+                chosen, encoder, words, recipe.data.longest
             )
+        case _:
+            decoder = build_recurrent_decoder(chosen, encoder, words, recipe.data.longest)
+    if not chosen.copy:
+        return decoder
+    if not recipe.text.shared:
+        raise ValueError("decoder.copy needs one vocabulary for both sides: set text.shared = true")
+    score = GeneralScore(decoder.width, encoder.width)
+    return CopyingDecoder(decoder, SingleHeadAttention(score, fuse=False), encoder.width)
+
+
+def build_transformer_decoder(
+    chosen: config.TransformerDecoder, encoder: Encoder, words: Words, longest: int
+) -> TransformerDecoder:
+    """A decoder of layers that look back and across."""
+    pre_norm = chosen.norm == "pre"
+    layers = [
+        DecoderLayer(
+            chosen.width,
+            build_heads(chosen, longest, sees=the_past),
+            build_heads(chosen, longest, memory_width=encoder.width),
+            build_feed_forward(chosen),
+            pre_norm=pre_norm,
+            dropout=chosen.dropout,
+        )
+        for _ in range(chosen.layers)
+    ]
+    embed = build_embedding(chosen, words, longest)
+    return TransformerDecoder(chosen.width, embed, layers, pre_norm=pre_norm, tied=chosen.tied)
 
 
 def build_recurrent_decoder(
-    chosen: config.BahdanauDecoder | config.LuongDecoder, encoder: Encoder, vocabulary: int
+    chosen: RecurrentDecoder, encoder: Encoder, words: Words, longest: int
 ) -> BahdanauDecoder | LuongDecoder:
     """A decoder that steps, with the attention and the bridge it asks for."""
-    attention, context_width = build_attention(chosen.attention, chosen.width, encoder)
+    attention = build_attention(chosen.attention, chosen.width, encoder, longest)
+    context = context_width(attention, chosen.width, encoder.width)
     state = (PARTS[chosen.cell], chosen.layers, chosen.width)
     kind = LearnedBridge if chosen.bridge == "learned" else DirectBridge
     bridge: LearnedBridge | DirectBridge = kind(encoder.summary_shape, state)
     match chosen:
         case config.BahdanauDecoder():
+            if chosen.attention.kind == "concat":
+                raise ValueError(
+                    "concat is the additive score asked by the current state; this decoder asks "
+                    "by the one before: call it attention.kind = 'additive'"
+                )
             return BahdanauDecoder(
-                vocabulary,
+                words,
                 attention,
                 bridge,
-                embedding=chosen.embedding,
                 width=chosen.width,
-                context_width=context_width,
+                context_width=context,
                 readout=chosen.readout,
                 layers=chosen.layers,
                 cell=chosen.cell,
@@ -119,12 +142,11 @@ def build_recurrent_decoder(
             )
         case config.LuongDecoder():
             return LuongDecoder(
-                vocabulary,
+                words,
                 attention,
                 bridge,
-                embedding=chosen.embedding,
                 width=chosen.width,
-                context_width=context_width,
+                context_width=context,
                 layers=chosen.layers,
                 cell=chosen.cell,
                 input_feeding=chosen.input_feeding,
@@ -133,42 +155,65 @@ def build_recurrent_decoder(
             )
 
 
-def build_attention(
-    chosen: config.Attention, width: int, encoder: Encoder
-) -> tuple[Attention, int]:
-    """The attention of a decoder so wide to an encoder's states, and how wide its context is."""
-    if chosen.kind == "bottleneck":
-        return bottleneck(sees=encoder.last), encoder.width
-    if chosen.heads == 1:
-        score = build_score(chosen, width, encoder.width)
-        return SingleHeadAttention(score), encoder.width
-    score = build_score(chosen, width // chosen.heads, width // chosen.heads)
-    heads = MultiHeadAttention(width, chosen.heads, memory_width=encoder.width, score=score)
-    return heads, width
+def build_words(chosen: AnyEncoder | AnyDecoder, vocabulary: int) -> Words:
+    """The table of a vocabulary, or one-hot vectors."""
+    match chosen:
+        case config.TransformerEncoder() | config.TransformerDecoder():
+            words = nn.Embedding(vocabulary, chosen.width, padding_idx=PAD)
+            nn.init.normal_(words.weight, std=chosen.width**-0.5)
+        case _ if chosen.input == "one_hot":
+            if chosen.vectors or chosen.frozen:
+                raise ValueError("one-hot input has no embedding: set neither vectors nor frozen")
+            return OneHot(vocabulary)
+        case _:
+            words = nn.Embedding(vocabulary, chosen.embedding, padding_idx=PAD)
+    if chosen.frozen:
+        if not chosen.vectors:
+            raise ValueError("frozen keeps an embedding as it was loaded: name its file in vectors")
+        if getattr(chosen, "tied", False):
+            raise ValueError("a frozen embedding cannot be tied to the output: set tied = false")
+        words.weight.requires_grad_(False)
+    return words
 
 
-def build_score(chosen: config.Attention, query_width: int, key_width: int) -> Score:
-    """Any score between vectors of these widths."""
-    match chosen.kind:
-        case "additive":
-            return AdditiveScore(query_width, key_width, chosen.hidden)
-        case "general":
-            return GeneralScore(query_width, key_width)
-    if query_width != key_width:
+def shared_words(recipe: config.Recipe, encoder: Encoder) -> Words:
+    """The encoder's own table, for the decoder too."""
+    chosen, words = recipe.decoder, encoder.words
+    if not recipe.text.shared:
+        raise ValueError("shares_embedding needs one vocabulary: set text.shared = true")
+    if chosen.vectors or chosen.frozen:
+        raise ValueError("shares_embedding takes the encoder's vectors: set none for the decoder")
+    if isinstance(words, OneHot):
+        raise ValueError("one-hot input has no embedding to share: set shares_embedding = false")
+    if chosen.tied and not words.weight.requires_grad:
+        raise ValueError("a frozen embedding cannot be tied to the output: set tied = false")
+    wanted = getattr(chosen, "embedding", chosen.width)
+    if words.embedding_dim != wanted:
         raise ValueError(
-            f"the {chosen.kind} score needs equal widths: the decoder is {query_width} wide, the "
-            f"encoder's states {key_width}; use attention.kind = 'general'"
+            f"shares_embedding needs equal widths: the encoder's embedding is "
+            f"{words.embedding_dim} wide, the decoder's {wanted}"
         )
-    return DotScore(scaled=chosen.kind == "scaled_dot")
+    return words
+
+
+def build_feed_forward(
+    chosen: config.TransformerEncoder | config.TransformerDecoder,
+) -> FeedForward:
+    """What happens between looks."""
+    return FeedForward(
+        chosen.width, chosen.hidden, activation=chosen.activation, dropout=chosen.dropout
+    )
 
 
 def build_embedding(
-    chosen: config.TransformerEncoder | config.TransformerDecoder, vocabulary: int, longest: int
+    chosen: config.TransformerEncoder | config.TransformerDecoder, words: Words, longest: int
 ) -> Embedding:
     """Tokens and places; a learned table has room for the longest sentence and its ends."""
-    positions: Positions
-    if chosen.positions == "learned":
-        positions = LearnedPositions(chosen.width, longest + 2)
-    else:
-        positions = Sinusoids(chosen.width)
-    return Embedding(vocabulary, chosen.width, positions, dropout=chosen.dropout)
+    if isinstance(words, OneHot):
+        raise ValueError("a Transformer needs an embedding: one-hot vectors are for RNNs")
+    kinds: dict[str, Callable[[], Positions]] = {
+        "learned": lambda: LearnedPositions(chosen.width, longest + 2),
+        "sinusoidal": lambda: Sinusoids(chosen.width),
+    }
+    make = kinds.get(chosen.positions, lambda: NoPositions(chosen.width))
+    return Embedding(words, make(), dropout=chosen.dropout)

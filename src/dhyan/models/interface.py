@@ -8,6 +8,7 @@ from torch import Tensor
 
 from dhyan.attention import Sight
 from dhyan.batch import Tokens
+from dhyan.models.words import Words
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,12 @@ class Encoded:
 
     states: Float[Tensor, "B S D"]
     summary: Float[Tensor, "B K"]
-    mask: Bool[Tensor, "B S"]
+    source: Tokens
+
+    @property
+    def mask(self) -> Bool[Tensor, "B S"]:
+        """Where a real token stands."""
+        return self.source.mask
 
 
 @runtime_checkable
@@ -33,9 +39,12 @@ class Encoder(Protocol):
     """Reads a sentence.
 
     Its states are `width` wide; its summary is a state of `summary_shape` (parts, layers, width),
-    laid flat; `last` sees the state it read last; `longest` is the most tokens it takes, if any.
+    laid flat; `last` sees the state it read last; `longest` is the most tokens it takes, if any;
+    `words` is the table of its vocabulary.
     """
 
+    @property
+    def words(self) -> Words: ...  # noqa: D102
     @property
     def width(self) -> int: ...  # noqa: D102
     @property
@@ -54,11 +63,13 @@ class Encoder(Protocol):
 class Decoder(Protocol):
     """Feed it one token or a hundred: the logits and the state come out the same.
 
-    `longest` is the most tokens it takes, if any.
+    `longest` is the most tokens it takes, if any; `words` is the table of its vocabulary.
     """
 
     @property
     def longest(self) -> int | None: ...  # noqa: D102
+    @property
+    def words(self) -> Words: ...  # noqa: D102
 
     def start(self, encoded: Encoded) -> State:
         """Ready to say the first word about what was read."""

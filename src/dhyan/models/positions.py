@@ -38,6 +38,21 @@ class Sinusoids(nn.Module):
         return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)[:, : self.width]
 
 
+class NoPositions(nn.Module):
+    """Nothing is added: the attention knows distances by itself, or order is not to count."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.longest = None
+        self.register_buffer("nothing", torch.zeros(1, width), persistent=False)
+
+    nothing: Tensor
+
+    def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
+        """Zeros."""
+        return self.nothing.expand(count, -1)
+
+
 class LearnedPositions(nn.Module):
     """One trained vector per place, and so none beyond the last."""
 

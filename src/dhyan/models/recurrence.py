@@ -7,13 +7,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-Cell = Literal["lstm", "gru"]
-CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
-PARTS = {"lstm": 2, "gru": 1}
+Cell = Literal["lstm", "gru", "rnn"]
+CELLS: dict[str, type[nn.LSTM] | type[nn.GRU] | type[nn.RNN]] = {
+    "lstm": nn.LSTM,
+    "gru": nn.GRU,
+    "rnn": nn.RNN,
+}
+PARTS = {"lstm": 2, "gru": 1, "rnn": 1}
 
 
 class Recurrence(nn.Module):
-    """A stack of LSTM or GRU layers; an LSTM's state has two parts (h, c), a GRU's one."""
+    """A stack of LSTM, GRU or plain layers; an LSTM's state has two parts (h, c), others one."""
 
     def __init__(
         self, cell: Cell, inputs: int, width: int, layers: int, *, dropout: float = 0.0

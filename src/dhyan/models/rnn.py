@@ -1,6 +1,6 @@
 """The recurrent encoder-decoder: look, then step (Bahdanau), or step, then look (Luong)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -10,7 +10,6 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from dhyan.attention import Attention, Memory, the_first, the_last
 from dhyan.batch import Tokens, turned
 from dhyan.models.interface import Encoded
-from dhyan.models.output import output_layer
 from dhyan.models.recurrence import (
     CELLS,
     PARTS,
@@ -21,7 +20,7 @@ from dhyan.models.recurrence import (
     gathered,
     in_full,
 )
-from dhyan.special import PAD
+from dhyan.models.words import Words, output_layer
 
 Bridge = LearnedBridge | DirectBridge
 
@@ -35,9 +34,8 @@ class RNNEncoder(nn.Module):
 
     def __init__(
         self,
-        vocabulary: int,
+        words: Words,
         *,
-        embedding: int,
         width: int,
         layers: int = 1,
         cell: Cell = "gru",
@@ -51,10 +49,10 @@ class RNNEncoder(nn.Module):
         self.summary_shape = (PARTS[cell], layers, self.width)
         self.longest = None
         self.last = the_first if backwards else the_last
-        self.embed = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
+        self.words = words
         self.dropout = nn.Dropout(dropout)
         self.rnn = CELLS[cell](
-            embedding,
+            words.embedding_dim,
             width,
             layers,
             batch_first=True,
@@ -65,7 +63,7 @@ class RNNEncoder(nn.Module):
     def forward(self, source: Tokens) -> Encoded:
         """One state per token, in the order of the sentence however it was read."""
         read = source.backwards() if self.backwards else source
-        embedded = self.dropout(self.embed(read.ids)).to(next(self.rnn.parameters()).dtype)
+        embedded = self.dropout(self.words(read.ids)).to(next(self.rnn.parameters()).dtype)
         packed = pack_padded_sequence(
             embedded, source.lengths.cpu(), batch_first=True, enforce_sorted=False
         )
@@ -74,7 +72,7 @@ class RNNEncoder(nn.Module):
         states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=source.ids.shape[1])
         if self.backwards:
             states = states.take_along_dim(turned(source.mask).unsqueeze(-1), dim=1)
-        return Encoded(states, gathered(last).flatten(1), source.mask)
+        return Encoded(states, gathered(last).flatten(1), source)
 
 
 @dataclass(frozen=True)
@@ -98,11 +96,10 @@ class BahdanauDecoder(nn.Module):
 
     def __init__(
         self,
-        vocabulary: int,
+        words: Words,
         attention: Attention,
         bridge: Bridge,
         *,
-        embedding: int,
         width: int,
         context_width: int,
         readout: int,
@@ -115,13 +112,13 @@ class BahdanauDecoder(nn.Module):
         self.longest = None
         self.attention = attention
         self.bridge = bridge
-        self.embed = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
-        self.recurrence = Recurrence(
-            cell, embedding + context_width, width, layers, dropout=dropout
-        )
-        self.readout = nn.Linear(width + embedding + context_width, 2 * readout)
+        self.words = words
+        self.width = readout
+        told = words.embedding_dim + context_width
+        self.recurrence = Recurrence(cell, told, width, layers, dropout=dropout)
+        self.readout = nn.Linear(width + told, 2 * readout)
         self.dropout = nn.Dropout(dropout)
-        self.output = output_layer(readout, self.embed, tied=tied)
+        self.output = output_layer(readout, words, tied=tied)
 
     def start(self, encoded: Encoded) -> BahdanauState:
         """The first state comes from the whole sentence."""
@@ -131,17 +128,24 @@ class BahdanauDecoder(nn.Module):
     def forward(
         self, ids: Int[Tensor, "B T"], state: BahdanauState
     ) -> tuple[Float[Tensor, "B T V"], BahdanauState]:
-        """Step by step, since each look needs the step before; the words are read off at once."""
-        embedded = self.dropout(self.embed(ids))
+        """The logits of the word after each id."""
+        vectors, state = self.think(ids, state)
+        return self.output(vectors), state
+
+    def think(
+        self, ids: Int[Tensor, "B T"], state: BahdanauState
+    ) -> tuple[Float[Tensor, "B T R"], BahdanauState]:
+        """Step by step, since each look needs the step before; what to say is read off at once."""
+        embedded = self.dropout(self.words(ids))
         known = []
         for word in embedded.split(1, dim=1):
-            asked = state.hidden[:, 0, -1:]
-            context = self.attention(asked, state.memory).context
-            told, hidden = self.recurrence(torch.cat([word, context], dim=-1), state.hidden)
-            known.append(torch.cat([told, word, context], dim=-1))
-            state = replace(state, hidden=hidden)
+            attended = self.attention(state.hidden[:, 0, -1:], state.memory)
+            inputs = torch.cat([word, attended.context], dim=-1)
+            told, hidden = self.recurrence(inputs, state.hidden)
+            known.append(torch.cat([told, inputs], dim=-1))
+            state = BahdanauState(hidden, attended.memory)
         pairs = self.readout(torch.cat(known, dim=1)).unflatten(-1, (-1, 2))
-        return self.output(self.dropout(pairs.amax(dim=-1))), state
+        return self.dropout(pairs.amax(dim=-1)), state
 
 
 @dataclass(frozen=True)
@@ -167,11 +171,10 @@ class LuongDecoder(nn.Module):
 
     def __init__(
         self,
-        vocabulary: int,
+        words: Words,
         attention: Attention,
         bridge: Bridge,
         *,
-        embedding: int,
         width: int,
         context_width: int,
         layers: int = 1,
@@ -186,12 +189,12 @@ class LuongDecoder(nn.Module):
         self.bridge = bridge
         self.width = width
         self.input_feeding = input_feeding
-        self.embed = nn.Embedding(vocabulary, embedding, padding_idx=PAD)
-        inputs = embedding + width if input_feeding else embedding
+        self.words = words
+        inputs = words.embedding_dim + (width if input_feeding else 0)
         self.recurrence = Recurrence(cell, inputs, width, layers, dropout=dropout)
         self.combine = nn.Linear(context_width + width, width)
         self.dropout = nn.Dropout(dropout)
-        self.output = output_layer(width, self.embed, tied=tied)
+        self.output = output_layer(width, words, tied=tied)
 
     def start(self, encoded: Encoded) -> LuongState:
         """The first state comes from the whole sentence; nothing has been fed yet."""
@@ -202,19 +205,26 @@ class LuongDecoder(nn.Module):
     def forward(
         self, ids: Int[Tensor, "B T"], state: LuongState
     ) -> tuple[Float[Tensor, "B T V"], LuongState]:
+        """The logits of the word after each id."""
+        vectors, state = self.think(ids, state)
+        return self.output(vectors), state
+
+    def think(
+        self, ids: Int[Tensor, "B T"], state: LuongState
+    ) -> tuple[Float[Tensor, "B T D"], LuongState]:
         """Step by step if each step is fed the last, else all at once."""
-        embedded = self.dropout(self.embed(ids))
+        embedded = self.dropout(self.words(ids))
         told = []
         for words in embedded.split(1 if self.input_feeding else ids.shape[1], dim=1):
             state, attentional = self._step(words, state)
             told.append(attentional)
-        return self.output(self.dropout(torch.cat(told, dim=1))), state
+        return self.dropout(torch.cat(told, dim=1)), state
 
     def _step(
         self, words: Float[Tensor, "B T W"], state: LuongState
     ) -> tuple[LuongState, Float[Tensor, "B T D"]]:
         inputs = torch.cat([words, state.fed], dim=-1) if self.input_feeding else words
         asked, hidden = self.recurrence(inputs, state.hidden)
-        context = self.attention(asked, state.memory).context
-        attentional = torch.tanh(self.combine(torch.cat([context, asked], dim=-1)))
-        return replace(state, hidden=hidden, fed=attentional[:, -1:]), attentional
+        attended = self.attention(asked, state.memory)
+        attentional = torch.tanh(self.combine(torch.cat([attended.context, asked], dim=-1)))
+        return LuongState(hidden, attentional[:, -1:], attended.memory), attentional

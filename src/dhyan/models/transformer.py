@@ -11,26 +11,22 @@ from torch import Tensor, nn
 from dhyan.attention import Attention, Memory, the_last
 from dhyan.batch import Tokens
 from dhyan.models.interface import Encoded
-from dhyan.models.output import output_layer
 from dhyan.models.positions import Positions
-from dhyan.special import PAD
+from dhyan.models.words import output_layer
 
 
 class Embedding(nn.Module):
     """What each token is and where it stands."""
 
-    def __init__(
-        self, vocabulary: int, width: int, positions: Positions, *, dropout: float = 0.0
-    ) -> None:
+    def __init__(self, words: nn.Embedding, positions: Positions, *, dropout: float = 0.0) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(vocabulary, width, padding_idx=PAD)
-        nn.init.normal_(self.tokens.weight, std=width**-0.5)
+        self.words = words
         self.positions = positions
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, ids: Int[Tensor, "B T"], first: int = 0) -> Float[Tensor, "B T D"]:
         """Embeddings scaled up to the size of the positions added to them."""
-        words = self.tokens(ids) * self.tokens.embedding_dim**0.5
+        words = self.words(ids) * self.words.embedding_dim**0.5
         return self.dropout(words + self.positions(first, ids.shape[1]))
 
 
@@ -55,22 +51,6 @@ class Residual(nn.Module):
         return x if self.pre_norm else self.norm(x)
 
 
-class FeedForward(nn.Module):
-    """Think about each position by itself: widen, rectify, narrow."""
-
-    def __init__(self, width: int, hidden: int, *, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.widen = nn.Linear(width, hidden)
-        self.narrow = nn.Linear(hidden, width)
-        nn.init.xavier_uniform_(self.widen.weight)
-        nn.init.xavier_uniform_(self.narrow.weight)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """max(0, x W + b) V + c."""
-        return self.narrow(self.dropout(torch.relu(self.widen(x))))
-
-
 class EncoderLayer(nn.Module):
     """Look at the whole sentence, then think about each word."""
 
@@ -78,14 +58,14 @@ class EncoderLayer(nn.Module):
         self,
         width: int,
         self_attention: Attention,
+        feed_forward: nn.Module,
         *,
-        hidden: int,
         pre_norm: bool = True,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.self_attention = self_attention
-        self.feed_forward = FeedForward(width, hidden, dropout=dropout)
+        self.feed_forward = feed_forward
         self.looking, self.thinking = (
             Residual(width, pre_norm=pre_norm, dropout=dropout) for _ in range(2)
         )
@@ -113,6 +93,11 @@ class TransformerEncoder(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
 
+    @property
+    def words(self) -> nn.Embedding:
+        """The table of its vocabulary."""
+        return self.embed.words
+
     def forward(self, source: Tokens) -> Encoded:
         """All positions at once."""
         x = self.embed(source.ids)
@@ -120,7 +105,7 @@ class TransformerEncoder(nn.Module):
             x = layer(x, source)
         states = self.norm(x)
         real = source.mask.unsqueeze(-1)
-        return Encoded(states, (states * real).sum(dim=1) / real.sum(dim=1), source.mask)
+        return Encoded(states, (states * real).sum(dim=1) / real.sum(dim=1), source)
 
 
 @dataclass(frozen=True)
@@ -159,15 +144,15 @@ class DecoderLayer(nn.Module):
         width: int,
         self_attention: Attention,
         cross_attention: Attention,
+        feed_forward: nn.Module,
         *,
-        hidden: int,
         pre_norm: bool = True,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.self_attention = self_attention
         self.cross_attention = cross_attention
-        self.feed_forward = FeedForward(width, hidden, dropout=dropout)
+        self.feed_forward = feed_forward
         self.recalling, self.looking, self.thinking = (
             Residual(width, pre_norm=pre_norm, dropout=dropout) for _ in range(3)
         )
@@ -187,10 +172,10 @@ class DecoderLayer(nn.Module):
         real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
         past = state.past.append(self.self_attention.remember(asked, real))
         x = self.recalling.leave(x, self.self_attention(asked, past).context)
-        seen = self.cross_attention(self.looking.enter(x), state.source).context
-        x = self.looking.leave(x, seen)
+        seen = self.cross_attention(self.looking.enter(x), state.source)
+        x = self.looking.leave(x, seen.context)
         x = self.thinking.leave(x, self.feed_forward(self.thinking.enter(x)))
-        return x, LayerState(past, state.source)
+        return x, LayerState(past, seen.memory)
 
 
 class TransformerDecoder(nn.Module):
@@ -211,7 +196,12 @@ class TransformerDecoder(nn.Module):
         self.embed = embed
         self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
-        self.output = output_layer(width, embed.tokens, tied=tied)
+        self.output = output_layer(width, embed.words, tied=tied)
+
+    @property
+    def words(self) -> nn.Embedding:
+        """The table of its vocabulary."""
+        return self.embed.words
 
     def start(self, encoded: Encoded) -> TransformerState:
         """Every layer remembers the source."""
@@ -222,10 +212,17 @@ class TransformerDecoder(nn.Module):
     def forward(
         self, ids: Int[Tensor, "B T"], state: TransformerState
     ) -> tuple[Float[Tensor, "B T V"], TransformerState]:
+        """The logits of the word after each id."""
+        vectors, state = self.think(ids, state)
+        return self.output(vectors), state
+
+    def think(
+        self, ids: Int[Tensor, "B T"], state: TransformerState
+    ) -> tuple[Float[Tensor, "B T D"], TransformerState]:
         """All given positions at once, after those already said."""
         x = self.embed(ids, first=state.length)
         states = []
         for layer, before in zip(self.layers, state.layers, strict=True):
             x, after = layer(x, before)
             states.append(after)
-        return self.output(self.norm(x)), TransformerState(tuple(states))
+        return self.norm(x), TransformerState(tuple(states))

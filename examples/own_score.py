@@ -1,0 +1,41 @@
+"""An attention of your own: a score, registered under a name that recipes can use.
+
+The command line knows it by: dhyan --plugin own_score.py train numbers --set decoder.attention.kind=cosine
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn.functional import normalize
+
+import dhyan
+
+
+@dhyan.register("cosine")
+class CosineScore(nn.Module):
+    """e_ij = t · cos(W s_i, h_j), with a temperature that is learned."""
+
+    def __init__(self, query_width, memory_width):
+        super().__init__()
+        self.query = nn.Linear(query_width, memory_width, bias=False)
+        self.temperature = nn.Parameter(torch.tensor(8.0))
+
+    def keys(self, states):
+        return normalize(states, dim=-1)
+
+    def forward(self, query, memory):
+        asked = normalize(self.query(query), dim=-1)
+        return self.temperature * asked @ memory.keys.transpose(-2, -1)
+
+
+if __name__ == "__main__":
+    from dhyan.config import load_recipe
+    from dhyan.run import train
+
+    out, steps = Path(sys.argv[1]), int(sys.argv[2])
+    settings = {"decoder.attention.kind": "cosine", "training.steps": steps}
+    for event in train(load_recipe("numbers", settings), out):
+        print(event)
+    print(dhyan.load(out)("three hundred forty two")[0].text)

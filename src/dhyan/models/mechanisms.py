@@ -1,0 +1,173 @@
+"""From what a recipe calls an attention to the attention."""
+
+import torch
+
+from dhyan import config
+from dhyan.attention import (
+    AdditiveScore,
+    AlibiScore,
+    Attention,
+    CoverageScore,
+    DotScore,
+    GeneralScore,
+    LocationScore,
+    MultiHeadAttention,
+    PredictedWindow,
+    RotaryScore,
+    Score,
+    Sight,
+    SingleHeadAttention,
+    bottleneck,
+    everything,
+    mechanisms,
+    near_the_step,
+    registered,
+)
+from dhyan.config import suggestion
+from dhyan.models.interface import Encoder
+
+RELATIVE = ("rotary", "alibi")
+NAMED = "attention.kind"
+
+
+def build_attention(
+    chosen: config.Attention, width: int, encoder: Encoder, longest: int
+) -> Attention:
+    """The attention of a recurrent decoder so wide to an encoder's states."""
+    if chosen.kind == "bottleneck":
+        if chosen.heads > 1 or chosen.window != "none":
+            raise ValueError("the bottleneck sees one state: it has no use for heads or a window")
+        return bottleneck(sees=encoder.last)
+    if chosen.heads == 1:
+        if chosen.kv_heads > 1:
+            raise ValueError(f"{chosen.kv_heads} key-value heads for one head: raise heads")
+        made = build_score(chosen, width, encoder.width, longest)
+        if isinstance(made, Attention):
+            return _whole(chosen, made)
+        sees = build_sight(chosen, width)
+        return SingleHeadAttention(made, sees=sees, dropout=chosen.dropout)
+    narrow = width // chosen.heads
+    made = build_score(chosen, narrow, narrow, longest)
+    if isinstance(made, Attention):
+        return _whole(chosen, made)
+    return MultiHeadAttention(
+        width,
+        chosen.heads,
+        kv_heads=chosen.kv_heads or None,
+        memory_width=encoder.width,
+        score=made,
+        sees=build_sight(chosen, narrow),
+        dropout=chosen.dropout,
+    )
+
+
+def build_score(
+    chosen: config.Attention, query_width: int, key_width: int, longest: int
+) -> Score | Attention:
+    """Any score between vectors of these widths; what a user registered may be an attention."""
+    match chosen.kind:
+        case "additive" | "concat":
+            return AdditiveScore(query_width, key_width, chosen.hidden)
+        case "general":
+            return GeneralScore(query_width, key_width)
+        case "location":
+            return LocationScore(query_width, longest + 1)
+        case "coverage":
+            return CoverageScore(
+                query_width,
+                key_width,
+                chosen.hidden,
+                filters=chosen.filters,
+                reach=chosen.filter_reach,
+            )
+        case "dot" | "scaled_dot" if query_width != key_width:
+            raise ValueError(
+                f"the {chosen.kind} score needs equal widths: the decoder is {query_width} wide, "
+                f"the encoder's states {key_width}; use attention.kind = 'general'"
+            )
+        case "dot" | "scaled_dot":
+            return DotScore(scaled=chosen.kind == "scaled_dot")
+        case _:
+            return _registered(chosen.kind, query_width, key_width)
+
+
+def build_sight(chosen: config.Attention, query_width: int) -> Sight:
+    """What a look may see of the source."""
+    match chosen.window:
+        case "monotonic":
+            return near_the_step(chosen.reach)
+        case "predicted":
+            return PredictedWindow(query_width, chosen.reach)
+        case _:
+            return everything
+
+
+def build_heads(
+    chosen: config.TransformerEncoder | config.TransformerDecoder,
+    longest: int,
+    *,
+    sees: Sight = everything,
+    memory_width: int | None = None,
+) -> MultiHeadAttention:
+    """One of a Transformer's attentions; relative positions count within one sequence only."""
+    width = chosen.width // chosen.heads
+    positions = chosen.positions if memory_width is None else "none"
+    if positions in RELATIVE and chosen.score not in ("dot", "scaled_dot"):
+        raise ValueError(
+            f"{positions} positions go with the scores dot and scaled_dot, not {chosen.score}"
+        )
+    scaled = chosen.score == "scaled_dot"
+    score: Score | Attention
+    if positions == "rotary":
+        score = RotaryScore(width, scaled=scaled)
+    elif positions == "alibi":
+        score = AlibiScore(chosen.heads, scaled=scaled)
+    else:
+        score = build_score(
+            config.Attention(kind=chosen.score, hidden=width), width, width, longest
+        )
+    if isinstance(score, Attention):
+        raise ValueError(
+            f"{chosen.score!r} is a whole attention: a Transformer's heads need a score"
+        )
+    return MultiHeadAttention(
+        chosen.width,
+        chosen.heads,
+        kv_heads=chosen.kv_heads or None,
+        memory_width=memory_width,
+        score=score,
+        sees=sees,
+        dropout=chosen.attention_dropout,
+    )
+
+
+def context_width(attention: Attention, query_width: int, memory_width: int) -> int:
+    """How wide an attention's answers are, found by asking it once."""
+    with torch.no_grad():
+        states, query = torch.zeros(1, 1, memory_width), torch.zeros(1, 1, query_width)
+        memory = attention.remember(states, torch.ones(1, 1, dtype=torch.bool))
+        return attention(query, memory).context.shape[-1]
+
+
+def _registered(kind: str, query_width: int, key_width: int) -> Score | Attention:
+    make = registered(kind)
+    if make is None:
+        known = mechanisms()
+        hint = suggestion(kind, known) or "; one of your own is made known with --plugin FILE"
+        raise ValueError(f"no attention is called {kind!r} (there are {', '.join(known)}){hint}")
+    made = make(query_width, key_width)
+    if not isinstance(made, Score | Attention):
+        raise ValueError(
+            f"what is registered as {kind!r} is neither a Score (keys, and a call with query and "
+            f"memory) nor an Attention (remember, and a call): it is a {type(made).__name__}"
+        )
+    return made
+
+
+def _whole(chosen: config.Attention, attention: Attention) -> Attention:
+    """A user's own attention, which no setting of ours can change."""
+    plain = config.Attention(kind=chosen.kind)
+    for key in ("heads", "kv_heads", "window", "dropout"):
+        if getattr(chosen, key) != getattr(plain, key):
+            raise ValueError(f"{chosen.kind!r} is a whole attention: attention.{key} has no effect")
+    return attention

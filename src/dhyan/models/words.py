@@ -1,0 +1,42 @@
+"""From ids to vectors and back to a score per word: the two ends of every model."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from dhyan.special import PAD
+
+
+class OneHot(nn.Module):
+    """The original input: a vector per word with a single one in it, so as wide as the vocabulary.
+
+    A matrix after it picks one of its rows, as an embedding does at once.
+    """
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.num_embeddings = self.embedding_dim = vocabulary
+
+    def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """One-hot vectors; padding is all zeros."""
+        hot = functional.one_hot(ids, self.num_embeddings).to(torch.get_default_dtype())
+        return hot * (ids != PAD).unsqueeze(-1)
+
+
+Words = nn.Embedding | OneHot
+
+
+def output_layer(width: int, words: Words, *, tied: bool) -> nn.Linear:
+    """From the last vector to a score per word; tied, it is the embedding read the other way."""
+    output = nn.Linear(width, words.num_embeddings)
+    if tied:
+        if isinstance(words, OneHot):
+            raise ValueError("one-hot words have no embedding to tie to: set decoder.tied = false")
+        if width != words.embedding_dim:
+            raise ValueError(
+                f"tied embeddings need the last layer ({width} wide) to be as wide as the "
+                f"embedding ({words.embedding_dim})"
+            )
+        output.weight = words.weight
+    return output

@@ -1,0 +1,25 @@
+"""Rotary positions against `transformers`' implementation."""
+
+import pytest
+import torch
+
+from dhyan.attention.relative import RotaryScore, turn
+
+llama = pytest.importorskip(
+    "transformers.models.llama.modeling_llama", reason="parity is with its rotary: pip it"
+)
+
+
+@pytest.mark.parametrize("width", [8, 64])
+@pytest.mark.parametrize("first", [0, 5])
+def test_turning_is_theirs(width, first):
+    settings = llama.LlamaConfig(hidden_size=width * 2, num_attention_heads=2, head_dim=width)
+    theirs = llama.LlamaRotaryEmbedding(settings)
+    torch.manual_seed(0)
+    query, keys = torch.randn(3, 2, 7, width), torch.randn(3, 2, 7, width)
+    places = torch.arange(first, first + 7)
+    cosine, sine = theirs(query, places.unsqueeze(0))
+    wanted = llama.apply_rotary_pos_emb(query, keys, cosine, sine)
+    rates = RotaryScore(width).rates
+    for ours, theirs_turned in zip((query, keys), wanted, strict=True):
+        torch.testing.assert_close(turn(ours, places, rates), theirs_turned, atol=1e-5, rtol=1e-5)
