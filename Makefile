@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test check test-all format pictures clean
+.PHONY: help demo test lint check test-all format pictures clean
 
 help:           ## these lines
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
@@ -15,11 +15,13 @@ demo: .venv/ready       ## train, translate, score and draw something, in a minu
 test: .venv/ready       ## every test
 	$(BIN)/python -m pytest -n 2 -m "not soak"
 
-check: .venv/ready      ## what a developer runs before every commit
+lint: .venv/ready       ## style, types and floors
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check: lint             ## what a developer runs before every commit
 	$(BIN)/python -m pytest -n 2 -m "not slow and not soak"
 
 test-all: .venv/ready   ## every test, and the long soaks

@@ -1,6 +1,6 @@
 """An attention of your own: a score, registered under a name that recipes can use.
 
-The command line knows it by: dhyan --plugin own_score.py train numbers --set decoder.attention.kind=cosine
+dhyan --plugin own_score.py train numbers --set decoder.attention.kind=cosine
 """
 
 import sys

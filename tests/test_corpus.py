@@ -1,19 +1,23 @@
 import csv
 import gzip
+import json
 import lzma
 import os
 import random
 import re
+import sys
 import tracemalloc
 from contextlib import suppress
 
 import numpy as np
 import pytest
 import torch
+from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhyan.batch import Tokens
+from dhyan.data.bounds import Bounds
 from dhyan.data.corpus import LONGEST_LINE, Pair, Tally, read_pairs
 from dhyan.data.examples import encode_pairs
 from dhyan.data.lines import OPEN
@@ -51,7 +55,7 @@ LINES = {
     "gzip under another name": (gzip.compress(GOOD), ":1", r"gzip data; .*\.gz"),
     "xz under another name": (lzma.compress(GOOD), ":1", r"xz data; .*\.xz"),
     "zip": (b"PK\x03\x04\x14\0\0\0", ":1", "zip archive; unpack"),
-    "zstd": (b"\x28\xb5\x2f\xfd\x04\x58", ":1", "zstd data; decompress"),
+    "zstd": (b"\x28\xb5\x2f\xfd\x04\x58", ":1", r"zstd data; .*\.zst"),
     "bzip2": (b"BZh91AY&SY\xf1\x9b\n", ":1", "bzip2 data; decompress"),
     "empty": (b"", "", "is empty"),
     "one line short": (b"one\ntwo\n", ":2", r"lines is 2, but .*a\.hi has 3"),
@@ -130,6 +134,47 @@ FILES = {
     "CSV of a header": ({"a.csv": TABLE}, BOTH, "a.csv", "no usable pair .no line"),
     "empty CSV": ({"a.csv": b""}, BOTH, "a.csv", "is empty"),
     "CSV that is not UTF-8": ({"a.csv": TABLE + b'u,"c\n\xe9",d\n'}, BOTH, "a.csv:3", "not UTF-8"),
+    "cut zst": ({"a.en.zst": zstd.compress(GOOD)[:-3], "a.hi": GOOD}, None, "a.en.zst:", "broken"),
+    "text called .zst": ({"a.en.zst": GOOD, "a.hi": GOOD}, None, "a.en.zst:1", "broken .zst data"),
+    "JSONL that is no JSON": (
+        {"a.jsonl": b'{"source": "a", "target": "b"}\n{"source": "a", }\n'},
+        None,
+        "a.jsonl:2",
+        r"not JSON at character 17 \(.*\); write one object",
+    ),
+    "JSONL of lists": ({"a.jsonl": b'["a", "b"]\n'}, None, "a.jsonl:1", "no object; write one"),
+    "JSONL too deep": ({"a.jsonl": b"[" * 100_000 + b"\n"}, None, "a.jsonl:1", "JSON"),
+    "JSONL with a key missing": (
+        {"a.jsonl": b'{"en": "a", "hi": "b"}\n{"en": "c"}\n'},
+        None,
+        "a.jsonl:2",
+        "no key is called hi; name two of en",
+    ),
+    "JSONL with a spelling slip": (
+        {"a.jsonl": b'{"english": "a", "hindi": "b", "by": "me"}\n'},
+        ("english", "hindy"),
+        "a.jsonl:1",
+        "no key is called hindy; did you mean hindi, or another of english, hindi, by",
+    ),
+    "JSONL with keys unnamed": (
+        {"a.jsonl": b'{"en": "a", "hi": "b", "by": "me"}\n'},
+        None,
+        "a.jsonl:1",
+        "3 texts, .*; name two with --columns a,b of en, hi, by",
+    ),
+    "JSONL of one key twice": ({"a.jsonl": b"{}\n"}, ("en", "en"), "a.jsonl", "both sides are en"),
+    "JSONL with a number": (
+        {"a.jsonl": b'{"source": "a", "target": 7}\n'},
+        None,
+        "a.jsonl:1",
+        "target is 7, not a text; write it in quotes",
+    ),
+    "JSONL with half a character": (
+        {"a.jsonl": b'{"source": "a", "target": "\\ud800"}\n'},
+        None,
+        "a.jsonl:1",
+        "target holds NUL or half a character",
+    ),
     "CSV with NUL": ({"a.csv": TABLE + b"u,c,\0d\n"}, BOTH, "a.csv:2", "byte 5 .* NUL"),
 }
 
@@ -216,13 +261,15 @@ SCRAPS = [
     b"\xe0\xa4\x85",
     b"\xe9",
     b"\xef\xbb\xbf",
+    b'{"source": "a", "target": "',
+    b'"}',
 ]
 
 
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(
     content=st.lists(st.sampled_from(SCRAPS), max_size=40).map(b"".join),
-    name=st.sampled_from(["a.en", "a.tsv", "a.csv", "a.en.gz", "a.csv.xz"]),
+    name=st.sampled_from(["a.en", "a.tsv", "a.csv", "a.jsonl", "a.en.gz", "a.csv.xz", "a.en.zst"]),
     tolerant=st.booleans(),
 )
 def test_no_bytes_escape_as_anything_but_a_fault(tmp_path_factory, content, name, tolerant):
@@ -253,9 +300,10 @@ def test_one_carriage_return_and_a_leading_mark_are_no_text(tmp_path):
     assert texts(read_pairs(ours, theirs)) == [("one", "eins"), ("two\r", "zwei\ufeff")]
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".GZ"])
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst", ".GZ"])
 def test_every_kind_of_file_tells_the_same_pairs(tmp_path, suffix):
-    pack = {".gz": gzip.compress, ".xz": lzma.compress}.get(suffix.lower(), bytes)
+    packs = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}
+    pack = packs.get(suffix.lower(), bytes)
     pairs = [(f"line {i}, “{i}”\u2028 क\u200d्ष", f'पंक्ति "{i}" है।') for i in range(50)]
 
     def put(name, rows):
@@ -271,6 +319,9 @@ def test_every_kind_of_file_tells_the_same_pairs(tmp_path, suffix):
     headed = put("b.tsv", ["hi\tn\ten", *(f"{b}\t7\t{a}" for a, b in pairs)])
     kaggle = put("a.csv", ["source," + ",".join(BOTH), *(quoted(("ted", *p)) for p in pairs)])
     two = put("b.csv", ["en,hi", *map(quoted, pairs)])
+    usual = put("a.jsonl", [json.dumps({"id": 7, "target": b, "source": a}) for a, b in pairs])
+    only = put("b.jsonl", [json.dumps({"en": a, "n": 1, "hi": b}) for a, b in pairs])
+    named = put("c.jsonl", [json.dumps({"x": "y", "hi": b, "en": a}) for a, b in pairs])
     seen = set()
     for paths, columns in [
         ((english, hindi), None),
@@ -278,6 +329,9 @@ def test_every_kind_of_file_tells_the_same_pairs(tmp_path, suffix):
         ((headed,), ("en", "hi")),
         ((kaggle,), BOTH),
         ((two,), None),
+        ((usual,), None),
+        ((only,), None),
+        ((named,), ("en", "hi")),
     ]:
         tally = Tally()
         assert texts(read_pairs(*paths, columns=columns, tally=tally)) == pairs
@@ -437,3 +491,68 @@ def test_pairs_of_unfit_length_are_dropped_with_their_line():
 def test_a_corpus_with_no_pair_short_enough_is_a_fault():
     with pytest.raises(Fault, match="no pair has 1 to 2 tokens a side; allow longer"):
         encoded([("abc", "d")], longest=2)
+
+
+def test_a_packed_file_of_several_frames_is_read_to_its_end(tmp_path):
+    frames = b"".join(zstd.compress(line) for line in (b"one\n", b"two\n", b"three\n"))
+    ours, theirs = write(tmp_path, a_en_zst=frames, a_hi=GOOD)
+    assert len(list(read_pairs(ours, theirs))) == 3
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python reads .zst by itself")
+def test_without_the_package_a_zst_file_says_what_to_install(tmp_path, monkeypatch):
+    ours, theirs = write(tmp_path, a_en_zst=zstd.compress(GOOD), a_hi=GOOD)
+    monkeypatch.setitem(sys.modules, "backports.zstd", None)
+    monkeypatch.delattr("backports.zstd", raising=False)
+    assert_fault(f"{ours}", "pip install backports.zstd", ours, theirs)
+
+
+def test_a_newline_inside_an_object_becomes_a_space_and_blank_lines_are_dropped(tmp_path):
+    (path,) = write(tmp_path, a_jsonl=b'{"source": "a\\nb", "target": "c"}\n\n \n')
+    tally = Tally()
+    assert list(read_pairs(path, tally=tally)) == [Pair("a b", "c", 1)]
+    assert tally.drops["blank line"].count == 2
+
+
+def test_a_tolerant_tally_names_every_bad_object(tmp_path):
+    rows = [b'{"source": "a", "target": "b"}', b"{", b"[]", b'{"source": "a"}', b'{"source": 1}']
+    (path,) = write(tmp_path, a_jsonl=b"\n".join(rows))
+    tally = Tally(tolerant=True)
+    assert texts(read_pairs(path, tally=tally)) == [("a", "b")]
+    places = [fault.split(": ")[0] for fault in tally.faults]
+    assert places == [f"{path}:{line}" for line in (2, 3, 4, 5)]
+
+
+def bounded(tmp_path, rows, **bounds):
+    (path,) = write(tmp_path, a_tsv="".join(f"{a}\t{b}\n" for a, b in rows).encode())
+    tally = Tally()
+    kept = [pair.line for pair in read_pairs(path, bounds=Bounds(**bounds), tally=tally)]
+    return kept, tally, path
+
+
+def test_pairs_out_of_bounds_are_dropped_with_their_reason_and_place(tmp_path):
+    rows = [("a b", "c d"), ("a", "c d"), ("a b", "c d e f"), ("a b c d", "e ! ?"), ("a b", "c …")]
+    kept, tally, path = bounded(tmp_path, rows, fewest_words=2, most_words=3)
+    assert kept == [1]
+    assert tally.lines() == [
+        "kept 1 pair",
+        f"dropped 1 pair: fewer than 2 words in the source ({path}:2)",
+        f"dropped 1 pair: more than 3 words in the target ({path}:3)",
+        f"dropped 1 pair: more than 3 words in the source ({path}:4)",
+        f"dropped 1 pair: fewer than 2 words in the target ({path}:5)",
+    ]
+
+
+def test_the_bound_on_the_ratio_holds_both_ways_and_is_itself_allowed(tmp_path):
+    rows = [("a b", "c d e"), ("a b c", "d e"), ("a", "b c"), ("a b c d", "e f"), ("a", "?")]
+    kept, tally, path = bounded(tmp_path, rows, most_ratio=1.5)
+    assert kept == [1, 2]
+    assert tally.lines()[1:] == [
+        f"dropped 1 pair: target over 1.5 times as many words ({path}:3)",
+        f"dropped 2 pairs: source over 1.5 times as many words ({path}:4, {path}:5)",
+    ]
+
+
+def test_without_bounds_nothing_is_dropped_for_its_words(tmp_path):
+    kept, _, _ = bounded(tmp_path, [("a", "b " * 500), ("?", "!")])
+    assert kept == [1, 2]

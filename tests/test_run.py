@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -87,6 +88,93 @@ def test_resumed_from_any_checkpoint_it_ends_in_the_same_bits(finished, tmp_path
         assert read_checkpoint(again / "step-12") == wanted
         ours = [json.loads(x) for x in (again / "metrics.jsonl").read_text().splitlines()]
         assert [x["step"] for x in ours if x["event"] == "stepped"] == list(range(1, 13))
+
+
+EVERYTHING = {
+    "training.schedule": "plateau",
+    "training.plateau_patience": 1,
+    "training.ema": 0.8,
+    "training.r_drop": 1.0,
+    "training.forcing": "linear",
+    "training.forcing_slope": 0.1,
+    "training.forcing_least": 0.2,
+    "training.accumulate": 2,
+    "training.validate_every": 2,
+    "training.stop_on": "bleu",
+    "training.steps": 6,
+    "training.tokens_per_batch": 62,
+    "training.valid_sentences": 1,
+}
+
+
+def test_with_every_option_on_a_resumed_run_ends_in_the_same_bits(family, files, tmp_path):
+    recipe = tiny_recipe(family, *files, **{**EVERYTHING, "training.keep": 99})
+    events = list(train(recipe, tmp_path / "whole", threads=1))
+    rates = [event.learning_rate for event in events if isinstance(event, Stepped)]
+    assert rates[-1] < max(rates)
+    wanted = read_checkpoint(tmp_path / "whole" / "step-6")
+    assert b'"falls": 0' not in wanted["training.json"]
+    for step in (2, 4):
+        again = tmp_path / f"from-{step}"
+        shutil.copytree(tmp_path / "whole" / f"step-{step}", again / f"step-{step}")
+        list(train(recipe, again, resume=True, threads=1))
+        assert read_checkpoint(again / "step-6") == wanted
+
+
+def test_what_is_saved_and_validated_is_the_average(family, files, tmp_path):
+    settings = {"training.ema": 0.9, "training.steps": 4}
+    run = train(tiny_recipe(family, *files, **settings), tmp_path / "run", threads=1)
+    last = [event for event in run if isinstance(event, Validated)][-1]
+    averaged = dict(dhyan.load(tmp_path / "run" / "step-4").model.named_parameters())
+    raw = dict(run.trainer.model.named_parameters())
+    assert any(not torch.equal(averaged[name], raw[name]) for name in raw)
+    for name, weight in run.trainer.weights().items():
+        assert torch.equal(averaged[name], weight)
+    begun = {"training.init": str(tmp_path / "run" / "step-4"), "training.steps": 1}
+    other = train(tiny_recipe(family, *files, **begun), tmp_path / "other", threads=1)
+    with other.claim:
+        other.trainer.model.eval()
+        assert other.trainer.validate() == last.scores
+
+
+def test_how_it_searches_may_change_when_resumed_and_changes_no_bit(finished, files, tmp_path):
+    recipe, out, _ = finished
+    copy = tmp_path / "run"
+    shutil.copytree(out / "step-8", copy / "step-8")
+    changed = {"beam": 2, "no_repeat": 2, "least": 3, "sample": True, "temperature": 0.5}
+    sampling = replace(recipe, decoding=replace(recipe.decoding, **changed))
+    list(train(sampling, copy, resume=True, threads=1))
+    ours, theirs = read_checkpoint(copy / "step-12"), read_checkpoint(out / "step-12")
+    assert ours.pop("recipe.toml") != theirs.pop("recipe.toml")
+    assert ours == theirs
+
+
+def test_contradictions_are_refused_before_any_data_are_read(tmp_path):
+    nowhere = (tmp_path / "no.en", tmp_path / "no.hi")
+    for settings, message in (
+        ({"encoder.heads": 3}, "width 16 does not divide into 3 heads"),
+        ({"training.schedule": "cosine", "training.warmup": 50}, "training.warmup"),
+        ({"training.forcing": "inverse_sigmoid", "training.forcing_k": 0.2}, "forcing_k"),
+        ({"decoding.least": 9, "decoding.limit": 9}, "decoding: least 9"),
+    ):
+        with pytest.raises(Fault, match=message):
+            train(tiny_recipe("transformer", *nowhere, **settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_plateau_needs_something_to_validate_on(tmp_path):
+    few = write_corpus(tmp_path, pairs=50)
+    recipe = tiny_recipe("rnn", *few, **{"training.schedule": "plateau"})
+    with pytest.raises(Fault, match="nothing to validate on"):
+        train(recipe, tmp_path / "run")
+
+
+def test_a_cosine_made_longer_says_that_the_rate_changes(files, tmp_path):
+    settings = {"training.schedule": "cosine", "training.warmup": 0, "training.steps": 2}
+    list(train(tiny_recipe("rnn", *files, **settings), tmp_path / "run", threads=1))
+    said, longer = [], tiny_recipe("rnn", *files, **{**settings, "training.steps": 4})
+    list(train(longer, tmp_path / "run", resume=True, threads=1, say=said.append))
+    assert any("the cosine ended at step 2, now at 4" in line for line in said)
 
 
 def test_a_second_run_from_the_same_seed_is_the_same(finished, tmp_path):

@@ -5,8 +5,9 @@ import unicodedata
 import pytest
 import sacrebleu
 
-from dhyan.evaluation.by_length import by_length
-from dhyan.evaluation.scores import bleu_tokenizer, score
+from dhyan.evaluation.counts import count
+from dhyan.evaluation.language import bleu_tokenizer
+from dhyan.evaluation.scores import score, scores_of
 from dhyan.faults import Fault
 
 SAID = ["वह घर जाता है।", "मैं पानी पीता हूँ।", "लड़की किताब पढ़ती है।"]
@@ -69,21 +70,37 @@ def test_counts_must_agree():
         score([], [])
 
 
-def test_every_bucket_is_scored_by_the_same_tokenizer():
-    texts = ["iPhone है।", "यह एक बहुत लंबा वाक्य है जिसमें हिंदी के शब्द हैं।"]
-    buckets = by_length(["one two", "one two three four five six seven"], texts, texts)
-    assert len(buckets) == 2
-    assert all("tok:intl" in bucket.scores["bleu"].signature for bucket in buckets)
+def test_ter_is_asked_for_and_lower_is_better():
+    assert set(score(SAID, WANTED)) == {"bleu", "chrf"}
+    found = score(SAID, WANTED, language="hi", metrics=["ter"])["ter"]
+    assert found.value == sacrebleu.corpus_ter(SAID, [WANTED], normalized=True).score
+    assert found.lower_is_better
+    assert "norm:yes" in found.signature
 
 
-def test_buckets_hold_every_sentence_once():
-    sources = [" ".join(["w"] * n) for n in (1, 5, 6, 10, 11, 60)]
-    text = ["वह घर जाता है ।"] * 6
-    buckets = by_length(sources, text, text, language="hi")
-    assert [(b.shortest, b.longest, b.sentences) for b in buckets] == [
-        (1, 5, 2),
-        (6, 10, 2),
-        (11, 15, 1),
-        (51, None, 1),
-    ]
-    assert all(b.scores["bleu"].value == pytest.approx(100) for b in buckets)
+@pytest.mark.parametrize(
+    ("language", "options"),
+    [("en", "norm:no|punct:yes|asian:no"), ("hi", "norm:yes|punct:yes|asian:no"),
+     ("zh", "norm:yes|punct:yes|asian:yes")],
+)  # fmt: skip
+def test_ter_parts_words_as_the_language_asks(language, options):
+    assert options in score(["a"], ["b"], language=language, metrics=["ter"])["ter"].signature
+
+
+def test_ter_of_the_reference_is_zero_and_of_silence_is_a_hundred():
+    same, silent = (score(said, WANTED, metrics=["ter"])["ter"] for said in (WANTED, [""] * 3))
+    assert same.value == 0
+    assert silent.value == 100
+
+
+def test_an_empty_translation_is_scored_not_refused():
+    found = scores_of(count(["", *SAID[1:]], WANTED, language="hi"))
+    assert all(0 < one.value < 100 for one in found.values())
+    assert all(one.value == 0 for one in score(["", "", ""], WANTED).values())
+
+
+def test_the_score_of_some_sentences_is_that_of_a_corpus_of_them():
+    counts = count(SAID, WANTED, language="hi")
+    some = scores_of(counts, [0, 2])
+    alone = scores_of(count(SAID[::2], WANTED[::2], language="hi"))
+    assert some == alone

@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from dhyan.batch import Batch, Tokens
-from dhyan.decoding.rules import never
-from dhyan.decoding.search import beam_search, greedy_search
+from dhyan.decoding.rules import begin_with, never, no_repeat
+from dhyan.decoding.search import beam_search, greedy_search, likeliest
 from dhyan.special import BOS, EOS, PAD
+from tests import written_out
 from tests.laws.family import VOCABULARY, build
+from tests.written_out import SOURCE, SOURCES, lively
 
 WORDS = [i for i in range(VOCABULARY) if i not in (PAD, BOS, EOS)]
-SOURCE = Tokens.pad([[5, 9, 4, EOS]])
 
 
 def every_translation(model, longest, power):
@@ -41,40 +42,14 @@ def test_a_beam_wide_enough_finds_the_best_of_all(kind, power):
     assert len({h.ids for h in found}) == len(found)
 
 
-def slow_beam(model, width, limit, power):
-    """Beam search written out: one hypothesis at a time, in plain Python."""
-    going, ended = [(0.0, (BOS,))], []
-    for length in range(1, limit + 1):
-        grown = []
-        for total, said in going:
-            with torch.no_grad():
-                ids = torch.tensor([[*said, EOS]])
-                chances = model(Batch(SOURCE, Tokens(ids, ids >= 0)))[0, -1]
-                chances = chances.log_softmax(-1).tolist()
-            words = [w for w in range(VOCABULARY) if w not in (PAD, BOS)]
-            grown += [(total + chances[w], (*said, w)) for w in words]
-        grown.sort(reverse=True)
-        ended += [(t / length**power, s) for t, s in grown[:width] if s[-1] == EOS]
-        ended = sorted(ended, reverse=True)[:width]
-        going = [(t, s) for t, s in grown[: 2 * width] if s[-1] != EOS][:width]
-        if len(ended) == width and going[0][0] / length**power <= ended[-1][0]:
-            return ended
-    return ended + [(t / limit**power, s) for t, s in going][: width - len(ended)]
-
-
 @pytest.mark.parametrize("power", [0.0, 1.0])
 @pytest.mark.parametrize("width", [2, 3, 5])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_narrow_beam_is_the_one_written_out(width, power, seed):
-    torch.manual_seed(seed)
-    model = build("gru", "luong-general").eval()
-    with torch.no_grad():
-        model.decoder.output.bias[EOS] += 1.0
-        for weight in model.parameters():
-            weight *= 2.0
+    model = lively(seed)
     [found] = beam_search(model, SOURCE, width=width, limit=7, length_power=power)
-    wanted = slow_beam(model, width, 7, power)
-    assert [(BOS, *h.ids, *([EOS] if h.finished else [])) for h in found] == [s for _, s in wanted]
+    wanted = written_out.beam(model, width, 7, power)
+    assert [written_out.written(h) for h in found] == [s for _, s in wanted]
     assert [h.score for h in found] == pytest.approx([t for t, _ in wanted], abs=1e-4)
 
 
@@ -130,3 +105,53 @@ def test_the_best_come_first():
     whole = [h.score for h in beam if h.finished]
     assert whole == sorted(whole, reverse=True)
     assert [h.finished for h in beam] == sorted((h.finished for h in beam), reverse=True)
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_a_score_is_the_log_probability_by_length_however_words_are_chosen(power):
+    model = lively(1)
+
+    def second_best(scores, sentence, length):
+        return scores.topk(2, dim=1).indices[:, 1]
+
+    for choose in (likeliest, second_best):
+        [found] = greedy_search(model, SOURCE, limit=6, length_power=power, choose=choose)
+        said = written_out.written(found)
+        steps = [written_out.chances(model, said[:n])[0][said[n]] for n in range(1, len(said))]
+        assert found.score == pytest.approx(sum(steps) / len(steps) ** power, abs=1e-4)
+
+
+def test_a_choice_is_told_the_sentence_and_the_place():
+    told = []
+
+    def choose(scores, sentence, length):
+        told.append((sentence.tolist(), length))
+        return torch.where(sentence == length - 1, EOS, 7)
+
+    found = greedy_search(Parrot(7), SOURCES, limit=5, choose=choose)
+    assert told == [([0, 1, 2], 1), ([1, 2], 2), ([2], 3)]
+    assert [h.ids for h in found] == [(), (7,), (7, 7)]
+
+
+@pytest.mark.parametrize("options", [{}, {"groups": 2, "diversity": 0.7}])
+def test_rules_know_their_sentence_when_others_leave_the_batch(options):
+    model = lively(2)
+    limits = torch.tensor([3, 9, 6])
+    prefixes = [[6], [8, 8, 4], [10, 5]]
+    search = {"width": 4, "length_power": 1.0, **options}
+    together = beam_search(
+        model, SOURCES, limit=limits, rules=[begin_with(prefixes), no_repeat(1)], **search
+    )
+    for row, own in enumerate(together):
+        rules = [begin_with([prefixes[row]]), no_repeat(1)]
+        source = SOURCES.select(torch.tensor([row]))
+        [alone] = beam_search(model, source, limit=limits[row : row + 1], rules=rules, **search)
+        assert [h.ids for h in own] == [h.ids for h in alone]
+        assert [h.score for h in own] == pytest.approx([h.score for h in alone], abs=1e-4)
+
+
+def test_what_does_not_fit_together_is_refused():
+    with pytest.raises(ValueError, match="5 does not divide into 2 groups"):
+        beam_search(Parrot(7), SOURCE, width=5, limit=3, groups=2)
+    with pytest.raises(ValueError, match="2 sentences, but there are 1"):
+        beam_search(Parrot(7), SOURCE, width=5, limit=3, required=[[], []])

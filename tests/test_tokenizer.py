@@ -312,7 +312,9 @@ from dhyan.text.tokenizer import KINDS, Tokenizer
 from test_tokenizer import corpus
 for kind in KINDS:
     learned = Tokenizer.learn(corpus(3000, seed=7), kind=kind, size=900)
-    print(kind, hashlib.sha256(learned.to_json().encode()).hexdigest())
+    extended = learned.extended(corpus(3000, seed=8), size=1000)
+    for tokenizer in (learned, extended):
+        print(kind, hashlib.sha256(tokenizer.to_json().encode()).hexdigest())
 """
 
 
@@ -325,13 +327,124 @@ def test_every_process_learns_the_same_vocabulary():
         done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
         printed.add(done.stdout)
     assert len(printed) == 1
-    assert len(printed.pop().splitlines()) == len(KINDS)
+    assert len(printed.pop().splitlines()) == 2 * len(KINDS)
 
 
 @every_kind
 def test_the_order_of_sentences_does_not_matter(kind):
     turned = Tokenizer.learn(reversed(SENTENCES), kind=kind, size=700)
     assert turned.to_json() == LEARNED[kind].to_json()
+
+
+# Learning on
+
+
+NEW = [
+    *["the zookeeper feeds zebras, zebras and zebras"] * 5,
+    *["चिड़ियाघर में ज़ेब्रा है।", "துறவி ஒரு துறவி"] * 5,
+]
+OLD = {kind: Tokenizer.learn(SENTENCES, kind=kind, size=400) for kind in KINDS}
+EXTENDED = {kind: OLD[kind].extended(NEW, 520) for kind in KINDS}
+
+
+@every_kind
+def test_every_old_piece_keeps_its_id(kind):
+    old, new = OLD[kind], EXTENDED[kind]
+    assert list(new.piece_ids())[: len(old)] == list(old.piece_ids())
+    assert len(old) < len(new) <= 520
+    assert new.kind == old.kind == kind
+
+
+@every_kind
+@patient
+@given(text=texts | st.sampled_from(NEW))
+def test_ids_of_the_old_mean_the_same_to_the_extended(kind, text):
+    ids = OLD[kind].encode(text)
+    assert EXTENDED[kind].decode(ids) == OLD[kind].decode(ids)
+
+
+@every_kind
+@patient
+@given(text=texts | st.sampled_from(NEW))
+def test_the_extended_round_trips_too(kind, text):
+    ids = EXTENDED[kind].encode(text)
+    assert not set(ids) & {PAD, BOS, EOS}
+    assert (UNK in ids and kind not in SUBWORDS) or EXTENDED[kind].decode(ids) == normalize(text)
+
+
+@every_kind
+def test_new_words_take_fewer_ids_and_none_is_unknown(kind):
+    old, new = OLD[kind].encode_all(NEW), EXTENDED[kind].encode_all(NEW)
+    assert not any(UNK in ids for ids in new)
+    if kind in SUBWORDS:
+        assert sum(map(len, new)) < 0.6 * sum(map(len, old))
+        assert "zebras" in EXTENDED[kind].pieces(EXTENDED[kind].encode("the zebras"))
+    else:
+        assert any(UNK in ids for ids in old)
+
+
+@every_kind
+def test_without_new_text_or_room_nothing_changes(kind):
+    old = OLD[kind]
+    assert old.extended([], 520).to_json() == old.to_json()
+    for size in (0, len(old)):
+        assert old.extended(NEW, size).to_json() == old.to_json()
+
+
+@every_kind
+def test_the_extended_is_saved_whole_and_extended_again(kind):
+    new = Tokenizer.from_json(EXTENDED[kind].to_json())
+    again = new.extended(["quokka quokka quokka quokka"], 540)
+    assert new.encode_all(NEW) == EXTENDED[kind].encode_all(NEW)
+    assert list(again.piece_ids())[: len(new)] == list(new.piece_ids())
+    assert again.decode(again.encode("quokka")) == "quokka"
+
+
+@every_kind
+def test_an_unknown_script_may_find_little_room(kind):
+    for room in (1, 2, 3):
+        new = OLD[kind].extended(["汉字汉"], len(OLD[kind]) + room)
+        assert len(new) <= len(OLD[kind]) + room
+        assert kind not in SUBWORDS or new.decode(new.encode("汉字汉")) == "汉字汉"
+
+
+@subword_kind
+def test_no_new_piece_is_made_of_bytes(kind):
+    new = list(OLD[kind].extended(["汉字汉字汉字"] * 9, len(OLD[kind]) + 2).piece_ids())
+    assert not any("<0x" in piece for piece in new[260:])
+
+
+# Pieces and words
+
+
+@every_kind
+def test_every_piece_has_its_id(kind):
+    tokenizer = LEARNED[kind]
+    ids = tokenizer.piece_ids()
+    assert list(ids.values()) == [*range(len(tokenizer))]
+    assert tuple(ids)[:4] == NAMES
+    assert tokenizer.kind == kind
+
+
+@every_kind
+def test_a_piece_that_is_a_word_stands_for_it(kind):
+    tokenizer = LEARNED[kind]
+    plain = [tokenizer.plain(id) for id in range(len(tokenizer))]
+    assert plain[:4] == [""] * 4
+    assert kind not in SUBWORDS or plain[4:260] == [""] * 256
+    assert "," in plain
+    assert not any("▁" in word for word in plain)
+    assert ("नहीं" in plain) == (kind != "characters")
+    for piece, id in tokenizer.piece_ids().items():
+        if kind != "words" and piece[0].isalpha():
+            assert plain[id] == ""
+
+
+def test_merges_put_pieces_together():
+    pieces = list(LEARNED["bpe"].piece_ids())
+    merges = LEARNED["bpe"].merges()
+    assert len(merges) > 100
+    assert all(pieces[left] + pieces[right] == pieces[whole] for left, right, whole in merges)
 
 
 # Faults

@@ -1,4 +1,4 @@
-"""The trainer's arithmetic, its schedule, and its sense of better."""
+"""The trainer's arithmetic, and its sense of better."""
 
 import itertools
 from pathlib import Path
@@ -10,10 +10,12 @@ from torch import nn
 from dhyan.batch import Batch, Tokens
 from dhyan.faults import Fault
 from dhyan.special import BOS, EOS
+from dhyan.training.ema import WeightAverage
 from dhyan.training.events import Saved, Stepped, Stopped, Validated
-from dhyan.training.loss import cross_entropy
-from dhyan.training.resume import optimizer_tensors, restore
-from dhyan.training.schedule import constant, halving, inverse_sqrt
+from dhyan.training.forcing import linear
+from dhyan.training.loss import Objective, cross_entropy, divergence, doubled
+from dhyan.training.resume import restore, training_tensors
+from dhyan.training.schedule import Plateau, constant, inverse_sqrt
 from dhyan.training.trainer import Settings, Trainer
 from tests.laws.family import VOCABULARY, build
 
@@ -35,16 +37,6 @@ def test_smoothing_spreads_its_share_over_the_vocabulary():
     wanted[5] += 0.9
     loss = cross_entropy(logits, labels, smoothing=0.1)
     torch.testing.assert_close(loss, -(wanted * chances).sum())
-
-
-def test_schedules_rise_and_fall_as_they_say():
-    assert [constant(warmup=4)(s) for s in (1, 2, 4, 9)] == [0.25, 0.5, 1, 1]
-    assert constant()(1) == 1
-    noam = inverse_sqrt(warmup=100)
-    assert (noam(50), noam(100), noam(400)) == (0.5, 1, 0.5)
-    assert max(range(1, 1000), key=noam) == 100
-    halved = halving(start=10, every=5)
-    assert [halved(s) for s in (1, 10, 11, 15, 16, 21)] == [1, 1, 0.5, 0.5, 0.25, 0.125]
 
 
 class Endless:
@@ -86,6 +78,7 @@ def trainer(batches=None, scores=None, kind=("gru", "luong-general"), **settings
         if isinstance(module, nn.Dropout):
             module.p = settings.get("dropout", 0.0)
     settings.pop("dropout", None)
+    decay = settings.pop("ema", 0.0)
     saved = []
     made = Trainer(
         model=model,
@@ -97,6 +90,7 @@ def trainer(batches=None, scores=None, kind=("gru", "luong-general"), **settings
         ),
         device=torch.device("cpu"),
         validate=(lambda: next(scores)) if scores else None,
+        average=WeightAverage.of(model, decay) if decay else None,
         save=lambda trainer: saved.append(trainer.progress.step) or Path(f"step-{saved[-1]}"),
     )
     return made, saved
@@ -123,7 +117,7 @@ def test_a_run_in_two_parts_ends_in_the_same_weights():
     list(first.run(4))
     second, _ = trainer(dropout=0.3)
     second.model.load_state_dict(first.model.state_dict())
-    restore(second, optimizer_tensors(first), vars(first.progress))
+    restore(second, training_tensors(first), vars(first.progress))
     torch.rand(17)  # whatever else draws random numbers in between
     list(second.run(3))
     assert torch.equal(weights(whole), weights(second))
@@ -240,7 +234,98 @@ def test_reports_add_up():
 
 
 def test_half_precision_trains_too():
-    made, _ = trainer(half=True)
+    made, _ = trainer(objective=Objective(half=True))
     losses = [e.loss for e in made.run(30) if isinstance(e, Stepped)]
     assert losses[-1] < losses[0]
     assert all(p.dtype == torch.float32 for p in made.model.parameters())
+
+
+def test_r_drop_equals_a_naive_computation():
+    """The paper's formula, token by token and word by word, halved."""
+    torch.manual_seed(0)
+    model, batch = build("gru", "luong-general"), Endless().at(0)[0]
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.4
+    torch.manual_seed(5)
+    logits = model(doubled(batch)).detach()
+    torch.manual_seed(5)
+    found = Objective(smoothing=0.0, r_drop=3.0)(model, batch, 1)
+    rows, total, apart = len(batch.labels), 0.0, 0.0
+    for row in range(rows):
+        for place in range(int(batch.labels.lengths[row])):
+            p, q = (logits[r, place].double().softmax(-1) for r in (row, row + rows))
+            word = batch.labels.ids[row, place]
+            total += -p[word].log() - q[word].log()
+            apart += (p * (p / q).log()).sum() + (q * (q / p).log()).sum()
+    assert apart > 0.1
+    torch.testing.assert_close(found.double(), (total + 3.0 * apart / 2) / 2, rtol=1e-5, atol=0)
+
+
+def test_without_dropout_r_drop_adds_nothing():
+    model, batch = build("gru", "luong-general").eval(), Endless().at(0)[0]
+    plain, twice = Objective()(model, batch, 1), Objective(r_drop=5.0)(model, batch, 1)
+    torch.testing.assert_close(plain, twice)
+
+
+def test_padding_is_not_in_the_divergence():
+    labels = Tokens.pad([[5, 6, EOS], [7, EOS]])
+    one, other = torch.randn(2, 2, 3, VOCABULARY)
+    before = divergence(one, other, labels)
+    other[1, 2] += torch.randn(VOCABULARY)
+    assert divergence(one, other, labels) == before > 0
+
+
+def test_the_average_is_a_sum_over_all_weights_there_were():
+    made, _ = trainer(ema=0.6)
+    course = [weights(made).double()]
+    for _ in range(8):
+        list(made.run(1))
+        course.append(weights(made).double())
+    wanted = course[0]
+    for step, now in enumerate(course[1:], start=1):
+        decay = min(0.6, (1 + step) / (10 + step))
+        wanted = decay * wanted + (1 - decay) * now
+    found = torch.cat([w.flatten() for w in made.weights().values()]).double()
+    torch.testing.assert_close(found, wanted, atol=1e-6, rtol=1e-5)
+    assert not torch.equal(found.float(), weights(made))
+
+
+def test_the_average_is_validated_and_the_weights_come_back_unchanged():
+    seen = []
+    made, _ = trainer(ema=0.9, validate_every=3)
+    made.validate = lambda: seen.append(weights(made)) or {"loss": 1.0}
+    same, _ = trainer()
+    list(made.run(3)), list(same.run(3))
+    found = torch.cat([w.flatten() for w in made.weights().values()])
+    assert torch.equal(seen[0], found)
+    assert torch.equal(weights(made), weights(same))
+
+
+def test_the_rate_falls_on_a_plateau_and_the_fall_survives_a_rest():
+    course = [{"loss": value} for value in (3.0, 3.5, 3.2, 3.1, 3.3, 2.0, 2.5)]
+    settings = {"plateau": Plateau(factor=0.1, patience=2), "validate_every": 1}
+    made, _ = trainer(scores=iter(course), **settings)
+    rates = [e.learning_rate for e in made.run(5) if isinstance(e, Stepped)]
+    again, _ = trainer(scores=iter(course[5:]), **settings)
+    again.progress = made.progress
+    rates += [e.learning_rate for e in again.run(2) if isinstance(e, Stepped)]
+    assert rates == pytest.approx([1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5])
+
+
+def test_with_everything_on_a_run_in_two_parts_ends_in_the_same_weights():
+    objective = Objective(r_drop=1.0, forcing=linear(ratio=0.9, slope=0.1, least=0.2))
+    options = {"objective": objective, "ema": 0.7, "dropout": 0.2, "accumulate": 2}
+    whole, _ = trainer(**options)
+    list(whole.run(6))
+    first, second = trainer(**options)[0], trainer(**options)[0]
+    list(first.run(4))
+    with torch.no_grad():
+        for name, weight in second.model.named_parameters():
+            weight.copy_(first.weights()[name])
+    restore(second, training_tensors(first), vars(first.progress))
+    torch.rand(5)
+    list(second.run(2))
+    assert torch.equal(weights(whole), weights(second))
+    for name, weight in whole.weights().items():
+        assert torch.equal(weight, second.weights()[name])

@@ -1,11 +1,24 @@
 """From text to text: nothing lost, nothing cut in silence."""
 
+import math
 from dataclasses import replace
 
 import pytest
+import torch
 
+from dhyan.config import Recipe
+from dhyan.decoding.coverage import coverage
+from dhyan.decoding.manner import Manner
+from dhyan.decoding.orders import Order
+from dhyan.decoding.paragraphs import translate_paragraphs
 from dhyan.decoding.translator import Limits, TooLong
-from tests.test_explain import ENGLISH, translator_of
+from dhyan.faults import Fault
+from dhyan.insight.explain import cross_maps, explain_translation
+from dhyan.models.build import build_model
+from dhyan.special import EOS
+from dhyan.text.tokenizer import Tokenizer
+from tests.laws.family import DECODERS, ENCODERS
+from tests.test_explain import ENGLISH, HINDI, translator_of
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +43,7 @@ def test_one_sentence_may_be_given_alone(translator):
 def test_a_sentence_is_translated_alike_in_any_company(kind, beam):
     translator = translator_of(kind)
     words = sorted({word for line in ENGLISH for word in line.split()})
-    lines = [" ".join(words[i : i + n]) for n in range(1, 8) for i in range(len(words) - n)]
+    lines = [" ".join(words[i : i + n]) for n in (1, 3, 7) for i in range(len(words) - n)]
     together = [one.text for one in translator(lines, beam=beam)]
     assert together == [translator(line, beam=beam)[0].text for line in lines]
     assert together[::-1] == [one.text for one in translator(lines[::-1], beam=beam)]
@@ -53,15 +66,24 @@ def test_what_is_too_long_is_refused_by_its_place(translator):
 
 
 def test_limits_follow_the_source_unless_they_are_set():
-    assert Limits().of(10) == 80
-    assert Limits(output=600).of(6) == 600
-    assert Limits(highest=42).of(100) == 42
+    ten, prefixed = Order((5,) * 10 + (EOS,), 0), Order((5,) * 10 + (EOS,), 0, prefix=(7, 8))
+    assert Limits().of(ten, Manner()) == 80
+    assert Limits().of(prefixed, Manner()) == 82
+    assert Limits().of(ten, Manner(least=20)) == 110
+    assert Limits().of(ten, Manner(limit=600)) == 600
+    assert Limits(highest=42).of(ten, Manner(limit=600)) == 42
+    with pytest.raises(Fault, match="least 60: this model says at most 42"):
+        Limits(highest=42).of(ten, Manner(least=60))
+    with pytest.raises(Fault, match="a prefix of 2 tokens leaves nothing to say within 2"):
+        Limits().of(prefixed, Manner(limit=2))
 
 
 def test_a_model_with_learned_places_does_not_run_out_of_them():
     kind = ("transformer-post-learned", "transformer-post-learned")
     translator = replace(
-        translator_of(kind, pieces="words"), limits=Limits(source=40, highest=42), beam=1
+        translator_of(kind, pieces="words"),
+        limits=Limits(source=40, highest=42),
+        manner=Manner(beam=1),
     )
     [said] = translator(" ".join(["cats"] * 40))
     assert 0 < len(said.ids) <= 42
@@ -73,3 +95,212 @@ def test_a_model_in_training_stays_in_training(translator):
     translator("a dog")
     assert translator.model.training
     translator.model.eval()
+
+
+# Kinds of pieces in turn, so that every option meets every kind of vocabulary.
+PIECES = pytest.mark.parametrize("pieces", ["words", "characters", "bpe", "unigram"])
+GRU = ("gru", "bahdanau-additive")
+
+
+def leaning(translator, ids, by=6.0):
+    """The same, its model more inclined to say these ids."""
+    with torch.no_grad():
+        translator.model.decoder.output.bias[list(ids)] += by
+    return translator
+
+
+def words_of(translator, text):
+    return [word.text for word in translator.target.words(translator.target.encode(text), text)]
+
+
+@PIECES
+def test_a_prefix_begins_the_translation_and_the_rest_is_free(pieces):
+    translator = translator_of(GRU, pieces)
+    for beam in (1, 3):
+        [said] = translator(ENGLISH[0], prefixes="बड़ी बिल्लियाँ", beam=beam, limit=40)
+        assert said.text.startswith("बड़ी बिल्लियाँ")
+        assert len(said.ids) > len(translator.target.encode("बड़ी बिल्लियाँ"))
+
+
+def test_every_sentence_can_have_its_own_prefix(translator):
+    said = translator(["", *ENGLISH], prefixes=["पर", "", "कुत्ता", "पर"], limit=40)
+    plain = translator(ENGLISH, limit=40)
+    assert said[0].text == ""
+    assert said[1].ids == plain[0].ids
+    assert said[2].text.startswith("कुत्ता")
+    assert said[3].text.startswith("पर")
+    with pytest.raises(Fault, match="1 prefixes for 2 sentences"):
+        translator(["a", "b"], prefixes=["पर"])
+
+
+def test_a_prefix_may_say_what_is_forbidden_but_only_there(translator):
+    [said] = translator(ENGLISH[0], prefixes="पर", forbidden=["पर"], limit=40)
+    assert said.text.startswith("पर")
+    assert words_of(translator, said.text[2:]).count("पर") == 0
+
+
+@PIECES
+def test_a_glossary_puts_whole_words_into_the_sentences_that_have_its_terms(pieces):
+    translator = leaning(translator_of(GRU, pieces), [EOS])
+    glossary = {"the cat": "चटाई पर", "Dog": "कुत्ता"}
+    options = {"beam": 6, "limit": 60, "nbest": 3}
+    first, second, third = translator(ENGLISH, glossary=glossary, **options)
+    for one in (second, *second.others):
+        assert one.finished
+        words = words_of(translator, one.text)
+        assert "कुत्ता" in words
+        assert ("चटाई", "पर") in zip(words, words[1:], strict=False)
+    plain = translator(ENGLISH, **options)
+    assert [first.ids, third.ids] == [plain[0].ids, plain[2].ids]
+
+
+def test_what_is_forbidden_is_not_said():
+    translator = translator_of(GRU, "words")
+    leaning(translator, translator.target.encode("पर को"), by=9.0)
+    for way in ({"beam": 1}, {"beam": 4}, {"sample": True, "nbest": 4}):
+        plain, spared = (
+            translator(ENGLISH[0], limit=12, **way, forbidden=terms) for terms in ([], ["पर", "x"])
+        )
+        assert "पर" in words_of(translator, plain[0].text)
+        for one in (spared[0], *spared[0].others):
+            assert "पर" not in words_of(translator, one.text)
+
+
+@pytest.mark.parametrize("pieces", ["words", "unigram"])
+def test_bounds_and_repetition_hold_for_every_search(pieces):
+    translator = translator_of(GRU, pieces)
+    for way in ({"beam": 1}, {"beam": 4}, {"beam": 4, "groups": 2}, {"sample": True}):
+        [said] = translator(ENGLISH[0], least=6, limit=20, no_repeat=2, **way)
+        assert 6 <= len(said.ids) <= 20
+        pairs = list(zip(said.ids, said.ids[1:], strict=False))
+        assert len(pairs) == len(set(pairs))
+
+
+def test_sampling_follows_from_the_seed_and_the_place_alone(translator):
+    drawn = translator(ENGLISH, sample=True, nbest=3)
+    assert drawn == translator(ENGLISH, sample=True, nbest=3)
+    assert drawn != translator(ENGLISH, sample=True, nbest=3, seed=2)
+    assert len({one.ids for one in (drawn[0], *drawn[0].others)}) > 1
+    for place, sentence in enumerate(ENGLISH):
+        [alone] = translator(sentence, sample=True, numbers=[place])
+        assert alone.ids == drawn[place].ids
+    together = replace(translator, tokens_per_batch=1)(ENGLISH, sample=True)
+    assert [one.ids for one in together] == [one.ids for one in drawn]
+
+
+def test_cold_sampling_is_greedy(translator):
+    cold = translator(ENGLISH, sample=True, temperature=1e-4)
+    assert [one.ids for one in cold] == [one.ids for one in translator(ENGLISH, beam=1)]
+
+
+def test_groups_say_more_different_first_words(translator):
+    alike, apart = (
+        translator(ENGLISH[0], nbest=4, beam=4, **way)[0]
+        for way in ({}, {"groups": 4, "diversity": 9.0})
+    )
+    first = [{one.ids[:1] for one in (said, *said.others)} for said in (alike, apart)]
+    assert len(first[1]) == 4 > len(first[0])
+
+
+def test_coverage_ranks_what_was_found_by_its_formula(translator):
+    [plain] = translator(ENGLISH[0], nbest=4)
+    [ranked] = translator(ENGLISH[0], nbest=4, coverage=0.7)
+    found = {one.ids: one for one in (plain, *plain.others)}
+    everyone = [ranked, *ranked.others]
+    assert {one.ids for one in everyone} == set(found)
+    for one in everyone:
+        maps = cross_maps(explain_translation(translator, ENGLISH[0], one, words=False))
+        seen = torch.stack([m.weights.mean(0) for m in maps]).mean(0).sum(0)[:-1]
+        bonus = 0.7 * sum(math.log(min(float(weight), 1.0)) for weight in seen)
+        assert one.score == pytest.approx(found[one.ids].score + bonus, abs=1e-4)
+    keys = [(not one.finished, -one.score) for one in everyone]
+    assert keys == sorted(keys)
+
+
+def test_coverage_can_change_the_order():
+    """A hypothesis that looked at everything passes one that is a little likelier."""
+    full, half = torch.full((2, 2), 0.5), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    assert coverage(full) == 0.0
+    assert coverage(half) < -10
+
+
+KEEPS = ("number", "url", "tag")
+MASKED = ["\ue000 देखता है", "को \ue001 पर \ue000"]
+
+
+def keeping(pieces):
+    """A model whose vocabulary has signs for what is kept."""
+    torch.manual_seed(0)
+    translator = translator_of(GRU, pieces)
+    source = Tokenizer.learn([*ENGLISH, *MASKED], kind=pieces, size=330)
+    target = Tokenizer.learn([*HINDI, *MASKED], kind=pieces, size=360)
+    recipe = Recipe(encoder=ENCODERS["gru"], decoder=DECODERS["bahdanau-additive"])
+    model = build_model(recipe, len(source), len(target)).eval()
+    kept = replace(translator, model=model, source=source, target=target, keeps=KEEPS)
+    return leaning(kept, [EOS])
+
+
+@PIECES
+def test_what_is_kept_comes_through_whole_with_a_beam(pieces):
+    translator = keeping(pieces)
+    text = "the cat sees 1,234.50 at https://example.org/a?b=1"
+    [said] = translator(text, beam=6, limit=40)
+    assert said.finished
+    assert said.lost == ()
+    assert "1,234.50" in said.text
+    assert "https://example.org/a?b=1" in said.text
+    greedy = translator(text, beam=1, limit=2)[0]
+    assert set(greedy.lost) == {
+        span for span in ("1,234.50", "https://example.org/a?b=1") if span not in greedy.text
+    }
+    assert greedy.lost
+
+
+@PIECES
+def test_maps_show_what_was_kept(pieces):
+    translator = keeping(pieces)
+    said = translator("the cat sees 12:30", beam=4, limit=40)[0]
+    [only] = explain_translation(translator, "the cat sees 12:30", said)
+    assert only.source[-2:] == ("12:30", "</s>")
+    assert "12:30" in only.target
+
+
+def test_terms_of_the_glossary_share_the_spans_of_the_sentence():
+    translator = keeping("unigram")
+    [said] = translator("the cat sees 5", glossary={"cat sees 5": "पर 5"}, beam=6, limit=40)
+    assert said.finished
+    assert said.text.count("5") == 1
+    assert "पर 5" in said.text
+
+
+def test_paragraphs_keep_their_gaps_and_are_translated_sentence_by_sentence(translator):
+    translator = replace(translator, source_language="en")
+    sentences = ["The cats are sleeping.", "A dog sees the cat!", "Cats see mats?"]
+    text = "  {}  {}\n\n{} ".format(*sentences)
+    [whole] = translate_paragraphs(translator, [text])
+    alone = translator(sentences)
+    assert whole.text == f"  {alone[0].text}  {alone[1].text}\n\n{alone[2].text} "
+    assert [one for _, one in whole.sentences] == alone
+    assert [sentence[-1] for sentence, _ in whole.sentences] == [".", "!", "?"]
+    assert whole.finished == all(one.finished for one in alone)
+    assert translate_paragraphs(translator, ["", " \t"])[1].text == " \t"
+
+
+def test_what_is_too_long_for_a_line_is_not_for_a_paragraph(translator):
+    narrow = replace(translator, limits=Limits(source=20), source_language="en")
+    line = "A dog. " * 20
+    with pytest.raises(TooLong):
+        narrow([line])
+    assert translate_paragraphs(narrow, [line])[0].text
+    with pytest.raises(TooLong) as caught:
+        translate_paragraphs(narrow, ["A dog. A cat.", "A dog. " + "cats see mats " * 9])
+    assert caught.value.index == 1
+
+
+def test_paragraphs_draw_the_same_in_any_company(translator):
+    texts = ["A dog. A cat.", "Mats. A cat. A dog."]
+    both = translate_paragraphs(translator, texts, sample=True)
+    [second] = translate_paragraphs(translator, texts[1:], sample=True, numbers=[1])
+    assert both[1].text == second.text
+    with pytest.raises(Fault, match="a paragraph has one translation"):
+        translate_paragraphs(translator, texts, nbest=2)

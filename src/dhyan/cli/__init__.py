@@ -34,11 +34,12 @@ for command in (demo, train, translate, evaluate, show, info, average):
 app.add_typer(data.app, name="data")
 
 
-def say_version(wanted: bool) -> None:
+def say_version(wanted: bool) -> bool:
     """Print the version and leave."""
     if wanted:
         typer.echo(f"dhyan {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()

@@ -1,5 +1,6 @@
-"""`dhyan data`: look at a corpus before training on it."""
+"""`dhyan data`: look at a corpus before training on it, and prepare a large one."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,6 +8,8 @@ import typer
 
 from dhyan.cli.exits import Exit
 from dhyan.cli.options import Columns, two_columns
+from dhyan.cli.progress import teller
+from dhyan.config import load_recipe, parse_setting
 from dhyan.faults import Fault
 
 if TYPE_CHECKING:
@@ -14,17 +17,21 @@ if TYPE_CHECKING:
 
 FEWEST_FOR_UNKNOWN = 10
 
-app = typer.Typer(help="Look at a corpus.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Look at a corpus, or prepare it.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback()
 def group() -> None:
-    """Look at a corpus before training on it."""
+    """Look at a corpus before training on it, or prepare it."""
 
 
 @app.command()
 def check(
-    source: Annotated[Path, typer.Argument(metavar="SRC", help="Sentences, or a .tsv/.csv.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="SRC", help="Sentences, or a .tsv/.csv/.jsonl.")
+    ],
     target: Annotated[
         Path | None, typer.Argument(metavar="TGT", help="Their translations.")
     ] = None,
@@ -61,6 +68,46 @@ def check(
         typer.echo(f"unknown words: {rates} (of every tenth pair's, not in the others)")
     if tally.faulty:
         raise typer.Exit(Exit.MISTAKE)
+
+
+@app.command()
+def prepare(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for dhyan train.")],
+    out: Annotated[Path, typer.Option(help="The folder to write; it must not be in use.")],
+    source: Annotated[str, typer.Option(help="Sentences, or one .tsv/.csv/.jsonl.")] = "",
+    target: Annotated[str, typer.Option(help="Their translations, line by line.")] = "",
+    valid_source: Annotated[str, typer.Option(help="Sentences to validate on.")] = "",
+    valid_target: Annotated[str, typer.Option(help="Their translations.")] = "",
+    columns: Columns = "",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any key of the recipe; repeatable."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the result.")] = False,
+) -> None:
+    """Encode a corpus once, into files that training maps, however large they are.
+
+    Example: dhyan data prepare transformer2017-small --source a.en --target a.hi --out prepared
+    """
+    given = {
+        "data.source": source,
+        "data.target": target,
+        "data.valid_source": valid_source,
+        "data.valid_target": valid_target,
+        "data.columns": list(two_columns(columns) or ()),
+    }
+    overrides = dict(map(parse_setting, settings or []))
+    overrides |= {key: value for key, value in given.items() if value}
+    if overrides.get("data.source"):
+        overrides["data.task"] = ""
+    chosen = load_recipe(recipe, overrides)
+
+    from dhyan.run.prepare import prepare as start
+
+    say = teller(quiet=quiet)
+    done = start(chosen, out, say)
+    typer.echo(f"{out}  {done.training:,} pairs, {done.validation:,} to validate on")
+    say(f"next: dhyan train {shlex.quote(recipe)} --set data.prepared={shlex.quote(str(out))}")
 
 
 def _row(name: str, lengths: "Lengths") -> str:

@@ -39,7 +39,7 @@ def demo(
     follow(train(recipe, out / "run", resume=begun, threads=threads, say=say), say)
     translator = load(out / "run")
     corpus = gather(recipe, lambda line: None)
-    known = {pair.source for pair in (*corpus.training, *corpus.validation)}
+    known = {pair.source for pair in (*corpus.lessons(recipe), *corpus.validation)}
     others = (pair for pair in number_pairs(seed=0) if pair.source not in known)
     test = list(islice(others, TESTED))
     said = [one.text for one in translator([pair.source for pair in test])]

@@ -1,68 +1,126 @@
-"""`dhyan evaluate`: BLEU and chrF++, over all sentences and by their length."""
+"""`dhyan evaluate`: what translations are worth, those of one system or of several."""
 
-import json
 import sys
-from dataclasses import asdict
+from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.options import AsJson, Beam, Columns, Device, Model, Threads, load_model, two_columns
-from dhyan.cli.translate import translated
+from dhyan.cli.options import AsJson, Beam, Columns, Device, Threads, load_model, two_columns
+from dhyan.cli.standings import as_json_text, as_table
+from dhyan.faults import Fault
 
 if TYPE_CHECKING:
-    from dhyan.evaluation.by_length import Bucket
+    from collections import Counter
+
+    from dhyan.run.evaluate import System
+
+
+class Test(StrEnum):
+    """How two systems are compared."""
+
+    bootstrap = "bootstrap"
+    randomisation = "randomisation"
+
+
+Systems = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="SYSTEM",
+        help="Run folders, or text files of finished translations; the first is the baseline.",
+    ),
+]
+Metrics = Annotated[str, typer.Option(help="Of bleu, chrf and ter; the last is slow.")]
+Resamples = Annotated[int, typer.Option(min=0, help="How often to resample; 0 for never.")]
+Paired = Annotated[Test, typer.Option(help="How systems are compared with the first.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of all that is drawn.")]
+TrainSource = Annotated[
+    Path | None, typer.Option(help="Training sentences: adds scores by the rarest word.")
+]
+Gold = Annotated[
+    Path | None, typer.Option(help="Links such as 0-0 1?2: adds the alignment error rate.")
+]
+Looks = Annotated[
+    bool, typer.Option("--attention", help="Add the entropy and coverage of the attention.")
+]
 
 
 def evaluate(
-    model: Model,
-    source: Annotated[Path, typer.Option(help="Sentences, one a line; or one .tsv/.csv.")],
+    systems: Systems,
+    source: Annotated[Path, typer.Option(help="Sentences, one a line; or one .tsv/.csv/.jsonl.")],
     target: Annotated[Path | None, typer.Option(help="Their translations, line by line.")] = None,
     columns: Columns = "",
     beam: Beam = 0,
     language: Annotated[str, typer.Option(help="Of the target; else the recipe's.")] = "",
+    metrics: Metrics = "bleu,chrf,ter",
+    bootstrap: Resamples = 1000,
+    test: Paired = Test.bootstrap,
+    seed: Seed = 12345,
+    train_source: TrainSource = None,
+    gold_alignment: Gold = None,
+    attention: Looks = False,
     as_json: AsJson = False,
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Score a model's translations with sacreBLEU.
+    """Score translations with sacreBLEU: one system, or several against the first.
 
     Example: dhyan evaluate runs/bahdanau2015-small --source test.en --target test.hi
     """
-    from dhyan.data.corpus import Tally, read_pairs
-    from dhyan.evaluation.by_length import by_length
-    from dhyan.evaluation.scores import score
-    from dhyan.text.languages import known_language
+    from dhyan.data.corpus import Tally
+    from dhyan.evaluation.counts import known_metrics
+    from dhyan.evaluation.judge import Resampling
+    from dhyan.run.evaluate import answers, compare, examine, read_exam
+    from dhyan.text.languages import known_language, language_of
 
-    tally = Tally()
-    pairs = list(read_pairs(source, target, columns=two_columns(columns), tally=tally))
-    translator = load_model(model, device, threads)
-    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    places = [f"{source}:{pair.line}" for pair in pairs]
-    found = [one for _, one in translated(translator, sources, places, beam=beam, nbest=1)]
-    said, tongue = [one.text for one in found], known_language(language) or translator.language
-    scores = score(said, references, language=tongue)
-    buckets = by_length(sources, said, references, language=tongue)
-    cut = sum(not one.finished for one in found)
+    asked, wanted = known_language(language), known_metrics(metrics.split(","))
+    resampling, tally = Resampling(bootstrap, seed, test.value), Tally()
+    exam = read_exam(source, target, columns=two_columns(columns), gold=gold_alignment, tally=tally)
+    _only_models(systems, attention=attention, gold=gold_alignment is not None)
+    seen = _frequencies(train_source, exam.sources)
+    entered = []
+    for path in systems:
+        if path.is_file():
+            entered.append(answers(path, exam))
+        else:
+            translator = load_model(path, device, threads)
+            entered.append(examine(translator, str(path), exam, beam=beam, attention=attention))
+    tongue = asked or _language(entered) or language_of(str(target or ""))
+    results = compare(
+        entered, exam, language=tongue, metrics=wanted, resampling=resampling, seen=seen
+    )
     for line in tally.lines():
         print(line, file=sys.stderr)
-    if as_json:
-        facts = {"sentences": len(pairs), "cut_off": cut, "beam": beam or translator.beam}
-        every = {name: asdict(result) for name, result in scores.items()}
-        parts = [asdict(bucket) for bucket in buckets]
-        typer.echo(json.dumps({**facts, "scores": every, "by_length": parts}, ensure_ascii=False))
-        return
-    for result in scores.values():
-        typer.echo(f"{result.name:<7} {result.value:6.2f}   {result.signature}")
-    typer.echo(f"\n{'source words':>12} {'sentences':>10} {'BLEU':>7} {'chrF++':>7}")
-    for bucket in buckets:
-        typer.echo(_row(bucket))
-    if cut:
-        typer.echo(f"\n{cut} translations were cut off at the length limit")
+    typer.echo((as_json_text if as_json else as_table)(results, resampling))
 
 
-def _row(bucket: "Bucket") -> str:
-    words = f"{bucket.shortest}–{bucket.longest}" if bucket.longest else f"{bucket.shortest}+"
-    bleu, chrf = (bucket.scores[name].value for name in ("bleu", "chrf"))
-    return f"{words:>12} {bucket.sentences:>10,} {bleu:>7.2f} {chrf:>7.2f}"
+def _only_models(systems: Iterable[Path], *, attention: bool, gold: bool) -> None:
+    """Refuse files of translations where a model is needed."""
+    asked = "--attention" if attention else "--gold-alignment" if gold else ""
+    for path in systems:
+        if asked and path.is_file():
+            raise Fault(f"{path}: a file of translations has no attention; leave out {asked}")
+
+
+def _frequencies(file: Path | None, sentences: list[str]) -> "Counter[str] | None":
+    """How often the words of the sentences come in a training text."""
+    from dhyan.data.lines import TABLES, fault, kind_of, text_lines
+    from dhyan.evaluation.slices import frequencies
+
+    if file is None:
+        return None
+    if kind_of(file) in TABLES:
+        raise fault(file, 0, "is a table; give the source side alone, one sentence a line")
+    return frequencies(text_lines(file), sentences)
+
+
+def _language(systems: "Iterable[System]") -> str:
+    """The target language of the models, which must agree on it."""
+    known = {system.language: system.name for system in systems if system.language}
+    if len(known) > 1:
+        (one, first), (other, second), *_ = known.items()
+        both = f"{first} translates into {one!r}, {second} into {other!r}"
+        raise Fault(f"{both}: compare systems of one language, or name it with --language")
+    return next(iter(known), "")

@@ -1,7 +1,7 @@
 """Options that several commands share, and the text files they read."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,16 +20,16 @@ Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0 chooses.")]
 Beam = Annotated[
     int, typer.Option(min=0, max=1000, help="Width of the search; 0 takes the recipe's.")
 ]
-Columns = Annotated[str, typer.Option(help="Two column names of a .tsv/.csv, as a,b.")]
+Columns = Annotated[str, typer.Option(help="Two columns of a .tsv/.csv/.jsonl, as a,b.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def load_model(model: Path, device: str, threads: int) -> "Translator":
-    """The translator in a folder."""
-    from dhyan.run.load import load, pick_threads
+def load_model(model: Path, device: str, threads: int, beside: Sequence[Path] = ()) -> "Translator":
+    """The translator in a folder, or in several that speak together."""
+    from dhyan.run.load import load_ensemble, pick_threads
 
     pick_threads(threads)
-    return load(model, device=device)
+    return load_ensemble([model, *beside], device=device)
 
 
 def two_columns(text: str) -> tuple[str, str] | None:
@@ -40,6 +40,25 @@ def two_columns(text: str) -> tuple[str, str] | None:
     if len(names) != 2 or not all(names):
         raise Fault(f"--columns {text}: two names with a comma between, source then target")
     return names[0], names[1]
+
+
+def glossary_in(file: Path) -> dict[str, str]:
+    """Source and target terms, tab-separated, a pair a line; empty lines are passed over."""
+    terms: dict[str, str] = {}
+    for number, line in enumerate(lines_of(file), start=1):
+        parts = [part.strip() for part in line.split("\t")]
+        if not any(parts):
+            continue
+        if len(parts) != 2 or not all(parts):
+            raise Fault(f"{file}:{number}: a source term, a tab, a target term; found {line!r}")
+        if terms.setdefault(parts[0], parts[1]) != parts[1]:
+            raise Fault(f"{file}:{number}: {parts[0]!r} has another target term further up")
+    return terms
+
+
+def terms_in(file: Path) -> list[str]:
+    """Terms, one a line; empty lines are passed over."""
+    return [line.strip() for line in lines_of(file) if line.strip()]
 
 
 def lines_of(file: Path | None) -> Iterator[str]:

@@ -45,7 +45,7 @@ def show(
     maps = explain_translation(translator, sentence, said, words=not pieces)
     chosen = choose(maps, where)
     typer.echo(said.text)
-    if unknown := translator.source.encode(sentence).count(UNK):
+    if unknown := translator.encode(sentence).count(UNK):
         warn(f"{unknown} of its words or letters the model has never seen")
     if not said.finished:
         warn("cut off at the length limit (decoding.limit)")

@@ -10,12 +10,12 @@ from dhyan.cli.progress import follow, teller
 from dhyan.config import load_recipe, parse_setting, shipped_recipes
 from dhyan.faults import Fault
 
-NAMES = f"A .toml file, or one of {', '.join(shipped_recipes())}."
+NAMES = f"A .toml file, a model whose recipe to take, or one of {', '.join(shipped_recipes())}."
 
 
 def train(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help=NAMES)],
-    source: Annotated[str, typer.Option(help="Sentences, one a line; or one .tsv/.csv.")] = "",
+    source: Annotated[str, typer.Option(help="Sentences, or one .tsv/.csv/.jsonl.")] = "",
     target: Annotated[str, typer.Option(help="Their translations, line by line.")] = "",
     valid_source: Annotated[str, typer.Option(help="Sentences to validate on.")] = "",
     valid_target: Annotated[str, typer.Option(help="Their translations.")] = "",
@@ -25,6 +25,13 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any key of the recipe; repeatable."),
     ] = None,
+    init: Annotated[str, typer.Option(metavar="MODEL", help="A trained model to begin from.")] = "",
+    vocabulary: Annotated[
+        str, typer.Option(help="With --init: keep its words, extend them, or learn new ones.")
+    ] = "",
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write the run's course for TensorBoard.")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the run stopped.")] = False,
     device: Device = "auto",
     threads: Threads = 0,
@@ -46,6 +53,9 @@ def train(
         "data.valid_source": valid_source,
         "data.valid_target": valid_target,
         "data.columns": list(named or ()),
+        "training.init": init,
+        "training.vocabulary": vocabulary,
+        "training.tensorboard": tensorboard,
     }
     overrides = dict(map(parse_setting, settings or []))
     overrides |= {key: value for key, value in given.items() if value}
@@ -53,7 +63,7 @@ def train(
         overrides["data.task"] = ""
     if seed is not None:
         overrides["training.seed"] = seed
-    chosen = load_recipe(recipe, overrides)
+    chosen = load_recipe(recipe_of(recipe), overrides)
 
     from dhyan.run import train as start
 
@@ -61,3 +71,12 @@ def train(
     say = teller(quiet=quiet)
     run = start(chosen, folder, resume=resume, device=device, threads=threads, say=say)
     follow(run, say, quiet=quiet)
+
+
+def recipe_of(name: str) -> str:
+    """The recipe meant by a name: that of a model, if it is a model's folder, else itself."""
+    from dhyan.checkpoint import find_checkpoint
+
+    if name in shipped_recipes() or not Path(name).is_dir():
+        return name
+    return str(find_checkpoint(Path(name)) / "recipe.toml")

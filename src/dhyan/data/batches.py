@@ -7,7 +7,8 @@ from jaxtyping import Int64
 
 from dhyan.batch import Batch
 from dhyan.data.examples import Examples
-from dhyan.data.permutation import Permutation
+from dhyan.data.mixture import Mixture
+from dhyan.data.permutation import Permutation, derive
 
 Rows = Int64[np.ndarray, " _"]  # some numbers of examples
 
@@ -17,8 +18,9 @@ class Batches:
 
     An epoch is a keyed permutation of all examples. Every `window` of them is sorted by length and
     cut where rows × the longest side would pass `tokens_per_batch`; its batches are then visited in
-    a keyed order of their own. Each example comes once an epoch, and nothing but the position needs
-    to be saved to go on from it.
+    a keyed order of their own. Each example comes once an epoch, or as often as its mixture has it,
+    and nothing but the position needs to be saved to go on from it. Merges that are left out are
+    not foreseen in `tokens_per_batch`.
     """
 
     def __init__(
@@ -29,35 +31,37 @@ class Batches:
         if tokens_per_batch < 1 or window < 1:
             raise ValueError(f"{tokens_per_batch=} and {window=} must be at least 1")
         self.examples = examples
+        self.mixture = examples.mixture or Mixture((len(examples),), (1.0,))
+        self.size = len(self.mixture)
         self.tokens_per_batch = tokens_per_batch
         self.seed = seed
         self.window = window
         self._window = lru_cache(maxsize=1)(self._planned)
 
     def epoch(self, position: int) -> int:
-        """How many times every example has been seen by then."""
-        return position // len(self.examples)
+        """How many epochs have been seen by then."""
+        return position // self.size
 
     def at(self, position: int) -> tuple[Batch, int]:
         """The batch at a position, and the next position."""
-        epoch, done = divmod(position, len(self.examples))
+        epoch, done = divmod(position, self.size)
         rows = self._window(epoch, done // self.window).get(position)
         if position < 0 or rows is None:
             raise ValueError(
                 f"no batch begins at position {position}; go on from 0 or from a position that "
                 f"came with a batch of the same data, tokens_per_batch, seed and window"
             )
-        return self.examples.batch(rows), position + len(rows)
+        return self.examples.batch(rows, seed=derive(self.seed, position)), position + len(rows)
 
     def _planned(self, epoch: int, number: int) -> dict[int, Rows]:
         """The rows of each batch of a window, by the position it begins at."""
-        size = len(self.examples)
         start = number * self.window
-        places = np.arange(start, min(start + self.window, size))
-        rows = Permutation(size, (self.seed, epoch)).permute(places)
+        places = np.arange(start, min(start + self.window, self.size))
+        drawn = Permutation(self.size, (self.seed, epoch)).permute(places)
+        rows = self.mixture.rows(drawn, epoch=epoch, seed=self.seed)
         cuts = by_length(self.examples, rows, self.tokens_per_batch)
         order = Permutation(len(cuts), (self.seed, epoch, number)).permute(np.arange(len(cuts)))
-        plan, position = {}, epoch * size + start
+        plan, position = {}, epoch * self.size + start
         for cut in order:
             plan[position] = cuts[cut]
             position += len(cuts[cut])

@@ -1,7 +1,7 @@
 """The token store: a corpus as ids, ready to be padded into batches."""
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, runtime_checkable
@@ -12,10 +12,16 @@ from jaxtyping import Int32, Int64
 
 from dhyan.batch import Batch, Tokens
 from dhyan.data.corpus import Pair, Side, Tally
+from dhyan.data.mixture import Mixture
+from dhyan.data.permutation import derive
 from dhyan.faults import Fault
 from dhyan.special import BOS, EOS, PAD
 
 CHUNK = 4096  # pairs encoded at a time
+
+
+class NoneFits(Fault):
+    """A corpus of which every pair is too long, or empty once it is encoded."""
 
 
 @runtime_checkable
@@ -24,6 +30,15 @@ class EncodesAll(Protocol):
 
     def encode_all(self, sentences: list[str], /) -> list[list[int]]:
         """The ids of each sentence."""
+        ...
+
+
+@runtime_checkable
+class Recut(Protocol):
+    """Whatever cuts the text of some ids anew, as the seed has it: a MergeDropout."""
+
+    def __call__(self, ids: Sequence[int], seed: int, /) -> list[int]:
+        """Other ids of the same text."""
         ...
 
 
@@ -47,13 +62,54 @@ class Sentences:
         ids = np.where(mask, self.ids[places], PAD).astype(np.int64)
         return Tokens(torch.from_numpy(ids), torch.from_numpy(mask))
 
+    def recut(
+        self, rows: Int64[np.ndarray, " R"], cut: Recut, *, most: int, seeds: Iterable[int]
+    ) -> Tokens:
+        """These sentences side by side, cut anew; one that would pass `most` stays as it is."""
+        chosen = []
+        for row, seed in zip(rows.tolist(), seeds, strict=True):
+            old = self.ids[self.offsets[row] : self.offsets[row + 1]].tolist()
+            new = cut(old, seed)
+            chosen.append(new if len(new) <= most else old)
+        return Tokens.pad(chosen)
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """How both sides are cut anew whenever they are trained on; `longest` is in tokens a side."""
+
+    source: Recut
+    target: Recut
+    longest: int
+
+    def batch(self, examples: "Examples", rows: Int64[np.ndarray, " R"], seed: int) -> Batch:
+        """These rows, each by a seed of its own."""
+        cut = [
+            side.recut(
+                rows,
+                recut,
+                most=self.longest + specials,
+                seeds=(derive(seed, number, specials) for number in range(len(rows))),
+            )
+            for side, recut, specials in (
+                (examples.source, self.source, 1),
+                (examples.target, self.target, 2),
+            )
+        ]
+        return Batch(cut[0], cut[1])
+
 
 @dataclass(frozen=True)
 class Examples:
-    """Every source, ending in EOS, and its target, BOS … EOS, as ids in memory."""
+    """Every source, ending in EOS, and its target, BOS … EOS, as ids in memory or in a file.
+
+    `mixture` says how often they come an epoch, once if there is none.
+    """
 
     source: Sentences
     target: Sentences
+    mixture: Mixture | None = None
+    dropout: Dropout | None = None
 
     def lengths(
         self, rows: Int64[np.ndarray, " R"]
@@ -61,8 +117,10 @@ class Examples:
         """How many tokens the sources and the targets of these rows have, special ones included."""
         return self.source.lengths(rows), self.target.lengths(rows)
 
-    def batch(self, rows: Int64[np.ndarray, " R"]) -> Batch:
-        """These rows, padded."""
+    def batch(self, rows: Int64[np.ndarray, " R"], *, seed: int | None = None) -> Batch:
+        """These rows, padded; with a seed, as they are trained on."""
+        if self.dropout is not None and seed is not None:
+            return self.dropout.batch(self, rows, seed)
         return Batch(self.source.padded(rows), self.target.padded(rows))
 
     def __len__(self) -> int:
@@ -78,38 +136,52 @@ def encode_pairs(
     tally: Tally | None = None,
 ) -> Examples:
     """Encode a corpus; pairs with no token, or more than `longest`, on a side go to the tally."""
-    tally = Tally() if tally is None else tally
-    sources, targets = _Growing(), _Growing()
-    for chunk in _chunks(pairs):
-        encoded = zip(
-            source.encode_all([pair.source for pair in chunk]),
-            target.encode_all([pair.target for pair in chunk]),
-            strict=True,
-        )
-        for pair, (one, other) in zip(chunk, encoded, strict=True):
-            if unfit := _unfit(len(one), len(other), longest):
-                tally.drop(*unfit, pair.line)
-            else:
-                sources.add([*one, EOS])
-                targets.add([BOS, *other, EOS])
-    tally.kept = len(sources)
-    if not len(sources):
-        where = tally.names["source"]
-        raise Fault(f"{where}: no pair has 1 to {longest} tokens a side; allow longer sentences")
+    sources, targets = Growing(), Growing()
+    for one, other in encoded(pairs, source, target, longest=longest, tally=tally):
+        sources.add(one)
+        targets.add(other)
     return Examples(sources.done(), targets.done())
 
 
-class _Growing:
+def encoded(
+    pairs: Iterable[Pair],
+    source: EncodesAll,
+    target: EncodesAll,
+    *,
+    longest: int,
+    tally: Tally | None = None,
+) -> Iterator[tuple[list[int], list[int]]]:
+    """The ids of pair after pair, special ones included; it is a Fault if there is none."""
+    tally = Tally() if tally is None else tally
+    kept = tally.kept = 0
+    for chunk in _chunks(pairs):
+        sources = source.encode_all([pair.source for pair in chunk])
+        targets = target.encode_all([pair.target for pair in chunk])
+        for pair, one, other in zip(chunk, sources, targets, strict=True):
+            if unfit := _unfit(len(one), len(other), longest):
+                tally.drop(*unfit, pair.line)
+            else:
+                kept += 1
+                yield [*one, EOS], [BOS, *other, EOS]
+    tally.kept = kept
+    if not kept:
+        where = tally.names["source"]
+        raise NoneFits(f"{where}: no pair has 1 to {longest} tokens a side; allow longer sentences")
+
+
+class Growing:
     """Sentences while they are being gathered."""
 
     def __init__(self) -> None:
         self.ids, self.offsets = array("i"), array("q", [0])
 
     def add(self, ids: list[int]) -> None:
+        """One more sentence."""
         self.ids.extend(ids)
         self.offsets.append(len(self.ids))
 
     def done(self) -> Sentences:
+        """All of them."""
         return Sentences(np.frombuffer(self.ids, np.int32), np.frombuffer(self.offsets, np.int64))
 
     def __len__(self) -> int:

@@ -1,28 +1,24 @@
 """The lines of a text file, plain or packed, split at newlines only."""
 
 import codecs
-import gzip
-import lzma
 import os
 import stat
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
+from dhyan.data.packing import OPEN, signs_of_damage
 from dhyan.faults import Fault
 
 LONGEST_READ = 2**20  # bytes of a line that are read; the rest is skipped, so memory stays flat
 
-TABLES = {".tsv", ".csv"}
-OPEN: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+TABLES = {".tsv", ".csv", ".jsonl"}
 MAGIC = {
     b"\x1f\x8b": "gzip data; end its name in .gz",
     b"\xfd7zXZ\0": "xz data; end its name in .xz",
     b"BZh": "bzip2 data; decompress it",
     b"PK\x03\x04": "a zip archive; unpack it",
-    b"\x28\xb5\x2f\xfd": "zstd data; decompress it",
+    b"\x28\xb5\x2f\xfd": "zstd data; end its name in .zst",
     b"\xff\xfe": "UTF-16; convert it with `iconv -f UTF-16 -t UTF-8`",
     b"\xfe\xff": "UTF-16; convert it with `iconv -f UTF-16 -t UTF-8`",
 }
@@ -104,7 +100,7 @@ def raw_lines(path: Path, *, may_be_empty: bool = False) -> Iterator[bytes]:
         near = get_close_matches(path.name, _neighbours(path), n=1)
         remedy = f"did you mean {said(near[0])}?" if near else "see how its path is written"
         raise fault(path, 0, f"there is no such file; {remedy}") from None
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except signs_of_damage() as error:
         reason = f"broken {path.suffix} data ({error}); fetch or compress the file again"
         raise fault(path, number + 1, reason) from None
     except OSError as error:

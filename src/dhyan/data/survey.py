@@ -1,6 +1,5 @@
 """What a corpus is like, and what is wrong with it."""
 
-import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Integer
 
 from dhyan.data.corpus import Noted, Pair, Tally
+from dhyan.data.words import words
 from dhyan.faults import Fault
 from dhyan.text.normalize import normalize
 
@@ -80,23 +80,6 @@ def survey(pairs: Iterable[Pair], tally: Tally) -> Survey:
         duplicates,
         ambiguous,
     )
-
-
-class _Spaces(dict[int, str]):
-    """For str.translate: letters, digits, marks and joiners stay, all else becomes a space."""
-
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        inside = unicodedata.category(character)[0] in "LNM" or character in "\u200c\u200d"
-        return self.setdefault(code, character if inside else " ")
-
-
-_SPACES = _Spaces()
-
-
-def words(text: str) -> list[str]:
-    """The words of a text without its punctuation; a vowel sign or a joiner never ends one."""
-    return text.translate(_SPACES).split()
 
 
 class _Words:

@@ -1,1 +1,1 @@
-"""What translations are worth: sacreBLEU's scores, over all sentences and by their length."""
+"""What translations are worth: sacreBLEU's scores, how sure they are, and where they fall."""

@@ -7,50 +7,58 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.batch import Batch, Tokens
-from dhyan.decoding.translator import Translation, Translator, evaluating
+from dhyan.decoding.second import look_again, looks_at_source
+from dhyan.decoding.translator import Translation, Translator
 from dhyan.special import BOS, EOS
+from dhyan.text.placeholders import restore
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.watch import AttentionMap, watch
+from dhyan.watch import AttentionMap
 
 
 def explain(
-    translator: Translator, text: str, *, beam: int | None = None, words: bool = True
+    translator: Translator,
+    text: str,
+    *,
+    beam: int | None = None,
+    words: bool = True,
+    **changes: object,
 ) -> list[AttentionMap]:
     """Translate a sentence and return a map for every attention of the model.
 
     The weights are read off a second, parallel pass over the finished translation, so they are
     exact after any search. Pieces are merged to words unless `words` is False: what a word is
-    given is the sum over its pieces, what it gives the mean.
+    given is the sum over its pieces, what it gives the mean. `changes` are as for the translator.
     """
-    [translation] = translator(text, beam=beam)
+    [translation] = translator(text, beam=beam, **changes)  # type: ignore[arg-type]
     return explain_translation(translator, text, translation, words=words)
 
 
 def explain_translation(
     translator: Translator, text: str, translation: Translation, *, words: bool = True
 ) -> list[AttentionMap]:
-    """The maps of a translation already made."""
-    source = translator.encode(text)
-    target = [BOS, *translation.ids, *([EOS] if translation.finished else [])]
-    batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
-    model = translator.model
-    with evaluating(model), torch.inference_mode(), watch(model) as sightings:
-        model(batch)
-    heard = Labels.of(translator.source, source, words=words, text=text)
-    told = Labels.of(translator.target, target[:-1], words=words)
-    said = Labels.of(translator.target, target[1:], words=words)
+    """The maps of a translation already made; of several models, those of each."""
+    masked, kept = translator.hidden(text)
+    source, target = translator.encode(text), told_and_said(translation)
+    heard = Labels.of(translator.source, source, words=words, text=masked, kept=kept)
+    told = Labels.of(translator.target, target[:-1], words=words, kept=kept)
+    said = Labels.of(translator.target, target[1:], words=words, kept=kept)
+    look = look_again(translator.voice, [source], [target], translator.device)
     maps = []
-    for where, weights in sightings.weights().items():
+    for where, weights in look.weights.items():
         columns, rows = _sides(where, heard, told, said)
         merged = columns.gather(rows.gather(weights[0].float().cpu(), -2, mean=True), -1)
         maps.append(AttentionMap(where, columns.texts, rows.texts, merged))
     return maps
 
 
+def told_and_said(translation: Translation) -> list[int]:
+    """All the ids of a translation: BOS first, and EOS if it came to an end."""
+    return [BOS, *translation.ids, *([EOS] if translation.finished else [])]
+
+
 def cross_maps(maps: Sequence[AttentionMap]) -> list[AttentionMap]:
     """Those that look from the translation to the source."""
-    return [m for m in maps if not m.where.endswith("self_attention")]
+    return [m for m in maps if looks_at_source(m.where)]
 
 
 class Labels(NamedTuple):
@@ -61,14 +69,25 @@ class Labels(NamedTuple):
 
     @classmethod
     def of(
-        cls, tokenizer: Tokenizer, ids: Sequence[int], *, words: bool, text: str = ""
+        cls,
+        tokenizer: Tokenizer,
+        ids: Sequence[int],
+        *,
+        words: bool,
+        text: str = "",
+        kept: Sequence[str] = (),
     ) -> "Labels":
-        """A sentence's words, or its single pieces; unknown ones as the text has them."""
-        if not words:
-            places = tuple((place, place + 1) for place in range(len(ids)))
-            return cls(tuple(tokenizer.pieces(ids, text)), places)
-        found = tokenizer.words(ids, text)
-        return cls(tuple(w.text for w in found), tuple((w.first, w.last) for w in found))
+        """A sentence's words, or its single pieces; unknown ones as the text has them.
+
+        Spans that passed the model by stand where their signs were.
+        """
+        if words:
+            found = tokenizer.words(ids, text)
+            texts, spans = [w.text for w in found], [(w.first, w.last) for w in found]
+        else:
+            texts, spans = tokenizer.pieces(ids, text), [(at, at + 1) for at in range(len(ids))]
+        shown = (restore(label, kept)[0] if kept else label for label in texts)
+        return cls(tuple(shown), tuple(spans))
 
     def gather(
         self, weights: Float[Tensor, "H T S"], axis: int, *, mean: bool = False
@@ -87,6 +106,6 @@ def _sides(where: str, heard: Labels, told: Labels, said: Labels) -> tuple[Label
     The encoder looks at the source for the source. In the decoder, self-attention looks from the
     words it was told to those before; any other looks from the word it is about to say.
     """
-    if where.startswith("encoder."):
+    if "encoder" in where.split("."):
         return heard, heard
     return (told, told) if where.endswith("self_attention") else (heard, said)

@@ -11,9 +11,8 @@ from dhyan import __version__
 from dhyan.checkpoint import forget_old, point, replace_file, tensors_to_bytes, write_checkpoint
 from dhyan.config import Recipe, dump_recipe
 from dhyan.decoding.translator import Translator
-from dhyan.run.load import weights_of
 from dhyan.training.events import Event
-from dhyan.training.resume import optimizer_tensors
+from dhyan.training.resume import training_tensors
 from dhyan.training.trainer import Progress, Trainer
 
 
@@ -30,10 +29,10 @@ class RunFolder:
         """Write a checkpoint that stands on its own, then let the pointers name it."""
         files = {
             "recipe.toml": dump_recipe(self.recipe).encode(),
-            "model.safetensors": tensors_to_bytes(weights_of(self.translator.model)),
+            "model.safetensors": tensors_to_bytes(trainer.weights()),
             "source.json": self.translator.source.to_json().encode(),
             "target.json": self.translator.target.to_json().encode(),
-            "training.safetensors": tensors_to_bytes(optimizer_tensors(trainer)),
+            "training.safetensors": tensors_to_bytes(training_tensors(trainer)),
             "training.json": json.dumps(asdict(trainer.progress), indent=1).encode(),
         }
         folder = write_checkpoint(
@@ -43,11 +42,7 @@ class RunFolder:
             data=self.fingerprint,
             device=self.translator.device.type,
             threads=torch.get_num_threads(),
-            versions={
-                "dhyan": __version__,
-                "torch": torch.__version__,
-                "python": platform.python_version(),
-            },
+            versions=versions(),
         )
         self.point(trainer.progress)
         keep = max(2, self.recipe.training.keep)
@@ -68,6 +63,15 @@ class RunFolder:
             (self.path / "best.json").unlink(missing_ok=True)
 
 
+def versions() -> dict[str, str]:
+    """What a model was made with."""
+    return {
+        "dhyan": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
 class MetricsLog:
     """A run's events as lines of JSON; a resumed run first forgets those it will repeat."""
 
@@ -77,12 +81,11 @@ class MetricsLog:
             lines = path.read_bytes().splitlines(keepends=True)
             replace_file(path, b"".join(line for line in lines if _step(line) <= until))
 
-    def note(self, event: Event) -> Event:
-        """Append an event and pass it on."""
+    def note(self, event: Event) -> None:
+        """Append an event."""
         facts = {"event": type(event).__name__.lower(), **asdict(event)}
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps(facts, default=str) + "\n")
-        return event
 
 
 def _step(line: bytes) -> float:

@@ -1,18 +1,32 @@
 """The pairs a recipe asks for: read from files or made by code, and split for validation."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
-from dhyan.config import Data, Recipe
-from dhyan.data.corpus import Pair, Tally, read_pairs
-from dhyan.data.lines import TABLES, kind_of
+from dhyan.config import Data, Recipe, Text
+from dhyan.data.corpus import Pair, Tally
+from dhyan.data.examples import Examples
 from dhyan.data.synthetic import number_pairs, reverse_pairs
 from dhyan.faults import Fault
+from dhyan.run.corpus import Corpus as Corpus
+from dhyan.run.corpus import Say as Say
+from dhyan.run.corpus import sample_of
+from dhyan.run.prepared import open_prepared, prepared_languages
+from dhyan.run.sources import (
+    Reading,
+    Without,
+    check_settings,
+    mixed_files,
+    read_once,
+    training_files,
+    validation_files,
+)
+from dhyan.run.vocabulary import Part, encode_parts, learn_tokenizers, lessons
 from dhyan.text.languages import known_language, language_of
+from dhyan.text.tokenizer import Tokenizer
 
-Say = Callable[[str], None]
 TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
     "numbers": number_pairs,
     "reverse": reverse_pairs,
@@ -21,86 +35,150 @@ MOST_HELD_OUT, FEWEST_TO_HOLD_OUT, HOLD_OUT_EVERY, MOST_TRIES = 1000, 200, 50, 2
 
 
 @dataclass(frozen=True)
-class Corpus:
-    """The pairs to train on, those to validate on, and a fingerprint of all that was read."""
+class TextCorpus:
+    """Pairs as text, in one part or several; `text` is how they become ids."""
 
-    training: list[Pair]
+    parts: tuple[Part, ...]
     validation: list[Pair]
     fingerprint: str
+    text: Text
+
+    @property
+    def training(self) -> list[Pair]:
+        """Every pair to train on."""
+        return list(chain.from_iterable(part.pairs for part in self.parts))
+
+    @property
+    def sample(self) -> str:
+        """A source sentence to try the model on."""
+        return sample_of(self.validation or list(islice(self.parts[0].pairs, 50)))
+
+    def lessons(self, recipe: Recipe) -> Iterator[Pair]:
+        """The pairs that vocabularies are learned from."""
+        return lessons(self.parts, recipe.text)
+
+    def learn(self, recipe: Recipe, say: Say) -> tuple[Tokenizer, Tokenizer]:
+        """The vocabularies of both sides, learned from the first training pairs."""
+        return learn_tokenizers(recipe.text, self.lessons(recipe), say)
+
+    def encode(self, source: Tokenizer, target: Tokenizer, longest: int, say: Say) -> Examples:
+        """The training pairs as ids; the over-long are left out and said."""
+        return encode_parts(self.parts, source, target, text=self.text, longest=longest, say=say)
 
 
 def gather(recipe: Recipe, say: Say) -> Corpus:
-    """Read or make the recipe's pairs; what was dropped or held out is said."""
+    """The recipe's pairs, read, made, or prepared before; what was dropped or held out is said."""
+    if recipe.data.prepared:
+        check_settings(recipe)
+        return open_prepared(Path(recipe.data.prepared), recipe, say)
+    return read_corpus(recipe, say)
+
+
+def read_corpus(recipe: Recipe, say: Say, *, stream: bool = False) -> TextCorpus:
+    """The recipe's pairs as text; a stream reads them anew each time, and keeps few in memory.
+
+    Both hold out the same pairs.
+    """
+    check_settings(recipe)
     data = recipe.data
     if data.task:
-        if data.valid_source:
-            raise Fault(f"data.task = {data.task!r} makes its own pairs: name no validation files")
-        return _made(data, recipe.training.seed, say)
-    if not data.source:
+        first = _made(data, recipe.training.seed, say)
+    elif data.source:
+        first = _read(data, say, stream=stream)
+    else:
         raise Fault("no training data: name it with --source FILE --target FILE")
-    pairs, fingerprint = _read(data, data.source, data.target, say)
-    if data.valid_source:
-        validation, other = _read(data, data.valid_source, data.valid_target, say)
-        return Corpus(pairs, validation, f"{fingerprint} {other}")
-    return _split(pairs, fingerprint, say)
+    parts, prints = [Part(Without(first.pairs, first.known))], [first.fingerprint]
+    for reading in mixed_files(data):
+        pairs, total, fingerprint = read_once(reading, say, stream=stream)
+        parts.append(Part(Without(pairs, first.known), reading.weight))
+        prints.append(fingerprint)
+        _say_mixed(reading, total, sum(1 for _ in parts[-1].pairs), say)
+    if not stream:
+        parts = [replace(part, pairs=list(part.pairs)) for part in parts]
+    return TextCorpus(tuple(parts), first.validation, " ".join(prints), recipe.text)
 
 
 def with_languages(recipe: Recipe) -> Recipe:
-    """The recipe with its languages named, by the ends of the file names where it names none."""
+    """The recipe with its languages named, by the ends of the file names where it names none.
+
+    A prepared folder has its own, and stands in for a task as files do.
+    """
     data = recipe.data
-    made = {"numbers": ("en", "hi")}.get(data.task, ("", ""))
+    if data.prepared:
+        data = replace(data, task="")
+        made = prepared_languages(Path(data.prepared))
+    else:
+        made = {"numbers": ("en", "hi")}.get(data.task, ("", ""))
     source = known_language(data.source_language) or made[0] or language_of(data.source)
     target = known_language(data.target_language) or made[1] or language_of(data.target)
     return replace(recipe, data=replace(data, source_language=source, target_language=target))
 
 
-def _read(data: Data, source: str, target: str, say: Say) -> tuple[list[Pair], str]:
-    tally = Tally()
-    named = data.columns and kind_of(Path(source)) in TABLES
-    pairs = read_pairs(
-        Path(source),
-        Path(target) if target else None,
-        columns=(data.columns[0], data.columns[1]) if named else None,
-        tally=tally,
-    )
-    read = list(pairs)
-    for line in tally.lines():
-        say(f"{source}: {line}")
-    return read, tally.fingerprint
+@dataclass(frozen=True)
+class _First:
+    """The corpus that validation pairs are held out from; `known` sources are not trained on."""
+
+    pairs: Iterable[Pair]
+    validation: list[Pair]
+    fingerprint: str
+    known: frozenset[str]
 
 
-def _made(data: Data, seed: int, say: Say) -> Corpus:
+def _read(data: Data, say: Say, *, stream: bool) -> _First:
+    pairs, total, fingerprint = read_once(training_files(data), say, stream=stream)
+    if own := validation_files(data):
+        validation, _, other = read_once(own, say, stream=False)
+        return _First(pairs, list(validation), f"{fingerprint} {other}", frozenset())
+    held_out = _hold_out(pairs, total, say)
+    return _First(pairs, held_out, fingerprint, _sources(held_out))
+
+
+def _made(data: Data, seed: int, say: Say) -> _First:
     """Different sources only, so that no validation pair is trained on."""
-    held_out = min(MOST_HELD_OUT, max(1, data.pairs // 10))
+    count = min(MOST_HELD_OUT, max(1, data.pairs // 10))
     different, tally = {}, Tally()
-    for pair in islice(TASKS[data.task](seed=seed), MOST_TRIES * (data.pairs + held_out)):
+    for pair in islice(TASKS[data.task](seed=seed), MOST_TRIES * (data.pairs + count)):
         if pair.source not in different:
             different[pair.source] = pair
             tally.keep(pair)
-        if len(different) == data.pairs + held_out:
+        if len(different) == data.pairs + count:
             break
-    training, validation = _hold_out(list(different.values()), held_out)
-    say(f"made {len(training):,} pairs of '{data.task}', and {held_out:,} to validate on")
-    return Corpus(training, validation, tally.fingerprint)
+    pairs = list(different.values())
+    held_out = _spread(pairs, len(pairs), count)
+    say(f"made {len(pairs) - count:,} pairs of '{data.task}', and {count:,} to validate on")
+    return _First(pairs, held_out, tally.fingerprint, _sources(held_out))
 
 
-def _split(pairs: list[Pair], fingerprint: str, say: Say) -> Corpus:
-    """Hold some pairs out, if there are enough."""
-    training, held_out = _hold_out(pairs, min(MOST_HELD_OUT, len(pairs) // HOLD_OUT_EVERY))
-    if len(pairs) < FEWEST_TO_HOLD_OUT or not training:
+def _hold_out(pairs: Iterable[Pair], total: int, say: Say) -> list[Pair]:
+    """Some pairs to validate on, if there are enough."""
+    held_out = _spread(pairs, total, min(MOST_HELD_OUT, total // HOLD_OUT_EVERY))
+    rest = Without(pairs, _sources(held_out))
+    left = sum(1 for _ in rest) if total >= FEWEST_TO_HOLD_OUT else 0
+    if not left:
         say("too few different pairs to hold some out: the run is not validated")
-        return Corpus(pairs, [], fingerprint)
-    shared = len(pairs) - len(training) - len(held_out)
+        return []
+    shared = total - left - len(held_out)
     say(
         f"held out {len(held_out):,} pairs to validate on"
         + (f" and left out {shared:,} more that share a source with them" if shared else "")
         + "; name your own with --valid-source and --valid-target"
     )
-    return Corpus(training, held_out, fingerprint)
+    return held_out
 
 
-def _hold_out(pairs: list[Pair], count: int) -> tuple[list[Pair], list[Pair]]:
-    """So many pairs, evenly spread, and the rest without any that shares a source with them."""
-    held_out = pairs[:: len(pairs) // max(count, 1)][:count]
-    known = {pair.source for pair in held_out}
-    return [pair for pair in pairs if pair.source not in known], held_out
+def _spread(pairs: Iterable[Pair], total: int, count: int) -> list[Pair]:
+    """So many pairs, evenly spread."""
+    return list(islice(pairs, 0, None, max(1, total // max(count, 1))))[:count]
+
+
+def _sources(pairs: Iterable[Pair]) -> frozenset[str]:
+    return frozenset(pair.source for pair in pairs)
+
+
+def _say_mixed(reading: Reading, total: int, left: int, say: Say) -> None:
+    name = reading.source
+    if not left:
+        raise Fault(f"data.mix: every source of {name} is held out to validate on; leave it out")
+    shared = f", {total - left:,} left out that share a source with those held out"
+    often = f"{reading.weight:g} times an epoch"
+    say(f"mixed in {left:,} pairs of {name}, {often}{shared if left < total else ''}")

@@ -1,14 +1,17 @@
 """From a checkpoint's files to a translator."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from dhyan.checkpoint import find_checkpoint, read_checkpoint, tensors_from_bytes
-from dhyan.config import Recipe, parse_recipe
+from dhyan.config import Decoding, Recipe, parse_recipe
+from dhyan.decoding.manner import Manner
+from dhyan.decoding.together import together
 from dhyan.decoding.translator import Limits, Translator
 from dhyan.faults import Fault
 from dhyan.models.build import build_model
@@ -31,6 +34,17 @@ def load(folder: str | Path, *, device: str = "auto") -> Translator:
     model = build_model(recipe, len(source), len(target))
     load_weights(model, tensors_from_bytes(files["model.safetensors"]))
     return make_translator(recipe, model.to(place).eval(), source, target, place)
+
+
+def load_ensemble(folders: Sequence[str | Path], *, device: str = "auto") -> Translator:
+    """Several models as one translator, which averages their probabilities word by word.
+
+    They may be of any kind but must have the same vocabularies; the first says how to search.
+    """
+    if not folders:
+        raise Fault("no model is named: give at least one")
+    found = [load(folder, device=device) for folder in folders]
+    return together(found, names=[str(folder) for folder in folders])
 
 
 def pick_device(name: str) -> torch.device:
@@ -72,21 +86,30 @@ def make_translator(
     recipe: Recipe, model: Seq2Seq, source: Tokenizer, target: Tokenizer, device: torch.device
 ) -> Translator:
     """A model with its tokenizers and the recipe's manner of searching."""
-    most, decoding = model.encoder.longest, recipe.decoding
+    most, longest = model.encoder.longest, recipe.decoding.longest
     return Translator(
         model,
         source,
         target,
         language=recipe.data.target_language,
+        source_language=recipe.data.source_language,
         limits=Limits(
-            source=min(decoding.longest, most - 1) if most else decoding.longest,
-            output=decoding.limit,
-            highest=model.decoder.longest,
+            source=min(longest, most - 1) if most else longest, highest=model.decoder.longest
         ),
-        beam=decoding.beam,
-        length_power=decoding.length_power,
+        manner=make_manner(recipe.decoding),
+        keeps=recipe.text.placeholders,
         device=device,
     )
+
+
+def make_manner(decoding: Decoding) -> Manner:
+    """How a recipe searches; one that contradicts itself is refused."""
+    settings = asdict(decoding)
+    del settings["longest"]
+    try:
+        return Manner(**settings)
+    except Fault as fault:
+        raise Fault(f"decoding: {fault}") from None
 
 
 def weights_of(model: Seq2Seq) -> dict[str, Tensor]:

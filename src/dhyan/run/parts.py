@@ -1,6 +1,6 @@
-"""What a trainer is made of: examples, validation, optimizer and schedule."""
+"""What a trainer is made of: batches, validation, optimizer, schedules."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -8,35 +8,44 @@ from dhyan.batch import Batch
 from dhyan.config import Recipe, Training
 from dhyan.data.batches import Batches, fixed_batches
 from dhyan.data.corpus import Pair
+from dhyan.data.examples import Examples
+from dhyan.decoding.manner import Manner
 from dhyan.decoding.translator import Translator
 from dhyan.evaluation.scores import score
+from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.run.corpus import Corpus, Say
 from dhyan.run.folder import RunFolder
-from dhyan.run.gather import Corpus, Say
 from dhyan.run.vocabulary import encode
-from dhyan.training.loss import cross_entropy
-from dhyan.training.schedule import Schedule, constant, halving, inverse_sqrt
+from dhyan.training import forcing
+from dhyan.training.ema import WeightAverage
+from dhyan.training.forcing import Ratio
+from dhyan.training.loss import Objective, cross_entropy
+from dhyan.training.schedule import Plateau, Schedule, constant, cosine, halving, inverse_sqrt
 from dhyan.training.trainer import Settings, Trainer
 
 
 def make_trainer(
-    recipe: Recipe, corpus: Corpus, translator: Translator, home: RunFolder, say: Say
+    recipe: Recipe, corpus: Corpus, examples: Examples, home: RunFolder, say: Say
 ) -> Trainer:
     """Batches, optimizer, schedule and validation, joined."""
-    training, model = recipe.training, translator.model
-    examples = encode(corpus.training, translator, recipe.data.longest, say)
-    say(
-        f"parameters {sum(p.numel() for p in model.parameters()):,}, examples {len(examples):,}, "
-        f"device {translator.device}, threads {torch.get_num_threads()}"
-    )
+    training, translator = recipe.training, home.translator
+    model = translator.model
+    validate = Validation.of(recipe, corpus.validation, translator, say)
+    if training.schedule == "plateau" and validate is None:
+        raise Fault(
+            "training.schedule = 'plateau' follows the validations, and there is nothing to "
+            "validate on: name --valid-source and --valid-target, or another schedule"
+        )
     return Trainer(
         model=model,
         optimizer=make_optimizer(training, model),
         batches=Batches(examples, tokens_per_batch=training.tokens_per_batch, seed=training.seed),
         settings=make_settings(training),
         device=translator.device,
-        validate=Validation.of(recipe, corpus.validation, translator, say),
+        validate=validate,
         save=home.save,
+        average=WeightAverage.of(model, training.ema) if training.ema else None,
     )
 
 
@@ -57,20 +66,23 @@ class Validation:
         if not pairs:
             return None
         longest = recipe.data.longest
-        examples = encode(pairs, translator, longest, say)
+        source, target = translator.source, translator.target
+        examples = encode(pairs, source, target, text=recipe.text, longest=longest, say=say)
         batches = fixed_batches(examples, recipe.training.tokens_per_batch)
-        most = min(longest, translator.limits.source)
-        fitting = [p for p in pairs if len(translator.source.encode(p.source)) <= most]
+        most = min(longest, translator.limits.source) + 1  # EOS comes on top
+        fitting = [p for p in pairs if len(translator.encode(p.source)) <= most]
         shown = fitting[: recipe.training.valid_sentences]
         if len(shown) < len(pairs):
             say(f"BLEU and chrF++ of the first {len(shown):,} of {len(pairs):,} validation pairs")
-        return cls(translator, batches, shown, recipe.data.target_language)
+        greedy = Manner(beam=1, limit=recipe.decoding.limit)  # so that the others may change
+        greedily = replace(translator, manner=greedy)
+        return cls(greedily, batches, shown, recipe.data.target_language)
 
     def __call__(self) -> dict[str, float]:
         """The mean loss per token over all pairs; BLEU and chrF++ of the first, said greedily."""
         scores = {"loss": self._loss()}
         if self.pairs:
-            said = [one.text for one in self.translator([p.source for p in self.pairs], beam=1)]
+            said = [one.text for one in self.translator([p.source for p in self.pairs])]
             found = score(said, [p.target for p in self.pairs], language=self.language)
             scores |= {name: result.value for name, result in found.items()}
         return scores
@@ -86,8 +98,8 @@ class Validation:
 
 
 def make_optimizer(training: Training, model: Seq2Seq) -> torch.optim.Optimizer:
-    """The recipe's optimizer over every weight."""
-    weights = list(model.parameters())
+    """The recipe's optimizer over every weight that is not frozen."""
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
     rate, decay = training.learning_rate, training.weight_decay
     if training.optimizer == "sgd":
         return torch.optim.SGD(weights, lr=rate, weight_decay=decay)
@@ -101,11 +113,11 @@ def make_settings(training: Training) -> Settings:
     return Settings(
         learning_rate=training.learning_rate,
         schedule=make_schedule(training),
+        plateau=make_plateau(training),
+        objective=make_objective(training),
         seed=training.seed,
-        smoothing=training.label_smoothing,
         clip=training.clip,
         accumulate=training.accumulate,
-        half=training.precision == "bf16",
         report_every=training.report_every,
         validate_every=training.validate_every,
         save_every=training.save_every,
@@ -114,14 +126,67 @@ def make_settings(training: Training) -> Settings:
     )
 
 
+def make_objective(training: Training) -> Objective:
+    """What the recipe makes small."""
+    return Objective(
+        smoothing=training.label_smoothing,
+        r_drop=training.r_drop,
+        forcing=make_forcing(training),
+        half=training.precision == "bf16",
+    )
+
+
 def make_schedule(training: Training) -> Schedule:
     """The recipe's course of the learning rate."""
+    warmup, steps = training.warmup, training.steps
     match training.schedule:
-        case "constant":
-            return constant(warmup=training.warmup)
+        case "constant" | "plateau":
+            return constant(warmup=warmup)
         case "inverse_sqrt":
-            return inverse_sqrt(warmup=training.warmup)
+            return inverse_sqrt(warmup=warmup)
         case "halving":
-            return halving(
-                start=training.halve_from, every=training.halve_every, warmup=training.warmup
+            return halving(start=training.halve_from, every=training.halve_every, warmup=warmup)
+        case "cosine":
+            if warmup >= steps:
+                raise Fault(
+                    f"training.warmup: {warmup:,} steps leave nothing of training.steps = "
+                    f"{steps:,} for the cosine; give fewer"
+                )
+            return cosine(steps=steps, warmup=warmup, lowest=training.lowest)
+
+
+def make_plateau(training: Training) -> Plateau | None:
+    """How the rate falls when validations get no better, if the recipe has it so."""
+    if training.schedule != "plateau":
+        return None
+    return Plateau(
+        factor=training.plateau_factor,
+        patience=training.plateau_patience,
+        lowest=training.lowest,
+    )
+
+
+def make_forcing(training: Training) -> Ratio:
+    """The recipe's course of the chance to be told the correct word."""
+    k = training.forcing_k
+    match training.forcing:
+        case "constant":
+            return forcing.constant(ratio=training.teacher_forcing)
+        case "linear":
+            return forcing.linear(
+                ratio=training.teacher_forcing,
+                slope=training.forcing_slope,
+                least=training.forcing_least,
             )
+        case "exponential":
+            if k > 1:
+                raise Fault(
+                    f"training.forcing_k: {k:g} to the power of the step grows; give 1 or less"
+                )
+            return forcing.exponential(k=k)
+        case "inverse_sigmoid":
+            if k < 1:
+                raise Fault(
+                    f"training.forcing_k: {k:g} is too small for inverse_sigmoid; give 1 or more"
+                )
+            return forcing.inverse_sigmoid(k=k)

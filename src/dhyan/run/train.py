@@ -1,7 +1,7 @@
 """From a recipe to a run: data, tokenizers, model and trainer, anew or from a checkpoint."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,15 +11,19 @@ import torch
 
 from dhyan.checkpoint import (
     newest_whole,
-    read_manifest,
     steps_in,
     take_hold,
     tensors_from_bytes,
 )
-from dhyan.config import Recipe, differences
+from dhyan.config import Recipe
 from dhyan.data.permutation import derive
 from dhyan.faults import Fault
 from dhyan.models.build import build_model
+from dhyan.models.seq2seq import Seq2Seq
+from dhyan.run.board import Board
+from dhyan.run.checks import check_files, check_same, check_whole, compare_machines
+from dhyan.run.fine_tune import Origin, carry, choose_tokenizers
+from dhyan.run.fit import fitted
 from dhyan.run.folder import MetricsLog, RunFolder
 from dhyan.run.gather import Corpus, Say, gather, with_languages
 from dhyan.run.load import (
@@ -31,19 +35,14 @@ from dhyan.run.load import (
     saved_recipe,
     saved_tokenizers,
 )
-from dhyan.run.parts import make_trainer
-from dhyan.run.vocabulary import learn_tokenizers
+from dhyan.run.parts import make_objective, make_trainer
+from dhyan.run.vectors import start_from_vectors
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Event, Saved
 from dhyan.training.resume import restore
 from dhyan.training.trainer import Trainer
 
 STATE_FILES = ("training.safetensors", "training.json")
-MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
-    *("about", "training.steps", "training.patience", "training.keep", "training.report_every"),
-    *("decoding.beam", "decoding.length_power"),
-    *("data.source", "data.target", "data.valid_source", "data.valid_target"),
-}
 
 
 @dataclass(frozen=True)
@@ -60,14 +59,24 @@ class Run:
 
     def __iter__(self) -> Iterator[Event]:
         """What happens, each event also a line of metrics.jsonl; the first is a checkpoint."""
-        path, step = self.folder.path, self.trainer.progress.step
-        fresh = not steps_in(path)
-        log = MetricsLog(path / "metrics.jsonl", until=-1 if fresh else step)
-        with self.claim:
-            if fresh:
-                yield log.note(Saved(0, self.folder.save(self.trainer), best=False))
-            for event in self.trainer.run(self.folder.recipe.training.steps - step):
-                yield log.note(event)
+        path, fresh = self.folder.path, not steps_in(self.folder.path)
+        step = -1 if fresh else self.trainer.progress.step
+        with self.claim, ExitStack() as held:
+            listeners: list[MetricsLog | Board] = [MetricsLog(path / "metrics.jsonl", until=step)]
+            if self.folder.recipe.training.tensorboard:
+                board = Board(path / "tensorboard", after=step)
+                held.callback(board.close)
+                listeners.append(board)
+            for event in self._events(fresh=fresh):
+                for listener in listeners:
+                    listener.note(event)
+                yield event
+
+    def _events(self, *, fresh: bool) -> Iterator[Event]:
+        if fresh:
+            yield Saved(0, self.folder.save(self.trainer), best=False)
+        left = self.folder.recipe.training.steps - self.trainer.progress.step
+        yield from self.trainer.run(left)
 
 
 def train(
@@ -88,6 +97,9 @@ def train(
     place, recipe = pick_device(device), with_languages(recipe)
     if not resume and steps_in(out):
         raise Fault(f"{out} holds a run already: add --resume to go on, or name another --out")
+    check_whole(recipe)
+    if not resume:
+        check_files(recipe)
     corpus = gather(recipe, say)
     with ExitStack() as held:
         claim = held.enter_context(take_hold(out))
@@ -99,16 +111,30 @@ def train(
         else:
             home, trainer = go_on(recipe, corpus, *found, device=place, say=say)
         held.pop_all()
-    sample = min((corpus.validation or corpus.training)[:50], key=lambda p: abs(len(p.source) - 30))
-    return Run(home, trainer, sample.source, claim)
+    return Run(home, trainer, corpus.sample, claim)
 
 
 def begin(
     recipe: Recipe, corpus: Corpus, out: Path, *, device: torch.device, say: Say
 ) -> tuple[RunFolder, Trainer]:
-    """A run from its first step, with vocabularies learned from its pairs."""
-    tokenizers = learn_tokenizers(recipe, corpus.training, say)
-    return assemble(recipe, corpus, tokenizers, out, device=device, say=say)
+    """A run from its first step: its weights fresh, or those of the model it begins from."""
+    seed = recipe.training.seed
+    if recipe.training.init:
+        origin = Origin.read(Path(recipe.training.init))
+        tokenizers = choose_tokenizers(recipe, origin, corpus, say)
+        for path in filter(None, (recipe.encoder.vectors, recipe.decoder.vectors)):
+            say(f"{path} is not read: the word vectors are those of {origin.path}")
+
+        def weigh(model: Seq2Seq) -> None:
+            carry(model, origin, tokenizers, seed=seed, say=say)
+
+    else:
+        tokenizers = corpus.learn(recipe, say)
+
+        def weigh(model: Seq2Seq) -> None:
+            start_from_vectors(recipe, model, tokenizers, say)
+
+    return assemble(recipe, corpus, tokenizers, out, weigh=weigh, device=device, say=say)
 
 
 def go_on(
@@ -122,17 +148,20 @@ def go_on(
 ) -> tuple[RunFolder, Trainer]:
     """A run from one of its checkpoints, if recipe and data are still the same."""
     old = saved_recipe(files)
-    languages = {
-        key: getattr(recipe.data, key) or getattr(old.data, key)
-        for key in ("source_language", "target_language")
-    }
-    recipe = replace(recipe, data=replace(recipe.data, **languages))
+    recipe = inherited(recipe, old)
+    steps = (old.training.steps, recipe.training.steps)
+    if recipe.training.schedule == "cosine" and steps[0] != steps[1]:
+        say(f"the cosine ended at step {steps[0]:,}, now at {steps[1]:,}: the rate changes at once")
     check_same(folder, old, recipe, corpus)
     compare_machines(folder, device, say)
+
+    def weigh(model: Seq2Seq) -> None:
+        load_weights(model, tensors_from_bytes(files["model.safetensors"]))
+
+    tokenizers = saved_tokenizers(files)
     home, trainer = assemble(
-        recipe, corpus, saved_tokenizers(files), folder.parent, device=device, say=say
+        recipe, corpus, tokenizers, folder.parent, weigh=weigh, device=device, say=say
     )
-    load_weights(home.translator.model, tensors_from_bytes(files["model.safetensors"]))
     tensors = tensors_from_bytes(files["training.safetensors"])
     restore(trainer, tensors, json.loads(files["training.json"]))
     home.point(trainer.progress)
@@ -147,35 +176,45 @@ def assemble(
     tokenizers: tuple[Tokenizer, Tokenizer],
     out: Path,
     *,
+    weigh: Callable[[Seq2Seq], None],
     device: torch.device,
     say: Say,
 ) -> tuple[RunFolder, Trainer]:
-    """Model, translator, folder and trainer, joined; the first weights follow from the seed."""
+    """Model, translator, folder and trainer, joined.
+
+    The first weights follow from the seed; then `weigh` may give the model others.
+    """
     source, target = tokenizers
     torch.manual_seed(derive(recipe.training.seed))
     model = build_model(recipe, len(source), len(target)).to(device)
+    weigh(model)
     translator = make_translator(recipe, model, source, target, device)
+    examples = corpus.encode(source, target, recipe.data.longest, say)
+    say(
+        f"parameters {sum(p.numel() for p in model.parameters()):,}, examples {len(examples):,}, "
+        f"device {device}, threads {torch.get_num_threads()}"
+    )
+    recipe = fitted(
+        recipe, model, make_objective(recipe.training), examples, device=device, say=say
+    )
     home = RunFolder(out, recipe, translator, corpus.fingerprint)
-    return home, make_trainer(recipe, corpus, translator, home, say)
+    return home, make_trainer(recipe, corpus, examples, home, say)
 
 
-def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus) -> None:
-    """Refuse to go on with another recipe or other data than before."""
-    for key, (before, now) in differences(old, new).items():
-        if key not in MAY_CHANGE:
-            raise Fault(
-                f"{folder} was trained with {key} = {before!r}, now it is {now!r}: "
-                f"resume with the same recipe and settings, or name another --out"
-            )
-    if read_manifest(folder)["data"] != corpus.fingerprint:
-        raise Fault(f"{folder} was trained on other pairs: give those again, or another --out")
+def inherited(recipe: Recipe, old: Recipe) -> Recipe:
+    """The recipe with what a resumed run need not be told again.
 
-
-def compare_machines(folder: Path, device: torch.device, say: Say) -> None:
-    """Say what may change the last digits of a run that goes on elsewhere."""
-    manifest = read_manifest(folder)
-    before = {**manifest, "torch": manifest["versions"].get("torch")}
-    here = {"device": device.type, "threads": torch.get_num_threads(), "torch": torch.__version__}
-    for key, now in here.items():
-        if before[key] != now:
-            say(f"was trained with {key} {before[key]}, now {now}: the last digits may differ")
+    These are its languages, the batch size that was found for it, and the model it began from.
+    """
+    data, training = recipe.data, recipe.training
+    data = replace(
+        data,
+        source_language=data.source_language or old.data.source_language,
+        target_language=data.target_language or old.data.target_language,
+    )
+    found = training.tokens_per_batch or old.training.tokens_per_batch
+    training = replace(training, tokens_per_batch=found)
+    if not training.init:
+        init, vocabulary = old.training.init, old.training.vocabulary
+        training = replace(training, init=init, vocabulary=vocabulary)
+    return replace(recipe, data=data, training=training)

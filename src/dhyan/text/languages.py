@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dhyan.faults import Fault
 
-PACKED = {".gz", ".xz"}
+PACKED = {".gz", ".xz", ".zst"}
 LANGUAGES = set(
     "af ar as az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id "
     "is it ja ka kk km kn ko ky lo lt lv mk ml mn mr ms my nb ne nl nn no or pa pl ps pt ro ru sa "

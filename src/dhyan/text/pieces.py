@@ -1,7 +1,7 @@
 """What every vocabulary begins with, and the order in which the rest of it is chosen."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from dhyan.special import NAMES
 
@@ -23,3 +23,9 @@ def alphabet(counts: Mapping[str, int], limit: int) -> list[str]:
             letters[letter] += count
     del letters[MARK]
     return [MARK, *by_count(letters)[: limit - 1]]
+
+
+def new_letters(counts: Mapping[str, int], known: Container[str], limit: int) -> list[str]:
+    """The most frequent characters that are not yet known."""
+    letters = alphabet(counts, sum(map(len, counts)))
+    return [letter for letter in letters if letter not in known][:limit]

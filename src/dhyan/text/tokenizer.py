@@ -1,32 +1,25 @@
 """Text as ids and ids as text: by words, characters, byte pairs, or a unigram language model."""
 
 import codecs
-import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from pathlib import Path
 from unicodedata import category
 
-from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
+from tokenizers import decoders, models
 
 from dhyan.faults import Fault
 from dhyan.special import BOS, EOS, NAMES, PAD, UNK
+from dhyan.text.byte_pairs import extend_byte_pairs, learn_byte_pairs, read_byte_pairs
+from dhyan.text.cuts import CHARACTERS, WORDS, after_marking, word_counts
 from dhyan.text.normalize import normalize
-from dhyan.text.pieces import BYTES, GIVEN, MARK, alphabet, by_count
-from dhyan.text.unigram import learn_unigram
+from dhyan.text.pieces import BYTES, GIVEN, MARK, alphabet, by_count, new_letters
+from dhyan.text.unigram import extend_unigram, learn_unigram
 
 KINDS = ("words", "characters", "bpe", "unigram")
 
-# The joiners are no letters to Unicode, yet they spell words. A sign that is no letter stands
-# alone with all that combines with it, so that no piece can ever read "</s>" or "<0x41>".
-_LETTER = r"\p{L}\p{M}\p{N}_\u200c\u200d"
-_WORD = rf"[{_LETTER}]+(?:'[{_LETTER}]+)*"
-_SIGN = rf"(?:[🇦-🇿]{{2}}|[^{_LETTER}▁\n])(?:[\p{{M}}🏻-🏿\u200c]|\u200d[^{_LETTER}▁\n]?)*"
-_WORDS = pre_tokenizers.Split(Regex(rf"▁?(?:{_WORD}|{_SIGN})|[▁\n]"), "isolated")
-_CHARACTERS = pre_tokenizers.Split(Regex("."), "isolated")
 _UNSEEN = {"\u200c": "⟨ZWNJ⟩", "\u200d": "⟨ZWJ⟩"}
 
 
@@ -47,7 +40,8 @@ class Tokenizer:
         self._backend = backend
         self._pieces = sorted(ids, key=ids.__getitem__)
         self._bytes = {ids[name]: bytes([i]) for i, name in enumerate(BYTES) if name in ids}
-        if MARK not in ids:  # whole words: an unknown one is written with a space before it
+        self._whole_words = MARK not in ids
+        if self._whole_words:  # an unknown word is written with a space before it
             self._pieces[UNK] = MARK + NAMES[UNK]
 
     @classmethod
@@ -59,23 +53,19 @@ class Tokenizer:
         if size < least:
             raise Fault(f"size {size} is too small a vocabulary for {kind}: give at least {least}")
         texts = [normalize(sentence) for sentence in sentences]
-        cut = _after_marking(_WORDS)
-        counts = Counter(word for text in texts for word, _ in cut.pre_tokenize_str(text))
+        counts = word_counts(texts)
         if not counts:
             raise Fault("no text to learn a vocabulary from: give at least one sentence with words")
         match kind:
             case "words":
-                backend = Backend(_table(by_count(counts)[: size - len(NAMES)]))
+                backend = Backend(_table([*NAMES, *by_count(counts)[: size - len(NAMES)]]))
             case "characters":
-                backend = Backend(_table(alphabet(counts, size - len(NAMES))))
-                cut = _after_marking(_CHARACTERS)
+                backend = Backend(_table([*NAMES, *alphabet(counts, size - len(NAMES))]))
             case "bpe":
-                backend = Backend(_byte_pairs(texts, counts, size - len(GIVEN)))
+                backend = Backend(learn_byte_pairs(texts, counts, size - len(GIVEN)))
             case _:
                 backend = Backend(learn_unigram(counts, size - len(GIVEN)))
-        backend.pre_tokenizer = cut
-        backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(MARK)])
-        return cls(backend)
+        return cls(_furnished(backend, kind))
 
     @classmethod
     def from_json(cls, text: str) -> "Tokenizer":
@@ -107,6 +97,53 @@ class Tokenizer:
 
     def __len__(self) -> int:
         return len(self._pieces)
+
+    @property
+    def kind(self) -> str:
+        """Which of the four it is."""
+        subwords = {models.BPE: "bpe", models.Unigram: "unigram"}
+        return subwords.get(type(self._backend.model)) or (
+            "words" if self._whole_words else "characters"
+        )
+
+    def extended(self, sentences: Iterable[str], size: int) -> "Tokenizer":
+        """One of the same kind that also knows these sentences, with at most `size` pieces in all.
+
+        Every old piece keeps its id; new ones come after them, and are the same every time.
+        """
+        counts = word_counts(map(normalize, sentences))
+        room, kind = max(size - len(self), 0), self.kind
+        known = self.piece_ids()
+        match kind:
+            case "words":
+                new = [word for word in by_count(counts) if word not in known][:room]
+                backend = Backend(_table([*known, *new]))
+            case "characters":
+                backend = Backend(_table([*known, *new_letters(counts, known, room)]))
+            case "bpe":
+                backend = Backend(extend_byte_pairs(self._backend, counts, room))
+            case _:
+                backend = Backend(extend_unigram(self._backend, counts, room))
+        return Tokenizer(_furnished(backend, kind))
+
+    def piece_ids(self) -> dict[str, int]:
+        """The id of each piece as it is stored, in the order of the ids."""
+        ids = self._backend.get_vocab()
+        return {piece: ids[piece] for piece in sorted(ids, key=ids.__getitem__)}
+
+    def merges(self) -> list[tuple[int, int, int]]:
+        """The byte pairs that are merged, first things first: the left id, the right, the whole."""
+        ids = self._backend.get_vocab()
+        _, merges = read_byte_pairs(self._backend)
+        return [(ids[left], ids[right], ids[left + right]) for left, right in merges]
+
+    def plain(self, id: int) -> str:
+        """The word or sign that an id stands for by itself; none for specials, bytes and parts."""
+        piece = self._pieces[id]
+        if id < len(NAMES) or id in self._bytes:
+            return ""
+        whole = piece.startswith(MARK) or self._whole_words or category(piece[0])[0] not in "LMN"
+        return piece.removeprefix(MARK) if whole else ""
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, normalised first; no special ids are added."""
@@ -149,7 +186,7 @@ class Tokenizer:
         """
         unknown = self._unknown(ids, text)
         spelt = [unknown.get(at, piece) for at, piece in enumerate(self._spelt(ids))]
-        cut = enumerate(_WORDS.pre_tokenize_str("".join(spelt)))
+        cut = enumerate(WORDS.pre_tokenize_str("".join(spelt)))
         owner = [number for number, (letters, _) in cut for _ in letters]
         begin = list(accumulate(map(len, spelt), initial=0))
         words = []
@@ -205,33 +242,13 @@ def _shown(piece: str) -> str:
     return carrier + _UNSEEN.get(label, label)
 
 
-def _after_marking(split: pre_tokenizers.Split) -> pre_tokenizers.Sequence:
-    return pre_tokenizers.Sequence([pre_tokenizers.Metaspace(MARK, split=False), split])
-
-
 def _table(pieces: list[str]) -> models.WordLevel:
-    ids = {piece: id for id, piece in enumerate([*NAMES, *pieces])}
+    ids = {piece: id for id, piece in enumerate(pieces)}
     return models.WordLevel(ids, unk_token=NAMES[UNK])
 
 
-def _byte_pairs(texts: list[str], counts: Mapping[str, int], room: int) -> models.BPE:
-    """Sennrich et al. (2016); specials and bytes are plain entries, which no text can match."""
-    letters = alphabet(counts, max(room // 2, 1))
-    backend = Backend(models.BPE())
-    backend.pre_tokenizer = _after_marking(_WORDS)
-    trainer = trainers.BpeTrainer(
-        vocab_size=room,
-        min_frequency=2,
-        initial_alphabet=letters,
-        limit_alphabet=len(letters),
-        show_progress=False,
-    )
-    backend.train_from_iterator(texts, trainer)
-    learned = json.loads(backend.to_str())["model"]
-    pieces = [*GIVEN, *sorted(learned["vocab"], key=learned["vocab"].get)]
-    return models.BPE(
-        {piece: id for id, piece in enumerate(pieces)},
-        [(left, right) for left, right in learned["merges"]],
-        unk_token=NAMES[UNK],
-        byte_fallback=True,
-    )
+def _furnished(backend: Backend, kind: str) -> Backend:
+    """With what cuts a text before its pieces are found, and what puts it together again."""
+    backend.pre_tokenizer = after_marking(CHARACTERS if kind == "characters" else WORDS)
+    backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(MARK)])
+    return backend

@@ -1,11 +1,16 @@
-"""What training makes small: cross-entropy over the real tokens."""
+"""What training makes small: cross-entropy over the real tokens, and how much two passes differ."""
 
+from dataclasses import dataclass, field
+
+import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from dhyan.batch import Tokens
+from dhyan.batch import Batch, Tokens
+from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special import PAD
+from dhyan.training.forcing import Ratio, constant, forced
 
 
 def cross_entropy(
@@ -23,3 +28,43 @@ def cross_entropy(
         label_smoothing=smoothing,
         reduction="sum",
     )
+
+
+def divergence(
+    one: Float[Tensor, "B T V"], other: Float[Tensor, "B T V"], labels: Tokens
+) -> Float[Tensor, ""]:
+    """KL(p‖q) + KL(q‖p) of what two passes say, summed over all real tokens: Σ (p − q) log(p/q)."""
+    p, q = (logits.float().log_softmax(dim=-1) for logits in (one, other))
+    each = ((p.exp() - q.exp()) * (p - q)).sum(dim=-1)
+    return each.masked_fill(~labels.mask, 0.0).sum()
+
+
+def doubled(batch: Batch) -> Batch:
+    """Every sentence twice, so that one pass over both gives two different dropouts."""
+    rows = torch.arange(len(batch.source), device=batch.source.ids.device).repeat(2)
+    return Batch(batch.source.select(rows), batch.target.select(rows))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """How a model is judged on a batch; all random choices come from torch's generator.
+
+    `r_drop` is the α of R-Drop (Liang et al., 2021): −log P₁ − log P₂ + α · ½ (KL₁₂ + KL₂₁) over
+    two passes. Half of that is taken, so that the loss is of the size it has without R-Drop.
+    """
+
+    smoothing: float = 0.1
+    r_drop: float = 0.0
+    forcing: Ratio = field(default_factory=constant)
+    half: bool = False
+
+    def __call__(self, model: Seq2Seq, batch: Batch, step: int) -> Float[Tensor, ""]:
+        """The loss at a step, summed over all real tokens of the batch."""
+        read = doubled(batch) if self.r_drop else batch
+        with torch.autocast(batch.source.ids.device.type, torch.bfloat16, enabled=self.half):
+            logits = forced(model, read, self.forcing(step))
+        if not self.r_drop:
+            return cross_entropy(logits, batch.labels, smoothing=self.smoothing)
+        said = cross_entropy(logits, read.labels, smoothing=self.smoothing)
+        one, other = logits.chunk(2)
+        return (said + self.r_drop * divergence(one, other, batch.labels) / 2) / 2

@@ -7,26 +7,41 @@ import torch
 from torch import Tensor
 
 from dhyan.faults import Fault
+from dhyan.training.ema import WeightAverage
 from dhyan.training.trainer import Progress, Trainer
 
+RAW = "raw"
 
-def optimizer_tensors(trainer: Trainer) -> dict[str, Tensor]:
-    """The optimizer's memory of each parameter, by the parameter's name."""
+
+def training_tensors(trainer: Trainer) -> dict[str, Tensor]:
+    """All that training needs beside the saved weights, by `weight:what`.
+
+    That is the optimizer's memory of each weight; and the weight itself, where what is saved as
+    the model is an average.
+    """
     tensors = {}
     for name, parameter in trainer.model.named_parameters():
         for key, value in trainer.optimizer.state.get(parameter, {}).items():
             if value is not None:
                 tensors[f"{name}:{key}"] = torch.as_tensor(value)
+        if trainer.average:
+            tensors[f"{name}:{RAW}"] = parameter
     return tensors
 
 
 def restore(trainer: Trainer, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Give a freshly built trainer back its memory and its place."""
+    """Give a trainer, whose model has the saved weights, back its memory and its place."""
+    if trainer.average:
+        trainer.average = WeightAverage.of(trainer.model, trainer.average.decay)
     parameters = dict(trainer.model.named_parameters())
     for full_name, tensor in tensors.items():
         name, _, key = full_name.rpartition(":")
         if name not in parameters:
             raise Fault(f"the training state names a weight {name!r} that this model lacks")
-        place = tensor if key == "step" else tensor.to(parameters[name].device)
-        trainer.optimizer.state[parameters[name]][key] = place
+        if key == RAW:
+            with torch.no_grad():
+                parameters[name].copy_(tensor)
+        else:
+            place = tensor if key == "step" else tensor.to(parameters[name].device)
+            trainer.optimizer.state[parameters[name]][key] = place
     trainer.progress = Progress(**facts)

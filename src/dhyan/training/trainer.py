@@ -1,7 +1,7 @@
 """The training loop, as a stream of what happened."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -14,9 +14,11 @@ from torch import Tensor, nn
 from dhyan.batch import Batch
 from dhyan.data.permutation import derive
 from dhyan.faults import Fault
+from dhyan.models.seq2seq import Seq2Seq
+from dhyan.training.ema import WeightAverage
 from dhyan.training.events import Event, Saved, Stepped, Stopped, Validated
-from dhyan.training.loss import cross_entropy
-from dhyan.training.schedule import Schedule
+from dhyan.training.loss import Objective
+from dhyan.training.schedule import Plateau, Schedule
 
 LOWER_IS_BETTER = {"loss"}
 
@@ -36,13 +38,17 @@ class BatchStream(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands: all of it that is not weights."""
+    """Where a run stands: all of it that is not weights.
+
+    `waited` counts the validations since the best, `falls` how often a plateau lowered the rate.
+    """
 
     step: int = 0
     position: int = 0
     best_step: int | None = None
     best_score: float | None = None
     waited: int = 0
+    falls: int = 0
     scores: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -53,10 +59,10 @@ class Settings:
     learning_rate: float
     schedule: Schedule
     seed: int
-    smoothing: float = 0.1
+    plateau: Plateau | None = None
+    objective: Objective = field(default_factory=Objective)
     clip: float = 1.0
     accumulate: int = 1
-    half: bool = False
     report_every: int = 10
     validate_every: int = 500
     save_every: int = 500
@@ -68,17 +74,19 @@ class Settings:
 class Trainer:
     """Updates a model batch by batch, validates it and saves it.
 
-    Every random choice of a step follows from (seed, step), and every batch from the position, so
-    a run that is stopped anywhere and goes on from its last checkpoint ends in the same weights.
+    With an `average` of the weights, that is what is validated and saved. Every random choice of
+    a step follows from (seed, step), and every batch from the position, so a run that is stopped
+    anywhere and goes on from its last checkpoint ends in the same weights.
     """
 
-    model: nn.Module
+    model: Seq2Seq
     optimizer: torch.optim.Optimizer
     batches: BatchStream
     settings: Settings
     device: torch.device
     validate: Callable[[], Mapping[str, float]] | None
     save: Callable[["Trainer"], Path]
+    average: WeightAverage | None = None
     progress: Progress = field(default_factory=Progress)
     stopping: str = ""
     saved_at: int = 0
@@ -98,6 +106,10 @@ class Trainer:
     def stop(self, reason: str) -> None:
         """End the run after the step in hand, with a checkpoint."""
         self.stopping = reason
+
+    def weights(self) -> Mapping[str, Tensor]:
+        """What the run has found so far, by name: the weights, or their average."""
+        return self.average.weights if self.average else dict(self.model.named_parameters())
 
     def _stretch(self, last: int) -> Iterator[Stepped]:
         """Steps without a break, up to the next validation, save or end."""
@@ -136,16 +148,15 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         for part, batch in enumerate(batches):
             torch.manual_seed(derive(settings.seed, step, part))
-            here = batch.to(self.device)
-            with self._precision():
-                logits = self.model(here)
-            loss = cross_entropy(logits, here.labels, smoothing=settings.smoothing)
+            loss = settings.objective(self.model, batch.to(self.device), step)
             (loss / tokens).backward()
             total += loss.detach()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip)
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate(step)
         self.optimizer.step()
+        if self.average:
+            self.average.follow(self.model, step)
         self.progress = replace(self.progress, step=step, position=position)
         return total, norm, tokens
 
@@ -155,7 +166,8 @@ class Trainer:
         ending, best = step >= last, False
         if self.validate and (ending or step % settings.validate_every == 0):
             self.model.eval()
-            scores = self.validate()
+            with self._averaged():
+                scores = self.validate()
             best = self._judge(scores)
             yield Validated(step, scores, best)
             self._lose_patience()
@@ -177,11 +189,12 @@ class Trainer:
         now, before = scores[self.settings.stop_on], self.progress.best_score
         best = isfinite(now) and (before is None or sign * now < sign * before)
         noted = replace(self.progress, scores=scores)
-        self.progress = (
-            replace(noted, best_step=noted.step, best_score=now, waited=0)
-            if best
-            else replace(noted, waited=noted.waited + 1)
-        )
+        if best:
+            self.progress = replace(noted, best_step=noted.step, best_score=now, waited=0)
+        else:
+            waited, plateau = noted.waited + 1, self.settings.plateau
+            falls = noted.falls + bool(plateau and plateau.falls(waited))
+            self.progress = replace(noted, waited=waited, falls=falls)
         return best
 
     def _saved(self, *, best: bool) -> Saved:
@@ -189,7 +202,9 @@ class Trainer:
         return Saved(self.progress.step, self.save(self), best)
 
     def _rate(self, step: int) -> float:
-        return self.settings.learning_rate * self.settings.schedule(step)
+        plateau = self.settings.plateau
+        left = plateau.after(self.progress.falls) if plateau else 1.0
+        return self.settings.learning_rate * self.settings.schedule(step) * left
 
-    def _precision(self) -> AbstractContextManager[object]:
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.half)
+    def _averaged(self) -> AbstractContextManager[None]:
+        return self.average.lent(self.model) if self.average else nullcontext()

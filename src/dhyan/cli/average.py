@@ -1,0 +1,32 @@
+"""`dhyan average`: one model from several checkpoints."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dhyan.faults import Fault
+
+
+def average(
+    models: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL…", help="A run with --last, or several checkpoints."),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder for the averaged model.")],
+    last: Annotated[int, typer.Option(min=0, help="The newest so many of one run.")] = 0,
+) -> None:
+    """Average the weights of checkpoints into a new model.
+
+    A run keeps as many checkpoints as its training.keep says.
+
+    Example: dhyan average runs/numbers --last 3 --out runs/averaged
+    """
+    from dhyan.run.average import average as write
+    from dhyan.run.average import newest
+
+    if last and len(models) > 1:
+        raise Fault(f"--last {last} is for one run, and {len(models)} models are named")
+    chosen = newest(models[0], last) if last else models
+    folder = write(chosen, out)
+    typer.echo(f"{folder}  the mean of {len(chosen)} models")

@@ -1,0 +1,97 @@
+"""A translation as lines of output: plain, n-best, with columns, or JSON."""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dhyan.faults import Fault
+
+if TYPE_CHECKING:
+    from dhyan.decoding.translator import Translation, Translator
+    from dhyan.insight.align import Reading
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """What is printed of each translation."""
+
+    nbest: int = 1
+    align: bool = False
+    where: str = ""
+    words: bool = False
+    as_json: bool = False
+
+    def check(self, *, paragraphs: bool) -> None:
+        """Refuse what does not go together."""
+        if self.where and not self.align:
+            raise Fault("--where says what to align by: add --align")
+        if paragraphs and self.nbest > 1:
+            raise Fault("a paragraph has one translation: leave out --nbest or --paragraphs")
+        if paragraphs and (self.align or self.words) and not self.as_json:
+            raise Fault("--align and --words tell of sentences: with --paragraphs, add --json")
+
+
+def written(
+    translator: "Translator", number: int, text: str, said: "Translation", style: Style
+) -> str:
+    """One line's output."""
+    everyone = (said, *said.others)
+    if style.as_json:
+        found = [facts(translator, text, one, style) for one in everyone]
+        whole = {"line": number, "source": text, **found[0]}
+        if style.nbest > 1:
+            whole["nbest"] = found
+        return json.dumps(whole, ensure_ascii=False)
+    return "\n".join("\t".join(_columns(translator, number, text, t, style)) for t in everyone)
+
+
+def facts(translator: "Translator", text: str, said: "Translation", style: Style) -> dict[str, Any]:
+    """A translation as JSON has it; a paragraph with the same of each sentence."""
+    found: dict[str, Any] = {
+        "text": said.text,
+        "score": round(said.score, 6),
+        "finished": said.finished,
+    }
+    if said.lost:
+        found["lost"] = said.lost
+    if said.sentences:
+        found["sentences"] = [
+            {"source": source, **facts(translator, source, one, style)}
+            for source, one in said.sentences
+        ]
+    elif reading := _read(translator, text, said, style):
+        if style.words:
+            found["words"] = [
+                {"text": word.text, "confidence": round(word.confidence, 6)}
+                for word in reading.words
+            ]
+        if style.align:
+            found["alignment"] = reading.alignment
+    return found
+
+
+def _columns(
+    translator: "Translator", number: int, text: str, said: "Translation", style: Style
+) -> list[str]:
+    """Number and score of an n-best, the text, then what was asked for of its words."""
+    columns = [str(number), f"{said.score:.4f}"] if style.nbest > 1 else []
+    columns.append(said.text)
+    if reading := _read(translator, text, said, style):
+        from dhyan.insight.align import pharaoh
+
+        if style.align:
+            columns.append(pharaoh(reading.alignment))
+        if style.words:
+            columns.append(" ".join(f"{word.confidence:.3f}" for word in reading.words))
+    return columns
+
+
+def _read(
+    translator: "Translator", text: str, said: "Translation", style: Style
+) -> "Reading | None":
+    """A second pass over a translation, if anything is asked that needs one."""
+    if not (style.align or style.words):
+        return None
+    from dhyan.insight.align import read_words
+
+    return read_words(translator, text, said, where=style.where)

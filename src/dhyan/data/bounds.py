@@ -1,0 +1,45 @@
+"""How long, and how unlike in length, the two sides of a pair may be."""
+
+from dataclasses import dataclass
+
+from dhyan.data.tally import Side
+from dhyan.data.words import words
+from dhyan.text.normalize import normalize
+
+LONGEST_LINE = 10_000  # characters a side may have
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds in words, counted as `dhyan data check` counts them; 0 is none.
+
+    `most_ratio` is how many times as many words the longer side may have.
+    """
+
+    fewest_words: int = 0
+    most_words: int = 0
+    most_ratio: float = 0.0
+
+    def unfit(self, one: str, other: str) -> tuple[str, Side] | None:
+        """Why a pair cannot be used, and because of which side."""
+        sides: dict[Side, str] = {"source": one, "target": other}
+        for side, text in sides.items():
+            if not text or text.isspace():
+                return f"empty {side}", side
+            if len(text) > LONGEST_LINE:
+                return f"{side} of more than {LONGEST_LINE:,} characters", side
+        if not (self.fewest_words or self.most_words or self.most_ratio):
+            return None
+        return self._miscounted(len(words(normalize(one))), len(words(normalize(other))))
+
+    def _miscounted(self, source: int, target: int) -> tuple[str, Side] | None:
+        counts: dict[Side, int] = {"source": source, "target": target}
+        for side, count in counts.items():
+            if count < self.fewest_words:
+                return f"fewer than {self.fewest_words:,} words in the {side}", side
+            if self.most_words and count > self.most_words:
+                return f"more than {self.most_words:,} words in the {side}", side
+        if self.most_ratio and max(source, target) > self.most_ratio * min(source, target):
+            longer: Side = "source" if source > target else "target"
+            return f"{longer} over {self.most_ratio:g} times as many words", longer
+        return None

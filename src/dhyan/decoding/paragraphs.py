@@ -1,0 +1,47 @@
+"""Texts of several sentences: cut, translated sentence by sentence, and put together again."""
+
+from collections.abc import Sequence
+
+from dhyan.decoding.translator import TooLong, Translation, Translator
+from dhyan.faults import Fault
+from dhyan.text.sentences import Paragraph, cut
+
+MOST = 2**20  # sentences in one paragraph, so that no two of an input share a number
+
+
+def translate_paragraphs(
+    translator: Translator,
+    paragraphs: Sequence[str],
+    *,
+    nbest: int | None = None,
+    numbers: Sequence[int] | None = None,
+    **options: object,
+) -> list[Translation]:
+    """One text for each, with the gaps between its sentences as they were.
+
+    Options are those of the translator, less runners-up; TooLong names the paragraph.
+    """
+    if (nbest or translator.manner.nbest) > 1:
+        raise Fault("a paragraph has one translation: leave out nbest")
+    cuts = [cut(paragraph, translator.source_language) for paragraph in paragraphs]
+    owners = [place for place, one in enumerate(cuts) for _ in one.sentences]
+    sentences = [sentence for one in cuts for sentence in one.sentences]
+    places = range(len(paragraphs)) if numbers is None else numbers
+    own = [places[at] * MOST + n for at, one in enumerate(cuts) for n in range(len(one.sentences))]
+    try:
+        said = iter(translator(sentences, numbers=own, **options))  # type: ignore[arg-type]
+    except TooLong as fault:
+        raise fault.at(owners[fault.index]) from None
+    return [rejoined(one, [next(said) for _ in one.sentences]) for one in cuts]
+
+
+def rejoined(paragraph: Paragraph, said: Sequence[Translation]) -> Translation:
+    """Sentences as one translation, whose score is the mean of theirs."""
+    return Translation(
+        paragraph.join([one.text for one in said]),
+        sum(one.score for one in said) / max(len(said), 1),
+        all(one.finished for one in said),
+        (),
+        lost=tuple(span for one in said for span in one.lost),
+        sentences=tuple(zip(paragraph.sentences, said, strict=True)),
+    )

@@ -1,0 +1,71 @@
+"""Drawing the next word at random, so that every sentence has its own luck."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+BLOCK = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampler:
+    """Chooses words by their chance, for `greedy_search`.
+
+    Only the `top_k` likeliest can be drawn (0: all), and of them the likeliest that make up `top_p`
+    of the chance (Holtzman et al., 2020); a `temperature` under 1 makes likely words likelier.
+    `numbers` tells each sentence of the batch which one it is among all that are translated: what
+    is drawn follows from the seed, that number and the length, whatever else is in the batch.
+    """
+
+    numbers: Sequence[int]
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise ValueError(f"temperature is {self.temperature}: it must be above 0")
+        if self.top_k < 0:
+            raise ValueError(f"top_k is {self.top_k}: give how many words to draw from, or 0")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p is {self.top_p}: it must be above 0 and at most 1")
+
+    def __call__(
+        self, scores: Float[Tensor, "R V"], sentence: Int[Tensor, " R"], length: int
+    ) -> Int[Tensor, " R"]:
+        """One word for every row."""
+        chances = self.chances(scores)
+        block, place = divmod(length, BLOCK)
+        luck = uniform(self.seed, tuple(self.numbers), block, scores.device)[sentence, place]
+        # In the vocabulary's order: ranked by chance, two words that a rounding swaps would differ.
+        reached = chances.double().cumsum(dim=-1)
+        word = torch.searchsorted(reached, (luck * reached[:, -1]).unsqueeze(1), right=True)
+        return word.squeeze(1).clamp(max=scores.shape[1] - 1)
+
+    def chances(self, scores: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
+        """The chance of every word to be drawn."""
+        chances = (scores / self.temperature).softmax(dim=-1)
+        if not self.top_k and self.top_p == 1:
+            return chances
+        ranked, order = chances.sort(dim=-1, descending=True, stable=True)
+        if self.top_k:
+            ranked[:, self.top_k :] = 0.0
+            ranked /= ranked.sum(dim=-1, keepdim=True)
+        before = ranked.cumsum(dim=-1) - ranked
+        ranked = ranked.masked_fill(before >= self.top_p, 0.0)
+        return torch.zeros_like(chances).scatter(1, order, ranked / ranked.sum(-1, keepdim=True))
+
+
+@lru_cache(maxsize=8)
+def uniform(
+    seed: int, numbers: tuple[int, ...], block: int, device: torch.device
+) -> Float[Tensor, "B 64"]:
+    """Numbers between 0 and 1 for 64 words of each sentence; moved to the device once."""
+    drawn = [np.random.default_rng([seed, number, block]).random(BLOCK) for number in numbers]
+    return torch.tensor(np.stack(drawn), device=device)

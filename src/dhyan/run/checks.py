@@ -1,0 +1,69 @@
+"""What is looked at before a run begins or goes on, so that it is refused at once or not at all."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import torch
+
+from dhyan.checkpoint import find_checkpoint, read_manifest
+from dhyan.config import Decoding, Recipe, differences
+from dhyan.faults import Fault
+from dhyan.models.build import build_model
+from dhyan.run.board import need_tensorboard
+from dhyan.run.corpus import Corpus, Say
+from dhyan.run.load import make_manner
+from dhyan.run.parts import make_settings
+
+MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
+    *("about", "training.steps", "training.patience", "training.keep", "training.report_every"),
+    "training.tensorboard",
+    *(f"decoding.{f.name}" for f in fields(Decoding) if f.name not in ("longest", "limit")),
+    *("data.source", "data.target", "data.valid_source", "data.valid_target", "data.prepared"),
+}
+TINY = 16  # a vocabulary to try a recipe with
+
+
+def check_whole(recipe: Recipe) -> None:
+    """Refuse what contradicts itself, before any data are read: build the model without memory."""
+    make_settings(recipe.training)
+    make_manner(recipe.decoding)
+    if recipe.training.tensorboard:
+        need_tensorboard()
+    with torch.device("meta"):
+        build_model(recipe, TINY, TINY)
+
+
+def check_files(recipe: Recipe) -> None:
+    """Refuse a beginning that lacks a file, before any data are read."""
+    if recipe.training.init:
+        find_checkpoint(Path(recipe.training.init))
+    elif recipe.training.vocabulary != "keep":
+        raise Fault(
+            f"training.vocabulary = {recipe.training.vocabulary!r} is about the words of a model "
+            f"to begin from: name it with --init MODEL"
+        )
+    for side, path in (("encoder", recipe.encoder.vectors), ("decoder", recipe.decoder.vectors)):
+        if path and not recipe.training.init and not Path(path).is_file():
+            raise Fault(f"{side}.vectors: no file {path!r}; name a word2vec or GloVe file")
+
+
+def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus) -> None:
+    """Refuse to go on with another recipe or other data than before."""
+    for key, (before, now) in differences(old, new).items():
+        if key not in MAY_CHANGE:
+            raise Fault(
+                f"{folder} was trained with {key} = {before!r}, now it is {now!r}: "
+                f"resume with the same recipe and settings, or name another --out"
+            )
+    if read_manifest(folder)["data"] != corpus.fingerprint:
+        raise Fault(f"{folder} was trained on other pairs: give those again, or another --out")
+
+
+def compare_machines(folder: Path, device: torch.device, say: Say) -> None:
+    """Say what may change the last digits of a run that goes on elsewhere."""
+    manifest = read_manifest(folder)
+    before = {**manifest, "torch": manifest["versions"].get("torch")}
+    here = {"device": device.type, "threads": torch.get_num_threads(), "torch": torch.__version__}
+    for key, now in here.items():
+        if before[key] != now:
+            say(f"was trained with {key} {before[key]}, now {now}: the last digits may differ")

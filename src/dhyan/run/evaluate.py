@@ -1,0 +1,184 @@
+"""Systems sit an exam: models translate it, files bring their answers, all are judged alike."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from dhyan.data.corpus import Pair, Tally, read_pairs
+from dhyan.data.lines import fault, said, text_lines
+from dhyan.decoding.translator import TooLong, Translation, Translator
+from dhyan.evaluation.alignment import (
+    AlignmentScore,
+    Gold,
+    alignment_score,
+    check_gold,
+    read_gold,
+)
+from dhyan.evaluation.attention import AttentionFigures, attention_figures
+from dhyan.evaluation.counts import NAMES, count
+from dhyan.evaluation.judge import Judgement, Resampling, judge
+from dhyan.evaluation.slices import Slice, by_length, by_rarity
+
+Entry = TypeVar("Entry")
+
+
+@dataclass(frozen=True)
+class Exam:
+    """Sentences and their references, with where they stand and gold alignments if there are any.
+
+    `lines` is how many there were before unusable pairs were dropped, and `numbered` says that
+    the line numbers of the pairs count them.
+    """
+
+    file: Path
+    pairs: list[Pair]
+    lines: int
+    numbered: bool = True
+    gold: list[Gold] = field(default_factory=list)
+
+    @property
+    def sources(self) -> list[str]:
+        """What is to be translated."""
+        return [pair.source for pair in self.pairs]
+
+    @property
+    def references(self) -> list[str]:
+        """What is compared with."""
+        return [pair.target for pair in self.pairs]
+
+    def matched(self, entries: Sequence[Entry], file: Path, what: str) -> list[Entry]:
+        """Of a file with an entry for every line of the source, those of the pairs kept."""
+        if len(entries) != self.lines:
+            counts = f"{len(entries):,} {what} for {self.lines:,} sentences of {said(self.file)}"
+            raise fault(file, 0, f"{counts}; give one for each, line by line")
+        if len(self.pairs) == self.lines:
+            return list(entries)
+        if not self.numbered:
+            reason = f"cannot be matched: rows of {said(self.file)} were dropped; mend them first"
+            raise fault(file, 0, reason)
+        return [entries[pair.line - 1] for pair in self.pairs]
+
+
+@dataclass(frozen=True)
+class System:
+    """What a system said in an exam, and for a model how it searched and what it looked at."""
+
+    name: str
+    said: list[str]
+    language: str = ""
+    beam: int = 0
+    cut_off: int = 0
+    alignment: AlignmentScore | None = None
+    attention: AttentionFigures | None = None
+
+    @property
+    def empty(self) -> int:
+        """How many sentences it had no word for."""
+        return sum(not text.strip() for text in self.said)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A system with its scores: over all, by the source's length and by its rarest word."""
+
+    system: System
+    judgement: Judgement
+    by_length: list[Slice]
+    by_rarity: list[Slice]
+
+
+def read_exam(
+    source: Path,
+    target: Path | None = None,
+    *,
+    columns: tuple[str, str] | None = None,
+    gold: Path | None = None,
+    tally: Tally | None = None,
+) -> Exam:
+    """The usable pairs of a test set; gold alignments are read line by line beside them."""
+    tally = Tally() if tally is None else tally
+    pairs = list(read_pairs(source, target, columns=columns, tally=tally))
+    lines = tally.kept + sum(noted.count for noted in tally.drops.values())
+    exam = Exam(source, pairs, lines, numbered=target is not None)
+    if gold is None:
+        return exam
+    links = exam.matched(read_gold(gold), gold, "alignments")
+    for one, pair in zip(links, pairs, strict=True):
+        check_gold(one, pair.source, pair.target, gold)
+    return Exam(source, pairs, lines, exam.numbered, links)
+
+
+def answers(file: Path, exam: Exam) -> System:
+    """A system known by its finished translations, one a line."""
+    lines = list(text_lines(file))
+    if not any(line.strip() for line in lines):
+        raise fault(file, 0, "is empty; give one translation on each line")
+    return System(str(file), exam.matched(lines, file, "translations"))
+
+
+def examine(
+    translator: Translator, name: str, exam: Exam, *, beam: int = 0, attention: bool = False
+) -> System:
+    """A model's own translations; if asked, the figures of its attention while it made them."""
+    found = _translated(translator, exam, beam)
+    texts = [one.text for one in found]
+    return System(
+        name,
+        texts,
+        language=translator.language,
+        beam=beam or translator.beam,
+        cut_off=sum(not one.finished for one in found),
+        alignment=_aligned(translator, exam) if exam.gold else None,
+        attention=_attended(translator, exam.sources, texts) if attention else None,
+    )
+
+
+def compare(
+    systems: Sequence[System],
+    exam: Exam,
+    *,
+    language: str = "",
+    metrics: Sequence[str] = tuple(NAMES),
+    resampling: Resampling | None = None,
+    seen: Mapping[str, int] | None = None,
+) -> list[Result]:
+    """Judge every system, all but the first against the first; `seen` counts training words."""
+    counts = [
+        count(one.said, exam.references, language=language, metrics=metrics) for one in systems
+    ]
+    results = []
+    for place, (system, found) in enumerate(zip(systems, counts, strict=True)):
+        verdict = judge(found, baseline=counts[0] if place else None, resampling=resampling)
+        lengths = by_length(found, exam.sources)
+        rarities = [] if seen is None else by_rarity(found, exam.sources, seen)
+        results.append(Result(system, verdict, lengths, rarities))
+    return results
+
+
+def _translated(translator: Translator, exam: Exam, beam: int) -> list[Translation]:
+    try:
+        return translator(exam.sources, beam=beam or None)
+    except TooLong as error:
+        line = exam.pairs[error.index].line
+        raise fault(exam.file, line, str(error)) from None
+
+
+def _aligned(translator: Translator, exam: Exam) -> AlignmentScore:
+    """How well the attention aligns sentences to their references, which it is made to say."""
+    from dhyan.insight.align import align_pair
+
+    links = [
+        align_pair(translator, pair.source, pair.target) if gold.possible else []
+        for pair, gold in zip(exam.pairs, exam.gold, strict=True)
+    ]
+    return alignment_score(links, exam.gold)
+
+
+def _attended(
+    translator: Translator, sources: Sequence[str], said: Sequence[str]
+) -> AttentionFigures:
+    from dhyan.insight.align import attention_of
+
+    pairs = [(source, text) for source, text in zip(sources, said, strict=True) if text.strip()]
+    return attention_figures([attention_of(translator, *pair) for pair in pairs])

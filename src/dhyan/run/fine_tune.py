@@ -1,0 +1,137 @@
+"""Beginning from a trained model: its vocabularies kept or changed, its weights carried over."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from dhyan.checkpoint import find_checkpoint, read_checkpoint, tensors_from_bytes
+from dhyan.config import Recipe
+from dhyan.data.permutation import derive
+from dhyan.faults import Fault
+from dhyan.models.seq2seq import Seq2Seq
+from dhyan.run.corpus import Corpus, Say
+from dhyan.run.load import MODEL_FILES, load_weights, saved_recipe, saved_tokenizers, weights_of
+from dhyan.text.tokenizer import Tokenizer
+
+NOISE = 0.1  # of the old rows' spread, so that no two new rows are the same
+NEW = -1  # stands for the row of a piece that the old vocabulary lacks
+OUTPUTS = ("decoder.output", "decoder.decoder.output")  # the last layer; inside one that copies
+
+Tokenizers = tuple[Tokenizer, Tokenizer]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A trained model to begin from."""
+
+    path: Path
+    recipe: Recipe
+    tokenizers: Tokenizers
+    weights: Mapping[str, Tensor]
+
+    @classmethod
+    def read(cls, path: Path) -> "Origin":
+        """The model of a run folder (its best checkpoint) or of one checkpoint."""
+        files = read_checkpoint(find_checkpoint(path), *MODEL_FILES)
+        weights = tensors_from_bytes(files["model.safetensors"])
+        return cls(path, saved_recipe(files), saved_tokenizers(files), weights)
+
+
+def choose_tokenizers(recipe: Recipe, origin: Origin, corpus: Corpus, say: Say) -> Tokenizers:
+    """The vocabularies of the run: the model's, the model's and more, or new ones."""
+    _check_text(recipe, origin)
+    if recipe.training.vocabulary == "new":
+        return corpus.learn(recipe, say)
+    if recipe.training.vocabulary == "keep":
+        return origin.tokenizers
+    text, pairs = recipe.text, list(corpus.lessons(recipe))
+    if text.shared:
+        both = [side for pair in pairs for side in (pair.source, pair.target)]
+        shared = _extended(origin, "source", both, text.source_size)
+        return shared, shared
+    return (
+        _extended(origin, "source", [pair.source for pair in pairs], text.source_size),
+        _extended(origin, "target", [pair.target for pair in pairs], text.target_size),
+    )
+
+
+def _check_text(recipe: Recipe, origin: Origin) -> None:
+    """Refuse a recipe that speaks of another kind of vocabulary than the model has."""
+    inputs = (getattr(recipe.encoder, "input", ""), getattr(recipe.decoder, "input", ""))
+    if "one_hot" in inputs and recipe.training.vocabulary != "keep":
+        raise Fault("one-hot input has no rows to carry over: give --vocabulary keep")
+    for key in ("kind", "shared"):
+        here, there = getattr(recipe.text, key), getattr(origin.recipe.text, key)
+        if here != there and recipe.training.vocabulary != "new":
+            raise Fault(
+                f"text.{key} is {here!r}, in {origin.path} it is {there!r}: give the same, "
+                f"or --vocabulary new"
+            )
+
+
+def _extended(origin: Origin, side: str, sentences: Iterable[str], size: int) -> Tokenizer:
+    old = origin.tokenizers[side == "target"]
+    if size <= len(old):
+        raise Fault(
+            f"text.{side}_size: {size:,} leaves no room for new pieces, the vocabulary of "
+            f"{origin.path} has {len(old):,}; give more, or --vocabulary keep"
+        )
+    return old.extended(sentences, size)
+
+
+def carry(model: Seq2Seq, origin: Origin, tokenizers: Tokenizers, *, seed: int, say: Say) -> None:
+    """Give a model the weights of another; rows of the same piece stay rows of that piece.
+
+    A piece the other lacks starts near the mean of all its rows (Hewitt, 2021), which disturbs the
+    known words least. Every other weight must have the same shape in both.
+    """
+    matches = {
+        side: matched(old, new)
+        for side, old, new in zip(("source", "target"), origin.tokenizers, tokenizers, strict=True)
+    }
+    for side, rows in matches.items():
+        kept = int((rows != NEW).sum())
+        say(f"{side} vocabulary: {kept:,} of {len(rows):,} pieces begin with rows of {origin.path}")
+    generator = torch.Generator().manual_seed(derive(seed, len(matches)))
+    sides, weights = tables(model), dict(origin.weights)
+    for name, side in sides.items():
+        if name in weights:
+            weights[name] = moved(weights[name], matches[side], generator)
+    try:
+        load_weights(model, weights)
+    except Fault as fault:
+        raise Fault(f"{origin.path}: {fault}; begin with the recipe it was trained by") from None
+
+
+def matched(old: Tokenizer, new: Tokenizer) -> Int[Tensor, " V"]:
+    """For every id of the new vocabulary the id of the same piece in the old, or NEW."""
+    known, wanted = old.piece_ids(), new.piece_ids()
+    rows = torch.full((len(new),), NEW)
+    for piece, place in wanted.items():
+        rows[place] = known.get(piece, NEW)
+    return rows
+
+
+def moved(table: Tensor, rows: Int[Tensor, " V"], generator: torch.Generator) -> Tensor:
+    """The rows of a table in their new places, the missing ones near the mean of all."""
+    noise = torch.randn(len(rows), *table.shape[1:], generator=generator)
+    fresh = table.mean(dim=0) + NOISE * table.std(dim=0) * noise
+    known = (rows != NEW).view(-1, *[1] * (table.dim() - 1))
+    return torch.where(known, table[rows.clamp(min=0)], fresh)
+
+
+def tables(model: Seq2Seq) -> dict[str, str]:
+    """The weights that have one row per piece, and whose pieces they are."""
+    words = {"source": model.encoder.words, "target": model.decoder.words}
+    sides = {id(getattr(table, "weight", None)): side for side, table in words.items()}
+    found = {}
+    for name, weight in weights_of(model).items():
+        if id(weight) in sides:
+            found[name] = sides[id(weight)]
+        elif name.rpartition(".")[0] in OUTPUTS:
+            found[name] = "target"
+    return found

@@ -1,0 +1,68 @@
+"""What the decoder is told in training: the correct word before, or the one it said itself."""
+
+from collections.abc import Callable
+from math import exp
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from dhyan.batch import Batch
+from dhyan.models.seq2seq import Seq2Seq
+
+Ratio = Callable[[int], float]
+
+
+def constant(*, ratio: float = 1.0) -> Ratio:
+    """The same chance at every step; 1 is plain teacher forcing."""
+    return lambda step: ratio
+
+
+def linear(*, ratio: float, slope: float, least: float) -> Ratio:
+    """Down in a straight line from `ratio`, max(ε, k − c·i) (Bengio et al., 2015)."""
+    return lambda step: max(least, ratio - slope * step)
+
+
+def exponential(*, k: float) -> Ratio:
+    """Down as k^i, with k below 1 (Bengio et al., 2015)."""
+    return lambda step: k**step
+
+
+def inverse_sigmoid(*, k: float) -> Ratio:
+    """Down as k / (k + exp(i / k)), with k of 1 or more (Bengio et al., 2015).
+
+    Divided through by exp(i / k), so that no step is too late for it.
+    """
+
+    def ratio(step: int) -> float:
+        shrunk = k * exp(-step / k)
+        return shrunk / (shrunk + 1)
+
+    return ratio
+
+
+def forced(model: Seq2Seq, batch: Batch, ratio: float) -> Float[Tensor, "B T V"]:
+    """The logits when each word before is the correct one with this chance, else the model's own.
+
+    A coin is thrown for every word of every sentence (scheduled sampling; Bengio et al., 2015).
+    With a ratio of 1 there is nothing to wait for, and all places are computed at once.
+    """
+    if ratio >= 1:
+        return model(batch)
+    ids = batch.inputs.ids
+    return stepwise(model, batch, torch.rand(ids.shape, device=ids.device) < ratio)
+
+
+def stepwise(model: Seq2Seq, batch: Batch, told: Bool[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+    """The logits word by word; where the model is not told a word, it goes on from its likeliest.
+
+    The first word is always told: it is the beginning of the sentence.
+    """
+    ids, state = batch.inputs.ids, model.start(batch.source)
+    word, said = ids[:, 0], list[Tensor]()
+    for place in range(ids.shape[1]):
+        if place:
+            word = torch.where(told[:, place], ids[:, place], said[-1].argmax(dim=-1))
+        logits, state = model.step(word, state)
+        said.append(logits)
+    return torch.stack(said, dim=1)
