@@ -1,6 +1,8 @@
-"""`python -m benchmarks start` or `… recipes FOLDER`: measure, and keep a file."""
+"""`python -m benchmarks start`, `… mechanisms` or `… recipes FOLDER`: measure, and keep a file."""
 
 import json
+import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -10,6 +12,8 @@ from pathlib import Path
 
 from benchmarks.report import write
 
+PAGE = Path(__file__).parents[1] / "docs" / "mechanisms.md"
+UNSEEN = 1000
 SMALL = ("sutskever2014-small", "bahdanau2015-small", "luong2015-small", "transformer2017-small")
 
 
@@ -31,6 +35,38 @@ def start() -> object:
         " ".join(words): round(statistics.median(dhyan(*words)[1] for _ in range(11)), 3)
         for words in (("--help",), ("--version",), ("train", "--help"))
     }
+
+
+def mechanisms() -> object:
+    """Every command of the table of mechanisms, on the numbers: what it learns in its steps."""
+    from dhyan import load
+    from dhyan.config import load_recipe
+    from dhyan.data.synthetic import number_pairs
+    from dhyan.run.gather import read_corpus
+
+    made = read_corpus(load_recipe("numbers"), lambda line: None)
+    known = {pair.source for pair in (*made.training, *made.validation)}
+    unseen = (pair for pair in number_pairs(seed=0) if pair.source not in known)
+    test = [next(unseen) for _ in range(UNSEEN)]
+    found = {}
+    for command in dict.fromkeys(re.findall(r"`(dhyan train [^`]+)`", PAGE.read_text())):
+        with tempfile.TemporaryDirectory() as out:
+            task = ("--set", "data.task=numbers", "--set", "training.stop_on=loss")
+            dhyan(*shlex.split(command)[1:], *task, "--threads", 1, "--out", out, "--quiet")
+            lines = [json.loads(line) for line in (Path(out) / "metrics.jsonl").open()]
+            rates = [x["tokens"] / x["seconds"] for x in lines if x["event"] == "stepped"]
+            losses = [x["scores"]["loss"] for x in lines if x["event"] == "validated"]
+            translator = load(out)
+            said = translator([pair.source for pair in test], beam=1)
+        right = [one.text == pair.target for one, pair in zip(said, test, strict=True)]
+        found[command] = {
+            "parameters": sum(p.numel() for p in translator.model.parameters()),
+            "valid_loss": round(min(losses), 4),
+            "exact": sum(right) / UNSEEN,
+            "tokens_per_second": round(statistics.median(rates)),
+        }
+        print(command, found[command], file=sys.stderr)
+    return {"task": "numbers", "unseen": UNSEEN, "mechanisms": found}
 
 
 def recipes(folder: Path) -> object:
@@ -63,6 +99,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["start"]:
             print(write("start", start()))
+        case ["mechanisms"]:
+            print(write("mechanisms", mechanisms()))
         case ["recipes", folder]:
             print(write("recipes", recipes(Path(folder))))
         case _:

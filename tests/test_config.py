@@ -66,7 +66,7 @@ def test_papers_have_their_sizes():
         ({"training.optimizer": "adm"}, "'adm' is not one of .*; did you mean 'adam'"),
         ({"encoder.kind": [1]}, r"encoder.kind: \[1\] is not one of"),
         ({"encoder.kind": "rn"}, "encoder.kind: 'rn' is not one of 'rnn', 'transformer'"),
-        ({"decoder.attention.kind": "aditive"}, "did you mean 'additive'"),
+        ({"decoder.attention.window": "monotone"}, "did you mean 'monotonic'"),
         ({"decoder.attention": "dot"}, "decoder.attention: expected a table of settings"),
         ({"training.clip": 0.0}, "training.clip: 0.0 is not between"),
         ({"training.clip": float("nan")}, "training.clip: nan is not between"),

@@ -54,6 +54,7 @@ def test_every_exit_code_is_in_the_table():
     [
         ("attend_by_hand.py", (), "0.422 0.155 0.422"),
         ("train_in_python.py", ("out", 3), "attention.svg"),
+        ("own_score.py", ("out", 3), "Saved(step=3"),
     ],
 )
 def test_examples_run_and_are_short(name, arguments, shown, tmp_path):
@@ -64,4 +65,4 @@ def test_examples_run_and_are_short(name, arguments, shown, tmp_path):
 
 def test_every_example_is_run():
     here = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert here == {"attend_by_hand.py", "train_in_python.py"}
+    assert here == {"attend_by_hand.py", "own_score.py", "train_in_python.py"}

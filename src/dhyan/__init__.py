@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dhyan.decoding.translator import Translator as Translator
     from dhyan.insight.explain import explain as explain
     from dhyan.run import load as load
+    from dhyan.run import load_ensemble as load_ensemble
     from dhyan.watch import AttentionMap as AttentionMap
 
 _HOMES = {
@@ -21,6 +22,7 @@ _HOMES = {
     "attend": "dhyan.attention.attend",
     "explain": "dhyan.insight.explain",
     "load": "dhyan.run",
+    "load_ensemble": "dhyan.run",
     "register": "dhyan.attention.registry",
 }
 __all__ = ["__version__", *_HOMES]
