@@ -1,7 +1,4 @@
-"""An attention of your own: a score, registered under a name that recipes can use.
-
-dhyan --plugin own_score.py train numbers --set decoder.attention.kind=cosine
-"""
+"""An attention of your own: dhyan --plugin own_score.py train … --set decoder.attention.kind=cosine."""
 
 import sys
 from pathlib import Path

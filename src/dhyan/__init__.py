@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation as Translation
     from dhyan.decoding.translator import Translator as Translator
     from dhyan.insight.explain import explain as explain
-    from dhyan.run import load as load
-    from dhyan.run import load_ensemble as load_ensemble
+    from dhyan.run.load import load as load
+    from dhyan.run.load import load_ensemble as load_ensemble
     from dhyan.watch import AttentionMap as AttentionMap
 
 _HOMES = {
