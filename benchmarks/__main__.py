@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.report import write
 
 PAGE = Path(__file__).parents[1] / "docs" / "mechanisms.md"
-UNSEEN = 1000
+UNSEEN, STEPS = 1000, 300
 SMALL = ("sutskever2014-small", "bahdanau2015-small", "luong2015-small", "transformer2017-small")
 
 
@@ -38,7 +38,7 @@ def start() -> object:
 
 
 def mechanisms() -> object:
-    """Every command of the table of mechanisms, on the numbers: what it learns in its steps."""
+    """Every command of the table of mechanisms, on the numbers: what it learns in so many steps."""
     from dhyan import load
     from dhyan.config import load_recipe
     from dhyan.data.synthetic import number_pairs
@@ -52,6 +52,7 @@ def mechanisms() -> object:
     for command in dict.fromkeys(re.findall(r"`(dhyan train [^`]+)`", PAGE.read_text())):
         with tempfile.TemporaryDirectory() as out:
             task = ("--set", "data.task=numbers", "--set", "training.stop_on=loss")
+            task += ("--set", f"training.steps={STEPS}", "--set", "training.validate_every=100")
             dhyan(*shlex.split(command)[1:], *task, "--threads", 1, "--out", out, "--quiet")
             lines = [json.loads(line) for line in (Path(out) / "metrics.jsonl").open()]
             rates = [x["tokens"] / x["seconds"] for x in lines if x["event"] == "stepped"]
@@ -66,7 +67,7 @@ def mechanisms() -> object:
             "tokens_per_second": round(statistics.median(rates)),
         }
         print(command, found[command], file=sys.stderr)
-    return {"task": "numbers", "unseen": UNSEEN, "mechanisms": found}
+    return {"task": "numbers", "steps": STEPS, "unseen": UNSEEN, "mechanisms": found}
 
 
 def recipes(folder: Path) -> object:

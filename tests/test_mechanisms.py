@@ -121,7 +121,7 @@ def test_coverage_adds_what_was_given_before():
         for step in range(3):
             scores = []
             for j in range(6):
-                features = torch.stack([f[0] @ given[j : j + 3] for f in score.filters.weight])
+                features = torch.stack([f @ given[j : j + 3] for f in score.filters.weight])
                 inner = score.score
                 hidden = (
                     inner.query(query[0, step]) + inner.key(states[0, j]) + score.past(features)

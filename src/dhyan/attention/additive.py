@@ -3,6 +3,7 @@
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from dhyan.attention.protocol import Memory
 from dhyan.kernels.reference import additive_scores
@@ -46,7 +47,8 @@ class CoverageScore(nn.Module):
     ) -> None:
         super().__init__()
         self.score = AdditiveScore(query_width, memory_width, hidden)
-        self.filters = nn.Conv1d(1, filters, 2 * reach + 1, padding=reach, bias=False)
+        self.reach = reach
+        self.filters = nn.Linear(2 * reach + 1, filters, bias=False)
         self.past = nn.Linear(filters, hidden, bias=False)
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S A"]:
@@ -58,7 +60,6 @@ class CoverageScore(nn.Module):
         given = memory.given
         if given is None:
             given = self.filters.weight.new_zeros(*query.shape[:2], memory.mask.shape[1])
-        filtered = self.filters(given.flatten(0, 1).unsqueeze(1)).transpose(1, 2)
-        past = self.past(filtered).unflatten(0, given.shape[:2])
-        score = self.score
+        around = pad(given, (self.reach, self.reach)).unfold(-1, 2 * self.reach + 1, 1)
+        past, score = self.past(self.filters(around)), self.score
         return additive_scores(score.query(query), memory.keys + past, score.energy)

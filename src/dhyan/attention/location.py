@@ -3,6 +3,7 @@
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from dhyan.attention.protocol import Memory
 
@@ -28,4 +29,4 @@ class LocationScore(nn.Module):
         """How much the query wants each place."""
         scores = self.places(query)
         beyond = memory.mask.shape[1] - scores.shape[-1]
-        return torch.nn.functional.pad(scores, (0, beyond), value=-torch.inf)
+        return pad(scores, (0, beyond), value=-torch.inf)
