@@ -41,8 +41,8 @@ def mechanisms() -> object:
     """Every command of the table of mechanisms, on the numbers: what it learns in so many steps."""
     from dhyan import load
     from dhyan.config import load_recipe
+    from dhyan.corpora.gather import read_corpus
     from dhyan.data.synthetic import number_pairs
-    from dhyan.run.gather import read_corpus
 
     made = read_corpus(load_recipe("numbers"), lambda line: None)
     known = {pair.source for pair in (*made.training, *made.validation)}

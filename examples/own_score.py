@@ -1,4 +1,4 @@
-"""An attention of your own: dhyan --plugin own_score.py train … --set decoder.attention.kind=cosine."""
+"""Your own attention: dhyan --plugin own_score.py train … --set decoder.attention.kind=cosine."""
 
 import sys
 from pathlib import Path

@@ -15,7 +15,7 @@ from dhyan.data.synthetic import reverse_pairs
 from dhyan.faults import Fault
 from dhyan.run import train
 from dhyan.run.fine_tune import NEW, Origin, carry, matched, moved, tables
-from dhyan.run.load import saved_recipe
+from dhyan.run.saved import saved_recipe
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Validated
 from tests.tiny import RECIPES, as_arguments, tiny_recipe, tiny_settings, write_corpus

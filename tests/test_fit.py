@@ -9,7 +9,7 @@ from dhyan.checkpoint import read_checkpoint
 from dhyan.faults import Fault
 from dhyan.run import fit, train
 from dhyan.run.fit import PassAndBack, available, full_batch, largest, longest_of
-from dhyan.run.load import saved_recipe
+from dhyan.run.saved import saved_recipe
 from dhyan.training.loss import Objective
 from tests.laws.family import build
 from tests.tiny import tiny_recipe, write_corpus

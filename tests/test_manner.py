@@ -5,7 +5,7 @@ import pytest
 from dhyan.config import Decoding
 from dhyan.decoding.manner import Manner
 from dhyan.faults import Fault
-from dhyan.run.load import make_manner
+from dhyan.run.saved import make_manner
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ import pytest
 
 from dhyan.checkpoint import read_checkpoint
 from dhyan.config import load_recipe, parse_setting
+from dhyan.corpora import gather as held
+from dhyan.corpora.gather import gather, read_corpus, with_languages
+from dhyan.corpora.prepare import prepare
 from dhyan.data import examples
 from dhyan.data.batches import Batches
 from dhyan.faults import Fault
-from dhyan.run import gather as held
 from dhyan.run import sources, train
-from dhyan.run.gather import gather, read_corpus, with_languages
-from dhyan.run.prepare import prepare
 from tests.tiny import dhyan, tiny_recipe, write_corpus
 
 
@@ -185,7 +185,7 @@ def test_a_failure_leaves_nothing_behind_and_a_killed_one_is_swept(files, tmp_pa
     (tmp_path / "tmp-ready").mkdir()
     (tmp_path / "tmp-ready" / "half").write_text("left by a process that was killed")
     with monkeypatch.context() as patch:
-        patch.setattr("dhyan.run.prepare.digest", lambda path: 1 / 0)
+        patch.setattr("dhyan.corpora.prepare.digest", lambda path: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             prepare(recipe, out, quietly)
     assert list(tmp_path.iterdir()) == []
@@ -194,7 +194,7 @@ def test_a_failure_leaves_nothing_behind_and_a_killed_one_is_swept(files, tmp_pa
 
 
 def test_two_at_once_are_told_apart(files, tmp_path):
-    from dhyan.run.whole import whole_folder
+    from dhyan.whole import whole_folder
 
     recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
     with whole_folder(out), pytest.raises(Fault, match="another process is writing it"):

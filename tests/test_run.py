@@ -10,9 +10,9 @@ import torch
 import dhyan
 from dhyan import checkpoint
 from dhyan.checkpoint import read_checkpoint, steps_in
+from dhyan.corpora.gather import gather, with_languages
 from dhyan.faults import Fault
 from dhyan.run import train
-from dhyan.run.gather import gather, with_languages
 from dhyan.text.languages import language_of
 from dhyan.training.events import Saved, Stepped, Validated
 from tests.tiny import tiny_recipe, write_corpus
@@ -371,7 +371,7 @@ def test_what_cannot_be_built_is_said(files, tmp_path):
 
 def test_weights_that_do_not_fit_are_named(finished, tmp_path):
     from dhyan.models.build import build_model
-    from dhyan.run.load import load_weights
+    from dhyan.run.saved import load_weights
 
     recipe, out, _ = finished
     translator = dhyan.load(out)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from dhyan.cli.translate import translate
 from dhyan.faults import Fault
 from dhyan.run import train
-from dhyan.run.load import load, load_ensemble
+from dhyan.run.saved import load, load_ensemble
 from tests.tiny import tiny_recipe, write_corpus
 
 LINES = ["three hundred two", "", "one million six", "seven"]

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from dhyan.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from dhyan.attention.attend import attend as attend
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation as Translation
     from dhyan.decoding.translator import Translator as Translator
     from dhyan.insight.explain import explain as explain
-    from dhyan.run.load import load as load
-    from dhyan.run.load import load_ensemble as load_ensemble
+    from dhyan.run.saved import load as load
+    from dhyan.run.saved import load_ensemble as load_ensemble
     from dhyan.watch import AttentionMap as AttentionMap
 
 _HOMES = {

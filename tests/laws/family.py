@@ -67,6 +67,7 @@ RELATIVE = {*CAUSAL, "rotary", "alibi"}  # the last query stands at the last pos
 FADING = {"local-p", "multihead-local-p"}  # what is far from the predicted place is seen dimly
 
 KINDS = BUILT_IN
+SCORES = [kind for kind in KINDS if kind not in ("bottleneck", "concat", "scaled_dot")]
 LOOKS = {
     **{kind: config.Attention(kind=kind, hidden=24) for kind in KINDS},
     **{
@@ -74,8 +75,12 @@ LOOKS = {
         for kind in KINDS
         if kind != "bottleneck"
     },
-    "monotonic": config.Attention(kind="dot", window="monotonic", reach=2),
-    "predicted": config.Attention(kind="general", window="predicted", reach=3),
+    **{
+        f"{window}-{kind}": config.Attention(kind=kind, hidden=24, window=window, reach=2)
+        for kind in KINDS
+        for window in ("monotonic", "predicted")
+        if kind not in ("bottleneck", "concat")
+    },
     "multihead-predicted": config.Attention(
         kind="scaled_dot", heads=4, window="predicted", reach=2, dropout=0.2
     ),
@@ -110,9 +115,12 @@ TRANSFORMER_ENCODERS = {
     "transformer-alibi-gelu": config.TransformerEncoder(
         width=WIDTH, heads=4, hidden=48, layers=2, activation="gelu", positions="alibi"
     ),
-    "transformer-additive": config.TransformerEncoder(
-        width=WIDTH, heads=4, hidden=48, layers=3, score="additive", positions="none"
-    ),
+    **{
+        f"transformer-{score}": config.TransformerEncoder(
+            width=WIDTH, heads=4, hidden=48, layers=1, score=score, positions="none"
+        )
+        for score in SCORES
+    },
 }
 ENCODERS = {**RNN_ENCODERS, **TRANSFORMER_ENCODERS}
 DECODERS = {
@@ -134,7 +142,7 @@ DECODERS = {
         f"luong-parallel-{name}": config.LuongDecoder(
             attention=LOOKS[name], embedding=16, width=WIDTH, input_feeding=False
         )
-        for name in ("coverage", "monotonic", "predicted", "multihead-coverage")
+        for name in ("coverage", "monotonic-dot", "predicted-coverage", "multihead-coverage")
     },
     "luong-deep-gru-parallel": config.LuongDecoder(
         cell="gru", layers=2, embedding=16, width=WIDTH, input_feeding=False
@@ -175,6 +183,12 @@ DECODERS = {
     "transformer-copy": config.TransformerDecoder(
         width=WIDTH, heads=4, hidden=48, layers=2, score="general", copy=True
     ),
+    **{
+        f"transformer-{score}": config.TransformerDecoder(
+            width=WIDTH, heads=4, kv_heads=2, hidden=48, layers=1, score=score
+        )
+        for score in SCORES
+    },
 }
 
 
@@ -194,7 +208,8 @@ MODELS = [
     ("deep-backwards-lstm", "luong-direct"),
     ("bi-lstm", "luong-direct"),
     *[(encoder, "bahdanau-additive") for encoder in ENCODERS if encoder != "gru"],
-    *[(encoder, "luong-bottleneck") for encoder in ENCODERS if encoder != "gru"],
+    *[(encoder, "luong-bottleneck") for encoder in RNN_ENCODERS if encoder != "gru"],
+    ("transformer", "luong-bottleneck"),
     ("transformer", "transformer"),
     ("transformer-post-learned", "transformer-post-learned"),
     ("transformer-rotary-swiglu-grouped", "transformer-rotary-swiglu-grouped"),

@@ -5,7 +5,7 @@ import torch
 from dhyan.batch import Batch, Tokens
 from dhyan.checkpoint import tensors_from_bytes, tensors_to_bytes
 from dhyan.decoding.search import beam_search, greedy_search
-from dhyan.run.load import load_weights, weights_of
+from dhyan.run.saved import load_weights, weights_of
 from dhyan.training.loss import cross_entropy
 from dhyan.watch import watch
 from tests.laws.family import build
@@ -137,6 +137,14 @@ def test_half_precision_is_nearly_the_same(model, batch):
             half = model(batch)
     assert half.isfinite().all()
     assert (half.float() - exact).abs().max() < 0.15
+
+
+def test_weights_in_half_precision_are_nearly_the_same(model, batch):
+    with torch.no_grad():
+        exact = model(batch)
+        half = model.bfloat16()(batch)
+    assert half.isfinite().all()
+    assert (half.float() - exact).abs().max() < 0.2
 
 
 def test_double_precision_is_nearly_the_same(model, batch):

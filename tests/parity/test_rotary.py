@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dhyan.attention.relative import RotaryScore, turn
+from dhyan.attention.relative import turn
 
 llama = pytest.importorskip(
     "transformers.models.llama.modeling_llama", reason="parity is with its rotary: pip it"
@@ -20,6 +20,5 @@ def test_turning_is_theirs(width, first):
     places = torch.arange(first, first + 7)
     cosine, sine = theirs(query, places.unsqueeze(0))
     wanted = llama.apply_rotary_pos_emb(query, keys, cosine, sine)
-    rates = RotaryScore(width).rates
     for ours, theirs_turned in zip((query, keys), wanted, strict=True):
-        torch.testing.assert_close(turn(ours, places, rates), theirs_turned, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(turn(ours, places), theirs_turned, atol=1e-5, rtol=1e-5)

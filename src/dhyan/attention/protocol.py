@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, cast, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from dhyan.kernels.backend import may_fuse
 from dhyan.kernels.reference import mix
@@ -28,11 +29,13 @@ class Memory:
 
     def append(self, newer: "Memory") -> "Memory":
         """The same memory with later positions added: a key-value cache is nothing more."""
+        given = self.given
         return replace(
             self,
             keys=torch.cat([self.keys, newer.keys], dim=2),
             values=torch.cat([self.values, newer.values], dim=2),
             mask=torch.cat([self.mask, newer.mask], dim=1),
+            given=None if given is None else pad(given, (0, newer.mask.shape[1])),
         )
 
     def select(self, rows: Int[Tensor, " R"]) -> "Memory":
@@ -45,12 +48,11 @@ class Memory:
             given=None if self.given is None else self.given[rows],
         )
 
-    def after(self, queries: int, weights: Float[Tensor, "B H T S"] | None) -> "Memory":
+    def after(self, queries: int, weights: Float[Tensor, "B H T S"] | None = None) -> "Memory":
         """The memory once it has answered so many queries, with these weights if they are kept."""
         given = self.given
         if weights is not None:
-            spent = weights.sum(dim=2)
-            given = spent if given is None else given + spent
+            given = weights.sum(dim=2) + (0.0 if given is None else given)
         return replace(self, asked=self.asked + queries, given=given)
 
 
@@ -116,25 +118,24 @@ def answer(
     fuse: bool = True,
 ) -> Found:
     """What every head finds: match, hide what may not be seen, weigh, mix."""
-    looks_back = getattr(score, "looks_back", False)
-    if looks_back and asked.shape[2] > 1:
-        return _in_turn(asked, memory, score, sees, dropout=dropout)
-    seen, fused = sees(asked, memory), getattr(score, "fused", None)
-    weights = None
+    seen, fused, weights = sees(asked, memory), getattr(score, "fused", None), None
+    if getattr(score, "looks_back", False):
+        return _in_turn(asked, memory, score, seen, dropout=dropout)
     if fuse and fused is not None and seen.dtype == torch.bool and may_fuse():
         context = fused(asked, memory, seen, dropout=dropout)
     else:
         context, weights = mix(score(asked, memory), memory.values, seen, dropout=dropout)
-    return context, weights, memory.after(asked.shape[2], weights if looks_back else None)
+    return context, weights, memory.after(asked.shape[2])
 
 
 def _in_turn(
-    asked: Float[Tensor, "B H T Q"], memory: Memory, score: Score, sees: Sight, *, dropout: float
+    asked: Float[Tensor, "B H T Q"], memory: Memory, score: Score, seen: Seen, *, dropout: float
 ) -> Found:
     """One query after the other, each knowing what those before it looked at."""
     contexts, rows = [], []
-    for query in asked.split(1, dim=2):
-        context, weights, memory = answer(query, memory, score, sees, dropout=dropout, fuse=False)
+    for query, sight in zip(asked.split(1, dim=2), seen.split(1, dim=2), strict=True):
+        context, weights = mix(score(query, memory), memory.values, sight, dropout=dropout)
+        memory = memory.after(1, weights)
         contexts.append(context)
-        rows.append(cast(Tensor, weights))
+        rows.append(weights)
     return torch.cat(contexts, dim=2), torch.cat(rows, dim=2), memory

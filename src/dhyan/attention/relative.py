@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from dhyan.attention.multiplicative import DotScore
@@ -17,15 +17,11 @@ class RotaryScore(nn.Module):
     position, as in self-attention. Pairs turned together lie half a width apart.
     """
 
-    rates: Tensor
-
     def __init__(self, width: int, *, scaled: bool = True) -> None:
         super().__init__()
         if width % 2:
             raise ValueError(f"rotary positions turn pairs: a head width of {width} is not even")
         self.score = DotScore(scaled=scaled)
-        rates = 10_000 ** -(torch.arange(0, width, 2) / width)
-        self.register_buffer("rates", rates, persistent=False)
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S D"]:
         """The states, not turned yet: that depends on where they stand in the memory."""
@@ -51,14 +47,18 @@ class RotaryScore(nn.Module):
     ) -> tuple[Float[Tensor, "B H T D"], Memory]:
         count, queries = memory.mask.shape[1], query.shape[2]
         places = torch.arange(count, device=query.device)
-        keys = turn(memory.keys, places, self.rates)
-        return turn(query, places[count - queries :], self.rates), replace(memory, keys=keys)
+        keys = turn(memory.keys, places)
+        return turn(query, places[count - queries :]), replace(memory, keys=keys)
 
 
-def turn(
-    vectors: Float[Tensor, "B H N D"], places: Tensor, rates: Float[Tensor, " R"]
-) -> Float[Tensor, "B H N D"]:
-    """Each pair (x, y) of coordinates half a width apart, turned by place × rate."""
+def turn(vectors: Float[Tensor, "B H N D"], places: Int[Tensor, " N"]) -> Float[Tensor, "B H N D"]:
+    """Each pair (x, y) of coordinates half a width apart, turned by place × rate.
+
+    The rates fall from 1 to nearly 1 / 10,000; angles need single precision whatever the vectors
+    have.
+    """
+    width = vectors.shape[-1]
+    rates = 10_000 ** -(torch.arange(0, width, 2, device=places.device) / width)
     angles = torch.outer(places.to(rates.dtype), rates)
     cosine, sine = angles.cos(), angles.sin()
     x, y = vectors.chunk(2, dim=-1)
@@ -72,13 +72,10 @@ class AlibiScore(nn.Module):
     Press, Smith and Lewis (2022), with m_h = 2^(−8h/H). The last query stands at the last position.
     """
 
-    slopes: Tensor
-
     def __init__(self, heads: int, *, scaled: bool = True) -> None:
         super().__init__()
         self.score = DotScore(scaled=scaled)
-        slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
-        self.register_buffer("slopes", slopes, persistent=False)
+        self.heads = heads
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S D"]:
         """The states themselves."""
@@ -105,4 +102,5 @@ class AlibiScore(nn.Module):
         places = torch.arange(memory.mask.shape[1], device=query.device)
         asking = places[len(places) - query.shape[2] :]
         distance = (asking.unsqueeze(1) - places).abs()
-        return -(self.slopes[:, None, None] * distance).unsqueeze(0)
+        slopes = 2.0 ** (-8 * torch.arange(1, self.heads + 1, device=query.device) / self.heads)
+        return -(slopes[:, None, None] * distance).unsqueeze(0)

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from dhyan import __version__
 from dhyan.cli import data
 from dhyan.cli.average import average
 from dhyan.cli.demo import demo
@@ -20,6 +19,7 @@ from dhyan.cli.show import show
 from dhyan.cli.train import train
 from dhyan.cli.translate import translate
 from dhyan.faults import Fault
+from dhyan.version import __version__
 
 app = typer.Typer(
     name="dhyan",

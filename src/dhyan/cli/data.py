@@ -102,7 +102,7 @@ def prepare(
         overrides["data.task"] = ""
     chosen = load_recipe(recipe, overrides)
 
-    from dhyan.run.prepare import prepare as start
+    from dhyan.corpora.prepare import prepare as start
 
     say = teller(quiet=quiet)
     done = start(chosen, out, say)

@@ -26,12 +26,12 @@ def demo(
     Example: dhyan demo
     """
     from dhyan.config import load_recipe
+    from dhyan.corpora.gather import gather
     from dhyan.data.synthetic import number_pairs
     from dhyan.evaluation.scores import score
     from dhyan.insight.explain import cross_maps, explain
     from dhyan.insight.figures import heatmap, save
     from dhyan.run import load, train
-    from dhyan.run.gather import gather
 
     recipe, say = load_recipe("numbers"), teller(quiet=False)
     say(f"training the recipe 'numbers': {recipe.about}")

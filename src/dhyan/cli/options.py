@@ -26,7 +26,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def load_model(model: Path, device: str, threads: int, beside: Sequence[Path] = ()) -> "Translator":
     """The translator in a folder, or in several that speak together."""
-    from dhyan.run.load import load_ensemble, pick_threads
+    from dhyan.run.saved import load_ensemble, pick_threads
 
     pick_threads(threads)
     return load_ensemble([model, *beside], device=device)

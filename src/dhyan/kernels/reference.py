@@ -15,11 +15,12 @@ def mix(
 ) -> tuple[Float[Tensor, "*H T E"], Float[Tensor, "*H T S"]]:
     """Turn scores into weights and average the values by them.
 
-    What is seen by halves keeps half its weight. A query that may see nothing gets zeros, never
-    NaN. Dropout leaves out some of the weights, not of those returned.
+    What is seen by halves keeps half its weight; a score of −∞ is not seen. A query that may see
+    nothing gets zeros, never NaN. Dropout leaves out some of the weights, not of those returned.
     """
-    weights = exact(scores).masked_fill(seen == 0, -torch.inf).softmax(dim=-1)
-    weights = weights.masked_fill(seen == 0, 0.0)
+    hidden = (seen == 0) | scores.isneginf()
+    weights = exact(scores).masked_fill(hidden, -torch.inf).softmax(dim=-1)
+    weights = weights.masked_fill(hidden, 0.0)
     if seen.is_floating_point():
         weights = weights * seen
     weights = weights.to(values.dtype)

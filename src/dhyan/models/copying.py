@@ -58,7 +58,8 @@ class CopyingDecoder(nn.Module):
     """P(w) = g · P_vocabulary(w) + (1 − g) · Σ_{j: x_j = w} α_j, with g = σ(W [v; c]).
 
     v is the vector the decoder reads its word from, α an attention of v to the source, and c its
-    context. Source and target must have one vocabulary. The scores returned are log P.
+    context. Source and target must have one vocabulary, and a word it lacks stays unknown: the
+    paper's extended vocabulary is what pieces and bytes are for. The scores returned are log P.
     """
 
     def __init__(self, decoder: Thinking, copy_attention: Attention, context_width: int) -> None:

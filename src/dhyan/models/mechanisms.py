@@ -118,6 +118,8 @@ def build_heads(
         )
     scaled = chosen.score == "scaled_dot"
     score: Score | Attention
+    if chosen.score == "bottleneck":
+        raise ValueError("the bottleneck is no score: a Transformer's heads need one that matches")
     if positions == "rotary":
         score = RotaryScore(width, scaled=scaled)
     elif positions == "alibi":

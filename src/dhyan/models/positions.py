@@ -22,19 +22,18 @@ class Positions(Protocol):
 class Sinusoids(nn.Module):
     """Points on circles of growing period (Vaswani et al., 2017); any length."""
 
-    rates: Tensor
+    evens: Tensor
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        rates = 10_000 ** -(torch.arange(0, width, 2) / width)
-        self.register_buffer("rates", rates, persistent=False)
+        self.register_buffer("evens", torch.arange(0, width, 2), persistent=False)
         self.width = width
         self.longest = None
 
     def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
         """Sine and cosine of every rate, side by side."""
-        places = torch.arange(first, first + count, device=self.rates.device)
-        angles = torch.outer(places.float(), self.rates)
+        places = torch.arange(first, first + count, device=self.evens.device)
+        angles = torch.outer(places.float(), 10_000 ** -(self.evens / self.width))
         return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)[:, : self.width]
 
 

@@ -27,7 +27,7 @@ class Embedding(nn.Module):
     def forward(self, ids: Int[Tensor, "B T"], first: int = 0) -> Float[Tensor, "B T D"]:
         """Embeddings scaled up to the size of the positions added to them."""
         words = self.words(ids) * self.words.embedding_dim**0.5
-        return self.dropout(words + self.positions(first, ids.shape[1]))
+        return self.dropout(words + self.positions(first, ids.shape[1]).to(words.dtype))
 
 
 class Residual(nn.Module):
@@ -171,11 +171,12 @@ class DecoderLayer(nn.Module):
         asked = self.recalling.enter(x)
         real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
         past = state.past.append(self.self_attention.remember(asked, real))
-        x = self.recalling.leave(x, self.self_attention(asked, past).context)
+        recalled = self.self_attention(asked, past)
+        x = self.recalling.leave(x, recalled.context)
         seen = self.cross_attention(self.looking.enter(x), state.source)
         x = self.looking.leave(x, seen.context)
         x = self.thinking.leave(x, self.feed_forward(self.thinking.enter(x)))
-        return x, LayerState(past, seen.memory)
+        return x, LayerState(recalled.memory, seen.memory)
 
 
 class TransformerDecoder(nn.Module):

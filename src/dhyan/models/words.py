@@ -3,7 +3,6 @@
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from dhyan.special import PAD
 
@@ -14,14 +13,17 @@ class OneHot(nn.Module):
     A matrix after it picks one of its rows, as an embedding does at once.
     """
 
+    kind: Tensor  # empty: it knows the precision the model was cast to
+
     def __init__(self, vocabulary: int) -> None:
         super().__init__()
         self.num_embeddings = self.embedding_dim = vocabulary
+        self.register_buffer("kind", torch.empty(0), persistent=False)
 
     def forward(self, ids: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
         """One-hot vectors; padding is all zeros."""
-        hot = functional.one_hot(ids, self.num_embeddings).to(torch.get_default_dtype())
-        return hot * (ids != PAD).unsqueeze(-1)
+        hot = functional.one_hot(ids, self.num_embeddings) * (ids != PAD).unsqueeze(-1)
+        return hot.to(self.kind.dtype)
 
 
 Words = nn.Embedding | OneHot

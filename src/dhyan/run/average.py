@@ -23,7 +23,7 @@ from dhyan.config import differences
 from dhyan.faults import Fault
 from dhyan.run.checks import MAY_CHANGE
 from dhyan.run.folder import versions
-from dhyan.run.load import MODEL_FILES, saved_recipe
+from dhyan.run.saved import MODEL_FILES, saved_recipe
 from dhyan.training.trainer import Progress
 
 

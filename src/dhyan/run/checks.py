@@ -7,12 +7,12 @@ import torch
 
 from dhyan.checkpoint import find_checkpoint, read_manifest
 from dhyan.config import Decoding, Recipe, differences
+from dhyan.corpora.interface import Corpus, Say
 from dhyan.faults import Fault
 from dhyan.models.build import build_model
 from dhyan.run.board import need_tensorboard
-from dhyan.run.corpus import Corpus, Say
-from dhyan.run.load import make_manner
 from dhyan.run.parts import make_settings
+from dhyan.run.saved import make_manner
 
 MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
     *("about", "training.steps", "training.patience", "training.keep", "training.report_every"),

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from dhyan.checkpoint import find_checkpoint, read_checkpoint, tensors_from_bytes
 from dhyan.config import Recipe
+from dhyan.corpora.interface import Corpus, Say
 from dhyan.data.permutation import derive
 from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.corpus import Corpus, Say
-from dhyan.run.load import MODEL_FILES, load_weights, saved_recipe, saved_tokenizers, weights_of
+from dhyan.run.saved import MODEL_FILES, load_weights, saved_recipe, saved_tokenizers, weights_of
 from dhyan.text.tokenizer import Tokenizer
 
 NOISE = 0.1  # of the old rows' spread, so that no two new rows are the same

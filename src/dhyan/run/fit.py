@@ -10,10 +10,10 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from dhyan.batch import Batch, Tokens
 from dhyan.config import Recipe
+from dhyan.corpora.interface import Say
 from dhyan.data.examples import Examples
 from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.corpus import Say
 from dhyan.special import EOS
 from dhyan.training.loss import Objective
 

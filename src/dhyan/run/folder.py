@@ -7,13 +7,13 @@ from pathlib import Path
 
 import torch
 
-from dhyan import __version__
 from dhyan.checkpoint import forget_old, point, replace_file, tensors_to_bytes, write_checkpoint
 from dhyan.config import Recipe, dump_recipe
 from dhyan.decoding.translator import Translator
 from dhyan.training.events import Event
 from dhyan.training.resume import training_tensors
 from dhyan.training.trainer import Progress, Trainer
+from dhyan.version import __version__
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ import torch
 
 from dhyan.batch import Batch
 from dhyan.config import Recipe, Training
+from dhyan.corpora.interface import Corpus, Say
+from dhyan.corpora.vocabulary import encode
 from dhyan.data.batches import Batches, fixed_batches
 from dhyan.data.corpus import Pair
 from dhyan.data.examples import Examples
@@ -14,9 +16,7 @@ from dhyan.decoding.translator import Translator
 from dhyan.evaluation.scores import score
 from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.corpus import Corpus, Say
 from dhyan.run.folder import RunFolder
-from dhyan.run.vocabulary import encode
 from dhyan.training import forcing
 from dhyan.training.ema import WeightAverage
 from dhyan.training.forcing import Ratio

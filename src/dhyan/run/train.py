@@ -16,6 +16,7 @@ from dhyan.checkpoint import (
     tensors_from_bytes,
 )
 from dhyan.config import Recipe
+from dhyan.corpora.gather import Corpus, Say, gather, with_languages
 from dhyan.data.permutation import derive
 from dhyan.faults import Fault
 from dhyan.models.build import build_model
@@ -25,8 +26,8 @@ from dhyan.run.checks import check_files, check_same, check_whole, compare_machi
 from dhyan.run.fine_tune import Origin, carry, choose_tokenizers
 from dhyan.run.fit import fitted
 from dhyan.run.folder import MetricsLog, RunFolder
-from dhyan.run.gather import Corpus, Say, gather, with_languages
-from dhyan.run.load import (
+from dhyan.run.parts import make_objective, make_trainer
+from dhyan.run.saved import (
     MODEL_FILES,
     load_weights,
     make_translator,
@@ -35,7 +36,6 @@ from dhyan.run.load import (
     saved_recipe,
     saved_tokenizers,
 )
-from dhyan.run.parts import make_objective, make_trainer
 from dhyan.run.vectors import start_from_vectors
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Event, Saved

@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from dhyan.config import Recipe
+from dhyan.corpora.interface import Say
 from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.corpus import Say
 from dhyan.special import NAMES
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.text.vectors import read_vectors

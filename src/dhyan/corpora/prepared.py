@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.config import Data, Recipe, Text
+from dhyan.corpora.interface import Say
+from dhyan.corpora.vocabulary import merge_dropout
 from dhyan.data.corpus import Pair
 from dhyan.data.examples import Examples
 from dhyan.data.mixture import Mixture
 from dhyan.data.store import FILES, digest, open_store
 from dhyan.faults import Fault
-from dhyan.run.corpus import Say
-from dhyan.run.vocabulary import merge_dropout
 from dhyan.text.tokenizer import Tokenizer
 
 MANIFEST, VALIDATION = "manifest.json", "validation.jsonl"

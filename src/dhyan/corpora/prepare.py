@@ -6,14 +6,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dhyan import __version__
 from dhyan.config import Recipe
-from dhyan.data.mixture import Mixture
-from dhyan.data.store import digest, new_store
-from dhyan.faults import Fault
-from dhyan.run.corpus import Say
-from dhyan.run.gather import TextCorpus, read_corpus, with_languages
-from dhyan.run.prepared import (
+from dhyan.corpora.gather import TextCorpus, read_corpus, with_languages
+from dhyan.corpora.interface import Say
+from dhyan.corpora.prepared import (
     FORMAT,
     MANIFEST,
     TOKENIZERS,
@@ -23,9 +19,13 @@ from dhyan.run.prepared import (
     read_manifest,
     settings_of,
 )
-from dhyan.run.sources import Told
-from dhyan.run.vocabulary import Part, pour
-from dhyan.run.whole import whole_folder
+from dhyan.corpora.sources import Told
+from dhyan.corpora.vocabulary import Part, pour
+from dhyan.data.mixture import Mixture
+from dhyan.data.store import digest, new_store
+from dhyan.faults import Fault
+from dhyan.version import __version__
+from dhyan.whole import whole_folder
 
 
 @dataclass(frozen=True)

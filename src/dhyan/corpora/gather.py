@@ -6,15 +6,11 @@ from itertools import chain, islice
 from pathlib import Path
 
 from dhyan.config import Data, Recipe, Text
-from dhyan.data.corpus import Pair, Tally
-from dhyan.data.examples import Examples
-from dhyan.data.synthetic import number_pairs, reverse_pairs
-from dhyan.faults import Fault
-from dhyan.run.corpus import Corpus as Corpus
-from dhyan.run.corpus import Say as Say
-from dhyan.run.corpus import sample_of
-from dhyan.run.prepared import open_prepared, prepared_languages
-from dhyan.run.sources import (
+from dhyan.corpora.interface import Corpus as Corpus
+from dhyan.corpora.interface import Say as Say
+from dhyan.corpora.interface import sample_of
+from dhyan.corpora.prepared import open_prepared, prepared_languages
+from dhyan.corpora.sources import (
     Reading,
     Without,
     check_settings,
@@ -23,7 +19,11 @@ from dhyan.run.sources import (
     training_files,
     validation_files,
 )
-from dhyan.run.vocabulary import Part, encode_parts, learn_tokenizers, lessons
+from dhyan.corpora.vocabulary import Part, encode_parts, learn_tokenizers, lessons
+from dhyan.data.corpus import Pair, Tally
+from dhyan.data.examples import Examples
+from dhyan.data.synthetic import number_pairs, reverse_pairs
+from dhyan.faults import Fault
 from dhyan.text.languages import known_language, language_of
 from dhyan.text.tokenizer import Tokenizer
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dhyan.config import Data, Recipe
+from dhyan.corpora.interface import Say
 from dhyan.data.bounds import Bounds
 from dhyan.data.corpus import Pair, Tally, read_pairs
 from dhyan.data.lines import TABLES, kind_of
 from dhyan.faults import Fault
-from dhyan.run.corpus import Say
 
 HEAVIEST = 1000.0
 EVERY = 500_000  # pairs between two words of progress
