@@ -20,6 +20,7 @@ from dhyan.attention import (
     SingleHeadAttention,
     near_the_step,
     register,
+    the_past,
 )
 from dhyan.attention import registry as registry_of
 from dhyan.batch import Tokens
@@ -68,6 +69,23 @@ def test_the_location_score_ignores_what_lies_past_its_last_place():
     )
     assert (found[..., 3:] == 0).all()
     close(found.sum(-1), torch.ones(2, 1, 2))
+
+
+def test_a_window_past_the_last_place_sees_nothing_rather_than_nonsense():
+    for window in (near_the_step(1), PredictedWindow(5, 1)):
+        attention = SingleHeadAttention(LocationScore(5, longest=2), sees=window)
+        found = weights(attention, torch.randn(2, 6, 5), torch.randn(2, 6, 7))
+        assert found.isfinite().all()
+        assert (found[..., 2:] == 0).all()
+
+
+def test_a_score_that_looks_back_keeps_to_the_past():
+    score = CoverageScore(8, 8, 6, filters=2, reach=1)
+    attention = MultiHeadAttention(16, 2, score=score, sees=the_past)
+    x = torch.randn(2, 6, 16)
+    found = weights(attention, x, x)
+    assert (found.triu(1) == 0).all()
+    close(found.sum(-1)[0], torch.ones(2, 6))
 
 
 def test_local_m_looks_about_the_number_of_the_step():

@@ -17,7 +17,7 @@ from dhyan.corpora.prepare import prepare
 from dhyan.data import examples
 from dhyan.data.batches import Batches
 from dhyan.faults import Fault
-from dhyan.run import sources, train
+from dhyan.corpora import sources, train
 from tests.tiny import dhyan, tiny_recipe, write_corpus
 
 
