@@ -15,11 +15,10 @@ from dhyan.insight.align import (
     attention_of,
     pharaoh,
     read_words,
-    words_heard,
-    words_said,
+    words_of,
 )
 from dhyan.insight.explain import cross_maps, explain_translation
-from dhyan.special import BOS, EOS
+from dhyan.special import BOS, EOS, UNK
 from dhyan.text.tokenizer import KINDS
 from tests.test_explain import ENGLISH, HINDI, translator_of
 
@@ -31,21 +30,41 @@ TEXTS = ["the cat, (the mat).", "कुत्ता बिल्ली को �
 def test_words_are_what_spaces_part(pieces):
     translator = translator_of(MODELS[0], pieces)
     for text in TEXTS:
-        heard = words_heard(translator.source, text)
+        ids = translator.source.encode(text)
+        heard = words_of(translator.source, ids, text)
         assert sorted(set(heard)) == list(range(len(text.split())))
         assert heard == sorted(heard)
-        assert len(heard) == len(translator.source.encode(text))
+        assert len(heard) == len(ids)
         ids = translator.target.encode(text)
-        said = words_said(translator.target, ids)
+        said = words_of(translator.target, ids)
         assert sorted(set(said)) == list(range(len(translator.target.decode(ids).split())))
         assert said == sorted(said)
 
 
+@pytest.mark.parametrize("pieces", KINDS)
+def test_words_are_numbered_alike_with_and_without_their_text(pieces):
+    tokenizer = translator_of(MODELS[0], pieces).target
+    for text in (*HINDI, "की (यह) है।"):
+        ids = tokenizer.encode(text)
+        if UNK not in ids:
+            assert words_of(tokenizer, ids) == words_of(tokenizer, ids, text)
+
+
 def test_pieces_of_a_word_belong_to_it():
     translator = translator_of(MODELS[0], "characters")
-    assert words_heard(translator.source, "a cat,") == [0, 0, 1, 1, 1, 1, 1]
-    ids = translator.target.encode("है ।")
-    assert words_said(translator.target, ids)[-1] == 1
+    ids = translator.source.encode("a cat,")
+    assert words_of(translator.source, ids, "a cat,") == [0, 0, 1, 1, 1, 1, 1]
+    assert words_of(translator.target, translator.target.encode("है ।")) == [0, 0, 0, 1, 1]
+
+
+def test_a_space_belongs_to_the_word_after_it():
+    translator = translator_of(MODELS[0], "characters")
+    tokenizer = translator.target
+    mark, letter = tokenizer.piece_ids()["▁"], tokenizer.piece_ids()["क"]
+    assert words_of(tokenizer, [mark, mark, letter, mark, mark, letter]) == [0, 0, 0, 1, 1, 1]
+    assert words_of(tokenizer, [letter, mark, letter, mark]) == [0, 1, 1, 1]
+    assert words_of(tokenizer, [mark]) == [0]
+    assert words_of(tokenizer, []) == []
 
 
 @pytest.mark.parametrize("kind", MODELS, ids="+".join)
@@ -57,7 +76,7 @@ def test_confidence_is_the_geometric_mean_of_the_tokens_probabilities(kind):
     batch = Batch(Tokens.pad([translator.encode(ENGLISH[1])]), Tokens.pad([[BOS, *ids, EOS]]))
     with torch.inference_mode():
         chances = translator.model(batch).log_softmax(-1)[0]
-    owners = words_said(translator.target, ids)
+    owners = words_of(translator.target, ids)
     for number, word in enumerate(reading.words):
         own = [float(chances[at, id]) for at, id in enumerate(ids) if owners[at] == number]
         assert word.confidence == pytest.approx(math.exp(sum(own) / len(own)), rel=1e-4)
@@ -102,10 +121,13 @@ def test_a_pair_is_aligned_as_if_it_had_been_said():
     assert reading.weights.shape == (len(words), len(ENGLISH[0].split()) + 1)
 
 
-def test_the_bottleneck_aligns_everything_with_the_last_word_or_nothing_better():
+def test_where_only_the_end_is_looked_at_nothing_is_aligned():
     translator = translator_of(MODELS[2])
     weights = attention_of(translator, ENGLISH[1], HINDI[1])
     assert (weights[:, -1] == 1).all()
+    assert align_pair(translator, ENGLISH[1], HINDI[1]) == []
+    some = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.1, 0.9]])
+    assert Reading((), some).alignment == [(1, 1)]
 
 
 @pytest.mark.parametrize(("source", "target"), [("", "है"), ("a dog", ""), (" ", " ")])

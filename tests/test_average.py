@@ -1,5 +1,7 @@
 """One model from several checkpoints."""
 
+import shutil
+
 import pytest
 import torch
 
@@ -38,7 +40,8 @@ def test_the_mean_is_exact():
 
 
 def test_the_mean_of_a_model_with_itself_is_that_model(run, tmp_path):
-    folder = average([run / "step-6", run / "step-6"], tmp_path / "out")
+    shutil.copytree(run / "step-6", tmp_path / "copy")
+    folder = average([run / "step-6", tmp_path / "copy"], tmp_path / "out")
     for name, weight in weights(folder).items():
         assert torch.equal(weight, weights(run / "step-6")[name])
 
@@ -76,6 +79,14 @@ def test_what_cannot_be_averaged_is_refused(run, files, tmp_path):
         average([run], tmp_path / "out")
     with pytest.raises(Fault, match="holds a model already"):
         average([run / "step-2", run / "step-4"], run)
+    with pytest.raises(Fault, match="step-6 holds a model already"):
+        average([run / "step-2", run / "step-4"], run / "step-6")
+    with pytest.raises(Fault, match="step-6/mean lies inside a model"):
+        average([run / "step-2", run / "step-4"], run / "step-6" / "mean")
+    for twice in (run / "step-2", run / "step-4" / ".." / "step-2"):
+        with pytest.raises(Fault, match="step-2 is named twice"):
+            average([run / "step-2", run / "step-4", twice], tmp_path / "out")
+    read_checkpoint(run / "step-6")
     other = tmp_path / "seed"
     settings = {"training.seed": 2, "training.steps": 2, "training.keep": 99}
     list(train(tiny_recipe("rnn", *files, **settings), other, threads=1))
@@ -91,6 +102,15 @@ def test_other_vocabularies_are_refused(run, files, tmp_path):
     list(train(tiny_recipe("rnn", *few, **settings), other, threads=1))
     with pytest.raises(Fault, match="their source.json differ"):
         average([run / "step-2", other / "step-2"], tmp_path / "out")
+
+
+def test_an_average_cannot_be_resumed_and_the_way_on_is_said(run, files, tmp_path):
+    out = tmp_path / "mean"
+    average(newest(run, 2), out)
+    recipe = tiny_recipe("rnn", *files, **{"training.keep": 99, "training.steps": 8})
+    with pytest.raises(Fault, match="average of 2 models and cannot be resumed: .* --init"):
+        train(recipe, out, resume=True)
+    assert dhyan.load(out)(["five"])
 
 
 def test_last_is_for_one_run(run, tmp_path):

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from dhyan.data.batches import Batches, fixed_batches
-from dhyan.data.corpus import Pair
 from dhyan.data.examples import Examples, encode_pairs
+from dhyan.data.tally import Pair
 from dhyan.special import BOS, EOS
 
 

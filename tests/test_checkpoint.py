@@ -66,7 +66,7 @@ def harmless(manifest):
 def test_a_truncated_or_missing_file_is_named(run):
     path = run / "step-30" / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(Fault, match="model.safetensors: not what its manifest says"):
+    with pytest.raises(Fault, match="model.safetensors: is not what manifest.json says"):
         checkpoint.read_checkpoint(run / "step-30")
     path.unlink()
     with pytest.raises(Fault, match="model.safetensors: is missing"):
@@ -167,11 +167,16 @@ def test_tensors_survive():
     assert all(torch.equal(back[name], tensors[name]) for name in tensors)
 
 
-def test_a_folder_has_one_trainer_at_a_time_and_is_swept(run):
-    (run / "tmp-step-40").mkdir()
-    (run / "tmp-best.json").write_bytes(b"half")
+def test_a_folder_has_one_trainer_at_a_time_and_is_swept_of_what_trainers_leave(run):
+    for name in ("tmp-step-40", "tmp-old-10", "tmp-mine", "tmp-step-notes", "tmp-old-10-mine"):
+        (run / name).mkdir()
+        (run / name / "file").write_text("something")
+    for name in ("tmp-best.json", "tmp-last.json", "tmp-metrics.jsonl", "tmp-thesis.txt"):
+        (run / name).write_bytes(b"half")
     claim = checkpoint.take_hold(run)
-    assert not list(run.glob("tmp-*"))
+    left = {path.name for path in run.glob("tmp-*")}
+    assert left == {"tmp-mine", "tmp-step-notes", "tmp-old-10-mine", "tmp-thesis.txt"}
+    assert (run / "tmp-mine" / "file").read_text() == "something"
     with pytest.raises(Fault, match=f"process {os.getpid()} is training here"):
         checkpoint.take_hold(run)
     claim.close()

@@ -7,9 +7,7 @@ import pty
 import re
 import shutil
 import signal
-import statistics
 import subprocess
-import time
 
 import pytest
 
@@ -351,8 +349,21 @@ def test_a_closed_pipe_is_no_error(place):
     "arguments",
     [
         (),
-        *[(name,) for name in ("train", "translate", "evaluate", "show", "info", "demo")],
+        *[
+            (name,)
+            for name in (
+                "train",
+                "translate",
+                "evaluate",
+                "show",
+                "info",
+                "demo",
+                "recipe",
+                "average",
+            )
+        ],
         ("data", "check"),
+        ("data", "prepare"),
     ],
 )
 def test_every_command_has_help_with_an_example_without_torch(arguments):
@@ -365,16 +376,6 @@ def test_every_command_has_help_with_an_example_without_torch(arguments):
     done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=environment())
     assert done.returncode == 0, done.stderr.decode()
     assert re.search(rb"(Example: .*|Begin with: )dhyan ", done.stdout)
-
-
-def test_help_answers_in_under_three_tenths_of_a_second():
-    dhyan("--help")
-    seconds = []
-    for _ in range(5):
-        began = time.perf_counter()
-        assert dhyan("--help").returncode == 0
-        seconds.append(time.perf_counter() - began)
-    assert statistics.median(seconds) < 0.3
 
 
 def test_public_names_are_what_they_are_however_often_they_are_asked_for():
@@ -393,3 +394,31 @@ def test_importing_the_package_is_instant():
     program = "import sys, dhyan; dir(dhyan); assert 'torch' not in sys.modules"
     done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=environment())
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("trian",), "Did you mean 'train'"),
+        (("train",), "dhyan train --help"),
+        (("train", "--plugin", "x.py", "numbers"), "stands before the command"),
+        (("translate", "runs/x", "--beam", "many"), "--beam"),
+        (("--plugin", "nowhere.py", "recipe"), "no such file"),
+    ],
+)
+def test_a_command_written_wrong_is_one_line(words, said, tmp_path):
+    done = dhyan(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("dhyan: ")
+    assert done.stderr.count(b"\n") == 1
+    assert said in done.stderr.decode()
+
+
+def test_a_recipe_is_printed_whole_and_is_one(tmp_path):
+    done = dhyan("recipe", "luong2015-small", "--set", "training.steps=7", cwd=tmp_path)
+    (tmp_path / "mine.toml").write_bytes(done.stdout)
+    again = dhyan("recipe", "mine.toml", cwd=tmp_path)
+    assert again.stdout == done.stdout
+    assert b"steps = 7\n" in again.stdout
+    listed = dhyan("recipe", cwd=tmp_path).stdout.decode()
+    assert all(name in listed for name in ("luong2015-small", "transformer2017", "numbers"))

@@ -74,6 +74,7 @@ def test_papers_have_their_sizes():
         ({"training.label_smoothing": 2.0}, "label_smoothing: 2.0 is not between"),
         ({"training.betas": [0.9, 2.0]}, "betas: 2.0 is not between"),
         ({"data.columns": ["a"]}, "columns: two names"),
+        ({"data.valid_target": "a.hi"}, "data.valid_target: has no source side"),
         ({"encoder.dropout": 1.5}, "encoder.dropout: 1.5 is not between"),
         ({"training.tokens_per_batch": 10}, "cannot hold one sentence"),
         ({"training.schedule": "halving"}, "halve_every: needed by"),
@@ -88,6 +89,94 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, settings, message):
     with pytest.raises(Fault, match=message) as caught:
         load_recipe(str(tmp_path / "mine.toml"), settings)
     assert "\n" not in str(caught.value)
+
+
+NOTHING = {
+    "training.halve_from": 5, "training.halve_every": 5, "training.lowest": 0.1,
+    "training.plateau_factor": 0.3, "training.plateau_patience": 7, "training.forcing_slope": 0.1,
+    "training.forcing_least": 0.1, "training.forcing_k": 0.5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", NOTHING)
+def test_a_setting_that_would_do_nothing_is_refused(key):
+    with pytest.raises(Fault, match=f"{key}: .* does nothing with training.*; leave it out"):
+        load_recipe("bahdanau2015-small", {key: NOTHING[key]})
+
+
+@pytest.mark.parametrize("forcing", ["exponential", "inverse_sigmoid"])
+def test_a_course_without_a_first_ratio_is_not_given_one(forcing):
+    settings = {"training.forcing": forcing, "training.teacher_forcing": 0.5}
+    with pytest.raises(Fault, match="teacher_forcing: 0.5 does nothing with training.forcing"):
+        load_recipe("bahdanau2015-small", settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"training.schedule": "halving", "training.halve_from": 5, "training.halve_every": 5},
+        {"training.schedule": "cosine", "training.lowest": 0.1},
+        {"training.schedule": "plateau", "training.lowest": 0.1, "training.plateau_patience": 7},
+        {"training.forcing": "linear", "training.forcing_slope": 0.1, "training.forcing_least": 0.1,
+         "training.teacher_forcing": 0.9},
+        {"training.forcing": "exponential", "training.forcing_k": 0.5},
+        {"training.forcing": "inverse_sigmoid", "training.forcing_k": 9.0},
+        {"training.teacher_forcing": 0.9},
+    ],
+)  # fmt: skip
+def test_a_setting_of_the_choice_made_is_taken(settings):
+    training = load_recipe("bahdanau2015-small", settings).training
+    for key, value in settings.items():
+        assert getattr(training, key.removeprefix("training.")) == value
+
+
+def test_another_choice_sets_aside_what_belonged_to_the_last():
+    for schedule in ("constant", "cosine"):
+        training = load_recipe("luong2015", {"training.schedule": schedule}).training
+        assert (training.halve_from, training.halve_every) == (0, 0)
+    kept = load_recipe("luong2015", {"training.schedule": "halving"}).training
+    assert (kept.halve_from, kept.halve_every) == (280_000, 35_000)
+    with pytest.raises(Fault, match="training.halve_from: 9 does nothing"):
+        load_recipe("luong2015", {"training.schedule": "constant", "training.halve_from": 9})
+
+
+@pytest.mark.parametrize(
+    "named", [{"data.source": "a.en"}, {"data.prepared": "x"}, {"data.mix": [{"source": "a.tsv"}]}]
+)
+def test_named_pairs_set_a_task_aside(named):
+    assert load_recipe("numbers").data.task == "numbers"
+    assert load_recipe("numbers", named).data.task == ""
+    with pytest.raises(Fault, match=r"data.task: 'numbers' makes its own pairs, and data\."):
+        load_recipe("numbers", {**named, "data.task": "numbers"})
+
+
+def test_pairs_named_anew_stand_in_for_the_recipes(tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text(f"{SMALL}[data]\nsource = 'a.en'\ntarget = 'a.hi'\nvalid_source = 'b.tsv'\n")
+    data = load_recipe(str(mine), {"data.prepared": "ready"}).data
+    assert (data.prepared, data.source, data.target, data.valid_source) == ("ready", "", "", "")
+    data = load_recipe(str(mine), {"data.source": "c.tsv"}).data
+    assert (data.source, data.target, data.valid_source) == ("c.tsv", "", "b.tsv")
+    both = load_recipe(str(mine), {"data.prepared": "ready", "data.source": "c.en"}).data
+    assert (both.prepared, both.source) == ("ready", "c.en")
+    mine.write_text(f"{SMALL}[data]\nprepared = 'ready'\n")
+    assert load_recipe(str(mine), {"data.source": "c.tsv"}).data.prepared == ""
+
+
+def test_a_task_sets_named_pairs_aside_but_not_in_one_file(tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text(f"{SMALL}[data]\nsource = 'a.en'\ntarget = 'a.hi'\n")
+    data = load_recipe(str(mine), {"data.task": "reverse"}).data
+    assert (data.task, data.source, data.target) == ("reverse", "", "")
+    mine.write_text(f"{SMALL}[data]\nsource = 'a.en'\ntask = 'numbers'\n")
+    with pytest.raises(Fault, match="mine.data.task: 'numbers' .* data.source names others"):
+        load_recipe(str(mine))
+
+
+def test_a_number_in_a_list_of_tables_has_its_range():
+    for weight in (0.0, -1.0, 1e9):
+        with pytest.raises(Fault, match=r"data\.mix\.weight: .* is not between"):
+            load_recipe("numbers", {"data.mix": [{"source": "a.tsv", "weight": weight}]})
 
 
 def test_a_missing_part_is_named(tmp_path):

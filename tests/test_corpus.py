@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhyan.batch import Tokens
-from dhyan.data.bounds import Bounds
-from dhyan.data.corpus import LONGEST_LINE, Pair, Tally, read_pairs
+from dhyan.data.bounds import LONGEST_LINE, Bounds
+from dhyan.data.corpus import read_pairs
 from dhyan.data.examples import encode_pairs
 from dhyan.data.lines import OPEN
+from dhyan.data.tally import Pair, Tally
 from dhyan.faults import Fault
 from dhyan.special import BOS, EOS
 

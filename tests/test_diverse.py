@@ -5,14 +5,13 @@ import torch
 
 from dhyan.decoding.beam import Beam
 from dhyan.decoding.diverse import Groups
-from dhyan.decoding.search import beam_search
 from dhyan.special import EOS
 from tests import written_out
-from tests.written_out import SOURCE, SOURCES, lively
+from tests.written_out import SOURCE, SOURCES, lively, searched
 
 
 def search(model, source=SOURCE, **options):
-    return beam_search(model, source, **{"width": 6, "limit": 7, "length_power": 1.0, **options})
+    return searched(model, source, **{"width": 6, "limit": 7, "length_power": 1.0, **options})
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0])

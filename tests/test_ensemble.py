@@ -8,6 +8,7 @@ import torch
 import dhyan
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.ensemble import Ensemble
+from dhyan.decoding.look import look_again
 from dhyan.decoding.search import StepModel
 from dhyan.decoding.together import together
 from dhyan.decoding.translator import Limits
@@ -80,6 +81,18 @@ def test_every_attention_of_every_model_is_explained(translators):
             torch.testing.assert_close(ours.weights, one.weights)
     assert not maps
     assert len(cross_maps(dhyan.explain(voice, ENGLISH[0]))) == 4
+
+
+def test_every_model_counts_alike_in_an_alignment_however_many_attentions_it_has(models):
+    source, target = [[5, 6, 7, 2]], [[1, 6, 5, 4, 2]]
+    look = look_again(Ensemble(models), source, target, torch.device("cpu"))
+    own = [look_again(one, source, target, torch.device("cpu")) for one in models]
+    torch.testing.assert_close(
+        look.at_source(), torch.stack([one.at_source() for one in own]).mean(0)
+    )
+    assert len({len(one.weights) for one in own}) > 1
+    torch.testing.assert_close(look.at_source("models.1."), own[1].at_source())
+    torch.testing.assert_close(look.at_source("layers.0"), own[1].at_source("layers.0"))
 
 
 def test_models_in_training_stay_in_training(translators):

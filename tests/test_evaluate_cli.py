@@ -186,6 +186,34 @@ def test_what_cannot_be_scored_is_refused_in_one_line(place):
             run(place, *arguments, **files)
 
 
+def test_what_is_wrong_is_said_before_any_model_translates(place, monkeypatch):
+    monkeypatch.setattr("dhyan.run.evaluate.examine", lambda *args, **more: 1 / 0)
+    few, one = write(place / "few.hi", ["एक"]), write(place / "one.en", ["one"])
+    refused = [
+        ((place / "one", few), {}, "few.hi: 1 translations for 30"),
+        ((place / "one", place / "nowhere"), {}, "nowhere: no such model folder"),
+        ((place / "one",), {"source": one.name, "target": few.name}, "one sentence cannot be"),
+    ]
+    for arguments, files, reason in refused:
+        with pytest.raises(Fault, match=reason):
+            run(place, *arguments, **files)
+
+
+def test_a_reference_beyond_the_learned_positions_is_named(place, tmp_path):
+    settings = tiny_settings("transformer", place / "a.en", place / "a.hi")
+    settings |= {"data.longest": 20, "decoding.longest": 20, "training.steps": 1}
+    settings |= {"encoder.positions": "learned", "decoder.positions": "learned"}
+    list(train(load_recipe("transformer2017-small", settings), tmp_path / "model", threads=1))
+    lines = (place / "test.hi").read_text(encoding="utf-8").splitlines()
+    write(place / "long.hi", [*lines[:3], "नौ " * 40, *lines[4:]])
+    gold = write(place / "long.gold", ["0-0"] * 30)
+    asked = (tmp_path / "model", "--gold-alignment", gold, *QUICK)
+    with pytest.raises(Fault, match=r"long\.hi:4: \d+ tokens .* but .*model has learned"):
+        run(place, *asked, target="long.hi")
+    write(gold, [*["0-0"] * 3, "", *["0-0"] * 26])
+    assert "alignment error rate" in run(place, *asked, target="long.hi")
+
+
 def test_files_cannot_be_matched_with_a_table_that_lost_rows(place):
     table = write(place / "test.tsv", ["one\tएक", "two\t", "three\tतीन"])
     file = write(place / "three.hi", ["एक", "दो", "तीन"])

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from dhyan.data.batches import Batches, fixed_batches
-from dhyan.data.corpus import Pair
 from dhyan.data.examples import Dropout, encode_pairs
 from dhyan.data.store import FILES, new_store, open_store
+from dhyan.data.tally import Pair
 from dhyan.special import BOS, EOS, PAD
 from dhyan.text.dropout import MergeDropout
 from dhyan.text.tokenizer import Tokenizer
@@ -18,6 +18,8 @@ SENTENCES = [
     "three hundred forty two", "seven thousand and eleven", "one million", "forty", "ninety nine",
     "two hundred", "three thousand three hundred thirty three", "a thousand and one nights",
 ] * 5  # fmt: skip
+SIDES = ("source", "target")
+STREAMS = ((1, 0), (2, 0), (1, len(SENTENCES)))  # a seed, and where an epoch begins
 
 
 @pytest.fixture(scope="module")
@@ -71,36 +73,69 @@ def text_of(tokenizer, tokens):
     return [tokenizer.decode(ids) for ids in tokens.ids.tolist()]
 
 
+def one_epoch(batches, position=0):
+    """The batches of an epoch, each with where it begins."""
+    epoch = batches.epoch(position)
+    while batches.epoch(position) == epoch:
+        batch, after = batches.at(position)
+        yield position, batch
+        position = after
+
+
+def pairs_of(tokenizer, batches):
+    """Every pair of an epoch as text."""
+    parts = [batch for _, batch in one_epoch(batches)]
+    sides = [sum((text_of(tokenizer, getattr(b, side)) for b in parts), []) for side in SIDES]
+    return sorted(zip(*sides, strict=True))
+
+
 def test_merges_left_out_change_the_ids_and_never_the_text(examples, tokenizer):
     plain, cut = stream(examples), stream(dropping(examples, tokenizer, 0.5))
-    position, changed = 0, False
-    while position < len(examples):
-        (one, after), (other, again) = plain.at(position), cut.at(position)
-        assert after == again
-        for side in ("source", "target"):
-            ours, theirs = getattr(one, side), getattr(other, side)
-            assert text_of(tokenizer, ours) == text_of(tokenizer, theirs)
-            assert (theirs.ids[~theirs.mask] == PAD).all()
-        assert (other.target.ids[:, 0] == BOS).all()
-        ends = other.source.ids.gather(1, other.source.lengths[:, None] - 1)
+    assert pairs_of(tokenizer, plain) == pairs_of(tokenizer, cut)
+    grown = 0
+    for _, batch in one_epoch(cut):
+        for side in (batch.source, batch.target):
+            assert (side.ids[~side.mask] == PAD).all()
+            grown += int(side.mask.sum())
+        assert (batch.target.ids[:, 0] == BOS).all()
+        ends = batch.source.ids.gather(1, batch.source.lengths[:, None] - 1)
         assert (ends == EOS).all()
-        changed |= not same(one, other)
-        position = after
-    assert changed
+    assert grown > sum(int(lengths.sum()) for lengths in examples.lengths(np.arange(40)))
 
 
-def test_what_is_left_out_follows_from_the_seed_and_the_position(examples, tokenizer):
+@pytest.mark.parametrize("chance", [0.1, 0.5, 0.99])
+def test_however_sentences_grow_no_batch_is_over_its_budget(examples, tokenizer, chance):
+    cut = stream(dropping(examples, tokenizer, chance))
+    batches = [batch for _, batch in one_epoch(cut)]
+    assert len(batches) > 5
+    for batch in batches:
+        assert max(batch.source.ids.numel(), batch.target.ids.numel()) <= 120
+
+
+def test_a_stream_of_new_cuts_goes_on_from_any_position(examples, tokenizer):
     cut = dropping(examples, tokenizer, 0.5)
-    first, position = stream(cut).at(0)
-    assert same(first, stream(cut).at(0)[0])
-    later = stream(cut)
-    later.at(position)
-    assert same(first, later.at(0)[0])
-    rows = np.array([0, 0, 8, 16])
-    by_seed = [cut.batch(rows, seed=seed) for seed in (1, 2)]
-    assert not same(*by_seed)
-    source = by_seed[0].source.ids.tolist()
-    assert len({tuple(row) for row in source}) > 1, "rows of one sentence are cut apart"
+    for position, batch in reversed(list(one_epoch(stream(cut)))):
+        assert same(batch, stream(cut).at(position)[0])
+
+
+def test_what_is_left_out_follows_from_the_seed_the_epoch_and_the_place(examples, tokenizer):
+    cut = dropping(examples, tokenizer, 0.5)
+    epochs = [[b for _, b in one_epoch(stream(cut, seed), start)] for seed, start in STREAMS]
+    seen = [{tuple(row) for b in epoch for row in b.source.ids.tolist()} for epoch in epochs]
+    assert seen[0] != seen[1]
+    assert seen[0] != seen[2]
+    rows = cut.recut(np.array([0, 0, 8, 16]), [1, 2, 3, 4]).batch(np.arange(4)).source.ids
+    assert len({tuple(row) for row in rows.tolist()}) > 1, "rows of one sentence are cut apart"
+
+
+def test_the_cut_of_a_row_does_not_depend_on_the_window(examples, tokenizer):
+    cut, seen = dropping(examples, tokenizer, 0.5), []
+    for window in (8, 64):
+        batches = Batches(cut, tokens_per_batch=120, seed=1, window=window)
+        parts = [batch.source for _, batch in one_epoch(batches)]
+        rows = [ids[mask].tolist() for p in parts for ids, mask in zip(p.ids, p.mask, strict=True)]
+        seen.append(sorted(rows))
+    assert seen[0] == seen[1]
 
 
 def test_a_chance_of_nothing_leaves_every_batch_as_it_is(examples, tokenizer):
@@ -110,7 +145,8 @@ def test_a_chance_of_nothing_leaves_every_batch_as_it_is(examples, tokenizer):
 def test_no_row_grows_past_what_the_model_takes(examples, tokenizer):
     longest = int(max(side.max() for side in examples.lengths(np.arange(len(examples))))) - 1
     cut = dropping(examples, tokenizer, 0.99, longest=longest)
-    batch = cut.batch(np.arange(len(examples)), seed=1)
+    rows = np.arange(len(examples))
+    batch = cut.recut(rows, rows.tolist()).batch(rows)
     assert batch.source.lengths.max() <= longest + 1
     assert batch.target.lengths.max() <= longest + 2
 

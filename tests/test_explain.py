@@ -45,7 +45,7 @@ def test_every_attention_has_a_map_whose_rows_sum_to_one_unless_it_fades(kind):
     for one in maps:
         assert one.weights.shape[1:] == (len(one.target), len(one.source))
         total = one.weights.sum(-1)
-        if kind[1].endswith("predicted"):
+        if "predicted" in kind[1]:
             assert (total <= 1 + 1e-5).all()
             assert (total < 0.99).any()
         else:

@@ -8,7 +8,7 @@ import torch
 
 import dhyan
 from dhyan.checkpoint import read_checkpoint
-from dhyan.cli.train import recipe_of
+from dhyan.cli.chosen import chosen_recipe, recipe_of
 from dhyan.cli.train import train as command
 from dhyan.config import load_recipe
 from dhyan.data.synthetic import reverse_pairs
@@ -82,7 +82,17 @@ def test_rows_follow_their_pieces(family, trained, others, tmp_path, vocabulary)
     }
     old = dhyan.load(trained[0])
     run = begun(family, others, trained[0], tmp_path / "run", **more)
+    check_rows(old, run, vocabulary)
+    list(run)
+    assert dhyan.load(tmp_path / "run")(["a b c"])
+
+
+def check_rows(old, run, vocabulary):
+    """Every piece both vocabularies know has the same row in every table; nothing else moved."""
     new = run.folder.translator
+    sizes = {len(new.source), len(new.target)}
+    rowed = {n for n, w in run.trainer.model.named_parameters() if w.shape[0] in sizes}
+    assert rowed == set(tables(run.trainer.model))
     sides = {"source": (old.source, new.source), "target": (old.target, new.target)}
     before = dict(old.model.named_parameters())
     for name, weight in run.trainer.model.named_parameters():
@@ -99,8 +109,43 @@ def test_rows_follow_their_pieces(family, trained, others, tmp_path, vocabulary)
     if vocabulary == "extend":
         for was, now in sides.values():
             assert list(now.piece_ids())[: len(was)] == list(was.piece_ids())
+
+
+VARIANTS = {
+    **{kind: {"text.kind": kind} for kind in ("bpe", "words", "characters")},
+    "shared": {"text.shared": True},
+    "copy": {"text.shared": True, "decoder.copy": True},
+    "one embedding": {"text.shared": True, "decoder.shares_embedding": True},
+    "words, all": {
+        "text.kind": "words",
+        "text.shared": True,
+        "decoder.copy": True,
+        "decoder.shares_embedding": True,
+    },
+}
+
+
+@pytest.mark.parametrize("vocabulary", ["extend", "new"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_rows_follow_their_pieces_in_every_kind(files, others, tmp_path, variant, vocabulary):
+    few = {**VARIANTS[variant], "training.steps": 1}
+    list(train(tiny_recipe("rnn", *files, **few), tmp_path / "old", threads=1))
+    sizes = {"text.source_size": 360, "text.target_size": 370}
+    more = {**few, **sizes, "training.vocabulary": vocabulary}
+    run = begun("rnn", others, tmp_path / "old", tmp_path / "new", **more)
+    check_rows(dhyan.load(tmp_path / "old"), run, vocabulary)
     list(run)
-    assert dhyan.load(tmp_path / "run")(["a b c"])
+
+
+def test_placeholders_that_a_model_has_no_signs_for_are_refused(family, files, trained, tmp_path):
+    more = {"text.placeholders": ["url"], "text.source_size": 360, "text.target_size": 370}
+    with pytest.raises(Fault, match="placeholders: url: .* has no signs.*--vocabulary extend"):
+        begun(family, files, trained[0], tmp_path / "keep", **more)
+    extended = {**more, "training.vocabulary": "extend"}
+    begun(family, files, trained[0], tmp_path / "extend", **extended).claim.close()
+    new = {**more, "training.vocabulary": "new"}
+    list(begun(family, files, trained[0], tmp_path / "new", **new))
+    begun(family, files, tmp_path / "new", tmp_path / "same", **more).claim.close()
 
 
 def test_new_rows_are_near_the_mean_and_differ():
@@ -181,6 +226,20 @@ def test_a_model_stands_for_its_recipe(family, trained):
     )
     assert recipe_of("numbers") == "numbers"
     assert recipe_of("nowhere") == "nowhere"
+
+
+def test_the_recipe_of_a_tuned_model_does_not_begin_where_that_did(
+    family, files, trained, tmp_path
+):
+    more = {"training.vocabulary": "new", "training.steps": 1}
+    out = tmp_path / "tuned"
+    list(begun(family, files, trained[0], out, **more))
+    kept = saved_recipe(read_checkpoint(out / "step-1")).training
+    assert (kept.init, kept.vocabulary) == (str(trained[0]), "new")
+    again = chosen_recipe(str(out), None, {}).training
+    assert (again.init, again.vocabulary) == ("", "keep")
+    asked = chosen_recipe(str(out), ["training.vocabulary=extend"], {"training.init": str(out)})
+    assert (asked.training.init, asked.training.vocabulary) == (str(out), "extend")
 
 
 def test_carrying_is_the_same_every_time(family, files, trained):

@@ -76,6 +76,29 @@ def test_this_machine_has_memory():
     assert full_batch(3, 7).labels.count == 18
 
 
+def grouped(folder, limits, path="/a/b"):
+    """Control groups as the kernel shows them, each with its most, its use and its files."""
+    for name, (most, used, files) in limits.items():
+        place = folder / "groups" / name
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "memory.max").write_text(f"{most}\n")
+        (place / "memory.current").write_text(f"{used}\n")
+        (place / "memory.stat").write_text(f"anon 7\ninactive_file {files}\nslab 3\n")
+    (folder / "own").write_text(f"1:name=old:/x\n0::{path}\n")
+    return fit.group_limits(folder / "groups", folder / "own")
+
+
+def test_a_container_with_less_memory_than_its_machine_counts(tmp_path, monkeypatch):
+    assert fit.group_limits(tmp_path / "none", tmp_path / "none") == []
+    assert grouped(tmp_path, {".": ("max", 5, 1)}) == []
+    assert grouped(tmp_path, {"a": (1000, 300, 100)}) == [800]
+    assert grouped(tmp_path, {"a/b": (400, 500, 0)}) == [0, 800]
+    assert grouped(tmp_path, {"c": (1, 0, 0)}, path="/") == []
+    free = available(torch.device("cpu"))
+    monkeypatch.setattr(fit, "group_limits", lambda root, own: [2**20, 2**21])
+    assert available(torch.device("cpu")) == 2**19 < free
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("corpus"))
@@ -97,6 +120,16 @@ def test_the_number_found_is_said_kept_and_used_when_resumed(files, tmp_path, mo
     list(train(longer, tmp_path / "run", resume=True, threads=1))
     kept = saved_recipe(read_checkpoint(tmp_path / "run" / "step-4"))
     assert kept.training.tokens_per_batch == found
+
+
+def test_sentences_that_are_cut_anew_are_measured_at_their_longest(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
+    seen = []
+    monkeypatch.setattr(fit, "largest", lambda *args, longest, least: seen.append(longest) or 256)
+    for dropout in (0.0, 0.1):
+        cut = {"text.kind": "bpe", "text.bpe_dropout": dropout, "training.tokens_per_batch": 0}
+        train(tiny_recipe("rnn", *files, **cut), tmp_path / str(dropout), threads=1).claim.close()
+    assert seen[0] < seen[1] == 62
 
 
 def test_finding_the_number_leaves_no_trace_in_the_run(files, tmp_path, monkeypatch):

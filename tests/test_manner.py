@@ -1,5 +1,7 @@
 """A manner of searching says what it cannot do, and keeps what it is not told to change."""
 
+import math
+
 import pytest
 
 from dhyan.config import Decoding
@@ -16,6 +18,13 @@ from dhyan.run.saved import make_manner
         ({"least": -1}, "least is -1"),
         ({"least": 5, "limit": 5}, "least 5 leaves no room for an end within limit 5"),
         ({"temperature": 0.0}, "temperature is 0.0: give more than 0"),
+        ({"temperature": 1e-40}, "temperature is 1e-40: give more than 0, at least 1e-06"),
+        ({"length_power": -0.1}, "length_power is -0.1: give 0 to 10"),
+        ({"length_power": 11.0}, "length_power is 11.0: give 0 to 10"),
+        ({"coverage": -0.1}, "coverage is -0.1"),
+        ({"diversity": -0.1}, "diversity is -0.1"),
+        ({"top_k": -1}, "top_k is -1"),
+        ({"seed": -1}, "seed is -1: give 0 or more"),
         ({"top_p": 0.0}, "top_p is 0.0"),
         ({"top_p": 1.5}, "top_p is 1.5"),
         ({"beam": 5, "groups": 2}, "groups 2 do not divide a beam of 5"),
@@ -29,6 +38,15 @@ def test_contradictions_are_refused_with_a_sentence(settings, sentence):
         Manner(**settings)
     with pytest.raises(Fault, match=sentence):
         Manner().changed(**settings)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    "name", [name for name, kind in Manner.__annotations__.items() if kind is float]
+)
+def test_what_is_no_number_is_refused(name, value):
+    with pytest.raises(Fault, match=f"{name} is {value}: give a number"):
+        Manner(**{name: value})
 
 
 @pytest.mark.parametrize(

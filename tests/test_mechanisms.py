@@ -310,6 +310,21 @@ def test_a_registered_attention_is_taken_as_it_is(own_names):
         build_model(load_recipe("numbers", settings), 20, 20)
 
 
+def test_a_mistake_in_a_registered_score_is_found_before_training(own_names):
+    class Wrong(HalfScore):
+        def forward(self, query, memory):
+            return self.map(query) * memory.keys
+
+    class Narrow(HalfScore):
+        def forward(self, query, memory):
+            return (self.map(query) @ memory.keys.transpose(-2, -1))[..., :1]
+
+    for kind, message in ((Wrong, "fails when 2 queries ask 3"), (Narrow, "2 queries")):
+        register("mistaken")(kind)
+        with pytest.raises(Fault, match=message):
+            build_model(load_recipe("numbers", {"decoder.attention.kind": "mistaken"}), 20, 20)
+
+
 def test_a_name_of_our_own_cannot_be_registered(own_names):
     with pytest.raises(ValueError, match="choose another name"):
         register("additive")

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from dhyan.data.batches import Batches
-from dhyan.data.corpus import Pair
 from dhyan.data.examples import encode_pairs
 from dhyan.data.mixture import Mixture
+from dhyan.data.tally import Pair
 
 MIXES = [
     ((7,), (1.0,)),

@@ -101,10 +101,10 @@ def test_our_word_mark_and_broken_surrogates_do_not_pass():
     "unit", ["|", "क|", "क |", "क|''", " ", "\u0301\u0323", "\u094d\u093c", "\u0f73", "\u200b", "।"]
 )
 def test_the_time_is_linear(unit):
-    text = "क" + unit * 100_000
-    began = time.perf_counter()
+    text = "क" + unit * 200_000
+    began = time.process_time()
     normalize(text)
-    assert time.perf_counter() - began < 2.0, "a quadratic step would take half a minute"
+    assert time.process_time() - began < 20, "a quadratic step would take minutes"
 
 
 @patient

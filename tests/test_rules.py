@@ -3,13 +3,21 @@
 import pytest
 import torch
 
-from dhyan.decoding.rules import at_least, begin_with, never, never_say, no_repeat
-from dhyan.decoding.search import beam_search, greedy_search
+from dhyan.decoding.glossary import phrase, stands_in
+from dhyan.decoding.rules import at_least, begin_with, never, never_words, no_repeat, whole_words
+from dhyan.decoding.search import greedy_search
+from dhyan.decoding.terms import sparing
 from dhyan.special import BOS, EOS, PAD
+from dhyan.text.tokenizer import KINDS, Tokenizer
 from tests.laws.family import VOCABULARY
-from tests.written_out import SOURCE, SOURCES, contains, lively
+from tests.written_out import SOURCES, lively, searched
 
 ROWS = 40
+TEXTS = [
+    "the cat and the cats saw a concatenated cat's (cat) mat",
+    "बड़ी बिल्ली का काम और कान में दर्द है ।",
+    "the new cat of new york",
+]
 
 
 def talk(length, words=4):
@@ -40,15 +48,6 @@ def test_no_repeat_is_the_naive_check(size, length):
         assert gone - {BOS} == again
 
 
-@pytest.mark.parametrize("length", [0, 1, 2, 6])
-def test_forbidden_phrases_are_the_naive_check(length):
-    phrases = [(4,), (5, 6), (7, 7), (6, 5, 4), (5, 6, 7), (9, 9, 9, 9)]
-    said, scores, sentence = talk(length)
-    found = silenced(never_say(phrases), said, scores, sentence)
-    for row, gone in zip(said.tolist(), found, strict=True):
-        assert gone == {p[-1] for p in phrases if tuple([*row, p[-1]][-len(p) :]) == p}
-
-
 @pytest.mark.parametrize("length", range(5))
 def test_a_prefix_leaves_its_own_word_and_then_all(length):
     prefixes = [[6, 7, 8], [], [9]]
@@ -71,8 +70,8 @@ def searches(model, **options):
     """All that greedy and beam search find for three sentences of different limits."""
     limit = torch.tensor([5, 12, 9])
     yield [[one] for one in greedy_search(model, SOURCES, limit=limit, **options)]
-    yield beam_search(model, SOURCES, width=4, limit=limit, **options)
-    yield beam_search(model, SOURCES, width=4, limit=limit, groups=2, diversity=0.5, **options)
+    yield searched(model, SOURCES, width=4, limit=limit, **options)
+    yield searched(model, SOURCES, width=4, limit=limit, groups=2, diversity=0.5, **options)
 
 
 def test_a_translation_has_its_least_length():
@@ -89,14 +88,6 @@ def test_nothing_found_repeats_itself(size):
         for one in (h for own in found for h in own):
             runs = [one.ids[i : i + size] for i in range(len(one.ids) - size + 1)]
             assert len(set(runs)) == len(runs)
-
-
-def test_nothing_found_holds_a_forbidden_phrase():
-    model = lively(1, ending=-20.0)
-    [free] = beam_search(model, SOURCE, width=4, limit=9)
-    phrases = [free[0].ids[1:3], free[0].ids[4:7]]
-    for found in searches(model, rules=[never_say(phrases)]):
-        assert not any(contains(h.ids, p) for own in found for h in own for p in phrases)
 
 
 def test_every_sentence_begins_with_its_prefix_and_then_goes_on():
@@ -128,5 +119,80 @@ def test_rules_add_up():
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match="0 tokens in a row"):
         no_repeat(0)
-    with pytest.raises(ValueError, match="has no tokens"):
-        never_say([(4, 5), ()])
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def tokenizer(request):
+    return Tokenizer.learn(TEXTS, kind=request.param, size=330)
+
+
+def banned(tokenizer, rule, said):
+    """The ids that may not follow what was said."""
+    scores = rule(torch.tensor([[BOS, *said]]), torch.zeros(1, len(tokenizer)), torch.tensor([0]))
+    return set((scores[0] == -torch.inf).nonzero().flatten().tolist())
+
+
+@pytest.mark.parametrize("term", ["cat", "का", "new york"])
+@pytest.mark.parametrize("before", ["", "the", "the (c", "the (क", "बिल्ली"])
+def test_a_forbidden_term_cannot_be_said_in_any_pieces(tokenizer, term, before):
+    """Whatever sequence of allowed pieces is drawn, the term is not among its words."""
+    rule = never_words(tokenizer, [term])
+    start = tokenizer.encode(before)
+    letters = set(term.replace(" ", "▁")) | {"▁"}
+    spelling = [id for piece, id in tokenizer.piece_ids().items() if letters.issuperset(piece)]
+    chance = torch.Generator().manual_seed(0)
+    for _ in range(8):
+        ids = list(start)
+        for _ in range(12):
+            allowed = sorted(set(spelling) - banned(tokenizer, rule, ids))
+            if not allowed:
+                break
+            ids.append(allowed[torch.randint(len(allowed), (1,), generator=chance)])
+            assert not stands_in(tokenizer, tokenizer.encode(term), ids)
+
+
+def test_forbidding_a_term_leaves_words_that_only_hold_it(tokenizer):
+    rule = never_words(tokenizer, ["cat"])
+    ids = tokenizer.encode("a concatenated mat")
+    for at, id in enumerate(ids):
+        assert id not in banned(tokenizer, rule, ids[:at])
+
+
+def test_forbidding_a_term_stops_it_at_its_last_piece(tokenizer):
+    rule = never_words(tokenizer, ["cat"])
+    *begun, last = tokenizer.encode("the cat")
+    assert last in banned(tokenizer, rule, begun)
+
+
+def test_after_a_required_term_its_word_is_over(tokenizer):
+    term = phrase(tokenizer, "cat")
+    rule = whole_words(tokenizer, [[term]])
+    spelt = {id: piece for piece, id in tokenizer.piece_ids().items()}
+    stopped = banned(tokenizer, rule, term)
+    assert all(id in stopped for id, piece in spelt.items() if piece in ("s", "c", "ई", "ि"))
+    assert EOS not in stopped
+    assert not any(spelt[id].startswith(("▁", ")", "'")) for id in stopped)
+    assert not banned(tokenizer, rule, term[:-1])
+
+
+def test_rules_apply_to_the_rows_of_their_own_sentence(tokenizer):
+    term = phrase(tokenizer, "cat")
+    rule = whole_words(tokenizer, [[], [term]])
+    said = torch.tensor([[BOS, *term]] * 3)
+    scores = rule(said, torch.zeros(3, len(tokenizer)), torch.tensor([1, 0, 1]))
+    assert [(row == -torch.inf).any().item() for row in scores] == [True, False, True]
+
+
+def test_forbidding_a_letter_leaves_the_bytes_of_others():
+    tokenizer = Tokenizer.learn(TEXTS, kind="unigram", size=330)
+    kept = banned(tokenizer, never_words(tokenizer, ["x"]), [])
+    assert not {id for piece, id in tokenizer.piece_ids().items() if piece == "<0xE0>"} & kept
+
+
+def test_a_required_phrase_may_repeat_itself_until_it_is_said():
+    rule = sparing([[], [(5, 5, 6)]], no_repeat(1))
+    said = torch.tensor([[BOS, 7, 5], [BOS, 7, 5], [BOS, 7, 6]])
+    found = silenced(rule, said, torch.zeros(3, VOCABULARY), torch.tensor([0, 1, 1]))
+    assert found == [{BOS, 5, 7}, {BOS, 7}, {BOS, 6, 7}]
+    met = torch.tensor([[BOS, 5, 5, 6]])
+    assert silenced(rule, met, torch.zeros(1, VOCABULARY), torch.tensor([1])) == [{BOS, 5, 6}]

@@ -162,11 +162,23 @@ def test_contradictions_are_refused_before_any_data_are_read(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_plateau_needs_something_to_validate_on(tmp_path):
+@pytest.mark.parametrize(
+    ("key", "value"), [("training.schedule", "plateau"), ("training.patience", 3)]
+)
+def test_what_follows_the_validations_needs_something_to_validate_on(tmp_path, key, value):
     few = write_corpus(tmp_path, pairs=50)
-    recipe = tiny_recipe("rnn", *few, **{"training.schedule": "plateau"})
-    with pytest.raises(Fault, match="nothing to validate on"):
-        train(recipe, tmp_path / "run")
+    with pytest.raises(Fault, match=f"{key} = {value!r} follows .* nothing to validate on"):
+        train(tiny_recipe("rnn", *few, **{key: value}), tmp_path / "run")
+
+
+@pytest.mark.parametrize("validated", [True, False])
+def test_as_many_are_kept_as_asked_and_the_best_may_be_extra(files, tmp_path, validated):
+    few = files if validated else write_corpus(tmp_path, pairs=50)
+    run = train(tiny_recipe("rnn", *few, **{"training.keep": 1}), tmp_path / "run", threads=1)
+    list(run)
+    best = run.trainer.progress.best_step
+    assert (best is not None) == validated
+    assert set(steps_in(tmp_path / "run")) == {12, best} - {None}
 
 
 def test_a_cosine_made_longer_says_that_the_rate_changes(files, tmp_path):
@@ -352,10 +364,11 @@ def test_a_model_may_take_less_than_it_was_trained_on(files, tmp_path):
     list(train(tiny_recipe("rnn", *files, **short), tmp_path / "run", threads=1))
 
 
-def test_an_out_that_is_a_file_is_said(files, tmp_path):
+@pytest.mark.parametrize("out", ["run", "run/below"])
+def test_an_out_that_is_a_file_is_said_before_the_pairs_are_read(tmp_path, out):
     (tmp_path / "run").write_text("")
-    with pytest.raises(Fault, match="cannot be written to"):
-        train(tiny_recipe("rnn", *files), tmp_path / "run")
+    with pytest.raises(Fault, match="cannot be written to: .*run is a file"):
+        train(tiny_recipe("rnn", "nowhere.en", "nowhere.hi"), tmp_path / out)
 
 
 def test_without_data_the_remedy_is_said(tmp_path):

@@ -4,11 +4,14 @@ import math
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from dhyan.decoding import sampling
+from dhyan.decoding.manner import COLDEST
 from dhyan.decoding.rules import never
 from dhyan.decoding.sampling import Sampler
 from dhyan.decoding.search import greedy_search
-from tests.written_out import SOURCE, SOURCES, lively
+from tests.written_out import SOURCE, SOURCES, lively, searched
 
 SCORES = torch.tensor([0.5, -1.0, 2.0, -math.inf, 1.0, 0.0, 1.5, -0.5, 0.7, -2.0])
 
@@ -111,15 +114,33 @@ def test_what_a_rule_forbids_is_not_drawn():
     assert not said & {6, 7}
 
 
-@pytest.mark.parametrize(
-    ("setting", "words"),
-    [
-        ({"temperature": 0.0}, "temperature is 0.0"),
-        ({"top_k": -1}, "top_k is -1"),
-        ({"top_p": 0.0}, "top_p is 0.0"),
-        ({"top_p": 1.1}, "top_p is 1.1"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(setting, words):
-    with pytest.raises(ValueError, match=words):
-        Sampler(numbers=[0], **setting)
+def test_a_word_without_a_chance_is_not_drawn_by_any_luck(monkeypatch):
+    scores = torch.full((4, 7), -math.inf).index_fill(1, torch.tensor([1, 4]), 0.0)
+    luck = torch.tensor([0.0, 0.4999, 0.5, 1 - 2**-24]).unsqueeze(1).expand(4, 64)
+    monkeypatch.setattr(sampling, "uniform", lambda *given: luck)
+    drawn = Sampler(numbers=range(4))(scores, torch.arange(4), 1)
+    assert drawn.tolist() == [1, 1, 4, 4]
+
+
+def test_the_coldest_temperature_still_draws_the_likeliest():
+    sampler = Sampler(numbers=[1], temperature=COLDEST)
+    far = SCORES.unsqueeze(0) - 1e3
+    assert sampler.chances(far).argmax() == SCORES.argmax()
+    assert sampler.chances(far).sum() == 1
+
+
+class NoDoubles(TorchDispatchMode):
+    """A device without double precision: to make such a tensor is an error."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for one in made if isinstance(made, tuple | list) else (made,):
+            assert not isinstance(one, torch.Tensor) or one.dtype != torch.float64, func
+        return made
+
+
+def test_drawing_and_phrases_need_no_double_precision():
+    sampling.uniform.cache_clear()
+    with NoDoubles():
+        greedy_search(lively(0), SOURCES, limit=5, choose=Sampler(numbers=[1, 2, 3], top_p=0.9))
+        searched(lively(0), SOURCES, width=4, limit=5, groups=2, required=[[(6, 7)]] * 3)

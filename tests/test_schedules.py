@@ -87,6 +87,8 @@ def test_the_recipe_chooses_the_schedule():
     [
         (Training(schedule="cosine", steps=10, warmup=10), "leave nothing"),
         (Training(forcing="exponential", forcing_k=1.5), "forcing_k: 1.5 to the power"),
+        (Training(forcing="exponential"), "forcing_k: 1 to the power of the step never falls"),
+        (Training(forcing="linear"), "forcing_slope: with 0 the line never falls"),
         (Training(forcing="inverse_sigmoid", forcing_k=0.5), "forcing_k: 0.5 is too small"),
     ],
 )

@@ -1,17 +1,19 @@
 """Search against exhaustive comparison, and its promises about limits and rules."""
 
 import itertools
+import math
 
 import pytest
 import torch
 
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.rules import begin_with, never, no_repeat
+from dhyan.decoding.sampling import Sampler
 from dhyan.decoding.search import beam_search, greedy_search, likeliest
 from dhyan.special import BOS, EOS, PAD
 from tests import written_out
 from tests.laws.family import VOCABULARY, build
-from tests.written_out import SOURCE, SOURCES, lively
+from tests.written_out import SOURCE, SOURCES, lively, searched
 
 WORDS = [i for i in range(VOCABULARY) if i not in (PAD, BOS, EOS)]
 
@@ -69,6 +71,24 @@ class Parrot:
         logits = torch.full((len(ids), VOCABULARY), -20.0)
         logits[:, self.word] = 0.0
         return logits, state
+
+
+class Broken:
+    """Likes every word alike but the end, and gives no numbers after so many steps."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def start(self, source):
+        return self
+
+    def select(self, rows):
+        return self
+
+    def step(self, ids, state):
+        self.left -= 1
+        logits = torch.full((len(ids), VOCABULARY), 0.0 if self.left >= 0 else torch.nan)
+        return logits.index_fill(1, torch.tensor([EOS]), -20.0), state
 
 
 def test_what_the_limit_cuts_is_marked_unfinished():
@@ -139,19 +159,71 @@ def test_rules_know_their_sentence_when_others_leave_the_batch(options):
     limits = torch.tensor([3, 9, 6])
     prefixes = [[6], [8, 8, 4], [10, 5]]
     search = {"width": 4, "length_power": 1.0, **options}
-    together = beam_search(
+    together = searched(
         model, SOURCES, limit=limits, rules=[begin_with(prefixes), no_repeat(1)], **search
     )
     for row, own in enumerate(together):
         rules = [begin_with([prefixes[row]]), no_repeat(1)]
         source = SOURCES.select(torch.tensor([row]))
-        [alone] = beam_search(model, source, limit=limits[row : row + 1], rules=rules, **search)
+        [alone] = searched(model, source, limit=limits[row : row + 1], rules=rules, **search)
         assert [h.ids for h in own] == [h.ids for h in alone]
         assert [h.score for h in own] == pytest.approx([h.score for h in alone], abs=1e-4)
 
 
-def test_what_does_not_fit_together_is_refused():
-    with pytest.raises(ValueError, match="5 does not divide into 2 groups"):
-        beam_search(Parrot(7), SOURCE, width=5, limit=3, groups=2)
-    with pytest.raises(ValueError, match="2 sentences, but there are 1"):
-        beam_search(Parrot(7), SOURCE, width=5, limit=3, required=[[], []])
+def silence(after):
+    """A rule that leaves no word at all after so many."""
+
+    def rule(said, scores, sentence):
+        return scores if said.shape[1] <= after else torch.full_like(scores, -torch.inf)
+
+    return rule
+
+
+WAYS = {
+    "greedy": lambda *given, **how: [[one] for one in greedy_search(*given, **how)],
+    "drawn": lambda *given, **how: [
+        [one] for one in greedy_search(*given, choose=Sampler(numbers=[1, 2, 3], seed=2), **how)
+    ],
+    "beam": lambda *given, **how: beam_search(*given, width=4, **how),
+    "groups": lambda *given, **how: searched(*given, width=4, groups=2, diversity=0.5, **how),
+    "phrases": lambda *given, **how: searched(*given, width=4, required=[[(6, 7)]] * 3, **how),
+}
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_where_the_rules_leave_no_word_a_sentence_stops_with_what_it_has(way, power):
+    model = lively(1, ending=-20.0)
+    found = way(model, SOURCES, limit=9, length_power=power, rules=[silence(after=3)])
+    for own in found:
+        assert own
+        for one in own:
+            assert len(one.ids) == 3
+            assert not one.finished
+            assert -100 < one.score < 0
+    for own in way(model, SOURCES, limit=9, length_power=power, rules=[silence(after=0)]):
+        assert [(one.ids, one.score, one.finished) for one in own] == [((), 0.0, False)]
+
+
+def test_where_no_word_is_left_none_is_said_however_words_are_chosen():
+    def choose(scores, sentence, length):
+        return torch.full_like(sentence, 7)
+
+    found = greedy_search(Parrot(7), SOURCES, limit=9, rules=[silence(after=2)], choose=choose)
+    assert [(one.ids, one.finished) for one in found] == [((7, 7), False)] * 3
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_of_what_ended_before_nothing_is_lost(way):
+    model = lively(1, ending=20.0)
+    for own in way(model, SOURCES, limit=9, rules=[silence(after=4)]):
+        assert any(one.finished for one in own)
+        assert all(math.isfinite(one.score) for one in own)
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_model_without_numbers_is_told_from_rules_without_words(way):
+    """Its hypotheses are none, or score −∞; what the rules stop has a score."""
+    for after in (0, 2, 4):
+        for own in way(Broken(after), SOURCES, limit=5):
+            assert not any(math.isfinite(one.score) for one in own)

@@ -97,6 +97,18 @@ def test_drawing_in_parts_changes_nothing(systems, monkeypatch):
     assert randomisation(*pair, trials=50) == apart
 
 
+def test_coins_are_thrown_for_so_many_sentences_at_a_time(systems, monkeypatch):
+    pair, seen = (systems["one"]["bleu"], systems["equal"]["bleu"]), []
+    values = type(pair[0]).values
+    monkeypatch.setattr(
+        type(pair[0]), "values", lambda self, part: seen.append(part.size) or values(self, part)
+    )
+    monkeypatch.setattr("dhyan.evaluation.significance.AT_ONCE", 64 * 60)
+    randomisation(*pair, trials=1000)
+    assert len(seen) == 2 * 16
+    assert max(seen) == 2 * 64 * 60
+
+
 def test_what_cannot_be_resampled_is_refused(systems):
     alone = count(["घर"], ["घर"])["bleu"]
     with pytest.raises(Fault, match="one sentence cannot be resampled"):

@@ -2,8 +2,9 @@ import random
 
 import pytest
 
-from dhyan.data.corpus import Pair, Tally, read_pairs
+from dhyan.data.corpus import read_pairs
 from dhyan.data.survey import Lengths, survey, words
+from dhyan.data.tally import Pair, Tally
 from dhyan.faults import Fault
 
 

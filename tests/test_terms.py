@@ -7,12 +7,11 @@ import torch
 
 from dhyan.decoding.beam import Beam
 from dhyan.decoding.rules import begin_with, never
-from dhyan.decoding.search import beam_search
 from dhyan.decoding.terms import Progress, TermBeam, deal
 from dhyan.special import EOS
 from tests import written_out
 from tests.laws.family import VOCABULARY
-from tests.written_out import SOURCE, SOURCES, contains, lively
+from tests.written_out import SOURCE, SOURCES, contains, lively, searched
 
 PHRASES = {
     "one": ((7,),),
@@ -30,9 +29,7 @@ PHRASES = {
 @pytest.mark.parametrize("seed", range(3))
 def test_the_search_is_the_one_written_out(phrases, width, power, seed):
     model = lively(seed)
-    [found] = beam_search(
-        model, SOURCE, width=width, limit=8, length_power=power, required=[phrases]
-    )
+    [found] = searched(model, SOURCE, width=width, limit=8, length_power=power, required=[phrases])
     wanted = written_out.constrained(model, width, 8, power, phrases)
     assert [written_out.written(h) for h in found] == [s for _, s in wanted]
     assert [h.score for h in found] == pytest.approx([t for t, _ in wanted], abs=1e-4)
@@ -43,7 +40,7 @@ def test_the_search_is_the_one_written_out(phrases, width, power, seed):
 def test_what_finishes_contains_every_phrase(phrases, options):
     finished = 0
     for seed in range(4):
-        [found] = beam_search(
+        [found] = searched(
             lively(seed, ending=3.0), SOURCE, width=4, limit=12, required=[phrases], **options
         )
         for one in (h for h in found if h.finished):
@@ -56,8 +53,8 @@ def test_what_finishes_contains_every_phrase(phrases, options):
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_a_beam_wide_enough_finds_the_best_of_all_that_have_the_phrases(power, phrases):
     options = {"width": 1500, "limit": 3, "length_power": power}
-    [free] = beam_search(lively(5), SOURCE, **options)
-    [bound] = beam_search(lively(5), SOURCE, required=[phrases], **options)
+    [free] = searched(lively(5), SOURCE, **options)
+    [bound] = searched(lively(5), SOURCE, required=[phrases], **options)
     wanted = [h.ids for h in free if h.finished and all(contains(h.ids, p) for p in phrases)]
     assert wanted
     assert [h.ids for h in bound if h.finished] == wanted
@@ -67,8 +64,8 @@ def test_what_cannot_be_met_comes_back_unfinished():
     model = lively(0, ending=5.0)
     too_long = [((4, 5, 6, 7),)]
     for found in (
-        beam_search(model, SOURCE, width=4, limit=4, required=too_long),
-        beam_search(model, SOURCE, width=4, limit=9, required=too_long, rules=[never(7)]),
+        searched(model, SOURCE, width=4, limit=4, required=too_long),
+        searched(model, SOURCE, width=4, limit=9, required=too_long, rules=[never(7)]),
     ):
         assert found[0]
         assert not any(h.finished for h in found[0])
@@ -78,9 +75,9 @@ def test_what_cannot_be_met_comes_back_unfinished():
 def test_sentences_without_phrases_are_searched_as_ever():
     model = lively(3)
     options = {"width": 4, "limit": torch.tensor([4, 9, 7]), "length_power": 1.0}
-    plain = beam_search(model, SOURCES, **options)
-    assert beam_search(model, SOURCES, required=[[], [()], []], **options) == plain
-    mixed = beam_search(model, SOURCES, required=[[], [(6, 7)], []], **options)
+    plain = searched(model, SOURCES, **options)
+    assert searched(model, SOURCES, required=[[], [()], []], **options) == plain
+    mixed = searched(model, SOURCES, required=[[], [(6, 7)], []], **options)
     for row in (0, 2):
         assert [h.ids for h in mixed[row]] == [h.ids for h in plain[row]]
         scores = [h.score for h in plain[row]]
@@ -92,11 +89,11 @@ def test_each_sentence_has_its_own_phrases_limit_and_rules():
     model = lively(4)
     required = [[(6,)], [(7, 8), (9,)], [(10, 4)]]
     prefixes, limits = [[5], [7], [12, 12]], torch.tensor([5, 9, 7])
-    together = beam_search(
+    together = searched(
         model, SOURCES, width=4, limit=limits, required=required, rules=[begin_with(prefixes)]
     )
     for row, own in enumerate(together):
-        [alone] = beam_search(
+        [alone] = searched(
             model,
             SOURCES.select(torch.tensor([row])),
             width=4,
@@ -141,9 +138,12 @@ def test_places_are_dealt_in_turn_to_all_that_can_fill_them():
 
 
 def test_the_same_phrase_twice_is_said_once_at_least():
-    [found] = beam_search(
-        lively(1, ending=3.0), SOURCE, width=3, limit=9, required=[[(6, 7), (6, 7)]]
-    )
+    [found] = searched(lively(1, ending=3.0), SOURCE, width=3, limit=9, required=[[(6, 7), (6, 7)]])
     assert found[0].finished
     assert contains(found[0].ids, (6, 7))
     assert EOS not in found[0].ids
+
+
+def test_phrases_for_other_sentences_are_refused():
+    with pytest.raises(ValueError, match="phrases of 2 sentences for a beam of 1"):
+        TermBeam.start(Beam.start(1, 3, 1.0, torch.device("cpu")), [[], [(6,)]])

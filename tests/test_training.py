@@ -313,6 +313,49 @@ def test_the_rate_falls_on_a_plateau_and_the_fall_survives_a_rest():
     assert rates == pytest.approx([1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5])
 
 
+def test_two_passes_are_told_the_same_words(monkeypatch):
+    seen = []
+
+    def spied(model, batch, told):
+        seen.append(told)
+        return model(batch)
+
+    monkeypatch.setattr("dhyan.training.forcing.stepwise", spied)
+    model, batch = build("gru", "luong-general"), Endless(rows=30).at(0)[0]
+    Objective(r_drop=1.0, forcing=lambda step: 0.5)(model, batch, 1)
+    one, other = seen[0].chunk(2)
+    assert len(seen[0]) == 60
+    assert torch.equal(one, other)
+    assert 0.3 < one.float().mean() < 0.7
+
+
+def two_parts(course, first, steps, **settings):
+    """The trainer of a straight run, and one of a run that was made longer after some steps."""
+    straight, _ = trainer(scores=iter(course), **settings)
+    rates = [[e.learning_rate for e in straight.run(steps) if isinstance(e, Stepped)], []]
+    ended = 1 + first // settings["validate_every"]
+    short, _ = trainer(scores=iter([*course[: ended - 1], {"loss": 0.5}]), **settings)
+    rates[1] += [e.learning_rate for e in short.run(first) if isinstance(e, Stepped)]
+    longer, _ = trainer(scores=iter(course[ended - 1 :]), **settings)
+    longer.progress = short.progress
+    rates[1] += [e.learning_rate for e in longer.run(steps - first) if isinstance(e, Stepped)]
+    return straight, longer, rates
+
+
+@pytest.mark.parametrize("end", [3, 5, 7])
+def test_the_validation_at_the_end_of_a_run_made_longer_changes_nothing(end):
+    course = [{"loss": value} for value in (3.0, 3.5, 2.9, 3.2, 3.1, 3.3)]
+    settings = {"plateau": Plateau(factor=0.1, patience=1), "validate_every": 2}
+    straight, longer, rates = two_parts(course, end, 12, **settings)
+    assert rates[0] == rates[1]
+    assert straight.progress.waited == longer.progress.waited
+    assert straight.progress.falls == longer.progress.falls > 1
+    assert longer.progress.best_step == end, "what was best may yet be named"
+    settings = {"patience": 3, "validate_every": 2}
+    straight, longer, _ = two_parts(course, end, 100, **settings)
+    assert straight.progress.step == longer.progress.step == 12
+
+
 def test_with_everything_on_a_run_in_two_parts_ends_in_the_same_weights():
     objective = Objective(r_drop=1.0, forcing=linear(ratio=0.9, slope=0.1, least=0.2))
     options = {"objective": objective, "ema": 0.7, "dropout": 0.2, "accumulate": 2}

@@ -125,6 +125,8 @@ def test_a_glossary_is_kept_and_what_is_forbidden_is_not_said(place):
     [
         ("one two\n", "bad.tsv:1: a source term, a tab, a target term; found 'one two'"),
         ("\none\tएक\none\tदो\n", "bad.tsv:3: 'one' has another target term further up"),
+        ("one\tएक\nOne\tदो\n", "bad.tsv:2: 'One' has another target term further up"),
+        ("one  six\tएक\none six\tदो\n", "the glossary has both 'एक' and 'दो' for 'one six'"),
         ("seven\tसोना\n", "cannot write 'सोना'"),
     ],
 )
@@ -192,9 +194,30 @@ def test_what_was_lost_is_said_with_its_place(place):
     assert [one.get("lost") for one in found] == [["https://example.org"], None, ["42"]]
 
 
+def test_terms_that_were_missed_are_said_with_their_place(place):
+    (place / "terms.tsv").write_text("seven\tदो लाख तीन सौ\n")
+    arguments = ("--glossary", place / "terms.tsv", "--limit", 6, "--beam", 2, "--nbest", 2)
+    _, errors = run(place, *arguments, lines=["one", "seven"])
+    assert "dhyan: stdin:2: does not say दो लाख तीन सौ\n" in errors
+    one, seven = rows(place, *arguments, lines=["one", "seven"])
+    assert "missed" not in one
+    assert any(found.get("missed") == ["दो लाख तीन सौ"] for found in seven["nbest"])
+
+
+@pytest.mark.parametrize("way", [["--beam", 1], ["--sample"], ["--beam", 3]])
+def test_json_has_only_numbers_where_the_rules_leave_no_word(place, way):
+    arguments = ["--json", "--no-repeat", 1, "--least", 110, "--limit", 0, "--words", *way]
+    out, errors = run(place, *arguments)
+    for line in out:
+        found = json.loads(line, parse_constant=pytest.fail)
+        assert found["finished"] == (not found["source"])
+    assert "dhyan: stdin:1: cut off" in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (["--length-power", "nan"], "length_power is nan: give a number"),
         (["--temperature", 0.5], "temperature is of use only with sample"),
         (["--diversity", 0.5], "diversity is of use only with two groups"),
         (["--sample", "--beam", 4], "leave out beam 4"),

@@ -26,6 +26,12 @@ def translator():
     return translator_of(("transformer", "transformer"))
 
 
+@pytest.fixture(scope="module")
+def wordy():
+    """Whole words, so that other ids are another text."""
+    return translator_of(("transformer", "transformer"), pieces="words")
+
+
 def test_as_many_come_out_as_go_in_and_empty_stays_empty(translator):
     said = translator(["", "a dog", "   ", "cats see mats", "\t"])
     assert [bool(one.ids) for one in said] == [False, True, False, True, False]
@@ -49,8 +55,8 @@ def test_a_sentence_is_translated_alike_in_any_company(kind, beam):
     assert together[::-1] == [one.text for one in translator(lines[::-1], beam=beam)]
 
 
-def test_runners_up_are_worse_or_equal_and_different(translator):
-    [best] = translator(ENGLISH[0], nbest=4, beam=2)
+def test_runners_up_are_worse_or_equal_and_different(wordy):
+    [best] = wordy(ENGLISH[0], nbest=4, beam=2)
     everyone = [best, *best.others]
     assert len(everyone) == 4
     assert len({one.ids for one in everyone}) == 4
@@ -76,6 +82,27 @@ def test_limits_follow_the_source_unless_they_are_set():
         Limits(highest=42).of(ten, Manner(least=60))
     with pytest.raises(Fault, match="a prefix of 2 tokens leaves nothing to say within 2"):
         Limits().of(prefixed, Manner(limit=2))
+
+
+def test_limits_have_room_for_what_must_be_said():
+    ids, terms = (5, 5, EOS), ((8, 9, 6), (6, 7), (9,))
+    order = Order(ids, 0, prefix=(7, 6, 7), terms=("a b", "c", "d"), required=(*terms, (11,)))
+    assert Limits().of(order, Manner()) == 6 + 50 + 3 + 7
+    assert Limits().of(order, Manner(limit=7)) == 7
+    for limits, manner in ((Limits(), Manner(limit=6)), (Limits(highest=6), Manner())):
+        with pytest.raises(Fault, match="a b, c, d: required terms that take 6 tokens.* within 6"):
+            limits.of(order, manner)
+    signs = Order(ids, 0, required=((8,), (9,)))
+    assert Limits().of(signs, Manner(limit=2)) == 2
+
+
+def test_a_long_term_of_a_short_sentence_is_said():
+    translator = leaning(translator_of(GRU, "characters"), [EOS])
+    term = " ".join(HINDI * 2)
+    [said] = translator("mats", glossary={"mats": term}, beam=4, limit=0)
+    assert len(said.ids) > 3 * len("mats") + 50
+    assert said.finished
+    assert term in said.text
 
 
 def test_a_model_with_learned_places_does_not_run_out_of_them():
@@ -133,10 +160,10 @@ def test_every_sentence_can_have_its_own_prefix(translator):
         translator(["a", "b"], prefixes=["पर"])
 
 
-def test_a_prefix_may_say_what_is_forbidden_but_only_there(translator):
-    [said] = translator(ENGLISH[0], prefixes="पर", forbidden=["पर"], limit=40)
-    assert said.text.startswith("पर")
-    assert words_of(translator, said.text[2:]).count("पर") == 0
+def test_a_prefix_that_says_what_is_forbidden_is_refused(translator):
+    for prefixes in ("पर को", ["पर को"]):
+        with pytest.raises(Fault, match="'पर' is forbidden, but a prefix says 'पर को'"):
+            translator(ENGLISH[0], prefixes=prefixes, forbidden=["है", "पर"])
 
 
 @PIECES
@@ -152,6 +179,68 @@ def test_a_glossary_puts_whole_words_into_the_sentences_that_have_its_terms(piec
         assert ("चटाई", "पर") in zip(words, words[1:], strict=False)
     plain = translator(ENGLISH, **options)
     assert [first.ids, third.ids] == [plain[0].ids, plain[2].ids]
+
+
+@PIECES
+def test_a_term_that_repeats_itself_is_said_where_nothing_else_may(pieces):
+    translator = leaning(translator_of(GRU, pieces), [EOS])
+    term = "पर चटाई पर"
+    [said] = translator("a dog", glossary={"dog": term}, no_repeat=1, beam=6, limit=60)
+    assert said.finished
+    assert term in said.text
+
+
+def test_terms_that_were_not_said_are_named():
+    translator = translator_of(GRU, "words")
+    leaning(translator, [EOS], by=-20.0)
+    glossary = {"a": "कुत्ता", "cat": "बिल्ली को"}
+    [said] = translator("a cat", glossary=glossary, beam=2, nbest=2, limit=4)
+    for one in (said, *said.others):
+        words = words_of(translator, one.text)
+        pairs = list(zip(words, words[1:], strict=False))
+        wanted = {"कुत्ता": "कुत्ता" in words, "बिल्ली को": ("बिल्ली", "को") in pairs}
+        assert one.missed == tuple(term for term, held in wanted.items() if not held)
+    assert any(one.missed for one in (said, *said.others))
+    [whole] = translate_paragraphs(translator, ["a cat. cat."], glossary=glossary, beam=2, limit=4)
+    assert whole.missed == tuple(term for _, one in whole.sentences for term in one.missed)
+    leaning(translator, [EOS], by=40.0)
+    assert translator("a cat", glossary=glossary, beam=4, limit=20)[0].missed == ()
+
+
+WAYS = [{"beam": 1}, {"beam": 3}, {"beam": 4, "groups": 2}, {"sample": True}]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_where_no_word_is_left_a_translation_stops_or_the_rules_are_named(way):
+    translator = translator_of(GRU, "words")
+    words = len(translator.target) - 3  # all but the marks
+    [said] = translator("a dog", no_repeat=1, least=110, limit=0, **way)
+    assert not said.finished
+    assert len(set(said.ids)) == len(said.ids) == words
+    assert -100 < said.score < 0
+    every = [piece.strip("▁") for piece in translator.target.piece_ids()][4:]
+    unknown = translator.target.piece_ids()["<unk>"]
+    leaning(translator, [unknown], by=-math.inf)
+    with pytest.raises(Fault, match=r"no word is left to say with least 1, \d+ forbidden terms:"):
+        translator("a dog", least=1, forbidden=every, **way)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_weights_that_have_diverged_are_told_from_rules(way):
+    translator = leaning(translator_of(GRU, "words"), [5], by=math.nan)
+    with pytest.raises(Fault, match="its weights have diverged"):
+        translator("a dog", no_repeat=1, **way)
+
+
+@pytest.mark.parametrize("way", [{}, {"groups": 2, "diversity": 2.0}])
+def test_no_two_of_the_best_read_alike(way):
+    """A model that may say a word in one piece or in letters finds the same text twice."""
+    translator = translator_of(GRU, "unigram")
+    pieces = translator.target.piece_ids()
+    leaning(translator, [pieces["▁"], EOS], by=9.0)
+    [said] = translator("a dog", nbest=6, beam=6, limit=8, **way)
+    everyone = [said, *said.others]
+    assert len({one.text for one in everyone}) == len(everyone) < 6
 
 
 def test_what_is_forbidden_is_not_said():
@@ -193,23 +282,23 @@ def test_cold_sampling_is_greedy(translator):
     assert [one.ids for one in cold] == [one.ids for one in translator(ENGLISH, beam=1)]
 
 
-def test_groups_say_more_different_first_words(translator):
+def test_groups_say_more_different_first_words(wordy):
     alike, apart = (
-        translator(ENGLISH[0], nbest=4, beam=4, **way)[0]
+        wordy(ENGLISH[0], nbest=4, beam=4, **way)[0]
         for way in ({}, {"groups": 4, "diversity": 9.0})
     )
     first = [{one.ids[:1] for one in (said, *said.others)} for said in (alike, apart)]
     assert len(first[1]) == 4 > len(first[0])
 
 
-def test_coverage_ranks_what_was_found_by_its_formula(translator):
-    [plain] = translator(ENGLISH[0], nbest=4)
-    [ranked] = translator(ENGLISH[0], nbest=4, coverage=0.7)
+def test_coverage_ranks_what_was_found_by_its_formula(wordy):
+    [plain] = wordy(ENGLISH[0], nbest=4)
+    [ranked] = wordy(ENGLISH[0], nbest=4, coverage=0.7)
     found = {one.ids: one for one in (plain, *plain.others)}
     everyone = [ranked, *ranked.others]
     assert {one.ids for one in everyone} == set(found)
     for one in everyone:
-        maps = cross_maps(explain_translation(translator, ENGLISH[0], one, words=False))
+        maps = cross_maps(explain_translation(wordy, ENGLISH[0], one, words=False))
         seen = torch.stack([m.weights.mean(0) for m in maps]).mean(0).sum(0)[:-1]
         bonus = 0.7 * sum(math.log(min(float(weight), 1.0)) for weight in seen)
         assert one.score == pytest.approx(found[one.ids].score + bonus, abs=1e-4)
@@ -271,6 +360,25 @@ def test_terms_of_the_glossary_share_the_spans_of_the_sentence():
     assert said.finished
     assert said.text.count("5") == 1
     assert "पर 5" in said.text
+
+
+@PIECES
+def test_a_term_for_a_kept_span_is_said_instead_of_it(pieces):
+    translator = keeping(pieces)
+    glossary = {"5": "देखता", "mat 6": "पर"}
+    [said] = translator("the cat sees 5 on mat 6", glossary=glossary, beam=6, limit=40)
+    assert said.finished
+    assert {"देखता", "पर"} <= set(words_of(translator, said.text))
+    assert not {"5", "6"} & set(said.text)
+    assert said.lost == ()
+    [both] = translator("5 cats or 5 mats on mat 6", glossary={"5 cats": "देखता"}, beam=6, limit=40)
+    assert "देखता" in both.text
+    assert {"5", "6"} <= set(both.text)
+
+
+def test_a_kept_span_cannot_be_forbidden():
+    with pytest.raises(Fault, match="'42' is forbidden, but the model keeps such spans"):
+        keeping("unigram")("the cat sees 42", forbidden=["42"])
 
 
 def test_paragraphs_keep_their_gaps_and_are_translated_sentence_by_sentence(translator):

@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,11 @@ import pytest
 
 from dhyan.faults import Fault
 from dhyan.text.vectors import CHUNK, read_vectors
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 GLOVE = Path("/work/shared/data/glove-6b-50d-subset/glove.6B.50d.subset.txt.xz")
 ROWS = {
@@ -52,7 +58,7 @@ FILES = {
     "word2vec.bin": as_binary(PLAIN),
     "broken-lines.bin": as_binary(PLAIN, b"\n"),
 }
-PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}
 
 
 def write(folder, name, content):
@@ -134,6 +140,7 @@ DAMAGED = [
     ("a.bin", b"", r"a.bin: its first line"),
     ("a.txt.gz", gzip.compress(b"river 1 2\n" * 99)[:-9], r"a.txt.gz: broken .gz data"),
     ("a.txt.gz", b"river 1 2\n", r"a.txt.gz: broken .gz data"),
+    ("a.txt.zst", zstd.compress(b"river 1 2\n" * 99)[:-9], r"a.txt.zst: broken .zst data"),
     ("a.txt.xz", b"river 1 2\n", r"a.txt.xz: broken .xz data"),
 ]
 

@@ -3,6 +3,10 @@
 import torch
 
 from dhyan.batch import Batch, Tokens
+from dhyan.decoding.beam import Beam
+from dhyan.decoding.diverse import Groups
+from dhyan.decoding.search import grow
+from dhyan.decoding.terms import TermBeam
 from dhyan.special import BOS, EOS, PAD
 from tests.laws.family import VOCABULARY, build
 
@@ -19,6 +23,15 @@ def lively(seed, ending=1.0):
             weight *= 3.0
         model.decoder.output.bias[EOS] += ending
     return model
+
+
+def searched(
+    model, source, *, width, length_power=0.0, groups=1, diversity=0.0, required=(), **how
+):
+    """Not written out: the search itself, with phrases if there are any, and in groups."""
+    beam = Beam.start(len(source), width // groups, length_power, torch.device("cpu"))
+    beam = TermBeam.start(beam, required) if any(map(any, required)) else beam
+    return grow(Groups((beam,) * groups, diversity) if groups > 1 else beam, model, source, **how)
 
 
 @torch.no_grad()

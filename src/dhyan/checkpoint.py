@@ -1,41 +1,34 @@
 """Run folders: checkpoints written whole or not at all, and checked when they are read."""
 
-import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from dhyan import whole
 from dhyan.faults import Fault
+from dhyan.whole import MANIFEST, Damaged, as_json, sync
 
-MANIFEST = "manifest.json"
 REMEDY = "the model is damaged: give another step-N of the run, or train again"
 FACTS = {"step", "data", "device", "threads", "versions", "files"}
-
-
-class Damaged(Fault):
-    """A checkpoint that is not what its manifest says."""
+HALF = re.compile(r"tmp-((step|old)-\d+|best\.json|last\.json|metrics\.jsonl)")
 
 
 def write_checkpoint(run: Path, step: int, files: Mapping[str, bytes], **facts: object) -> Path:
-    """Write `step-N` beside the others: temp folder, fsync, manifest, rename, fsync."""
-    final, temporary = run / f"step-{step}", run / f"tmp-step-{step}"
+    """Write `step-N` beside the others: a folder that appears whole, with a manifest."""
+    final = run / f"step-{step}"
     if final.exists():
         raise FileExistsError(f"{final} exists already; a checkpoint is never written over")
-    listed = {name: {"sha256": _hash(data), "bytes": len(data)} for name, data in files.items()}
-    manifest = {"step": step, **facts, "files": listed}
+    sums = {name: whole.sum_of(data) for name, data in files.items()}
     try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-        for name, data in {**files, MANIFEST: _json(manifest)}.items():
-            _write(temporary / name, data)
-        _sync(temporary)
-        temporary.rename(final)
-        _sync(run)
+        with whole.whole_folder(final, half=run / f"tmp-step-{step}") as folder:
+            for name, data in files.items():
+                (folder / name).write_bytes(data)
+            whole.write_manifest(folder, {"step": step, **facts}, sums)
     except OSError as error:
-        shutil.rmtree(temporary, ignore_errors=True)
         size = sum(map(len, files.values()))
         reason = f"{error.strerror}; it needs {size:,} bytes"
         raise Fault(f"{final}: the checkpoint cannot be written: {reason}") from None
@@ -44,13 +37,7 @@ def write_checkpoint(run: Path, step: int, files: Mapping[str, bytes], **facts: 
 
 def read_checkpoint(folder: Path, *needed: str) -> dict[str, bytes]:
     """Every file of a checkpoint, after comparing each with the manifest's size and hash."""
-    manifest = read_manifest(folder)
-    files = {}
-    for name, listed in manifest["files"].items():
-        data = _read(folder / name)
-        if len(data) != listed["bytes"] or _hash(data) != listed["sha256"]:
-            raise Damaged(f"{folder / name}: not what its manifest says; {REMEDY}")
-        files[name] = data
+    files = whole.read_files(folder, read_manifest(folder), remedy=REMEDY)
     for name in needed:
         if name not in files:
             raise Damaged(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
@@ -59,17 +46,7 @@ def read_checkpoint(folder: Path, *needed: str) -> dict[str, bytes]:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What a checkpoint says it holds."""
-    try:
-        manifest = json.loads(_read(folder / MANIFEST))
-        files = manifest["files"].values()
-        whole = manifest.keys() >= FACTS and all(
-            {"sha256", "bytes"} <= listed.keys() for listed in files
-        )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        whole = False
-    if not whole:
-        raise Damaged(f"{folder / MANIFEST}: cannot be understood; {REMEDY}")
-    return manifest
+    return whole.read_manifest(folder, FACTS, remedy=REMEDY)
 
 
 def steps_in(run: Path) -> list[int]:
@@ -113,8 +90,8 @@ def find_checkpoint(folder: Path) -> Path:
         if not pointer.exists():
             continue
         try:
-            step = json.loads(_read(pointer))["step"]
-        except (ValueError, KeyError, TypeError):
+            step = json.loads(pointer.read_bytes())["step"]
+        except (OSError, ValueError, KeyError, TypeError):
             step = None
         if type(step) is not int or step not in steps:
             raise Damaged(f"{pointer}: names no checkpoint of this run; name step-{steps[0]}")
@@ -124,22 +101,23 @@ def find_checkpoint(folder: Path) -> Path:
 
 def point(run: Path, name: str, step: int, **facts: object) -> None:
     """Let `best.json` or `last.json` name a checkpoint; replaced by rename."""
-    replace_file(run / name, _json({"checkpoint": f"step-{step}", "step": step, **facts}))
+    replace_file(run / name, as_json({"checkpoint": f"step-{step}", "step": step, **facts}))
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """Change a small file in one move."""
     temporary = path.with_name(f"tmp-{path.name}")
-    _write(temporary, data)
+    temporary.write_bytes(data)
+    sync(temporary)
     temporary.rename(path)
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def take_hold(run: Path) -> IO[bytes]:
     """Claim a run folder for as long as the returned file stays open, and sweep it.
 
-    The claim ends with the process, however it ends; half-written folders of one that was killed
-    are removed.
+    The claim ends with the process, however it ends; what one that was killed left half written
+    is removed, and nothing else.
     """
     import fcntl
 
@@ -158,8 +136,9 @@ def take_hold(run: Path) -> IO[bytes]:
     claim.truncate(0)
     claim.write(str(os.getpid()).encode())
     claim.flush()
-    for half in run.glob("tmp-*"):
-        shutil.rmtree(half) if half.is_dir() else half.unlink()
+    for half in run.iterdir():
+        if HALF.fullmatch(half.name):
+            shutil.rmtree(half) if half.is_dir() else half.unlink()
     return claim
 
 
@@ -194,38 +173,3 @@ def _set_aside(folder: Path) -> Path:
         aside = folder.with_name(f"damaged-{folder.name}-{number}")
     folder.rename(aside)
     return aside
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        raise Damaged(f"{path}: is missing; {REMEDY}") from None
-    except OSError as error:
-        raise Fault(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        with open(path, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _json(value: object) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()

@@ -4,7 +4,7 @@ import io
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,12 +15,14 @@ from dhyan.cli.evaluate import evaluate
 from dhyan.cli.exits import Exit
 from dhyan.cli.info import info
 from dhyan.cli.plugins import run_plugin
+from dhyan.cli.recipe import recipe
 from dhyan.cli.show import show
 from dhyan.cli.train import train
 from dhyan.cli.translate import translate
 from dhyan.faults import Fault
 from dhyan.version import __version__
 
+UsageError: Any = typer.BadParameter.__base__  # typer exports only this one of its kind
 app = typer.Typer(
     name="dhyan",
     no_args_is_help=True,
@@ -29,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, train, translate, evaluate, show, info, average):
+for command in (demo, train, translate, evaluate, show, info, recipe, average):
     app.command()(command)
 app.add_typer(data.app, name="data")
 
@@ -69,9 +71,11 @@ def main() -> None:
     try:
         if sys.stdout is None:
             raise Fault("stdout is closed: there is nowhere to write the result")
-        app()
+        sys.exit(app(standalone_mode=False))
     except Fault as fault:
         leave(str(fault))
+    except UsageError as error:
+        leave(usage(error))
     except OSError as error:
         leave(f"{error.filename or 'the output'}: {error.strerror}")
     except (MemoryError, RuntimeError) as error:
@@ -80,6 +84,19 @@ def main() -> None:
         leave("out of memory: make the model, training.tokens_per_batch or the beam smaller")
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
+
+
+def usage(error: Any) -> str:
+    """What is wrong with the words of a command, and where its help is."""
+    if error.ctx is None:
+        return error.format_message()
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(error.ctx.get_help())
+        sys.exit(Exit.MISTAKE)
+    message = error.format_message().rstrip(".")
+    if "--plugin" in message:
+        message += "; it stands before the command: dhyan --plugin FILE.py train …"
+    return f"{message}; see {error.ctx.command_path} --help"
 
 
 def leave(line: str) -> None:

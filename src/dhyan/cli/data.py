@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dhyan.cli.chosen import Init, Vocabulary, chosen_recipe
 from dhyan.cli.exits import Exit
 from dhyan.cli.options import Columns, two_columns
 from dhyan.cli.progress import teller
-from dhyan.config import load_recipe, parse_setting
 from dhyan.faults import Fault
 
 if TYPE_CHECKING:
@@ -43,8 +43,9 @@ def check(
 
     Example: dhyan data check train.en train.hi
     """
-    from dhyan.data.corpus import Tally, read_pairs
+    from dhyan.data.corpus import read_pairs
     from dhyan.data.survey import survey
+    from dhyan.data.tally import Tally
 
     tally = Tally(tolerant=True)
     found = survey(read_pairs(source, target, columns=two_columns(columns), tally=tally), tally)
@@ -83,6 +84,8 @@ def prepare(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any key of the recipe; repeatable."),
     ] = None,
+    init: Init = "",
+    vocabulary: Vocabulary = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the result.")] = False,
 ) -> None:
     """Encode a corpus once, into files that training maps, however large they are.
@@ -95,19 +98,27 @@ def prepare(
         "data.valid_source": valid_source,
         "data.valid_target": valid_target,
         "data.columns": list(two_columns(columns) or ()),
+        "training.init": init,
+        "training.vocabulary": vocabulary,
     }
-    overrides = dict(map(parse_setting, settings or []))
-    overrides |= {key: value for key, value in given.items() if value}
-    if overrides.get("data.source"):
-        overrides["data.task"] = ""
-    chosen = load_recipe(recipe, overrides)
+    chosen = chosen_recipe(recipe, settings, given)
 
     from dhyan.corpora.prepare import prepare as start
+    from dhyan.run.fine_tune import first_tokenizers
 
     say = teller(quiet=quiet)
-    done = start(chosen, out, say)
+    done = start(chosen, out, say, choose=first_tokenizers)
     typer.echo(f"{out}  {done.training:,} pairs, {done.validation:,} to validate on")
-    say(f"next: dhyan train {shlex.quote(recipe)} --set data.prepared={shlex.quote(str(out))}")
+    begun = _beginning(chosen.training.init, chosen.training.vocabulary)
+    name, ready = shlex.quote(recipe), shlex.quote(str(out))
+    say(f"next: dhyan train {name} --set data.prepared={ready}{begun}")
+
+
+def _beginning(init: str, vocabulary: str) -> str:
+    """How a run takes up the vocabularies that were prepared for it."""
+    if not init:
+        return ""
+    return f" --init {shlex.quote(init)}{'' if vocabulary == 'keep' else ' --vocabulary new'}"
 
 
 def _row(name: str, lengths: "Lengths") -> str:

@@ -36,7 +36,7 @@ def demo(
     recipe, say = load_recipe("numbers"), teller(quiet=False)
     say(f"training the recipe 'numbers': {recipe.about}")
     begun = (out / "run").exists()
-    follow(train(recipe, out / "run", resume=begun, threads=threads, say=say), say)
+    follow(train(recipe, out / "run", resume=begun, threads=threads, say=say), say, again="")
     translator = load(out / "run")
     corpus = gather(recipe, lambda line: None)
     known = {pair.source for pair in (*corpus.lessons(recipe), *corpus.validation)}

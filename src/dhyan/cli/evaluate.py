@@ -69,7 +69,8 @@ def evaluate(
 
     Example: dhyan evaluate runs/bahdanau2015-small --source test.en --target test.hi
     """
-    from dhyan.data.corpus import Tally
+    from dhyan.checkpoint import find_checkpoint
+    from dhyan.data.tally import Tally
     from dhyan.evaluation.counts import known_metrics
     from dhyan.evaluation.judge import Resampling
     from dhyan.run.evaluate import answers, compare, examine, read_exam
@@ -79,11 +80,16 @@ def evaluate(
     resampling, tally = Resampling(bootstrap, seed, test.value), Tally()
     exam = read_exam(source, target, columns=two_columns(columns), gold=gold_alignment, tally=tally)
     _only_models(systems, attention=attention, gold=gold_alignment is not None)
+    resampling.check(len(exam.pairs))
     seen = _frequencies(train_source, exam.sources)
+    finished = {path: answers(path, exam) for path in systems if path.is_file()}
+    for path in systems:
+        if path not in finished:
+            find_checkpoint(path)  # so that nothing is translated in vain
     entered = []
     for path in systems:
-        if path.is_file():
-            entered.append(answers(path, exam))
+        if path in finished:
+            entered.append(finished[path])
         else:
             translator = load_model(path, device, threads)
             entered.append(examine(translator, str(path), exam, beam=beam, attention=attention))

@@ -9,6 +9,7 @@ import typer
 from dhyan.cli.options import AsJson, Model
 
 SIDES = ("source", "target")
+UNSAID: tuple[object, ...] = ("", "none", False, [])  # settings that say nothing
 
 
 def info(model: Model, as_json: AsJson = False) -> None:
@@ -57,9 +58,11 @@ def _parameters(data: bytes) -> int:
 
 def _spoken(value: object) -> str:
     if isinstance(value, dict):
-        parts = [f"{key} {_spoken(inner)}" for key, inner in value.items()]
+        parts = [f"{k} {_spoken(inner)}" for k, inner in value.items() if inner not in UNSAID]
         long = any(len(part) > 60 for part in parts)
         return (f"\n{'':<12}" if long else ", ").join(parts) or "none yet"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
     return f"{value:,.4g}" if isinstance(value, float) else str(value)

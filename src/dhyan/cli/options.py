@@ -44,15 +44,16 @@ def two_columns(text: str) -> tuple[str, str] | None:
 
 def glossary_in(file: Path) -> dict[str, str]:
     """Source and target terms, tab-separated, a pair a line; empty lines are passed over."""
-    terms: dict[str, str] = {}
+    terms, targets = dict[str, str](), dict[str, str]()
     for number, line in enumerate(lines_of(file), start=1):
         parts = [part.strip() for part in line.split("\t")]
         if not any(parts):
             continue
         if len(parts) != 2 or not all(parts):
             raise Fault(f"{file}:{number}: a source term, a tab, a target term; found {line!r}")
-        if terms.setdefault(parts[0], parts[1]) != parts[1]:
+        if targets.setdefault(parts[0].casefold(), parts[1]) != parts[1]:
             raise Fault(f"{file}:{number}: {parts[0]!r} has another target term further up")
+        terms[parts[0]] = parts[1]
     return terms
 
 

@@ -33,15 +33,18 @@ def teller(*, quiet: bool) -> Say:
     return say
 
 
-def follow(run: "Run", say: Say, *, quiet: bool = False) -> None:
-    """Train to the end, show how it goes, and say where the model is and what to do next."""
+def follow(run: "Run", say: Say, *, quiet: bool = False, again: str = " with --resume") -> None:
+    """Train to the end, show how it goes, and say where the model is and what to do next.
+
+    The same command goes on from where it was stopped, with what `again` adds to it.
+    """
     show = bar if sys.stderr.isatty() and not quiet else plain
     with stopped_by_signals(run.trainer) as received, show(run, say) as hear:
         for event in run:
             hear(event)
     typer.echo(result(run))
     if received:
-        say("stopped, with a checkpoint; the same command with --resume goes on from it")
+        say(f"stopped, with a checkpoint; the same command{again} goes on from it")
         raise typer.Exit(ENDINGS[received[0]])
     folder = shlex.quote(str(run.folder.path))
     say(f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan translate {folder} FILE")
@@ -127,7 +130,8 @@ def told(event: "Event") -> Iterator[str]:
 
 def spoken(scores: Mapping[str, float]) -> str:
     """Scores in a line."""
-    return "  ".join(f"{NAMES.get(name, name)} {value:.4g}" for name, value in scores.items())
+    digits = {name: 2 if name in NAMES else 4 for name in scores}
+    return "  ".join(f"{NAMES.get(k, k)} {value:.{digits[k]}f}" for k, value in scores.items())
 
 
 def pace(event: "Stepped") -> str:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
+from dhyan.cli.chosen import Init, Vocabulary, chosen_recipe
 from dhyan.cli.options import Columns, Device, Threads, two_columns
 from dhyan.cli.progress import follow, teller
-from dhyan.config import load_recipe, parse_setting, shipped_recipes
-from dhyan.faults import Fault
+from dhyan.config import shipped_recipes
 
 NAMES = f"A .toml file, a model whose recipe to take, or one of {', '.join(shipped_recipes())}."
 
@@ -25,10 +25,8 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any key of the recipe; repeatable."),
     ] = None,
-    init: Annotated[str, typer.Option(metavar="MODEL", help="A trained model to begin from.")] = "",
-    vocabulary: Annotated[
-        str, typer.Option(help="With --init: keep its words, extend them, or learn new ones.")
-    ] = "",
+    init: Init = "",
+    vocabulary: Vocabulary = "",
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write the run's course for TensorBoard.")
     ] = False,
@@ -42,28 +40,19 @@ def train(
 
     Example: dhyan train bahdanau2015-small --source a.en --target a.hi
     """
-    for one, other in (("source", source), ("valid-source", valid_source)):
-        side = {"source": target, "valid-source": valid_target}[one]
-        if side and not other:
-            raise Fault(f"{side}: has no source side; add --{one} FILE")
-    named = two_columns(columns)
     given = {
         "data.source": source,
         "data.target": target,
         "data.valid_source": valid_source,
         "data.valid_target": valid_target,
-        "data.columns": list(named or ()),
+        "data.columns": list(two_columns(columns) or ()),
         "training.init": init,
         "training.vocabulary": vocabulary,
         "training.tensorboard": tensorboard,
     }
-    overrides = dict(map(parse_setting, settings or []))
-    overrides |= {key: value for key, value in given.items() if value}
-    if source:
-        overrides["data.task"] = ""
     if seed is not None:
-        overrides["training.seed"] = seed
-    chosen = load_recipe(recipe_of(recipe), overrides)
+        settings = [*(settings or []), f"training.seed={seed}"]
+    chosen = chosen_recipe(recipe, settings, given)
 
     from dhyan.run import train as start
 
@@ -71,12 +60,3 @@ def train(
     say = teller(quiet=quiet)
     run = start(chosen, folder, resume=resume, device=device, threads=threads, say=say)
     follow(run, say, quiet=quiet)
-
-
-def recipe_of(name: str) -> str:
-    """The recipe meant by a name: that of a model, if it is a model's folder, else itself."""
-    from dhyan.checkpoint import find_checkpoint
-
-    if name in shipped_recipes() or not Path(name).is_dir():
-        return name
-    return str(find_checkpoint(Path(name)) / "recipe.toml")

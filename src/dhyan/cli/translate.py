@@ -1,7 +1,7 @@
 """`dhyan translate`: as many lines out as come in."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
 
 LINES_AT_A_TIME, FIRST_WARNINGS = 512, 3
+MANNER = (
+    *("beam", "nbest", "length_power", "least", "limit", "no_repeat", "coverage", "groups"),
+    *("diversity", "sample", "temperature", "top_k", "top_p", "seed"),
+)
 
 
 def translate(
@@ -105,28 +109,9 @@ def translate(
     style.check(paragraphs=paragraphs)
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
         raise Fault("one of --prefix, --prefixes and --paragraphs: they do not go together")
-    options: dict[str, Any] = {
-        "beam": beam or None,
-        "nbest": nbest,
-        "length_power": length_power,
-        "least": least,
-        "limit": limit,
-        "no_repeat": no_repeat,
-        "coverage": coverage,
-        "groups": groups,
-        "diversity": diversity,
-        "sample": sample,
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "seed": seed,
-    }
-    terms: dict[str, Any] = {
-        "glossary": glossary_in(glossary) if glossary else None,
-        "forbidden": terms_in(forbid) if forbid else (),
-    }
+    options = asked_for(locals())
     translator = load_model(model, device, threads, beside or ())
-    translator.manner.changed(**options)
+    translator.manner.changed(**{name: options[name] for name in MANNER})
     warnings, name, number = Warnings(), str(file or "stdin"), 0
     beginnings = lines_of(prefixes) if prefixes else None
     talking = file is None and sys.stdin is not None and sys.stdin.isatty()
@@ -136,7 +121,7 @@ def translate(
         if prefix or beginnings:
             each["prefixes"] = _some(beginnings, prefixes, len(chunk)) or [prefix] * len(chunk)
         for text, said in translated(
-            translator, chunk, places, paragraphs=paragraphs, each=each, **options, **terms
+            translator, chunk, places, paragraphs=paragraphs, each=each, **options
         ):
             number += 1
             warnings.note(f"{name}:{number}", said)
@@ -145,6 +130,18 @@ def translate(
     warnings.sum_up()
     if beginnings and next(beginnings, None) is not None:
         raise Fault(f"{prefixes}: has more lines than the {number} of {name}; give one for each")
+
+
+def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the command that are a translator's, its terms read from their files."""
+    manner = {name: given[name] for name in MANNER}
+    glossary, forbid = given["glossary"], given["forbid"]
+    return {
+        **manner,
+        "beam": given["beam"] or None,
+        "glossary": glossary_in(glossary) if glossary else None,
+        "forbidden": terms_in(forbid) if forbid else (),
+    }
 
 
 def _some(lines: Iterator[str] | None, file: Path | None, count: int) -> list[str]:
@@ -167,12 +164,15 @@ class Warnings:
         self.counts: dict[str, int] = {}
 
     def note(self, place: str, said: "Translation") -> None:
-        """See whether there is anything to say of a translation."""
+        """See whether there is anything to say of a translation, or of its runners-up."""
         if not said.finished:
-            limit = "cut off at the length limit (decoding.limit)"
-            self._say(place, limit, "were cut off at the length limit")
-        if said.lost:
-            self._say(place, f"lost {', '.join(said.lost)}", "lost something that was to be kept")
+            cut = "cut off at the length limit (decoding.limit), or no word was left to say"
+            self._say(place, cut, "were cut off")
+        everyone = (said, *said.others)
+        if lost := _each_once(one.lost for one in everyone):
+            self._say(place, f"lost {lost}", "lost something that was to be kept")
+        if missed := _each_once(one.missed for one in everyone):
+            self._say(place, f"does not say {missed}", "do not say a term of the glossary")
 
     def _say(self, place: str, line: str, kind: str) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + 1
@@ -184,6 +184,10 @@ class Warnings:
         for kind, count in self.counts.items():
             if count > FIRST_WARNINGS:
                 warn(f"{count:,} translations in all {kind}")
+
+
+def _each_once(found: Iterable[Sequence[str]]) -> str:
+    return ", ".join(dict.fromkeys(text for own in found for text in own))
 
 
 def translated(

@@ -41,7 +41,7 @@ def written(
         whole = {"line": number, "source": text, **found[0]}
         if style.nbest > 1:
             whole["nbest"] = found
-        return json.dumps(whole, ensure_ascii=False)
+        return json.dumps(whole, ensure_ascii=False, allow_nan=False)
     return "\n".join("\t".join(_columns(translator, number, text, t, style)) for t in everyone)
 
 
@@ -54,6 +54,8 @@ def facts(translator: "Translator", text: str, said: "Translation", style: Style
     }
     if said.lost:
         found["lost"] = said.lost
+    if said.missed:
+        found["missed"] = said.missed
     if said.sentences:
         found["sentences"] = [
             {"source": source, **facts(translator, source, one, style)}

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin
 
+from dhyan.config.choices import check_choices, set_aside
 from dhyan.config.recipe import Recipe
 from dhyan.faults import Fault
 
@@ -20,7 +21,7 @@ WORDS = {
 }  # fmt: skip
 RANGES = {
     "dropout": (0.0, 0.99), "label_smoothing": (0.0, 0.99), "betas": (0.0, 0.9999999),
-    "attention_dropout": (0.0, 0.99), "bpe_dropout": (0.0, 0.99), "weight": (1e-6, inf),
+    "attention_dropout": (0.0, 0.99), "bpe_dropout": (0.0, 0.99), "weight": (1e-6, 1000.0),
     "learning_rate": (1e-12, inf), "clip": (1e-12, inf), "lowest": (0.0, 1.0),
     "plateau_factor": (1e-6, 0.999999), "ema": (0.0, 0.9999999), "teacher_forcing": (0.0, 1.0),
     "forcing_least": (0.0, 1.0), "temperature": (1e-6, inf), "top_p": (1e-6, 1.0),
@@ -54,7 +55,10 @@ def shipped_recipes() -> list[str]:
 
 
 def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
-    """Read a recipe by file or shipped name, with settings (dotted key → value) laid over it."""
+    """Read a recipe by file or shipped name, with settings (dotted key → value) laid over it.
+
+    What they leave without a meaning is set aside; what would do nothing is refused.
+    """
     path = Path(name)
     if path.suffix != ".toml" and (RECIPES / f"{name}.toml").is_file():
         path = RECIPES / f"{name}.toml"
@@ -66,9 +70,13 @@ def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
         raise Fault(f"{path}: not a TOML recipe: {error}") from None
     except OSError as error:
         raise Fault(f"{path}: cannot be read: {error.strerror}") from None
-    for key, value in sorted(_spread(settings or {}), key=_kinds_first):
+    over = dict(_spread(settings or {}))
+    set_aside(table, over)
+    for key, value in sorted(over.items(), key=_kinds_first):
         _lay_over(table, key, value)
-    return parse_recipe(table, place=path.stem)
+    recipe = parse_recipe(table, place=path.stem)
+    check_choices(recipe, path.stem)
+    return recipe
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
@@ -192,15 +200,13 @@ def _choose(kinds: tuple[Any, ...], table: Any, place: str) -> Any:
 def _check(recipe: Recipe, place: str) -> None:
     """Numbers that no module would refuse by itself."""
     training, data = recipe.training, recipe.data
-    for key, value in _flat(recipe, ()).items():
-        numbers = value if isinstance(value, tuple) else (value,)
-        for number in numbers:
-            if type(number) is int and number < (0 if key in MAY_BE_ZERO else 1):
-                lowest = 0 if key in MAY_BE_ZERO else 1
-                raise Fault(f"{place}.{key}: {number} is too small; give at least {lowest}")
-            least, most = RANGES.get(key.rpartition(".")[2], (0.0, inf))
-            if type(number) is float and not least <= number <= most:
-                raise Fault(f"{place}.{key}: {number} is not between {least:g} and {most:g}")
+    for key, number in _values(_flat(recipe, ())):
+        if type(number) is int and number < (0 if key in MAY_BE_ZERO else 1):
+            lowest = 0 if key in MAY_BE_ZERO else 1
+            raise Fault(f"{place}.{key}: {number} is too small; give at least {lowest}")
+        least, most = RANGES.get(key.rpartition(".")[2], (0.0, inf))
+        if type(number) is float and not least <= number <= most:
+            raise Fault(f"{place}.{key}: {number} is not between {least:g} and {most:g}")
     if training.schedule == "halving" and not training.halve_every:
         raise Fault(f"{place}.training.halve_every: needed by schedule 'halving'")
     if training.stop_on != "loss" and not training.valid_sentences:
@@ -214,6 +220,16 @@ def _check(recipe: Recipe, place: str) -> None:
             f"{place}.training.tokens_per_batch: {training.tokens_per_batch} cannot hold one "
             f"sentence of data.longest = {data.longest} tokens; raise the one or lower the other"
         )
+
+
+def _values(settings: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Every single value with its key, also those of lists and of tables in lists."""
+    for key, value in settings.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            if is_dataclass(one):
+                yield from _values(_flat(one, (key,)))
+            else:
+                yield key, one
 
 
 def _flat(table: Any, path: tuple[str, ...]) -> dict[str, object]:

@@ -6,13 +6,12 @@ from itertools import chain, islice
 from pathlib import Path
 
 from dhyan.config import Data, Recipe, Text
-from dhyan.corpora.interface import Corpus as Corpus
-from dhyan.corpora.interface import Say as Say
-from dhyan.corpora.interface import sample_of
-from dhyan.corpora.prepared import open_prepared, prepared_languages
+from dhyan.corpora.interface import Corpus, Say, sample_of
+from dhyan.corpora.mapped import open_prepared, prepared_languages
 from dhyan.corpora.sources import (
     Reading,
     Without,
+    check_columns,
     check_settings,
     mixed_files,
     read_once,
@@ -20,9 +19,9 @@ from dhyan.corpora.sources import (
     validation_files,
 )
 from dhyan.corpora.vocabulary import Part, encode_parts, learn_tokenizers, lessons
-from dhyan.data.corpus import Pair, Tally
 from dhyan.data.examples import Examples
 from dhyan.data.synthetic import number_pairs, reverse_pairs
+from dhyan.data.tally import Pair, Tally
 from dhyan.faults import Fault
 from dhyan.text.languages import known_language, language_of
 from dhyan.text.tokenizer import Tokenizer
@@ -81,6 +80,7 @@ def read_corpus(recipe: Recipe, say: Say, *, stream: bool = False) -> TextCorpus
     """
     check_settings(recipe)
     data = recipe.data
+    check_columns(data)
     if data.task:
         first = _made(data, recipe.training.seed, say)
     elif data.source:
@@ -91,7 +91,7 @@ def read_corpus(recipe: Recipe, say: Say, *, stream: bool = False) -> TextCorpus
     for reading in mixed_files(data):
         pairs, total, fingerprint = read_once(reading, say, stream=stream)
         parts.append(Part(Without(pairs, first.known), reading.weight))
-        prints.append(fingerprint)
+        prints.append(f"{fingerprint}@{reading.weight!r}")
         _say_mixed(reading, total, sum(1 for _ in parts[-1].pairs), say)
     if not stream:
         parts = [replace(part, pairs=list(part.pairs)) for part in parts]

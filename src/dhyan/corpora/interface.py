@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, runtime_checkable
 
 from dhyan.config import Recipe
-from dhyan.data.corpus import Pair
 from dhyan.data.examples import Examples
+from dhyan.data.tally import Pair
 from dhyan.text.tokenizer import Tokenizer
 
 Say = Callable[[str], None]

@@ -1,7 +1,8 @@
 """Preparing a corpus once, as ids in files, so that training needs no memory for it."""
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,23 +10,25 @@ from typing import Any
 from dhyan.config import Recipe
 from dhyan.corpora.gather import TextCorpus, read_corpus, with_languages
 from dhyan.corpora.interface import Say
-from dhyan.corpora.prepared import (
+from dhyan.corpora.mapped import (
     FORMAT,
-    MANIFEST,
     TOKENIZERS,
     VALIDATION,
-    check_files,
-    compare,
+    check_same,
+    check_whole,
     read_manifest,
     settings_of,
 )
 from dhyan.corpora.sources import Told
 from dhyan.corpora.vocabulary import Part, pour
-from dhyan.data.mixture import Mixture
-from dhyan.data.store import digest, new_store
+from dhyan.data.store import new_store
 from dhyan.faults import Fault
+from dhyan.text.tokenizer import Tokenizer
 from dhyan.version import __version__
-from dhyan.whole import whole_folder
+from dhyan.whole import MANIFEST, check_place, file_sum, whole_folder, write_manifest
+
+Tokenizers = tuple[Tokenizer, Tokenizer]
+Choose = Callable[[Recipe, TextCorpus, Say], Tokenizers]
 
 
 @dataclass(frozen=True)
@@ -37,28 +40,58 @@ class Prepared:
     validation: int
 
 
-def prepare(recipe: Recipe, out: Path, say: Say = lambda line: None) -> Prepared:
+def prepare(
+    recipe: Recipe, out: Path, say: Say = lambda line: None, *, choose: Choose | None = None
+) -> Prepared:
     """Write the recipe's pairs as ids into the folder `out`, or find them there already.
 
-    The files are read as streams, several times over; few pairs are ever in memory.
+    The files are read as streams, several times over; few pairs are ever in memory. `choose` gives
+    the vocabularies of a recipe that begins from a model; else they are learned.
     """
+    _check(recipe, out, choose)
     recipe = with_languages(recipe)
-    if recipe.data.prepared:
-        raise Fault(f"data.prepared: {recipe.data.prepared} is prepared already; train with it")
-    if recipe.data.task:
-        raise Fault(f"data.task: {recipe.data.task!r} makes its own pairs; name --source FILE")
     corpus = read_corpus(recipe, say, stream=True)
-    if (out / MANIFEST).exists():
-        return _already(out, recipe, corpus, say)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise Fault(f"{out}: holds something else already; name another --out")
-    with whole_folder(out) as folder:
-        manifest = _write(folder, recipe, corpus, say)
+    vocabularies = _choice(recipe, corpus, choose, say)
+    place = Path(os.path.abspath(out))
+    if (place / MANIFEST).exists():
+        return _already(out, recipe, corpus, vocabularies, say)
+    try:
+        with whole_folder(place) as folder:
+            manifest = _write(folder, recipe, corpus, vocabularies(), say)
+    except OSError as error:
+        where, remedy = error.filename or out, "see to it, or name another --out"
+        raise Fault(f"{where}: cannot be written: {error.strerror}; {remedy}") from None
     return _told(out, manifest)
 
 
-def _write(folder: Path, recipe: Recipe, corpus: TextCorpus, say: Say) -> dict[str, Any]:
-    tokenizers = corpus.learn(recipe, say)
+def _check(recipe: Recipe, out: Path, choose: Choose | None) -> None:
+    """Refuse what cannot be prepared, or not there, before any pair is read."""
+    data, init = recipe.data, recipe.training.init
+    if data.prepared:
+        raise Fault(f"data.prepared: {data.prepared} is prepared already; train with it")
+    if data.task:
+        raise Fault(f"data.task: {data.task!r} makes its own pairs; name --source FILE")
+    if init and choose is None:
+        raise Fault(f"training.init: the vocabularies of {init} must be given too, as `choose`")
+    check_place(out)
+    if out.is_dir() and not (out / MANIFEST).exists():
+        if any(out.iterdir()):
+            raise Fault(f"{out}: holds something else already; name another --out")
+        if out.samefile(os.curdir):
+            raise Fault(f"{out}: is the folder you are in; name a new one as --out")
+
+
+def _choice(
+    recipe: Recipe, corpus: TextCorpus, choose: Choose | None, say: Say
+) -> Callable[[], Tokenizers]:
+    if choose is None or not recipe.training.init:
+        return lambda: corpus.learn(recipe, say)
+    return lambda: choose(recipe, corpus, say)
+
+
+def _write(
+    folder: Path, recipe: Recipe, corpus: TextCorpus, tokenizers: Tokenizers, say: Say
+) -> dict[str, Any]:
     for name, tokenizer in zip(TOKENIZERS, tokenizers, strict=True):
         tokenizer.save(folder / name)
     with open(folder / VALIDATION, "w", encoding="utf-8") as file:
@@ -68,44 +101,45 @@ def _write(folder: Path, recipe: Recipe, corpus: TextCorpus, say: Say) -> dict[s
         parts = [_spoken_of(part, say) for part in corpus.parts]
         longest = recipe.data.longest
         mixture = pour(parts, *tokenizers, writer.add, text=recipe.text, longest=longest, say=say)
-    manifest = _manifest(folder, recipe, corpus, mixture, writer.tokens)
-    (folder / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False, indent=1) + "\n")
-    return manifest
-
-
-def _manifest(
-    folder: Path,
-    recipe: Recipe,
-    corpus: TextCorpus,
-    mixture: Mixture,
-    tokens: Mapping[str, int],
-) -> dict[str, Any]:
-    files = {
-        path.name: {"sha256": digest(path), "bytes": path.stat().st_size}
-        for path in sorted(folder.iterdir())
-    }
-    return {
+    facts = {
         "format": FORMAT,
         "dhyan": __version__,
         "sizes": list(mixture.sizes),
         "weights": list(mixture.weights),
         "validation": len(corpus.validation),
-        "tokens": dict(tokens),
+        "tokens": dict(writer.tokens),
         "fingerprint": corpus.fingerprint,
         "sample": corpus.sample,
+        "vocabulary": _words(recipe),
         **settings_of(recipe),
-        "files": files,
     }
+    return write_manifest(folder, facts, {p.name: file_sum(p) for p in sorted(folder.iterdir())})
 
 
-def _already(out: Path, recipe: Recipe, corpus: TextCorpus, say: Say) -> Prepared:
+def _words(recipe: Recipe) -> str:
+    """Whose words they are: nothing, or what was to become of those of a model."""
+    return recipe.training.vocabulary if recipe.training.init else ""
+
+
+def _already(
+    out: Path,
+    recipe: Recipe,
+    corpus: TextCorpus,
+    vocabularies: Callable[[], Tokenizers],
+    say: Say,
+) -> Prepared:
     """What lies there, if it is what would be written."""
     manifest = read_manifest(out)
-    weights = [part.weight for part in corpus.parts]
-    if (manifest["fingerprint"], manifest["weights"]) != (corpus.fingerprint, weights):
-        raise Fault(f"{out}: was prepared from other pairs; name another --out")
-    compare(out, manifest, _anywhere(recipe))
-    check_files(out, manifest)
+    if manifest["fingerprint"] != corpus.fingerprint:
+        raise Fault(f"{out}: was prepared from other pairs, or other weights; name another --out")
+    check_same(out, manifest, _anywhere(recipe))
+    check_whole(out, manifest)
+    same = manifest["vocabulary"] == _words(recipe)
+    if same and recipe.training.init:
+        here = [tokenizer.to_json() for tokenizer in vocabularies()]
+        same = here == [Tokenizer.load(out / name).to_json() for name in TOKENIZERS]
+    if not same:
+        raise Fault(f"{out}: was prepared with other vocabularies; name another --out")
     say(f"{out}: already prepared, and nothing has changed")
     return _told(out, manifest)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from dhyan.config import Data, Recipe
 from dhyan.corpora.interface import Say
 from dhyan.data.bounds import Bounds
-from dhyan.data.corpus import Pair, Tally, read_pairs
+from dhyan.data.corpus import read_pairs
 from dhyan.data.lines import TABLES, kind_of
+from dhyan.data.tally import Pair, Tally
 from dhyan.faults import Fault
 
-HEAVIEST = 1000.0
 EVERY = 500_000  # pairs between two words of progress
 
 
@@ -121,11 +121,16 @@ def check_settings(recipe: Recipe) -> None:
         raise Fault(f"data.most_ratio: {data.most_ratio:g} fits no pair; give 1 or more, or 0")
     if 0 < data.most_words < data.fewest_words:
         raise Fault(f"data.most_words: {data.most_words} is below data.fewest_words; raise it")
-    for one in data.mix:
-        if not 0 < one.weight <= HEAVIEST:
-            reason = f"weight {one.weight:g} of {one.source}"
-            raise Fault(f"data.mix: {reason}; give a number above 0, at most {HEAVIEST:g}")
     bounds = ("fewest_words", "most_words", "most_ratio")
     for key in (*bounds, "valid_source"):
         if data.task and getattr(data, key):
             raise Fault(f"data.{key}: data.task = {data.task!r} makes its own pairs; leave it out")
+
+
+def check_columns(data: Data) -> None:
+    """Refuse names of columns where no file has any."""
+    files = (data.source, data.valid_source, *(one.source for one in data.mix))
+    if data.columns and not any(kind_of(Path(file)) in TABLES for file in files):
+        named = ",".join(data.columns)
+        reason = "none of the files is a .tsv, .csv or .jsonl"
+        raise Fault(f"data.columns: {named} are columns of a table, and {reason}; leave it out")

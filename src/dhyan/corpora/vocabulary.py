@@ -6,9 +6,9 @@ from itertools import chain, islice
 
 from dhyan.config import Text
 from dhyan.corpora.interface import Say
-from dhyan.data.corpus import Pair, Tally
 from dhyan.data.examples import Dropout, Examples, Growing, NoneFits, encoded
 from dhyan.data.mixture import Mixture
+from dhyan.data.tally import Pair, Tally
 from dhyan.faults import Fault
 from dhyan.text.dropout import MergeDropout
 from dhyan.text.placeholders import mask_pair

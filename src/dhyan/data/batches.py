@@ -11,23 +11,26 @@ from dhyan.data.mixture import Mixture
 from dhyan.data.permutation import Permutation, derive
 
 Rows = Int64[np.ndarray, " _"]  # some numbers of examples
+WINDOW, RECUT_WINDOW = 2**16, 2**12  # the smaller where each example is cut anew: that takes time
 
 
 class Batches:
     """The endless stream of training batches; a position counts the examples before it.
 
-    An epoch is a keyed permutation of all examples. Every `window` of them is sorted by length and
-    cut where rows × the longest side would pass `tokens_per_batch`; its batches are then visited in
-    a keyed order of their own. Each example comes once an epoch, or as often as its mixture has it,
-    and nothing but the position needs to be saved to go on from it. Merges that are left out are
-    not foreseen in `tokens_per_batch`.
+    An epoch is a keyed permutation of all examples. Every `window` of them is cut anew, if they
+    are to be, each by its own place; then sorted by length and parted where rows × the longest side
+    would pass `tokens_per_batch`; its batches are then visited in a keyed order of their own. Each
+    example comes once an epoch, or as often as its mixture has it, and nothing but the position
+    needs to be saved to go on from it.
     """
 
     def __init__(
-        self, examples: Examples, *, tokens_per_batch: int, seed: int, window: int = 2**16
+        self, examples: Examples, *, tokens_per_batch: int, seed: int, window: int | None = None
     ) -> None:
         if not len(examples):
             raise ValueError("there are no examples to make batches of")
+        if window is None:
+            window = RECUT_WINDOW if examples.dropout else WINDOW
         if tokens_per_batch < 1 or window < 1:
             raise ValueError(f"{tokens_per_batch=} and {window=} must be at least 1")
         self.examples = examples
@@ -45,27 +48,36 @@ class Batches:
     def at(self, position: int) -> tuple[Batch, int]:
         """The batch at a position, and the next position."""
         epoch, done = divmod(position, self.size)
-        rows = self._window(epoch, done // self.window).get(position)
+        examples, plan = self._window(epoch, done // self.window)
+        rows = plan.get(position)
         if position < 0 or rows is None:
             raise ValueError(
                 f"no batch begins at position {position}; go on from 0 or from a position that "
                 f"came with a batch of the same data, tokens_per_batch, seed and window"
             )
-        return self.examples.batch(rows, seed=derive(self.seed, position)), position + len(rows)
+        return examples.batch(rows), position + len(rows)
 
-    def _planned(self, epoch: int, number: int) -> dict[int, Rows]:
-        """The rows of each batch of a window, by the position it begins at."""
+    def _planned(self, epoch: int, number: int) -> tuple[Examples, dict[int, Rows]]:
+        """A window's examples, and which rows of them each batch has, by where it begins."""
         start = number * self.window
         places = np.arange(start, min(start + self.window, self.size))
-        drawn = Permutation(self.size, (self.seed, epoch)).permute(places)
-        rows = self.mixture.rows(drawn, epoch=epoch, seed=self.seed)
-        cuts = by_length(self.examples, rows, self.tokens_per_batch)
+        examples, rows = self._drawn(epoch, places)
+        cuts = by_length(examples, rows, self.tokens_per_batch)
         order = Permutation(len(cuts), (self.seed, epoch, number)).permute(np.arange(len(cuts)))
         plan, position = {}, epoch * self.size + start
         for cut in order:
             plan[position] = cuts[cut]
             position += len(cuts[cut])
-        return plan
+        return examples, plan
+
+    def _drawn(self, epoch: int, places: Rows) -> tuple[Examples, Rows]:
+        """What stands at these places of an epoch, as it is trained on."""
+        drawn = Permutation(self.size, (self.seed, epoch)).permute(places)
+        rows = self.mixture.rows(drawn, epoch=epoch, seed=self.seed)
+        if not self.examples.dropout:
+            return self.examples, rows
+        seeds = [derive(self.seed, epoch, place) for place in places.tolist()]
+        return self.examples.recut(rows, seeds), np.arange(len(rows))
 
 
 def by_length(examples: Examples, rows: Rows, tokens_per_batch: int) -> list[Rows]:

@@ -1,12 +1,24 @@
-"""How long, and how unlike in length, the two sides of a pair may be."""
+"""What counts as a word, and how many of them the two sides of a pair may have."""
 
+import unicodedata
 from dataclasses import dataclass
 
 from dhyan.data.tally import Side
-from dhyan.data.words import words
 from dhyan.text.normalize import normalize
 
 LONGEST_LINE = 10_000  # characters a side may have
+
+
+class _Spaces(dict[int, str]):
+    """For str.translate: letters, digits, marks and joiners stay, all else becomes a space."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        inside = unicodedata.category(character)[0] in "LNM" or character in "\u200c\u200d"
+        return self.setdefault(code, character if inside else " ")
+
+
+_SPACES = _Spaces()
 
 
 @dataclass(frozen=True)
@@ -43,3 +55,8 @@ class Bounds:
             longer: Side = "source" if source > target else "target"
             return f"{longer} over {self.most_ratio:g} times as many words", longer
         return None
+
+
+def words(text: str) -> list[str]:
+    """The words of a text without its punctuation; a vowel sign or a joiner never ends one."""
+    return text.translate(_SPACES).split()

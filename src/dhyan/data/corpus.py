@@ -5,15 +5,11 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from dhyan.data.bounds import LONGEST_LINE as LONGEST_LINE
 from dhyan.data.bounds import Bounds
 from dhyan.data.lines import TABLES, fault, kind_of, raw_lines, said
 from dhyan.data.objects import read_objects
 from dhyan.data.tables import Sides, line_text, read_table
-from dhyan.data.tally import Noted as Noted
-from dhyan.data.tally import Pair as Pair
-from dhyan.data.tally import Side as Side
-from dhyan.data.tally import Tally as Tally
+from dhyan.data.tally import Pair, Tally
 
 NO_BOUNDS = Bounds()
 

@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Int32, Int64
 
 from dhyan.batch import Batch, Tokens
-from dhyan.data.corpus import Pair, Side, Tally
 from dhyan.data.mixture import Mixture
 from dhyan.data.permutation import derive
+from dhyan.data.tally import Pair, Side, Tally
 from dhyan.faults import Fault
 from dhyan.special import BOS, EOS, PAD
 
@@ -64,14 +64,14 @@ class Sentences:
 
     def recut(
         self, rows: Int64[np.ndarray, " R"], cut: Recut, *, most: int, seeds: Iterable[int]
-    ) -> Tokens:
-        """These sentences side by side, cut anew; one that would pass `most` stays as it is."""
-        chosen = []
+    ) -> "Sentences":
+        """These sentences alone, cut anew; one that would pass `most` stays as it is."""
+        chosen = Growing()
         for row, seed in zip(rows.tolist(), seeds, strict=True):
             old = self.ids[self.offsets[row] : self.offsets[row + 1]].tolist()
             new = cut(old, seed)
-            chosen.append(new if len(new) <= most else old)
-        return Tokens.pad(chosen)
+            chosen.add(new if len(new) <= most else old)
+        return chosen.done()
 
 
 @dataclass(frozen=True)
@@ -81,22 +81,6 @@ class Dropout:
     source: Recut
     target: Recut
     longest: int
-
-    def batch(self, examples: "Examples", rows: Int64[np.ndarray, " R"], seed: int) -> Batch:
-        """These rows, each by a seed of its own."""
-        cut = [
-            side.recut(
-                rows,
-                recut,
-                most=self.longest + specials,
-                seeds=(derive(seed, number, specials) for number in range(len(rows))),
-            )
-            for side, recut, specials in (
-                (examples.source, self.source, 1),
-                (examples.target, self.target, 2),
-            )
-        ]
-        return Batch(cut[0], cut[1])
 
 
 @dataclass(frozen=True)
@@ -117,10 +101,25 @@ class Examples:
         """How many tokens the sources and the targets of these rows have, special ones included."""
         return self.source.lengths(rows), self.target.lengths(rows)
 
-    def batch(self, rows: Int64[np.ndarray, " R"], *, seed: int | None = None) -> Batch:
-        """These rows, padded; with a seed, as they are trained on."""
-        if self.dropout is not None and seed is not None:
-            return self.dropout.batch(self, rows, seed)
+    def recut(self, rows: Int64[np.ndarray, " R"], seeds: Sequence[int]) -> "Examples":
+        """These rows alone, as they are trained on: each is cut anew, by a seed of its own."""
+        assert self.dropout is not None
+        source, target = (
+            side.recut(
+                rows,
+                cut,
+                most=self.dropout.longest + specials,
+                seeds=(derive(seed, specials) for seed in seeds),
+            )
+            for side, cut, specials in (
+                (self.source, self.dropout.source, 1),
+                (self.target, self.dropout.target, 2),
+            )
+        )
+        return Examples(source, target)
+
+    def batch(self, rows: Int64[np.ndarray, " R"]) -> Batch:
+        """These rows, padded."""
         return Batch(self.source.padded(rows), self.target.padded(rows))
 
     def __len__(self) -> int:

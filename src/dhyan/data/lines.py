@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from dhyan.data.packing import OPEN, signs_of_damage
 from dhyan.faults import Fault
+from dhyan.text.packing import OPEN, signs_of_damage
 
 LONGEST_READ = 2**20  # bytes of a line that are read; the rest is skipped, so memory stays flat
 

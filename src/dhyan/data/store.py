@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from hashlib import file_digest
 from pathlib import Path
 from typing import BinaryIO
 
@@ -51,12 +50,6 @@ def open_store(folder: Path) -> Examples:
         for side in SIDES
     )
     return Examples(source, target)
-
-
-def digest(path: Path) -> str:
-    """The sha256 of a file, read piece by piece."""
-    with open(path, "rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def _mapped(path: Path, kind: str) -> Shaped[np.ndarray, " N"]:

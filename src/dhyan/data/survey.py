@@ -9,8 +9,8 @@ from hashlib import blake2b
 import numpy as np
 from jaxtyping import Bool, Integer
 
-from dhyan.data.corpus import Noted, Pair, Tally
-from dhyan.data.words import words
+from dhyan.data.bounds import words
+from dhyan.data.tally import Noted, Pair, Tally
 from dhyan.faults import Fault
 from dhyan.text.normalize import normalize
 

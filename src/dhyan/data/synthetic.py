@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from itertools import count
 
-from dhyan.data.corpus import Pair
+from dhyan.data.tally import Pair
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0000123456789"  # empty places are where the two languages differ most

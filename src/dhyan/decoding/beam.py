@@ -14,7 +14,10 @@ from dhyan.special import BOS, EOS, PAD
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A translation without BOS and EOS, its score, and whether it came to an end by itself."""
+    """A translation without BOS and EOS, its score, and whether it came to an end by itself.
+
+    A search scores by log-probability / length^power, EOS counted; `by_coverage` adds to that.
+    """
 
     ids: tuple[int, ...]
     score: float
@@ -142,7 +145,7 @@ class Beam:
         return found[: self.score.shape[1]]
 
     def _by_length(self) -> Float[Tensor, "N W"]:
-        return self.score / (self.said.shape[-1] - 1) ** self.power
+        return self.score / max(self.said.shape[-1] - 1, 1) ** self.power
 
 
 def take(rows: Int[Tensor, "N W T"], places: Int[Tensor, "N K"]) -> Int[Tensor, "N K T"]:

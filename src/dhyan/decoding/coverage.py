@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dhyan.decoding.search import Hypothesis
-from dhyan.decoding.second import look_again
+from dhyan.decoding.beam import Hypothesis
+from dhyan.decoding.look import look_again
 from dhyan.special import BOS, EOS
 
 UNSEEN = 1e-6  # a source word that was never looked at costs log of this, not everything

@@ -1,10 +1,12 @@
 """How translations are looked for: the width and bounds of a search, or a way to draw words."""
 
+import math
 from dataclasses import dataclass, replace
 
 from dhyan.faults import Fault
 
 OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
+COLDEST, STEEPEST = 1e-6, 10  # past these, single precision has no numbers left
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +35,21 @@ class Manner:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("length_power", "coverage", "diversity", "temperature", "top_p"):
+            value = getattr(self, name)
+            _check(math.isfinite(value), f"{name} is {value}: give a number")
         for name in ("beam", "nbest", "groups"):
             _check(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}: give at least 1")
         for name in ("least", "limit", "no_repeat", "coverage", "diversity", "top_k"):
             value = getattr(self, name)
             _check(value >= 0, f"{name} is {value}: give 0 for none, or more")
-        _check(self.temperature > 0, f"temperature is {self.temperature}: give more than 0")
+        power = self.length_power
+        _check(0 <= power <= STEEPEST, f"length_power is {power}: give 0 to {STEEPEST}")
+        _check(self.seed >= 0, f"seed is {self.seed}: give 0 or more")
+        _check(
+            self.temperature >= COLDEST,
+            f"temperature is {self.temperature}: give more than 0, at least {COLDEST}",
+        )
         _check(0 < self.top_p <= 1, f"top_p is {self.top_p}: give more than 0, and at most 1")
         _check(
             not self.limit or self.least < self.limit,

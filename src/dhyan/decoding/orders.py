@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dhyan.decoding.wording import Glossary, Phrase, phrase
+from dhyan.decoding.glossary import Called, Glossary, phrase
+from dhyan.decoding.kept import hide, hide_as, sign_of
+from dhyan.decoding.rules import Phrase
+from dhyan.decoding.terms import within
 from dhyan.faults import Fault
 from dhyan.special import EOS, UNK
 from dhyan.text.normalize import normalize
 from dhyan.text.pieces import MARK
-from dhyan.text.placeholders import FIRST, mask
 from dhyan.text.tokenizer import Tokenizer
 
 
@@ -16,15 +18,26 @@ from dhyan.text.tokenizer import Tokenizer
 class Order:
     """One sentence: its ids with EOS (none if it is empty), and what is to be said about it.
 
-    `kept` are the spans that pass the model by; `number` tells the sentence from all others of the
-    same input, so that what is drawn for it does not depend on its batch.
+    `number` tells the sentence from all others of the same input, so that what is drawn for it does
+    not depend on its batch. `terms` are the glossary's, which the first of the `required` phrases
+    spell. `kept` are the spans that pass the model by; for those `replaced`, a term is said.
     """
 
     ids: tuple[int, ...]
     number: int
-    kept: tuple[str, ...] = ()
     prefix: Phrase = ()
+    terms: tuple[str, ...] = ()
     required: tuple[Phrase, ...] = ()
+    kept: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+
+    def shortest(self) -> int:
+        """The fewest tokens in which the prefix and then the terms can be said, end to end."""
+        said = [self.prefix]
+        for one in sorted(self.required[: len(self.terms)], key=len, reverse=True):
+            if not any(within(other, one) for other in said):
+                said.append(one)
+        return sum(map(len, said))
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,7 @@ class Orders:
         forces_kept: bool,
     ) -> "Orders":
         """With a glossary that knows how the source is cut."""
-        ready = Glossary.of(glossary, source) if glossary else None
+        ready = Glossary.of(glossary, source, keeps) if glossary else None
         mark = target.piece_ids().get(MARK, -1) if keeps else -1
         return cls(source, target, keeps, ready, forces_kept, mark)
 
@@ -57,59 +70,65 @@ class Orders:
         self, sentences: Sequence[str], prefixes: Sequence[str], numbers: Sequence[int]
     ) -> list[Order]:
         """One order per sentence."""
-        masked = [hide(sentence, self.keeps) for sentence in sentences]
-        encoded = self.source.encode_all([text for text, _ in masked])
+        hidden = [hide(sentence, self.keeps) for sentence in sentences]
+        encoded = self.source.encode_all([text for text, _ in hidden])
+        asked = zip(sentences, hidden, encoded, prefixes, numbers, strict=True)
         return [
-            Order(
-                (*ids, EOS) if ids else (),
-                number,
-                kept,
-                self._prefix(prefix, kept) if ids else (),
-                self._required(sentence, kept),
-            )
-            for sentence, (_, kept), ids, prefix, number in zip(
-                sentences, masked, encoded, prefixes, numbers, strict=True
-            )
+            self._order(sentence, masked, ids, prefix, number) if ids else Order((), number)
+            for sentence, masked, ids, prefix, number in asked
         ]
+
+    def _order(
+        self,
+        sentence: str,
+        masked: tuple[str, tuple[str, ...]],
+        ids: Sequence[int],
+        prefix: str,
+        number: int,
+    ) -> Order:
+        hidden, kept = masked
+        called = self.glossary.called(sentence) if self.glossary else []
+        terms = tuple(dict.fromkeys(one.target for one in called))
+        phrases = [phrase(self.target, hide_as(term, kept, self.keeps)) for term in terms]
+        replaced = _replaced(hidden, kept, called)
+        return Order(
+            (*ids, EOS),
+            number,
+            prefix=self._prefix(prefix, kept),
+            terms=terms,
+            required=(*phrases, *self._signs(kept, replaced, phrases)),
+            kept=kept,
+            replaced=replaced,
+        )
 
     def _prefix(self, text: str, kept: tuple[str, ...]) -> Phrase:
         return phrase(self.target, hide_as(text, kept, self.keeps)) if normalize(text) else ()
 
-    def _required(self, sentence: str, kept: tuple[str, ...]) -> tuple[Phrase, ...]:
-        """The terms of the glossary, then every placeholder they have not said."""
-        wanted = self.glossary.wanted(sentence) if self.glossary else []
-        phrases = [phrase(self.target, hide_as(term, kept, self.keeps)) for term in wanted]
-        for place in range(len(kept) if self.forces_kept else 0):
-            sign = self._sign(place)
-            if sign and not any(_within(one, sign) for one in phrases):
-                phrases.append(sign)
-        return tuple(phrases)
+    def _signs(
+        self, kept: Sequence[str], replaced: Sequence[str], phrases: Sequence[Phrase]
+    ) -> list[Phrase]:
+        """The signs that must be said: those that no phrase says or replaces."""
+        forced = [at for at, span in enumerate(kept) if self.forces_kept and span not in replaced]
+        signs = [sign for at in forced if (sign := self._sign(at))]
+        return [sign for sign in signs if not any(within(one, sign) for one in phrases)]
 
     def _sign(self, place: int) -> Phrase:
         """A placeholder wherever it stands: a space before it, if a piece of its own, is free."""
-        ids = self.target.encode(chr(FIRST + place))
+        ids = self.target.encode(sign_of(place))
         if UNK in ids:
             return ()
         return tuple(ids[1:] if ids[0] == self.mark else ids)
 
 
-def _within(phrase: Phrase, part: Phrase) -> bool:
-    return any(phrase[at : at + len(part)] == part for at in range(len(phrase)))
-
-
-def hide(text: str, keeps: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The text as a model reads it that keeps these kinds of spans, and the spans."""
-    return mask(text, keeps) if keeps else (text, ())
-
-
-def hide_as(text: str, kept: Sequence[str], keeps: Sequence[str]) -> str:
-    """A text in the target language with the spans that a source keeps as the source's signs."""
-    hidden, spans = hide(text, keeps)
-    signs = {
-        FIRST + place: chr(FIRST + kept.index(span)) if span in kept else span
-        for place, span in enumerate(spans)
-    }
-    return hidden.translate(signs)
+def _replaced(hidden: str, kept: Sequence[str], called: Sequence[Called]) -> tuple[str, ...]:
+    """The spans that stand nowhere in a sentence but in source terms of the glossary."""
+    heard = "".join(one.heard for one in called)
+    signs = map(sign_of, range(len(kept)))
+    return tuple(
+        span
+        for span, sign in zip(kept, signs, strict=True)
+        if hidden.count(sign) == heard.count(sign)
+    )
 
 
 def one_each(prefixes: str | Sequence[str] | None, sentences: int) -> Sequence[str]:

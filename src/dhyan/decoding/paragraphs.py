@@ -43,5 +43,6 @@ def rejoined(paragraph: Paragraph, said: Sequence[Translation]) -> Translation:
         all(one.finished for one in said),
         (),
         lost=tuple(span for one in said for span in one.lost),
+        missed=tuple(term for one in said for term in one.missed),
         sentences=tuple(zip(paragraph.sentences, said, strict=True)),
     )

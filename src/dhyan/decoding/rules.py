@@ -1,18 +1,24 @@
 """What a search may not say: functions that change the scores of the next word."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import groupby
+from unicodedata import category
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.special import EOS, PAD
+from dhyan.special import EOS, NAMES, PAD
+from dhyan.text.normalize import normalize
+from dhyan.text.pieces import BYTES, MARK
+from dhyan.text.tokenizer import Tokenizer
 
 Said = Int[Tensor, "R T"]
 Scores = Float[Tensor, "R V"]
 Sentence = Int[Tensor, " R"]
+Phrase = tuple[int, ...]
+
+SOME_LETTER = "\ua66e"  # one that stands in no term
 
 Rule = Callable[[Said, Scores, Sentence], Scores]
 """Given all that was said, row by row and BOS first, the scores of the next word, and which
@@ -71,24 +77,73 @@ def begin_with(prefixes: Sequence[Sequence[int]]) -> Rule:
     return rule
 
 
-def never_say(phrases: Sequence[Sequence[int]]) -> Rule:
-    """Runs of tokens that are not to be said: the last is left out where the others came before."""
-    if not all(phrases):
-        raise ValueError("a forbidden phrase has no tokens; leave it out")
-    by_length = groupby(sorted(phrases, key=len), key=len)
-    tables = [_on_device([list(phrase) for phrase in group]) for _, group in by_length]
+def never_words(tokenizer: Tokenizer, terms: Iterable[str]) -> Rule:
+    """Terms that are not to be said, in whatever pieces.
+
+    The piece that would make a term whole is not said, so a longer word that begins with the term
+    and would be written by way of it is not said either.
+    """
+    completing = completions(tokenizer, terms)
 
     def rule(said: Said, scores: Scores, sentence: Sentence) -> Scores:
-        for table in tables:
-            phrase = table(scores.device)
-            begun = phrase.shape[1] - 1
-            if begun <= said.shape[1]:
-                latest = said[:, said.shape[1] - begun :].unsqueeze(1)
-                heard = (latest == phrase[:, :-1]).all(dim=-1)
-                scores = _without(scores, phrase[:, -1].where(heard, PAD))
+        scores = scores.clone()
+        for row, ids in enumerate(said.tolist()):
+            scores[row, completing(ids)] = -torch.inf
         return scores
 
     return rule
+
+
+def completions(tokenizer: Tokenizer, terms: Iterable[str]) -> Callable[[Sequence[int]], list[int]]:
+    """After what was said, the ids that would make one of the terms whole."""
+    spelt = _spelt(tokenizer)
+    always, ending = _endings(spelt, [normalize(term).replace(" ", MARK) for term in terms])
+    longest = max(map(len, ending), default=0)
+
+    def completing(ids: Sequence[int]) -> list[int]:
+        latest = ids[max(len(ids) - longest - 1, 0) :]
+        text = ("\n" + "".join(spelt[id] for id in latest))[-longest - 1 :]
+        heads = (at for at in range(len(text), 0, -1) if not is_letter(text[at - 1]))
+        return [*always, *(id for at in heads for id in ending.get(text[at:], ()))]
+
+    return completing
+
+
+def whole_words(tokenizer: Tokenizer, required: Sequence[Sequence[Phrase]]) -> Rule:
+    """After a required phrase the word is over: no piece may go on with it."""
+    spelt = _spelt(tokenizer)
+    going_on = torch.tensor([id for id, text in enumerate(spelt) if is_letter(text[0])]).long()
+    open_ended = [[one for one in phrases if is_letter(spelt[one[-1]][-1])] for phrases in required]
+
+    def rule(said: Said, scores: Scores, sentence: Sentence) -> Scores:
+        rows = [
+            row
+            for row, (ids, which) in enumerate(zip(said.tolist(), sentence.tolist(), strict=True))
+            if any(tuple(ids[-len(one) :]) == one for one in open_ended[which])
+        ]
+        if not rows:
+            return scores
+        scores = scores.clone()
+        scores[rows] = scores[rows].index_fill(1, going_on.to(scores.device), -torch.inf)
+        return scores
+
+    return rule
+
+
+def after(prefixes: Sequence[Phrase], rule: Rule) -> Rule:
+    """A rule that leaves the words of a sentence's prefix alone."""
+    lengths = torch.tensor([len(prefix) for prefix in prefixes])
+
+    def later(said: Said, scores: Scores, sentence: Sentence) -> Scores:
+        forced = lengths.to(scores.device)[sentence] >= said.shape[1]
+        return scores.where(forced.unsqueeze(1), rule(said, scores, sentence))
+
+    return later
+
+
+def is_letter(sign: str) -> bool:
+    """Whether a sign is part of a word: letters, marks, digits, and the joiners."""
+    return category(sign)[0] in "LMN" or sign in "_\u200c\u200d"
 
 
 def _without(scores: Scores, words: Int[Tensor, "R K"]) -> Scores:
@@ -99,3 +154,25 @@ def _without(scores: Scores, words: Int[Tensor, "R K"]) -> Scores:
 def _on_device(ids: Sequence[int] | Sequence[Sequence[int]]) -> Callable[[torch.device], Tensor]:
     """These ids as a tensor, moved to a device once."""
     return cache(lambda device: torch.tensor(ids, dtype=torch.long, device=device))
+
+
+def _spelt(tokenizer: Tokenizer) -> list[str]:
+    """What each id writes, a mark for a space; a byte of a longer letter counts as a letter."""
+    given = {name: chr(code) if code < 128 else SOME_LETTER for code, name in enumerate(BYTES)}
+    given |= dict.fromkeys(NAMES, "\n")
+    pieces = sorted(tokenizer.piece_ids().items(), key=lambda item: item[1])
+    return [given.get(piece, piece) for piece, _ in pieces]
+
+
+def _endings(spelt: Sequence[str], terms: Sequence[str]) -> tuple[list[int], dict[str, list[int]]]:
+    """The ids that are a whole term, and for each beginning of one the ids that would end it."""
+    ids_of: dict[str, list[int]] = {}
+    for id, text in enumerate(spelt):
+        ids_of.setdefault(text, []).append(id)
+    always = [id for term in terms for id in ids_of.get(MARK + term, ())]
+    ending: dict[str, list[int]] = {}
+    for term in terms:
+        for at in range(len(term)):
+            if term[at:] in ids_of:
+                ending.setdefault(term[:at], []).extend(ids_of[term[at:]])
+    return always, ending

@@ -19,7 +19,8 @@ class Sampler:
     Only the `top_k` likeliest can be drawn (0: all), and of them the likeliest that make up `top_p`
     of the chance (Holtzman et al., 2020); a `temperature` under 1 makes likely words likelier.
     `numbers` tells each sentence of the batch which one it is among all that are translated: what
-    is drawn follows from the seed, that number and the length, whatever else is in the batch.
+    is drawn follows from the seed, that number and the length, whatever else is in the batch. A
+    `Manner` sees to it that the settings make sense.
     """
 
     numbers: Sequence[int]
@@ -27,14 +28,6 @@ class Sampler:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 1
-
-    def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise ValueError(f"temperature is {self.temperature}: it must be above 0")
-        if self.top_k < 0:
-            raise ValueError(f"top_k is {self.top_k}: give how many words to draw from, or 0")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p is {self.top_p}: it must be above 0 and at most 1")
 
     def __call__(
         self, scores: Float[Tensor, "R V"], sentence: Int[Tensor, " R"], length: int
@@ -44,9 +37,10 @@ class Sampler:
         block, place = divmod(length, BLOCK)
         luck = uniform(self.seed, tuple(self.numbers), block, scores.device)[sentence, place]
         # In the vocabulary's order: ranked by chance, two words that a rounding swaps would differ.
-        reached = chances.double().cumsum(dim=-1)
-        word = torch.searchsorted(reached, (luck * reached[:, -1]).unsqueeze(1), right=True)
-        return word.squeeze(1).clamp(max=scores.shape[1] - 1)
+        # A sum that is made in parallel may step up at a word that has no chance.
+        reached = chances.cumsum(dim=-1).masked_fill(chances == 0, -1.0)
+        wanted = luck * reached.amax(dim=-1)
+        return (reached > wanted.unsqueeze(1)).int().argmax(dim=-1)
 
     def chances(self, scores: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
         """The chance of every word to be drawn."""
@@ -67,5 +61,6 @@ def uniform(
     seed: int, numbers: tuple[int, ...], block: int, device: torch.device
 ) -> Float[Tensor, "B 64"]:
     """Numbers between 0 and 1 for 64 words of each sentence; moved to the device once."""
-    drawn = [np.random.default_rng([seed, number, block]).random(BLOCK) for number in numbers]
-    return torch.tensor(np.stack(drawn), device=device)
+    rows = [np.random.default_rng([seed, number, block]) for number in numbers]
+    drawn = np.stack([row.random(BLOCK, dtype=np.float32) for row in rows])
+    return torch.tensor(drawn, device=device)

@@ -1,6 +1,6 @@
 """Finding a good translation: greedy and beam search over any model that can step."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -9,13 +9,11 @@ from torch import Tensor
 
 from dhyan.batch import Tokens
 from dhyan.decoding.beam import Beam, Frontier, Hypothesis, read
-from dhyan.decoding.diverse import Groups
 from dhyan.decoding.rules import Rule, never
-from dhyan.decoding.terms import TermBeam
 from dhyan.models.interface import State
 from dhyan.special import BOS, EOS, PAD
 
-__all__ = ["Choice", "Hypothesis", "StepModel", "beam_search", "greedy_search", "likeliest"]
+__all__ = ["Choice", "Hypothesis", "StepModel", "beam_search", "greedy_search", "grow", "likeliest"]
 
 MARKS = never(PAD, BOS)
 
@@ -56,7 +54,8 @@ def greedy_search(
     """Say one word after the other, until EOS or a sentence's own limit.
 
     Sentences that have come to their end leave the batch. However the words are chosen, a score
-    is the log-probability the model gives them, by length as in `beam_search`.
+    is the log-probability the model gives them, by length as in `beam_search`. Where the rules
+    leave no word, a sentence stops unfinished; where the model gives no numbers, at −∞.
     """
     limits = _limits(source, limit)
     said = source.ids.new_full((len(source), int(limits.max()) + 1), PAD)
@@ -66,20 +65,22 @@ def greedy_search(
     for length in range(1, said.shape[1]):
         logits, state = model.step(said[alive, length - 1], state)
         scores = next_scores(logits, said[alive, :length], alive, rules)
-        word = choose(scores, alive, length)
+        best = scores.amax(dim=1)
+        word = choose(scores, alive, length).where(best > -torch.inf, PAD)
         said[alive, length] = word
-        score[alive] += scores.gather(1, word.unsqueeze(1)).squeeze(1)
-        going = ((word != EOS) & (length < limits[alive])).nonzero().flatten()
+        own = scores.gather(1, word.unsqueeze(1)).squeeze(1)
+        score[alive] += own.masked_fill(best.isneginf(), 0.0)
+        stops = (word == EOS) | (word == PAD) | (length >= limits[alive])
+        going = (~stops).nonzero().flatten()
         if not len(going):
             break
         if len(going) < len(alive):
             alive, state = alive[going], state.select(going)
-    lengths = (said[:, 1:] != PAD).sum(dim=1)
+    lengths = (said[:, 1:] != PAD).sum(dim=1).clamp(min=1)
     by_length = (score / lengths**length_power).tolist()
     return [read(row, own) for row, own in zip(said.tolist(), by_length, strict=True)]
 
 
-@torch.inference_mode()
 def beam_search(
     model: StepModel,
     source: Tokens,
@@ -88,49 +89,35 @@ def beam_search(
     limit: int | Int[Tensor, " B"],
     length_power: float = 0.0,
     rules: Sequence[Rule] = (),
-    groups: int = 1,
-    diversity: float = 0.0,
-    required: Sequence[Sequence[Sequence[int]]] | None = None,
 ) -> list[list[Hypothesis]]:
     """Keep the `width` best beginnings of every sentence; return the best whole ones, best first.
 
     Hypotheses are compared by log-probability / length^length_power, EOS counted. A sentence is
     done when it has `width` finished ones and no beginning scores above the last of them. What
-    the limit cut off comes last, unfinished. With `groups`, the beam is parted as `Groups` says.
-    `required` holds each sentence's phrases: nothing that finishes lacks one of them.
+    the limit cut off comes last, unfinished.
     """
-    if groups < 1 or width % groups:
-        raise ValueError(f"a beam of {width} does not divide into {groups} groups")
-    phrases = [()] * len(source) if required is None else required
-    if len(phrases) != len(source):
-        raise ValueError(f"phrases for {len(phrases)} sentences, but there are {len(source)}")
-    limits, found = _limits(source, limit), dict[int, list[Hypothesis]]()
-    bound = [row for row, own in enumerate(phrases) if any(own)]
-    free = [row for row, own in enumerate(phrases) if not any(own)]
-    for rows in filter(None, (free, bound)):
-        one = Beam.start(len(rows), width // groups, length_power, limits.device)
-        beam = TermBeam.start(one, [phrases[row] for row in rows]) if rows is bound else one
-        several = Groups((beam,) * groups, diversity) if groups > 1 else beam
-        which = torch.tensor(rows, device=limits.device)
-        found.update(_grow(several, model, source, rows=which, limits=limits, rules=rules))
-    return [found[row] for row in range(len(source))]
+    beam = Beam.start(len(source), width, length_power, source.ids.device)
+    return grow(beam, model, source, limit=limit, rules=rules)
 
 
-def _grow(
+@torch.inference_mode()
+def grow(
     beam: Frontier,
     model: StepModel,
     source: Tokens,
     *,
-    rows: Int[Tensor, " N"],
-    limits: Int[Tensor, " B"],
-    rules: Sequence[Rule],
-) -> Iterator[tuple[int, list[Hypothesis]]]:
-    """Extend the beginnings of these sentences until each is done; tell what it came to."""
-    width = beam.said.shape[1]
-    places = torch.arange(len(rows), device=rows.device)
-    state = model.start(source.select(rows)).select(places.repeat_interleave(width))
+    limit: int | Int[Tensor, " B"],
+    rules: Sequence[Rule] = (),
+) -> list[list[Hypothesis]]:
+    """Extend the beginnings of every sentence until it is done; tell what each came to.
+
+    Where no beginning can be extended and none has ended, they are told as they are, unfinished.
+    """
+    limits, found = _limits(source, limit), dict[int, list[Hypothesis]]()
+    rows, width = torch.arange(len(source), device=limits.device), beam.said.shape[1]
+    state = model.start(source).select(rows.repeat_interleave(width))
     while len(rows):
-        said = beam.said
+        said, before = beam.said, beam
         logits, state = model.step(said[:, :, -1].flatten(), state)
         scores = next_scores(logits, said.flatten(0, 1), rows.repeat_interleave(width), rules)
         beam, parents = beam.extend(scores.unflatten(0, (-1, width)))
@@ -138,9 +125,15 @@ def _grow(
         going = (~done).nonzero().flatten()
         if len(going) < len(rows):
             for place in done.nonzero().flatten().tolist():
-                yield int(rows[place]), beam.ranked(place)
+                found[int(rows[place])] = beam.ranked(place) or _stuck(before, beam, place)
         state = state.select((going.unsqueeze(1) * width + parents[going]).flatten())
         rows, beam = rows[going], beam.select(going)
+    return [found[row] for row in range(len(source))]
+
+
+def _stuck(before: Frontier, beam: Frontier, place: int) -> list[Hypothesis]:
+    """What there was before the rules left no word; nothing, if the model gave no numbers."""
+    return before.ranked(place) if beam.score[place].isneginf().all() else []
 
 
 def next_scores(

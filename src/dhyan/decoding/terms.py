@@ -8,9 +8,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dhyan.decoding.beam import Beam, Hypothesis, Options
+from dhyan.decoding.rules import Phrase, Rule, Said, Scores, Sentence
 from dhyan.special import EOS
-
-Phrase = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -19,6 +18,12 @@ class Progress:
 
     unmet: tuple[Phrase, ...]
     said: tuple[int, ...] = ()
+
+    @classmethod
+    def after(cls, ids: Sequence[int], phrases: Sequence[Phrase]) -> "Progress":
+        """Of a beginning that is read all at once."""
+        said = tuple(ids)
+        return cls(tuple(one for one in phrases if not within(said, one)), said)
 
     def say(self, word: int) -> "Progress":
         """One word later."""
@@ -69,6 +74,8 @@ class TermBeam:
     @classmethod
     def start(cls, beam: Beam, required: Sequence[Sequence[Sequence[int]]]) -> "TermBeam":
         """A beam that has said nothing, with the phrases of each of its sentences."""
+        if len(required) != len(beam.said):
+            raise ValueError(f"phrases of {len(required)} sentences for a beam of {len(beam.said)}")
         none = [Progress(tuple(tuple(phrase) for phrase in own if phrase)) for own in required]
         return cls(beam, tuple((progress,) * beam.said.shape[1] for progress in none))
 
@@ -131,6 +138,24 @@ class TermBeam:
         return torch.tensor(filled, dtype=torch.long, device=device)
 
 
+def within(said: Phrase, part: Phrase) -> bool:
+    """Whether one stands whole in the other."""
+    return any(said[at : at + len(part)] == part for at in range(len(said) - len(part) + 1))
+
+
+def sparing(required: Sequence[Sequence[Phrase]], rule: Rule) -> Rule:
+    """A rule that lets the phrases of a sentence be begun and gone on with, until they are said."""
+
+    def spared(said: Said, scores: Scores, sentence: Sentence) -> Scores:
+        left = rule(said, scores, sentence).clone()
+        for row, (ids, which) in enumerate(zip(said.tolist(), sentence.tolist(), strict=True)):
+            words = list(Progress.after(ids, required[which]).wanted())
+            left[row, words] = scores[row, words]
+        return left
+
+    return spared
+
+
 def share(steps: Sequence[Step], width: int) -> tuple[list[Step], list[Step]]:
     """What goes on and what ends when steps are ranked among those with as much left to say."""
     ranks: dict[int, list[Step]] = {}
@@ -161,16 +186,18 @@ def _ways(
     return [
         Step(worth, score, parent, word, before.say(word))
         for word, (worth, score) in dict(zip(words, values, strict=True)).items()
-        if worth > -torch.inf and (word != EOS or not before.unmet)
+        if worth != -torch.inf and (word != EOS or not before.unmet)
     ]
 
 
 def _stack(chosen: Sequence[Sequence[Step]], width: int, device: torch.device) -> Options:
     """Steps as rows of a tensor; places without one are at −∞."""
-    blank = [(-torch.inf, 0, EOS)] * width
-    rows = [
-        [*[(step.score, step.parent, step.word) for step in steps], *blank][:width]
-        for steps in chosen
-    ]
-    score, parent, word = torch.tensor(rows, dtype=torch.float64, device=device).unbind(dim=-1)
-    return Options(score.float(), parent.long(), word.long())
+    rows = [[*own, *[None] * (width - len(own))] for own in chosen]
+    score = [[step.score if step else -torch.inf for step in row] for row in rows]
+    parent = [[step.parent if step else 0 for step in row] for row in rows]
+    word = [[step.word if step else EOS for step in row] for row in rows]
+    return Options(
+        torch.tensor(score, dtype=torch.float32, device=device),
+        torch.tensor(parent, device=device),
+        torch.tensor(word, device=device),
+    )

@@ -1,21 +1,24 @@
 """From text to text: a model with its two tokenizers."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 
 from dhyan.batch import Tokens
-from dhyan.data.permutation import derive
+from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.coverage import by_coverage
 from dhyan.decoding.ensemble import Ensemble
+from dhyan.decoding.glossary import check_sayable, check_terms, stands_in
+from dhyan.decoding.kept import hide
+from dhyan.decoding.look import evaluating
 from dhyan.decoding.manner import Manner
-from dhyan.decoding.orders import Order, Orders, hide, one_each
-from dhyan.decoding.rules import Rule, at_least, begin_with, no_repeat
-from dhyan.decoding.sampling import Sampler
-from dhyan.decoding.search import Hypothesis, beam_search, greedy_search
-from dhyan.decoding.second import evaluating as evaluating
-from dhyan.decoding.wording import after, check_terms, never_words, whole_words
+from dhyan.decoding.orders import Order, Orders, one_each
+from dhyan.decoding.rules import Phrase, Rule, never_words
+from dhyan.decoding.search import greedy_search, grow
+from dhyan.decoding.terms import within
+from dhyan.decoding.ways import beginnings, choices, in_words, rules_of
 from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special import EOS
@@ -41,10 +44,12 @@ class TooLong(Fault):
 class Translation:
     """What the model says, how likely it finds it, and whether it came to an end.
 
-    `score` is its log-probability / length^length_power: with power 1, the mean of its tokens.
-    `finished` is False when the length limit cut it off; `others` are the runners-up, or further
-    draws. `lost` are the spans of the source that were to be kept and are not in the text. Of a
-    paragraph, `sentences` are its own with their translations, and there are no ids.
+    `score` is its log-probability / length^length_power (with power 1, the mean of its tokens), EOS
+    counted, and to that the coverage, if it is asked for. `finished` is False when the length limit
+    cut it off, or the rules left no word; `others` are the runners-up, or further draws. `lost` are
+    the spans of the source that were to be kept and are not in the text, `missed` the terms of the
+    glossary that are not. Of a paragraph, `sentences` are its own with their translations, the
+    score is the mean of theirs, and there are no ids.
     """
 
     text: str
@@ -53,6 +58,7 @@ class Translation:
     ids: tuple[int, ...]
     others: tuple["Translation", ...] = ()
     lost: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
     sentences: tuple[tuple[str, "Translation"], ...] = ()
 
 
@@ -65,7 +71,8 @@ class Limits:
 
     def of(self, order: Order, manner: Manner) -> int:
         """The most tokens a sentence may become, EOS counted: the manner's, or 3 × source + 50."""
-        free = 3 * max(len(order.ids) - 1, manner.least) + 50 + len(order.prefix)
+        asked = len(order.prefix) + sum(map(len, order.required))
+        free = 3 * max(len(order.ids) - 1, manner.least) + 50 + asked
         wanted = manner.limit or free
         limit = wanted if self.highest is None else min(wanted, self.highest)
         if manner.least >= limit:
@@ -73,6 +80,11 @@ class Limits:
         if len(order.prefix) >= limit:
             raise Fault(
                 f"a prefix of {len(order.prefix)} tokens leaves nothing to say within {limit}"
+            )
+        if order.terms and (shortest := order.shortest()) >= limit:
+            raise Fault(
+                f"{', '.join(order.terms)}: required terms that take {shortest} tokens, with the "
+                f"prefix, leave no room for an end within {limit}"
             )
         return limit
 
@@ -119,14 +131,17 @@ class Translator:
         sentences = [sentences] if isinstance(sentences, str) else sentences
         forbidden = [forbidden] if isinstance(forbidden, str) else forbidden
         manner = self.manner.changed(beam=beam, nbest=nbest, **changes)
-        check_terms(glossary or {}, forbidden, manner)
+        check_terms(glossary or {}, forbidden, manner, target=self.target, keeps=self.keeps)
         orders = self._orders(sentences, manner, prefixes, glossary, numbers)
+        if forbidden and prefixes:
+            told = [prefixes] if isinstance(prefixes, str) else prefixes
+            check_sayable(told, forbidden, self.target, by="a prefix says")
         rules = [never_words(self.target, forbidden)] if forbidden else []
         found: dict[int, Translation] = {}
         for rows in self._batches(orders, manner.width):
             batch = [orders[row] for row in rows]
             for row, hypotheses in zip(rows, self._search(batch, manner, rules), strict=True):
-                found[row] = self._say(hypotheses[: manner.nbest], orders[row].kept)
+                found[row] = self._say(hypotheses, orders[row], manner, forbidden)
         nothing = Translation("", 0.0, True, ())
         return [found.get(row, nothing) for row in range(len(sentences))]
 
@@ -172,11 +187,13 @@ class Translator:
         return orders
 
     def _batches(self, orders: Sequence[Order], width: int) -> Iterator[list[int]]:
-        """Rows of like length together, so that little is padded."""
-        lengths = [len(order.ids) for order in orders]
+        """Rows of like length together, so that little is padded; those with phrases apart."""
+        kinds = [(bool(order.required), len(order.ids)) for order in orders]
         batch: list[int] = []
-        for row in sorted((r for r, n in enumerate(lengths) if n), key=lambda r: lengths[r]):
-            if batch and (len(batch) + 1) * lengths[row] * width > self.tokens_per_batch:
+        for row in sorted((r for r, (_, n) in enumerate(kinds) if n), key=lambda r: kinds[r]):
+            bound, length = kinds[row]
+            full = (len(batch) + 1) * length * width > self.tokens_per_batch
+            if batch and (full or bound != kinds[batch[0]][0]):
                 yield batch
                 batch = []
             batch.append(row)
@@ -189,28 +206,20 @@ class Translator:
         """The hypotheses for each sentence of a batch, best first or as they were drawn."""
         source = Tokens.pad([order.ids for order in orders]).to(self.device)
         limit = torch.tensor([self.limits.of(order, manner) for order in orders]).to(self.device)
-        rules = self._rules(orders, manner, rules)
-        voice, power = self.voice, manner.length_power
+        rules = rules_of(orders, manner, rules, self.target)
+        voice = self.voice
         with evaluating(voice):
             if manner.width == 1:
+                power = manner.length_power
                 drawn = [
                     greedy_search(
-                        voice, source, limit=limit, length_power=power, rules=rules, **choosing
+                        voice, source, limit=limit, length_power=power, rules=rules, choose=choose
                     )
-                    for choosing in _choices(orders, manner)
+                    for choose in choices(orders, manner)
                 ]
                 return [list(own) for own in zip(*drawn, strict=True)]
-            found = beam_search(
-                voice,
-                source,
-                width=manner.width,
-                limit=limit,
-                length_power=power,
-                rules=rules,
-                groups=manner.groups,
-                diversity=manner.diversity,
-                required=_required(orders),
-            )
+            beam = beginnings(orders, manner, self.device)
+            found = grow(beam, voice, source, limit=limit, rules=rules)
         return self._ranked(orders, found, manner.coverage) if manner.coverage else found
 
     def _ranked(
@@ -224,49 +233,42 @@ class Translator:
             for order, own in zip(orders, found, strict=True)
         ]
 
-    def _rules(self, orders: Sequence[Order], manner: Manner, rules: Sequence[Rule]) -> list[Rule]:
-        """What the manner and the sentences of a batch ask of every word, prefixes first of all."""
-        asked = list(rules)
-        if manner.least:
-            asked.append(at_least(manner.least))
-        if manner.no_repeat:
-            asked.append(no_repeat(manner.no_repeat))
-        if required := _required(orders):
-            asked.append(whole_words(self.target, required))
-        prefixes = [order.prefix for order in orders]
-        if not any(prefixes):
-            return asked
-        return [begin_with(prefixes), *(after(prefixes, rule) for rule in asked)]
-
-    def _say(self, hypotheses: Sequence[Hypothesis], kept: tuple[str, ...]) -> Translation:
-        if not hypotheses:
+    def _say(
+        self,
+        found: Sequence[Hypothesis],
+        order: Order,
+        manner: Manner,
+        forbidden: Sequence[str],
+    ) -> Translation:
+        """The best of what was found, and the runners-up; equal texts once, unless drawn."""
+        if not found or not all(math.isfinite(one.score) for one in found):
             raise Fault("the model gives no word a finite score: its weights have diverged")
-        best, *others = (self._written(one, kept) for one in hypotheses)
+        if not found[0].ids and not found[0].finished:
+            raise Fault(
+                f"no word is left to say with {in_words(order, manner, forbidden)}: ask for less"
+            )
+        said: dict[str, Translation] = {}
+        for number, one in enumerate(found):
+            written = self._written(one, order)
+            said.setdefault(f"{number} " if manner.sample else written.text, written)
+            if len(said) == manner.nbest:
+                break
+        best, *others = said.values()
         return replace(best, others=tuple(others))
 
-    def _written(self, one: Hypothesis, kept: tuple[str, ...]) -> Translation:
+    def _written(self, one: Hypothesis, order: Order) -> Translation:
         text = self.target.decode(one.ids)
-        text, lost = restore(text, kept) if self.keeps else (text, ())
-        return Translation(text, one.score, one.finished, one.ids, lost=lost)
+        text, lost = restore(text, order.kept) if self.keeps else (text, ())
+        terms = zip(order.terms, order.required, strict=False)
+        return Translation(
+            text,
+            one.score,
+            one.finished,
+            one.ids,
+            lost=tuple(span for span in lost if span not in order.replaced),
+            missed=tuple(term for term, ids in terms if not self._says(one.ids, ids)),
+        )
 
-
-def _required(orders: Sequence[Order]) -> list[tuple[tuple[int, ...], ...]] | None:
-    """The phrases of each sentence, if there are any at all."""
-    return [order.required for order in orders] if any(o.required for o in orders) else None
-
-
-def _choices(orders: Sequence[Order], manner: Manner) -> Iterator[dict[str, Sampler]]:
-    """How words are chosen, once for each translation that is to be drawn; else the likeliest."""
-    if not manner.sample:
-        yield {}
-        return
-    for draw in range(manner.nbest):
-        yield {
-            "choose": Sampler(
-                temperature=manner.temperature,
-                top_k=manner.top_k,
-                top_p=manner.top_p,
-                seed=derive(manner.seed, draw),
-                numbers=[order.number for order in orders],
-            )
-        }
+    def _says(self, ids: Phrase, term: Phrase) -> bool:
+        """Whether a term was said, in these pieces or in others."""
+        return within(ids, term) or stands_in(self.target, term, ids)

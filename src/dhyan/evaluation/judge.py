@@ -12,6 +12,7 @@ from dhyan.evaluation.significance import (
     Difference,
     Interval,
     check_resamples,
+    check_sentences,
     interval,
     paired_bootstrap,
     randomisation,
@@ -31,6 +32,11 @@ class Resampling:
     def __post_init__(self) -> None:
         if self.resamples:
             check_resamples(self.resamples)
+
+    def check(self, sentences: int) -> None:
+        """Refuse a test set that nothing can be drawn from."""
+        if self.resamples:
+            check_sentences(sentences)
 
     @property
     def trials(self) -> int:

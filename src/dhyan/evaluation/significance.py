@@ -12,6 +12,7 @@ from dhyan.faults import Fault
 SEED = 12345  # sacreBLEU's own, so that its command line gives the same figures
 RESAMPLES, TRIALS = 1000, 10_000
 AT_ONCE = 2**22  # sentences drawn at a time, so memory stays flat
+WORD = 32  # coins that are drawn with one number: whole ones, so that none is thrown away
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,9 @@ def randomisation(
     """
     _same_sentences(baseline, system)
     value = system.value() - baseline.value()
-    heads: Bool[np.ndarray, "R N"]
-    heads = np.random.default_rng(seed).integers(2, size=(trials, system.sentences), dtype=bool)
     both = replace(system, table=np.concatenate([system.table, baseline.table]))
     drawn = []
-    for part in np.array_split(heads, -(-heads.size // AT_ONCE)):
+    for part in _coins(system.sentences, trials, np.random.default_rng(seed)):
         one, other = (both.values(np.hstack(sides)) for sides in ((part, ~part), (~part, part)))
         drawn.append(np.abs(one - other))
     return Difference(value, _chance(np.concatenate(drawn), abs(value)))
@@ -79,8 +78,7 @@ def randomisation(
 def resampled(counts: Counts, *, resamples: int, seed: int) -> Float[np.ndarray, " R"]:
     """The scores of test sets drawn from this one, with replacement, as large as it is."""
     check_resamples(resamples)
-    if counts.sentences < 2:
-        raise Fault("one sentence cannot be resampled: give more, or add --bootstrap 0")
+    check_sentences(counts.sentences)
     drawn = _drawn(counts.sentences, resamples, np.random.default_rng(seed))
     return np.concatenate([counts.values(picked) for picked in drawn])
 
@@ -89,6 +87,12 @@ def check_resamples(resamples: int) -> None:
     """Refuse so few that nothing can be said of them."""
     if resamples < 2:
         raise Fault(f"{resamples} resamples: draw at least two")
+
+
+def check_sentences(sentences: int) -> None:
+    """Refuse a test set of which every resample is the same."""
+    if sentences < 2:
+        raise Fault("one sentence cannot be resampled: give more, or add --bootstrap 0")
 
 
 def _drawn(
@@ -100,6 +104,16 @@ def _drawn(
         some = min(step, resamples - first)
         places = generator.choice(sentences, size=(some, sentences), replace=True)
         yield np.stack([np.bincount(row, minlength=sentences) for row in places])
+
+
+def _coins(
+    sentences: int, trials: int, generator: np.random.Generator
+) -> Iterator[Bool[np.ndarray, "R N"]]:
+    """A coin for every sentence, for some trials at a time; as if all were thrown at once."""
+    step = max(AT_ONCE // sentences // WORD, 1) * WORD
+    for first in range(0, trials, step):
+        some = min(step, trials - first)
+        yield generator.integers(2, size=(some, sentences), dtype=bool)
 
 
 def _chance(drawn: Float[np.ndarray, " R"], found: float) -> float:

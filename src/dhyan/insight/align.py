@@ -11,12 +11,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.decoding.orders import hide_as
-from dhyan.decoding.second import look_again
+from dhyan.decoding.kept import hide_as
+from dhyan.decoding.look import look_again
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.insight.explain import told_and_said
 from dhyan.special import BOS, EOS
 from dhyan.text.normalize import normalize
+from dhyan.text.pieces import BYTES, MARK
 from dhyan.text.placeholders import restore
 from dhyan.text.tokenizer import Tokenizer
 
@@ -40,10 +41,15 @@ class Reading:
 
     @property
     def alignment(self) -> Pairs:
-        """For each word said, the source word with most of its weight, as (source, target)."""
+        """For each word said, the source word with most of its weight, as (source, target).
+
+        A word that gave no source word any weight, only the source's end, comes from none.
+        """
         words = self.weights[:, :-1]
-        best = words.argmax(dim=1).tolist() if words.numel() else []
-        return [(source, target) for target, source in enumerate(best)]
+        if not words.numel():
+            return []
+        most, best = (found.tolist() for found in words.max(dim=1))
+        return [(source, target) for target, source in enumerate(best) if most[target] > 0]
 
 
 def read_words(
@@ -51,13 +57,13 @@ def read_words(
 ) -> Reading:
     """A second pass over a translation, merged to words.
 
-    The weights are the mean over heads and over all attentions to the source, or over those whose
-    name contains `where`: summed over the pieces of a source word, averaged over those of a target
-    word.
+    The weights are the mean over heads, then over all attentions to the source or over those whose
+    name contains `where`, then over models: summed over the pieces of a source word, averaged over
+    those of a target word.
     """
     masked, kept = translator.hidden(text)
     texts = [restore(word, kept)[0] for word in translator.target.decode(translation.ids).split()]
-    owners = words_said(translator.target, translation.ids)
+    owners = words_of(translator.target, translation.ids)
     said = told_and_said(translation)
     return _read(translator, masked, said, texts=texts, owners=owners, where=where)
 
@@ -82,30 +88,30 @@ def pharaoh(pairs: Sequence[tuple[int, int]]) -> str:
     return " ".join(f"{source}-{target}" for source, target in sorted(pairs))
 
 
-def words_heard(tokenizer: Tokenizer, text: str) -> list[int]:
-    """The number of the word that each id of a text belongs to."""
-    clean = normalize(text)
-    return [clean.count(" ", 0, stop) for _, stop in tokenizer.offsets(text)]
+def words_of(tokenizer: Tokenizer, ids: Sequence[int], text: str = "") -> list[int]:
+    """The number of the word that each id belongs to; a space belongs to the word after it.
 
-
-def words_said(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
-    """The number of the word that each id of a translation belongs to.
-
-    It is read off the text as it grows, since a vocabulary may cut the same words in other ways.
+    With the text the ids come from, by their places in it, since an unknown piece may be anything.
+    Else by the text as it grows, since a model may cut the same words in other ways.
     """
-    most = max(len(tokenizer.decode(ids).split()) - 1, 0)
-    counts = [len(tokenizer.decode(ids[: at + 1]).split()) for at in range(len(ids))]
-    return [min(max(count - 1, 0), most) for count in counts]
+    if text:
+        clean = normalize(text)
+        return [clean.count(" ", 0, stop) for _, stop in tokenizer.offsets(text)]
+    pieces = tokenizer.piece_ids()
+    spaces = [pieces[name] for name in (MARK, BYTES[ord(" ")]) if name in pieces]
+    begun = [len(tokenizer.decode(ids[: at + 1]).split()) for at in range(len(ids))]
+    ahead = [count if id in spaces else count - 1 for id, count in zip(ids, begun, strict=True)]
+    last = max(begun[-1] - 1, 0) if begun else 0
+    return [min(max(number, 0), last) for number in ahead]
 
 
 def _of_pair(translator: Translator, source: str, target: str, where: str) -> Reading:
     """As if the model had said the target, to its end."""
     masked, kept = translator.hidden(source)
     said = hide_as(target, kept, translator.keeps)
-    ids = [BOS, *translator.target.encode(said), EOS]
-    owners = words_heard(translator.target, said)
-    texts = normalize(said).split()
-    return _read(translator, masked, ids, texts=texts, owners=owners, where=where)
+    ids = translator.target.encode(said)
+    owners, texts = words_of(translator.target, ids, said), normalize(said).split()
+    return _read(translator, masked, [BOS, *ids, EOS], texts=texts, owners=owners, where=where)
 
 
 def _read(
@@ -118,11 +124,11 @@ def _read(
     where: str,
 ) -> Reading:
     """Look again at a masked source and what was said of it, and merge to words."""
-    heard = words_heard(translator.source, source)
+    ids = translator.source.encode(source)
+    heard = words_of(translator.source, ids, source)
     if not texts or not heard:
         return Reading((), torch.zeros(0, 1))
-    ids = [*translator.source.encode(source), EOS]
-    look = look_again(translator.voice, [ids], [target], translator.device)
+    look = look_again(translator.voice, [[*ids, EOS]], [target], translator.device)
     tokens = look.at_source(where)[0, : len(owners)].cpu()
     columns = torch.tensor([*heard, heard[-1] + 1])
     weights = tokens.new_zeros(len(owners), heard[-1] + 2).index_add(1, columns, tokens)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.decoding.second import look_again, looks_at_source
+from dhyan.decoding.look import look_again, looks_at_source
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.special import BOS, EOS
 from dhyan.text.placeholders import restore

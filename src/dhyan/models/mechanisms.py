@@ -163,7 +163,25 @@ def _registered(kind: str, query_width: int, key_width: int) -> Score | Attentio
             f"what is registered as {kind!r} is neither a Score (keys, and a call with query and "
             f"memory) nor an Attention (remember, and a call): it is a {type(made).__name__}"
         )
+    _try_out(kind, made, query_width, key_width)
     return made
+
+
+def _try_out(kind: str, made: Score | Attention, query_width: int, key_width: int) -> None:
+    """Ask a user's mechanism once, so that its mistakes are found before any data are read."""
+    attention = made if isinstance(made, Attention) else SingleHeadAttention(made, fuse=False)
+    query, states = torch.zeros(2, 2, query_width), torch.zeros(2, 3, key_width)
+    try:
+        with torch.no_grad():
+            memory = attention.remember(states, torch.ones(2, 3, dtype=torch.bool))
+            found = attention(query, memory)
+    except Exception as error:  # whatever a user's code may raise
+        reason = str(error).strip().partition("\n")[0]
+        raise ValueError(
+            f"{kind!r} fails when 2 queries ask 3 states ({type(error).__name__}: {reason})"
+        ) from error
+    if found.weights is not None and found.weights.shape[-2:] != (2, 3):
+        raise ValueError(f"{kind!r} gives {tuple(found.weights.shape)} for 2 queries and 3 states")
 
 
 def _whole(chosen: config.Attention, attention: Attention) -> Attention:

@@ -25,6 +25,7 @@ from dhyan.run.checks import MAY_CHANGE
 from dhyan.run.folder import versions
 from dhyan.run.saved import MODEL_FILES, saved_recipe
 from dhyan.training.trainer import Progress
+from dhyan.whole import MANIFEST, check_place
 
 
 def newest(run: Path, count: int) -> list[Path]:
@@ -45,9 +46,9 @@ def average(models: Sequence[Path], out: Path) -> Path:
     """
     if len(models) < 2:
         raise Fault("an average needs two checkpoints or more: name them, or a run and --last N")
-    if steps_in(out):
-        raise Fault(f"{out} holds a model already: name another --out")
     folders = [find_checkpoint(model) for model in models]
+    _check_place(out)
+    _check_different(folders)
     read = [read_checkpoint(folder, *MODEL_FILES) for folder in folders]
     for folder, files in zip(folders[1:], read[1:], strict=True):
         _check_alike(folders[0], read[0], folder, files)
@@ -60,8 +61,9 @@ def average(models: Sequence[Path], out: Path) -> Path:
         "training.json": json.dumps(asdict(Progress(step=step)), indent=1).encode(),
     }
     with take_hold(out):
-        folder = write_checkpoint(out, step, files, versions=versions(), **facts)
-        point(out, "last.json", step, average_of=[str(one) for one in folders])
+        parts = [str(one) for one in folders]
+        folder = write_checkpoint(out, step, files, versions=versions(), average_of=parts, **facts)
+        point(out, "last.json", step, average_of=parts)
     return folder
 
 
@@ -71,6 +73,24 @@ def mean(models: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
         name: torch.stack([model[name].double() for model in models]).mean(dim=0).to(first.dtype)
         for name, first in models[0].items()
     }
+
+
+def _check_place(out: Path) -> None:
+    """Refuse a folder that is a model, or a part of one."""
+    check_place(out)
+    if steps_in(out) or (out / MANIFEST).exists():
+        raise Fault(f"{out} holds a model already: name another --out")
+    if any((folder / MANIFEST).exists() for folder in out.absolute().parents):
+        raise Fault(f"{out} lies inside a model: name another --out")
+
+
+def _check_different(folders: Sequence[Path]) -> None:
+    """Refuse a model that would count twice."""
+    seen = set[Path]()
+    for folder in folders:
+        if folder.resolve() in seen:
+            raise Fault(f"{folder} is named twice: name each model once")
+        seen.add(folder.resolve())
 
 
 def _check_alike(

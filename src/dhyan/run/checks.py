@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from dhyan.checkpoint import find_checkpoint, read_manifest
+from dhyan.checkpoint import find_checkpoint, read_manifest, steps_in
 from dhyan.config import Decoding, Recipe, differences
 from dhyan.corpora.interface import Corpus, Say
 from dhyan.faults import Fault
@@ -13,12 +13,14 @@ from dhyan.models.build import build_model
 from dhyan.run.board import need_tensorboard
 from dhyan.run.parts import make_settings
 from dhyan.run.saved import make_manner
+from dhyan.whole import Damaged
 
 MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
     *("about", "training.steps", "training.patience", "training.keep", "training.report_every"),
     "training.tensorboard",
     *(f"decoding.{f.name}" for f in fields(Decoding) if f.name not in ("longest", "limit")),
     *("data.source", "data.target", "data.valid_source", "data.valid_target", "data.prepared"),
+    *("data.mix", "data.columns"),
 }
 TINY = 16  # a vocabulary to try a recipe with
 
@@ -56,7 +58,24 @@ def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus) -> None:
                 f"resume with the same recipe and settings, or name another --out"
             )
     if read_manifest(folder)["data"] != corpus.fingerprint:
-        raise Fault(f"{folder} was trained on other pairs: give those again, or another --out")
+        raise Fault(
+            f"{folder} was trained on other pairs, or other weights of data.mix: give those again, "
+            f"or another --out"
+        )
+
+
+def check_resumable(out: Path) -> None:
+    """Refuse to go on from an average, which has no optimizer to go on with."""
+    for step in steps_in(out)[:1]:
+        try:
+            parts = read_manifest(out / f"step-{step}").get("average_of")
+        except Damaged:
+            parts = None
+        if parts:
+            raise Fault(
+                f"{out} is an average of {len(parts)} models and cannot be resumed: begin from it "
+                f"with --init {out} and another --out"
+            )
 
 
 def compare_machines(folder: Path, device: torch.device, say: Say) -> None:

@@ -1,12 +1,13 @@
 """Systems sit an exam: models translate it, files bring their answers, all are judged alike."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from dhyan.data.corpus import Pair, Tally, read_pairs
+from dhyan.data.corpus import read_pairs
 from dhyan.data.lines import fault, said, text_lines
+from dhyan.data.tally import Pair, Tally
 from dhyan.decoding.translator import TooLong, Translation, Translator
 from dhyan.evaluation.alignment import (
     AlignmentScore,
@@ -19,6 +20,7 @@ from dhyan.evaluation.attention import AttentionFigures, attention_figures
 from dhyan.evaluation.counts import NAMES, count
 from dhyan.evaluation.judge import Judgement, Resampling, judge
 from dhyan.evaluation.slices import Slice, by_length, by_rarity
+from dhyan.text.placeholders import mask_pair
 
 Entry = TypeVar("Entry")
 
@@ -36,6 +38,7 @@ class Exam:
     lines: int
     numbered: bool = True
     gold: list[Gold] = field(default_factory=list)
+    beside: Path | None = None  # the file of the references, if it is another
 
     @property
     def sources(self) -> list[str]:
@@ -100,13 +103,13 @@ def read_exam(
     tally = Tally() if tally is None else tally
     pairs = list(read_pairs(source, target, columns=columns, tally=tally))
     lines = tally.kept + sum(noted.count for noted in tally.drops.values())
-    exam = Exam(source, pairs, lines, numbered=target is not None)
+    exam = Exam(source, pairs, lines, numbered=target is not None, beside=target)
     if gold is None:
         return exam
     links = exam.matched(read_gold(gold), gold, "alignments")
     for one, pair in zip(links, pairs, strict=True):
         check_gold(one, pair.source, pair.target, gold)
-    return Exam(source, pairs, lines, exam.numbered, links)
+    return replace(exam, gold=links)
 
 
 def answers(file: Path, exam: Exam) -> System:
@@ -121,6 +124,7 @@ def examine(
     translator: Translator, name: str, exam: Exam, *, beam: int = 0, attention: bool = False
 ) -> System:
     """A model's own translations; if asked, the figures of its attention while it made them."""
+    _check_references(translator, name, exam)
     found = _translated(translator, exam, beam)
     texts = [one.text for one in found]
     return System(
@@ -154,6 +158,20 @@ def compare(
         rarities = [] if seen is None else by_rarity(found, exam.sources, seen)
         results.append(Result(system, verdict, lengths, rarities))
     return results
+
+
+def _check_references(translator: Translator, name: str, exam: Exam) -> None:
+    """Refuse references to be aligned that a model has not learned enough positions to say."""
+    highest = translator.limits.highest
+    if highest is None or not exam.gold:
+        return
+    for pair, gold in zip(exam.pairs, exam.gold, strict=True):
+        said = mask_pair(pair.source, pair.target, translator.keeps)[1]
+        tokens = len(translator.target.encode(said)) + 1
+        if gold.possible and tokens > highest:
+            reason = f"{tokens} tokens with its end, but {name} has learned {highest} positions"
+            remedy = "leave the pair out, or its line of the gold alignments empty"
+            raise fault(exam.beside or exam.file, pair.line, f"{reason}; {remedy}")
 
 
 def _translated(translator: Translator, exam: Exam, beam: int) -> list[Translation]:

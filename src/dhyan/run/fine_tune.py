@@ -41,6 +41,11 @@ class Origin:
         return cls(path, saved_recipe(files), saved_tokenizers(files), weights)
 
 
+def first_tokenizers(recipe: Recipe, corpus: Corpus, say: Say) -> Tokenizers:
+    """The vocabularies of a recipe that begins from a model."""
+    return choose_tokenizers(recipe, Origin.read(Path(recipe.training.init)), corpus, say)
+
+
 def choose_tokenizers(recipe: Recipe, origin: Origin, corpus: Corpus, say: Say) -> Tokenizers:
     """The vocabularies of the run: the model's, the model's and more, or new ones."""
     _check_text(recipe, origin)
@@ -64,6 +69,12 @@ def _check_text(recipe: Recipe, origin: Origin) -> None:
     inputs = (getattr(recipe.encoder, "input", ""), getattr(recipe.decoder, "input", ""))
     if "one_hot" in inputs and recipe.training.vocabulary != "keep":
         raise Fault("one-hot input has no rows to carry over: give --vocabulary keep")
+    added = set(recipe.text.placeholders) - set(origin.recipe.text.placeholders)
+    if added and recipe.training.vocabulary == "keep":
+        raise Fault(
+            f"text.placeholders: {', '.join(sorted(added))}: {origin.path} has no signs for these; "
+            f"leave them out, or give --vocabulary extend or new"
+        )
     for key in ("kind", "shared"):
         here, there = getattr(recipe.text, key), getattr(origin.recipe.text, key)
         if here != there and recipe.training.vocabulary != "new":

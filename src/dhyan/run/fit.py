@@ -38,8 +38,8 @@ def fitted(
         return recipe
     trial = PassAndBack(model, objective, recipe.training.steps, device)
     memory = available(device) - kept_bytes(model, device)
-    memory = int(memory / (1 + 2 * recipe.text.bpe_dropout))  # it makes sentences longer
-    least, longest = recipe.data.longest + 2, longest_of(examples)
+    least = recipe.data.longest + 2
+    longest = least if examples.dropout else longest_of(examples)  # cut anew, any may be as long
     found = largest(trial, memory, least=least, longest=longest)
     why = "more is of no use" if found == MOST else f"it fits in {memory / 2**20:,.0f} MiB"
     say(f"training.tokens_per_batch = {found:,}: {why}")
@@ -140,7 +140,8 @@ def available(device: torch.device) -> int:
     """The bytes a run may take.
 
     On a CUDA device nine tenths of what is free; elsewhere half of it, because others work on the
-    machine too and the way back holds more for moments than is counted.
+    machine too and the way back holds more for moments than is counted. A container that may have
+    less than its machine has counts.
     """
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -153,7 +154,32 @@ def available(device: torch.device) -> int:
             "training.tokens_per_batch = 0: this system does not say how much memory is free; "
             "give a number"
         ) from None
-    return int(CPU_SHARE * 1024 * int(free.split()[1]))
+    limits = group_limits(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"))
+    return int(CPU_SHARE * min([1024 * int(free.split()[1]), *limits]))
+
+
+def group_limits(root: Path, own: Path) -> list[int]:
+    """The bytes left to each control group (version 2) that this process is in, where it is told.
+
+    What a group uses counts without the files it could forget, as in MemAvailable.
+    """
+    try:
+        (line,) = (line for line in own.read_text().splitlines() if line.startswith("0::"))
+        place = root / line.removeprefix("0::").strip("/")
+    except (OSError, ValueError):
+        place = root
+    found = []
+    for folder in (place, *place.parents):
+        if folder.is_relative_to(root):
+            try:
+                most, used, stat = (
+                    (folder / f"memory.{name}").read_text() for name in ("max", "current", "stat")
+                )
+                files = dict(line.split() for line in stat.splitlines()).get("inactive_file", 0)
+                found.append(max(0, int(most) - int(used) + int(files)))
+            except (OSError, ValueError):  # no such limit: `max` says "max"
+                continue
+    return found
 
 
 def kept_bytes(model: Seq2Seq, device: torch.device) -> int:

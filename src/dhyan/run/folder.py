@@ -45,7 +45,7 @@ class RunFolder:
             versions=versions(),
         )
         self.point(trainer.progress)
-        keep = max(2, self.recipe.training.keep)
+        keep = self.recipe.training.keep
         forget_old(self.path, keep=keep, best=trainer.progress.best_step)
         return folder
 

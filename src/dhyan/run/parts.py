@@ -9,8 +9,8 @@ from dhyan.config import Recipe, Training
 from dhyan.corpora.interface import Corpus, Say
 from dhyan.corpora.vocabulary import encode
 from dhyan.data.batches import Batches, fixed_batches
-from dhyan.data.corpus import Pair
 from dhyan.data.examples import Examples
+from dhyan.data.tally import Pair
 from dhyan.decoding.manner import Manner
 from dhyan.decoding.translator import Translator
 from dhyan.evaluation.scores import score
@@ -32,11 +32,8 @@ def make_trainer(
     training, translator = recipe.training, home.translator
     model = translator.model
     validate = Validation.of(recipe, corpus.validation, translator, say)
-    if training.schedule == "plateau" and validate is None:
-        raise Fault(
-            "training.schedule = 'plateau' follows the validations, and there is nothing to "
-            "validate on: name --valid-source and --valid-target, or another schedule"
-        )
+    if validate is None:
+        refuse_unvalidated(training)
     return Trainer(
         model=model,
         optimizer=make_optimizer(training, model),
@@ -47,6 +44,22 @@ def make_trainer(
         save=home.save,
         average=WeightAverage.of(model, training.ema) if training.ema else None,
     )
+
+
+def refuse_unvalidated(training: Training) -> None:
+    """Refuse what follows the validations where there are none.
+
+    A measure to stop on is no such wish: shipped recipes name one, and few pairs may do without.
+    """
+    for key, asked in {
+        "schedule": training.schedule == "plateau",
+        "patience": training.patience > 0,
+    }.items():
+        if asked:
+            raise Fault(
+                f"training.{key} = {getattr(training, key)!r} follows validations, and there is "
+                f"nothing to validate on: name --valid-source and --valid-target, or leave it out"
+            )
 
 
 @dataclass(frozen=True)
@@ -173,15 +186,18 @@ def make_forcing(training: Training) -> Ratio:
         case "constant":
             return forcing.constant(ratio=training.teacher_forcing)
         case "linear":
+            if not training.forcing_slope:
+                raise Fault("training.forcing_slope: with 0 the line never falls; give more")
             return forcing.linear(
                 ratio=training.teacher_forcing,
                 slope=training.forcing_slope,
                 least=training.forcing_least,
             )
         case "exponential":
-            if k > 1:
+            if k >= 1:
                 raise Fault(
-                    f"training.forcing_k: {k:g} to the power of the step grows; give 1 or less"
+                    f"training.forcing_k: {k:g} to the power of the step never falls; give less "
+                    f"than 1"
                 )
             return forcing.exponential(k=k)
         case "inverse_sigmoid":

@@ -16,13 +16,20 @@ from dhyan.checkpoint import (
     tensors_from_bytes,
 )
 from dhyan.config import Recipe
-from dhyan.corpora.gather import Corpus, Say, gather, with_languages
+from dhyan.corpora.gather import gather, with_languages
+from dhyan.corpora.interface import Corpus, Say
 from dhyan.data.permutation import derive
 from dhyan.faults import Fault
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.board import Board
-from dhyan.run.checks import check_files, check_same, check_whole, compare_machines
+from dhyan.run.checks import (
+    check_files,
+    check_resumable,
+    check_same,
+    check_whole,
+    compare_machines,
+)
 from dhyan.run.fine_tune import Origin, carry, choose_tokenizers
 from dhyan.run.fit import fitted
 from dhyan.run.folder import MetricsLog, RunFolder
@@ -41,6 +48,7 @@ from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Event, Saved
 from dhyan.training.resume import restore
 from dhyan.training.trainer import Trainer
+from dhyan.whole import check_place
 
 STATE_FILES = ("training.safetensors", "training.json")
 
@@ -98,7 +106,10 @@ def train(
     if not resume and steps_in(out):
         raise Fault(f"{out} holds a run already: add --resume to go on, or name another --out")
     check_whole(recipe)
-    if not resume:
+    check_place(out)
+    if resume:
+        check_resumable(out)
+    else:
         check_files(recipe)
     corpus = gather(recipe, say)
     with ExitStack() as held:

@@ -1,22 +1,18 @@
 """Word vectors that others trained: word2vec as text or binary, and GloVe, read as a stream."""
 
-import gzip
-import lzma
 import re
-import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
 
 from dhyan.faults import Fault
 from dhyan.text.normalize import normalize
+from dhyan.text.packing import OPEN, signs_of_damage
 
-OPEN: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 LONGEST_LINE = 2**20  # bytes
 WIDEST = 2**16  # numbers of a vector
 CHUNK = 2**16  # bytes of a binary file read at a time
@@ -47,8 +43,8 @@ def read_vectors(path: str | Path, wanted: Collection[str]) -> Vectors:
     """The vectors of the wanted words, in their order: of the word itself, else of its lower case.
 
     A file whose name ends in `.bin` is word2vec's binary, any other is text with or without a
-    header; either may be packed as `.gz` or `.xz`. Words are compared in their normal form, and the
-    first of a file's equal words counts. Only the vectors of wanted words are looked into.
+    header; either may be packed as `.gz`, `.xz` or `.zst`. Words are compared in their normal form,
+    and the first of a file's equal words counts. Only the vectors of wanted words are looked into.
     """
     path = Path(path)
     sought = {*wanted, *(word.lower() for word in wanted)}
@@ -81,7 +77,7 @@ class _Reader:
                 yield from self._binary(file) if self.binary else self._text(file)
         except FileNotFoundError:
             raise self.fault(0, "there is no such file; see how its path is written") from None
-        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        except signs_of_damage() as error:
             reason = f"broken {self.path.suffix} data ({error}); {_AGAIN}"
             raise self.fault(0, reason) from None
         except OSError as error:

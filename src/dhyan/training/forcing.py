@@ -41,16 +41,20 @@ def inverse_sigmoid(*, k: float) -> Ratio:
     return ratio
 
 
-def forced(model: Seq2Seq, batch: Batch, ratio: float) -> Float[Tensor, "B T V"]:
+def forced(
+    model: Seq2Seq, batch: Batch, ratio: float, *, passes: int = 1
+) -> Float[Tensor, "B T V"]:
     """The logits when each word before is the correct one with this chance, else the model's own.
 
     A coin is thrown for every word of every sentence (scheduled sampling; Bengio et al., 2015).
-    With a ratio of 1 there is nothing to wait for, and all places are computed at once.
+    A batch that holds the same sentences in several `passes` has the same coins in each. With a
+    ratio of 1 there is nothing to wait for, and all places are computed at once.
     """
     if ratio >= 1:
         return model(batch)
     ids = batch.inputs.ids
-    return stepwise(model, batch, torch.rand(ids.shape, device=ids.device) < ratio)
+    coins = torch.rand(len(ids) // passes, ids.shape[1], device=ids.device) < ratio
+    return stepwise(model, batch, coins.repeat(passes, 1))
 
 
 def stepwise(model: Seq2Seq, batch: Batch, told: Bool[Tensor, "B T"]) -> Float[Tensor, "B T V"]:

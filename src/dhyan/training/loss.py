@@ -50,7 +50,8 @@ class Objective:
     """How a model is judged on a batch; all random choices come from torch's generator.
 
     `r_drop` is the α of R-Drop (Liang et al., 2021): −log P₁ − log P₂ + α · ½ (KL₁₂ + KL₂₁) over
-    two passes. Half of that is taken, so that the loss is of the size it has without R-Drop.
+    two passes, which are told the same words. Half of that is taken, so that the loss is of the
+    size it has without R-Drop.
     """
 
     smoothing: float = 0.1
@@ -62,7 +63,8 @@ class Objective:
         """The loss at a step, summed over all real tokens of the batch."""
         read = doubled(batch) if self.r_drop else batch
         with torch.autocast(batch.source.ids.device.type, torch.bfloat16, enabled=self.half):
-            logits = forced(model, read, self.forcing(step))
+            passes = 2 if self.r_drop else 1
+            logits = forced(model, read, self.forcing(step), passes=passes)
         if not self.r_drop:
             return cross_entropy(logits, batch.labels, smoothing=self.smoothing)
         said = cross_entropy(logits, read.labels, smoothing=self.smoothing)

@@ -40,7 +40,9 @@ class BatchStream(Protocol):
 class Progress:
     """Where a run stands: all of it that is not weights.
 
-    `waited` counts the validations since the best, `falls` how often a plateau lowered the rate.
+    `waited` counts the validations since one was better than all before, `falls` how often a
+    plateau lowered the rate. Only those on schedule count there, and `to_beat` is the best of them:
+    the one at the end of a run that is made longer later changes nothing of what follows.
     """
 
     step: int = 0
@@ -49,6 +51,7 @@ class Progress:
     best_score: float | None = None
     waited: int = 0
     falls: int = 0
+    to_beat: float | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -168,7 +171,7 @@ class Trainer:
             self.model.eval()
             with self._averaged():
                 scores = self.validate()
-            best = self._judge(scores)
+            best = self._judge(scores, on_schedule=step % settings.validate_every == 0)
             yield Validated(step, scores, best)
             self._lose_patience()
         if best or ending or self.stopping or step % settings.save_every == 0:
@@ -183,19 +186,24 @@ class Trainer:
                 f"the best was at step {progress.best_step}"
             )
 
-    def _judge(self, scores: Mapping[str, float]) -> bool:
+    def _judge(self, scores: Mapping[str, float], *, on_schedule: bool) -> bool:
         """Note the scores of a validation; True if they are the best so far."""
-        sign = 1 if self.settings.stop_on in LOWER_IS_BETTER else -1
-        now, before = scores[self.settings.stop_on], self.progress.best_score
-        best = isfinite(now) and (before is None or sign * now < sign * before)
-        noted = replace(self.progress, scores=scores)
+        noted, now = replace(self.progress, scores=scores), scores[self.settings.stop_on]
+        best = self._better(now, noted.best_score)
         if best:
-            self.progress = replace(noted, best_step=noted.step, best_score=now, waited=0)
-        else:
+            noted = replace(noted, best_step=noted.step, best_score=now)
+        if on_schedule and self._better(now, noted.to_beat):
+            noted = replace(noted, to_beat=now, waited=0)
+        elif on_schedule:
             waited, plateau = noted.waited + 1, self.settings.plateau
             falls = noted.falls + bool(plateau and plateau.falls(waited))
-            self.progress = replace(noted, waited=waited, falls=falls)
+            noted = replace(noted, waited=waited, falls=falls)
+        self.progress = noted
         return best
+
+    def _better(self, now: float, before: float | None) -> bool:
+        sign = 1 if self.settings.stop_on in LOWER_IS_BETTER else -1
+        return isfinite(now) and (before is None or sign * now < sign * before)
 
     def _saved(self, *, best: bool) -> Saved:
         self.saved_at = self.progress.step

@@ -6,20 +6,24 @@ from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from dhyan import whole
 from dhyan.config import Data, Recipe, Text
 from dhyan.corpora.interface import Say
 from dhyan.corpora.vocabulary import merge_dropout
-from dhyan.data.corpus import Pair
 from dhyan.data.examples import Examples
 from dhyan.data.mixture import Mixture
-from dhyan.data.store import FILES, digest, open_store
+from dhyan.data.store import FILES, open_store
+from dhyan.data.tally import Pair
 from dhyan.faults import Fault
 from dhyan.text.tokenizer import Tokenizer
 
-MANIFEST, VALIDATION = "manifest.json", "validation.jsonl"
+VALIDATION = "validation.jsonl"
 TOKENIZERS = ("source.json", "target.json")
 FORMAT = 1
-FACTS = {"format", "sizes", "weights", "fingerprint", "sample", "data", "text", "files"}
+FACTS = {
+    *("format", "sizes", "weights", "validation", "fingerprint", "sample", "vocabulary"),
+    *("data", "text"),
+}
 REMEDY = "prepare it again into another folder with `dhyan data prepare`"
 # Where pairs lie may be left unsaid when they are prepared; how they are read may not.
 MAY_BE_UNSAID = {
@@ -51,7 +55,10 @@ class PreparedCorpus:
 
     def lessons(self, recipe: Recipe) -> Iterator[Pair]:
         """Refused: ids are not learned from."""
-        raise Fault(f"{self.folder}: holds ids, not sentences to learn from; train on the text")
+        raise Fault(
+            f"{self.folder}: holds ids, not sentences to learn from; prepare it with the same "
+            f"--init and --vocabulary extend, then train with --vocabulary new, which takes its own"
+        )
 
     def learn(self, recipe: Recipe, say: Say) -> tuple[Tokenizer, Tokenizer]:
         """The vocabularies that were learned when the pairs were prepared."""
@@ -63,7 +70,7 @@ class PreparedCorpus:
         """The training pairs, if these are the vocabularies they were encoded by."""
         for given, own in zip((source, target), self.tokenizers, strict=True):
             if given.to_json() != own.to_json():
-                remedy = "train on the text, or with training.vocabulary = 'new'"
+                remedy = "prepare it with the same --init, or train with --vocabulary new"
                 raise Fault(f"{self.folder}: was encoded by other vocabularies; {remedy}")
         sizes, weights = self.manifest["sizes"], self.manifest["weights"]
         return replace(
@@ -76,8 +83,8 @@ class PreparedCorpus:
 def open_prepared(folder: Path, recipe: Recipe, say: Say) -> PreparedCorpus:
     """A prepared corpus, once every file is known to be whole and the recipe to be the same."""
     manifest = read_manifest(folder)
-    compare(folder, manifest, recipe)
-    check_files(folder, manifest)
+    check_same(folder, manifest, recipe)
+    check_whole(folder, manifest)
     tokenizers = tuple(Tokenizer.load(folder / name) for name in TOKENIZERS)
     with open(folder / VALIDATION, encoding="utf-8", newline="\n") as file:
         validation = [Pair(**json.loads(line)) for line in file]
@@ -87,17 +94,10 @@ def open_prepared(folder: Path, recipe: Recipe, say: Say) -> PreparedCorpus:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What a prepared folder says of itself."""
-    path = folder / MANIFEST
-    try:
-        manifest = json.loads(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        raise Fault(f"{folder}: is no prepared corpus (no {MANIFEST}); {REMEDY}") from None
-    except OSError as error:
-        raise Fault(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError:
-        manifest = None
-    if not isinstance(manifest, dict) or not manifest.keys() >= FACTS:
-        raise Fault(f"{path}: cannot be understood; {REMEDY}")
+    path = folder / whole.MANIFEST
+    if not path.exists():
+        raise Fault(f"{folder}: is no prepared corpus (no {path.name}); {REMEDY}")
+    manifest = whole.read_manifest(folder, FACTS, remedy=REMEDY)
     if manifest["format"] != FORMAT:
         raise Fault(f"{path}: has format {manifest['format']}, not {FORMAT}; {REMEDY}")
     return manifest
@@ -109,7 +109,7 @@ def prepared_languages(folder: Path) -> tuple[str, str]:
     return data["source_language"], data["target_language"]
 
 
-def compare(folder: Path, manifest: Mapping[str, Any], recipe: Recipe) -> None:
+def check_same(folder: Path, manifest: Mapping[str, Any], recipe: Recipe) -> None:
     """Refuse a recipe that would have prepared something else."""
     now = settings_of(recipe)
     for room, kind in (("data", Data), ("text", Text)):
@@ -128,17 +128,10 @@ def settings_of(recipe: Recipe) -> dict[str, dict[str, Any]]:
     return json.loads(json.dumps({"data": asdict(recipe.data), "text": asdict(recipe.text)}))
 
 
-def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
+def check_whole(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Compare every file with its size and sha256 in the manifest."""
-    for name in (*FILES, *TOKENIZERS, VALIDATION):
-        path, listed = folder / name, manifest["files"].get(name, {})
-        try:
-            whole = path.stat().st_size == listed.get("bytes")
-            whole = whole and digest(path) == listed.get("sha256")
-        except FileNotFoundError:
-            raise Fault(f"{path}: is missing; {REMEDY}") from None
-        if not whole:
-            raise Fault(f"{path}: is not what {MANIFEST} says, damaged or changed; {REMEDY}")
+    names = (*FILES, *TOKENIZERS, VALIDATION)
+    whole.check_files(folder, manifest, names, remedy=REMEDY)
 
 
 def _default(kind: type[Data] | type[Text], key: str) -> object:

@@ -23,7 +23,7 @@ class Look:
     def at_source(self, where: str = "") -> Float[Tensor, "B T S"]:
         """Who looked at what in the source: the mean over heads, then over all such attentions.
 
-        With `where`, over those only whose name contains it.
+        With `where`, over those only whose name contains it. Of several models, the mean of theirs.
         """
         names = [name for name in self.weights if looks_at_source(name)]
         chosen = [name for name in names if where in name]
@@ -31,7 +31,10 @@ class Look:
             raise Fault(
                 f"no attention to the source is called {where!r}; there are {', '.join(names)}"
             )
-        return torch.stack([self.weights[name].float().mean(dim=1) for name in chosen]).mean(dim=0)
+        models: dict[str, list[Tensor]] = {}
+        for name in chosen:
+            models.setdefault(_model(name), []).append(self.weights[name].float().mean(dim=1))
+        return torch.stack([torch.stack(own).mean(dim=0) for own in models.values()]).mean(dim=0)
 
 
 def look_again(
@@ -52,6 +55,12 @@ def look_again(
 def looks_at_source(where: str) -> bool:
     """Whether an attention of this name looks from the translation to the source."""
     return not where.endswith("self_attention")
+
+
+def _model(where: str) -> str:
+    """Which model of an ensemble an attention belongs to, if it is in one."""
+    first, number, *_ = [*where.split("."), ""]
+    return number if first == "models" else ""
 
 
 @contextmanager

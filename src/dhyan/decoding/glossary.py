@@ -1,0 +1,134 @@
+"""Terms that a sentence calls for, and terms that contradict each other."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dhyan.decoding.kept import hide
+from dhyan.decoding.manner import Manner
+from dhyan.decoding.rules import Phrase, completions
+from dhyan.faults import Fault
+from dhyan.special import UNK
+from dhyan.text.normalize import normalize
+from dhyan.text.placeholders import restore
+from dhyan.text.tokenizer import Tokenizer
+
+
+class Called(NamedTuple):
+    """A source term as it stands in a sentence, spans of it hidden, and the term to be said."""
+
+    heard: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """Source terms, as lower-cased words, and what each must become in a translation.
+
+    A span that is kept whole is one word, whatever a tokenizer would make of it.
+    """
+
+    entries: Mapping[tuple[str, ...], str]
+    tokenizer: Tokenizer
+    keeps: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, terms: Mapping[str, str], tokenizer: Tokenizer, keeps: tuple[str, ...] = ()
+    ) -> "Glossary":
+        """Ready to be asked about sentences that this tokenizer cuts."""
+        entries: dict[tuple[str, ...], str] = {}
+        for source, target in terms.items():
+            hidden, kept = hide(source, keeps)
+            key = _folded(_words(tokenizer, hidden), kept)
+            if not key or not normalize(target):
+                raise Fault(f"an empty term in the glossary, {source!r} → {target!r}: leave it out")
+            if (other := entries.setdefault(key, target)) != target:
+                raise Fault(
+                    f"the glossary has both {other!r} and {target!r} for {source!r}, in whatever "
+                    "case: keep one of them"
+                )
+        return cls(entries, tokenizer, keeps)
+
+    def called(self, sentence: str) -> list[Called]:
+        """The terms of a sentence from the left: where several begin, the longest of them.
+
+        A term that begins inside an earlier one does not count.
+        """
+        hidden, kept = hide(sentence, self.keeps)
+        words = _words(self.tokenizer, hidden)
+        keys, found, place = _folded(words, kept), list[Called](), 0
+        longest = max(map(len, self.entries), default=0)
+        while place < len(words):
+            for length in range(min(longest, len(words) - place), 0, -1):
+                if target := self.entries.get(keys[place : place + length]):
+                    found.append(Called(" ".join(words[place : place + length]), target))
+                    place += length - 1
+                    break
+            place += 1
+        return found
+
+    def wanted(self, sentence: str) -> list[str]:
+        """The target terms a sentence calls for, each once."""
+        return list(dict.fromkeys(one.target for one in self.called(sentence)))
+
+
+def check_terms(
+    glossary: Mapping[str, str],
+    forbidden: Sequence[str],
+    manner: Manner,
+    *,
+    target: Tokenizer,
+    keeps: Sequence[str] = (),
+) -> None:
+    """Refuse terms that this manner of searching cannot see to, or that contradict each other."""
+    if glossary and manner.sample:
+        raise Fault("required terms are searched for, not drawn: leave out the glossary or sample")
+    if glossary and not manner.requires:
+        raise Fault("required terms need a beam of 2 or more, for each group of it")
+    for term in forbidden:
+        if not normalize(term):
+            raise Fault("an empty term is forbidden: leave it out")
+        if hide(term, keeps)[1]:
+            raise Fault(f"{term!r} is forbidden, but the model keeps such spans: leave it out")
+    if forbidden:
+        check_sayable(glossary.values(), forbidden, target, by="the glossary asks for")
+
+
+def check_sayable(
+    texts: Iterable[str], forbidden: Sequence[str], tokenizer: Tokenizer, *, by: str
+) -> None:
+    """Refuse to be asked for what holds a forbidden term, or is written by way of one."""
+    every = completions(tokenizer, forbidden)
+    for text in dict.fromkeys(texts):
+        ids = tokenizer.encode(text)
+        for at, id in enumerate(ids):
+            if id in every(ids[:at]):
+                each = ((term, completions(tokenizer, [term])) for term in forbidden)
+                term = next(term for term, completing in each if id in completing(ids[:at]))
+                raise Fault(f"{term!r} is forbidden, but {by} {text!r}")
+
+
+def phrase(tokenizer: Tokenizer, term: str) -> Phrase:
+    """The ids of a term, as it begins a word anywhere in a sentence."""
+    ids = tuple(tokenizer.encode(term))
+    if not ids:
+        raise Fault("an empty term: there is nothing to say")
+    if UNK in ids:
+        raise Fault(f"the model cannot write {term!r}: its vocabulary has no pieces for it")
+    return ids
+
+
+def stands_in(tokenizer: Tokenizer, part: Sequence[int], ids: Sequence[int]) -> bool:
+    """Whether the words of a phrase stand in a row among those of the ids."""
+    wanted, words = ([word.text for word in tokenizer.words(one)] for one in (part, ids))
+    return any(words[at : at + len(wanted)] == wanted for at in range(len(words)))
+
+
+def _words(tokenizer: Tokenizer, text: str) -> list[str]:
+    return [word.text for word in tokenizer.words(tokenizer.encode(text), text)]
+
+
+def _folded(words: Sequence[str], kept: Sequence[str]) -> tuple[str, ...]:
+    """Words in no case, the kept spans among them as they are written."""
+    return tuple(restore(word, kept)[0].casefold() for word in words)
