@@ -64,7 +64,7 @@ def test_an_average_can_be_loaded_and_is_the_mean_of_the_newest(run, files, tmp_
 def test_the_command_writes_a_model_that_others_take(run, tmp_path, capsys):
     out = tmp_path / "out"
     average_command([run], out=out, last=2)
-    assert "step-6  the mean of 2 models" in capsys.readouterr().out
+    assert "step-6  the mean of step-6, step-4\n" in capsys.readouterr().out
     info(out)
     assert "step        6" in capsys.readouterr().out
     assert dhyan.load(out)(["five"])
@@ -73,7 +73,7 @@ def test_the_command_writes_a_model_that_others_take(run, tmp_path, capsys):
 
 
 def test_what_cannot_be_averaged_is_refused(run, files, tmp_path):
-    with pytest.raises(Fault, match="holds 4 checkpoints, not 9; .*training.keep"):
+    with pytest.raises(Fault, match="holds 3 trained checkpoints, not 9; .*training.keep"):
         newest(run, 9)
     with pytest.raises(Fault, match="needs two checkpoints or more"):
         average([run], tmp_path / "out")
@@ -90,7 +90,7 @@ def test_what_cannot_be_averaged_is_refused(run, files, tmp_path):
     other = tmp_path / "seed"
     settings = {"training.seed": 2, "training.steps": 2, "training.keep": 99}
     list(train(tiny_recipe("rnn", *files, **settings), other, threads=1))
-    with pytest.raises(Fault, match=r"training.seed is 1 in the one and 2 in the other"):
+    with pytest.raises(Fault, match=r"other random weights, training.seed 1 and 2; name .* --init"):
         average([run / "step-2", other / "step-2"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -100,8 +100,43 @@ def test_other_vocabularies_are_refused(run, files, tmp_path):
     few = write_corpus(tmp_path, pairs=300)
     settings = {"training.steps": 6, "training.keep": 99}
     list(train(tiny_recipe("rnn", *few, **settings), other, threads=1))
-    with pytest.raises(Fault, match="their source.json differ"):
+    with pytest.raises(Fault, match="source vocabularies differ; name .* --vocabulary keep"):
         average([run / "step-2", other / "step-2"], tmp_path / "out")
+
+
+def test_the_start_of_a_run_is_never_averaged(run, tmp_path, capsys):
+    assert "step-0" not in [folder.name for folder in newest(run, 3)]
+    with pytest.raises(Fault, match="holds 3 trained checkpoints, not 4"):
+        newest(run, 4)
+    with pytest.raises(Fault, match="step-0 is a run's start, before any training"):
+        average([run / "step-2", run / "step-0"], tmp_path / "out")
+    average_command([run / "step-4", run / "step-2"], out=tmp_path / "out")
+    said = capsys.readouterr().out
+    assert f"the mean of {run / 'step-4'}, {run / 'step-2'}" in said
+
+
+def test_what_is_no_run_is_named(run, tmp_path):
+    with pytest.raises(Fault, match="nowhere: no such folder"):
+        newest(tmp_path / "nowhere", 2)
+    with pytest.raises(Fault, match=r"step-6: is one checkpoint; --last takes the folder of a run"):
+        newest(run / "step-6", 2)
+
+
+def test_two_models_that_began_from_one_can_be_averaged(run, files, tmp_path):
+    for seed in (3, 4):
+        settings = {"training.init": str(run), "training.seed": seed, "training.steps": 2}
+        tuned = tiny_recipe("rnn", *files, **settings, **{"encoder.dropout": seed / 10})
+        list(train(tuned, tmp_path / str(seed), threads=1))
+    folder = average([tmp_path / "3" / "step-2", tmp_path / "4" / "step-2"], tmp_path / "out")
+    assert dhyan.load(folder)(["five"])
+    average([run / "step-6", tmp_path / "4" / "step-2"], tmp_path / "with the first")
+
+
+def test_other_architectures_are_refused_by_what_makes_them(run, files, tmp_path):
+    settings = {"training.steps": 2, "training.keep": 99, "encoder.width": 12}
+    list(train(tiny_recipe("rnn", *files, **settings), tmp_path / "wide", threads=1))
+    with pytest.raises(Fault, match=r"encoder\.width is \d+ in the one and 12 in the other; name"):
+        average([run / "step-2", tmp_path / "wide" / "step-2"], tmp_path / "out")
 
 
 def test_an_average_cannot_be_resumed_and_the_way_on_is_said(run, files, tmp_path):

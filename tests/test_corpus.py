@@ -164,6 +164,36 @@ FILES = {
         "3 texts, .*; name two with --columns a,b of en, hi, by",
     ),
     "JSONL of one key twice": ({"a.jsonl": b"{}\n"}, ("en", "en"), "a.jsonl", "both sides are en"),
+    "JSONL with the texts inside": (
+        {"a.jsonl": b'{"id": 7, "translation": {"en": "a", "hi": "b"}}\n'},
+        None,
+        "a.jsonl:1",
+        "0 texts, .*; give --columns translation.en,translation.hi",
+    ),
+    "JSONL with a spelling slip inside": (
+        {"a.jsonl": b'{"id": 7, "translation": {"en": "a", "hi": "b"}}\n'},
+        ("translation.en", "translation.hindi"),
+        "a.jsonl:1",
+        "did you mean translation.hi, or another of id, translation.en, translation.hi",
+    ),
+    "JSONL called .json": (
+        {"a.json": b'{"source": "a", "target": "b"}\n'},
+        None,
+        "a.json",
+        "one object on each line, rename it to .jsonl",
+    ),
+    "TSV with a name that stands twice": (
+        {"a.tsv": b"en\thi\ten\n1\t2\t3\n"},
+        ("en", "hi"),
+        "a.tsv:1",
+        "2 columns are called en; give each a name of its own",
+    ),
+    "CSV with one name for both": (
+        {"a.csv": b"text,text\n1,2\n"},
+        None,
+        "a.csv:1",
+        "2 columns are called text",
+    ),
     "JSONL with a number": (
         {"a.jsonl": b'{"source": "a", "target": 7}\n'},
         None,
@@ -323,8 +353,10 @@ def test_every_kind_of_file_tells_the_same_pairs(tmp_path, suffix):
     usual = put("a.jsonl", [json.dumps({"id": 7, "target": b, "source": a}) for a, b in pairs])
     only = put("b.jsonl", [json.dumps({"en": a, "n": 1, "hi": b}) for a, b in pairs])
     named = put("c.jsonl", [json.dumps({"x": "y", "hi": b, "en": a}) for a, b in pairs])
+    nested = put("d.jsonl", [json.dumps({"t": {"hi": b, "en": a}, "n": 1}) for a, b in pairs])
     seen = set()
     for paths, columns in [
+        ((nested,), ("t.en", "t.hi")),
         ((english, hindi), None),
         ((plain,), None),
         ((headed,), ("en", "hi")),
@@ -557,3 +589,31 @@ def test_the_bound_on_the_ratio_holds_both_ways_and_is_itself_allowed(tmp_path):
 def test_without_bounds_nothing_is_dropped_for_its_words(tmp_path):
     kept, _, _ = bounded(tmp_path, [("a", "b " * 500), ("?", "!")])
     assert kept == [1, 2]
+
+
+def noted(path, columns=None):
+    """What is said of a table beside its pairs."""
+    tally = Tally(tolerant=True)
+    list(read_pairs(path, columns=columns, tally=tally))
+    return tally.notes
+
+
+@pytest.mark.parametrize("names", ["source,target", "src,tgt", "en,hi", "English,Hindi_sentence"])
+def test_a_first_line_that_looks_like_a_header_is_spoken_of(tmp_path, names):
+    (path,) = write(tmp_path, a_tsv=names.replace(",", "\t").encode() + b"\none\teins\n")
+    assert noted(path) == [
+        f"line 1 looks like a header and is taken as a pair: if it is one, name its columns with "
+        f"--columns {names}"
+    ]
+    (said,) = noted(path, columns=tuple(names.split(",")))
+    assert said.startswith("line 1 is the header: ")
+
+
+def test_a_first_line_of_words_is_not_spoken_of(tmp_path):
+    (path,) = write(tmp_path, a_tsv=b"one\teins\nsource\ttarget\n")
+    assert noted(path) == []
+
+
+def test_rows_of_uneven_columns_are_counted(tmp_path):
+    (path,) = write(tmp_path, a_tsv=b"one\teins\ntwo\tzwei\tCC\n\nthree\tdrei\tCC\nfour\tvier\n")
+    assert noted(path) == [f"2 rows of another number of columns than 2 ({path}:2, {path}:4)"]

@@ -6,6 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import dhyan.cli
 from dhyan.cli.evaluate import evaluate
 from dhyan.cli.translate import translate
 from dhyan.config import load_recipe
@@ -178,7 +179,11 @@ def test_what_cannot_be_scored_is_refused_in_one_line(place):
         ((place / "one", "--gold-alignment", links), {}, "links.txt:1: links source word 9"),
         ((right, "--train-source", place / "a.tsv"), {}, "a.tsv: is a table"),
         ((right, "--train-source", place / "a.enn"), {}, "a.enn: there is no such file"),
-        ((place / "nowhere",), {}, "nowhere: no such model folder"),
+        ((place / "nowhere",), {}, "nowhere: neither a model folder nor a file of translations"),
+        ((place / "rihgt.hi",), {}, r"translations; did you mean right\.hi\?"),
+        ((right, "--beam", 2), {}, "--beam is for models, and only files of translations"),
+        ((right, "--bootstrap", 0, "--seed", 0), {}, "--seed is about what is drawn, and"),
+        ((right, "--bootstrap", 0, "--test", "bootstrap"), {}, "--test is about what is drawn"),
         ((right, "--bootstrap", 1), {}, "1 resamples: draw at least two"),
     ]  # fmt: skip
     for arguments, files, reason in refused:
@@ -191,7 +196,7 @@ def test_what_is_wrong_is_said_before_any_model_translates(place, monkeypatch):
     few, one = write(place / "few.hi", ["एक"]), write(place / "one.en", ["one"])
     refused = [
         ((place / "one", few), {}, "few.hi: 1 translations for 30"),
-        ((place / "one", place / "nowhere"), {}, "nowhere: no such model folder"),
+        ((place / "one", place / "nowhere"), {}, "nowhere: neither a model folder nor a file"),
         ((place / "one",), {"source": one.name, "target": few.name}, "one sentence cannot be"),
     ]
     for arguments, files, reason in refused:
@@ -219,3 +224,33 @@ def test_files_cannot_be_matched_with_a_table_that_lost_rows(place):
     file = write(place / "three.hi", ["एक", "दो", "तीन"])
     done = CliRunner().invoke(app, ["evaluate", str(file), "--source", str(table)])
     assert "three.hi: cannot be matched: rows of" in str(done.exception)
+
+
+def test_long_work_shows_life_on_stderr_and_quick_work_does_not(place, monkeypatch):
+    words = [place / "one", place / "wrong.hi", *QUICK, "--source", place / "test.en"]
+    arguments = list(map(str, ["evaluate", *words, "--target", place / "test.hi", "--threads", 1]))
+    assert CliRunner().invoke(app, arguments).stderr == "kept 30 pairs\n"
+    monkeypatch.setattr("dhyan.cli.noted.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("dhyan.cli.stopping.SECONDS_BETWEEN_LINES", 0.0)
+    done = CliRunner().invoke(app, arguments)
+    assert "30/30 lines" in done.stderr
+    assert "wrong.hi: counted for ter" in done.stderr
+    assert "bleu: 20 test sets drawn" in done.stderr
+
+
+def test_ctrl_c_is_one_line(place, monkeypatch):
+    def interrupted(*args, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dhyan.data.corpus.raw_lines", interrupted)
+    pair = (str(place / "test.en"), str(place / "test.hi"))
+    files = ("--source", pair[0], "--target", pair[1])
+    for words in (
+        ("evaluate", str(place / "one"), *files),
+        ("data", "check", *pair),
+        ("data", "prepare", "bahdanau2015-small", *files, "--out", str(place / "ready")),
+    ):
+        done = CliRunner().invoke(dhyan.cli.app, words)
+        assert (done.exit_code, done.stderr) == (130, "stopped; nothing was written\n")
+        assert done.stdout == ""
+    assert not (place / "ready").exists()

@@ -253,3 +253,11 @@ def test_carrying_is_the_same_every_time(family, files, trained):
         found.append(torch.cat([w.flatten() for w in model.parameters()]))
         torch.rand(3)
     assert torch.equal(*found)
+
+
+def test_another_architecture_is_said_before_any_data_are_read(family, trained, tmp_path):
+    other = {"rnn": "transformer", "transformer": "rnn"}[family]
+    both = {"rnn": "rnn/bahdanau", "transformer": "transformer/transformer"}
+    said = f"is {both[family]}, the recipe is {both[other]}: begin with the recipe"
+    with pytest.raises(Fault, match=said):
+        begun(other, ("nowhere.en", "nowhere.hi"), trained[0], tmp_path / "run")

@@ -141,3 +141,22 @@ def test_finding_the_number_leaves_no_trace_in_the_run(files, tmp_path, monkeypa
     list(run), list(train(given, tmp_path / "given", threads=1))
     one, other = (read_checkpoint(tmp_path / name / "step-2") for name in ("found", "given"))
     assert one == other
+
+
+def test_on_cuda_room_for_what_a_run_keeps_is_held_while_batches_are_tried(
+    files, tmp_path, monkeypatch
+):
+    model, taken = build("gru", "bahdanau-additive"), []
+    run = train(tiny_recipe("rnn", *files), tmp_path / "run", threads=1)
+    run.claim.close()
+    examples = run.trainer.batches.examples
+    recipe = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0})
+    monkeypatch.setattr(fit, "available", lambda device: 2**30)
+    monkeypatch.setattr(fit.torch, "empty", lambda size, **more: taken.append((size, more)))
+    monkeypatch.setattr(fit, "largest", lambda *args, **more: taken.append(args[1]) or 256)
+    for name in ("cuda", "cpu"):
+        device, taken[:] = torch.device(name), []
+        fit.fitted(recipe, model, Objective(), examples, device=device, say=print)
+        kept = fit.kept_bytes(model, device)
+        held = {"dtype": torch.uint8, "device": device}
+        assert taken == [(kept if name == "cuda" else 0, held), 2**30 - kept]

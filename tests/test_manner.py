@@ -6,6 +6,7 @@ import pytest
 
 from dhyan.config import Decoding
 from dhyan.decoding.manner import Manner
+from dhyan.decoding.unfit import Unfit
 from dhyan.faults import Fault
 from dhyan.run.saved import make_manner
 
@@ -63,6 +64,15 @@ def test_what_is_no_number_is_refused(name, value):
 def test_what_would_have_no_effect_is_refused_when_it_is_asked_for(changes, sentence):
     with pytest.raises(Fault, match=sentence):
         Manner().changed(**changes)
+
+
+def test_a_fault_names_settings_as_the_one_who_asks_writes_them():
+    with pytest.raises(Unfit) as caught:
+        Manner().changed(top_k=3)
+    assert str(caught.value) == "top_k is of use only with sample: add it"
+    assert caught.value.spelled(str.upper) == "TOP_K is of use only with SAMPLE: add it"
+    odd = Unfit("{beam} says {term!r}", term="{beam}")
+    assert str(odd) == "beam says '{beam}'"
 
 
 def test_a_recipe_may_hold_what_waits_to_be_asked_for():

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dhyan.checkpoint import read_checkpoint
+from dhyan.checkpoint import find_checkpoint, read_checkpoint
 from dhyan.cli.data import prepare as command
 from dhyan.cli.train import train as train_command
 from dhyan.config import load_recipe, parse_setting
@@ -495,3 +495,13 @@ def test_a_stranger_prepares_and_trains(files, tmp_path):
                   "--threads", 1, cwd=tmp_path)  # fmt: skip
     assert ended.returncode == 0, ended.stderr.decode()
     assert "8 to validate on" in ended.stderr.decode()
+
+
+def test_a_prepared_corpus_is_no_model_and_one_that_is_not_there_is_said(files, tmp_path):
+    recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
+    ready = prepared(recipe, out)
+    with pytest.raises(Fault, match="ready: is a prepared corpus, not a model; train with --set"):
+        find_checkpoint(out)
+    elsewhere = replace(ready, data=replace(ready.data, prepared=str(tmp_path / "raedy")))
+    with pytest.raises(Fault, match=r"raedy: there is no such folder; did you mean ready\?"):
+        train(elsewhere, tmp_path / "run")

@@ -13,6 +13,7 @@ from dhyan.checkpoint import read_checkpoint, steps_in
 from dhyan.corpora.gather import gather, with_languages
 from dhyan.faults import Fault
 from dhyan.run import train
+from dhyan.run.saved import pick_device
 from dhyan.text.languages import language_of
 from dhyan.training.events import Saved, Stepped, Validated
 from tests.tiny import tiny_recipe, write_corpus
@@ -391,3 +392,39 @@ def test_weights_that_do_not_fit_are_named(finished, tmp_path):
     other = build_model(recipe, len(translator.source), len(translator.target) + 1)
     with pytest.raises(Fault, match="do not fit the recipe"):
         load_weights(other, dict(translator.model.named_parameters()))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"data.mix": [{"source": "none.en", "target": "none.hi"}]}, "none.en: there is no such"),
+        ({"data.valid_source": "none.en", "data.valid_target": "none.hi"}, "none.en: there is no"),
+        ({"data.valid_source": "README.md"}, "README.md: has one side; give the target file too"),
+    ],
+)
+def test_files_that_are_missing_are_said_before_the_first_is_read_through(
+    files, tmp_path, monkeypatch, more, said
+):
+    monkeypatch.setattr("dhyan.corpora.gather.read_once", lambda *args, **kw: pytest.fail("read"))
+    with pytest.raises(Fault, match=said):
+        train(tiny_recipe("rnn", *files, **more), tmp_path / "run")
+
+
+def test_a_run_that_is_worse_than_guessing_says_so(files, tmp_path):
+    said = []
+    steps = {"training.steps": 4, "training.valid_sentences": 0, "training.stop_on": "loss"}
+    wild = {"training.learning_rate": 30.0, "training.schedule": "constant", **steps}
+    list(train(tiny_recipe("rnn", *files, **wild), tmp_path / "wild", threads=1, say=said.append))
+    assert any("worse than guessing, 5." in line and "lower training" in line for line in said)
+    said.clear()
+    list(train(tiny_recipe("rnn", *files, **steps), tmp_path / "run", threads=1, say=said.append))
+    assert not any("guessing" in line for line in said)
+
+
+def test_a_device_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for name in ("cuda", "cuda:1"):
+        with pytest.raises(Fault, match=f"device '{name}': no GPU was found; give cpu"):
+            pick_device(name)
+    with pytest.raises(Fault, match="'moon' cannot be used here"):
+        pick_device("moon")

@@ -79,3 +79,18 @@ def test_a_file_that_is_not_there_is_said_before_any_data_are_read(files, tmp_pa
     recipe = tiny_recipe("rnn", *files, **{"encoder.vectors": "nowhere.txt"})
     with pytest.raises(Fault, match="encoder.vectors: no file 'nowhere.txt'"):
         train(recipe, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("family", "side", "key"),
+    [
+        ("rnn", "encoder", "embedding"),
+        ("rnn", "decoder", "embedding"),
+        ("transformer", "encoder", "width"),
+    ],
+)
+def test_another_width_is_said_before_any_data_are_read(tmp_path, family, side, key):
+    path = write_vectors(tmp_path, ["five"], width=9)
+    recipe = tiny_recipe(family, "nowhere.en", "nowhere.hi", **{f"{side}.vectors": str(path)})
+    with pytest.raises(Fault, match=f"are 9 wide, the embedding 16; give --set {side}.{key}=9"):
+        train(recipe, tmp_path / "run")

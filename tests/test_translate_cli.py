@@ -35,16 +35,28 @@ def place(tmp_path_factory):
     return folder
 
 
-def run(place, *arguments, lines=LINES, model="rnn"):
-    """What the command prints, and what it warns of."""
+def invoke(place, *arguments, lines=LINES, model="rnn"):
+    """The command with its input, and what came of it."""
     text = "".join(f"{line}\n" for line in lines)
     app = typer.Typer()
     app.command()(translate)
     words = [str(place / model), "--threads", "1", *map(str, arguments)]
-    done = CliRunner().invoke(app, words, input=text)
+    return CliRunner().invoke(app, words, input=text)
+
+
+def run(place, *arguments, **options):
+    """What the command prints, and what it warns of."""
+    done = invoke(place, *arguments, **options)
     if done.exception:
         raise done.exception
     return done.stdout.splitlines(), done.stderr
+
+
+def ended(place, *arguments, **options):
+    """The same of a command that ends with a fault, and the fault."""
+    done = invoke(place, *arguments, **options)
+    assert isinstance(done.exception, Fault)
+    return done.stdout.splitlines(), done.stderr, done.exception
 
 
 def refused(place, sentence, *arguments, **options):
@@ -181,8 +193,94 @@ def test_paragraphs_come_back_as_one_line_each(place):
 
 def test_a_line_that_is_too_long_can_be_a_paragraph(place):
     lines = ["one", "Two three. " * 5]
-    refused(place, "stdin:2: .* takes at most 4", model="narrow", lines=lines)
+    _, errors, fault = ended(place, model="narrow", lines=lines)
+    assert "dhyan: stdin:2: 15 tokens, but this model takes at most 4; " in errors
+    assert "or try --paragraphs" in errors
     assert len(run(place, "--paragraphs", model="narrow", lines=lines)[0]) == 2
+
+
+@pytest.mark.parametrize("more", [[], ["--paragraphs"]])
+def test_lines_that_are_too_long_are_left_empty_and_the_others_translated(place, more):
+    lines = ["one", "two " * 9, "six", "", "two " * 7 + "six. " + "two " * 9, "seven"]
+    out, errors, fault = ended(place, *more, model="narrow", lines=lines)
+    assert str(fault) == "2 of 6 lines are too long and were left empty"
+    assert ("--paragraphs" in errors) == (not more)
+    short = [line if len(line) < 9 else "" for line in lines]
+    assert out == run(place, *more, model="narrow", lines=short)[0]
+
+
+def test_what_is_too_long_keeps_its_columns_and_tells_json_why(place):
+    lines = ["one", "two " * 9]
+    out, _, _ = ended(place, "--nbest", 2, "--align", "--words", model="narrow", lines=lines)
+    assert out[-1] == "2\t\t\t\t"
+    assert out[0].count("\t") == 4
+    out, _, _ = ended(place, "--json", "--nbest", 2, model="narrow", lines=lines)
+    first, second = map(json.loads, out)
+    assert first.keys() == second.keys() - {"error"}
+    assert "at most 4" in second["error"]
+    assert (second["text"], second["finished"], second["nbest"]) == ("", False, [])
+
+
+def test_prefixes_are_counted_before_anything_is_translated(place):
+    (place / "three").write_text("one\nsix\nseven\n")
+    for text, sentence in (
+        ("सोना\n", "too few lines, 1 for 3"),
+        ("\n" * 4, "more lines than the 3"),
+    ):
+        (place / "prefixes").write_text(text)
+        refused(place, f"prefixes: has {sentence}", place / "three", "--prefixes",
+                place / "prefixes", model="nowhere")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "sentence"),
+    [
+        ("--prefixes", "एक\n\nसोना\n\n", "terms:3: the model cannot write 'सोना'"),
+        ("--prefixes", "एक\n\n\n" + "एक " * 20 + "\n", "terms:4: a prefix of 20 tokens leaves"),
+        ("--glossary", "one\tएक\n\nseven\tसोना\n", "terms:3: the model cannot write 'सोना'"),
+        ("--glossary", "one six\tएक\none  six\tदो\n", "terms:2: the glossary has both"),
+        ("--forbid", "एक\n \u200b\n", "terms:2: an empty term is forbidden"),
+        ("--forbid", "दो\n\nएक\n", "terms:3: 'एक' is forbidden, but a prefix says 'एक'"),
+    ],
+)
+def test_terms_with_a_fault_are_named_by_their_line(place, option, text, sentence):
+    (place / "terms").write_text(text)
+    more = ["--prefix", "एक"] if option == "--forbid" else []
+    refused(place, sentence, option, place / "terms", *more)
+
+
+def test_a_sentence_that_cannot_be_translated_so_is_named_by_its_line(place):
+    (place / "terms.tsv").write_text("seven\tदो लाख तीन सौ\n")
+    arguments = ("--glossary", place / "terms.tsv", "--limit", 3)
+    for more in ([], ["--paragraphs"]):
+        refused(place, "stdin:4: दो लाख तीन सौ: required terms that take", *arguments, *more)
+
+
+def test_a_long_translation_says_that_it_goes_on(place, monkeypatch):
+    clock = iter(range(0, 1000, 4))
+    monkeypatch.setattr(sys.modules["dhyan.cli.noted"], "monotonic", lambda: next(clock))
+    (place / "four").write_text("".join(f"{line}\n" for line in LINES))
+    monkeypatch.setattr(sys.modules["dhyan.cli.translate"], "LINES_AT_A_TIME", 1)
+    _, errors = run(place, place / "four")
+    assert [line for line in errors.splitlines() if "lines/s" in line] == [
+        "dhyan: 2/4 lines  0.2 lines/s",
+        "dhyan: 4/4 lines  0.2 lines/s",
+    ]
+    assert "lines/s" not in run(place)[1], "what is read from a pipe, and watched by no one"
+
+
+def test_what_is_stopped_says_how_much_is_written(place, monkeypatch):
+    monkeypatch.setattr(sys.modules["dhyan.cli.translate"], "LINES_AT_A_TIME", 2)
+
+    def interrupt(pace, done):
+        if done > 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["dhyan.cli.noted"].Pace, "hear", interrupt)
+    done = invoke(place)
+    assert done.exit_code == 130
+    assert "dhyan: stopped; 2 lines are written\n" in done.stderr
+    assert len(done.stdout.splitlines()) == 2
 
 
 def test_what_was_lost_is_said_with_its_place(place):
@@ -211,19 +309,21 @@ def test_json_has_only_numbers_where_the_rules_leave_no_word(place, way):
     for line in out:
         found = json.loads(line, parse_constant=pytest.fail)
         assert found["finished"] == (not found["source"])
-    assert "dhyan: stdin:1: cut off" in errors
+    assert "dhyan: stdin:1: stops where no word was left to say" in errors
+    assert "cut off" not in errors
+    assert ": cut off at the length limit (--limit)" in run(place, "--limit", 1, *way)[1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--length-power", "nan"], "length_power is nan: give a number"),
-        (["--temperature", 0.5], "temperature is of use only with sample"),
-        (["--diversity", 0.5], "diversity is of use only with two groups"),
-        (["--sample", "--beam", 4], "leave out beam 4"),
-        (["--groups", 3, "--beam", 4], "groups 3 do not divide a beam of 4"),
-        (["--least", 20], "least 20 leaves no room for an end within limit 14"),
-        (["--sample", "--coverage", 1], "coverage ranks what a beam found"),
+        (["--length-power", "nan"], "--length-power is nan: give a number"),
+        (["--temperature", 0.5], "--temperature is of use only with --sample: add it"),
+        (["--diversity", 0.5], "--diversity is of use only with two --groups or more"),
+        (["--sample", "--beam", 4], "leave out --beam 4"),
+        (["--groups", 3, "--beam", 4], "--groups 3 do not divide a beam of 4"),
+        (["--least", 20], "--least 20 leaves no room for an end within --limit 14"),
+        (["--sample", "--coverage", 1], "--coverage ranks what a beam found"),
         (["--where", "x"], "add --align"),
         (["--paragraphs", "--nbest", 2], "a paragraph has one translation"),
         (["--paragraphs", "--align"], "with --paragraphs, add --json"),

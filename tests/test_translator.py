@@ -67,8 +67,15 @@ def test_runners_up_are_worse_or_equal_and_different(wordy):
 def test_what_is_too_long_is_refused_by_its_place(translator):
     narrow = replace(translator, limits=Limits(source=5))
     with pytest.raises(TooLong, match=r"\d+ tokens, but this model takes at most 5") as caught:
-        narrow(["a", "cats see mats " * 3])
+        narrow(["a", "cats see mats " * 3, "a", "mats see cats " * 4])
     assert caught.value.index == 1
+    assert [other.index for other in caught.value.others] == [3]
+
+
+def test_whoever_listens_is_told_how_far_it_has_come(translator):
+    told = []
+    replace(translator, tokens_per_batch=1)([*ENGLISH, ""], hear=told.append)
+    assert told == list(range(1, len(ENGLISH) + 1))
 
 
 def test_limits_follow_the_source_unless_they_are_set():
@@ -215,7 +222,10 @@ def test_where_no_word_is_left_a_translation_stops_or_the_rules_are_named(way):
     translator = translator_of(GRU, "words")
     words = len(translator.target) - 3  # all but the marks
     [said] = translator("a dog", no_repeat=1, least=110, limit=0, **way)
+    assert said.stuck
     assert not said.finished
+    [cut] = translator("a dog", least=4, limit=5, **way)
+    assert not cut.stuck
     assert len(set(said.ids)) == len(said.ids) == words
     assert -100 < said.score < 0
     every = [piece.strip("▁") for piece in translator.target.piece_ids()][4:]

@@ -14,6 +14,7 @@ from dhyan.whole import MANIFEST, Damaged, as_json, sync
 
 REMEDY = "the model is damaged: give another step-N of the run, or train again"
 FACTS = {"step", "data", "device", "threads", "versions", "files"}
+PREPARED = "validation.jsonl"  # lies beside the manifest of a prepared corpus, and of no model
 HALF = re.compile(r"tmp-((step|old)-\d+|best\.json|last\.json|metrics\.jsonl)")
 
 
@@ -78,6 +79,9 @@ def newest_whole(
 
 def find_checkpoint(folder: Path) -> Path:
     """The checkpoint meant by a path: a checkpoint itself, or a run's best, else its newest."""
+    if (folder / MANIFEST).is_file() and (folder / PREPARED).is_file():
+        use = f"train with --set data.prepared={folder}"
+        raise Fault(f"{folder}: is a prepared corpus, not a model; {use}")
     if (folder / MANIFEST).is_file():
         return folder
     if not folder.is_dir():

@@ -78,12 +78,12 @@ def main() -> None:
         leave(usage(error))
     except OSError as error:
         leave(f"{error.filename or 'the output'}: {error.strerror}")
+    except (KeyboardInterrupt, typer.Abort):
+        sys.exit(Exit.INTERRUPTED)
     except (MemoryError, RuntimeError) as error:
         if not ran_out_of_memory(error):
             raise
         leave("out of memory: make the model, training.tokens_per_batch or the beam smaller")
-    except KeyboardInterrupt:
-        sys.exit(Exit.INTERRUPTED)
 
 
 def usage(error: Any) -> str:

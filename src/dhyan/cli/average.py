@@ -18,10 +18,12 @@ def average(
 ) -> None:
     """Average the weights of checkpoints into a new model.
 
-    A run keeps as many checkpoints as its training.keep says.
+    A run keeps as many checkpoints as its training.keep says. Models that began from one with
+    --init may be averaged too, if their vocabularies are the same.
 
     Example: dhyan average runs/numbers --last 3 --out runs/averaged
     """
+    from dhyan.checkpoint import read_manifest
     from dhyan.run.average import average as write
     from dhyan.run.average import newest
 
@@ -29,4 +31,5 @@ def average(
         raise Fault(f"--last {last} is for one run, and {len(models)} models are named")
     chosen = newest(models[0], last) if last else models
     folder = write(chosen, out)
-    typer.echo(f"{folder}  the mean of {len(chosen)} models")
+    parts = [one.name for one in chosen] if last else read_manifest(folder)["average_of"]
+    typer.echo(f"{folder}  the mean of {', '.join(parts)}")

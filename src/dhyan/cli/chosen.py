@@ -16,10 +16,11 @@ Vocabulary = Annotated[
 
 
 def chosen_recipe(name: str, settings: Sequence[str] | None, given: Mapping[str, Any]) -> Recipe:
-    """A recipe with `--set`s laid over it, and over them what other options have `given`.
+    """A recipe with `--set`s laid over it, and what other options have `given`, each key once.
 
     The model whose recipe it is may have begun from another; that is not taken over.
     """
+    given = {key: value for key, value in given.items() if value or type(value) is int}
     for source in ("source", "valid_source"):
         side = given.get(f"data.{source.replace('source', 'target')}")
         if side and not given.get(f"data.{source}"):
@@ -27,8 +28,23 @@ def chosen_recipe(name: str, settings: Sequence[str] | None, given: Mapping[str,
     path = recipe_of(name)
     anew = {} if path == name else {"training.init": "", "training.vocabulary": "keep"}
     over = dict(map(parse_setting, settings or []))
-    over |= {key: value for key, value in given.items() if value}
-    return load_recipe(path, {**anew, **over})
+    _check_once(over, given)
+    recipe = load_recipe(path, {**anew, **over, **given})
+    if given.get("training.vocabulary") and not recipe.training.init:
+        raise Fault(
+            f"--vocabulary {given['training.vocabulary']} is about the words of a model to begin "
+            f"from: name it with --init MODEL"
+        )
+    return recipe
+
+
+def _check_once(settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse a key that both `--set` and an option of its own give a value."""
+    for key in given:
+        for one in settings:
+            if key == one or key.startswith(f"{one}."):
+                option = key.rpartition(".")[2].replace("_", "-")
+                raise Fault(f"--{option} and --set {one}: {key} is given twice; leave one out")
 
 
 def recipe_of(name: str) -> str:

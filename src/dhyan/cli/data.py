@@ -10,6 +10,7 @@ from dhyan.cli.chosen import Init, Vocabulary, chosen_recipe
 from dhyan.cli.exits import Exit
 from dhyan.cli.options import Columns, two_columns
 from dhyan.cli.progress import teller
+from dhyan.cli.stopping import stoppable
 from dhyan.faults import Fault
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def group() -> None:
 
 
 @app.command()
+@stoppable()
 def check(
     source: Annotated[
         Path, typer.Argument(metavar="SRC", help="Sentences, or a .tsv/.csv/.jsonl.")
@@ -72,6 +74,7 @@ def check(
 
 
 @app.command()
+@stoppable()
 def prepare(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for dhyan train.")],
     out: Annotated[Path, typer.Option(help="The folder to write; it must not be in use.")],

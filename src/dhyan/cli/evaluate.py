@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dhyan.cli.noted import Pace
 from dhyan.cli.options import AsJson, Beam, Columns, Device, Threads, load_model, two_columns
+from dhyan.cli.progress import teller
 from dhyan.cli.standings import as_json_text, as_table
+from dhyan.cli.stopping import seldom, stoppable
 from dhyan.faults import Fault
 
 if TYPE_CHECKING:
     from collections import Counter
 
     from dhyan.run.evaluate import System
+
+SEED = 12345  # sacreBLEU's own
 
 
 class Test(StrEnum):
@@ -34,8 +39,13 @@ Systems = Annotated[
 ]
 Metrics = Annotated[str, typer.Option(help="Of bleu, chrf and ter; the last is slow.")]
 Resamples = Annotated[int, typer.Option(min=0, help="How often to resample; 0 for never.")]
-Paired = Annotated[Test, typer.Option(help="How systems are compared with the first.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of all that is drawn.")]
+Paired = Annotated[
+    Test | None,
+    typer.Option(help="How systems are compared with the first.", show_default="bootstrap"),
+]
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Of all that is drawn.", show_default=str(SEED))
+]
 TrainSource = Annotated[
     Path | None, typer.Option(help="Training sentences: adds scores by the rarest word.")
 ]
@@ -47,6 +57,7 @@ Looks = Annotated[
 ]
 
 
+@stoppable()
 def evaluate(
     systems: Systems,
     source: Annotated[Path, typer.Option(help="Sentences, one a line; or one .tsv/.csv/.jsonl.")],
@@ -56,8 +67,8 @@ def evaluate(
     language: Annotated[str, typer.Option(help="Of the target; else the recipe's.")] = "",
     metrics: Metrics = "bleu,chrf,ter",
     bootstrap: Resamples = 1000,
-    test: Paired = Test.bootstrap,
-    seed: Seed = 12345,
+    test: Paired = None,
+    seed: Seed = None,
     train_source: TrainSource = None,
     gold_alignment: Gold = None,
     attention: Looks = False,
@@ -77,7 +88,10 @@ def evaluate(
     from dhyan.text.languages import known_language, language_of
 
     asked, wanted = known_language(language), known_metrics(metrics.split(","))
-    resampling, tally = Resampling(bootstrap, seed, test.value), Tally()
+    _check_there(systems)
+    _check_of_use(systems, beam, bootstrap, test, seed)
+    how, drawn = test or Test.bootstrap, SEED if seed is None else seed
+    resampling, tally = Resampling(bootstrap, drawn, how.value), Tally()
     exam = read_exam(source, target, columns=two_columns(columns), gold=gold_alignment, tally=tally)
     _only_models(systems, attention=attention, gold=gold_alignment is not None)
     resampling.check(len(exam.pairs))
@@ -92,14 +106,46 @@ def evaluate(
             entered.append(finished[path])
         else:
             translator = load_model(path, device, threads)
-            entered.append(examine(translator, str(path), exam, beam=beam, attention=attention))
+            hear = Pace(lines=lambda: len(exam.pairs)).hear
+            entered.append(
+                examine(translator, str(path), exam, beam=beam, attention=attention, hear=hear)
+            )
     tongue = asked or _language(entered) or language_of(str(target or ""))
     results = compare(
-        entered, exam, language=tongue, metrics=wanted, resampling=resampling, seen=seen
+        entered,
+        exam,
+        language=tongue,
+        metrics=wanted,
+        resampling=resampling,
+        seen=seen,
+        hear=seldom(teller(quiet=False)),
     )
     for line in tally.lines():
         print(line, file=sys.stderr)
     typer.echo((as_json_text if as_json else as_table)(results, resampling))
+
+
+def _check_there(systems: Iterable[Path]) -> None:
+    """Refuse a path to nothing: a system may be a folder or a file."""
+    from dhyan.data.lines import fault, nearest
+
+    for path in systems:
+        if not path.exists():
+            reason = "neither a model folder nor a file of translations"
+            raise fault(path, 0, f"{reason}; {nearest(path)}")
+
+
+def _check_of_use(
+    systems: Iterable[Path], beam: int, bootstrap: int, test: Test | None, seed: int | None
+) -> None:
+    """Refuse options that would do nothing."""
+    if beam and all(path.is_file() for path in systems):
+        raise Fault("--beam is for models, and only files of translations are named; leave it out")
+    for option, given in (("--test", test), ("--seed", seed)):
+        if given is not None and not bootstrap:
+            raise Fault(
+                f"{option} is about what is drawn, and --bootstrap 0 draws nothing; leave one out"
+            )
 
 
 def _only_models(systems: Iterable[Path], *, attention: bool, gold: bool) -> None:

@@ -62,6 +62,21 @@ def terms_in(file: Path) -> list[str]:
     return [line.strip() for line in lines_of(file) if line.strip()]
 
 
+def place_in(file: Path, term: str) -> str:
+    """The file with the number of the first line that has a term, alone or in a pair."""
+    for number, line in enumerate(lines_of(file), start=1):
+        if term in (part.strip() for part in line.split("\t")):
+            return f"{file}:{number}"
+    return str(file)
+
+
+def count_lines(file: Path) -> int:
+    """How many lines a file has, whatever is in them."""
+    from dhyan.data.lines import raw_lines
+
+    return sum(1 for _ in raw_lines(file, may_be_empty=True))
+
+
 def lines_of(file: Path | None) -> Iterator[str]:
     """The lines of a file, perhaps packed, or of stdin."""
     from dhyan.data.lines import decoded, text_lines

@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
+from dhyan.cli.chosen import recipe_of
 from dhyan.config import dump_recipe, load_recipe, parse_setting, shipped_recipes
 
 
 def recipe(
     name: Annotated[
-        str, typer.Argument(metavar="[RECIPE]", help="A .toml file or a shipped name.")
+        str, typer.Argument(metavar="[RECIPE]", help="A .toml file, a model or a shipped name.")
     ] = "",
     settings: Annotated[
         list[str] | None,
@@ -21,9 +22,8 @@ def recipe(
     Example: dhyan recipe bahdanau2015-small > mine.toml
     """
     if name:
-        typer.echo(
-            dump_recipe(load_recipe(name, dict(map(parse_setting, settings or [])))), nl=False
-        )
+        chosen = load_recipe(recipe_of(name), dict(map(parse_setting, settings or [])))
+        typer.echo(dump_recipe(chosen), nl=False)
         return
     names = shipped_recipes()
     for one in names:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dhyan.cli.noted import warn
 from dhyan.cli.options import Beam, Device, Model, Threads, load_model
-from dhyan.cli.translate import translated, warn
 from dhyan.faults import Fault
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def show(
 
     Example: dhyan show runs/bahdanau2015-small "how are you" -o attention.png
     """
+    from dhyan.decoding.translator import TooLong
     from dhyan.insight.explain import explain_translation
     from dhyan.special import UNK
 
@@ -41,14 +42,18 @@ def show(
     if not sentence.isascii() and any("\ud800" <= letter <= "\udfff" for letter in sentence):
         raise Fault("the sentence is not UTF-8: see how the terminal encodes it")
     translator = load_model(model, device, threads)
-    [(_, said)] = translated(translator, [sentence], ["the sentence"], beam=beam, nbest=1)
+    try:
+        [said] = translator(sentence, beam=beam or None, nbest=1)
+    except TooLong as fault:
+        raise Fault(f"the sentence: {fault}") from None
     maps = explain_translation(translator, sentence, said, words=not pieces)
     chosen = choose(maps, where)
     typer.echo(said.text)
     if unknown := translator.encode(sentence).count(UNK):
         warn(f"{unknown} of its words or letters the model has never seen")
     if not said.finished:
-        warn("cut off at the length limit (decoding.limit)")
+        cut = "cut off at the length limit (decoding.limit)"
+        warn("stops where no word was left to say" if said.stuck else cut)
     drawn = draw_files(chosen, output) if output else draw_here(chosen)
     others = len(maps) - len(chosen)
     if drawn:

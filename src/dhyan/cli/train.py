@@ -49,9 +49,8 @@ def train(
         "training.init": init,
         "training.vocabulary": vocabulary,
         "training.tensorboard": tensorboard,
+        "training.seed": seed,
     }
-    if seed is not None:
-        settings = [*(settings or []), f"training.seed={seed}"]
     chosen = chosen_recipe(recipe, settings, given)
 
     from dhyan.run import train as start

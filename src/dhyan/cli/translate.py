@@ -1,32 +1,40 @@
 """`dhyan translate`: as many lines out as come in."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dhyan.cli.exits import Exit
+from dhyan.cli.noted import Pace, Warnings, warn
 from dhyan.cli.options import (
     AsJson,
     Beam,
     Device,
     Model,
     Threads,
+    count_lines,
     glossary_in,
     in_chunks,
     lines_of,
     load_model,
+    place_in,
     terms_in,
 )
-from dhyan.cli.written import Style, written
+from dhyan.cli.written import Style, unsaid, written
 from dhyan.faults import Fault
 
 if TYPE_CHECKING:
-    from dhyan.decoding.translator import Translation, Translator
+    from dhyan.decoding.translator import TooLong, Translation, Translator
+    from dhyan.decoding.unfit import Unfit
 
-LINES_AT_A_TIME, FIRST_WARNINGS = 512, 3
+LINES_AT_A_TIME = 512
+FLAGS = {"forbidden": "--forbid"}
 MANNER = (
     *("beam", "nbest", "length_power", "least", "limit", "no_repeat", "coverage", "groups"),
     *("diversity", "sample", "temperature", "top_k", "top_p", "seed"),
@@ -110,26 +118,33 @@ def translate(
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
         raise Fault("one of --prefix, --prefixes and --paragraphs: they do not go together")
     options = asked_for(locals())
-    translator = load_model(model, device, threads, beside or ())
-    translator.manner.changed(**{name: options[name] for name in MANNER})
-    warnings, name, number = Warnings(), str(file or "stdin"), 0
-    beginnings = lines_of(prefixes) if prefixes else None
+    if file and prefixes:
+        same_count(file, prefixes)
     talking = file is None and sys.stdin is not None and sys.stdin.isatty()
-    for chunk in in_chunks(lines_of(file), 1 if talking else LINES_AT_A_TIME):
-        places = [f"{name}:{number + n}" for n in range(1, len(chunk) + 1)]
-        each: dict[str, Sequence[Any]] = {"numbers": range(number, number + len(chunk))}
-        if prefix or beginnings:
-            each["prefixes"] = _some(beginnings, prefixes, len(chunk)) or [prefix] * len(chunk)
-        for text, said in translated(
-            translator, chunk, places, paragraphs=paragraphs, each=each, **options
-        ):
-            number += 1
-            warnings.note(f"{name}:{number}", said)
-            print(written(translator, number, text, said, style))
+    watched = sys.stderr is not None and sys.stderr.isatty()
+    lines = (lambda: count_lines(file)) if file else None
+    job = Job(
+        name=str(file or "stdin"),
+        style=style,
+        options=options,
+        paragraphs=paragraphs,
+        prefixes=prefixes,
+        beginnings=lines_of(prefixes) if prefixes else repeat(prefix) if prefix else None,
+        pace=Pace(lines=lines, quiet=talking or not (file or watched)),
+    )
+    files = {"glossary": glossary, "forbidden": forbid, "prefixes": prefixes}
+    try:
+        with as_typed(job, files):
+            translator = load_model(model, device, threads, beside or ())
+            translator.manner.changed(**{name: options[name] for name in MANNER})
+            for chunk in in_chunks(lines_of(file), 1 if talking else LINES_AT_A_TIME):
+                job.translate(translator, chunk)
+    except KeyboardInterrupt:
         sys.stdout.flush()
-    warnings.sum_up()
-    if beginnings and next(beginnings, None) is not None:
-        raise Fault(f"{prefixes}: has more lines than the {number} of {name}; give one for each")
+        warn(f"stopped; {job.done:,} lines are written")
+        raise typer.Exit(Exit.INTERRUPTED) from None
+    job.warnings.sum_up()
+    job.check_end()
 
 
 def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,80 +159,120 @@ def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _some(lines: Iterator[str] | None, file: Path | None, count: int) -> list[str]:
-    """The next lines of a file, as many as there must be."""
-    found = list(islice(lines, count)) if lines else []
-    if lines and len(found) < count:
-        raise Fault(f"{file}: has too few lines; give a prefix for each sentence, empty for none")
-    return found
+def same_count(file: Path, prefixes: Path) -> None:
+    """Refuse prefixes that are too few or too many, before anything is translated."""
+    wanted, found = count_lines(file), count_lines(prefixes)
+    if found != wanted:
+        few = f"too few lines, {found:,} for {wanted:,}" if found < wanted else ""
+        many = f"more lines than the {wanted:,} of {file}"
+        raise Fault(f"{prefixes}: has {few or many}; give a prefix for each, empty for none")
 
 
-def warn(line: str) -> None:
-    """Say something on stderr that does not stop the command."""
-    print(f"dhyan: {line}", file=sys.stderr)
+@dataclass(kw_only=True)
+class Job:
+    """An input on its way through a translator, and how far it has come."""
+
+    name: str
+    style: Style
+    options: Mapping[str, Any]
+    paragraphs: bool
+    prefixes: Path | None
+    beginnings: Iterator[str] | None
+    pace: Pace
+    warnings: Warnings = field(default_factory=Warnings)
+    done: int = 0
+    skipped: int = 0
+
+    def translate(self, translator: "Translator", lines: Sequence[str]) -> None:
+        """Print the next lines' translations; what is too long is named, and left empty."""
+        said = self._said(translator, lines)
+        for text, one in zip(lines, said, strict=True):
+            place = f"{self.name}:{self.done + 1}"
+            if isinstance(one, Fault):
+                remedy = "" if self.paragraphs else ", or try --paragraphs"
+                self.warnings.say(place, f"{one}{remedy}", "are left empty")
+                self.skipped += 1
+                line = unsaid(self.done + 1, text, str(one), self.style)
+            else:
+                self.warnings.note(place, one)
+                line = written(translator, self.done + 1, text, one, self.style)
+            print(line)
+            self.done += 1
+        sys.stdout.flush()
+        self.pace.hear(self.done)
+
+    def _said(
+        self, translator: "Translator", lines: Sequence[str]
+    ) -> "Sequence[Translation | TooLong]":
+        """A translation for each line, or the reason why there is none."""
+        from dhyan.decoding.translator import TooLong
+
+        call: dict[str, Any] = {**self.options}
+        call["numbers"] = range(self.done, self.done + len(lines))
+        if self.beginnings is not None:
+            call["prefixes"] = self._prefixes(len(lines))
+        try:
+            return self._call(translator, lines, **call)
+        except TooLong as fault:
+            long = {one.index: one for one in (fault, *fault.others)}
+        short = ["" if at in long else line for at, line in enumerate(lines)]
+        said = self._call(translator, short, **call)
+        return [long.get(at, one) for at, one in enumerate(said)]
+
+    def _call(
+        self, translator: "Translator", lines: Sequence[str], **call: Any
+    ) -> "list[Translation]":
+        """Translate sentences, batch by batch, or paragraphs."""
+        from dhyan.decoding.paragraphs import translate_paragraphs
+
+        def hear(count: int) -> None:
+            self.pace.hear(self.done + count)
+
+        if self.paragraphs:
+            return translate_paragraphs(translator, lines, **call)
+        return translator(lines, hear=hear, **call)
+
+    def check_end(self) -> None:
+        """Refuse prefixes that are left over, and lines that could not be translated."""
+        if self.prefixes and next(self.beginnings or iter(()), None) is not None:
+            count = f"the {self.done} of {self.name}"
+            raise Fault(f"{self.prefixes}: has more lines than {count}; give one for each")
+        if self.skipped:
+            raise Fault(f"{self.skipped:,} of {self.done:,} lines are too long and were left empty")
+
+    def _prefixes(self, count: int) -> list[str]:
+        """The next ones, as many as there must be."""
+        found = list(islice(self.beginnings or (), count))
+        if len(found) < count:
+            remedy = "give a prefix for each sentence, empty for none"
+            raise Fault(f"{self.prefixes}: has too few lines; {remedy}")
+        return found
 
 
-class Warnings:
-    """What went wrong with translations: the first few by their places, then all in a number."""
-
-    def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-
-    def note(self, place: str, said: "Translation") -> None:
-        """See whether there is anything to say of a translation, or of its runners-up."""
-        if not said.finished:
-            cut = "cut off at the length limit (decoding.limit), or no word was left to say"
-            self._say(place, cut, "were cut off")
-        everyone = (said, *said.others)
-        if lost := _each_once(one.lost for one in everyone):
-            self._say(place, f"lost {lost}", "lost something that was to be kept")
-        if missed := _each_once(one.missed for one in everyone):
-            self._say(place, f"does not say {missed}", "do not say a term of the glossary")
-
-    def _say(self, place: str, line: str, kind: str) -> None:
-        self.counts[kind] = self.counts.get(kind, 0) + 1
-        if self.counts[kind] <= FIRST_WARNINGS:
-            warn(f"{place}: {line}")
-
-    def sum_up(self) -> None:
-        """Say how many there were, if more than were named."""
-        for kind, count in self.counts.items():
-            if count > FIRST_WARNINGS:
-                warn(f"{count:,} translations in all {kind}")
-
-
-def _each_once(found: Iterable[Sequence[str]]) -> str:
-    return ", ".join(dict.fromkeys(text for own in found for text in own))
-
-
-def translated(
-    translator: "Translator",
-    lines: Sequence[str],
-    places: Sequence[str],
-    *,
-    beam: int | None = None,
-    paragraphs: bool = False,
-    each: Mapping[str, Sequence[Any]] | None = None,
-    **options: Any,
-) -> Iterator[tuple[str, "Translation"]]:
-    """Each line with its translation; one that is too long is named by its place, in its turn.
-
-    `each` are options with a value for every line, the others are for all of them.
-    """
-    from dhyan.decoding.paragraphs import translate_paragraphs
-    from dhyan.decoding.translator import TooLong
-
-    def first(count: int) -> Iterator[tuple[str, "Translation"]]:
-        own = {name: values[:count] for name, values in (each or {}).items()}
-        call = {**options, **own, "beam": beam or None}
-        if paragraphs:
-            said = translate_paragraphs(translator, lines[:count], **call)
-        else:
-            said = translator(lines[:count], **call)
-        return zip(lines[:count], said, strict=True)
-
+@contextmanager
+def as_typed(job: Job, files: Mapping[str, Path | None]) -> Iterator[None]:
+    """Faults of what was asked for name options as they are typed, and lines of files."""
     try:
-        yield from first(len(lines))
-    except TooLong as fault:
-        yield from first(fault.index)
-        raise Fault(f"{places[fault.index]}: {fault}") from None
+        yield
+    except Fault as fault:
+        from dhyan.decoding.unfit import Unfit
+
+        if not isinstance(fault, Unfit):
+            raise
+        place = place_of(fault, job, files.get(fault.option))
+        raise Fault(place + fault.spelled(flag)) from None
+
+
+def place_of(fault: "Unfit", job: Job, file: Path | None) -> str:
+    """Where the mistake is: a line with a term, or the one that cannot be translated so."""
+    from dhyan.decoding.paragraphs import MOST
+
+    if fault.number is not None:
+        number = fault.number // MOST if job.paragraphs else fault.number
+        return f"{file or job.name}:{number + 1}: "
+    return f"{place_in(file, fault.term)}: " if file else ""
+
+
+def flag(name: str) -> str:
+    """A setting as it is typed."""
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")

@@ -45,6 +45,17 @@ def written(
     return "\n".join("\t".join(_columns(translator, number, text, t, style)) for t in everyone)
 
 
+def unsaid(number: int, text: str, why: str, style: Style) -> str:
+    """The output of a line that could not be translated: as many columns, with nothing in them."""
+    if style.as_json:
+        found: dict[str, Any] = {"text": "", "score": None, "finished": False, "error": why}
+        if style.nbest > 1:
+            found["nbest"] = []
+        return json.dumps({"line": number, "source": text, **found}, ensure_ascii=False)
+    columns = [str(number), "", ""] if style.nbest > 1 else [""]
+    return "\t".join([*columns, *[""] * (style.align + style.words)])
+
+
 def facts(translator: "Translator", text: str, said: "Translation", style: Style) -> dict[str, Any]:
     """A translation as JSON has it; a paragraph with the same of each sentence."""
     found: dict[str, Any] = {

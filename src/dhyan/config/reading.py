@@ -34,6 +34,8 @@ MAY_BE_ZERO = {
     "decoder.attention.kv_heads", "decoder.attention.filter_reach",
 }  # fmt: skip
 
+_PRINTS = "'dhyan recipe NAME' prints a whole one to begin from"
+
 
 def _keys(kind: Any, path: tuple[str, ...] = ()) -> list[str]:
     """Every dotted key that some recipe may have."""
@@ -62,6 +64,8 @@ def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
     path = Path(name)
     if path.suffix != ".toml" and (RECIPES / f"{name}.toml").is_file():
         path = RECIPES / f"{name}.toml"
+    if path.suffix == ".toml" and not path.is_file():
+        raise Fault(f"{path}: {_no_file(path)}; {_PRINTS}")
     if not path.is_file():
         raise Fault(f"no recipe {name!r}{suggestion(name, shipped_recipes())}; {_shipped()}")
     try:
@@ -114,6 +118,13 @@ def suggestion(wrong: str, known: Sequence[str]) -> str:
     """A 'did you mean' for a name that is nearly right, else nothing."""
     close = get_close_matches(wrong, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _no_file(path: Path) -> str:
+    """Why a path is no file, with a file beside it that is nearly called the same."""
+    if path.is_dir():
+        return "is a folder, not a file"
+    return "no such file" + suggestion(path.name, [p.name for p in path.parent.glob("*.toml")])
 
 
 def _shipped() -> str:
@@ -179,10 +190,12 @@ def _parse_table(kind: Any, table: Any, place: str) -> Any:
     known = {f.name: f for f in fields(kind)}
     for key in table:
         if key not in known:
-            raise Fault(f"{place}: unknown key {key!r}{suggestion(key, list(known))}")
+            hint = suggestion(key, list(known))
+            tables = f"; there are {', '.join(known)}; {_PRINTS}" if kind is Recipe else ""
+            raise Fault(f"{place}: unknown key {key!r}{hint or tables}")
     for name, f in known.items():
         if name not in table and f.default is MISSING and f.default_factory is MISSING:
-            raise Fault(f"{place}: [{name}] is missing")
+            raise Fault(f"{place}: [{name}] is missing; {_PRINTS}")
     return kind(**{key: _parse(known[key].type, table[key], f"{place}.{key}") for key in table})
 
 

@@ -12,6 +12,7 @@ from dhyan.corpora.sources import (
     Reading,
     Without,
     check_columns,
+    check_first,
     check_settings,
     mixed_files,
     read_once,
@@ -81,6 +82,7 @@ def read_corpus(recipe: Recipe, say: Say, *, stream: bool = False) -> TextCorpus
     check_settings(recipe)
     data = recipe.data
     check_columns(data)
+    check_first(data)
     if data.task:
         first = _made(data, recipe.training.seed, say)
     elif data.source:

@@ -11,6 +11,7 @@ from dhyan.config import Data, Recipe, Text
 from dhyan.corpora.interface import Say
 from dhyan.corpora.vocabulary import merge_dropout
 from dhyan.data.examples import Examples
+from dhyan.data.lines import fault, nearest
 from dhyan.data.mixture import Mixture
 from dhyan.data.store import FILES, open_store
 from dhyan.data.tally import Pair
@@ -95,6 +96,8 @@ def open_prepared(folder: Path, recipe: Recipe, say: Say) -> PreparedCorpus:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What a prepared folder says of itself."""
     path = folder / whole.MANIFEST
+    if not folder.exists():
+        raise fault(folder, 0, f"there is no such folder; {nearest(folder)}")
     if not path.exists():
         raise Fault(f"{folder}: is no prepared corpus (no {path.name}); {REMEDY}")
     manifest = whole.read_manifest(folder, FACTS, remedy=REMEDY)

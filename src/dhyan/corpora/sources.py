@@ -92,6 +92,13 @@ def validation_files(data: Data) -> Reading | None:
     return Reading(named, data.valid_target, data.columns) if named else None
 
 
+def check_first(data: Data) -> None:
+    """Read the first pair of each corpus, so that a missing file is not found out at the end."""
+    for reading in (training_files(data), validation_files(data), *mixed_files(data)):
+        if reading and reading.source:
+            next(reading.read(Tally()))
+
+
 def read_once(reading: Reading, say: Say, *, stream: bool) -> tuple[Iterable[Pair], int, str]:
     """The pairs, how many there are, and their fingerprint; a stream keeps none in memory."""
     tally = Tally()

@@ -48,6 +48,10 @@ def _sides(
 ) -> Iterator[Sides]:
     kind = kind_of(source)
     if target is None:
+        if kind == ".json":
+            raise fault(
+                source, 0, "is a .json; if it holds one object on each line, rename it to .jsonl"
+            )
         if kind not in TABLES:
             remedy = "give the target file too, or one .tsv, .csv or .jsonl"
             raise fault(source, 0, f"has one side; {remedy}")

@@ -97,9 +97,7 @@ def raw_lines(path: Path, *, may_be_empty: bool = False) -> Iterator[bytes]:
                 yield line
         after = path.stat()
     except FileNotFoundError:
-        near = get_close_matches(path.name, _neighbours(path), n=1)
-        remedy = f"did you mean {said(near[0])}?" if near else "see how its path is written"
-        raise fault(path, 0, f"there is no such file; {remedy}") from None
+        raise fault(path, 0, f"there is no such file; {nearest(path)}") from None
     except signs_of_damage() as error:
         reason = f"broken {path.suffix} data ({error}); fetch or compress the file again"
         raise fault(path, number + 1, reason) from None
@@ -110,6 +108,12 @@ def raw_lines(path: Path, *, may_be_empty: bool = False) -> Iterator[bytes]:
         raise fault(path, number, "changed while it was read; begin again when it is whole")
     if not number and not may_be_empty:
         raise fault(path, 0, "is empty; give a file with one sentence on each line")
+
+
+def nearest(path: Path) -> str:
+    """What to do about a path that leads nowhere: take a neighbour of nearly its name, or look."""
+    near = get_close_matches(path.name, _neighbours(path), n=1)
+    return f"did you mean {said(near[0])}?" if near else "see how its path is written"
 
 
 def _neighbours(path: Path) -> list[str]:

@@ -18,6 +18,7 @@ def read_objects(path: Path, columns: tuple[str, str] | None, tally: Tally) -> I
     """The two sides of each object of a .jsonl; a newline inside a text becomes a space.
 
     Without columns the keys are `source` and `target`, or the only two texts of the first object.
+    A key of an object inside is named with a dot, as in `translation.en`.
     """
     if columns and columns[0] == columns[1]:
         raise fault(path, 0, f"both sides are {said(columns[0])}; name two keys")
@@ -56,11 +57,16 @@ def _keys(path: Path, line: int, found: dict[str, Any]) -> tuple[str, str]:
     texts = [key for key, value in found.items() if isinstance(value, str)]
     if len(texts) != 2:
         reason = f"{len(texts)} texts, and no source and target"
+        inside = _texts(found)
+        if len(inside) == 2:
+            raise fault(path, line, f"{reason}; give --columns {said(','.join(inside))}")
         raise fault(path, line, f"{reason}; name two with --columns a,b {_there(found)}")
     return texts[0], texts[1]
 
 
 def _value(path: Path, line: int, found: dict[str, Any], key: str) -> str:
+    if "." in key and key not in found:
+        found = _inside(found)
     if key not in found:
         near = get_close_matches(key, list(found), n=1)
         hint = f"did you mean {said(near[0])}, or another" if near else "name two"
@@ -76,4 +82,17 @@ def _value(path: Path, line: int, found: dict[str, Any], key: str) -> str:
 
 
 def _there(found: dict[str, Any]) -> str:
-    return f"of {said(', '.join(found)[:300])}"
+    return f"of {said(', '.join(_inside(found))[:300])}"
+
+
+def _inside(found: dict[str, Any]) -> dict[str, Any]:
+    """An object with the keys of the objects in it, a dot between the names."""
+    flat: dict[str, Any] = {}
+    for key, value in found.items():
+        more = value if isinstance(value, dict) else {}
+        flat |= {f"{key}.{inner}": one for inner, one in more.items()} or {key: value}
+    return flat
+
+
+def _texts(found: dict[str, Any]) -> list[str]:
+    return [key for key, value in _inside(found).items() if isinstance(value, str)]

@@ -1,13 +1,21 @@
 """Tables of two columns and more, separated by tabs or commas."""
 
 import csv
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
 from dhyan.data.lines import LONGEST_READ, NotText, decoded, fault, kind_of, raw_lines, said
-from dhyan.data.tally import Tally
+from dhyan.data.tally import Noted, Tally
 from dhyan.faults import Fault
+
+_NAMES = re.compile(  # of columns, as headers have them; they are only spoken of, never believed
+    r"(source|target|src|tgt|trg|reference|translation|sentence|text|en|hi|bn|de|es|fr|mr|ne|sa|ta|ur"
+    r"|english|hindi|bengali|german|spanish|french|marathi|nepali|sanskrit|tamil|urdu)"
+    r"([ _-]?(text|sentences?|language|lang))?",
+    re.IGNORECASE,
+)
 
 Sides = tuple[int, str, str]  # a line number, a source and a target
 
@@ -16,22 +24,39 @@ def read_table(path: Path, columns: tuple[str, str] | None, tally: Tally) -> Ite
     """The two sides of each row of a .tsv or .csv."""
     comma = kind_of(path) == ".csv"
     rows = _csv_rows(path, tally) if comma else _tsv_rows(path, tally)
-    width, places = None, (0, 1)
+    width, places, others = None, (0, 1), Noted()
     if comma or columns:
         line, header = next(rows, (1, []))
         width, places = len(header), _find(path, line, columns, header)
         tally.notes.append(f"line {line} is the header: {said(', '.join(header)[:300])}")
+    first = 0
     for line, fields in rows:
-        if width is None and len(fields) > 2 and not tally.notes:
-            tally.notes.append(f"of {len(fields)} columns the first two are taken")
+        if width is None and not first:
+            first = len(fields)
+            tally.notes.extend(_first_words(line, fields))
         if fields in ([], [""]):
             tally.drop("blank line", "source", line)
         elif len(fields) == width or (width is None and len(fields) > 1):
+            if width is None and len(fields) != first:
+                others.add(tally.place("source", line))
             yield line, fields[places[0]], fields[places[1]]
         else:
             reason = f"the number of columns is {len(fields)}, not {width or 'at least 2'}"
             remedy = f"separate them by one {'comma, and quote commas in text' if comma else 'tab'}"
             tally.report(fault(path, line, f"{reason}; {remedy}"))
+    if others.count:
+        rows_of = f"{others.count:,} row{'' if others.count == 1 else 's'}"
+        tally.notes.append(f"{rows_of} of another number of columns than {first} ({others})")
+
+
+def _first_words(line: int, fields: list[str]) -> Iterator[str]:
+    """What is said of a table's first row where no header was asked for."""
+    names = [field.strip() for field in fields[:2]]
+    if all(_NAMES.fullmatch(name) for name in names) and len(set(names)) == 2:
+        remedy = f"if it is one, name its columns with --columns {','.join(names)}"
+        yield f"line {line} looks like a header and is taken as a pair: {remedy}"
+    if len(fields) > 2:
+        yield f"of {len(fields)} columns the first two are taken"
 
 
 def _find(
@@ -48,6 +73,9 @@ def _find(
             near = get_close_matches(name, names, n=1)
             hint = f"did you mean {said(near[0])}, or another" if near else "name two"
             raise fault(path, line, f"no column is called {said(name)}; {hint} {there}")
+        if names.count(name) > 1:
+            reason = f"{names.count(name)} columns are called {said(name)}"
+            raise fault(path, line, f"{reason}; give each a name of its own in the header")
     first, second = names.index(wanted[0]), names.index(wanted[1])
     if first == second:
         raise fault(path, line, f"both sides are {said(wanted[0])}; name two {there}")

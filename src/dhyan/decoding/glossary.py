@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dhyan.decoding.kept import hide
 from dhyan.decoding.manner import Manner
 from dhyan.decoding.rules import Phrase, completions
-from dhyan.faults import Fault
+from dhyan.decoding.unfit import Unfit
 from dhyan.special import UNK
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import restore
@@ -42,11 +42,20 @@ class Glossary:
             hidden, kept = hide(source, keeps)
             key = _folded(_words(tokenizer, hidden), kept)
             if not key or not normalize(target):
-                raise Fault(f"an empty term in the glossary, {source!r} → {target!r}: leave it out")
+                raise Unfit(
+                    "an empty term in the glossary, {term!r} → {target!r}: leave it out",
+                    option="glossary",
+                    term=source,
+                    target=target,
+                )
             if (other := entries.setdefault(key, target)) != target:
-                raise Fault(
-                    f"the glossary has both {other!r} and {target!r} for {source!r}, in whatever "
-                    "case: keep one of them"
+                raise Unfit(
+                    "the glossary has both {other!r} and {target!r} for {term!r}, in whatever "
+                    "case: keep one of them",
+                    option="glossary",
+                    term=source,
+                    target=target,
+                    other=other,
                 )
         return cls(entries, tokenizer, keeps)
 
@@ -83,14 +92,15 @@ def check_terms(
 ) -> None:
     """Refuse terms that this manner of searching cannot see to, or that contradict each other."""
     if glossary and manner.sample:
-        raise Fault("required terms are searched for, not drawn: leave out the glossary or sample")
+        raise Unfit("required terms are searched for, not drawn: leave out {glossary} or {sample}")
     if glossary and not manner.requires:
-        raise Fault("required terms need a beam of 2 or more, for each group of it")
+        raise Unfit("required terms need a {beam} of 2 or more, for each group of it")
     for term in forbidden:
         if not normalize(term):
-            raise Fault("an empty term is forbidden: leave it out")
+            raise Unfit("an empty term is forbidden: leave it out", option="forbidden", term=term)
         if hide(term, keeps)[1]:
-            raise Fault(f"{term!r} is forbidden, but the model keeps such spans: leave it out")
+            sentence = "{term!r} is forbidden, but the model keeps such spans: leave it out"
+            raise Unfit(sentence, option="forbidden", term=term)
     if forbidden:
         check_sayable(glossary.values(), forbidden, target, by="the glossary asks for")
 
@@ -106,16 +116,25 @@ def check_sayable(
             if id in every(ids[:at]):
                 each = ((term, completions(tokenizer, [term])) for term in forbidden)
                 term = next(term for term, completing in each if id in completing(ids[:at]))
-                raise Fault(f"{term!r} is forbidden, but {by} {text!r}")
+                sentence = "{term!r} is forbidden, but {by} {text!r}"
+                raise Unfit(sentence, option="forbidden", term=term, by=by, text=text)
 
 
-def phrase(tokenizer: Tokenizer, term: str) -> Phrase:
-    """The ids of a term, as it begins a word anywhere in a sentence."""
-    ids = tuple(tokenizer.encode(term))
+def phrase(
+    tokenizer: Tokenizer,
+    text: str,
+    *,
+    term: str = "",
+    option: str = "",
+    number: int | None = None,
+) -> Phrase:
+    """The ids of a text, as it begins a word anywhere in a sentence; the rest is for faults."""
+    ids = tuple(tokenizer.encode(text))
     if not ids:
-        raise Fault("an empty term: there is nothing to say")
+        raise Unfit("an empty term: there is nothing to say", option=option, number=number)
     if UNK in ids:
-        raise Fault(f"the model cannot write {term!r}: its vocabulary has no pieces for it")
+        sentence = "the model cannot write {term!r}: its vocabulary has no pieces for it"
+        raise Unfit(sentence, option=option, term=term or text, number=number)
     return ids
 
 

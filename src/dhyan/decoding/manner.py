@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from dhyan.faults import Fault
+from dhyan.decoding.unfit import Unfit
 
 OF_SAMPLING = ("temperature", "top_k", "top_p", "seed")
 COLDEST, STEEPEST = 1e-6, 10  # past these, single precision has no numbers left
@@ -37,35 +37,38 @@ class Manner:
     def __post_init__(self) -> None:
         for name in ("length_power", "coverage", "diversity", "temperature", "top_p"):
             value = getattr(self, name)
-            _check(math.isfinite(value), f"{name} is {value}: give a number")
+            _check(math.isfinite(value), f"{{{name}}} is {value}: give a number")
         for name in ("beam", "nbest", "groups"):
-            _check(getattr(self, name) >= 1, f"{name} is {getattr(self, name)}: give at least 1")
+            value = getattr(self, name)
+            _check(value >= 1, f"{{{name}}} is {value}: give at least 1")
         for name in ("least", "limit", "no_repeat", "coverage", "diversity", "top_k"):
             value = getattr(self, name)
-            _check(value >= 0, f"{name} is {value}: give 0 for none, or more")
+            _check(value >= 0, f"{{{name}}} is {value}: give 0 for none, or more")
         power = self.length_power
-        _check(0 <= power <= STEEPEST, f"length_power is {power}: give 0 to {STEEPEST}")
-        _check(self.seed >= 0, f"seed is {self.seed}: give 0 or more")
+        _check(0 <= power <= STEEPEST, f"{{length_power}} is {power}: give 0 to {STEEPEST}")
+        _check(self.seed >= 0, f"{{seed}} is {self.seed}: give 0 or more")
         _check(
             self.temperature >= COLDEST,
-            f"temperature is {self.temperature}: give more than 0, at least {COLDEST}",
+            f"{{temperature}} is {self.temperature}: give more than 0, at least {COLDEST}",
         )
-        _check(0 < self.top_p <= 1, f"top_p is {self.top_p}: give more than 0, and at most 1")
+        _check(0 < self.top_p <= 1, f"{{top_p}} is {self.top_p}: give more than 0, at most 1")
         _check(
             not self.limit or self.least < self.limit,
-            f"least {self.least} leaves no room for an end within limit {self.limit}",
+            f"{{least}} {self.least} leaves no room for an end within {{limit}} {self.limit}",
         )
         self._check_ways()
 
     def _check_ways(self) -> None:
         """A search of groups, a search that is ranked anew, and sampling do not all go together."""
         if self.sample:
-            _check(self.groups == 1, "sample draws word by word and has no beam: set groups to 1")
-            _check(not self.coverage, "coverage ranks what a beam found: set it to 0 to sample")
+            _check(
+                self.groups == 1, "{sample} draws word by word and has no beam: set {groups} to 1"
+            )
+            _check(not self.coverage, "{coverage} ranks what a beam found: set it to 0 to sample")
         else:
             _check(
                 self.width % self.groups == 0,
-                f"groups {self.groups} do not divide a beam of {self.width} evenly",
+                f"{{groups}} {self.groups} do not divide a beam of {self.width} evenly",
             )
 
     @property
@@ -89,17 +92,17 @@ class Manner:
         manner = replace(self, **given)  # type: ignore[arg-type]
         if manner.sample:
             wide = given.get("beam", 1)
-            _check(wide == 1, f"sample draws words and has no beam: leave out beam {wide}")
+            _check(wide == 1, f"{{sample}} draws words and has no beam: leave out {{beam}} {wide}")
         else:
             for name in OF_SAMPLING:
-                _check(name not in given, f"{name} is of use only with sample: add it")
+                _check(name not in given, f"{{{name}}} is of use only with {{sample}}: add it")
         if manner.width == 1:
-            _check(not given.get("coverage"), "coverage ranks what a beam of 2 or more found")
+            _check(not given.get("coverage"), "{coverage} ranks what a beam of 2 or more found")
         if manner.groups == 1:
-            _check("diversity" not in given, "diversity is of use only with two groups or more")
+            _check("diversity" not in given, "{diversity} is of use only with two {groups} or more")
         return manner
 
 
 def _check(holds: bool, otherwise: str) -> None:
     if not holds:
-        raise Fault(otherwise)
+        raise Unfit(otherwise)

@@ -7,7 +7,7 @@ from dhyan.decoding.glossary import Called, Glossary, phrase
 from dhyan.decoding.kept import hide, hide_as, sign_of
 from dhyan.decoding.rules import Phrase
 from dhyan.decoding.terms import within
-from dhyan.faults import Fault
+from dhyan.decoding.unfit import Unfit
 from dhyan.special import EOS, UNK
 from dhyan.text.normalize import normalize
 from dhyan.text.pieces import MARK
@@ -89,20 +89,26 @@ class Orders:
         hidden, kept = masked
         called = self.glossary.called(sentence) if self.glossary else []
         terms = tuple(dict.fromkeys(one.target for one in called))
-        phrases = [phrase(self.target, hide_as(term, kept, self.keeps)) for term in terms]
+        phrases = [
+            phrase(self.target, hide_as(term, kept, self.keeps), term=term, option="glossary")
+            for term in terms
+        ]
         replaced = _replaced(hidden, kept, called)
         return Order(
             (*ids, EOS),
             number,
-            prefix=self._prefix(prefix, kept),
+            prefix=self._prefix(prefix, kept, number),
             terms=terms,
             required=(*phrases, *self._signs(kept, replaced, phrases)),
             kept=kept,
             replaced=replaced,
         )
 
-    def _prefix(self, text: str, kept: tuple[str, ...]) -> Phrase:
-        return phrase(self.target, hide_as(text, kept, self.keeps)) if normalize(text) else ()
+    def _prefix(self, text: str, kept: tuple[str, ...], number: int) -> Phrase:
+        if not normalize(text):
+            return ()
+        hidden = hide_as(text, kept, self.keeps)
+        return phrase(self.target, hidden, term=text, option="prefixes", number=number)
 
     def _signs(
         self, kept: Sequence[str], replaced: Sequence[str], phrases: Sequence[Phrase]
@@ -136,5 +142,5 @@ def one_each(prefixes: str | Sequence[str] | None, sentences: int) -> Sequence[s
     if prefixes is None or isinstance(prefixes, str):
         return [prefixes or ""] * sentences
     if len(prefixes) != sentences:
-        raise Fault(f"{len(prefixes)} prefixes for {sentences} sentences: give one for each")
+        raise Unfit(f"{len(prefixes)} {{prefixes}} for {sentences} sentences: give one for each")
     return prefixes

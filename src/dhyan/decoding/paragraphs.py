@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dhyan.decoding.translator import TooLong, Translation, Translator
-from dhyan.faults import Fault
+from dhyan.decoding.unfit import Unfit
 from dhyan.text.sentences import Paragraph, cut
 
 MOST = 2**20  # sentences in one paragraph, so that no two of an input share a number
@@ -22,7 +22,7 @@ def translate_paragraphs(
     Options are those of the translator, less runners-up; TooLong names the paragraph.
     """
     if (nbest or translator.manner.nbest) > 1:
-        raise Fault("a paragraph has one translation: leave out nbest")
+        raise Unfit("a paragraph has one translation: leave out {nbest}")
     cuts = [cut(paragraph, translator.source_language) for paragraph in paragraphs]
     owners = [place for place, one in enumerate(cuts) for _ in one.sentences]
     sentences = [sentence for one in cuts for sentence in one.sentences]
@@ -31,7 +31,7 @@ def translate_paragraphs(
     try:
         said = iter(translator(sentences, numbers=own, **options))  # type: ignore[arg-type]
     except TooLong as fault:
-        raise fault.at(owners[fault.index]) from None
+        raise fault.at(owners) from None
     return [rejoined(one, [next(said) for _ in one.sentences]) for one in cuts]
 
 
@@ -44,5 +44,6 @@ def rejoined(paragraph: Paragraph, said: Sequence[Translation]) -> Translation:
         (),
         lost=tuple(span for one in said for span in one.lost),
         missed=tuple(term for one in said for term in one.missed),
+        stuck=any(one.stuck for one in said),
         sentences=tuple(zip(paragraph.sentences, said, strict=True)),
     )

@@ -1,7 +1,7 @@
 """From text to text: a model with its two tokenizers."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -18,6 +18,7 @@ from dhyan.decoding.orders import Order, Orders, one_each
 from dhyan.decoding.rules import Phrase, Rule, never_words
 from dhyan.decoding.search import greedy_search, grow
 from dhyan.decoding.terms import within
+from dhyan.decoding.unfit import Unfit
 from dhyan.decoding.ways import beginnings, choices, in_words, rules_of
 from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
@@ -27,17 +28,23 @@ from dhyan.text.tokenizer import Tokenizer
 
 
 class TooLong(Fault):
-    """A sentence with more tokens than the model takes; `index` says which one."""
+    """A sentence with more tokens than the model takes; `index` says which one.
 
-    def __init__(self, index: int, tokens: int, longest: int) -> None:
+    `others` are further ones of the same input.
+    """
+
+    def __init__(
+        self, index: int, tokens: int, longest: int, others: Sequence["TooLong"] = ()
+    ) -> None:
         super().__init__(
             f"{tokens} tokens, but this model takes at most {longest}; split the sentence"
         )
-        self.index, self.tokens, self.longest = index, tokens, longest
+        self.index, self.tokens, self.longest, self.others = index, tokens, longest, others
 
-    def at(self, index: int) -> "TooLong":
-        """The same of another place."""
-        return TooLong(index, self.tokens, self.longest)
+    def at(self, places: Sequence[int]) -> "TooLong":
+        """The same, for someone who counts the sentences otherwise."""
+        others = [other.at(places) for other in self.others]
+        return TooLong(places[self.index], self.tokens, self.longest, others)
 
 
 @dataclass(frozen=True)
@@ -46,10 +53,10 @@ class Translation:
 
     `score` is its log-probability / length^length_power (with power 1, the mean of its tokens), EOS
     counted, and to that the coverage, if it is asked for. `finished` is False when the length limit
-    cut it off, or the rules left no word; `others` are the runners-up, or further draws. `lost` are
-    the spans of the source that were to be kept and are not in the text, `missed` the terms of the
-    glossary that are not. Of a paragraph, `sentences` are its own with their translations, the
-    score is the mean of theirs, and there are no ids.
+    cut it off, or, `stuck`, the rules left no word; `others` are the runners-up, or further draws.
+    `lost` are the spans of the source that were to be kept and are not in the text, `missed` the
+    terms of the glossary that are not. Of a paragraph, `sentences` are its own with their
+    translations, the score is the mean of theirs, and there are no ids.
     """
 
     text: str
@@ -59,6 +66,7 @@ class Translation:
     others: tuple["Translation", ...] = ()
     lost: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
+    stuck: bool = False
     sentences: tuple[tuple[str, "Translation"], ...] = ()
 
 
@@ -76,15 +84,16 @@ class Limits:
         wanted = manner.limit or free
         limit = wanted if self.highest is None else min(wanted, self.highest)
         if manner.least >= limit:
-            raise Fault(f"least {manner.least}: this model says at most {limit} tokens")
-        if len(order.prefix) >= limit:
-            raise Fault(
-                f"a prefix of {len(order.prefix)} tokens leaves nothing to say within {limit}"
-            )
+            raise Unfit(f"{{least}} {manner.least}: this model says at most {limit} tokens")
+        if (size := len(order.prefix)) >= limit:
+            sentence = f"a prefix of {size} tokens leaves nothing to say within {limit}"
+            raise Unfit(sentence, option="prefixes", number=order.number)
         if order.terms and (shortest := order.shortest()) >= limit:
-            raise Fault(
-                f"{', '.join(order.terms)}: required terms that take {shortest} tokens, with the "
-                f"prefix, leave no room for an end within {limit}"
+            raise Unfit(
+                f"{{terms}}: required terms that take {shortest} tokens, with the prefix, leave no "
+                f"room for an end within {limit}",
+                terms=", ".join(order.terms),
+                number=order.number,
             )
         return limit
 
@@ -119,6 +128,7 @@ class Translator:
         glossary: Mapping[str, str] | None = None,
         forbidden: Sequence[str] | str = (),
         numbers: Sequence[int] | None = None,
+        hear: Callable[[int], None] | None = None,
         **changes: object,
     ) -> list[Translation]:
         """One translation per sentence, in order; an empty sentence stays empty.
@@ -126,7 +136,8 @@ class Translator:
         `changes` are fields of `Manner`. Translations begin with `prefixes` (one for all, or each
         its own), say the target terms of the `glossary` whose source terms stand in the sentence,
         and say none of the terms `forbidden`. A sentence's translation does not depend on the
-        others; what is drawn for it depends on its place, or on its number in `numbers`.
+        others; what is drawn for it depends on its place, or on its number in `numbers`. `hear` is
+        told, batch by batch, how many have been translated.
         """
         sentences = [sentences] if isinstance(sentences, str) else sentences
         forbidden = [forbidden] if isinstance(forbidden, str) else forbidden
@@ -142,6 +153,8 @@ class Translator:
             batch = [orders[row] for row in rows]
             for row, hypotheses in zip(rows, self._search(batch, manner, rules), strict=True):
                 found[row] = self._say(hypotheses, orders[row], manner, forbidden)
+            if hear:
+                hear(len(found))
         nothing = Translation("", 0.0, True, ())
         return [found.get(row, nothing) for row in range(len(sentences))]
 
@@ -181,9 +194,10 @@ class Translator:
         )
         places = range(len(sentences)) if numbers is None else numbers
         orders = ready.of_all(sentences, one_each(prefixes, len(sentences)), places)
-        for index, order in enumerate(orders):
-            if len(order.ids) - 1 > self.limits.source:
-                raise TooLong(index, len(order.ids) - 1, self.limits.source)
+        longest, sizes = self.limits.source, [len(order.ids) - 1 for order in orders]
+        long = [TooLong(at, size, longest) for at, size in enumerate(sizes) if size > longest]
+        if long:
+            raise TooLong(long[0].index, long[0].tokens, longest, long[1:])
         return orders
 
     def _batches(self, orders: Sequence[Order], width: int) -> Iterator[list[int]]:
@@ -244,19 +258,20 @@ class Translator:
         if not found or not all(math.isfinite(one.score) for one in found):
             raise Fault("the model gives no word a finite score: its weights have diverged")
         if not found[0].ids and not found[0].finished:
-            raise Fault(
-                f"no word is left to say with {in_words(order, manner, forbidden)}: ask for less"
+            raise Unfit(
+                f"no word is left to say with {in_words(order, manner, forbidden)}: ask for less",
+                number=order.number,
             )
         said: dict[str, Translation] = {}
         for number, one in enumerate(found):
-            written = self._written(one, order)
+            written = self._written(one, order, self.limits.of(order, manner))
             said.setdefault(f"{number} " if manner.sample else written.text, written)
             if len(said) == manner.nbest:
                 break
         best, *others = said.values()
         return replace(best, others=tuple(others))
 
-    def _written(self, one: Hypothesis, order: Order) -> Translation:
+    def _written(self, one: Hypothesis, order: Order, limit: int) -> Translation:
         text = self.target.decode(one.ids)
         text, lost = restore(text, order.kept) if self.keeps else (text, ())
         terms = zip(order.terms, order.required, strict=False)
@@ -267,6 +282,7 @@ class Translator:
             one.ids,
             lost=tuple(span for span in lost if span not in order.replaced),
             missed=tuple(term for term, ids in terms if not self._says(one.ids, ids)),
+            stuck=not one.finished and len(one.ids) < limit,
         )
 
     def _says(self, ids: Phrase, term: Phrase) -> bool:

@@ -43,10 +43,10 @@ def rules_of(
 
 
 def in_words(order: Order, manner: Manner, forbidden: Sequence[str]) -> str:
-    """What keeps a search from saying words, for a fault."""
+    """What keeps a search from saying words, for a fault that names settings."""
     asked = {
-        f"least {manner.least}": manner.least,
-        f"no_repeat {manner.no_repeat}": manner.no_repeat,
+        f"{{least}} {manner.least}": manner.least,
+        f"{{no_repeat}} {manner.no_repeat}": manner.no_repeat,
         f"{len(forbidden)} forbidden terms": forbidden,
         "a prefix": order.prefix,
         "required terms": order.required,

@@ -1,6 +1,6 @@
 """One system's scores with their intervals and, beside a baseline, what chance would give."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -75,13 +75,21 @@ def judge(
     *,
     baseline: Mapping[str, Counts] | None = None,
     resampling: Resampling | None = None,
+    hear: Callable[[str], None] = lambda line: None,
 ) -> Judgement:
-    """Score a system, and compare it with a baseline on the same sentences if one is given."""
+    """Score a system, and compare it with a baseline on the same sentences if one is given.
+
+    `hear` is told what has been drawn.
+    """
     drawing = resampling or Resampling()
     scores = scores_of(counts, marks=drawing.marks(paired=baseline is not None))
     if not drawing.resamples:
         return Judgement(scores)
-    intervals = {key: drawing.interval(one) for key, one in counts.items()}
-    others = baseline or {}
-    differences = {key: drawing.difference(one, counts[key]) for key, one in others.items()}
+    intervals, differences = dict[str, Interval](), dict[str, Difference]()
+    for key, one in counts.items():
+        intervals[key] = drawing.interval(one)
+        hear(f"{key}: {drawing.resamples:,} test sets drawn")
+        if baseline:
+            differences[key] = drawing.difference(baseline[key], one)
+            hear(f"{key}: compared with the first")
     return Judgement(scores, intervals, differences)

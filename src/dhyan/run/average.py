@@ -19,22 +19,29 @@ from dhyan.checkpoint import (
     tensors_to_bytes,
     write_checkpoint,
 )
-from dhyan.config import differences
+from dhyan.config import Recipe, differences
 from dhyan.faults import Fault
-from dhyan.run.checks import MAY_CHANGE
 from dhyan.run.folder import versions
 from dhyan.run.saved import MODEL_FILES, saved_recipe
 from dhyan.training.trainer import Progress
 from dhyan.whole import MANIFEST, check_place
 
+ROOMS = ("encoder.", "decoder.")
+WEIGHTLESS = ("dropout", "attention_dropout", "vectors", "frozen")  # of no matter once trained
+OF_TEXT = {"text.kind", "text.shared", "text.placeholders"}
+
 
 def newest(run: Path, count: int) -> list[Path]:
-    """The folders of a run's newest checkpoints."""
-    steps = steps_in(run)
+    """The folders of a run's newest checkpoints; its start, before any training, is none."""
+    if not run.is_dir():
+        raise Fault(f"{run}: no such folder; name the folder of a run")
+    if (run / MANIFEST).exists():
+        raise Fault(f"{run}: is one checkpoint; --last takes the folder of a run, {run.parent}")
+    steps = [step for step in steps_in(run) if step]
     if len(steps) < count:
         raise Fault(
-            f"{run}: holds {len(steps)} checkpoints, not {count}; ask for fewer, or train with a "
-            f"larger training.keep"
+            f"{run}: holds {len(steps)} trained checkpoints, not {count}; ask for fewer, or train "
+            f"with a larger training.keep"
         )
     return [run / f"step-{step}" for step in steps[:count]]
 
@@ -49,6 +56,7 @@ def average(models: Sequence[Path], out: Path) -> Path:
     folders = [find_checkpoint(model) for model in models]
     _check_place(out)
     _check_different(folders)
+    _check_trained(folders)
     read = [read_checkpoint(folder, *MODEL_FILES) for folder in folders]
     for folder, files in zip(folders[1:], read[1:], strict=True):
         _check_alike(folders[0], read[0], folder, files)
@@ -93,17 +101,43 @@ def _check_different(folders: Sequence[Path]) -> None:
         seen.add(folder.resolve())
 
 
+def _check_trained(folders: Sequence[Path]) -> None:
+    """Refuse the start of a run."""
+    for folder in folders:
+        if not read_manifest(folder)["step"]:
+            raise Fault(f"{folder} is a run's start, before any training: name later checkpoints")
+
+
 def _check_alike(
     one: Path, first: Mapping[str, bytes], other: Path, files: Mapping[str, bytes]
 ) -> None:
-    """Refuse models that no mean makes sense of."""
-    unlike = differences(saved_recipe(first), saved_recipe(files))
-    for key, (here, there) in unlike.items():
-        if key not in MAY_CHANGE:
-            raise Fault(
-                f"{one} and {other} cannot be averaged: {key} is {here!r} in the one and "
-                f"{there!r} in the other"
-            )
-    for name in ("source.json", "target.json"):
+    """Refuse models that no mean makes sense of: of other words, other parts or other starts."""
+    both = f"{one} and {other} cannot be averaged"
+    for name, side in (("source.json", "source"), ("target.json", "target")):
         if first[name] != files[name]:
-            raise Fault(f"{one} and {other} cannot be averaged: their {name} differ")
+            raise Fault(
+                f"{both}: their {side} vocabularies differ; name checkpoints of one run, or models "
+                f"that began from one with --vocabulary keep"
+            )
+    here, there = saved_recipe(first), saved_recipe(files)
+    for key, (before, after) in differences(here, there).items():
+        if _makes_the_model(key):
+            raise Fault(
+                f"{both}: {key} is {before!r} in the one and {after!r} in the other; name models "
+                f"of one architecture"
+            )
+    seeds = (here.training.seed, there.training.seed)
+    if _from_nothing(here) and _from_nothing(there) and seeds[0] != seeds[1]:
+        raise Fault(
+            f"{both}: they began from other random weights, training.seed {seeds[0]} and "
+            f"{seeds[1]}; name checkpoints of one run, or models that began from one with --init"
+        )
+
+
+def _makes_the_model(key: str) -> bool:
+    """Whether models that differ in a setting have other weights, or mean other things by them."""
+    return key in OF_TEXT or (key.startswith(ROOMS) and key.rpartition(".")[2] not in WEIGHTLESS)
+
+
+def _from_nothing(recipe: Recipe) -> bool:
+    return not recipe.training.init

@@ -5,14 +5,24 @@ from pathlib import Path
 
 import torch
 
-from dhyan.checkpoint import find_checkpoint, read_manifest, steps_in
-from dhyan.config import Decoding, Recipe, differences
+from dhyan.checkpoint import find_checkpoint, read_checkpoint, read_manifest, steps_in
+from dhyan.config import (
+    BahdanauDecoder,
+    Decoding,
+    LuongDecoder,
+    Recipe,
+    RNNEncoder,
+    TransformerDecoder,
+    TransformerEncoder,
+    differences,
+)
 from dhyan.corpora.interface import Corpus, Say
 from dhyan.faults import Fault
 from dhyan.models.build import build_model
 from dhyan.run.board import need_tensorboard
 from dhyan.run.parts import make_settings
-from dhyan.run.saved import make_manner
+from dhyan.run.saved import MODEL_FILES, make_manner, saved_recipe
+from dhyan.text.vectors import width_of
 from dhyan.whole import Damaged
 
 MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
@@ -23,6 +33,8 @@ MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
     *("data.mix", "data.columns"),
 }
 TINY = 16  # a vocabulary to try a recipe with
+
+Half = RNNEncoder | TransformerEncoder | BahdanauDecoder | LuongDecoder | TransformerDecoder
 
 
 def check_whole(recipe: Recipe) -> None:
@@ -38,15 +50,38 @@ def check_whole(recipe: Recipe) -> None:
 def check_files(recipe: Recipe) -> None:
     """Refuse a beginning that lacks a file, before any data are read."""
     if recipe.training.init:
-        find_checkpoint(Path(recipe.training.init))
+        _check_origin(Path(recipe.training.init), recipe)
     elif recipe.training.vocabulary != "keep":
         raise Fault(
             f"training.vocabulary = {recipe.training.vocabulary!r} is about the words of a model "
             f"to begin from: name it with --init MODEL"
         )
-    for side, path in (("encoder", recipe.encoder.vectors), ("decoder", recipe.decoder.vectors)):
-        if path and not recipe.training.init and not Path(path).is_file():
-            raise Fault(f"{side}.vectors: no file {path!r}; name a word2vec or GloVe file")
+    if not recipe.training.init:
+        _check_vectors("encoder", recipe.encoder)
+        _check_vectors("decoder", recipe.decoder)
+
+
+def _check_origin(path: Path, recipe: Recipe) -> None:
+    """Refuse to begin from a model of another kind."""
+    old = saved_recipe(read_checkpoint(find_checkpoint(path), *MODEL_FILES))
+    there, here = (f"{one.encoder.kind}/{one.decoder.kind}" for one in (old, recipe))
+    if there != here:
+        raise Fault(
+            f"{path} is {there}, the recipe is {here}: begin with the recipe it was trained by, "
+            f"dhyan train {path} --init {path}"
+        )
+
+
+def _check_vectors(side: str, half: Half) -> None:
+    """Refuse a file of word vectors that is not there, or is not as wide as the words."""
+    path, key = half.vectors, "embedding" if hasattr(half, "embedding") else "width"
+    if path and not Path(path).is_file():
+        raise Fault(f"{side}.vectors: no file {path!r}; name a word2vec or GloVe file")
+    if path and (found := width_of(path)) != (width := getattr(half, key)):
+        raise Fault(
+            f"{path}: its vectors are {found} wide, the embedding {width}; "
+            f"give --set {side}.{key}={found}"
+        )
 
 
 def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus) -> None:

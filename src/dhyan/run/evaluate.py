@@ -1,10 +1,11 @@
 """Systems sit an exam: models translate it, files bring their answers, all are judged alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from dhyan.corpora.interface import Say
 from dhyan.data.corpus import read_pairs
 from dhyan.data.lines import fault, said, text_lines
 from dhyan.data.tally import Pair, Tally
@@ -17,7 +18,7 @@ from dhyan.evaluation.alignment import (
     read_gold,
 )
 from dhyan.evaluation.attention import AttentionFigures, attention_figures
-from dhyan.evaluation.counts import NAMES, count
+from dhyan.evaluation.counts import NAMES, Counts, count
 from dhyan.evaluation.judge import Judgement, Resampling, judge
 from dhyan.evaluation.slices import Slice, by_length, by_rarity
 from dhyan.text.placeholders import mask_pair
@@ -121,11 +122,20 @@ def answers(file: Path, exam: Exam) -> System:
 
 
 def examine(
-    translator: Translator, name: str, exam: Exam, *, beam: int = 0, attention: bool = False
+    translator: Translator,
+    name: str,
+    exam: Exam,
+    *,
+    beam: int = 0,
+    attention: bool = False,
+    hear: Callable[[int], None] | None = None,
 ) -> System:
-    """A model's own translations; if asked, the figures of its attention while it made them."""
+    """A model's own translations; if asked, the figures of its attention while it made them.
+
+    `hear` is told how many sentences have been translated, every now and then.
+    """
     _check_references(translator, name, exam)
-    found = _translated(translator, exam, beam)
+    found = _translated(translator, exam, beam, hear)
     texts = [one.text for one in found]
     return System(
         name,
@@ -146,14 +156,22 @@ def compare(
     metrics: Sequence[str] = tuple(NAMES),
     resampling: Resampling | None = None,
     seen: Mapping[str, int] | None = None,
+    hear: Say = lambda line: None,
 ) -> list[Result]:
-    """Judge every system, all but the first against the first; `seen` counts training words."""
-    counts = [
-        count(one.said, exam.references, language=language, metrics=metrics) for one in systems
-    ]
+    """Judge every system, all but the first against the first; `seen` counts training words.
+
+    `hear` is told what has been done, metric by metric.
+    """
+    counts = []
+    for one in systems:
+        counts.append(dict[str, Counts]())
+        for metric in metrics:
+            counts[-1] |= count(one.said, exam.references, language=language, metrics=(metric,))
+            hear(f"{one.name}: counted for {metric}")
     results = []
     for place, (system, found) in enumerate(zip(systems, counts, strict=True)):
-        verdict = judge(found, baseline=counts[0] if place else None, resampling=resampling)
+        baseline = counts[0] if place else None
+        verdict = judge(found, baseline=baseline, resampling=resampling, hear=hear)
         lengths = by_length(found, exam.sources)
         rarities = [] if seen is None else by_rarity(found, exam.sources, seen)
         results.append(Result(system, verdict, lengths, rarities))
@@ -174,9 +192,11 @@ def _check_references(translator: Translator, name: str, exam: Exam) -> None:
             raise fault(exam.beside or exam.file, pair.line, f"{reason}; {remedy}")
 
 
-def _translated(translator: Translator, exam: Exam, beam: int) -> list[Translation]:
+def _translated(
+    translator: Translator, exam: Exam, beam: int, hear: Callable[[int], None] | None
+) -> list[Translation]:
     try:
-        return translator(exam.sources, beam=beam or None)
+        return translator(exam.sources, beam=beam or None, hear=hear)
     except TooLong as error:
         line = exam.pairs[error.index].line
         raise fault(exam.file, line, str(error)) from None

@@ -37,11 +37,15 @@ def fitted(
     if recipe.training.tokens_per_batch:
         return recipe
     trial = PassAndBack(model, objective, recipe.training.steps, device)
-    memory = available(device) - kept_bytes(model, device)
+    memory, kept = available(device), kept_bytes(model, device)
     least = recipe.data.longest + 2
     longest = least if examples.dropout else longest_of(examples)  # cut anew, any may be as long
-    found = largest(trial, memory, least=least, longest=longest)
-    why = "more is of no use" if found == MOST else f"it fits in {memory / 2**20:,.0f} MiB"
+    room = min(kept, memory) if device.type == "cuda" else 0  # held: only CUDA says when it is full
+    held = torch.empty(room, dtype=torch.uint8, device=device)
+    found = largest(trial, memory - kept, least=least, longest=longest)
+    del held
+    free = (memory - kept) / 2**20
+    why = "more is of no use" if found == MOST else f"it fits in {free:,.0f} MiB"
     say(f"training.tokens_per_batch = {found:,}: {why}")
     return replace(recipe, training=replace(recipe.training, tokens_per_batch=found))
 

@@ -1,6 +1,7 @@
 """What a trainer is made of: batches, validation, optimizer, schedules."""
 
 from dataclasses import dataclass, replace
+from math import log
 
 import torch
 
@@ -23,6 +24,8 @@ from dhyan.training.forcing import Ratio
 from dhyan.training.loss import Objective, cross_entropy
 from dhyan.training.schedule import Plateau, Schedule, constant, cosine, halving, inverse_sqrt
 from dhyan.training.trainer import Settings, Trainer
+
+FAR = 1.0  # nats above a guess; fresh weights are nearer
 
 
 def make_trainer(
@@ -70,6 +73,7 @@ class Validation:
     batches: list[Batch]
     pairs: list[Pair]
     language: str
+    say: Say = lambda line: None
 
     @classmethod
     def of(
@@ -89,11 +93,17 @@ class Validation:
             say(f"BLEU and chrF++ of the first {len(shown):,} of {len(pairs):,} validation pairs")
         greedy = Manner(beam=1, limit=recipe.decoding.limit)  # so that the others may change
         greedily = replace(translator, manner=greedy)
-        return cls(greedily, batches, shown, recipe.data.target_language)
+        return cls(greedily, batches, shown, recipe.data.target_language, say)
 
     def __call__(self) -> dict[str, float]:
         """The mean loss per token over all pairs; BLEU and chrF++ of the first, said greedily."""
         scores = {"loss": self._loss()}
+        guess = log(len(self.translator.target))
+        if not scores["loss"] <= guess + FAR:
+            self.say(
+                f"warning: the validation loss of {scores['loss']:.2f} is worse than guessing, "
+                f"{guess:.2f}: lower training.learning_rate"
+            )
         if self.pairs:
             said = [one.text for one in self.translator([p.source for p in self.pairs])]
             found = score(said, [p.target for p in self.pairs], language=self.language)

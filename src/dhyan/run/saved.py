@@ -51,6 +51,8 @@ def pick_device(name: str) -> torch.device:
     """The named device; 'auto' is the GPU where there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise Fault(f"device {name!r}: no GPU was found; give cpu")
     try:
         device = torch.device(name)
         usable = device.type in DEVICES

@@ -61,6 +61,13 @@ def read_vectors(path: str | Path, wanted: Collection[str]) -> Vectors:
     return Vectors(words, table, frozenset(lowered))
 
 
+def width_of(path: str | Path) -> int:
+    """How many numbers a vector of a file has, by its first lines."""
+    file = _Reader(Path(path))
+    next(file.entries())
+    return file.width
+
+
 class _Reader:
     """A file of vectors; its width is known once the first entry is."""
 
