@@ -14,7 +14,15 @@ from benchmarks.report import write
 
 PAGE = Path(__file__).parents[1] / "docs" / "mechanisms.md"
 UNSEEN, STEPS = 1000, 300
-SMALL = ("sutskever2014-small", "bahdanau2015-small", "luong2015-small", "transformer2017-small")
+SMALL = (
+    "sutskever2014-small",
+    "bahdanau2015-small",
+    "luong2015-small",
+    "luong2015-local-small",
+    "transformer2017-small",
+    "deep-shallow-small",
+    "modern-small",
+)
 
 
 def dhyan(*words: object) -> tuple[str, float]:
@@ -84,7 +92,7 @@ def recipes(folder: Path) -> object:
             lines = [json.loads(line) for line in (run / "metrics.jsonl").open()]
             rates = [x["tokens"] / x["seconds"] for x in lines if x["event"] == "stepped"]
             text, _ = dhyan(
-                "evaluate", run, "--json",
+                "evaluate", run, "--json", "--metrics", "bleu,chrf",
                 "--source", folder / "test.en.xz", "--target", folder / "test.hi.xz",
             )  # fmt: skip
             found[name] = {

@@ -129,7 +129,7 @@ DECODERS = {
             attention=look, embedding=16, width=WIDTH, readout=16
         )
         for name, look in LOOKS.items()
-        if not name.endswith("concat")
+        if not name.endswith("concat") and not name.startswith(("monotonic", "predicted"))
     },
     **{
         f"luong-{name}": config.LuongDecoder(attention=look, embedding=16, width=WIDTH)
