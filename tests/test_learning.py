@@ -37,7 +37,7 @@ FAMILIES = {
         "training.learning_rate": 4e-3,
     },
 }
-SHORT, MIDDLE, LONG, SECONDS = 4, 8, 12, 45
+SHORT, MIDDLE, LONG, SECONDS = 4, 8, 12, 120
 
 
 def learn_to_reverse(name, folder, longest):
