@@ -13,7 +13,7 @@ demo: .venv/ready       ## train, translate, score and draw something, in a minu
 	$(BIN)/dhyan demo
 
 test: .venv/ready       ## every test
-	$(BIN)/python -m pytest -n 2 -m "not soak"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 lint: .venv/ready       ## style, types and floors
 	$(BIN)/ruff check
@@ -22,7 +22,7 @@ lint: .venv/ready       ## style, types and floors
 	$(BIN)/lint-imports
 
 check: lint             ## what a developer runs before every commit
-	$(BIN)/python -m pytest -n 2 -m "not slow and not soak"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not soak"
 
 test-all: .venv/ready   ## every test, and the long soaks
 	$(BIN)/python -m pytest -n 2
