@@ -4,14 +4,13 @@ import json
 import shutil
 
 import pytest
+from tensorboard.backend.event_processing import event_accumulator as accumulator
 
 from dhyan.faults import Fault
 from dhyan.run import train
 from dhyan.run.board import need_tensorboard, scalars
 from dhyan.training.events import Saved, Stepped
 from tests.tiny import tiny_recipe, write_corpus
-
-accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 
 
 @pytest.fixture(scope="module")

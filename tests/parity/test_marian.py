@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import transformers
 
 from dhyan import config
 from dhyan.batch import Batch, Tokens
@@ -9,7 +10,6 @@ from dhyan.decoding.search import beam_search, greedy_search
 from dhyan.models.build import build_model
 from dhyan.special import BOS, EOS, PAD
 
-transformers = pytest.importorskip("transformers", reason="parity is with its MarianMT: pip it")
 VOCABULARY, LONGEST, LIMIT, INPUTS = 40, 40, 32, 200
 SHAPES = {
     "square": {

@@ -2,12 +2,9 @@
 
 import pytest
 import torch
+from transformers.models.llama import modeling_llama as llama
 
 from dhyan.attention.relative import turn
-
-llama = pytest.importorskip(
-    "transformers.models.llama.modeling_llama", reason="parity is with its rotary: pip it"
-)
 
 
 @pytest.mark.parametrize("width", [8, 64])

@@ -44,8 +44,7 @@ def fitted(
     held = torch.empty(room, dtype=torch.uint8, device=device)
     found = largest(trial, memory - kept, least=least, longest=longest)
     del held
-    free = (memory - kept) / 2**20
-    why = "more is of no use" if found == MOST else f"it fits in {free:,.0f} MiB"
+    why = "more is of no use" if found == MOST else "the largest that fits"
     say(f"training.tokens_per_batch = {found:,}: {why}")
     return replace(recipe, training=replace(recipe.training, tokens_per_batch=found))
 
