@@ -117,6 +117,33 @@ def prepare(
     say(f"next: dhyan train {name} --set data.prepared={ready}{begun}")
 
 
+@app.command()
+@stoppable()
+def primer(
+    out: Annotated[Path, typer.Option(help="The folder to write; it must not be there yet.")],
+    pairs: Annotated[int, typer.Option(min=1, help="How many pairs to train on.")] = 100_000,
+    tests: Annotated[int, typer.Option(min=1, help="How many pairs each test has.")] = 1000,
+    shortest: Annotated[int, typer.Option(min=2, help="Fewest English words.")] = 2,
+    longest: Annotated[int, typer.Option(min=10, help="Most English words.")] = 60,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, other sentences.")] = 1,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the result.")] = False,
+) -> None:
+    """Write the primer: English–Hindi pairs made by a grammar, with exact word alignments.
+
+    Example: dhyan data primer --pairs 20000 --longest 15 --out primer
+    """
+    from dhyan.corpora.primer import write_primer
+
+    say = teller(quiet=quiet)
+    counts = write_primer(
+        out, pairs=pairs, tests=tests, seed=seed, shortest=shortest, longest=longest, say=say
+    )
+    tested = sum(counts.values()) - counts["train"]
+    typer.echo(f"{out}  {counts['train']:,} pairs to train on, {tested:,} to validate and test")
+    folder = shlex.quote(str(out))
+    say(f"next: dhyan train bahdanau2015-small --source {folder}/train.en --target {folder}/train.hi")
+
+
 def _beginning(init: str, vocabulary: str) -> str:
     """How a run takes up the vocabularies that were prepared for it."""
     if not init:

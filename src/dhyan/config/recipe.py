@@ -32,7 +32,7 @@ class Data:
     columns: tuple[str, ...] = ()
     valid_source: str = ""
     valid_target: str = ""
-    task: Literal["", "numbers", "reverse"] = ""
+    task: Literal["", "primer", "numbers", "reverse"] = ""
     pairs: int = 20_000
     source_language: str = ""
     target_language: str = ""
@@ -87,10 +87,13 @@ class TransformerEncoder:
     """Reads all tokens at once.
 
     Several heads may share the keys and values of one of `kv_heads`; 0 gives each its own.
+    `self_attention` "plain" has nothing to learn, softmax(X Xᵀ) X; with "none" a word's state knows
+    of no other word.
     """
 
     kind: Literal["transformer"] = "transformer"
     width: int = 512
+    self_attention: Literal["learned", "plain", "none"] = "learned"
     heads: int = 8
     kv_heads: int = 0
     score: str = "scaled_dot"

@@ -21,6 +21,7 @@ from dhyan.corpora.sources import (
 )
 from dhyan.corpora.vocabulary import Part, encode_parts, learn_tokenizers, lessons
 from dhyan.data.examples import Examples
+from dhyan.data.primer import primer_pairs
 from dhyan.data.synthetic import number_pairs, reverse_pairs
 from dhyan.data.tally import Pair, Tally
 from dhyan.faults import Fault
@@ -31,6 +32,7 @@ TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
     "numbers": number_pairs,
     "reverse": reverse_pairs,
 }
+LONGEST = 60  # words of a sentence of the primer, if nothing else is asked for
 MOST_HELD_OUT, FEWEST_TO_HOLD_OUT, HOLD_OUT_EVERY, MOST_TRIES = 1000, 200, 50, 20
 
 
@@ -110,10 +112,18 @@ def with_languages(recipe: Recipe) -> Recipe:
         data = replace(data, task="")
         made = prepared_languages(Path(data.prepared))
     else:
-        made = {"numbers": ("en", "hi")}.get(data.task, ("", ""))
+        made = _made_languages(data)
     source = known_language(data.source_language) or made[0] or language_of(data.source)
     target = known_language(data.target_language) or made[1] or language_of(data.target)
     return replace(recipe, data=replace(data, source_language=source, target_language=target))
+
+
+def _made_languages(data: Data) -> tuple[str, str]:
+    """The languages of a task; the primer is English to Hindi unless its source is said to be Hindi."""
+    backwards = "hi" in (known_language(data.source_language),) or known_language(data.target_language) == "en"
+    if data.task == "primer" and backwards:
+        return "hi", "en"
+    return ("en", "hi") if data.task in ("primer", "numbers") else ("", "")
 
 
 @dataclass(frozen=True)
@@ -138,17 +148,34 @@ def _read(data: Data, say: Say, *, stream: bool) -> _First:
 def _made(data: Data, seed: int, say: Say) -> _First:
     """Different sources only, so that no validation pair is trained on."""
     count = min(MOST_HELD_OUT, max(1, data.pairs // 10))
-    different, tally = {}, Tally()
-    for pair in islice(TASKS[data.task](seed=seed), MOST_TRIES * (data.pairs + count)):
-        if pair.source not in different:
-            different[pair.source] = pair
-            tally.keep(pair)
-        if len(different) == data.pairs + count:
-            break
-    pairs = list(different.values())
-    held_out = _spread(pairs, len(pairs), count)
-    say(f"made {len(pairs) - count:,} pairs of '{data.task}', and {count:,} to validate on")
+    say(f"making {data.pairs:,} pairs of '{data.task}', and {count:,} to validate on")
+    if data.task == "primer":
+        pairs = _different(primer_of(data, "train", seed), data.pairs)
+        held_out = _different(primer_of(data, "valid", seed), count)
+    else:
+        pairs = _different(TASKS[data.task](seed=seed), data.pairs + count)
+        held_out = _spread(pairs, len(pairs), count)
+    tally = Tally()
+    for pair in pairs:
+        tally.keep(pair)
     return _First(pairs, held_out, tally.fingerprint, _sources(held_out))
+
+
+def primer_of(data: Data, split: str, seed: int) -> Iterator[Pair]:
+    """The primer's sentences as the recipe wants them: how long, and in which direction."""
+    backwards = _made_languages(data) == ("hi", "en")
+    bounds = {"shortest": max(2, data.fewest_words), "longest": data.most_words or LONGEST}
+    return primer_pairs(split, seed=seed, backwards=backwards, **bounds)
+
+
+def _different(pairs: Iterator[Pair], count: int) -> list[Pair]:
+    """So many pairs with different sources, if they come soon enough."""
+    found: dict[str, Pair] = {}
+    for pair in islice(pairs, MOST_TRIES * count):
+        found.setdefault(pair.source, pair)
+        if len(found) == count:
+            break
+    return list(found.values())
 
 
 def _hold_out(pairs: Iterable[Pair], total: int, say: Say) -> list[Pair]:

@@ -128,7 +128,9 @@ def check_settings(recipe: Recipe) -> None:
         raise Fault(f"data.most_ratio: {data.most_ratio:g} fits no pair; give 1 or more, or 0")
     if 0 < data.most_words < data.fewest_words:
         raise Fault(f"data.most_words: {data.most_words} is below data.fewest_words; raise it")
-    bounds = ("fewest_words", "most_words", "most_ratio")
+    bounds: tuple[str, ...] = ("fewest_words", "most_words", "most_ratio")
+    if data.task == "primer":  # it is made of sentences as long as one likes
+        bounds = ("most_ratio",)
     for key in (*bounds, "valid_source"):
         if data.task and getattr(data, key):
             raise Fault(f"data.{key}: data.task = {data.task!r} makes its own pairs; leave it out")

@@ -1,0 +1,105 @@
+"""A sentence while it is being made: its chances, its ideas, its phrases."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import TypeVar
+
+from dhyan.data.primer.hindi import FF, MM, ONE, F, M
+from dhyan.data.primer.twin import ROOT, Wanted, Word
+
+Choice = TypeVar("Choice")
+
+SELF, SEVERAL, OTHER = 0, 1, 2  # I; you, we, they and plurals; he, she, it: what English verbs ask
+
+
+class Draft:
+    """Draws everything from one seed; `novel` lets it pair words that training never pairs."""
+
+    __slots__ = ("met", "mood", "novel", "parents", "random", "source", "unseen", "wanted")
+
+    def __init__(self, seed: int, *, novel: bool = False) -> None:
+        self.source = Random(seed)
+        self.random = self.source.random
+        self.novel = novel
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin another sentence, with the chances that come next."""
+        self.parents: list[int] = []
+        self.unseen = False
+        self.wanted: list[Wanted] = []
+        self.met: list[object] = []
+        self.mood = "present"
+
+    def idea(self, parent: int = ROOT) -> int:
+        """A new idea that hangs on another."""
+        self.parents.append(parent)
+        return len(self.parents) - 1
+
+    def one(self, choices: Sequence[Choice]) -> Choice:
+        """One of several, all as likely."""
+        return choices[int(self.random() * len(choices))]
+
+    def chance(self, share: float) -> bool:
+        """True as often as the share says."""
+        return self.random() < share
+
+    def fresh(self, choices: Sequence[Choice]) -> Choice:
+        """One of several that has not been drawn so for this sentence."""
+        while (found := self.one(choices)) in self.met:
+            pass
+        self.met.append(found)
+        return found
+
+    def partner(self, choices: Sequence[Choice], held_out: frozenset[Choice]) -> Choice:
+        """One of several that goes with a word; a pairing held out only in a novel draft."""
+        while (found := self.one(choices)) in held_out:
+            if self.novel:
+                self.unseen = True
+                break
+        return found
+
+
+@dataclass(slots=True)
+class Phrase:
+    """Someone or something, said in both languages and ready for its place in a clause.
+
+    `who` and `form` are what a Hindi verb agrees with, `number` is what an English one does, and
+    `label` the pronoun that would take its place. `before` and `after` are Hindi relative clauses,
+    for either end of the clause it stands in.
+    """
+
+    english: list[Word]
+    hindi: list[Word]
+    who: int = ONE
+    form: int = M
+    number: int = OTHER
+    label: str = "it"
+    before: list[Word] = field(default_factory=list)
+    after: list[Word] = field(default_factory=list)
+    person: bool = False
+    lives: bool = False
+    idea: int = ROOT
+
+    @property
+    def bare(self) -> bool:
+        """Whether no marker follows it: a marker only goes with it, as its noun does not."""
+        return not self.hindi or self.hindi[-1][2]
+
+
+def form_of(*, feminine: bool, plural: bool) -> int:
+    """What an adjective or a verb takes beside such a noun."""
+    return (FF if plural else F) if feminine else (MM if plural else M)
+
+
+def label_of(*, person: bool, feminine: bool, plural: bool) -> str:
+    """The English pronoun for it."""
+    if plural:
+        return "they"
+    return ("she" if feminine else "he") if person else "it"
+
+
+def sign(mark: str) -> Word:
+    """A comma, full stop or the like."""
+    return (mark, ROOT, False)

@@ -1,0 +1,140 @@
+"""Where, when, how, with whom and to whom: what a clause says besides who does what."""
+
+from dataclasses import dataclass, field
+from functools import cache
+
+from dhyan.data.primer.draft import SEVERAL, Draft, Phrase, sign
+from dhyan.data.primer.kinds import Adverb, Verb
+from dhyan.data.primer.lexicon import read_lexicon
+from dhyan.data.primer.nouns import noun_phrase, someone
+from dhyan.data.primer.tenses import Mode, Plan, Tense
+from dhyan.data.primer.twin import Word
+
+ASKED = {"where": "कहाँ", "when": "कब", "why": "क्यों"}
+TIMES = {
+    Tense.HABIT: "habitual",
+    Tense.NOW: "progressive",
+    Tense.PAST: "past",
+    Tense.THEN: "past",
+    Tense.LATER: "future",
+}
+STRAIGHT = frozenset(("जा", "आ", "लौट", "भाग", "चल"))  # one goes घर, but runs घर तक
+
+
+@dataclass(slots=True)
+class Setting:
+    """What English says first and last; Hindi first, after the doer, and before the verb."""
+
+    english_first: list[Word] = field(default_factory=list)
+    english_last: list[Word] = field(default_factory=list)
+    hindi_first: list[Word] = field(default_factory=list)
+    hindi_between: list[Word] = field(default_factory=list)
+    before_verb: list[Word] = field(default_factory=list)
+
+
+def setting(draft: Draft, plan: Plan, doer: Phrase, idea: int) -> Setting:
+    """All that is said around a verb, as far as there is room.
+
+    Hindi says it before the objects, as time, place, company, manner, recipient, goal; English
+    after them, as recipient, goal, manner, place, company, time.
+    """
+    around = Setting()
+    last = list[Word]()
+    if plan.verb.recipient_nouns:
+        last += _recipient(draft, plan.verb, idea, doer, around)
+    if plan.verb.to and plan.asks != "where":
+        last += _goal(draft, plan.verb, idea, around)
+    if plan.asks in ASKED:
+        _question(draft, plan.asks, idea, around)
+    if plan.room > 1 and not plan.alone:
+        last = _circumstances(draft, plan, doer, idea, around) + last
+    around.hindi_between += last
+    return around
+
+
+def _recipient(draft: Draft, verb: Verb, idea: int, doer: Phrase, around: Setting) -> list[Word]:
+    """To whom."""
+    if "people" in verb.recipients and draft.chance(0.5):
+        found = someone(draft, idea, "को")
+    else:
+        noun = draft.one(verb.recipient_nouns)
+        found = noun_phrase(draft, noun, idea, marker="को", room=0, own=doer.label)
+    around.english_last += [("to", found.idea, False), *found.english]
+    return found.hindi
+
+
+def _goal(draft: Draft, verb: Verb, idea: int, around: Setting) -> list[Word]:
+    """Where to, or where from."""
+    away = draft.chance(0.25)
+    noun = draft.one(read_lexicon().nouns["places"])
+    straight = verb.hindi.stem in STRAIGHT
+    bare = straight and noun.goal and not away
+    found = noun_phrase(draft, noun, idea, oblique=True, room=0 if bare else 1, few=True)
+    at = noun.place[1] if noun.place else "में"
+    marker = "से" if away else "" if bare else at if straight else "तक"
+    way = draft.idea(found.idea)
+    to = "from" if away else "to"
+    if not marker:
+        around.english_last += [(to, found.idea, False), *found.english]
+        return found.hindi
+    around.english_last += [(to, way, True), *found.english]
+    return [*found.hindi, (marker, way, True)]
+
+
+def _question(draft: Draft, asks: str, idea: int, around: Setting) -> None:
+    """Where, when or why; Hindi asks it right before the verb."""
+    asked = draft.idea(idea)
+    around.english_first.append((asks, asked, True))
+    around.before_verb.append((ASKED[asks], asked, True))
+
+
+def _circumstances(
+    draft: Draft, plan: Plan, doer: Phrase, idea: int, around: Setting
+) -> list[Word]:
+    """A manner, a place, company and a time; returns what Hindi says of them before the objects."""
+    verb, asks, room = plan.verb, plan.asks, plan.room
+    between, manner = list[Word](), list[Word]()
+    if doer.person and not (verb.rests or asks or plan.negated) and draft.chance(0.12):
+        manner = _said(draft, draft.one(read_lexicon().manner), idea, around.english_last)
+    if room > 2 and not (verb.to or asks) and doer.lives and draft.chance(0.25):
+        between += _place(draft, idea, room - 3, around)
+    if room > 3 and doer.person and doer.number != SEVERAL and not manner and draft.chance(0.12):
+        between += _company(draft, idea, around)
+    between += manner
+    times = times_of(TIMES.get(plan.tense, "")) if plan.mode == Mode.PLAIN else ()
+    if not times or asks == "when" or not draft.chance(0.3):
+        return between
+    if plan.fronts and not asks and draft.chance(0.4):
+        around.hindi_first += _said(draft, draft.one(times), idea, around.english_first)
+        around.english_first.append(sign(","))
+        return between
+    return _said(draft, draft.one(times), idea, around.english_last) + between
+
+
+def _said(draft: Draft, adverb: Adverb, idea: int, english: list[Word]) -> list[Word]:
+    """An adverb, put at the end of the English words; returns the Hindi ones."""
+    own = draft.idea(idea)
+    english += [(word, own, True) for word in adverb.english]
+    return [(word, own, True) for word in adverb.hindi]
+
+
+@cache
+def times_of(tense: str) -> tuple[Adverb, ...]:
+    """The times that go with a tense."""
+    return tuple(time for time in read_lexicon().times if tense and time.tense == tense)
+
+
+def _place(draft: Draft, idea: int, room: int, around: Setting) -> list[Word]:
+    place = draft.one(read_lexicon().nouns["places"])
+    found = noun_phrase(draft, place, idea, oblique=True, room=room, few=True)
+    at = draft.idea(found.idea)
+    preposition, postposition = place.place or ("in", "में")
+    around.english_last += [(preposition, at, True), *found.english]
+    return [*found.hindi, (postposition, at, True)]
+
+
+def _company(draft: Draft, idea: int, around: Setting) -> list[Word]:
+    friend = someone(draft, idea)
+    beside = draft.idea(friend.idea)
+    around.english_last += [("with", beside, True), *friend.english]
+    return [*friend.hindi, ("के", beside, True), ("साथ", beside, True)]
