@@ -1,6 +1,7 @@
-"""`python -m benchmarks start`, `… mechanisms` or `… recipes FOLDER`: measure, and keep a file."""
+"""`python -m benchmarks start`, `… mechanisms`, `… mixer` or `… recipes FOLDER`: keep a file."""
 
 import json
+import os
 import re
 import shlex
 import statistics
@@ -8,8 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
+from benchmarks.ladder import judged
 from benchmarks.report import write
 
 PAGE = Path(__file__).parents[1] / "docs" / "mechanisms.md"
@@ -78,6 +82,18 @@ def mechanisms() -> object:
     return {"task": "numbers", "steps": STEPS, "unseen": UNSEEN, "mechanisms": found}
 
 
+def mixers() -> object:
+    """What a mixer of fixed vectors must learn for a word to be read in its context."""
+    import torch
+
+    from benchmarks.mixer import mixer
+
+    with ProcessPoolExecutor(
+        os.cpu_count(), get_context("spawn"), torch.set_num_threads, (1,)
+    ) as pool:
+        return mixer(each=pool.map)
+
+
 def recipes(folder: Path) -> object:
     """Every small recipe on a corpus of train, valid and test files (`.en.xz`, `.hi.xz`)."""
     found = {}
@@ -110,6 +126,10 @@ if __name__ == "__main__":
             print(write("start", start()))
         case ["mechanisms"]:
             print(write("mechanisms", mechanisms()))
+        case ["mixer"]:
+            print(write("mixer", mixers()))
+        case ["ladder", report, backwards]:
+            print(write("ladder", judged(Path(report), Path(backwards))))
         case ["recipes", folder]:
             print(write("recipes", recipes(Path(folder))))
         case _:

@@ -115,6 +115,15 @@ TRANSFORMER_ENCODERS = {
     "transformer-alibi-gelu": config.TransformerEncoder(
         width=WIDTH, heads=4, hidden=48, layers=2, activation="gelu", positions="alibi"
     ),
+    "transformer-plain": config.TransformerEncoder(
+        width=WIDTH, heads=4, hidden=48, layers=2, self_attention="plain"
+    ),
+    "transformer-plain-post": config.TransformerEncoder(
+        width=WIDTH, heads=4, hidden=48, layers=2, self_attention="plain", norm="post"
+    ),
+    "transformer-none": config.TransformerEncoder(
+        width=WIDTH, heads=4, hidden=48, layers=2, self_attention="none"
+    ),
     **{
         f"transformer-{score}": config.TransformerEncoder(
             width=WIDTH, heads=4, hidden=48, layers=1, score=score, positions="none"
@@ -215,5 +224,7 @@ MODELS = [
     ("transformer-rotary-swiglu-grouped", "transformer-rotary-swiglu-grouped"),
     ("transformer-alibi-gelu", "transformer-alibi-gelu-shared"),
     ("transformer-additive", "transformer-copy"),
+    ("transformer-plain", "transformer"),
+    ("transformer-none", "transformer"),
     ("bi-lstm", "transformer"),
 ]

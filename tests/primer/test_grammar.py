@@ -128,7 +128,9 @@ def test_unseen_pairs_are_not_in_training_but_their_words_are(twins: tuple[Twin,
         for one in held_adjectives(noun)
     }
     assert len(held) > 200
-    trained = {word for seed in range(8) for twin in some("train", 3000, seed) for word in _words(twin)}
+    trained = {
+        word for seed in range(8) for twin in some("train", 3000, seed) for word in _words(twin)
+    }
     missing = [word for twin in some("unseen", 200) for word in _words(twin) if word not in trained]
     assert len(missing) < 5  # of words; a form may be rare
 
@@ -184,8 +186,8 @@ def test_what_is_open_in_english_carries_every_translation() -> None:
 
 
 def test_pairs_go_both_ways() -> None:
-    there = list(islice(primer_pairs("train", longest=9), 5))
-    back = list(islice(primer_pairs("train", longest=9, backwards=True), 5))
+    twins = some("train", 5)
+    there, back = list(primer_pairs(twins)), list(primer_pairs(twins, backwards=True))
     assert [(one.source, one.target) for one in there] == [(o.target, o.source) for o in back]
 
 

@@ -10,6 +10,8 @@ import typer
 
 from dhyan.cli import data
 from dhyan.cli.average import average
+from dhyan.cli.compare import ONE, compare
+from dhyan.cli.compare_one import compare_one
 from dhyan.cli.demo import demo
 from dhyan.cli.evaluate import evaluate
 from dhyan.cli.exits import Exit
@@ -31,8 +33,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, train, translate, evaluate, show, info, recipe, average):
+for command in (demo, train, translate, evaluate, show, compare, info, recipe, average):
     app.command()(command)
+app.command(ONE, hidden=True)(compare_one)
 app.add_typer(data.app, name="data")
 
 

@@ -24,7 +24,9 @@ class Data:
     """Where the pairs come from: two text files, one table, a prepared folder, or a task.
 
     Pairs with fewer or more words a side, or with one side `most_ratio` times as many words as the
-    other, are left out and counted; 0 sets no bound. Corpora of `mix` join the first.
+    other, are left out and counted; 0 sets no bound. Corpora of `mix` join the first. The task
+    "primer" makes sentences within the bounds on words; `core` is the share of its words it uses,
+    the commonest ones.
     """
 
     source: str = ""
@@ -34,6 +36,7 @@ class Data:
     valid_target: str = ""
     task: Literal["", "primer", "numbers", "reverse"] = ""
     pairs: int = 20_000
+    core: float = 1.0
     source_language: str = ""
     target_language: str = ""
     longest: int = 256

@@ -21,7 +21,7 @@ from dhyan.corpora.sources import (
 )
 from dhyan.corpora.vocabulary import Part, encode_parts, learn_tokenizers, lessons
 from dhyan.data.examples import Examples
-from dhyan.data.primer import primer_pairs
+from dhyan.data.primer import primer_pairs, primer_twins
 from dhyan.data.synthetic import number_pairs, reverse_pairs
 from dhyan.data.tally import Pair, Tally
 from dhyan.faults import Fault
@@ -119,9 +119,9 @@ def with_languages(recipe: Recipe) -> Recipe:
 
 
 def _made_languages(data: Data) -> tuple[str, str]:
-    """The languages of a task; the primer is English to Hindi unless its source is said to be Hindi."""
-    backwards = "hi" in (known_language(data.source_language),) or known_language(data.target_language) == "en"
-    if data.task == "primer" and backwards:
+    """The languages of a task; the primer goes either way, from English if nothing is said."""
+    said = known_language(data.source_language), known_language(data.target_language)
+    if data.task == "primer" and (said[0] == "hi" or said[1] == "en"):
         return "hi", "en"
     return ("en", "hi") if data.task in ("primer", "numbers") else ("", "")
 
@@ -164,8 +164,9 @@ def _made(data: Data, seed: int, say: Say) -> _First:
 def primer_of(data: Data, split: str, seed: int) -> Iterator[Pair]:
     """The primer's sentences as the recipe wants them: how long, and in which direction."""
     backwards = _made_languages(data) == ("hi", "en")
-    bounds = {"shortest": max(2, data.fewest_words), "longest": data.most_words or LONGEST}
-    return primer_pairs(split, seed=seed, backwards=backwards, **bounds)
+    shortest, longest = max(2, data.fewest_words), data.most_words or LONGEST
+    twins = primer_twins(split, seed=seed, shortest=shortest, longest=longest, core=data.core)
+    return primer_pairs(twins, backwards=backwards)
 
 
 def _different(pairs: Iterator[Pair], count: int) -> list[Pair]:

@@ -1,7 +1,7 @@
 """What sacreBLEU counts in each sentence: the score of any selection of them follows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,10 @@ class Counts:
         """How many were counted."""
         return len(self.table)
 
+    def of(self, rows: Sequence[int]) -> "Counts":
+        """The counts of some of the sentences."""
+        return replace(self, table=self.table[list(rows)])
+
     def value(self, rows: Sequence[int] | None = None) -> float:
         """The corpus score of all sentences, or of some."""
         chosen = self.table if rows is None else self.table[list(rows)]
@@ -66,11 +70,14 @@ def count(
     said: Sequence[str],
     references: Sequence[str],
     *,
+    others: Sequence[Sequence[str]] = (),
     language: str = "",
     tokenizer: str = "",
     metrics: Sequence[str] = tuple(NAMES),
 ) -> dict[str, Counts]:
-    """The counts of every metric, for translations against one reference each.
+    """The counts of every metric, for translations against a reference each.
+
+    `others` are further references for each sentence, as many as it has; empty ones do not count.
 
     BLEU's tokenizer is named, or follows from the language, or from the references; TER's follows
     from it. Both sides are brought to dhyan's normal form first (NFC, plain quotes and spaces), so
@@ -81,16 +88,26 @@ def count(
         raise Fault(f"{len(said)} translations for {len(references)} references: one for each")
     if not said:
         raise Fault("nothing to score: no sentences")
+    if others and len(others) != len(said):
+        raise Fault(f"further references for {len(others)} of {len(said)} sentences: for each")
     ours, theirs = [normalize(text) for text in said], [normalize(text) for text in references]
     changed = [*ours, *theirs] != [*said, *references]
+    streams: list[Any] = [theirs, *_streams(others)]
     tokenizer = tokenizer or bleu_tokenizer(language, references)
     found = {}
     for key in known_metrics(metrics):
         metric = _metric(key, tokenizer)
         # sacreBLEU's own tests of significance start from these rows; nothing public returns them.
-        rows = metric._extract_corpus_statistics(ours, [theirs])
+        rows = metric._extract_corpus_statistics(ours, streams)
         found[key] = Counts(key, metric, np.array(rows), changed)
     return found
+
+
+def _streams(others: Sequence[Sequence[str]]) -> list[list[str | None]]:
+    """Further references as sacreBLEU wants them: one of each sentence a stream, None for none."""
+    kept = [[normalize(text) for text in own if text.strip()] for own in others]
+    most = max(map(len, kept), default=0)
+    return [[own[n] if n < len(own) else None for own in kept] for n in range(most)]
 
 
 def known_metrics(keys: Sequence[str]) -> list[str]:

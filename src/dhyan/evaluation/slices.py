@@ -14,6 +14,15 @@ RARITIES = (0, 1, 5, 20, 100)
 
 
 @dataclass(frozen=True)
+class Part:
+    """The sentences, by number, whose measure is `least` to `most` (None: no upper end)."""
+
+    least: int
+    most: int | None
+    rows: list[int]
+
+
+@dataclass(frozen=True)
 class Slice:
     """Sentences whose measure is `least` to `most` (None: no upper end), and their scores."""
 
@@ -51,7 +60,15 @@ def by_rarity(
 def slices(
     counts: Mapping[str, Counts], measures: Sequence[int], starts: Sequence[int]
 ) -> list[Slice]:
-    """Scores of each group of sentences; groups without any are left out.
+    """Scores of each group of sentences; groups without any are left out."""
+    return [
+        Slice(part.least, part.most, len(part.rows), scores_of(counts, part.rows))
+        for part in parts(measures, starts)
+    ]
+
+
+def parts(measures: Sequence[int], starts: Sequence[int]) -> list[Part]:
+    """The sentences of each group; groups without any are left out.
 
     A group begins at each of the `starts`, and the first one takes whatever lies below it too.
     """
@@ -60,10 +77,7 @@ def slices(
         group = max(sum(measure >= start for start in starts) - 1, 0)
         rows.setdefault(group, []).append(row)
     ends = [*(start - 1 for start in starts[1:]), None]
-    return [
-        Slice(starts[group], ends[group], len(members), scores_of(counts, members))
-        for group, members in sorted(rows.items())
-    ]
+    return [Part(starts[group], ends[group], members) for group, members in sorted(rows.items())]
 
 
 def frequencies(lines: Iterable[str], wanted: Iterable[str]) -> Counter[str]:

@@ -6,15 +6,15 @@ passed the model by is part of one word, whatever spaces it holds.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from dhyan.decoding.kept import hide_as
-from dhyan.decoding.look import look_again
+from dhyan.decoding.look import Look, look_again, looks_at_source
 from dhyan.decoding.translator import Translation, Translator
-from dhyan.insight.explain import told_and_said
 from dhyan.special import BOS, EOS
 from dhyan.text.normalize import normalize
 from dhyan.text.pieces import BYTES, MARK
@@ -22,6 +22,9 @@ from dhyan.text.placeholders import restore
 from dhyan.text.tokenizer import Tokenizer
 
 Pairs = list[tuple[int, int]]
+At = Literal["emits", "reads"]
+"""Whether a word's weights are those of the step that says it, or of the next, which is told it."""
+WAYS: tuple[At, ...] = ("emits", "reads")
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,8 @@ def read_words(
     masked, kept = translator.hidden(text)
     texts = [restore(word, kept)[0] for word in translator.target.decode(translation.ids).split()]
     owners = words_of(translator.target, translation.ids)
-    said = told_and_said(translation)
-    return _read(translator, masked, said, texts=texts, owners=owners, where=where)
+    heard, said = _heard(translator, masked), _Side(translation.ids, owners, texts)
+    return _read(translator, heard, said, where=where, finished=translation.finished)
 
 
 def attention_of(
@@ -81,6 +84,26 @@ def attention_of(
 def align_pair(translator: Translator, source: str, target: str, *, where: str = "") -> Pairs:
     """The alignment of a pair given as text, by letting the model say the target."""
     return _of_pair(translator, source, target, where).alignment
+
+
+def readings_of(
+    translator: Translator, pairs: Sequence[tuple[str, str]], *, at_once: int = 32
+) -> list[dict[tuple[str, At], Reading]]:
+    """Pairs given as text, each read by every single attention to the source, at either step."""
+    told = [_told(translator, *pair) for pair in pairs]
+    found: list[dict[tuple[str, At], Reading]] = [{} for _ in pairs]
+    fitting = [row for row, (heard, said) in enumerate(told) if heard.ids and said.texts]
+    fitting.sort(key=lambda row: len(told[row][0].ids))  # so that little is padded
+    for first in range(0, len(fitting), at_once):
+        rows = fitting[first : first + at_once]
+        look = _look(translator, [told[row] for row in rows])
+        for where in filter(looks_at_source, look.weights):
+            weights = look.at_source(where).cpu()
+            for place, row in enumerate(rows):
+                for at in WAYS:
+                    seen = weights[place], look.chances[place].cpu()
+                    found[row][where, at] = _merged(*seen, *told[row], at=at)
+    return found
 
 
 def pharaoh(pairs: Sequence[tuple[int, int]]) -> str:
@@ -105,37 +128,70 @@ def words_of(tokenizer: Tokenizer, ids: Sequence[int], text: str = "") -> list[i
     return [min(max(number, 0), last) for number in ahead]
 
 
+@dataclass(frozen=True)
+class _Side:
+    """The ids of a sentence without its ends, the word each belongs to, and the words."""
+
+    ids: Sequence[int]
+    owners: Sequence[int]
+    texts: Sequence[str] = ()
+
+
 def _of_pair(translator: Translator, source: str, target: str, where: str) -> Reading:
     """As if the model had said the target, to its end."""
+    return _read(translator, *_told(translator, source, target), where=where)
+
+
+def _told(translator: Translator, source: str, target: str) -> tuple[_Side, _Side]:
+    """Both sides of a pair given as text."""
     masked, kept = translator.hidden(source)
     said = hide_as(target, kept, translator.keeps)
     ids = translator.target.encode(said)
     owners, texts = words_of(translator.target, ids, said), normalize(said).split()
-    return _read(translator, masked, [BOS, *ids, EOS], texts=texts, owners=owners, where=where)
+    return _heard(translator, masked), _Side(ids, owners, texts)
+
+
+def _heard(translator: Translator, masked: str) -> _Side:
+    ids = translator.source.encode(masked)
+    return _Side(ids, words_of(translator.source, ids, masked))
 
 
 def _read(
-    translator: Translator,
-    source: str,
-    target: Sequence[int],
-    *,
-    texts: Sequence[str],
-    owners: Sequence[int],
-    where: str,
+    translator: Translator, heard: _Side, said: _Side, *, where: str, finished: bool = True
 ) -> Reading:
-    """Look again at a masked source and what was said of it, and merge to words."""
-    ids = translator.source.encode(source)
-    heard = words_of(translator.source, ids, source)
-    if not texts or not heard:
+    """A single pair, by the attentions named."""
+    if not said.texts or not heard.ids:
         return Reading((), torch.zeros(0, 1))
-    look = look_again(translator.voice, [[*ids, EOS]], [target], translator.device)
-    tokens = look.at_source(where)[0, : len(owners)].cpu()
-    columns = torch.tensor([*heard, heard[-1] + 1])
-    weights = tokens.new_zeros(len(owners), heard[-1] + 2).index_add(1, columns, tokens)
-    chances = _means(look.chances[0, : len(owners), None].cpu(), owners, len(texts))
-    sure = chances.exp().squeeze(1).tolist()
-    words = (SaidWord(text, one) for text, one in zip(texts, sure, strict=True))
-    return Reading(tuple(words), _means(weights, owners, len(texts)))
+    look = _look(translator, [(heard, said)], finished=finished)
+    return _merged(look.at_source(where)[0].cpu(), look.chances[0].cpu(), heard, said)
+
+
+def _look(
+    translator: Translator, pairs: Sequence[tuple[_Side, _Side]], *, finished: bool = True
+) -> Look:
+    """Look again at masked sources and what was said of them."""
+    sources = [[*heard.ids, EOS] for heard, _ in pairs]
+    targets = [[BOS, *said.ids, *([EOS] if finished else [])] for _, said in pairs]
+    return look_again(translator.voice, sources, targets, translator.device)
+
+
+def _merged(
+    weights: Float[Tensor, "T S"],
+    chances: Float[Tensor, " T"],
+    heard: _Side,
+    said: _Side,
+    *,
+    at: At = "emits",
+) -> Reading:
+    """What was seen of one pair, perhaps padded, merged to words."""
+    count, first = len(said.owners), int(at == "reads")
+    columns = torch.tensor([*heard.owners, heard.owners[-1] + 1])
+    tokens = weights[first : first + count, : len(columns)]
+    by_word = tokens.new_zeros(count, heard.owners[-1] + 2).index_add(1, columns, tokens)
+    means = _means(chances[:count, None], said.owners, len(said.texts))
+    sure = means.exp().squeeze(1).tolist()
+    words = (SaidWord(text, one) for text, one in zip(said.texts, sure, strict=True))
+    return Reading(tuple(words), _means(by_word, said.owners, len(said.texts)))
 
 
 def _means(rows: Float[Tensor, "R C"], owners: Sequence[int], words: int) -> Float[Tensor, "N C"]:

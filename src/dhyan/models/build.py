@@ -10,7 +10,12 @@ from dhyan.faults import Fault
 from dhyan.models.copying import CopyingDecoder, Thinking
 from dhyan.models.feed_forward import FeedForward
 from dhyan.models.interface import Decoder, Encoder
-from dhyan.models.mechanisms import build_attention, build_heads, context_width
+from dhyan.models.mechanisms import (
+    build_attention,
+    build_heads,
+    build_self_attention,
+    context_width,
+)
 from dhyan.models.positions import LearnedPositions, NoPositions, Positions, Sinusoids
 from dhyan.models.recurrence import PARTS, DirectBridge, LearnedBridge
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder, RNNEncoder
@@ -59,7 +64,7 @@ def build_encoder(chosen: AnyEncoder, vocabulary: int, longest: int) -> Encoder:
             layers = [
                 EncoderLayer(
                     chosen.width,
-                    build_heads(chosen, longest),
+                    build_self_attention(chosen, longest),
                     build_feed_forward(chosen),
                     pre_norm=pre_norm,
                     dropout=chosen.dropout,

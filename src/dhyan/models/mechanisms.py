@@ -21,6 +21,7 @@ from dhyan.attention import (
     everything,
     mechanisms,
     near_the_step,
+    plain,
     registered,
 )
 from dhyan.config import suggestion
@@ -141,6 +142,25 @@ def build_heads(
         sees=sees,
         dropout=chosen.attention_dropout,
     )
+
+
+def build_self_attention(chosen: config.TransformerEncoder, longest: int) -> Attention | None:
+    """How an encoder's words look at each other, if they do."""
+    if chosen.self_attention == "learned":
+        return build_heads(chosen, longest)
+    usual = config.TransformerEncoder()
+    for key in ("score", "kv_heads", "attention_dropout"):
+        if getattr(chosen, key) != getattr(usual, key):
+            raise ValueError(
+                f"encoder.{key} = {getattr(chosen, key)!r} is for a learned self-attention; with "
+                f"self_attention = {chosen.self_attention!r} leave it out"
+            )
+    if chosen.positions in RELATIVE:
+        raise ValueError(
+            f"{chosen.positions} positions live in a learned self-attention; with self_attention = "
+            f"{chosen.self_attention!r} give others"
+        )
+    return plain() if chosen.self_attention == "plain" else None
 
 
 def context_width(attention: Attention, query_width: int, memory_width: int) -> int:

@@ -52,12 +52,12 @@ class Residual(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Look at the whole sentence, then think about each word."""
+    """Look at the whole sentence, if there is anything to look with; then think about each word."""
 
     def __init__(
         self,
         width: int,
-        self_attention: Attention,
+        self_attention: Attention | None,
         feed_forward: nn.Module,
         *,
         pre_norm: bool = True,
@@ -66,15 +66,17 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.self_attention = self_attention
         self.feed_forward = feed_forward
-        self.looking, self.thinking = (
+        looking, self.thinking = (
             Residual(width, pre_norm=pre_norm, dropout=dropout) for _ in range(2)
         )
+        self.looking = None if self_attention is None else looking
 
     def forward(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
         """Every position asks, every real position answers."""
-        asked = self.looking.enter(x)
-        memory = self.self_attention.remember(asked, source.mask)
-        x = self.looking.leave(x, self.self_attention(asked, memory).context)
+        if self.self_attention is not None and self.looking is not None:
+            asked = self.looking.enter(x)
+            memory = self.self_attention.remember(asked, source.mask)
+            x = self.looking.leave(x, self.self_attention(asked, memory).context)
         return self.thinking.leave(x, self.feed_forward(self.thinking.enter(x)))
 
 

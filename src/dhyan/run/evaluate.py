@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from dhyan.corpora.interface import Say
 from dhyan.data.corpus import read_pairs
@@ -18,7 +18,7 @@ from dhyan.evaluation.alignment import (
     read_gold,
 )
 from dhyan.evaluation.attention import AttentionFigures, attention_figures
-from dhyan.evaluation.counts import NAMES, Counts, count
+from dhyan.evaluation.counts import LOWER_IS_BETTER, NAMES, Counts, count
 from dhyan.evaluation.judge import Judgement, Resampling, judge
 from dhyan.evaluation.slices import Slice, by_length, by_rarity
 from dhyan.text.placeholders import mask_pair
@@ -39,6 +39,7 @@ class Exam:
     lines: int
     numbered: bool = True
     gold: list[Gold] = field(default_factory=list)
+    others: list[tuple[str, ...]] = field(default_factory=list)  # further references of each
     beside: Path | None = None  # the file of the references, if it is another
 
     @property
@@ -90,6 +91,7 @@ class Result:
     judgement: Judgement
     by_length: list[Slice]
     by_rarity: list[Slice]
+    counts: dict[str, Counts] = field(default_factory=dict)
 
 
 def read_exam(
@@ -156,9 +158,12 @@ def compare(
     metrics: Sequence[str] = tuple(NAMES),
     resampling: Resampling | None = None,
     seen: Mapping[str, int] | None = None,
+    against: Literal["first", "best"] = "first",
     hear: Say = lambda line: None,
 ) -> list[Result]:
-    """Judge every system, all but the first against the first; `seen` counts training words.
+    """Judge every system against the first, or the best by the first metric, and that alone.
+
+    `seen` counts training words.
 
     `hear` is told what has been done, metric by metric.
     """
@@ -166,16 +171,29 @@ def compare(
     for one in systems:
         counts.append(dict[str, Counts]())
         for metric in metrics:
-            counts[-1] |= count(one.said, exam.references, language=language, metrics=(metric,))
+            counts[-1] |= count(
+                one.said,
+                exam.references,
+                others=exam.others,
+                language=language,
+                metrics=(metric,),
+            )
             hear(f"{one.name}: counted for {metric}")
-    results = []
+    results, chosen = [], _best(counts) if against == "best" else 0
     for place, (system, found) in enumerate(zip(systems, counts, strict=True)):
-        baseline = counts[0] if place else None
+        baseline = counts[chosen] if place != chosen else None
         verdict = judge(found, baseline=baseline, resampling=resampling, hear=hear)
         lengths = by_length(found, exam.sources)
         rarities = [] if seen is None else by_rarity(found, exam.sources, seen)
-        results.append(Result(system, verdict, lengths, rarities))
+        results.append(Result(system, verdict, lengths, rarities, found))
     return results
+
+
+def _best(counts: Sequence[Mapping[str, Counts]]) -> int:
+    """The place of the best by the first metric."""
+    first = [next(iter(one.values())) for one in counts]
+    sign = -1 if first[0].key in LOWER_IS_BETTER else 1
+    return max(range(len(first)), key=lambda place: sign * first[place].value())
 
 
 def _check_references(translator: Translator, name: str, exam: Exam) -> None:

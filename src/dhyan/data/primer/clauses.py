@@ -40,10 +40,12 @@ def some_subject(draft: Draft, verb: Verb, case: str, idea: int, room: int) -> P
         if dice < 0.36:
             return someone(draft, idea, case)
         key = "he" if dice < 0.41 else "she" if dice < 0.46 else "we"
+        if key in draft.honoured:
+            return someone(draft, idea, case)
         return pronoun_phrase(draft, key, idea, case, feminine=key == "she")
     if verb.named and dice < 0.57 and room > 1:
         return two_names(draft, idea, case)
-    return noun_phrase(draft, draft.one(verb.subject_nouns), idea, marker=case, room=room)
+    return noun_phrase(draft, draft.word(verb.subject_nouns), idea, marker=case, room=room)
 
 
 def two_names(draft: Draft, idea: int, case: str) -> Phrase:
@@ -74,6 +76,8 @@ def some_object(draft: Draft, verb: Verb, idea: int, subject: Phrase, room: int)
     marker = marker_of(verb, noun)
     if noun.domain == "people" and marker and draft.chance(0.15):
         key = "he" if subject.label.startswith("she") or draft.chance(0.5) else "she"
+        if key in draft.honoured:
+            return someone(draft, idea, marker)
         return object_pronoun(draft, key, idea, marker, whose=_whose(marker))
     known = None
     if noun.domain == "animals" and not verb.marker:  # only one spoken of before is marked
@@ -106,7 +110,7 @@ def doing(
     `asks` makes it a question: "whether", "who", "what", "how many", "where", "when" or "why".
     `fronts` lets a time come first; `alone` adds neither time nor place.
     """
-    verb = verb or draft.one(read_lexicon().verbs)
+    verb = verb or draft.word(read_lexicon().verbs)
     if not (negated or asks):
         tense = clear(verb, tense)
     plan = Plan(verb, tense, room, mode, negated, asks, fronts, alone)
@@ -141,7 +145,7 @@ def asked_object(draft: Draft, verb: Verb, asks: str, idea: int) -> tuple[Phrase
     what = draft.idea(idea)
     if asks == "what":
         return Phrase([], [("क्या", what, True)], idea=what), [("what", what, True)]
-    noun = draft.one(counted(verb))
+    noun = draft.word(counted(verb))
     many = draft.idea(what)
     front = [("how", many, True), ("many", many, True)] + [(w, what, True) for w in noun.plural]
     said = "कितनी" if noun.feminine else "कितने"

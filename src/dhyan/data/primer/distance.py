@@ -2,7 +2,7 @@
 
 from dhyan.data.primer.clauses import doing
 from dhyan.data.primer.draft import Draft, sign
-from dhyan.data.primer.lexicon import read_lexicon
+from dhyan.data.primer.lexicon import people_verbs
 from dhyan.data.primer.relatives import told_subject
 from dhyan.data.primer.tenses import Tense
 from dhyan.data.primer.twin import Twin, Wanted
@@ -18,9 +18,7 @@ TENSES = {
 def at_a_distance(draft: Draft, most: int) -> Twin | None:
     """The girl who … is going: जो लड़की …, वह जा रही है. Nothing, if the two come too close."""
     draft.mood = draft.one(tuple(TENSES))
-    verb = draft.one(read_lexicon().verbs)
-    while not verb.named:
-        verb = draft.one(read_lexicon().verbs)
+    verb = draft.word(people_verbs())
     said = doing(
         draft,
         draft.one(TENSES[draft.mood]),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from random import Random
 from typing import TypeVar
 
@@ -14,14 +15,30 @@ SELF, SEVERAL, OTHER = 0, 1, 2  # I; you, we, they and plurals; he, she, it: wha
 
 
 class Draft:
-    """Draws everything from one seed; `novel` lets it pair words that training never pairs."""
+    """Draws everything from one seed.
 
-    __slots__ = ("met", "mood", "novel", "parents", "random", "source", "unseen", "wanted")
+    `novel` lets it pair words that training never pairs; `core` is the share of every list of words
+    that it draws from, the commonest ones.
+    """
 
-    def __init__(self, seed: int, *, novel: bool = False) -> None:
+    __slots__ = (
+        "core",
+        "honoured",
+        "met",
+        "mood",
+        "novel",
+        "parents",
+        "random",
+        "source",
+        "unseen",
+        "wanted",
+    )
+
+    def __init__(self, seed: int, *, novel: bool = False, core: float = 1.0) -> None:
         self.source = Random(seed)
         self.random = self.source.random
         self.novel = novel
+        self.core = core
         self.clear()
 
     def clear(self) -> None:
@@ -31,6 +48,7 @@ class Draft:
         self.wanted: list[Wanted] = []
         self.met: list[object] = []
         self.mood = "present"
+        self.honoured: set[str] = set()  # the pronouns of those spoken of in the plural
 
     def idea(self, parent: int = ROOT) -> int:
         """A new idea that hangs on another."""
@@ -45,19 +63,25 @@ class Draft:
         """True as often as the share says."""
         return self.random() < share
 
+    def word(self, choices: Sequence[Choice]) -> Choice:
+        """One of a list of words, the first ones more often: half of all draws are of an eighth."""
+        return choices[int(self.random() ** 3 * ceil(self.core * len(choices)))]
+
     def fresh(self, choices: Sequence[Choice]) -> Choice:
-        """One of several that has not been drawn so for this sentence."""
-        while (found := self.one(choices)) in self.met:
+        """A word that has not been drawn so for this sentence."""
+        while (found := self.word(choices)) in self.met:
             pass
         self.met.append(found)
         return found
 
     def partner(self, choices: Sequence[Choice], held_out: frozenset[Choice]) -> Choice:
-        """One of several that goes with a word; a pairing held out only in a novel draft."""
-        while (found := self.one(choices)) in held_out:
-            if self.novel:
-                self.unseen = True
-                break
+        """A word that goes with another; one held out only in a novel draft, and there at once."""
+        if held_out and self.novel and not self.unseen:
+            self.unseen = True
+            return self.word([one for one in choices if one in held_out])
+        found = self.word(choices)
+        if found in held_out and not self.novel:
+            return self.word([one for one in choices if one not in held_out])
         return found
 
 

@@ -47,8 +47,7 @@ def verb_group(draft: Draft, plan: Plan, idea: int, shows: Shown, asked: list[Wo
     helper = draft.idea(idea)
     auxiliary, english = _english(plan, idea, helper, shows.number)
     main, *rest = _hindi(plan.verb, plan.tense, shows)
-    hindi: list[Word] = [(word, idea, True) for word in plan.verb.hindi.before]
-    hindi += asked
+    hindi = _begun(plan.verb, idea, asked)
     if plan.negated:
         no = draft.idea(idea)
         english.insert(0, ("not", no, True))
@@ -126,11 +125,11 @@ def _with_mode(draft: Draft, plan: Plan, idea: int, shows: Shown, asked: list[Wo
         case _:
             english = [("began", other, True), to, *base]
             said, joined = forms.infinitive[MM], (LAGNA.perfective[form],)
-    hindi: list[Word] = [*((word, idea, True) for word in forms.before), *asked]
-    hindi.append((said, idea, True))
+    hindi = [*_begun(plan.verb, idea, asked), (said, idea, True)]
     hindi += [(word, other, place == 0) for place, word in enumerate(joined)]
     if plan.negated:
-        _deny(draft, auxiliary, english, hindi, Place(len(forms.before), mode, other))
+        start = len(forms.before) + len(asked)
+        _deny(draft, auxiliary, english, hindi, Place(start, mode, other))
     return Group(auxiliary, english, hindi)
 
 
@@ -154,6 +153,12 @@ def _deny(
     no = draft.idea(place.idea)
     english.insert(0, ("not", no, True))
     hindi.insert(where, ("नहीं", no, True))
+
+
+def _begun(verb: Verb, idea: int, asked: list[Word]) -> list[Word]:
+    """What stands before the verb itself; a question word follows a bare object at once."""
+    before: list[Word] = [(word, idea, True) for word in verb.hindi.before]
+    return asked + before if verb.object_nouns and not verb.marker else before + asked
 
 
 def _named(words: tuple[str, ...], idea: int) -> list[Word]:

@@ -151,7 +151,7 @@ def hindi_verb(infinitive: str) -> HindiVerb:
         habitual=(stem + "ता", stem + "ते", stem + "ती", stem + "ती"),
         perfective=perfective,
         perfect=(*perfective[:3], perfective[F]),
-        future=_future(("हूँ", "हो", "हो", "हों") if stem == "हो" else subjunctive),
+        future=_future(("होऊँ", "हो", "हो", "हों") if stem == "हो" else subjunctive),
         imperative=(subjunctive[YOU], REQUESTS.get(stem) or _request(stem)),
         subjunctive=subjunctive,
         doing=stem + ("के" if stem == "कर" else "कर"),

@@ -27,7 +27,7 @@ def having(draft: Draft, mood: str, room: int, *, parent: int = ROOT) -> Clause:
     """Ravi has a book: रवि के पास एक किताब है."""
     idea = draft.idea(parent)
     owner = person(draft, idea, "के", 0) if draft.chance(0.75) else _pronoun(draft, idea)
-    owned = unknown(draft, draft.one(read_lexicon().verb("buy").object_nouns), idea)
+    owned = unknown(draft, draft.word(read_lexicon().verb("buy").object_nouns), idea)
     has: list[Word] = [("had" if mood == "past" else HAVE[owner.number], idea, True)]
     if mood == "future":
         has = [("will", idea, False), ("have", idea, True)]

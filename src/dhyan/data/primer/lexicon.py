@@ -54,21 +54,24 @@ class Lexicon:
         return (fits or found)[0]
 
     def choices(self, entries: tuple[str, ...]) -> tuple[Noun, ...]:
-        """The nouns of these domains, and of each `=word`."""
+        """The nouns of these domains, and of each `=word`, short ones first."""
         if entries not in self.chosen:
             found: dict[Noun, None] = {}
             for entry in entries:
                 one = (self.noun(entry[1:]),) if entry.startswith("=") else self.nouns[entry]
                 found |= dict.fromkeys(one)
-            self.chosen[entries] = tuple(found)
+            self.chosen[entries] = tuple(sorted(found, key=lambda noun: len(_said(noun))))
         return self.chosen[entries]
 
 
 @cache
 def read_lexicon(path: Path = LEXICON) -> Lexicon:
-    """The words of a file, with every form made and every list of partners drawn up."""
+    """The words of a file, with every form made and every list of partners drawn up.
+
+    All lists have short words first: they are the commoner ones (Zipf, 1935), and drawn more often.
+    """
     entries: dict[str, list[Entry]] = {section: [] for section in TAGS}
-    for entry in read_entries(path):
+    for entry in sorted(read_entries(path), key=lambda entry: len(entry.english[0])):
         entries[entry.section].append(entry)
     _once([*entries["names"], *entries["nouns"], *entries["senses"]])
     adjectives = tuple(map(_adjective, entries["adjectives"]))
@@ -88,6 +91,12 @@ def read_lexicon(path: Path = LEXICON) -> Lexicon:
     speech = tuple(_verb(entry, lexicon) for entry in entries["speech"])
     lexicon = replace(lexicon, verbs=verbs, speech=speech)
     return replace(lexicon, senses=_senses(entries["senses"], lexicon))
+
+
+@cache
+def people_verbs() -> tuple[Verb, ...]:
+    """What people do."""
+    return tuple(verb for verb in read_lexicon().verbs if verb.named)
 
 
 def _said(noun: Noun) -> str:

@@ -106,6 +106,8 @@ def noun_phrase(
     if marker:
         hindi.append((marker, idea, False))
     person = noun.domain in PERSONS
+    if noun.honorific:
+        draft.honoured.add("she" if noun.feminine else "he")
     return Phrase(
         english=english,
         hindi=hindi,
@@ -143,7 +145,8 @@ def _determiner(draft: Draft, making: Making) -> tuple[list[Word], list[Word]]:
         dice = 0.74 * dice if making.known else 0.74 + 0.22 * dice
     free = making.room > 0 or making.known is False
     bare = noun.mass and noun.domain in UNCOUNTED
-    if not bare and (dice < 0.5 or noun.only or not free):
+    known = noun.only or (noun.mass and noun.domain in SEEN)
+    if not bare and (dice < 0.5 or known or not free):
         return [("the", idea, False)], []
     if 0.62 <= dice < 0.74 and noun.domain not in SEEN and not bare:
         return _possessor(draft, making)
@@ -158,8 +161,8 @@ def _determiner(draft: Draft, making: Making) -> tuple[list[Word], list[Word]]:
 
 
 def _pointer(making: Making, *, near: bool) -> tuple[tuple[str, ...], str]:
-    """This, that, these or those."""
-    word = "this" if near else "that"
+    """This, that, these or those; this after he and she, for वह वह किताब is one वह too many."""
+    word = "this" if near or making.own in ("he", "she", "they") else "that"
     said = POINTING[word, making.plural or making.noun.honorific][making.oblique]
     return (PLURALS[word] if making.plural else word,), said
 
@@ -193,5 +196,7 @@ def _possessor(draft: Draft, making: Making) -> tuple[list[Word], list[Word]]:
         return [(name.english + "'s", owner, True)], said
     subject = PRONOUNS.get(making.own)
     found = subject if subject and draft.chance(0.6) else PRONOUNS[draft.one(POSSESSORS)]
+    if found.subject in draft.honoured and found is not subject:  # whose would not be clear
+        found = PRONOUNS["we"]
     own = subject is not None and found.possessive == subject.possessive
     return [(found.possessive, owner, True)], [((OWN if own else found.whose)[shape], owner, True)]

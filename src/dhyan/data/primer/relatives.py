@@ -46,11 +46,16 @@ def actions_on(noun: Noun) -> tuple[Verb, ...]:
     )
 
 
+@cache
+def tellable(verb: Verb) -> tuple[Noun, ...]:
+    """The doers that a clause may tell apart; kin are told apart by whose they are."""
+    doers = verb.subject_nouns
+    return tuple(noun for noun in doers if noun.domain != "family" and actions_of(noun))
+
+
 def told_subject(draft: Draft, verb: Verb, case: str, idea: int, room: int) -> Phrase:
     """The boy who reads the book: जो लड़का किताब पढ़ता है, वह …"""
-    noun = draft.one(verb.subject_nouns)
-    while noun.domain == "family" or not actions_of(noun):  # kin are told apart by whose they are
-        noun = draft.one(verb.subject_nouns)
+    noun = draft.word(tellable(verb))
     head = draft.idea(idea)
     plural = not (noun.mass or noun.pair or noun.honorific) and draft.chance(0.3)
     many = plural or noun.honorific
@@ -76,7 +81,7 @@ def told_subject(draft: Draft, verb: Verb, case: str, idea: int, room: int) -> P
         draft.one(TENSES[draft.mood]),
         room,
         parent=head,
-        verb=draft.one(actions_of(noun)),
+        verb=draft.word(actions_of(noun)),
         subject=which,
         fronts=False,
     )
@@ -128,7 +133,13 @@ def told_object(draft: Draft, verb: Verb, idea: int, subject: Phrase, room: int)
     tense = draft.one(TENSES[draft.mood])
     if by_itself:
         inner = doing(
-            draft, tense, room, parent=found.idea, verb=draft.one(does), subject=which, fronts=False
+            draft,
+            tense,
+            room,
+            parent=found.idea,
+            verb=draft.word(does),
+            subject=which,
+            fronts=False,
         )
         hindi = inner.hindi
     else:
@@ -137,7 +148,7 @@ def told_object(draft: Draft, verb: Verb, idea: int, subject: Phrase, room: int)
             tense,
             room,
             parent=found.idea,
-            verb=draft.one(suffers),
+            verb=draft.word(suffers),
             object=lambda *_: mine,
             fronts=False,
         )

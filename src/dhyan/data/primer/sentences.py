@@ -10,7 +10,7 @@ from dhyan.data.primer.draft import Draft, Phrase, sign
 from dhyan.data.primer.hindi import F
 from dhyan.data.primer.holding import feeling, having, liking, wanting
 from dhyan.data.primer.kinds import Verb
-from dhyan.data.primer.lexicon import read_lexicon
+from dhyan.data.primer.lexicon import people_verbs, read_lexicon
 from dhyan.data.primer.pronouns import PRONOUNS, pronoun_phrase
 from dhyan.data.primer.relatives import told_object, told_subject
 from dhyan.data.primer.states import described, existing, located, person
@@ -87,9 +87,9 @@ def simple(draft: Draft, size: int, course: Course) -> Clause:
     room, parent = size - 5, course.parent
     again = course.after
     if again and again.person and again.label in PRONOUNS and draft.chance(0.5):
-        return acting(draft, room, course, draft.one(people_verbs()), taken_up(again))
+        return acting(draft, room, course, draft.word(people_verbs()), taken_up(again))
     if not draft.chance(0.28):
-        return acting(draft, room, course, draft.one(read_lexicon().verbs), some_subject)
+        return acting(draft, room, course, draft.word(read_lexicon().verbs), some_subject)
     if draft.chance(0.55):
         return draft.one(STATES)(draft, mood, room, parent=parent)
     state = draft.one(DENIABLE)
@@ -114,12 +114,6 @@ def acting(draft: Draft, room: int, course: Course, verb: Verb, subject: Subject
         negated=deniable and draft.chance(0.12),
         fronts=course.fronts,
     )
-
-
-@cache
-def people_verbs() -> tuple[Verb, ...]:
-    """What people do."""
-    return tuple(verb for verb in read_lexicon().verbs if verb.named)
 
 
 def taken_up(phrase: Phrase) -> Subject:
@@ -176,7 +170,7 @@ def framed(draft: Draft, size: int, course: Course, joint: str) -> Clause:
 
 def reported(draft: Draft, size: int, course: Course) -> Clause:
     """Someone says, thinks, knows … that something is so."""
-    verb = draft.one(read_lexicon().speech)
+    verb = draft.word(read_lexicon().speech)
     tense = {"past": Tense.PAST, "present": Tense.HABIT, "future": Tense.LATER}[course.mood]
     again = course.after
     known = again and again.person and again.label in PRONOUNS and draft.chance(0.5)
@@ -203,7 +197,7 @@ def told(draft: Draft, size: int, course: Course, joint: str) -> Clause:
     """A clause whose subject, or object, is told apart by another clause."""
     draft.mood = course.mood
     room = min(size - 9, 14)
-    verb = draft.one(people_verbs() if joint == "who" else telling_verbs())
+    verb = draft.word(people_verbs() if joint == "who" else telling_verbs())
     tense, parent = draft.one(TENSES[course.mood]), course.parent
     if joint == "who":
         return doing(
@@ -248,7 +242,7 @@ def question(draft: Draft, size: int) -> Clause:
     if dice < 0.6:
         return doing(draft, draft.one(WHETHER), room, asks="whether")
     asks = draft.one(QUESTIONS)
-    verb = draft.one(answering(asks))
+    verb = draft.word(answering(asks))
     return doing(draft, draft.one(WHETHER), room, verb=verb, asks=asks)
 
 

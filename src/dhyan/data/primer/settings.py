@@ -18,6 +18,7 @@ TIMES = {
     Tense.THEN: "past",
     Tense.LATER: "future",
 }
+OUTDOORS = frozenset(("places", "nature", "vehicles"))
 STRAIGHT = frozenset(("जा", "आ", "लौट", "भाग", "चल"))  # one goes घर, but runs घर तक
 
 
@@ -57,7 +58,7 @@ def _recipient(draft: Draft, verb: Verb, idea: int, doer: Phrase, around: Settin
     if "people" in verb.recipients and draft.chance(0.5):
         found = someone(draft, idea, "को")
     else:
-        noun = draft.one(verb.recipient_nouns)
+        noun = draft.word(verb.recipient_nouns)
         found = noun_phrase(draft, noun, idea, marker="को", room=0, own=doer.label)
     around.english_last += [("to", found.idea, False), *found.english]
     return found.hindi
@@ -66,7 +67,7 @@ def _recipient(draft: Draft, verb: Verb, idea: int, doer: Phrase, around: Settin
 def _goal(draft: Draft, verb: Verb, idea: int, around: Setting) -> list[Word]:
     """Where to, or where from."""
     away = draft.chance(0.25)
-    noun = draft.one(read_lexicon().nouns["places"])
+    noun = draft.word(read_lexicon().nouns["places"])
     straight = verb.hindi.stem in STRAIGHT
     bare = straight and noun.goal and not away
     found = noun_phrase(draft, noun, idea, oblique=True, room=0 if bare else 1, few=True)
@@ -95,8 +96,8 @@ def _circumstances(
     verb, asks, room = plan.verb, plan.asks, plan.room
     between, manner = list[Word](), list[Word]()
     if doer.person and not (verb.rests or asks or plan.negated) and draft.chance(0.12):
-        manner = _said(draft, draft.one(read_lexicon().manner), idea, around.english_last)
-    if room > 2 and not (verb.to or asks) and doer.lives and draft.chance(0.25):
+        manner = _said(draft, draft.word(read_lexicon().manner), idea, around.english_last)
+    if room > 2 and doer.lives and not (asks or placed(verb)) and draft.chance(0.25):
         between += _place(draft, idea, room - 3, around)
     if room > 3 and doer.person and doer.number != SEVERAL and not manner and draft.chance(0.12):
         between += _company(draft, idea, around)
@@ -105,10 +106,10 @@ def _circumstances(
     if not times or asks == "when" or not draft.chance(0.3):
         return between
     if plan.fronts and not asks and draft.chance(0.4):
-        around.hindi_first += _said(draft, draft.one(times), idea, around.english_first)
+        around.hindi_first += _said(draft, draft.word(times), idea, around.english_first)
         around.english_first.append(sign(","))
         return between
-    return _said(draft, draft.one(times), idea, around.english_last) + between
+    return _said(draft, draft.word(times), idea, around.english_last) + between
 
 
 def _said(draft: Draft, adverb: Adverb, idea: int, english: list[Word]) -> list[Word]:
@@ -119,13 +120,19 @@ def _said(draft: Draft, adverb: Adverb, idea: int, english: list[Word]) -> list[
 
 
 @cache
+def placed(verb: Verb) -> bool:
+    """Whether one can hardly do it at a place: it has a goal, or is done to a place itself."""
+    return verb.to or any(noun.domain in OUTDOORS for noun in verb.object_nouns)
+
+
+@cache
 def times_of(tense: str) -> tuple[Adverb, ...]:
     """The times that go with a tense."""
     return tuple(time for time in read_lexicon().times if tense and time.tense == tense)
 
 
 def _place(draft: Draft, idea: int, room: int, around: Setting) -> list[Word]:
-    place = draft.one(read_lexicon().nouns["places"])
+    place = draft.word(read_lexicon().nouns["places"])
     found = noun_phrase(draft, place, idea, oblique=True, room=room, few=True)
     at = draft.idea(found.idea)
     preposition, postposition = place.place or ("in", "में")

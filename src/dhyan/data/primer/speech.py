@@ -3,7 +3,7 @@
 from dhyan.data.primer.clauses import Clause, doing, some_object
 from dhyan.data.primer.draft import Draft, Phrase, sign
 from dhyan.data.primer.kinds import Verb
-from dhyan.data.primer.lexicon import read_lexicon
+from dhyan.data.primer.lexicon import people_verbs, read_lexicon
 from dhyan.data.primer.nouns import someone
 from dhyan.data.primer.pronouns import pronoun_phrase
 from dhyan.data.primer.sentences import answering
@@ -95,10 +95,7 @@ def _asked_of(draft: Draft, size: int, key: str, *, feminine: bool) -> Clause:
 
 
 def _personal(draft: Draft) -> Verb:
-    verb = draft.one(read_lexicon().verbs)
-    while not verb.named:
-        verb = draft.one(read_lexicon().verbs)
-    return verb
+    return draft.word(people_verbs())
 
 
 class _Pronoun:
@@ -117,7 +114,7 @@ _pronoun = _Pronoun
 def requested(draft: Draft, size: int) -> Said:
     """Open the door: खोलो or खोलिए, as whom one asks and a please decide; else both are right."""
     verb = _personal(draft)
-    while not (verb.object_nouns or verb.to) or verb.recipient_nouns:
+    while verb.befalls or verb.recipient_nouns or not (verb.object_nouns or verb.to):
         verb = _personal(draft)
     dice = draft.random()
     polite = dice < 0.35

@@ -24,15 +24,17 @@ def person(draft: Draft, idea: int, marker: str, room: int) -> Phrase:
         return someone(draft, idea, marker)
     if dice < 0.68 and marker in ("", "ने", "को"):
         key = "he" if dice < 0.56 else "she" if dice < 0.62 else "we"
+        if key in draft.honoured:
+            return someone(draft, idea, marker)
         return pronoun_phrase(draft, key, idea, marker, feminine=key == "she")
     nouns = read_lexicon().nouns
-    noun = draft.one(nouns["people"] if dice < 0.85 else nouns["family"])
+    noun = draft.word(nouns["people"] if dice < 0.85 else nouns["family"])
     return noun_phrase(draft, noun, idea, marker=marker, room=room)
 
 
 def thing(draft: Draft, domains: tuple[str, ...]) -> Noun:
     """A thing of one of these domains."""
-    return draft.one(read_lexicon().nouns[draft.one(domains)])
+    return draft.word(read_lexicon().nouns[draft.one(domains)])
 
 
 @cache
@@ -52,7 +54,7 @@ def described(
     draft: Draft, mood: str, room: int, *, parent: int = ROOT, asks: str = "", negated: bool = False
 ) -> Clause:
     """The house is big."""
-    noun = draft.one(with_qualities())
+    noun = draft.word(with_qualities())
     idea = draft.idea(parent)
     subject = noun_phrase(draft, noun, idea, room=1 if room > 3 else 0)
     quality = draft.idea(idea)
@@ -68,10 +70,10 @@ def located(
     """The book is on the table, Ravi is at the station; asked where, the place is the question."""
     idea = draft.idea(parent)
     if draft.chance(0.5):
-        subject, place = person(draft, idea, "", 1), draft.one(read_lexicon().nouns["places"])
+        subject, place = person(draft, idea, "", 1), draft.word(read_lexicon().nouns["places"])
     else:
         subject = noun_phrase(draft, thing(draft, LYING), idea, room=room - 3)
-        place = draft.one(resting_places())
+        place = draft.word(resting_places())
     if asks == "where":
         where = draft.idea(idea)
         english: list[Word] = [("where", where, True)]
@@ -96,7 +98,7 @@ def existing(draft: Draft, mood: str, room: int, *, parent: int = ROOT) -> Claus
     while noun.mass or noun.pair:
         noun = thing(draft, LYING)
     subject = unknown(draft, noun, idea)
-    english, hindi = at(draft, draft.one(resting_places()), idea, room - 3)
+    english, hindi = at(draft, draft.word(resting_places()), idea, room - 3)
     is_, hai = copula(subject, mood, idea)
     words = [("there", idea, False), *is_, *subject.english, *english]
     return Clause(words, [*hindi, *subject.hindi, *hai], subject, idea)

@@ -1,7 +1,8 @@
 """The primer as streams of sentences: one for training, and tests that share none with it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
+from typing import NamedTuple
 from zlib import crc32
 
 from dhyan.data.primer.contexts import in_context
@@ -32,41 +33,53 @@ PATIENCE = 100_000
 STEP = 1 << 32
 
 
+class Bounds(NamedTuple):
+    """How many words a sentence has, and what share of the lexicon they come from."""
+
+    shortest: int = 2
+    longest: int = 60
+    core: float = 1.0
+
+
+ANY = Bounds()
+
+
 def primer_twins(
-    split: str, *, seed: int = 1, shortest: int = 2, longest: int = 60
+    split: str, *, seed: int = 1, shortest: int = 2, longest: int = 60, core: float = 1.0
 ) -> Iterator[Twin]:
     """Sentences of so many English words, without end; the n-th follows from the seed alone.
 
     Whatever the seeds, training shares no sentence, on either side, with any other split. "unseen"
     pairs words that training never pairs, "longer" has up to half as many words again, and
-    "context" shows words of several meanings among others they never met in training.
+    "context" shows words of several meanings among others they never met in training. `core` is
+    the share of the words that sentences are made of, the commonest.
     """
     if split not in SPLITS:
         raise Fault(f"the primer has no split {split!r}: choose one of {', '.join(SPLITS)}")
-    return (twin_at(split, seed, index, shortest, longest) for index in count())
+    bounds = Bounds(shortest, longest, core)
+    return (twin_at(split, seed, index, bounds) for index in count())
 
 
-def primer_pairs(
-    split: str, *, seed: int = 1, shortest: int = 2, longest: int = 60, backwards: bool = False
-) -> Iterator[Pair]:
-    """The same sentences as pairs, English to Hindi or backwards."""
-    twins = primer_twins(split, seed=seed, shortest=shortest, longest=longest)
+def primer_pairs(twins: Iterable[Twin], *, backwards: bool = False) -> Iterator[Pair]:
+    """Sentences of the primer as pairs, English to Hindi or backwards."""
     for line, twin in enumerate(twins, 1):
         source, target = (twin.hindi, twin.english) if backwards else (twin.english, twin.hindi)
         yield Pair(source, target, line)
 
 
-def twin_at(split: str, seed: int, index: int, shortest: int = 2, longest: int = 60) -> Twin:
+def twin_at(split: str, seed: int, index: int, bounds: Bounds = ANY) -> Twin:
     """One sentence of a stream."""
     place = (seed * STEP + index) * len(SPLITS) + SPLITS.index(split)
-    draft = Draft(place, novel=split in NOVEL)
-    least, most = (longest + 1, int(LONGER * longest)) if split == "longer" else (shortest, longest)
+    draft = Draft(place, novel=split in NOVEL, core=bounds.core)
+    least, most = bounds.shortest, bounds.longest
+    if split == "longer":
+        least, most = most + 1, int(LONGER * most)
     for _ in range(PATIENCE):
         draft.clear()
         found = _drawn(draft, split, least, most)
         if found and _belongs(found, draft, split, least, most):
             return found
-    raise Fault(f"the primer has no '{split}' sentence of {shortest} to {longest} words")
+    raise Fault(f"the primer has no '{split}' sentence of {least} to {most} words")
 
 
 def _drawn(draft: Draft, split: str, least: int, most: int) -> Twin | None:

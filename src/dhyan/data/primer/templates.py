@@ -141,12 +141,12 @@ def _filling(draft: Draft, kind: str, parent: int) -> Filling:
         words: tuple[Word, ...] = ((name.hindi, idea, True),)
         return Filling(((name.english, idea, True),), words, words, name.gender == "f", idea)
     if kind in ("past", "future", "habitual", "progressive"):
-        time, idea = draft.one(times_of(kind)), draft.idea(parent)
+        time, idea = draft.word(times_of(kind)), draft.idea(parent)
         words = tuple((one, idea, True) for one in time.hindi)
         return Filling(tuple((one, idea, True) for one in time.english), words, words, False, idea)
     if kind == "place":
         return _place(draft, parent)
-    noun = draft.one(lexicon.choices(tuple(kind.split("+"))))
+    noun = draft.word(lexicon.choices(tuple(kind.split("+"))))
     idea = draft.idea(parent)
     return Filling(
         tuple((one, idea, True) for one in noun.english),
@@ -158,7 +158,7 @@ def _filling(draft: Draft, kind: str, parent: int) -> Filling:
 
 
 def _place(draft: Draft, parent: int) -> Filling:
-    place: Noun = draft.one(read_lexicon().nouns["places"])
+    place: Noun = draft.word(read_lexicon().nouns["places"])
     found = noun_phrase(draft, place, parent, oblique=True, room=0, few=True)
     at = draft.idea(found.idea)
     preposition, postposition = place.place or ("in", "में")

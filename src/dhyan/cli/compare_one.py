@@ -1,0 +1,108 @@
+"""`dhyan compare-one`: a single model of a comparison, trained, shown and tested."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, cast
+
+import typer
+
+from dhyan.cli.exits import Exit
+from dhyan.cli.noted import Pace
+from dhyan.cli.progress import (
+    ENDINGS,
+    SECONDS_BETWEEN_LINES,
+    Say,
+    bar,
+    clock,
+    pace,
+    plain,
+    stopped_by_signals,
+    teller,
+    told,
+)
+from dhyan.faults import Fault
+
+if TYPE_CHECKING:
+    from dhyan.compare.plan import Entry, Plan
+    from dhyan.compare.training import Budgeted
+    from dhyan.run import Run
+    from dhyan.training.events import Event
+
+
+def compare_one(folder: Path, name: str, device: str, threads: int) -> None:
+    """Train and test one model of a comparison; it stops if the process that asked for it ends."""
+    from dhyan.compare.plan import read_plan
+
+    plan, parent = read_plan(folder), os.getppid()
+    if plan is None:
+        raise Fault(f"{folder}: no comparison is planned here; begin it with dhyan compare")
+
+    def alone() -> bool:
+        return os.getppid() != parent
+
+    say = teller(quiet=False)
+    complete(plan, plan.entry(name), device=device, threads=threads, say=say, alone=alone)
+
+
+def complete(
+    plan: "Plan",
+    entry: "Entry",
+    *,
+    device: str,
+    threads: int,
+    say: Say,
+    quiet: bool = False,
+    alone: Callable[[], bool] = lambda: False,
+) -> None:
+    """Train an entry to the end of its budget, from wherever it stands, and test it."""
+    from dhyan.compare.sheets import read_tests
+    from dhyan.compare.sitting import sit
+    from dhyan.compare.training import begin
+
+    say(f"\n{entry.name}: {entry.about}")
+    run = begin(plan, entry, device=device, threads=threads, say=say)
+    with stopped_by_signals(run.trainer) as received, _shown(run, say, quiet) as hear:
+        for event in run:
+            hear(event)
+            if alone() and not run.trainer.stopping:
+                run.trainer.stop("the comparison was ended")
+    if received or alone():
+        say("stopped, with a checkpoint; the same command goes on from it")
+        raise typer.Exit(ENDINGS[received[0]] if received else Exit.TERMINATED)
+    say(f"{entry.name}: testing it")
+    tests = read_tests(plan.folder)
+    sit(plan, entry, tests, device=device, threads=threads, hear=Pace(quiet=quiet).hear)
+
+
+def _shown(
+    run: "Budgeted", say: Say, quiet: bool
+) -> AbstractContextManager[Callable[["Event"], None]]:
+    """How a run is shown: by its steps, or by its time."""
+    if run.seconds:
+        return _clocked(run, say)
+    show = bar if sys.stderr.isatty() and not quiet else plain
+    return show(cast("Run", run), say)
+
+
+@contextmanager
+def _clocked(run: "Budgeted", say: Say) -> Iterator[Callable[["Event"], None]]:
+    """A line for what matters, and one every few seconds with the time that is spent."""
+    from dhyan.training.events import Stepped
+
+    spoke = monotonic()
+
+    def hear(event: "Event") -> None:
+        nonlocal spoke
+        if not isinstance(event, Stepped):
+            for line in told(event):
+                say(line)
+        elif monotonic() - spoke >= SECONDS_BETWEEN_LINES:
+            spoke = monotonic()
+            spent = f"{clock(run.spent())} of {clock(run.seconds)}"
+            say(f"step {event.step:,}  {pace(event)}  {spent}")
+
+    yield hear

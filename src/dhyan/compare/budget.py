@@ -1,0 +1,45 @@
+"""How long every model of a comparison is trained: so many steps, or so much time."""
+
+import re
+from dataclasses import dataclass
+
+from dhyan.faults import Fault
+
+UNITS = {"s": 1, "m": 60, "h": 3600}
+ENDLESS = 1_000_000_000  # steps that no time budget comes to
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Either is 0. Time is that of training alone: what is validated and saved does not count."""
+
+    steps: int = 0
+    seconds: float = 0.0
+
+    @property
+    def last_step(self) -> int:
+        """The step a run ends at, unless its time is over before."""
+        return self.steps or ENDLESS
+
+    def __str__(self) -> str:
+        return f"{self.steps:,} steps" if self.steps else f"{self.seconds:g} seconds of training"
+
+
+def parse_budget(text: str) -> Budget:
+    """`10m`, `90s` or `1h` of training, or a plain number of steps."""
+    found = re.fullmatch(r"\s*(\d[\d_,]*(?:\.\d+)?)\s*([smh]?)\s*", text)
+    number = float(re.sub("[_,]", "", found[1])) if found else 0.0
+    if not found or not number or (not found[2] and number != int(number)):
+        raise Fault(f"--budget {text}: give a number of steps, or a time such as 90s, 10m or 1h")
+    if found[2]:
+        return Budget(seconds=number * UNITS[found[2]])
+    return Budget(steps=int(number))
+
+
+def parse_count(text: str) -> int:
+    """`2M`, `300k` or a plain number of parameters; nothing is 0."""
+    found = re.fullmatch(r"\s*(\d[\d_,]*(?:\.\d+)?)\s*([kM]?)\s*", text)
+    number = float(re.sub("[_,]", "", found[1])) if found else 0.0
+    if text and not number:
+        raise Fault(f"--parameters {text}: give a number such as 2M, 300k or 1500000")
+    return round(number * {"k": 1e3, "M": 1e6}.get(found[2], 1.0)) if found else 0

@@ -1,0 +1,70 @@
+"""The pairs of a comparison, read or made once and kept as ids beside the models."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from dhyan.config import Data, Recipe
+from dhyan.corpora.gather import read_corpus, with_languages
+from dhyan.corpora.interface import Say
+from dhyan.corpora.mapped import PreparedCorpus, open_prepared
+from dhyan.corpora.prepare import prepare
+from dhyan.data.tally import Pair
+from dhyan.whole import whole_folder
+
+PAIRS, CORPUS = "pairs", "corpus"
+
+
+def prepared(recipe: Recipe, folder: Path, say: Say) -> Recipe:
+    """The recipe over pairs that lie ready in the folder, with the words learned from them."""
+    named = with_languages(recipe)
+    if named.data.task:
+        named = replace(named, data=_written(named, folder / PAIRS, say))
+    if not named.data.prepared:
+        prepare(named, folder / CORPUS, say)
+    place = named.data.prepared or str(folder / CORPUS)
+    data = replace(named.data, source="", target="", valid_source="", valid_target="")
+    return replace(recipe, data=replace(data, task="", columns=(), mix=(), prepared=place))
+
+
+def opened(recipe: Recipe) -> PreparedCorpus:
+    """The pairs of a recipe that was given prepared ones."""
+    return open_prepared(Path(recipe.data.prepared), recipe, lambda line: None)
+
+
+def sources_in(folder: Path, recipe: Recipe) -> set[str]:
+    """The training sources of a task whose pairs lie ready in the folder."""
+    tongue = with_languages(recipe).data.source_language or "source"
+    text = (folder / PAIRS / f"train.{tongue}").read_text(encoding="utf-8")
+    return set(text.split("\n"))
+
+
+def _written(recipe: Recipe, folder: Path, say: Say) -> Data:
+    """A task's pairs as text files; they are as long as was asked, so nothing bounds them again."""
+    data = recipe.data
+    tongues = data.source_language or "source", data.target_language or "target"
+    if not folder.exists():
+        corpus = read_corpus(recipe, say)
+        with whole_folder(folder) as half:
+            _write(half, "train", tongues, corpus.training)
+            _write(half, "valid", tongues, corpus.validation)
+    source, target = (str(folder / f"train.{tongue}") for tongue in tongues)
+    valid_source, valid_target = (str(folder / f"valid.{tongue}") for tongue in tongues)
+    return replace(
+        data,
+        task="",
+        source=source,
+        target=target,
+        valid_source=valid_source,
+        valid_target=valid_target,
+        fewest_words=0,
+        most_words=0,
+        most_ratio=0.0,
+    )
+
+
+def _write(folder: Path, name: str, tongues: tuple[str, str], pairs: Iterable[Pair]) -> None:
+    kept = list(pairs)
+    for tongue, side in zip(tongues, ("source", "target"), strict=True):
+        text = "".join(f"{getattr(pair, side)}\n" for pair in kept)
+        (folder / f"{name}.{tongue}").write_text(text, encoding="utf-8")

@@ -1,0 +1,86 @@
+"""The tests of a comparison on the primer: by length, unseen, longer, and one per phenomenon."""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from dhyan.compare.sheets import Question, Sheet, Sheets, pharaoh
+from dhyan.data.primer import Twin, primer_twins
+from dhyan.evaluation.slices import LENGTHS
+
+SEED = 1  # of the tests, whatever the seed of a training
+SHORTEST, LONGEST = 2, 60
+TRIES = 200  # twins looked at for each that is wanted
+OTHERS = {
+    "unseen": "words that were seen in training, in pairings that never were",
+    "longer": "sentences longer than any in training",
+    "context": "words whose translation depends on the words around them",
+    "idiom": "idioms, and the same words meant literally",
+    "attachment": "to which part of the sentence a phrase belongs",
+    "agreement": "agreement over a distance",
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many sentences are asked: in each length of the main test, in each other, to choose."""
+
+    each_length: int
+    each_test: int
+    choosing: int
+
+
+QUICK, FULL = Sizes(40, 60, 60), Sizes(150, 300, 200)
+
+
+def primer_tests(
+    *,
+    longest: int,
+    sizes: Sizes,
+    known: Collection[str],
+    core: float = 1.0,
+    backwards: bool = False,
+) -> Sheets:
+    """Sheets of up to so many English words, none of whose sources is among those `known`.
+
+    Backwards, from Hindi to English, what must be said to have understood is not known.
+    """
+    ask = _backwards if backwards else _forwards
+
+    def some(split: str, count: int, shortest: int, most: int) -> list[Question]:
+        made = primer_twins(split, seed=SEED, shortest=shortest, longest=most, core=core)
+        asked = _different(map(ask, islice(made, TRIES * count)), known)
+        return list(islice(asked, count))
+
+    main = [one for group in _lengths(longest) for one in some("random", sizes.each_length, *group)]
+    about = f"sentences of {SHORTEST} to {longest} words, as many of each length"
+    sheets = [Sheet("random", about, tuple(main))]
+    for split, why in OTHERS.items():
+        sheets.append(Sheet(split, why, tuple(some(split, sizes.each_test, SHORTEST, longest))))
+    valid = some("valid", sizes.choosing, SHORTEST, longest)
+    return Sheets(tuple(sheets), Sheet("valid", "the primer's own for validation", tuple(valid)))
+
+
+def _lengths(longest: int) -> Iterator[tuple[int, int]]:
+    """The shortest and longest of each group by length."""
+    ends = [*(start - 1 for start in LENGTHS[1:]), longest]
+    for first, last in zip(LENGTHS, ends, strict=True):
+        if first <= longest:
+            yield max(first, SHORTEST), min(last, longest)
+
+
+def _different(questions: Iterable[Question], known: Collection[str]) -> Iterator[Question]:
+    seen = set[str]()
+    for one in questions:
+        if one.source not in seen and one.source not in known:
+            seen.add(one.source)
+            yield one
+
+
+def _forwards(twin: Twin) -> Question:
+    return Question(twin.english, twin.hindi, twin.others, twin.links, twin.wanted)
+
+
+def _backwards(twin: Twin) -> Question:
+    turned = frozenset((b, a) for a, b in twin.sure), frozenset((b, a) for a, b in twin.possible)
+    return Question(twin.hindi, twin.english, links=pharaoh(*turned))

@@ -1,0 +1,81 @@
+"""The report of a comparison: report.json with every number, and what is read and drawn of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dhyan.checkpoint import replace_file
+from dhyan.compare.machine import surroundings
+from dhyan.compare.material import opened
+from dhyan.compare.page import page
+from dhyan.compare.pictures import draw
+from dhyan.compare.plan import Plan
+from dhyan.compare.sheets import Sheets
+from dhyan.compare.standings import Results, best_of, standings
+from dhyan.corpora.interface import Say
+from dhyan.evaluation.judge import Resampling
+from dhyan.whole import as_json
+
+FIGURES = "figures"
+
+
+def write_report(
+    plan: Plan,
+    tests: Sheets,
+    results: Results,
+    speeds: Mapping[str, Mapping[str, float]],
+    *,
+    command: str,
+    resampling: Resampling | None = None,
+    hear: Say = lambda line: None,
+) -> Path:
+    """Write report.json, report.md and the figures; the path of the page."""
+    drawing = resampling or Resampling()
+    scored = standings(tests, results, resampling=drawing, hear=hear)
+    facts = {
+        "command": command,
+        **surroundings(next(iter(results.values()))["device"]),
+        **_terms(plan, tests, drawing),
+        "best": best_of(scored, tests.main.name),
+        "models": {
+            name: {
+                **{key: value for key, value in one.items() if key not in ("answers", "maps")},
+                **speeds[name],
+                "tests": scored[name],
+            }
+            for name, one in results.items()
+        },
+    }
+    folder = plan.folder / FIGURES
+    folder.mkdir(exist_ok=True)
+    figures = draw(plan, facts, results, folder)
+    replace_file(plan.folder / "report.json", as_json(facts))
+    path = plan.folder / "report.md"
+    replace_file(path, page(facts, [f"{FIGURES}/{name}" for name in figures]).encode())
+    return path
+
+
+def _terms(plan: Plan, tests: Sheets, drawing: Resampling) -> dict[str, Any]:
+    """What was the same for all."""
+    recipe = plan.entries[0].recipe
+    corpus = opened(recipe)
+    source, target = map(len, corpus.tokenizers)
+    return {
+        "seed": recipe.training.seed,
+        "budget": {"steps": plan.budget.steps, "seconds": plan.budget.seconds},
+        "parameters_allowed": plan.parameters,
+        "pairs": {
+            "training": sum(corpus.manifest["sizes"]),
+            "validation": len(corpus.validation),
+            "fingerprint": corpus.fingerprint,
+        },
+        "vocabulary": {"kind": recipe.text.kind, "source": source, "target": target},
+        "tokens_per_batch": recipe.training.tokens_per_batch,
+        "label_smoothing": recipe.training.label_smoothing,
+        "beam": recipe.decoding.beam,
+        "resamples": drawing.resamples,
+        "tests": {
+            one.name: {"about": one.about, "sentences": len(one.questions)} for one in tests.sheets
+        },
+        "main_test": tests.main.name,
+    }

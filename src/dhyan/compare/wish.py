@@ -1,0 +1,58 @@
+"""What a comparison is to be tested on, as it was asked for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dhyan.compare.material import sources_in
+from dhyan.compare.primer import FULL, LONGEST, QUICK, primer_tests
+from dhyan.compare.sheets import Sheets, file_tests, held_out_tests
+from dhyan.config import Recipe
+from dhyan.corpora.gather import with_languages
+from dhyan.data.lines import TABLES, kind_of
+from dhyan.data.tally import Pair
+from dhyan.faults import Fault
+
+QUICKLY = 200  # sentences held out are enough
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A person's own test files, if there are any; `quick` asks fewer sentences."""
+
+    source: str = ""
+    target: str = ""
+    gold: str = ""
+    columns: tuple[str, ...] = ()
+    quick: bool = False
+
+    def check(self) -> None:
+        """Refuse files that belong to none."""
+        for option, file in (("--test-target", self.target), ("--gold-alignment", self.gold)):
+            if file and not self.source:
+                raise Fault(f"{option} {file}: has no sentences; add --test-source FILE")
+
+    def of_files(self) -> Sheets:
+        """The tests that the files make."""
+        return file_tests(
+            Path(self.source),
+            Path(self.target) if self.target else None,
+            columns=self._columns(),
+            gold=Path(self.gold) if self.gold else None,
+        )
+
+    def _columns(self) -> tuple[str, str] | None:
+        """Those of the training files name the test's too, if it is a table."""
+        named = self.columns and kind_of(Path(self.source)) in TABLES
+        return (self.columns[0], self.columns[1]) if named else None
+
+    def of_pairs(self, recipe: Recipe, held_out: list[Pair], folder: Path) -> Sheets:
+        """The primer's own tests, else the pairs held out; none that was trained on."""
+        if recipe.data.task != "primer":
+            return held_out_tests(held_out[: QUICKLY if self.quick else None])
+        return primer_tests(
+            longest=recipe.data.most_words or LONGEST,
+            sizes=QUICK if self.quick else FULL,
+            known=sources_in(folder, recipe),
+            core=recipe.data.core,
+            backwards=with_languages(recipe).data.source_language == "hi",
+        )

@@ -1,0 +1,160 @@
+"""Measures as curves: one line for each system, with a band of what chance would do to it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dhyan.faults import Fault
+from dhyan.insight.figures import BLACK, DOTS, GREY, HAIRLINE, LABEL, POINTS, SMALL, TITLE
+from dhyan.insight.fonts import Lettering, drawable, families, settings
+
+# Okabe and Ito's colours (2008), which people who cannot tell red from green can tell apart.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b6472")
+Style = Literal["solid", "dashed", "dotted"]
+STYLES: dict[Style, dict[str, Any]] = {
+    "solid": {"linestyle": "-", "marker": "o"},
+    "dashed": {"linestyle": (0, (4, 2)), "marker": "s"},
+    "dotted": {"linestyle": (0, (1, 1.2)), "marker": "D"},
+}
+WIDE, HIGH, LEFT, TOP, BELOW, LINE = 400, 260, 40, 50, 38, 12.0  # in points
+THREAD, SAMPLE, TO_LABEL = 18, 34, 40  # from the frame to where each ends
+
+Drawn = tuple[str, tuple[float, float], dict[str, Any]]
+"""The name of a line, where it ends, and how it looks."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A system's measure at each place, and where it lies with 95 % certainty, if that is known.
+
+    Systems of one kind are drawn in one style.
+    """
+
+    name: str
+    values: Sequence[float | None]
+    lows: Sequence[float | None] = ()
+    highs: Sequence[float | None] = ()
+    style: Style = "solid"
+
+
+def curves(
+    systems: Sequence[Curve], places: Sequence[str], *, title: str, across: str, up: str
+) -> Figure:
+    """Lines over the named places, each with its name at its end rather than in a legend."""
+    if not systems or not any(value is not None for one in systems for value in one.values):
+        raise Fault("there is nothing to draw: give at least one system with one value")
+    texts = [title, across, up, *places, *(one.name for one in systems)]
+    fonts = families("".join(texts))
+    shown = dict(zip(texts, drawable(texts, fonts), strict=True))
+    with settings():
+        letters = Lettering(fonts, LABEL)
+        names = [shown[one.name] for one in systems]
+        high = max(HIGH, round(LINE * len(systems)) + 20)
+        width = LEFT + WIDE + TO_LABEL + letters.widest(names) + 12
+        height = TOP + high + BELOW
+        figure = Figure(figsize=(width / POINTS, height / POINTS), dpi=DOTS, facecolor="white")
+        box = (LEFT / width, BELOW / height, WIDE / width, high / height)
+        axes = figure.add_axes(box)
+        _frame(axes, [shown[one] for one in places], letters, across=shown[across], up=shown[up])
+        looks = _looks(systems)
+        ends = [_draw(axes, one, own) for one, own in zip(systems, looks, strict=True)]
+        _label(axes, list(zip(names, ends, looks, strict=True)), letters=letters, high=high)
+        figure.text(
+            12 / width,
+            1 - 20 / height,
+            shown[title],
+            **Lettering(fonts, TITLE).style(BLACK),
+        )
+        return figure
+
+
+def _looks(systems: Sequence[Curve]) -> list[dict[str, Any]]:
+    """A colour for each; where there are not enough, those of one style have different ones."""
+    seen, found = Counter[str](), []
+    for number, one in enumerate(systems):
+        place = number if len(systems) <= len(COLOURS) else seen[one.style]
+        found.append({**STYLES[one.style], "color": COLOURS[place % len(COLOURS)]})
+        seen[one.style] += 1
+    return found
+
+
+def _frame(axes: Axes, places: Sequence[str], letters: Lettering, *, across: str, up: str) -> None:
+    small: dict[str, Any] = {
+        "family": letters.families,
+        "size": SMALL + 1,
+        "color": GREY,
+        "parse_math": False,
+    }
+    axes.set_xticks(range(len(places)), places, **small)
+    axes.set_xlim(-0.3, max(len(places) - 1, 0) + 0.3)
+    axes.tick_params(length=0, labelcolor=GREY, labelsize=SMALL + 1)
+    axes.grid(axis="y", color=HAIRLINE, linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set(visible=side == "bottom", color=GREY, linewidth=0.7)
+    axes.set_xlabel(across, **{**small, "size": LABEL}, labelpad=6)
+    axes.text(0, 1.015, up, transform=axes.transAxes, **{**small, "size": LABEL})
+
+
+def _draw(axes: Axes, one: Curve, looks: dict[str, Any]) -> tuple[float, float]:
+    """The line and its band; where it ends."""
+    known = [(x, value) for x, value in enumerate(one.values) if value is not None]
+    bands = [
+        (x, low, high)
+        for x, (low, high) in enumerate(zip(one.lows, one.highs, strict=True))
+        if low is not None and high is not None
+    ]
+    if bands:
+        xs, lows, highs = zip(*bands, strict=True)
+        axes.fill_between(xs, lows, highs, color=looks["color"], alpha=0.1, linewidth=0)
+    xs, values = zip(*known, strict=True) if known else ((0,), (0.0,))
+    if known:
+        axes.plot(xs, values, **looks, linewidth=1.5, markersize=3.2, clip_on=False)
+    return float(xs[-1]), float(values[-1])
+
+
+def _label(axes: Axes, lines: Sequence[Drawn], *, letters: Lettering, high: int) -> None:
+    """Each name as near the end of its line as the others leave room, joined to it by a thread."""
+    bottom, top, left, right = map(float, (*axes.get_ylim(), *axes.get_xlim()))
+    tall, step = (top - bottom) / high, (right - left) / WIDE
+    rising = sorted(lines, key=lambda line: line[1][1])
+    heights = spread([end for _, (_, end), _ in rising], LINE * tall, bottom, top)
+    for (name, (x, end), looks), y in zip(rising, heights, strict=True):
+        thread = {"color": looks["color"], "linewidth": 0.6, "alpha": 0.6, "clip_on": False}
+        axes.plot([x, right, right + THREAD * step], [end, end, y], **thread)
+        sample = [right + far * step for far in (THREAD, SAMPLE)]
+        axes.plot(sample, [y, y], **{**looks, "marker": "", "clip_on": False}, linewidth=1.5)
+        place = (right + TO_LABEL * step, y - letters.middle * tall)
+        axes.text(*place, name, **letters.style(BLACK))
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+
+
+def spread(wanted: Sequence[float], gap: float, bottom: float, top: float) -> list[float]:
+    """Heights in rising order, as near those wanted as they may be with a gap between any two.
+
+    They are kept between bottom and top if there is room.
+    """
+    groups: list[tuple[float, int]] = []  # the middle of each run of neighbours, and its size
+    for height in wanted:
+        groups.append((height, 1))
+        while len(groups) > 1 and _overlap(groups[-2], groups[-1], gap):
+            (a, n), (b, m) = groups[-2:]
+            groups[-2:] = [((a * n + b * m) / (n + m), n + m)]
+    found: list[float] = []
+    for middle, size in groups:
+        found += [middle + gap * (place - (size - 1) / 2) for place in range(size)]
+    for place in range(len(found)):
+        least = found[place - 1] + gap if place else bottom
+        found[place] = max(found[place], least)
+    for place in reversed(range(len(found))):
+        most = found[place + 1] - gap if place + 1 < len(found) else top
+        found[place] = min(found[place], most)
+    return found
+
+
+def _overlap(one: tuple[float, int], other: tuple[float, int], gap: float) -> bool:
+    return other[0] - one[0] < gap * (one[1] + other[1]) / 2

@@ -1,0 +1,38 @@
+"""Budgets are read as people write them."""
+
+import pytest
+
+from dhyan.compare.budget import Budget, parse_budget, parse_count
+from dhyan.faults import Fault
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("3000", Budget(steps=3000)),
+        ("3_000", Budget(steps=3000)),
+        ("90s", Budget(seconds=90.0)),
+        ("10m", Budget(seconds=600.0)),
+        ("1.5h", Budget(seconds=5400.0)),
+    ],
+)
+def test_a_number_is_steps_and_with_a_unit_time(text, budget):
+    assert parse_budget(text) == budget
+
+
+@pytest.mark.parametrize("text", ["", "0", "10x", "1.5", "-3", "m", "0s"])
+def test_what_is_neither_is_refused_by_name(text):
+    with pytest.raises(Fault, match="--budget"):
+        parse_budget(text)
+
+
+def test_a_number_of_parameters_may_be_written_short():
+    assert [parse_count(text) for text in ("2M", "300k", "1_500", "0.5M", "")] == [
+        2_000_000,
+        300_000,
+        1500,
+        500_000,
+        0,
+    ]
+    with pytest.raises(Fault, match="--parameters many"):
+        parse_count("many")

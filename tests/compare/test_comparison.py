@@ -1,0 +1,251 @@
+"""A comparison from what was asked to its report: it goes on, and does nothing twice."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from dhyan.compare.alike import Contestant
+from dhyan.compare.budget import ENDLESS, Budget
+from dhyan.compare.jobs import side_by_side
+from dhyan.compare.plan import Asked, read_plan
+from dhyan.compare.prepare import make_plan
+from dhyan.compare.report import write_report
+from dhyan.compare.sheets import read_tests
+from dhyan.compare.sitting import sat, sit
+from dhyan.compare.speed import measure
+from dhyan.compare.training import begin, spent_on
+from dhyan.compare.wish import Wish
+from dhyan.config import load_recipe
+from dhyan.data.synthetic import number_pairs
+from dhyan.evaluation.judge import Resampling
+from dhyan.faults import Fault
+from dhyan.training.events import Stepped, Validated
+from tests.tiny import dhyan, tiny_recipe, write_corpus
+
+ALONE = {"device": "cpu", "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    source, target = write_corpus(folder, pairs=300)
+    made = number_pairs(seed=99)
+    test = [next(made) for _ in range(12)]
+    (folder / "t.en").write_text("".join(f"{pair.source}\n" for pair in test))
+    (folder / "t.hi").write_text("".join(f"{pair.target}\n" for pair in test))
+    (folder / "t.links").write_text("0-0\n" * 12)
+    return source, target, folder
+
+
+def asked(files, *, budget=Budget(steps=4), gold=True, parameters=40_000, **changes):  # noqa: B008
+    source, target, folder = files
+    changes = {"decoding.limit": 6, "decoding.beam": 2, **changes}
+    contestants = [
+        Contestant("looks", tiny_recipe("rnn", source, target, **changes), "it looks"),
+        Contestant(
+            "does-not",
+            tiny_recipe(
+                "rnn", source, target, **{"decoder.attention.kind": "bottleneck", **changes}
+            ),
+            "it does not",
+        ),
+        Contestant(
+            "layers", tiny_recipe("transformer", source, target, **changes), "it has layers"
+        ),
+    ]
+    links = str(folder / "t.links") if gold else ""
+    wish = Wish(source=str(folder / "t.en"), target=str(folder / "t.hi"), gold=links)
+    return Asked(tuple(contestants), budget, parameters, wish)
+
+
+def trained(plan, entry):
+    return list(begin(plan, entry, say=lambda line: None, **ALONE))
+
+
+@pytest.fixture(scope="module")
+def done(files, tmp_path_factory):
+    """A whole comparison, and what it says."""
+    plan = make_plan(asked(files), tmp_path_factory.mktemp("compared") / "out")
+    tests = read_tests(plan.folder)
+    results, speeds = {}, {}
+    for entry in plan.entries:
+        trained(plan, entry)
+        results[entry.name] = sit(plan, entry, tests, **ALONE)
+        speeds[entry.name] = measure(plan, entry, tests.main, **ALONE)
+    page = write_report(
+        plan, tests, results, speeds, command="dhyan compare …", resampling=Resampling(20)
+    )
+    return plan, json.loads(page.with_suffix(".json").read_text()), page.read_text()
+
+
+def test_all_have_the_same_words_and_nearly_the_same_size(done):
+    plan, facts, _ = done
+    saved = {}
+    for entry in plan.entries:
+        [step] = plan.home(entry).glob("step-4")
+        saved[entry.name] = [(step / name).read_text() for name in ("source.json", "target.json")]
+        assert entry.parameters == pytest.approx(40_000, rel=0.06)
+    assert len({str(one) for one in saved.values()}) == 1
+    assert facts["parameters_allowed"] == 40_000
+
+
+def test_a_step_budget_trains_exactly_so_many(done):
+    _, facts, _ = done
+    assert {one["steps"] for one in facts["models"].values()} == {4}
+
+
+def test_the_report_has_every_model_and_figure(done):
+    plan, facts, page = done
+    assert list(facts["models"]) == [entry.name for entry in plan.entries]
+    for one in facts["models"].values():
+        assert one["training_tokens_per_second"] > 0
+        assert one["sentences_per_second"] > 0
+        assert len(one["positions"]["shares"]) == 5
+        test = one["tests"]["test"]
+        assert {"bleu", "chrf", "by_length", "retained"} <= test.keys()
+    for figure in re.findall(r"\((figures/\S+)\)", page):
+        assert (plan.folder / figure).stat().st_size > 1000
+        assert (plan.folder / figure).with_suffix(".svg").exists()
+    assert "figures/attention-1.png" in page
+    for key in ("command", "date", "machine", "versions", "seed", "budget"):
+        assert facts[key]
+
+
+def test_what_has_no_attention_has_no_alignment_and_layers_are_chosen_elsewhere(done):
+    _, facts, _ = done
+    models = facts["models"]
+    assert models["does-not"]["alignment"] is None
+    found = models["layers"]["alignment"]
+    assert len(found["tried"]) == 2
+    least = min(rate for by_step in found["tried"].values() for rate in by_step.values())
+    assert found["tried"][found["where"]][found["at"]] == least
+    assert found["tests"]["test"]["emits"]["sentences"] == 6
+
+
+def test_called_again_it_finds_its_plan(done, files):
+    plan, _, _ = done
+    assert make_plan(asked(files), plan.folder) == plan == read_plan(plan.folder)
+    assert all(sat(plan, entry) for entry in plan.entries)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"budget": Budget(steps=5)}, "--budget: 4 steps before, 5 steps now"),
+        ({"parameters": 0}, "--parameters: 40000 before, none now"),
+        ({"training.seed": 5}, "looks: training.seed: 1 before, 5 now"),
+        ({"gold": False}, "the tests"),
+    ],
+)
+def test_called_with_something_else_it_says_what_differs(done, files, changes, message):
+    plan, _, _ = done
+    with pytest.raises(Fault, match=message):
+        make_plan(asked(files, **changes), plan.folder)
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(done, tmp_path):
+    plan, _, _ = done
+    other = replace(plan, folder=tmp_path)
+    entry = other.entries[0]
+    run = begin(other, entry, say=lambda line: None, **ALONE)
+    for event in run:
+        if isinstance(event, Stepped) and event.step == 1:
+            run.trainer.stop("enough")
+    steps = [event.step for event in trained(other, entry) if isinstance(event, Stepped)]
+    assert steps == [2, 3, 4]
+    weights = [
+        (one.home(entry) / "step-4" / "model.safetensors").read_bytes() for one in (plan, other)
+    ]
+    assert weights[0] == weights[1]
+
+
+def timed(plan, folder, seconds):
+    """The same, for so much time."""
+    entry = plan.entries[0]
+    training = replace(entry.recipe.training, steps=ENDLESS, validate_every=1000, save_every=1000)
+    entry = replace(entry, recipe=replace(entry.recipe, training=training))
+    return replace(plan, folder=folder, budget=Budget(seconds=seconds), entries=(entry,)), entry
+
+
+def test_a_time_budget_ends_with_a_validation_and_is_not_spent_twice(done, tmp_path):
+    plan, entry = timed(done[0], tmp_path, 0.02)
+    events = trained(plan, entry)
+    last = max(event.step for event in events)
+    assert [event.step for event in events if isinstance(event, Validated)][-1] == last
+    assert spent_on(plan.home(entry), last) >= 0.02
+    assert trained(plan, entry) == []
+
+
+def test_a_time_budget_counts_what_was_spent_before(done, tmp_path):
+    plan, entry = timed(done[0], tmp_path, 1000.0)
+    run = begin(plan, entry, say=lambda line: None, **ALONE)
+    for event in run:
+        if isinstance(event, Stepped) and event.step == 3:
+            run.trainer.stop("enough")
+    spent = run.spent()
+    shorter = replace(plan, budget=Budget(seconds=spent))
+    assert trained(shorter, entry) == []
+    assert spent > 0
+
+
+def test_a_recipe_that_cannot_be_built_is_named(files, tmp_path):
+    source, target, _ = files
+    wrong = tiny_recipe("rnn", source, target, **{"decoder.attention.kind": "dot"})
+    with pytest.raises(Fault, match=r"^wrong: .*dot score needs equal widths"):
+        make_plan(Asked((Contestant("wrong", wrong),), Budget(steps=1), 0), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_process_that_fails_stops_the_others_and_says_why(done, tmp_path):
+    plan, _, _ = done
+    elsewhere = replace(plan, folder=tmp_path)
+    with pytest.raises(Fault, match=r"looks: .*no comparison is planned here"):
+        side_by_side(
+            elsewhere,
+            plan.entries[:2],
+            2,
+            lambda entry: ["compare-one", str(tmp_path), entry.name, "cpu", "1"],
+            lambda line: None,
+        )
+
+
+@pytest.mark.slow
+def test_the_command_trains_side_by_side_and_does_nothing_twice(tmp_path):
+    words = ["compare", "numbers", "transformer2017-small", "--data", "numbers", "--budget", 3]
+    words += ["--parameters", "30k", "--set", "data.pairs=200", "--set", "decoding.limit=4"]
+    words += ["--set", "text.kind=words", "--threads", 1, "--out", "out"]
+    first = dhyan(*words, "--jobs", 2, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr.decode()
+    assert first.stdout.startswith(b"out/report.md  2 models")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/*/result.json")}
+    again = dhyan(*words, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr.decode()
+    assert before == {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/*/result.json")}
+    other = dhyan(*words, "--seed", 5, cwd=tmp_path)
+    assert other.returncode == 2
+    assert other.stderr.count(b"\n") == 1
+    assert b"numbers: training.seed: 1 before, 5 now" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["numbers", "--data", "numbers"], b"name two recipes or more"),
+        (["numbers", "reverse", "--test-target", "x"], b"has no sentences; add --test-source"),
+        (["numbers", "reverse", "--budget", "long"], b"--budget long"),
+    ],
+)
+def test_mistakes_are_one_line(words, message, tmp_path):
+    done = dhyan("compare", *words, "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_of_its_own_folders_are_refused(tmp_path):
+    one = Contestant("corpus", load_recipe("numbers"))
+    with pytest.raises(Fault, match="'corpus' is a folder of the comparison itself"):
+        make_plan(Asked((one,), Budget(steps=1), 0), tmp_path / "out")
