@@ -22,7 +22,7 @@ from dhyan.faults import Fault
 if TYPE_CHECKING:
     from dhyan.compare.alike import Contestant
     from dhyan.compare.budget import Budget
-    from dhyan.compare.ladder import Course
+    from dhyan.compare.ladder import Course, Rung
     from dhyan.compare.plan import Entry, Plan
     from dhyan.config import Recipe
 
@@ -37,6 +37,7 @@ def compare(
     ladder: Annotated[
         bool, typer.Option("--ladder", help="From no attention to the Transformer: 12 models.")
     ] = False,
+    rungs: Annotated[str, typer.Option(help="Only these rungs of the ladder, as a,b.")] = "",
     quick: Annotated[
         bool, typer.Option("--quick", help="Small models, short sentences: for a CPU.")
     ] = False,
@@ -89,7 +90,8 @@ def compare(
         "data.columns": list(two_columns(columns) or ()),
         "training.seed": seed,
     }
-    chosen = _contestants(recipes or [], ladder, course, spent, settings, given)
+    steps = _rungs(rungs) if ladder else ()
+    chosen = _contestants(recipes or [], steps, course, spent, settings, given)
     wish = Wish(
         source=str(test_source or ""),
         target=str(test_target or ""),
@@ -114,9 +116,22 @@ def _course(*, ladder: bool, quick: bool) -> "Course":
     return QUICK if quick else FULL if ladder else PLAIN
 
 
+def _rungs(names: str) -> "Sequence[Rung]":
+    """The rungs of the ladder, or those named."""
+    from dhyan.compare.ladder import LADDER
+
+    wanted, known = [name.strip() for name in names.split(",") if name.strip()], {}
+    for rung in LADDER:
+        known[rung.name] = rung
+    for name in wanted:
+        if name not in known:
+            raise Fault(f"--rungs {name}: the ladder has {', '.join(known)}")
+    return [known[name] for name in wanted] or LADDER
+
+
 def _contestants(
     recipes: Sequence[str],
-    ladder: bool,
+    rungs: "Sequence[Rung]",
     course: "Course",
     budget: "Budget",
     settings: Sequence[str] | None,
@@ -124,7 +139,6 @@ def _contestants(
 ) -> "list[Contestant]":
     """The recipes named, and those of the ladder; what a person sets comes last."""
     from dhyan.compare.alike import Contestant, named
-    from dhyan.compare.ladder import LADDER
 
     usual = course.usual(budget, primer=given["data.task"] == "primer")
 
@@ -133,7 +147,7 @@ def _contestants(
         return chosen_recipe(name, [*laid, *(settings or [])], given)
 
     found = named([(Path(name).stem, chosen(name, {})) for name in recipes])
-    for rung in LADDER if ladder else ():
+    for rung in rungs:
         found.append(Contestant(rung.name, chosen(rung.recipe, rung.of(course)), rung.about))
     if len(found) < 2:
         raise Fault("nothing to compare: name two recipes or more, or add --ladder")
