@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 help:           ## these lines
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
 
-demo: .venv/ready       ## train, translate, score and draw something, in a minute
+demo: .venv/ready       ## train, translate, score and draw something, in four minutes
 	$(BIN)/dhyan demo
 
 test: .venv/ready       ## every test

@@ -1,9 +1,10 @@
-"""`python -m benchmarks start`, `… mechanisms`, `… mixer` or `… recipes FOLDER`: keep a file."""
+"""`python -m benchmarks start`, `… mechanisms`, `… mixer`, `… recipes FOLDER`, `… ladder A B C`."""
 
 import json
 import os
 import re
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -14,8 +15,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.ladder import judged
+from benchmarks.ladder_page import page
 from benchmarks.report import write
 
+LADDER = Path(__file__).parents[1] / "docs" / "ladder.md"
+PICTURES = {"bleu-by-length.png": "bleu-by-length.png", "attention.png": "attention-1.png"}
 PAGE = Path(__file__).parents[1] / "docs" / "mechanisms.md"
 UNSEEN, STEPS = 1000, 300
 SMALL = (
@@ -128,8 +132,16 @@ if __name__ == "__main__":
             print(write("mechanisms", mechanisms()))
         case ["mixer"]:
             print(write("mixer", mixers()))
-        case ["ladder", report, backwards]:
-            print(write("ladder", judged(Path(report), Path(backwards))))
+        case ["ladder", report, backwards, commit]:
+            found = judged(Path(report), Path(backwards))
+            kept = write("ladder", found, where="h200", commit=commit)
+            figures = json.loads(kept.read_text(encoding="utf-8"))["figures"]
+            LADDER.write_text(page(figures, kept.name), encoding="utf-8")
+            for name, drawn in PICTURES.items():
+                shutil.copy(
+                    Path(report).parent / "figures" / drawn, LADDER.parent / "ladder" / name
+                )
+            print(kept, LADDER)
         case ["recipes", folder]:
             print(write("recipes", recipes(Path(folder))))
         case _:

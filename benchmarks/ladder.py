@@ -43,7 +43,8 @@ def understood(found: Found, model: str, test: str) -> float:
 
 def errors(found: Found, model: str) -> float:
     """The alignment error rate of a model's attention."""
-    return float(found["models"][model]["alignment"]["error_rate"])
+    alignment = found["models"][model]["alignment"]
+    return float(alignment["tests"]["random"][alignment["at"]]["error_rate"])
 
 
 def gain(found: Found, part: int) -> float:

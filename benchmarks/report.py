@@ -12,14 +12,17 @@ RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("torch", "tokenizers", "numpy", "sacrebleu", "typer")
 
 
-def write(what: str, figures: object) -> Path:
-    """Keep figures with everything needed to judge them."""
+def write(what: str, figures: object, *, where: str = "", commit: str = "") -> Path:
+    """Keep figures with everything needed to judge them.
+
+    `where` and `commit` are of figures that another machine has brought.
+    """
     now = datetime.now(UTC)
     facts = {
         "what": what,
         "date": now.isoformat(timespec="seconds"),
-        "commit": _git("rev-parse", "HEAD"),
-        "changed_since": bool(_git("status", "--porcelain", "--", "src")),
+        "commit": _git("rev-parse", commit or "HEAD"),
+        "changed_since": not commit and bool(_git("status", "--porcelain", "--", "src")),
         "machine": {
             "processor": _processor(),
             "cores": os.cpu_count(),
@@ -30,7 +33,7 @@ def write(what: str, figures: object) -> Path:
         "figures": figures,
     }
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{what}_cpu{os.cpu_count()}_{now:%Y-%m-%d}.json"
+    path = RESULTS / f"{what}_{where or f'cpu{os.cpu_count()}'}_{now:%Y-%m-%d}.json"
     path.write_text(json.dumps(facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return path
 

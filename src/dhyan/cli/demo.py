@@ -18,12 +18,16 @@ BANKS = (
     "Ravi stopped near the bank because he wanted to deposit the money.",
     "Ravi stopped near the bank because he wanted to catch a fish.",
 )
-SHOWN = 3
+SHOWN, TRIED = 3, 20
 BEST_TO_LOOK_AT = range(7, 11)  # words
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where the model and the picture go.")] = Path("demo"),
+    steps: Annotated[
+        int, typer.Option(min=0, help="Steps of training; 0 takes the recipe's.")
+    ] = 0,
+    sentences: Annotated[int, typer.Option(min=6, help="Sentences of each test.")] = 300,
     threads: Threads = 0,
 ) -> None:
     """See the whole path in a few minutes: English to Hindi, scores, and a picture.
@@ -33,12 +37,14 @@ def demo(
     from dhyan.config import load_recipe
     from dhyan.run import load, train
 
-    recipe, say = load_recipe("primer"), teller(quiet=False)
+    say = teller(quiet=False)
+    recipe = load_recipe("primer", {"training.steps": steps} if steps else {})
     say(f"training the recipe 'primer': {recipe.about}")
     begun = (out / "run").exists()
     follow(train(recipe, out / "run", resume=begun, threads=threads, say=say), say, again="")
     translator = load(out / "run")
-    tests = {sheet.name: sheet for sheet in _tests(recipe).sheets}
+    say("making sentences it has never seen")
+    tests = {sheet.name: sheet for sheet in _tests(recipe, sentences).sheets}
     _show(translator, [one.source for one in tests["unseen"].questions[:SHOWN]])
     _show(translator, BANKS)
     typer.echo("how good it is on sentences it has never seen:")
@@ -57,16 +63,12 @@ what to try next
   dhyan compare --ladder --quick --data primer --out ladder"""
 
 
-def _tests(recipe: "Recipe") -> "Sheets":
+def _tests(recipe: "Recipe", sentences: int) -> "Sheets":
     from dhyan.compare.primer import Sizes, primer_tests
-    from dhyan.corpora.gather import gather
 
-    corpus = gather(recipe, lambda line: None)
-    known = {pair.source for pair in (*corpus.lessons(recipe), *corpus.validation)}
-    sizes = Sizes(each_length=200, each_test=300, choosing=1)
-    return primer_tests(
-        longest=recipe.data.most_words, core=recipe.data.core, sizes=sizes, known=known
-    )
+    sizes = Sizes(each_length=sentences // 3, each_test=sentences, choosing=1)
+    longest, core = recipe.data.most_words, recipe.data.core
+    return primer_tests(longest=longest, core=core, sizes=sizes, splits=("unseen", "context"))
 
 
 def _show(translator: "Translator", sentences: Sequence[str]) -> None:
@@ -94,12 +96,16 @@ def _score(translator: "Translator", sheet: "Sheet") -> None:
 
 
 def _draw(translator: "Translator", questions: "Sequence[Question]", picture: Path) -> None:
-    """The attention of the sentence whose words change places the most."""
+    """The attention of a sentence whose words change places, if possible of one that is right."""
     from dhyan.insight.explain import cross_maps, explain
     from dhyan.insight.figures import heatmap, save
 
-    short = [one for one in questions if len(one.source.split()) in BEST_TO_LOOK_AT]
-    chosen = max(short, key=lambda one: _crossings(one.links))
+    by_crossings = sorted(questions, key=lambda one: -_crossings(one.links))
+    short = [one for one in by_crossings if len(one.source.split()) in BEST_TO_LOOK_AT]
+    tried = (short or by_crossings)[:TRIED]
+    said = translator([one.source for one in tried])
+    right = [one for one, two in zip(tried, said, strict=True) if two.text == one.target]
+    chosen = (right or tried)[0]
     save(heatmap(*cross_maps(explain(translator, chosen.source))), picture)
 
 

@@ -37,9 +37,10 @@ def primer_tests(
     *,
     longest: int,
     sizes: Sizes,
-    known: Collection[str],
+    known: Collection[str] = (),
     core: float = 1.0,
     backwards: bool = False,
+    splits: Collection[str] = tuple(OTHERS),
 ) -> Sheets:
     """Sheets of up to so many English words, none of whose sources is among those `known`.
 
@@ -55,8 +56,9 @@ def primer_tests(
     main = [one for group in _lengths(longest) for one in some("random", sizes.each_length, *group)]
     about = f"sentences of {SHORTEST} to {longest} words, as many of each length"
     sheets = [Sheet("random", about, tuple(main))]
-    for split, why in OTHERS.items():
-        sheets.append(Sheet(split, why, tuple(some(split, sizes.each_test, SHORTEST, longest))))
+    for split in splits:
+        asked = some(split, sizes.each_test, SHORTEST, longest)
+        sheets.append(Sheet(split, OTHERS[split], tuple(asked)))
     valid = some("valid", sizes.choosing, SHORTEST, longest)
     return Sheets(tuple(sheets), Sheet("valid", "the primer's own for validation", tuple(valid)))
 

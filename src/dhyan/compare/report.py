@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.checkpoint import replace_file
-from dhyan.compare.machine import surroundings
 from dhyan.compare.material import opened
 from dhyan.compare.page import page
 from dhyan.compare.pictures import draw
@@ -14,6 +13,7 @@ from dhyan.compare.sheets import Sheets
 from dhyan.compare.standings import Results, best_of, standings
 from dhyan.corpora.interface import Say
 from dhyan.evaluation.judge import Resampling
+from dhyan.faults import Fault
 from dhyan.whole import as_json
 
 FIGURES = "figures"
@@ -23,7 +23,7 @@ def write_report(
     plan: Plan,
     tests: Sheets,
     results: Results,
-    speeds: Mapping[str, Mapping[str, float]],
+    speeds: Mapping[str, Mapping[str, Any]],
     *,
     command: str,
     resampling: Resampling | None = None,
@@ -34,22 +34,26 @@ def write_report(
     scored = standings(tests, results, resampling=drawing, hear=hear)
     facts = {
         "command": command,
-        **surroundings(next(iter(results.values()))["device"]),
+        **next(iter(speeds.values()))["surroundings"],
         **_terms(plan, tests, drawing),
         "best": best_of(scored, tests.main.name),
         "models": {
             name: {
                 **{key: value for key, value in one.items() if key not in ("answers", "maps")},
-                **speeds[name],
+                **{key: value for key, value in speeds[name].items() if key != "surroundings"},
                 "tests": scored[name],
             }
             for name, one in results.items()
         },
     }
+    replace_file(plan.folder / "report.json", as_json(facts))
     folder = plan.folder / FIGURES
     folder.mkdir(exist_ok=True)
-    figures = draw(plan, facts, results, folder)
-    replace_file(plan.folder / "report.json", as_json(facts))
+    try:
+        figures = draw(plan, facts, results, folder)
+    except Fault as error:  # the numbers are there all the same
+        hear(f"the report has no figures: {error}; then give the same command again")
+        figures = []
     path = plan.folder / "report.md"
     replace_file(path, page(facts, [f"{FIGURES}/{name}" for name in figures]).encode())
     return path

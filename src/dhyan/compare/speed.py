@@ -8,11 +8,12 @@ from time import perf_counter
 from typing import Any
 
 from dhyan.checkpoint import replace_file
+from dhyan.compare.machine import surroundings
 from dhyan.compare.plan import Entry, Plan
 from dhyan.compare.sheets import Sheet
 from dhyan.compare.sitting import read_json
 from dhyan.run import load, train
-from dhyan.run.saved import pick_threads
+from dhyan.run.saved import pick_device, pick_threads
 from dhyan.training.events import Stepped
 from dhyan.whole import as_json
 
@@ -23,10 +24,11 @@ TRANSLATED, WARM = 200, 8
 
 def measure(
     plan: Plan, entry: Entry, sheet: Sheet, *, device: str, threads: int
-) -> dict[str, float]:
-    """Training tokens and translated sentences a second; kept in the model's folder."""
+) -> dict[str, Any]:
+    """Training tokens and translated sentences a second, and where; kept in the model's folder."""
     pick_threads(threads)
     found = {
+        "surroundings": surroundings(str(pick_device(device))),
         "training_tokens_per_second": training_speed(entry, device=device, threads=threads),
         "sentences_per_second": translating_speed(plan.home(entry), sheet, device=device),
     }

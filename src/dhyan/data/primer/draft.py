@@ -76,9 +76,10 @@ class Draft:
 
     def partner(self, choices: Sequence[Choice], held_out: frozenset[Choice]) -> Choice:
         """A word that goes with another; one held out only in a novel draft, and there at once."""
-        if held_out and self.novel and not self.unseen:
+        common = choices[: ceil(self.core * len(choices))]
+        if self.novel and not self.unseen and (held := [one for one in common if one in held_out]):
             self.unseen = True
-            return self.word([one for one in choices if one in held_out])
+            return self.one(held)
         found = self.word(choices)
         if found in held_out and not self.novel:
             return self.word([one for one in choices if one not in held_out])

@@ -91,8 +91,8 @@ def _drawn(draft: Draft, split: str, least: int, most: int) -> Twin | None:
         case "agreement":
             return at_a_distance(draft, most)
     dice = draft.random()
-    if split not in ("unseen", "longer") and dice > 0.9:
-        return in_context(draft) if dice > 0.95 else from_template(draft)
+    if split not in ("unseen", "longer") and dice > 0.85:
+        return in_context(draft) if dice > 0.9 else from_template(draft)
     size = int(least + (most - least + 1) * draft.random() ** (1 if split == "longer" else 2))
     if dice < 0.1 and size < 20:
         english, hindi, others = spoken(draft, size)

@@ -9,7 +9,7 @@ from functools import cached_property
 Word = tuple[str, int, bool]
 
 SIGNS = frozenset(",.?!।")  # written close to the word before them
-OPENING, CLOSING = "“", "”"
+OPENING, CLOSING, QUOTE = "“", "”", '"'
 ROOT = -1
 
 
@@ -112,12 +112,12 @@ def written(words: Sequence[Word]) -> str:
         if sign in text:
             text = text.replace(" " + sign, sign)
     if OPENING in text:
-        text = text.replace(OPENING + " ", OPENING).replace(" " + CLOSING, CLOSING)
+        text = text.replace(OPENING + " ", QUOTE).replace(" " + CLOSING, QUOTE)
     return text[0].upper() + text[1:]
 
 
 def _letters(text: str) -> str:
     """A text without its signs, its words one space apart."""
-    for sign in (*SIGNS, OPENING, CLOSING):
+    for sign in (*SIGNS, QUOTE):
         text = text.replace(sign, " ")
     return " ".join(text.split())

@@ -1,0 +1,143 @@
+"""`docs/ladder.md`, written from the ladder's result file: it has no figure that is not of it."""
+
+from collections.abc import Iterable, Sequence
+from textwrap import fill
+from typing import Any
+
+from benchmarks.ladder import errors, gain, kept, understood
+from benchmarks.predictions import Found
+
+PHENOMENA = ("context", "idiom", "attachment", "agreement")
+FIFTHS = ("first fifth", "second", "third", "fourth", "last fifth")
+
+
+def page(found: Found, file: str) -> str:
+    """The page, of the result in a file."""
+    parts = [_top(found, file), _scores(found), _lengths(found), _meanings(found), _looking()]
+    return "\n\n".join([*parts, _reversal(found), _expected(found), _again(found)]) + "\n"
+
+
+def _top(found: Found, file: str) -> str:
+    said = f"""Does quality fall with length without attention, and hold with it? Twelve models were
+        trained alike on the [primer](primer.md): the same {found["pairs"]["training"]:,} pairs of
+        2 to 60 words, the same vocabularies, {found["budget"]["steps"]:,} steps of
+        {found["tokens_per_batch"]:,} tokens, and widths scaled to
+        {found["parameters_allowed"] / 1e6:.0f} million parameters each. One seed, on an
+        {found["machine"]["gpu"]}. Every figure here is one of
+        [`{file}`](../benchmarks/results/{file}), and the predictions at the end were written down
+        before the run."""
+    picture = "![BLEU by the length of the source](ladder/bleu-by-length.png)"
+    return f"# The ladder, measured\n\n{_prose(said)}\n\n{picture}"
+
+
+def _scores(found: Found) -> str:
+    rows = [
+        [
+            name,
+            f"{model['tests']['random']['bleu']['value']:.1f}",
+            f"{model['tests']['random']['chrf']['value']:.1f}",
+            f"{kept(found, name):.0%}",
+            f"{errors(found, name):.3f}" if model["alignment"] else "–",
+            f"{model['parameters'] / 1e6:.2f} M",
+            f"{model['training_tokens_per_second']:,.0f}",
+            f"{model['sentences_per_second']:.0f}",
+        ]
+        for name, model in found["models"].items()
+    ]
+    heads = "model|BLEU|chrF++|BLEU kept|AER|parameters|tokens/s|sentences/s".split("|")
+    said = f"""On {found["tests"]["random"]["sentences"]:,} sentences, as many of each length. *BLEU
+        kept* is that of more than 30 words as a share of that of up to 10. *tokens/s* are target
+        tokens in training and *sentences/s* translated ones with a beam of {found["beam"]}, each
+        model alone on the machine. *AER* is taken from the attention to the source of one layer,
+        chosen on validation, heads averaged, at the step that says the word."""
+    return f"## Scores\n\n{_table(heads, rows)}\n\n{_prose(said)}"
+
+
+def _lengths(found: Found) -> str:
+    models = found["models"].items()
+    groups = next(iter(models))[1]["tests"]["random"]["by_length"]
+    ranges = [f"{one['least']}–{one['most']}" if one["most"] else "51–60" for one in groups]
+    rows = [
+        [
+            name,
+            *(f"{group['bleu']:.1f}" for group in model["tests"]["random"]["by_length"]),
+            f"{model['tests']['longer']['bleu']['value']:.1f}",
+        ]
+        for name, model in models
+    ]
+    said = """The last column is longer than anything in training: another matter, and reported
+        apart."""
+    heads = ["words", *ranges, "61–90"]
+    return f"## By length\n\n{_table(heads, rows)}\n\n{_prose(said)}"
+
+
+def _meanings(found: Found) -> str:
+    rows = [
+        [name, *(f"{understood(found, name, test):.1%}" for test in PHENOMENA)]
+        for name in found["models"]
+    ]
+    said = """The share of sentences in which the word that depends on its context (*bank*), the
+        idiom, the attachment (*with the telescope*) or the far verb is translated rightly; the
+        contexts are pairings training never shows."""
+    return f"## What was understood\n\n{_table(['model', *PHENOMENA], rows)}\n\n{_prose(said)}"
+
+
+def _looking() -> str:
+    said = """A model without attention looks at the state it read last, whatever it says. All were
+        told the same reference."""
+    picture = "![The attention of every model for one sentence](ladder/attention.png)"
+    return f"## What they look at\n\n{picture}\n\n{_prose(said)}"
+
+
+def _reversal(found: Found) -> str:
+    reports = (("into Hindi", found), ("into English", found["backwards"]))
+    rows = [
+        [f"{name}, {into}", *(f"{share:.1%}" for share in model["positions"]["shares"])]
+        for into, report in reports
+        for name, model in report["models"].items()
+        if name in ("bottleneck-forward", "bottleneck-reversed")
+    ]
+    changes = [
+        f"the first by {100 * gain(report, 0):+.1f} and the last by {100 * gain(report, 4):+.1f}"
+        for _, report in reports
+    ]
+    said = f"""The share of words found likeliest when told all before them, by their place in the
+        target. Reading the source backwards changes this, in points, in {changes[0]} into Hindi;
+        in {changes[1]} into English, whose verbs come early."""
+    return f"## Reading backwards\n\n{_table(['model', *FIFTHS], rows)}\n\n{_prose(said)}"
+
+
+def _expected(found: Found) -> str:
+    lines = [
+        f"- {'held' if one['held'] else '**did not hold**'}: {one['says']}"
+        for one in found["predictions"]
+    ]
+    return "## What was expected\n\n" + "\n".join(lines)
+
+
+def _again(found: Found) -> str:
+    small = "dhyan compare --ladder --quick --data primer --out ladder"
+    said = f"""`{small}` is the small one, for a CPU ([comparing](compare.md)). Sentences like those
+        of training and of every test:"""
+    return f"""## To run it again
+
+```text
+{found["command"]}
+{found["backwards"]["command"]}
+python -m benchmarks ladder ladder/report.json backwards/report.json HEAD
+```
+
+{_prose(said)}
+
+```sh
+dhyan data primer --pairs 100 --tests 10 --longest 20 --out primer --quiet
+```"""
+
+
+def _prose(text: str) -> str:
+    return fill(" ".join(text.split()), 108, break_long_words=False, break_on_hyphens=False)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
