@@ -1,4 +1,4 @@
-"""`python -m benchmarks start`, `… mechanisms`, `… mixer`, `… recipes FOLDER`, `… ladder A B C`."""
+"""`python -m benchmarks start`, or mechanisms, mixer, primer, recipes FOLDER, ladder A B C."""
 
 import json
 import os
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.ladder import judged
 from benchmarks.ladder_page import page
+from benchmarks.primer import primer
 from benchmarks.report import write
 
 LADDER = Path(__file__).parents[1] / "docs" / "ladder.md"
@@ -132,6 +133,8 @@ if __name__ == "__main__":
             print(write("mechanisms", mechanisms()))
         case ["mixer"]:
             print(write("mixer", mixers()))
+        case ["primer"]:
+            print(write("primer", primer()))
         case ["ladder", report, backwards, commit]:
             found = judged(Path(report), Path(backwards))
             kept = write("ladder", found, where="h200", commit=commit)

@@ -4,6 +4,7 @@ import pytest
 
 from dhyan.compare.primer import Sizes, primer_tests
 from dhyan.evaluation.slices import LENGTHS, parts
+from dhyan.text.tokenizer import Tokenizer
 
 FEW = Sizes(4, 3, 3)
 
@@ -14,7 +15,7 @@ def lengths(sheet):
 
 @pytest.fixture(scope="module")
 def tests():
-    return primer_tests(longest=15, sizes=FEW, known=())
+    return primer_tests(longest=15, sizes=FEW)
 
 
 def test_there_are_as_many_of_each_length(tests):
@@ -32,11 +33,12 @@ def test_longer_is_longer_and_every_test_has_its_links(tests):
         assert any(one.wanted for one in by_name[name].questions)
 
 
-def test_what_is_known_is_not_asked(tests):
-    known = {one.source for one in tests.main.questions}
-    second = primer_tests(longest=15, sizes=FEW, known=known)
-    assert not known & {one.source for one in second.main.questions}
-    assert len(second.main.questions) == len(tests.main.questions)
+def test_unseen_pairings_are_of_words_that_the_vocabularies_have(tests):
+    kept = tests.sheets[1].questions[::2]
+    sides = ([one.source for one in kept], [one.target for one in kept])
+    words = tuple(Tokenizer.learn(side, kind="words", size=9000) for side in sides)
+    again = primer_tests(longest=15, sizes=Sizes(1, 2, 1), words=words, splits=("unseen",))
+    assert [one.source for one in again.sheets[1].questions] == [one.source for one in kept]
 
 
 def test_a_reference_says_what_is_wanted(tests):
@@ -46,7 +48,7 @@ def test_a_reference_says_what_is_wanted(tests):
 
 
 def test_backwards_sides_and_links_change_places(tests):
-    back = primer_tests(longest=15, sizes=FEW, known=(), backwards=True)
+    back = primer_tests(longest=15, sizes=FEW, backwards=True)
     one, other = tests.choosing, back.choosing
     assert [q.source for q in one.questions] == [q.target for q in other.questions]
     for ours, theirs in zip(one.exam().gold, other.exam().gold, strict=True):

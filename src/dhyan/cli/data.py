@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dhyan.data.survey import Lengths
 
 FEWEST_FOR_UNKNOWN = 10
+TRAINED = (("source", "train.en"), ("target", "train.hi"))
 
 app = typer.Typer(
     help="Look at a corpus, or prepare it.", no_args_is_help=True, rich_markup_mode=None
@@ -140,8 +141,8 @@ def primer(
     )
     tested = sum(counts.values()) - counts["train"]
     typer.echo(f"{out}  {counts['train']:,} pairs to train on, {tested:,} to validate and test")
-    folder = shlex.quote(str(out))
-    say(f"next: dhyan train bahdanau2015-small --source {folder}/train.en --target {folder}/train.hi")
+    files = " ".join(f"--{side} {shlex.quote(str(out / name))}" for side, name in TRAINED)
+    say(f"next: dhyan train bahdanau2015-small {files}")
 
 
 def _beginning(init: str, vocabulary: str) -> str:

@@ -24,9 +24,7 @@ BEST_TO_LOOK_AT = range(7, 11)  # words
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where the model and the picture go.")] = Path("demo"),
-    steps: Annotated[
-        int, typer.Option(min=0, help="Steps of training; 0 takes the recipe's.")
-    ] = 0,
+    steps: Annotated[int, typer.Option(min=0, help="Steps of training; 0 takes the recipe's.")] = 0,
     sentences: Annotated[int, typer.Option(min=6, help="Sentences of each test.")] = 300,
     threads: Threads = 0,
 ) -> None:
@@ -44,7 +42,7 @@ def demo(
     follow(train(recipe, out / "run", resume=begun, threads=threads, say=say), say, again="")
     translator = load(out / "run")
     say("making sentences it has never seen")
-    tests = {sheet.name: sheet for sheet in _tests(recipe, sentences).sheets}
+    tests = {sheet.name: sheet for sheet in _tests(recipe, translator, sentences).sheets}
     _show(translator, [one.source for one in tests["unseen"].questions[:SHOWN]])
     _show(translator, BANKS)
     typer.echo("how good it is on sentences it has never seen:")
@@ -63,12 +61,17 @@ what to try next
   dhyan compare --ladder --quick --data primer --out ladder"""
 
 
-def _tests(recipe: "Recipe", sentences: int) -> "Sheets":
+def _tests(recipe: "Recipe", translator: "Translator", sentences: int) -> "Sheets":
     from dhyan.compare.primer import Sizes, primer_tests
 
     sizes = Sizes(each_length=sentences // 3, each_test=sentences, choosing=1)
-    longest, core = recipe.data.most_words, recipe.data.core
-    return primer_tests(longest=longest, core=core, sizes=sizes, splits=("unseen", "context"))
+    return primer_tests(
+        longest=recipe.data.most_words,
+        core=recipe.data.core,
+        sizes=sizes,
+        words=(translator.source, translator.target),
+        splits=("unseen", "context"),
+    )
 
 
 def _show(translator: "Translator", sentences: Sequence[str]) -> None:
@@ -87,9 +90,7 @@ def _score(translator: "Translator", sheet: "Sheet") -> None:
     errors = f"alignment errors {system.alignment.error_rate:.1%}" if system.alignment else ""
     line = f"  {len(exam.pairs):>4} {sheet.about}\n       {scores}  {errors}"
     if sheet.name == "context":
-        marks = [
-            (said, one.wanted) for said, one in zip(system.said, sheet.questions, strict=True)
-        ]
+        marks = [(said, one.wanted) for said, one in zip(system.said, sheet.questions, strict=True)]
         right = sum(all(one.met(said) for one in wanted) for said, wanted in marks)
         line += f"  understood {right / len(marks):.1%}"
     typer.echo(line)

@@ -32,13 +32,6 @@ def opened(recipe: Recipe) -> PreparedCorpus:
     return open_prepared(Path(recipe.data.prepared), recipe, lambda line: None)
 
 
-def sources_in(folder: Path, recipe: Recipe) -> set[str]:
-    """The training sources of a task whose pairs lie ready in the folder."""
-    tongue = with_languages(recipe).data.source_language or "source"
-    text = (folder / PAIRS / f"train.{tongue}").read_text(encoding="utf-8")
-    return set(text.split("\n"))
-
-
 def _written(recipe: Recipe, folder: Path, say: Say) -> Data:
     """A task's pairs as text files; they are as long as was asked, so nothing bounds them again."""
     data = recipe.data

@@ -7,7 +7,10 @@ from itertools import islice
 from dhyan.compare.sheets import Question, Sheet, Sheets, pharaoh
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.evaluation.slices import LENGTHS
+from dhyan.special import UNK
+from dhyan.text.tokenizer import Tokenizer
 
+Tokenizers = tuple[Tokenizer, Tokenizer]
 SEED = 1  # of the tests, whatever the seed of a training
 SHORTEST, LONGEST = 2, 60
 TRIES = 200  # twins looked at for each that is wanted
@@ -37,21 +40,23 @@ def primer_tests(
     *,
     longest: int,
     sizes: Sizes,
-    known: Collection[str] = (),
+    words: Tokenizers | None = None,
     core: float = 1.0,
     backwards: bool = False,
     splits: Collection[str] = tuple(OTHERS),
 ) -> Sheets:
-    """Sheets of up to so many English words, none of whose sources is among those `known`.
+    """Sheets of up to so many English words, which training shares no sentence with.
 
+    All words of "unseen" pairings are among those of the vocabularies, if these are given.
     Backwards, from Hindi to English, what must be said to have understood is not known.
     """
     ask = _backwards if backwards else _forwards
 
     def some(split: str, count: int, shortest: int, most: int) -> list[Question]:
         made = primer_twins(split, seed=SEED, shortest=shortest, longest=most, core=core)
-        asked = _different(map(ask, islice(made, TRIES * count)), known)
-        return list(islice(asked, count))
+        asked = _different(map(ask, islice(made, TRIES * count)))
+        seen = (one for one in asked if split != "unseen" or not words or _spelled(one, words))
+        return list(islice(seen, count))
 
     main = [one for group in _lengths(longest) for one in some("random", sizes.each_length, *group)]
     about = f"sentences of {SHORTEST} to {longest} words, as many of each length"
@@ -71,10 +76,16 @@ def _lengths(longest: int) -> Iterator[tuple[int, int]]:
             yield max(first, SHORTEST), min(last, longest)
 
 
-def _different(questions: Iterable[Question], known: Collection[str]) -> Iterator[Question]:
+def _spelled(question: Question, words: Tokenizers) -> bool:
+    """Whether the vocabularies have every word."""
+    sides = zip(words, (question.source, question.target), strict=True)
+    return all(UNK not in tokenizer.encode(text) for tokenizer, text in sides)
+
+
+def _different(questions: Iterable[Question]) -> Iterator[Question]:
     seen = set[str]()
     for one in questions:
-        if one.source not in seen and one.source not in known:
+        if one.source not in seen:
             seen.add(one.source)
             yield one
 

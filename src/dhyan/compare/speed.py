@@ -22,9 +22,7 @@ BURSTS, STEPS = 6, 4  # the first burst warms up; of the others the median is ta
 TRANSLATED, WARM = 200, 8
 
 
-def measure(
-    plan: Plan, entry: Entry, sheet: Sheet, *, device: str, threads: int
-) -> dict[str, Any]:
+def measure(plan: Plan, entry: Entry, sheet: Sheet, *, device: str, threads: int) -> dict[str, Any]:
     """Training tokens and translated sentences a second, and where; kept in the model's folder."""
     pick_threads(threads)
     found = {

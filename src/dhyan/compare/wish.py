@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from dhyan.compare.material import sources_in
 from dhyan.compare.primer import FULL, LONGEST, QUICK, primer_tests
 from dhyan.compare.sheets import Sheets, file_tests, held_out_tests
 from dhyan.config import Recipe
 from dhyan.corpora.gather import with_languages
+from dhyan.corpora.mapped import PreparedCorpus
 from dhyan.data.lines import TABLES, kind_of
-from dhyan.data.tally import Pair
 from dhyan.faults import Fault
 
 QUICKLY = 200  # sentences held out are enough
@@ -45,14 +44,14 @@ class Wish:
         named = self.columns and kind_of(Path(self.source)) in TABLES
         return (self.columns[0], self.columns[1]) if named else None
 
-    def of_pairs(self, recipe: Recipe, held_out: list[Pair], folder: Path) -> Sheets:
+    def of_pairs(self, recipe: Recipe, corpus: PreparedCorpus) -> Sheets:
         """The primer's own tests, else the pairs held out; none that was trained on."""
         if recipe.data.task != "primer":
-            return held_out_tests(held_out[: QUICKLY if self.quick else None])
+            return held_out_tests(corpus.validation[: QUICKLY if self.quick else None])
         return primer_tests(
             longest=recipe.data.most_words or LONGEST,
             sizes=QUICK if self.quick else FULL,
-            known=sources_in(folder, recipe),
+            words=corpus.tokenizers,
             core=recipe.data.core,
             backwards=with_languages(recipe).data.source_language == "hi",
         )

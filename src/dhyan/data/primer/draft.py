@@ -64,8 +64,8 @@ class Draft:
         return self.random() < share
 
     def word(self, choices: Sequence[Choice]) -> Choice:
-        """One of a list of words, the first ones more often: half of all draws are of an eighth."""
-        return choices[int(self.random() ** 3 * ceil(self.core * len(choices)))]
+        """One of a list of words, the first ones more often: half of all draws are of a quarter."""
+        return choices[int(self.random() ** 2 * ceil(self.core * len(choices)))]
 
     def fresh(self, choices: Sequence[Choice]) -> Choice:
         """A word that has not been drawn so for this sentence."""
