@@ -125,9 +125,9 @@ def acts() -> dict[Pair, list[Act]]:
         for english in {one.base, one.third, one.past, one.participle, one.ing}:
             _say(found, english, verb)
     stems = {verb.hindi.stem: verb for verb in lexicon.verbs if not verb.hindi.before}
-    for english, stem in (("went to", "जा"), ("came to", "आ"), ("returned from", "लौट"),
+    for said, stem in (("went to", "जा"), ("came to", "आ"), ("returned from", "लौट"),
                           ("stopped near", "रुक"), ("looked for", "ढूँढ़")):  # fmt: skip
-        _say(found, tuple(english.split()), stems[stem])
+        _say(found, tuple(said.split()), stems[stem])
     return found
 
 

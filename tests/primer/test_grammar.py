@@ -6,7 +6,7 @@ from itertools import islice, pairwise
 import pytest
 
 from dhyan.data.primer import SPLITS, Twin, Wanted, primer_pairs, primer_twins, twin_at
-from dhyan.data.primer.contexts import ambiguous
+from dhyan.data.primer.contexts import ambiguous, in_context
 from dhyan.data.primer.draft import Draft
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.pairings import held_adjectives, held_objects
@@ -115,6 +115,15 @@ def test_no_test_shares_a_sentence_with_training(split: str, twins: tuple[Twin, 
     for side in ("english", "hindi"):
         trained = {getattr(twin, side) for seed in (1, 2) for twin in some("train", 3000, seed)}
         assert trained.isdisjoint(getattr(twin, side) for twin in tested)
+
+
+def test_contexts_held_out_are_not_said_in_training_either() -> None:
+    """Two English verbs may be one in Hindi; what is held out is held out on both sides."""
+    trained = [in_context(Draft(seed)) for seed in range(12_000)]
+    tested = [in_context(Draft(seed, novel=True)) for seed in range(3000)]
+    for side in ("english", "hindi"):
+        known = {getattr(twin, side) for twin in trained}
+        assert known.isdisjoint(getattr(twin, side) for twin in tested)
 
 
 def test_unseen_pairs_are_not_in_training_but_their_words_are(twins: tuple[Twin, ...]) -> None:

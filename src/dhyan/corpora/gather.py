@@ -20,6 +20,7 @@ from dhyan.corpora.sources import (
     validation_files,
 )
 from dhyan.corpora.vocabulary import Part, encode_parts, learn_tokenizers, lessons
+from dhyan.data.distinct import distinct
 from dhyan.data.examples import Examples
 from dhyan.data.primer import primer_pairs, primer_twins
 from dhyan.data.synthetic import number_pairs, reverse_pairs
@@ -33,7 +34,7 @@ TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
     "reverse": reverse_pairs,
 }
 LONGEST = 60  # words of a sentence of the primer, if nothing else is asked for
-MOST_HELD_OUT, FEWEST_TO_HOLD_OUT, HOLD_OUT_EVERY, MOST_TRIES = 1000, 200, 50, 20
+MOST_HELD_OUT, FEWEST_TO_HOLD_OUT, HOLD_OUT_EVERY = 1000, 200, 50
 
 
 @dataclass(frozen=True)
@@ -150,10 +151,10 @@ def _made(data: Data, seed: int, say: Say) -> _First:
     count = min(MOST_HELD_OUT, max(1, data.pairs // 10))
     say(f"making {data.pairs:,} pairs of '{data.task}', and {count:,} to validate on")
     if data.task == "primer":
-        pairs = _different(primer_of(data, "train", seed), data.pairs)
-        held_out = _different(primer_of(data, "valid", seed), count)
+        pairs = _different(primer_of(data, "train", seed), data.pairs, say)
+        held_out = _different(primer_of(data, "valid", seed), count, say)
     else:
-        pairs = _different(TASKS[data.task](seed=seed), data.pairs + count)
+        pairs = _different(TASKS[data.task](seed=seed), data.pairs + count, say)
         held_out = _spread(pairs, len(pairs), count)
     tally = Tally()
     for pair in pairs:
@@ -169,14 +170,12 @@ def primer_of(data: Data, split: str, seed: int) -> Iterator[Pair]:
     return primer_pairs(twins, backwards=backwards)
 
 
-def _different(pairs: Iterator[Pair], count: int) -> list[Pair]:
-    """So many pairs with different sources, if they come soon enough."""
-    found: dict[str, Pair] = {}
-    for pair in islice(pairs, MOST_TRIES * count):
-        found.setdefault(pair.source, pair)
-        if len(found) == count:
-            break
-    return list(found.values())
+def _different(pairs: Iterator[Pair], count: int, say: Say) -> list[Pair]:
+    """So many pairs with different sources, if there are as many."""
+    found = list(distinct(pairs, lambda pair: pair.source, count))
+    if len(found) < count:
+        say(f"found no more than {len(found):,} different ones")
+    return found
 
 
 def _hold_out(pairs: Iterable[Pair], total: int, say: Say) -> list[Pair]:

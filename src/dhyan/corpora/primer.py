@@ -2,15 +2,18 @@
 
 import json
 from collections.abc import Iterator
-from itertools import islice
+from contextlib import ExitStack
 from pathlib import Path
 
 from dhyan.corpora.interface import Say
+from dhyan.data.distinct import distinct
 from dhyan.data.primer import SPLITS, Twin, primer_twins
+from dhyan.faults import Fault
 from dhyan.version import __version__
-from dhyan.whole import as_json, whole_folder
+from dhyan.whole import as_json, check_place, whole_folder
 
-MOST_TRIES = 20
+SHORTEST = 2
+BOUNDED = ("train", "valid", "random", "unseen")  # the others are as short as they can be
 
 
 def write_primer(
@@ -28,47 +31,42 @@ def write_primer(
     Each split has its two texts and its alignment, line by line; all but the first have a table
     that also holds heads, other correct translations, and what a right one must say.
     """
+    if out.exists():
+        raise Fault(f"{out} is there already: name another folder")
+    if shortest > longest:
+        raise Fault(f"no sentence has {shortest} to {longest} words: give the smaller number first")
+    check_place(out)
     counts = {}
     with whole_folder(out) as folder:
         for split in SPLITS:
             wanted = pairs if split == "train" else tests
-            twins = primer_twins(split, seed=seed, shortest=shortest, longest=longest)
-            counts[split] = _write(folder, split, different(twins, wanted))
-            say(f"{split}: {counts[split]:,} pairs")
+            least = shortest if split in BOUNDED else SHORTEST
+            twins = primer_twins(split, seed=seed, shortest=least, longest=longest)
+            found = distinct(twins, lambda twin: twin.english, wanted)
+            counts[split] = _write(folder, split, found)
+            few = "" if counts[split] == wanted else f", no more that differ of {wanted:,}"
+            say(f"{split}: {counts[split]:,} pairs{few}")
         bounds = {"seed": seed, "shortest": shortest, "longest": longest}
         about = {"made by": f"dhyan {__version__}", **bounds, "pairs": counts}
         (folder / "about.json").write_bytes(as_json(about))
     return counts
 
 
-def different(twins: Iterator[Twin], count: int) -> Iterator[Twin]:
-    """So many sentences that differ in English, if they come soon enough."""
-    seen = set[str]()
-    for twin in islice(twins, MOST_TRIES * count):
-        if len(seen) == count:
-            return
-        if twin.english not in seen:
-            seen.add(twin.english)
-            yield twin
-
-
 def _write(folder: Path, split: str, twins: Iterator[Twin]) -> int:
-    count = 0
-    with (
-        (folder / f"{split}.en").open("w", encoding="utf-8") as english,
-        (folder / f"{split}.hi").open("w", encoding="utf-8") as hindi,
-        (folder / f"{split}.align").open("w", encoding="utf-8") as links,
-        (folder / f"{split}.jsonl").open("w", encoding="utf-8") as table,
-    ):
+    """Write a split's files line by line; of training, which may be large, no table."""
+    count, kinds = 0, ("en", "hi", "align") if split == "train" else ("en", "hi", "align", "jsonl")
+    with ExitStack() as held:
+        files = [
+            held.enter_context((folder / f"{split}.{kind}").open("w", encoding="utf-8"))
+            for kind in kinds
+        ]
         for twin in twins:
             count += 1
-            english.write(twin.english + "\n")
-            hindi.write(twin.hindi + "\n")
-            links.write(twin.links + "\n")
+            lines = [twin.english, twin.hindi, twin.links]
             if split != "train":
-                table.write(json.dumps(as_row(twin), ensure_ascii=False) + "\n")
-    if split == "train":
-        (folder / "train.jsonl").unlink()
+                lines.append(json.dumps(as_row(twin), ensure_ascii=False))
+            for file, line in zip(files, lines, strict=True):
+                file.write(line + "\n")
     return count
 
 

@@ -54,7 +54,7 @@ def in_context(draft: Draft) -> Twin:
     word = draft.one(ambiguous())
     sense = draft.one(read_lexicon().senses[word])
     frame, cue, link = draft.one(FRAMES[sense.kind]), draft.one(sense.cues), draft.one(LINKS)
-    while held_out(word, frame.verb, cue) != draft.novel:
+    while kept_apart(word, frame, cue) != draft.novel:
         sense = draft.one(read_lexicon().senses[word])
         frame, cue = draft.one(FRAMES[sense.kind]), draft.one(sense.cues)
     draft.unseen = draft.novel
@@ -73,9 +73,9 @@ def ambiguous() -> tuple[str, ...]:
     return tuple(read_lexicon().senses)
 
 
-def held_out(word: str, frame: str, cue: Cue) -> bool:
-    """Whether training never sees this word spoken of so with this cue."""
-    said = (word, frame, *cue.verb.english.base, *cue.noun.english)
+def kept_apart(word: str, frame: Frame, cue: Cue) -> bool:
+    """Whether training never sees this word spoken of so with this cue, by what Hindi says."""
+    said = (word, frame.hindi, frame.marker, cue.verb.hindi.stem, *cue.noun.hindi[0])
     return crc32(" ".join(said).encode()) % HELD_OUT == 0
 
 

@@ -11,6 +11,7 @@ from dhyan.data.primer.twin import ROOT, Wanted, Word
 
 Choice = TypeVar("Choice")
 
+FEWEST = 8  # words of a list, however small the core
 SELF, SEVERAL, OTHER = 0, 1, 2  # I; you, we, they and plurals; he, she, it: what English verbs ask
 
 
@@ -65,7 +66,11 @@ class Draft:
 
     def word(self, choices: Sequence[Choice]) -> Choice:
         """One of a list of words, the first ones more often: half of all draws are of a quarter."""
-        return choices[int(self.random() ** 2 * ceil(self.core * len(choices)))]
+        return choices[int(self.random() ** 2 * self._common(len(choices)))]
+
+    def _common(self, count: int) -> int:
+        """How many words of a list are drawn from: its share, but a few in any case."""
+        return min(count, max(FEWEST, ceil(self.core * count)))
 
     def fresh(self, choices: Sequence[Choice]) -> Choice:
         """A word that has not been drawn so for this sentence."""
@@ -76,7 +81,7 @@ class Draft:
 
     def partner(self, choices: Sequence[Choice], held_out: frozenset[Choice]) -> Choice:
         """A word that goes with another; one held out only in a novel draft, and there at once."""
-        common = choices[: ceil(self.core * len(choices))]
+        common = choices[: self._common(len(choices))]
         if self.novel and not self.unseen and (held := [one for one in common if one in held_out]):
             self.unseen = True
             return self.one(held)

@@ -182,6 +182,14 @@ def unknown(draft: Draft, noun: Noun, idea: int) -> Phrase:
     return noun_phrase(draft, noun, idea, room=0, known=False)
 
 
+def at(draft: Draft, place: Noun, idea: int, room: int) -> tuple[list[Word], list[Word]]:
+    """In, on or at a place."""
+    found = noun_phrase(draft, place, idea, oblique=True, room=room, few=True)
+    where = draft.idea(found.idea)
+    preposition, postposition = place.place or ("in", "में")
+    return [(preposition, where, True), *found.english], [*found.hindi, (postposition, where, True)]
+
+
 @cache
 def _number(number: int) -> tuple[tuple[str, ...], str]:
     return tuple(english_number(number).split()), hindi_number(number)

@@ -6,7 +6,7 @@ from functools import cache
 from dhyan.data.primer.draft import SEVERAL, Draft, Phrase, sign
 from dhyan.data.primer.kinds import Adverb, Verb
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.nouns import noun_phrase, someone
+from dhyan.data.primer.nouns import at, noun_phrase, someone
 from dhyan.data.primer.tenses import Mode, Plan, Tense
 from dhyan.data.primer.twin import Word
 
@@ -98,7 +98,9 @@ def _circumstances(
     if doer.person and not (verb.rests or asks or plan.negated) and draft.chance(0.12):
         manner = _said(draft, draft.word(read_lexicon().manner), idea, around.english_last)
     if room > 2 and doer.lives and not (asks or placed(verb)) and draft.chance(0.25):
-        between += _place(draft, idea, room - 3, around)
+        english, hindi = at(draft, draft.word(read_lexicon().nouns["places"]), idea, room - 3)
+        around.english_last += english
+        between += hindi
     if room > 3 and doer.person and doer.number != SEVERAL and not manner and draft.chance(0.12):
         between += _company(draft, idea, around)
     between += manner
@@ -129,15 +131,6 @@ def placed(verb: Verb) -> bool:
 def times_of(tense: str) -> tuple[Adverb, ...]:
     """The times that go with a tense."""
     return tuple(time for time in read_lexicon().times if tense and time.tense == tense)
-
-
-def _place(draft: Draft, idea: int, room: int, around: Setting) -> list[Word]:
-    place = draft.word(read_lexicon().nouns["places"])
-    found = noun_phrase(draft, place, idea, oblique=True, room=room, few=True)
-    at = draft.idea(found.idea)
-    preposition, postposition = place.place or ("in", "में")
-    around.english_last += [(preposition, at, True), *found.english]
-    return [*found.hindi, (postposition, at, True)]
 
 
 def _company(draft: Draft, idea: int, around: Setting) -> list[Word]:

@@ -1,6 +1,6 @@
 """What people say to each other: I and you, requests, and what they leave open."""
 
-from dhyan.data.primer.clauses import Clause, doing, some_object
+from dhyan.data.primer.clauses import Clause, Subject, doing, some_object
 from dhyan.data.primer.draft import Draft, Phrase, sign
 from dhyan.data.primer.kinds import Verb
 from dhyan.data.primer.lexicon import people_verbs, read_lexicon
@@ -98,17 +98,13 @@ def _personal(draft: Draft) -> Verb:
     return draft.word(people_verbs())
 
 
-class _Pronoun:
+def _pronoun(key: str, *, feminine: bool) -> Subject:
     """A subject that is I or you."""
 
-    def __init__(self, key: str, *, feminine: bool) -> None:
-        self.key, self.feminine = key, feminine
+    def subject(draft: Draft, verb: Verb, case: str, idea: int, room: int) -> Phrase:
+        return pronoun_phrase(draft, key, idea, case, feminine=feminine)
 
-    def __call__(self, draft: Draft, verb: Verb, case: str, idea: int, room: int) -> Phrase:
-        return pronoun_phrase(draft, self.key, idea, case, feminine=self.feminine)
-
-
-_pronoun = _Pronoun
+    return subject
 
 
 def requested(draft: Draft, size: int) -> Said:

@@ -8,7 +8,7 @@ from dhyan.data.primer.groups import BE, BEEN
 from dhyan.data.primer.hindi import COPULA, WAS, F, hindi_verb
 from dhyan.data.primer.kinds import Noun
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.nouns import noun_phrase, someone, unknown
+from dhyan.data.primer.nouns import at, noun_phrase, someone, unknown
 from dhyan.data.primer.pairings import held_adjectives
 from dhyan.data.primer.pronouns import pronoun_phrase
 from dhyan.data.primer.twin import ROOT, Word
@@ -40,8 +40,8 @@ def thing(draft: Draft, domains: tuple[str, ...]) -> Noun:
 @cache
 def with_qualities() -> tuple[Noun, ...]:
     """Every noun that some adjective goes with."""
-    nouns = read_lexicon().nouns.values()
-    return tuple(noun for domain in nouns for noun in domain if noun.adjectives)
+    lexicon = read_lexicon()
+    return tuple(noun for noun in lexicon.choices(tuple(lexicon.nouns)) if noun.adjectives)
 
 
 @cache
@@ -81,14 +81,6 @@ def located(
     else:
         english, hindi = at(draft, place, idea, room - 3)
     return being(draft, subject, (english, hindi), mood=mood, idea=idea, asks=asks, negated=negated)
-
-
-def at(draft: Draft, place: Noun, idea: int, room: int) -> tuple[list[Word], list[Word]]:
-    """In, on or at a place."""
-    found = noun_phrase(draft, place, idea, oblique=True, room=room, few=True)
-    where = draft.idea(found.idea)
-    preposition, postposition = place.place or ("in", "में")
-    return [(preposition, where, True), *found.english], [*found.hindi, (postposition, where, True)]
 
 
 def existing(draft: Draft, mood: str, room: int, *, parent: int = ROOT) -> Clause:

@@ -8,9 +8,8 @@ from pathlib import Path
 from dhyan.data.lines import fault, text_lines
 from dhyan.data.primer.draft import Draft, form_of, sign
 from dhyan.data.primer.hindi import F
-from dhyan.data.primer.kinds import Noun
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.nouns import noun_phrase
+from dhyan.data.primer.nouns import at
 from dhyan.data.primer.settings import times_of
 from dhyan.data.primer.twin import SIGNS, Twin, Wanted, Word, written
 
@@ -120,7 +119,9 @@ def _words(
         if part in SIGNS:
             words.append(sign(part))
         elif (found := PART.fullmatch(part)) is None:
-            raise ValueError(f"{TEMPLATES.name}: {part!r} in {text!r}")
+            raise fault(
+                TEMPLATES, 0, f"{part!r} is no word of a template; write it as word_1 or {{A}}"
+            )
         elif found["slot"]:
             filling = fillings[found["slot"]]
             words += filling.said(found["mark"] or "", side=side)
@@ -158,9 +159,6 @@ def _filling(draft: Draft, kind: str, parent: int) -> Filling:
 
 
 def _place(draft: Draft, parent: int) -> Filling:
-    place: Noun = draft.word(read_lexicon().nouns["places"])
-    found = noun_phrase(draft, place, parent, oblique=True, room=0, few=True)
-    at = draft.idea(found.idea)
-    preposition, postposition = place.place or ("in", "में")
-    hindi = (*found.hindi, (postposition, at, True))
-    return Filling(((preposition, at, True), *found.english), hindi, hindi, False, found.idea)
+    english, hindi = at(draft, draft.word(read_lexicon().nouns["places"]), parent, 0)
+    words = tuple(hindi)
+    return Filling(tuple(english), words, words, False, english[-1][1])
