@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.ladder import judged
 from benchmarks.ladder_page import page
 from benchmarks.primer import primer
-from benchmarks.report import write
+from benchmarks.report import write, write_brought
 
 LADDER = Path(__file__).parents[1] / "docs" / "ladder.md"
 PICTURES = {"bleu-by-length.png": "bleu-by-length.png", "attention.png": "attention-1.png"}
@@ -137,7 +137,7 @@ if __name__ == "__main__":
             print(write("primer", primer()))
         case ["ladder", report, backwards, commit]:
             found = judged(Path(report), Path(backwards))
-            kept = write("ladder", found, where="h200", commit=commit)
+            kept = write_brought("ladder", found, where="h200", commit=commit)
             figures = json.loads(kept.read_text(encoding="utf-8"))["figures"]
             LADDER.write_text(page(figures, kept.name), encoding="utf-8")
             for name, drawn in PICTURES.items():

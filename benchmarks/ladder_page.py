@@ -6,6 +6,8 @@ from typing import Any
 
 from benchmarks.ladder import errors, gain, kept, understood
 from benchmarks.predictions import Found
+from dhyan.compare.page import AT
+from dhyan.compare.pictures import spoken
 
 PHENOMENA = ("context", "idiom", "attachment", "agreement")
 FIFTHS = ("first fifth", "second", "third", "fourth", "last fifth")
@@ -18,11 +20,11 @@ def page(found: Found, file: str) -> str:
 
 
 def _top(found: Found, file: str) -> str:
-    said = f"""Does quality fall with length without attention, and hold with it? Twelve models were
-        trained alike on the [primer](primer.md): the same {found["pairs"]["training"]:,} pairs of
-        2 to 60 words, the same vocabularies, {found["budget"]["steps"]:,} steps of
-        {found["tokens_per_batch"]:,} tokens, and widths scaled to
-        {found["parameters_allowed"] / 1e6:.0f} million parameters each. One seed, on an
+    said = f"""Does quality fall with length without attention, and hold with it? To see,
+        {len(found["models"])} models were trained alike on the [primer](primer.md): the same
+        {found["pairs"]["training"]:,} pairs, the same vocabularies,
+        {found["budget"]["steps"]:,} steps of {found["tokens_per_batch"]:,} tokens, and widths
+        scaled to {found["parameters_allowed"] / 1e6:.0f} million parameters each. One seed, on an
         {found["machine"]["gpu"]}. Every figure here is one of
         [`{file}`](../benchmarks/results/{file}), and the predictions at the end were written down
         before the run."""
@@ -45,29 +47,46 @@ def _scores(found: Found) -> str:
         for name, model in found["models"].items()
     ]
     heads = "model|BLEU|chrF++|BLEU kept|AER|parameters|tokens/s|sentences/s".split("|")
-    said = f"""On {found["tests"]["random"]["sentences"]:,} sentences, as many of each length. *BLEU
-        kept* is that of more than 30 words as a share of that of up to 10. *tokens/s* are target
+    test, share = found["tests"]["random"], _first(found)["tests"]["random"]["retained"]
+    said = f"""On {test["sentences"]:,} {test["about"].partition(",")[0]}, as many of each group of
+        lengths. *BLEU kept* is that of more than {share["over"]} words as a share of that of up to
+        {share["up_to"]}. *tokens/s* are target
         tokens in training and *sentences/s* translated ones with a beam of {found["beam"]}, each
         model alone on the machine. *AER* is taken from the attention to the source of one layer,
-        chosen on validation, heads averaged, at the step that says the word."""
+        chosen on validation, heads averaged, at {_steps(found)}."""
     return f"## Scores\n\n{_table(heads, rows)}\n\n{_prose(said)}"
 
 
+def _steps(found: Found) -> str:
+    """At which step of a model its attention is read."""
+    ways = {
+        name: one["alignment"]["at"] for name, one in found["models"].items() if one["alignment"]
+    }
+    by_way = {
+        way: [name for name, own in ways.items() if own == way]
+        for way in dict.fromkeys(ways.values())
+    }
+    if len(by_way) == 1:
+        return AT[next(iter(by_way))]
+    return "; ".join(f"{AT[way]} for {', '.join(names)}" for way, names in by_way.items())
+
+
 def _lengths(found: Found) -> str:
-    models = found["models"].items()
-    groups = next(iter(models))[1]["tests"]["random"]["by_length"]
-    ranges = [f"{one['least']}–{one['most']}" if one["most"] else "51–60" for one in groups]
+    groups = _first(found)["tests"]["random"]["by_length"]
+    longest = found.get("lengths", {}).get("random", {}).get("longest")
+    ranges = [spoken({**one, "most": one["most"] or longest}) for one in groups]
     rows = [
         [
             name,
             *(f"{group['bleu']:.1f}" for group in model["tests"]["random"]["by_length"]),
             f"{model['tests']['longer']['bleu']['value']:.1f}",
         ]
-        for name, model in models
+        for name, model in found["models"].items()
     ]
     said = """The last column is longer than anything in training: another matter, and reported
         apart."""
-    heads = ["words", *ranges, "61–90"]
+    beyond = found.get("lengths", {}).get("longer")
+    heads = ["words", *ranges, f"{beyond['shortest']}–{beyond['longest']}" if beyond else "longer"]
     return f"## By length\n\n{_table(heads, rows)}\n\n{_prose(said)}"
 
 
@@ -76,6 +95,8 @@ def _meanings(found: Found) -> str:
         [name, *(f"{understood(found, name, test):.1%}" for test in PHENOMENA)]
         for name in found["models"]
     ]
+    asked = [_first(found)["tests"][test]["understood"]["asked"] for test in PHENOMENA]
+    rows.append(["*sentences*", *(f"{number:,}" for number in asked)])
     said = """The share of sentences in which the word that depends on its context (*bank*), the
         idiom, the attachment (*with the telescope*) or the far verb is translated rightly; the
         contexts are pairings training never shows."""
@@ -101,7 +122,7 @@ def _reversal(found: Found) -> str:
         f"the first by {100 * gain(report, 0):+.1f} and the last by {100 * gain(report, 4):+.1f}"
         for _, report in reports
     ]
-    said = f"""The share of words found likeliest when told all before them, by their place in the
+    said = f"""The share of tokens found likeliest when told all before them, by their place in the
         target. Reading the source backwards changes this, in points, in {changes[0]} into Hindi;
         in {changes[1]} into English, whose verbs come early."""
     return f"## Reading backwards\n\n{_table(['model', *FIFTHS], rows)}\n\n{_prose(said)}"
@@ -132,6 +153,11 @@ python -m benchmarks ladder ladder/report.json backwards/report.json HEAD
 ```sh
 dhyan data primer --pairs 100 --tests 10 --longest 20 --out primer --quiet
 ```"""
+
+
+def _first(found: Found) -> dict[str, Any]:
+    """The first model, for what is the same of all."""
+    return next(iter(found["models"].values()))
 
 
 def _prose(text: str) -> str:

@@ -8,7 +8,7 @@ from dhyan.data.primer import Twin, primer_twins
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.templates import templates
 
-SAMPLE, MANY = 20_000, 1_000_000
+SAMPLE, MANY = 20_000, 1_200_000  # of which more than a million differ
 LONGEST = (15, 60)
 
 
@@ -83,7 +83,8 @@ def _words() -> dict[str, dict[str, int]]:
             "english": len(
                 {name.english for name in lexicon.names}
                 | {word for noun in nouns for word in (*noun.english, *noun.plural)}
-                | {word for one in (*lexicon.adjectives, *adverbs) for word in one.english}
+                | {word for one in lexicon.adjectives for word in one.english}
+                | {word for one in adverbs for word in one.english}
                 | {
                     word
                     for verb in verbs

@@ -4,25 +4,21 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("torch", "tokenizers", "numpy", "sacrebleu", "typer")
 
 
-def write(what: str, figures: object, *, where: str = "", commit: str = "") -> Path:
-    """Keep figures with everything needed to judge them.
-
-    `where` and `commit` are of figures that another machine has brought.
-    """
-    now = datetime.now(UTC)
+def write(what: str, figures: object) -> Path:
+    """Keep what was measured here and now with everything needed to judge it."""
     facts = {
-        "what": what,
-        "date": now.isoformat(timespec="seconds"),
-        "commit": _git("rev-parse", commit or "HEAD"),
-        "changed_since": not commit and bool(_git("status", "--porcelain", "--", "src")),
+        "commit": _git("rev-parse", "HEAD"),
+        "changed_since": bool(_git("status", "--porcelain", "--", "src")),
         "machine": {
             "processor": _processor(),
             "cores": os.cpu_count(),
@@ -32,9 +28,32 @@ def write(what: str, figures: object, *, where: str = "", commit: str = "") -> P
         "versions": {name: version(name) for name in PACKAGES},
         "figures": figures,
     }
+    return _kept(what, f"cpu{os.cpu_count()}", facts)
+
+
+def write_brought(what: str, figures: Mapping[str, Any], *, where: str, commit: str) -> Path:
+    """Keep figures that another machine has brought: they say themselves where they are of.
+
+    Whether that machine had the commit and nothing else cannot be known here.
+    """
+    versions = dict(figures["versions"])
+    facts = {
+        "commit": _git("rev-parse", commit),
+        "changed_since": None,
+        "machine": figures["machine"],
+        "python": versions.pop("python"),
+        "versions": versions,
+        "figures": figures,
+    }
+    return _kept(what, where, facts)
+
+
+def _kept(what: str, where: str, facts: Mapping[str, Any]) -> Path:
+    now = datetime.now(UTC)
+    dated = {"what": what, "date": now.isoformat(timespec="seconds"), **facts}
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{what}_{where or f'cpu{os.cpu_count()}'}_{now:%Y-%m-%d}.json"
-    path.write_text(json.dumps(facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    path = RESULTS / f"{what}_{where}_{now:%Y-%m-%d}.json"
+    path.write_text(json.dumps(dated, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return path
 
 

@@ -361,10 +361,12 @@ def test_a_closed_pipe_is_no_error(place):
                 "demo",
                 "recipe",
                 "average",
+                "compare",
             )
         ],
         ("data", "check"),
         ("data", "prepare"),
+        ("data", "primer"),
     ],
 )
 def test_every_command_has_help_with_an_example_without_torch(arguments):

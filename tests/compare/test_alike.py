@@ -4,7 +4,7 @@ import pytest
 
 from dhyan.compare.alike import Contestant, alike, named
 from dhyan.compare.budget import Budget
-from dhyan.compare.ladder import LADDER
+from dhyan.compare.ladder import LADDER, Course, Rung
 from dhyan.config import differences, load_recipe
 from dhyan.faults import Fault
 
@@ -43,6 +43,12 @@ def test_the_second_of_a_name_gets_a_number():
     ]
 
 
+def test_no_two_have_one_name_whatever_the_recipes_are_called():
+    recipe = load_recipe("numbers")
+    made = named([("a", recipe), ("a-2", recipe), ("a", recipe)])
+    assert [one.name for one in made] == ["a", "a-2", "a-3"]
+
+
 @pytest.mark.parametrize(
     ("settings", "budget", "message"),
     [
@@ -59,3 +65,9 @@ def test_what_would_be_unfair_is_refused(settings, budget, message):
 def test_the_ladder_has_twelve_rungs_of_different_names_each_with_a_sentence():
     assert len({rung.name for rung in LADDER}) == len(LADDER) == 12
     assert all(rung.about for rung in LADDER)
+
+
+def test_a_rung_is_a_transformer_by_its_decoder_not_by_its_name():
+    course = Course("1", "", recurrent={"a": 1}, transformer={"a": 2})
+    assert Rung("rnn", "bahdanau2015-small", "").of(course) == {"a": 1}
+    assert Rung("modern", "modern-small", "").of(course) == {"a": 2}

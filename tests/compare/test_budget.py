@@ -11,6 +11,7 @@ from dhyan.faults import Fault
     [
         ("3000", Budget(steps=3000)),
         ("3_000", Budget(steps=3000)),
+        ("3,000", Budget(steps=3000)),
         ("90s", Budget(seconds=90.0)),
         ("10m", Budget(seconds=600.0)),
         ("1.5h", Budget(seconds=5400.0)),
@@ -20,7 +21,7 @@ def test_a_number_is_steps_and_with_a_unit_time(text, budget):
     assert parse_budget(text) == budget
 
 
-@pytest.mark.parametrize("text", ["", "0", "10x", "1.5", "-3", "m", "0s"])
+@pytest.mark.parametrize("text", ["", "0", "10x", "1.5", "-3", "m", "0s", "1,5s", "1,5"])
 def test_what_is_neither_is_refused_by_name(text):
     with pytest.raises(Fault, match="--budget"):
         parse_budget(text)
@@ -36,3 +37,5 @@ def test_a_number_of_parameters_may_be_written_short():
     ]
     with pytest.raises(Fault, match="--parameters many"):
         parse_count("many")
+    with pytest.raises(Fault, match="--parameters 1,5M"):
+        parse_count("1,5M")

@@ -1,8 +1,9 @@
-"""The primer's tests: as many of each length, none that was trained on, in either direction."""
+"""The primer's tests: every group of lengths alike, none trained on, in either direction."""
 
 import pytest
 
 from dhyan.compare.primer import Sizes, primer_tests
+from dhyan.data.primer import stream
 from dhyan.evaluation.slices import LENGTHS, parts
 from dhyan.text.tokenizer import Tokenizer
 
@@ -18,7 +19,7 @@ def tests():
     return primer_tests(longest=15, sizes=FEW)
 
 
-def test_there_are_as_many_of_each_length(tests):
+def test_there_are_as_many_of_each_group_of_lengths(tests):
     groups = parts(lengths(tests.main), LENGTHS)
     assert [(part.least, len(part.rows)) for part in groups] == [(1, 4), (6, 4), (11, 4)]
 
@@ -39,6 +40,37 @@ def test_unseen_pairings_are_of_words_that_the_vocabularies_have(tests):
     words = tuple(Tokenizer.learn(side, kind="words", size=9000) for side in sides)
     again = primer_tests(longest=15, sizes=Sizes(1, 2, 1), words=words, splits=("unseen",))
     assert [one.source for one in again.sheets[1].questions] == [one.source for one in kept]
+
+
+@pytest.mark.parametrize("shortest", [4, 9])
+def test_no_test_has_a_shorter_sentence_than_was_asked(shortest):
+    made = primer_tests(shortest=shortest, longest=12, sizes=FEW, splits=("unseen", "longer"))
+    main, unseen, longer = made.sheets
+    for sheet in (main, unseen, made.choosing):
+        assert shortest <= min(lengths(sheet)) <= max(lengths(sheet)) <= 12
+    assert min(lengths(longer)) > 12
+    assert f"of {shortest} to 12 words" in main.about
+
+
+def test_what_cannot_be_made_of_so_few_words_is_left_out_and_said(monkeypatch):
+    monkeypatch.setattr(stream, "PATIENCE", 300)
+    said = []
+    made = primer_tests(longest=4, sizes=FEW, say=said.append, splits=("agreement", "longer"))
+    assert [sheet.name for sheet in made.sheets] == ["random", "longer"]
+    assert said[0] == "test 'agreement': found 0 of 3 sentences; left out"
+
+
+def test_a_test_that_comes_short_is_kept_and_said():
+    def words(sheet):
+        sides = ([one.source for one in sheet.questions], [one.target for one in sheet.questions])
+        return tuple(Tokenizer.learn(side, kind="words", size=9000) for side in sides)
+
+    said, settings = [], {"longest": 5, "splits": ("unseen",)}
+    two = primer_tests(sizes=Sizes(1, 2, 1), **settings).sheets[1]
+    made = primer_tests(sizes=Sizes(1, 30, 1), words=words(two), say=said.append, **settings)
+    found = len(made.sheets[1].questions)
+    assert 2 <= found < 30
+    assert said == [f"test 'unseen': found {found} of 30 sentences"]
 
 
 def test_a_reference_says_what_is_wanted(tests):

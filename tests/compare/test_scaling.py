@@ -6,6 +6,7 @@ from dhyan.compare.budget import parse_count
 from dhyan.compare.ladder import FULL, LADDER, QUICK
 from dhyan.compare.scaling import counter, fitted, scaled
 from dhyan.config import load_recipe, shipped_recipes
+from dhyan.faults import Fault
 
 RUNGS = {rung.name: load_recipe(rung.recipe, rung.settings) for rung in LADDER}
 OWN = {
@@ -54,6 +55,14 @@ def test_only_widths_change_and_they_are_multiples_of_eight(name):
 def test_a_recipe_that_fits_already_is_left_alone():
     recipe = RUNGS["bahdanau"]
     assert fitted(recipe, count(recipe), count) is recipe
+
+
+@pytest.mark.parametrize("budget", [1000, 10**12])
+def test_a_size_that_no_widths_make_is_refused_with_the_nearest(budget):
+    with pytest.raises(Fault, match="the nearest they come is") as found:
+        fitted(RUNGS["bahdanau"], budget, count)
+    nearest = int(str(found.value).partition("come is ")[2].partition(":")[0].replace(",", ""))
+    assert count(fitted(RUNGS["bahdanau"], nearest, count)) == nearest
 
 
 @pytest.mark.parametrize("factor", [0.3, 0.77, 1.9])

@@ -91,6 +91,13 @@ def test_other_references_count_and_empty_ones_do_not():
         count([said, said], [said, said], others=[()])
 
 
+def test_a_signature_says_that_another_reference_was_brought_to_normal_form():
+    plain = count(["a b"], ["a b"], others=[("c d",)], tokenizer="none")["bleu"]
+    curly = count(["a b"], ["a b"], others=[("“c” d",)], tokenizer="none")["bleu"]
+    assert "dhyan-normal" not in plain.signature()
+    assert "dhyan-normal" in curly.signature()
+
+
 def test_tests_are_read_as_they_were_written(tmp_path):
     question = Question("the bank", "किनारा", ("तट",), "0-0 1?0", (BANK,))
     tests = Sheets((Sheet("test", "about", (question,)),), Sheet("valid", "", (question,)))

@@ -77,7 +77,9 @@ def test_it_goes_from_hindi_to_english_if_asked(said):
 def test_a_smaller_core_has_fewer_words():
     def words(core):
         twins = primer_twins("train", longest=10, core=core)
-        return {w for twin, _ in zip(twins, range(1500), strict=False) for w in twin.english.split()}
+        return {
+            w for twin, _ in zip(twins, range(1500), strict=False) for w in twin.english.split()
+        }
 
     assert len(words(0.1)) < 0.6 * len(words(1.0))
     with pytest.raises(Fault, match="core"):

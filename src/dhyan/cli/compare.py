@@ -90,7 +90,7 @@ def compare(
         "data.columns": list(two_columns(columns) or ()),
         "training.seed": seed,
     }
-    steps = _rungs(rungs) if ladder else ()
+    steps = _rungs(rungs, ladder=ladder)
     chosen = _contestants(recipes or [], steps, course, spent, settings, given)
     wish = Wish(
         source=str(test_source or ""),
@@ -116,17 +116,20 @@ def _course(*, ladder: bool, quick: bool) -> "Course":
     return QUICK if quick else FULL if ladder else PLAIN
 
 
-def _rungs(names: str) -> "Sequence[Rung]":
-    """The rungs of the ladder, or those named."""
+def _rungs(names: str, *, ladder: bool) -> "Sequence[Rung]":
+    """The rungs of the ladder, or those named; none without it."""
     from dhyan.compare.ladder import LADDER
 
-    wanted, known = [name.strip() for name in names.split(",") if name.strip()], {}
-    for rung in LADDER:
-        known[rung.name] = rung
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    if wanted and not ladder:
+        raise Fault(f"--rungs {names}: are rungs of the ladder; add --ladder")
+    known = {rung.name: rung for rung in LADDER}
     for name in wanted:
         if name not in known:
             raise Fault(f"--rungs {name}: the ladder has {', '.join(known)}")
-    return [known[name] for name in wanted] or LADDER
+        if wanted.count(name) > 1:
+            raise Fault(f"--rungs {names}: {name} is named twice; name each once")
+    return [known[name] for name in wanted] or (LADDER if ladder else ())
 
 
 def _contestants(
@@ -149,6 +152,8 @@ def _contestants(
     found = named([(Path(name).stem, chosen(name, {})) for name in recipes])
     for rung in rungs:
         found.append(Contestant(rung.name, chosen(rung.recipe, rung.of(course)), rung.about))
+    if len(found) < 2 and rungs:
+        raise Fault(f"nothing to compare {found[0].name} with: name another rung, or a recipe")
     if len(found) < 2:
         raise Fault("nothing to compare: name two recipes or more, or add --ladder")
     names = [one.name for one in found]
@@ -206,17 +211,20 @@ def _reported(plan: "Plan", *, device: str, threads: int, say: Say) -> str:
     from dhyan.compare.sitting import sat
     from dhyan.compare.speed import measure, measured
 
-    tests = read_tests(plan.folder)
+    tests, speeds = read_tests(plan.folder), {}
     for entry in plan.entries:
-        if not measured(plan, entry):
+        known = measured(plan, entry, device=device, threads=threads)
+        if not known:
             say(f"{entry.name}: measuring its speed")
-            measure(plan, entry, tests.main, device=device, threads=threads)
+            known = measure(plan, entry, tests.main, device=device, threads=threads)
+        speeds[entry.name] = known
     page = write_report(
         plan,
         tests,
         {entry.name: sat(plan, entry) or {} for entry in plan.entries},
-        {entry.name: measured(plan, entry) or {} for entry in plan.entries},
+        speeds,
         command=shlex.join(["dhyan", *sys.argv[1:]]),
+        say=say,
         hear=seldom(say),
     )
     return f"{page}  {len(plan.entries)} models; every number is in {page.with_suffix('.json')}"

@@ -1,5 +1,6 @@
 """`dhyan demo`: train, translate, score and draw, with nothing but the package."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,11 +33,10 @@ def demo(
 
     Example: dhyan demo
     """
-    from dhyan.config import load_recipe
     from dhyan.run import load, train
 
     say = teller(quiet=False)
-    recipe = load_recipe("primer", {"training.steps": steps} if steps else {})
+    recipe = _recipe(steps)
     say(f"training the recipe 'primer': {recipe.about}")
     begun = (out / "run").exists()
     follow(train(recipe, out / "run", resume=begun, threads=threads, say=say), say, again="")
@@ -51,7 +51,7 @@ def demo(
     picture = out / "attention.png"
     _draw(translator, tests["unseen"].questions, picture)
     typer.echo(f"\nwhat it looked at: {picture}")
-    typer.echo(NEXT.format(run=out / "run"))
+    typer.echo(NEXT.format(run=shlex.quote(str(out / "run"))))
 
 
 NEXT = """
@@ -59,6 +59,16 @@ what to try next
   dhyan show {run} "The girl was reading a letter." -o look.png
   dhyan train bahdanau2015-small --source YOUR.en --target YOUR.hi
   dhyan compare --ladder --quick --data primer --out ladder"""
+
+
+def _recipe(steps: int) -> "Recipe":
+    """The primer's; of other steps than its own no more than a tenth warm up."""
+    from dhyan.config import load_recipe
+
+    recipe = load_recipe("primer")
+    warmup = min(recipe.training.warmup, steps // 10)
+    changes = {"training.steps": steps, "training.warmup": warmup}
+    return load_recipe("primer", changes) if steps else recipe
 
 
 def _tests(recipe: "Recipe", translator: "Translator", sentences: int) -> "Sheets":
@@ -81,6 +91,7 @@ def _show(translator: "Translator", sentences: Sequence[str]) -> None:
 
 def _score(translator: "Translator", sheet: "Sheet") -> None:
     """A line of scores; of words that depend on their context also how many were understood."""
+    from dhyan.compare.standings import understood
     from dhyan.run.evaluate import compare, examine
 
     exam = sheet.exam()
@@ -89,10 +100,9 @@ def _score(translator: "Translator", sheet: "Sheet") -> None:
     scores = "  ".join(f"{one.name} {one.value:5.1f}" for one in result.judgement.scores.values())
     errors = f"alignment errors {system.alignment.error_rate:.1%}" if system.alignment else ""
     line = f"  {len(exam.pairs):>4} {sheet.about}\n       {scores}  {errors}"
-    if sheet.name == "context":
-        marks = [(said, one.wanted) for said, one in zip(system.said, sheet.questions, strict=True)]
-        right = sum(all(one.met(said) for one in wanted) for said, wanted in marks)
-        line += f"  understood {right / len(marks):.1%}"
+    told = understood(sheet.questions, system.said) if sheet.name == "context" else None
+    if told:
+        line += f"  understood {told['share']:.1%}"
     typer.echo(line)
 
 

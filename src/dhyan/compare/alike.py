@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Any
 
 from dhyan.compare.budget import Budget
@@ -23,14 +24,13 @@ class Contestant:
 
 
 def named(recipes: Sequence[tuple[str, Recipe]]) -> list[Contestant]:
-    """Contestants by the names of their recipes; the second of a name is called `name-2`."""
-    seen: dict[str, int] = {}
-    found = []
+    """Contestants by the names of their recipes; one whose name is taken is `name-2` or later."""
+    found: dict[str, Contestant] = {}
     for name, recipe in recipes:
-        seen[name] = seen.get(name, 0) + 1
-        own = name if seen[name] == 1 else f"{name}-{seen[name]}"
-        found.append(Contestant(own, recipe, recipe.about))
-    return found
+        free = chain([name], (f"{name}-{number}" for number in count(2)))
+        own = next(one for one in free if one not in found)
+        found[own] = Contestant(own, recipe, recipe.about)
+    return list(found.values())
 
 
 def alike(contestants: Sequence[Contestant], budget: Budget) -> list[Contestant]:

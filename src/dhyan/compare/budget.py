@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dhyan.faults import Fault
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
+NUMBER = r"\d{1,3}(?:,\d{3})+|\d[\d_]*(?:\.\d+)?"  # a comma parts thousands, a point fractions
 ENDLESS = 1_000_000_000  # steps that no time budget comes to
 
 
@@ -27,7 +28,7 @@ class Budget:
 
 def parse_budget(text: str) -> Budget:
     """`10m`, `90s` or `1h` of training, or a plain number of steps."""
-    found = re.fullmatch(r"\s*(\d[\d_,]*(?:\.\d+)?)\s*([smh]?)\s*", text)
+    found = re.fullmatch(rf"\s*({NUMBER})\s*([smh]?)\s*", text)
     number = float(re.sub("[_,]", "", found[1])) if found else 0.0
     if not found or not number or (not found[2] and number != int(number)):
         raise Fault(f"--budget {text}: give a number of steps, or a time such as 90s, 10m or 1h")
@@ -38,7 +39,7 @@ def parse_budget(text: str) -> Budget:
 
 def parse_count(text: str) -> int:
     """`2M`, `300k` or a plain number of parameters; nothing is 0."""
-    found = re.fullmatch(r"\s*(\d[\d_,]*(?:\.\d+)?)\s*([kM]?)\s*", text)
+    found = re.fullmatch(rf"\s*({NUMBER})\s*([kM]?)\s*", text)
     number = float(re.sub("[_,]", "", found[1])) if found else 0.0
     if text and not number:
         raise Fault(f"--parameters {text}: give a number such as 2M, 300k or 1500000")

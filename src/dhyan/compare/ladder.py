@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dhyan.compare.budget import Budget
+from dhyan.config import TransformerDecoder, load_recipe
 
 Settings = Mapping[str, Any]
 WARMUP = "training.warmup"
@@ -21,8 +22,9 @@ class Rung:
 
     def of(self, course: "Course") -> dict[str, Any]:
         """Its settings, with what the course has found good for its kind."""
-        transformer = self.recipe.startswith("transformer")
-        return {**(course.transformer if transformer else course.recurrent), **self.settings}
+        decoder = load_recipe(self.recipe, self.settings).decoder
+        found = isinstance(decoder, TransformerDecoder)
+        return {**(course.transformer if found else course.recurrent), **self.settings}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ PACKAGES = ("numpy", "sacrebleu", "tokenizers")
 
 
 def surroundings(device: str) -> dict[str, Any]:
-    """The machine, the versions and the date."""
+    """The machine, the threads, the versions and the date."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {
@@ -23,6 +23,7 @@ def surroundings(device: str) -> dict[str, Any]:
             "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else "",
             "processor": _processor(),
             "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
             "system": platform.system(),
         },
         "versions": {**versions(), **{name: version(name) for name in PACKAGES}},

@@ -1,5 +1,6 @@
 """The pairs of a comparison, read or made once and kept as ids beside the models."""
 
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +11,18 @@ from dhyan.corpora.interface import Say
 from dhyan.corpora.mapped import PreparedCorpus, open_prepared
 from dhyan.corpora.prepare import prepare
 from dhyan.data.tally import Pair
+from dhyan.faults import Fault
 from dhyan.whole import whole_folder
 
 PAIRS, CORPUS = "pairs", "corpus"
+BEGUN = ".begun"  # marks a folder whose pairs and corpus are a comparison's own
 
 
 def prepared(recipe: Recipe, folder: Path, say: Say) -> Recipe:
     """The recipe over pairs that lie ready in the folder, with the words learned from them."""
     named = with_languages(recipe)
+    if not named.data.prepared:
+        _clear(folder)
     if named.data.task:
         named = replace(named, data=_written(named, folder / PAIRS, say))
     if not named.data.prepared:
@@ -32,15 +37,25 @@ def opened(recipe: Recipe) -> PreparedCorpus:
     return open_prepared(Path(recipe.data.prepared), recipe, lambda line: None)
 
 
+def _clear(folder: Path) -> None:
+    """Remove what an attempt that came to no plan has left; what is not our own is refused."""
+    mark = folder / BEGUN
+    for place in (folder / PAIRS, folder / CORPUS):
+        if place.exists() and not mark.exists():
+            raise Fault(f"{place}: holds something else already; name another --out")
+        if place.exists():
+            shutil.rmtree(place)
+    mark.touch()
+
+
 def _written(recipe: Recipe, folder: Path, say: Say) -> Data:
     """A task's pairs as text files; they are as long as was asked, so nothing bounds them again."""
     data = recipe.data
     tongues = data.source_language or "source", data.target_language or "target"
-    if not folder.exists():
-        corpus = read_corpus(recipe, say)
-        with whole_folder(folder) as half:
-            _write(half, "train", tongues, corpus.training)
-            _write(half, "valid", tongues, corpus.validation)
+    corpus = read_corpus(recipe, say)
+    with whole_folder(folder) as half:
+        _write(half, "train", tongues, corpus.training)
+        _write(half, "valid", tongues, corpus.validation)
     source, target = (str(folder / f"train.{tongue}") for tongue in tongues)
     valid_source, valid_target = (str(folder / f"valid.{tongue}") for tongue in tongues)
     return replace(

@@ -6,16 +6,16 @@ from typing import Any
 from dhyan.compare.pictures import spoken
 
 Facts = Mapping[str, Any]
-NOTHING = "–"
+NOTHING, SENTENCES = "–", "*sentences*"
 AT = {"emits": "the step that says the word", "reads": "the step that reads the word"}
 
 
 def page(facts: Facts, figures: Sequence[str]) -> str:
-    """Markdown, whole; every number in it is in report.json too."""
+    """Markdown, whole; every number in it is in report.json too. It shows the figures there are."""
     blocks = [
         "# Mechanisms compared",
         *_terms(facts),
-        f"![BLEU by the length of the source]({figures[0]})",
+        *_drawn(figures, "bleu-by-length", "BLEU by the length of the source"),
         "## Scores",
         *_scores(facts),
         "## BLEU by the length of the source",
@@ -24,16 +24,28 @@ def page(facts: Facts, figures: Sequence[str]) -> str:
         *_understood(facts),
         "## Alignments",
         *_alignments(facts),
-        "## Right words by their place in the target",
+        "## Right tokens by their place in the target",
         *_places(facts),
-        f"![Right words by their place]({figures[1]})",
-        "## What they look at",
-        "The same sentences, each model told the same reference; a row for each of its words.",
-        *(f"![Attention]({figure})" for figure in figures[2:]),
+        *_drawn(figures, "right-by-place", "Right tokens by their place"),
+        *_looking(figures),
         "## How it was measured",
         *_measured(facts),
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def _drawn(figures: Sequence[str], name: str, about: str) -> Iterator[str]:
+    for figure in figures:
+        if name in figure:
+            yield f"![{about}]({figure})"
+
+
+def _looking(figures: Sequence[str]) -> Iterator[str]:
+    maps = list(_drawn(figures, "attention-", "Attention"))
+    if maps:
+        yield "## What they look at"
+        yield "The same sentences, each model told the same reference; a row for each of its words."
+        yield from maps
 
 
 def _terms(facts: Facts) -> Iterator[str]:
@@ -78,7 +90,8 @@ def _scores(facts: Facts) -> Iterator[str]:
         + ["sentences/s", "steps", "seconds"],
         rows,
     )
-    yield f"On the test `{main}`: {facts['tests'][main]['about']}."
+    asked = facts["tests"][main]
+    yield f"On the test `{main}`, {asked['sentences']:,} sentences: {asked['about']}."
     yield (
         f"*p*: how often chance alone makes such a difference in BLEU from {best}, by paired "
         f"bootstrap resampling (Koehn, 2004). *tokens/s* are target tokens in training."
@@ -98,7 +111,7 @@ def _lengths(facts: Facts) -> Iterator[str]:
     parts = {name: one["tests"][main]["by_length"] for name, one in facts["models"].items()}
     first = next(iter(parts.values()))
     rows = [[name, *(f"{part['bleu']:.1f}" for part in own)] for name, own in parts.items()]
-    rows.append(["*sentences*", *(f"{part['sentences']:,}" for part in first)])
+    rows.append([SENTENCES, *(f"{part['sentences']:,}" for part in first)])
     yield _table(["words", *map(spoken, first)], rows)
 
 
@@ -111,11 +124,9 @@ def _others(facts: Facts) -> Iterator[str]:
         [name, *(f"{one['tests'][test]['bleu']['value']:.1f}" for test in names)]
         for name, one in facts["models"].items()
     ]
+    rows.append([SENTENCES, *(f"{facts['tests'][test]['sentences']:,}" for test in names)])
     yield _table(["model", *names], rows)
-    tests = {name: facts["tests"][name] for name in names}
-    yield "\n".join(
-        f"- `{name}`: {one['about']}, {one['sentences']:,} sentences" for name, one in tests.items()
-    )
+    yield "\n".join(f"- `{name}`: {facts['tests'][name]['about']}" for name in names)
 
 
 def _understood(facts: Facts) -> Iterator[str]:
@@ -131,6 +142,8 @@ def _understood(facts: Facts) -> Iterator[str]:
         [name, *(f"{one['tests'][test]['understood']['share']:.1%}" for test in names)]
         for name, one in facts["models"].items()
     ]
+    first = next(iter(facts["models"].values()))["tests"]
+    rows.append([SENTENCES, *(f"{first[test]['understood']['asked']:,}" for test in names)])
     yield _table(["model", *names], rows)
     yield (
         "The share of sentences whose translation says all that shows it understood, and nothing "
@@ -153,13 +166,16 @@ def _alignments(facts: Facts) -> Iterator[str]:
         ]
         for name, one in aligned.items()
     ]
+    first = next(iter(aligned.values()))
+    scored = (first["tests"][test][first["at"]]["sentences"] for test in tests)
+    rows.append([SENTENCES, "", "", *(f"{number:,}" for number in scored)])
     yield _table(["model", "attention", "step", *(f"AER {test}" for test in tests)], rows)
-    chosen = next(iter(aligned.values()))["chosen_on"]
     yield (
         f"The alignment error rate of the source word with most weight, heads averaged, while the "
         f"model is told the reference. Which attention, and at which step a word's weights are "
         f"taken (*emits*: {AT['emits']}; *reads*: {AT['reads']}), was chosen for each model by its "
-        f"error rate on other sentences ({chosen}). Models without attention have no alignment."
+        f"error rate on other sentences ({first['chosen_on']}). Models without attention have no "
+        f"alignment."
     )
 
 
@@ -168,6 +184,8 @@ def _places(facts: Facts) -> Iterator[str]:
         [name, *(f"{share:.1%}" for share in one["positions"]["shares"])]
         for name, one in facts["models"].items()
     ]
+    first = next(iter(facts["models"].values()))
+    rows.append(["*tokens*", *(f"{number:,}" for number in first["positions"]["tokens"])])
     yield _table(["model", "first fifth", "second", "third", "fourth", "last fifth"], rows)
     yield (
         f"The share of reference tokens of the test `{facts['main_test']}` that the model finds "
@@ -179,9 +197,10 @@ def _measured(facts: Facts) -> Iterator[str]:
     machine, versions = facts["machine"], facts["versions"]
     yield f"```text\n{facts['command']}\n```"
     where = f"{machine['gpu']}, " if machine["gpu"] else ""
+    programs = ", ".join(f"{name} {own}" for name, own in versions.items())
     yield (
         f"{facts['date']}, {where}{machine['processor']}, {machine['cores']} cores, "
-        f"{machine['system']}; {', '.join(f'{name} {own}' for name, own in versions.items())}."
+        f"threads {machine['threads']}, {machine['system']}; {programs}."
     )
     yield (
         "Training time is that of the steps alone. Speeds are measured afterwards with one model "

@@ -1,4 +1,4 @@
-"""The figures of a comparison: BLEU by length, right words by place, and maps side by side."""
+"""The figures of a comparison: BLEU by length, right tokens by place, and maps side by side."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,7 +62,7 @@ def _by_place(plan: Plan, facts: Mapping[str, Any]) -> Any:
         shares = facts["models"][entry.name]["positions"]["shares"]
         lines.append(Curve(entry.name, [100 * one for one in shares], style=style_of(entry)))
     places = ["first fifth", "second", "third", "fourth", "last fifth"]
-    title = "Words that are right, told all words before them, by their place in the target"
+    title = "Tokens that are right, told all before them, by their place in the target"
     return curves(lines, places, title=title, across="place in the target", up="right, %")
 
 

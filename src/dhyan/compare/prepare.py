@@ -33,7 +33,7 @@ def make_plan(asked: Asked, folder: Path, say: Say = lambda line: None) -> Plan:
     even = [replace(one, recipe=replace(one.recipe, data=ready.data)) for one in even]
     corpus = opened(ready)
     first = asked.contestants[0].recipe
-    write_tests(own or asked.wish.of_pairs(first, corpus), folder)
+    write_tests(own or asked.wish.of_pairs(first, corpus, say), folder)
     entries, size = sized(even, asked.parameters, counter(*map(len, corpus.tokenizers)))
     for entry in entries:
         say(f"{entry.name}: {entry.parameters:,} parameters of {size:,} allowed")

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from dhyan.compare.sheets import Question, Sheet, Sheets, pharaoh
+from dhyan.corpora.interface import Say
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.evaluation.slices import LENGTHS
+from dhyan.faults import Fault
 from dhyan.special import UNK
 from dhyan.text.tokenizer import Tokenizer
 
@@ -26,54 +28,73 @@ OTHERS = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many sentences are asked: in each length of the main test, in each other, to choose."""
+    """How many sentences are asked: of each group of lengths, in each other test, to choose."""
 
     each_length: int
     each_test: int
     choosing: int
 
 
-QUICK, FULL = Sizes(40, 60, 60), Sizes(150, 300, 200)
+FEW, MANY = Sizes(40, 60, 60), Sizes(150, 300, 200)
 
 
 def primer_tests(
     *,
     longest: int,
     sizes: Sizes,
+    shortest: int = SHORTEST,
     words: Tokenizers | None = None,
     core: float = 1.0,
     backwards: bool = False,
     splits: Collection[str] = tuple(OTHERS),
+    say: Say = lambda line: None,
 ) -> Sheets:
-    """Sheets of up to so many English words, which training shares no sentence with.
+    """Sheets of so many English words, which training shares no sentence with.
 
-    All words of "unseen" pairings are among those of the vocabularies, if these are given.
+    All words of "unseen" pairings are among those of the vocabularies, if these are given. A test
+    that cannot be made of so few words is left out; `say` is told, also of one that comes short.
     Backwards, from Hindi to English, what must be said to have understood is not known.
     """
     ask = _backwards if backwards else _forwards
 
-    def some(split: str, count: int, shortest: int, most: int) -> list[Question]:
-        made = primer_twins(split, seed=SEED, shortest=shortest, longest=most, core=core)
-        asked = _different(map(ask, islice(made, TRIES * count)))
+    def some(split: str, count: int, least: int, most: int) -> list[Question]:
+        made = primer_twins(split, seed=SEED, shortest=least, longest=most, core=core)
+        asked = _different(map(ask, islice(_possible(made), TRIES * count)))
         seen = (one for one in asked if split != "unseen" or not words or _spelled(one, words))
-        return list(islice(seen, count))
+        found = list(islice(seen, count))
+        if len(found) < count:
+            group = f", {least} to {most} words" if split == "random" else ""
+            note = "" if found else "; left out"
+            say(f"test {split!r}{group}: found {len(found)} of {count} sentences{note}")
+        return found
 
-    main = [one for group in _lengths(longest) for one in some("random", sizes.each_length, *group)]
-    about = f"sentences of {SHORTEST} to {longest} words, as many of each length"
+    groups = _lengths(shortest, longest)
+    main = [one for group in groups for one in some("random", sizes.each_length, *group)]
+    if not main:
+        raise Fault(f"the primer has no sentence to test on of {shortest} to {longest} words")
+    about = f"sentences of {shortest} to {longest} words, as many of each group of lengths"
     sheets = [Sheet("random", about, tuple(main))]
     for split in splits:
-        asked = some(split, sizes.each_test, SHORTEST, longest)
-        sheets.append(Sheet(split, OTHERS[split], tuple(asked)))
-    valid = some("valid", sizes.choosing, SHORTEST, longest)
+        if asked := some(split, sizes.each_test, shortest, longest):
+            sheets.append(Sheet(split, OTHERS[split], tuple(asked)))
+    valid = some("valid", sizes.choosing, shortest, longest)
     return Sheets(tuple(sheets), Sheet("valid", "the primer's own for validation", tuple(valid)))
 
 
-def _lengths(longest: int) -> Iterator[tuple[int, int]]:
+def _possible(twins: Iterator[Twin]) -> Iterator[Twin]:
+    """Those there are, up to the first that cannot be made."""
+    try:
+        yield from twins
+    except Fault:
+        return
+
+
+def _lengths(shortest: int, longest: int) -> Iterator[tuple[int, int]]:
     """The shortest and longest of each group by length."""
     ends = [*(start - 1 for start in LENGTHS[1:]), longest]
     for first, last in zip(LENGTHS, ends, strict=True):
-        if first <= longest:
-            yield max(first, SHORTEST), min(last, longest)
+        if first <= longest and last >= shortest:
+            yield max(first, shortest), min(last, longest)
 
 
 def _spelled(question: Question, words: Tokenizers) -> bool:

@@ -9,7 +9,7 @@ from dhyan.compare.material import opened
 from dhyan.compare.page import page
 from dhyan.compare.pictures import draw
 from dhyan.compare.plan import Plan
-from dhyan.compare.sheets import Sheets
+from dhyan.compare.sheets import Sheet, Sheets
 from dhyan.compare.standings import Results, best_of, standings
 from dhyan.corpora.interface import Say
 from dhyan.evaluation.judge import Resampling
@@ -27,9 +27,13 @@ def write_report(
     *,
     command: str,
     resampling: Resampling | None = None,
+    say: Say = lambda line: None,
     hear: Say = lambda line: None,
 ) -> Path:
-    """Write report.json, report.md and the figures; the path of the page."""
+    """Write report.json, report.md and the figures; the path of the page.
+
+    All speeds are of the same surroundings. `hear` is told how far it is, `say` what is amiss.
+    """
     drawing = resampling or Resampling()
     scored = standings(tests, results, resampling=drawing, hear=hear)
     facts = {
@@ -52,7 +56,7 @@ def write_report(
     try:
         figures = draw(plan, facts, results, folder)
     except Fault as error:  # the numbers are there all the same
-        hear(f"the report has no figures: {error}; then give the same command again")
+        say(f"the report has no figures: {error}; then give the same command again")
         figures = []
     path = plan.folder / "report.md"
     replace_file(path, page(facts, [f"{FIGURES}/{name}" for name in figures]).encode())
@@ -81,5 +85,12 @@ def _terms(plan: Plan, tests: Sheets, drawing: Resampling) -> dict[str, Any]:
         "tests": {
             one.name: {"about": one.about, "sentences": len(one.questions)} for one in tests.sheets
         },
+        "lengths": {one.name: _lengths(one) for one in tests.sheets},
         "main_test": tests.main.name,
     }
+
+
+def _lengths(sheet: Sheet) -> dict[str, int]:
+    """The words of the shortest and of the longest sentence of a test."""
+    words = [len(one.source.split()) for one in sheet.questions]
+    return {"shortest": min(words), "longest": max(words)}

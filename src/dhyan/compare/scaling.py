@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from dhyan.config import Recipe
+from dhyan.faults import Fault
 from dhyan.models.build import build_model
 
 UNIT = 8  # widths are multiples of it, as kernels like them
 NARROWEST, WIDEST = 1 / 64, 64.0
-HALVINGS, NEAR = 24, 0.005
+HALVINGS, NEAR, FAR = 24, 0.005, 0.05
 INNER = (1.0, 0.9, 1.1, 0.8, 1.25, 0.7, 1.4)  # what else hidden widths may be scaled by, best first
 STEPS = (0, -1, 1, -2, 2, -3, 3)  # neighbours of the factor that was found, in parts of 1/50
 
@@ -44,6 +45,11 @@ def fitted(recipe: Recipe, budget: int, count: Count) -> Recipe:
             best, least = one, off
         if least <= NEAR:
             break
+    if least > FAR:
+        raise Fault(
+            f"its widths cannot make {budget:,} parameters; the nearest they come is "
+            f"{count(best):,}: give --parameters near that"
+        )
     return best
 
 

@@ -34,9 +34,12 @@ def measure(plan: Plan, entry: Entry, sheet: Sheet, *, device: str, threads: int
     return found
 
 
-def measured(plan: Plan, entry: Entry) -> dict[str, Any] | None:
-    """What was measured before."""
-    return read_json(plan.home(entry) / FILE)
+def measured(plan: Plan, entry: Entry, *, device: str, threads: int) -> dict[str, Any] | None:
+    """What was measured before, if that was on this machine, with these threads and versions."""
+    pick_threads(threads)
+    kept, now = read_json(plan.home(entry) / FILE), surroundings(str(pick_device(device)))
+    alike = kept and all(kept["surroundings"][key] == now[key] for key in ("machine", "versions"))
+    return kept if alike else None
 
 
 def training_speed(entry: Entry, *, device: str, threads: int) -> float:

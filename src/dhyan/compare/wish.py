@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from dhyan.compare.primer import FULL, LONGEST, QUICK, primer_tests
+from dhyan.compare.primer import FEW, LONGEST, MANY, SHORTEST, primer_tests
 from dhyan.compare.sheets import Sheets, file_tests, held_out_tests
 from dhyan.config import Recipe
 from dhyan.corpora.gather import with_languages
+from dhyan.corpora.interface import Say
 from dhyan.corpora.mapped import PreparedCorpus
 from dhyan.data.lines import TABLES, kind_of
 from dhyan.faults import Fault
@@ -44,14 +45,16 @@ class Wish:
         named = self.columns and kind_of(Path(self.source)) in TABLES
         return (self.columns[0], self.columns[1]) if named else None
 
-    def of_pairs(self, recipe: Recipe, corpus: PreparedCorpus) -> Sheets:
+    def of_pairs(self, recipe: Recipe, corpus: PreparedCorpus, say: Say) -> Sheets:
         """The primer's own tests, else the pairs held out; none that was trained on."""
         if recipe.data.task != "primer":
             return held_out_tests(corpus.validation[: QUICKLY if self.quick else None])
         return primer_tests(
+            shortest=max(SHORTEST, recipe.data.fewest_words),
             longest=recipe.data.most_words or LONGEST,
-            sizes=QUICK if self.quick else FULL,
+            sizes=FEW if self.quick else MANY,
             words=corpus.tokenizers,
             core=recipe.data.core,
             backwards=with_languages(recipe).data.source_language == "hi",
+            say=say,
         )

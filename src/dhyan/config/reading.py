@@ -24,7 +24,8 @@ RANGES = {
     "attention_dropout": (0.0, 0.99), "bpe_dropout": (0.0, 0.99), "weight": (1e-6, 1000.0),
     "learning_rate": (1e-12, inf), "clip": (1e-12, inf), "lowest": (0.0, 1.0),
     "plateau_factor": (1e-6, 0.999999), "ema": (0.0, 0.9999999), "teacher_forcing": (0.0, 1.0),
-    "forcing_least": (0.0, 1.0), "core": (0.01, 1.0), "temperature": (1e-6, inf), "top_p": (1e-6, 1.0),
+    "forcing_least": (0.0, 1.0), "core": (0.01, 1.0), "temperature": (1e-6, inf),
+    "top_p": (1e-6, 1.0),
 }  # fmt: skip
 MAY_BE_ZERO = {
     "training.seed", "training.warmup", "training.halve_from", "training.halve_every",

@@ -91,8 +91,9 @@ def count(
     if others and len(others) != len(said):
         raise Fault(f"further references for {len(others)} of {len(said)} sentences: for each")
     ours, theirs = [normalize(text) for text in said], [normalize(text) for text in references]
-    changed = [*ours, *theirs] != [*said, *references]
     streams: list[Any] = [theirs, *_streams(others)]
+    further = [text for own in others for text in own if text.strip()]
+    changed = any(normalize(text) != text for text in (*said, *references, *further))
     tokenizer = tokenizer or bleu_tokenizer(language, references)
     found = {}
     for key in known_metrics(metrics):

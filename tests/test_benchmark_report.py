@@ -1,0 +1,36 @@
+"""A result says where it was measured, and claims nothing of the machine that only keeps it."""
+
+import json
+
+import pytest
+
+from benchmarks import report
+
+FIGURES = {
+    "machine": {"gpu": "some", "processor": "another", "cores": 512, "system": "Plan 9"},
+    "versions": {"python": "9.9.9", "torch": "9.0"},
+    "models": {},
+}
+
+
+@pytest.fixture(autouse=True)
+def results(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(report, "_git", lambda *words: " ".join(words))
+
+
+def test_what_another_machine_brought_is_said_to_be_of_it():
+    path = report.write_brought("ladder", FIGURES, where="far", commit="abc")
+    kept = json.loads(path.read_text())
+    assert kept["machine"] == FIGURES["machine"]
+    assert (kept["python"], kept["versions"]) == ("9.9.9", {"torch": "9.0"})
+    assert (kept["commit"], kept["changed_since"]) == ("rev-parse abc", None)
+    assert kept["figures"] == FIGURES
+    assert path.name.startswith("ladder_far_")
+
+
+def test_what_was_measured_here_is_said_to_be_of_here():
+    kept = json.loads(report.write("start", FIGURES).read_text())
+    assert kept["machine"]["cores"] != 512
+    assert kept["changed_since"] is True
+    assert kept["versions"].keys() == set(report.PACKAGES)
