@@ -29,7 +29,7 @@ SPLITS = (
 )
 NOVEL = frozenset(("unseen", "context"))  # by the pairs of words they show
 LONGER = 1.5
-PATIENCE = 100_000
+PATIENCE = 20_000
 STEP = 1 << 32
 
 
