@@ -138,8 +138,8 @@ if __name__ == "__main__":
         case ["ladder", report, backwards, commit]:
             found = judged(Path(report), Path(backwards))
             kept = write_brought("ladder", found, where="h200", commit=commit)
-            figures = json.loads(kept.read_text(encoding="utf-8"))["figures"]
-            LADDER.write_text(page(figures, kept.name), encoding="utf-8")
+            facts = json.loads(kept.read_text(encoding="utf-8"))
+            LADDER.write_text(page(facts, kept.name), encoding="utf-8")
             for name, drawn in PICTURES.items():
                 shutil.copy(
                     Path(report).parent / "figures" / drawn, LADDER.parent / "ladder" / name

@@ -13,19 +13,27 @@ PHENOMENA = ("context", "idiom", "attachment", "agreement")
 FIFTHS = ("first fifth", "second", "third", "fourth", "last fifth")
 
 
-def page(found: Found, file: str) -> str:
-    """The page, of the result in a file."""
-    parts = [_top(found, file), _scores(found), _lengths(found), _meanings(found), _looking()]
+def page(facts: Found, file: str) -> str:
+    """The page, of what a file of this name holds."""
+    found = facts["figures"]
+    parts = [
+        _top(found, file, facts["commit"][:7]),
+        _scores(found),
+        _lengths(found),
+        _meanings(found),
+        _looking(),
+    ]
     return "\n\n".join([*parts, _reversal(found), _expected(found), _again(found)]) + "\n"
 
 
-def _top(found: Found, file: str) -> str:
+def _top(found: Found, file: str, commit: str) -> str:
     said = f"""Does quality fall with length without attention, and hold with it? To see,
         {len(found["models"])} models were trained alike on the [primer](primer.md): the same
         {found["pairs"]["training"]:,} pairs, the same vocabularies,
         {found["budget"]["steps"]:,} steps of {found["tokens_per_batch"]:,} tokens, and widths
         scaled to {found["parameters_allowed"] / 1e6:.0f} million parameters each. One seed, on an
-        {found["machine"]["gpu"]}. Every figure here is one of
+        {found["machine"]["gpu"]}, with the code and the primer of commit
+        `{commit}`. Every figure here is one of
         [`{file}`](../benchmarks/results/{file}), and the predictions at the end were written down
         before the run."""
     picture = "![BLEU by the length of the source](ladder/bleu-by-length.png)"

@@ -1,11 +1,12 @@
 """The tests of a comparison on the primer: by length, unseen, longer, and one per phenomenon."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from dhyan.compare.sheets import Question, Sheet, Sheets, pharaoh
 from dhyan.corpora.interface import Say
+from dhyan.data.distinct import distinct
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.evaluation.slices import LENGTHS
 from dhyan.faults import Fault
@@ -59,9 +60,9 @@ def primer_tests(
 
     def some(split: str, count: int, least: int, most: int) -> list[Question]:
         made = primer_twins(split, seed=SEED, shortest=least, longest=most, core=core)
-        asked = _different(map(ask, islice(_possible(made), TRIES * count)))
+        asked = map(ask, islice(_possible(made), TRIES * count))
         seen = (one for one in asked if split != "unseen" or not words or _spelled(one, words))
-        found = list(islice(seen, count))
+        found = list(distinct(seen, lambda one: one.source, count))
         if len(found) < count:
             group = f", {least} to {most} words" if split == "random" else ""
             note = "" if found else "; left out"
@@ -101,14 +102,6 @@ def _spelled(question: Question, words: Tokenizers) -> bool:
     """Whether the vocabularies have every word."""
     sides = zip(words, (question.source, question.target), strict=True)
     return all(UNK not in tokenizer.encode(text) for tokenizer, text in sides)
-
-
-def _different(questions: Iterable[Question]) -> Iterator[Question]:
-    seen = set[str]()
-    for one in questions:
-        if one.source not in seen:
-            seen.add(one.source)
-            yield one
 
 
 def _forwards(twin: Twin) -> Question:

@@ -111,9 +111,9 @@ def _belongs(twin: Twin, draft: Draft, split: str, least: int, most: int) -> boo
     words = sum(1 for word in twin.words[0] if word[1] >= 0)
     if not least <= words <= most:
         return False
-    if split in NOVEL:
-        return draft.unseen
-    if split == "longer":
+    if split in NOVEL and not draft.unseen:
+        return False
+    if split == "longer":  # than any of training
         return True
     bucket = crc32(twin.hindi.encode()) % BUCKETS
     if split == "train":
