@@ -26,7 +26,7 @@ class Data:
     Pairs with fewer or more words a side, or with one side `most_ratio` times as many words as the
     other, are left out and counted; 0 sets no bound. Corpora of `mix` join the first. The task
     "primer" makes sentences within the bounds on words; `core` is the share of its words it uses,
-    the commonest ones.
+    those that go with the most others.
     """
 
     source: str = ""

@@ -2,24 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import ceil
 from random import Random
 from typing import TypeVar
 
+from dhyan.data.primer.core import common, core_words
 from dhyan.data.primer.hindi import FF, MM, ONE, F, M
 from dhyan.data.primer.twin import ROOT, Wanted, Word
 
 Choice = TypeVar("Choice")
 
-FEWEST = 8  # words of a list, however small the core
 SELF, SEVERAL, OTHER = 0, 1, 2  # I; you, we, they and plurals; he, she, it: what English verbs ask
 
 
 class Draft:
     """Draws everything from one seed.
 
-    `novel` lets it pair words that training never pairs; `core` is the share of every list of words
-    that it draws from, the commonest ones.
+    `novel` lets it pair words that training never pairs; `core` is the share of the words
+    that it draws from, those that go with the most others.
     """
 
     __slots__ = (
@@ -64,31 +63,32 @@ class Draft:
         """True as often as the share says."""
         return self.random() < share
 
-    def word(self, choices: Sequence[Choice]) -> Choice:
+    def word(self, choices: tuple[Choice, ...]) -> Choice:
         """One of a list of words, the first ones more often: half of all draws are of a quarter."""
-        return choices[int(self.random() ** 2 * self._common(len(choices)))]
+        known = common(choices, self.core) if self.core < 1 else choices
+        return known[int(self.random() ** 2 * len(known))]
 
-    def _common(self, count: int) -> int:
-        """How many words of a list are drawn from: its share, but a few in any case."""
-        return min(count, max(FEWEST, ceil(self.core * count)))
-
-    def fresh(self, choices: Sequence[Choice]) -> Choice:
+    def fresh(self, choices: tuple[Choice, ...]) -> Choice:
         """A word that has not been drawn so for this sentence."""
         while (found := self.word(choices)) in self.met:
             pass
         self.met.append(found)
         return found
 
-    def partner(self, choices: Sequence[Choice], held_out: frozenset[Choice]) -> Choice:
+    def partner(self, choices: tuple[Choice, ...], held_out: frozenset[Choice]) -> Choice:
         """A word that goes with another; one held out only in a novel draft, and there at once."""
-        common = choices[: self._common(len(choices))]
-        if self.novel and not self.unseen and (held := [one for one in common if one in held_out]):
+        if self.novel and not self.unseen and (held := self._held(choices, held_out)):
             self.unseen = True
             return self.one(held)
         found = self.word(choices)
         if found in held_out and not self.novel:
-            return self.word([one for one in choices if one not in held_out])
+            return self.word(tuple(one for one in choices if one not in held_out))
         return found
+
+    def _held(self, choices: tuple[Choice, ...], held_out: frozenset[Choice]) -> list[Choice]:
+        """The words of a list that are held out, though training knows them otherwise."""
+        core = core_words(self.core)
+        return [one for one in choices if one in held_out and one in core]
 
 
 @dataclass(slots=True)

@@ -6,12 +6,12 @@ from functools import cache
 from typing import TypeVar
 from zlib import crc32
 
-from dhyan.data.primer.draft import FEWEST
 from dhyan.data.primer.kinds import Adjective, Noun, Verb
 from dhyan.data.primer.lexicon import read_lexicon
 
 Word = TypeVar("Word")
 EVERY = 10  # one pairing in so many is held out, of words that both have many others
+OFTEN = 8  # so many words of a list are drawn often, however short it is
 FEWEST_OBJECTS, FEWEST_VERBS, FEWEST_ADJECTIVES, FEWEST_NOUNS = 6, 4, 6, 40
 
 
@@ -61,4 +61,4 @@ def _nouns_of() -> Counter[Adjective]:
 
 def _front(words: Sequence[Word]) -> Sequence[Word]:
     """The words of a list that are drawn most often."""
-    return words[: max(FEWEST, len(words) // 4)]
+    return words[: max(OFTEN, len(words) // 4)]

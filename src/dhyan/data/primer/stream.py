@@ -52,7 +52,7 @@ def primer_twins(
     Whatever the seeds, training shares no sentence, on either side, with any other split. "unseen"
     pairs words that training never pairs, "longer" has up to half as many words again, and
     "context" shows words of several meanings among others they never met in training. `core` is
-    the share of the words that sentences are made of, the commonest.
+    the share of the words that sentences are made of, those that go with the most others.
     """
     if split not in SPLITS:
         raise Fault(f"the primer has no split {split!r}: choose one of {', '.join(SPLITS)}")
