@@ -126,8 +126,9 @@ def acts() -> dict[Pair, list[Act]]:
             _say(found, english, verb)
     stems = {verb.hindi.stem: verb for verb in lexicon.verbs if not verb.hindi.before}
     for said, stem in (("went to", "जा"), ("came to", "आ"), ("returned from", "लौट"),
-                          ("stopped near", "रुक"), ("looked for", "ढूँढ़")):  # fmt: skip
+                          ("stopped near", "रुक")):  # fmt: skip
         _say(found, tuple(said.split()), stems[stem])
+    _say(found, ("talked",), lexicon.verb("talk to"))
     return found
 
 
@@ -177,7 +178,7 @@ want चाहता/चाहते/चाहती/चाहिए | wants च
 began लगा/लगे/लगी/लगीं | am हूँ | is है | are हैं/हो | was था/थी/थे/थीं | were थे/थीं/था/थी
 has है/हैं | have हूँ/हो/है/हैं | had था/थे/थी/थीं | like पसंद | likes पसंद | liked पसंद
 are है | is हैं | have होगा/होगी/होंगे/होंगी | be होगा/होगी/होंगे/होंगी
-said कहा | photographed तस्वीर+ली | him उसे/उससे/उस/उसका/उसकी/उसके | her उसे/उससे/उस/उसका/उसकी/उसके
+said कहा | photographed तस्वीर+ली | about के+बारे+में | him उसे/उससे/उस/उसका/उसकी/उसके | her उसे/उससे/उस/उसका/उसकी/उसके
 he उसके | she उसके | we हमारे
 Sir सर | Madam मैडम | Mother माँ | Father पिताजी | Grandmother दादीजी | Grandfather दादाजी
 Teacher गुरुजी | Doctor डॉक्टर+साहब | Son बेटा | Daughter बेटी
@@ -199,7 +200,7 @@ def pairs() -> set[Pair]:
     said |= {((english,), (hindi,)) for english, (hindi, _) in names().items()}
     lexicon = read_lexicon()
     said |= {(one.english, one.hindi) for one in (*lexicon.manner, *lexicon.times)}
-    said |= {((*english_number(n).split(),), (hindi_number(n),)) for n in range(2, 100)}
+    said |= {((english_number(n).replace(" ", "-"),), (hindi_number(n),)) for n in range(2, 100)}
     said |= {((english,), (hindi,)) for english, hindi in SUBJECTS}
     said |= {((*english.split(),), (*hindi.split(),)) for english, hindi in FELT.items()}
     said |= {

@@ -225,7 +225,7 @@ def test_precomposed_letters_are_made_the_usual_ones(written):
         ("[verbs]\ncook = पकाना | peple", r": cook: 'peple' is no domain.*; did you mean people"),
         ("[verbs]\ncook = पकाना | people | =rise", r": cook: '=rise' is no .*; did you mean =rice"),
         ("[verbs]\ncook = पकाना | people | tools", r": cook: nothing is listed under tools yet"),
-        ("[senses]\nbat = चमगादड़ m", r": bat: has none of place, thing; write exactly one"),
+        ("[senses]\nbat = चमगादड़ m", r": bat: has none of place, thing, maker; write exactly one"),
         ("[senses]\nbat = चमगादड़ m thing", r": bat: cue '' begins with no verb that takes"),
         ("[senses]\nbat = चमगादड़ m thing | sit money", r"cue 'sit money' begins with no verb that"),
         ("[senses]\nbat = चमगादड़ m thing | catch a fsh", r"names 'fsh', .*; did you mean fish"),

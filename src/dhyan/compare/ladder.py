@@ -161,7 +161,7 @@ QUICK = Course(
     transformer=_trained(3e-3, 0.0),
 )
 FULL = Course(
-    "2000",
+    "4000",
     "8M",
     settings={**_CHOICE, "training.tokens_per_batch": 16_384, WARMUP: 200},
     on_primer={
@@ -173,6 +173,6 @@ FULL = Course(
     },
     by_steps=_COSINE,
     by_time=_SLOWING,
-    recurrent=_trained(2e-3, 0.1),
+    recurrent=_trained(4e-3, 0.1),
     transformer=_trained(1e-3, 0.1),
 )

@@ -40,7 +40,7 @@ def some_subject(draft: Draft, verb: Verb, case: str, idea: int, room: int) -> P
         if dice < 0.36:
             return someone(draft, idea, case)
         key = "he" if dice < 0.41 else "she" if dice < 0.46 else "we"
-        if key in draft.honoured:
+        if draft.open(key):
             return someone(draft, idea, case)
         return pronoun_phrase(draft, key, idea, case, feminine=key == "she")
     if verb.named and dice < 0.57 and room > 1:
@@ -76,7 +76,7 @@ def some_object(draft: Draft, verb: Verb, idea: int, subject: Phrase, room: int)
     marker = marker_of(verb, noun)
     if noun.domain == "people" and marker and draft.chance(0.15):
         key = "he" if subject.label.startswith("she") or draft.chance(0.5) else "she"
-        if key in draft.honoured:
+        if draft.open(key):
             return someone(draft, idea, marker)
         return object_pronoun(draft, key, idea, marker, whose=_whose(marker))
     known = None
@@ -113,6 +113,8 @@ def doing(
     verb = verb or draft.word(read_lexicon().verbs)
     if not (negated or asks):
         tense = clear(verb, tense)
+    if asks == "when" and tense == Tense.DONE:
+        tense = Tense.PAST
     plan = Plan(verb, tense, room, mode, negated, asks, fronts, alone)
     idea, share = draft.idea(parent), room // 2
     if asks == "who":

@@ -12,6 +12,7 @@ from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.nouns import PERSONS, someone
 from dhyan.data.primer.twin import Twin, Wanted, Word
 
+ABOUT = "के बारे में"
 HELD_OUT = 6  # of so many pairings of a frame with a cue, one is never seen in training
 
 
@@ -41,9 +42,15 @@ FRAMES = {
     "thing": (
         Frame("saw", "देखना", ergative=True),
         Frame("looked at", "देखना", ergative=True),
-        Frame("touched", "छूना", ergative=True),
-        Frame("looked for", "ढूँढ़ना", ergative=True),
+        Frame("thought about", "सोचना", marker=ABOUT, ergative=True),
+        Frame("talked about", "करना", marker=ABOUT, before=("बात",), ergative=True),
         Frame("photographed", "लेना", marker="की", before=("तस्वीर",), ergative=True),
+    ),
+    "maker": (
+        Frame("thought about", "सोचना", marker=ABOUT, ergative=True),
+        Frame("talked about", "करना", marker=ABOUT, before=("बात",), ergative=True),
+        Frame("read about", "पढ़ना", marker=ABOUT, ergative=True),
+        Frame("heard about", "सुनना", marker=ABOUT, ergative=True),
     ),
 }
 LINKS = ("and", "because", "and then")
@@ -57,6 +64,8 @@ def in_context(draft: Draft) -> Twin:
     while kept_apart(word, frame, cue) != draft.novel:
         sense = draft.one(read_lexicon().senses[word])
         frame, cue = draft.one(FRAMES[sense.kind]), draft.one(sense.cues)
+    if frame.marker == "से" and link == "because":  # one leaves to do something elsewhere
+        link = "and"
     draft.unseen = draft.novel
     idea = draft.idea()
     first = _frame(draft, sense, frame, idea)
@@ -109,10 +118,16 @@ def _frame(draft: Draft, sense: Sense, frame: Frame, idea: int) -> Framed:
     if frame.ergative and not marker and noun.domain == "animals":
         marker = "को"
     said = noun.hindi[bool(marker) or not frame.ergative]
-    english = [*doer.english, *((one, idea, True) for one in frame.verb.split())]
-    english += [("the", word, False), *((one, word, True) for one in noun.english)]
+    about = draft.idea(word) if marker == ABOUT else idea
+    english = [*doer.english]
+    english += [(one, about if one == "about" else idea, True) for one in frame.verb.split()]
+    english += [] if sense.kind == "maker" else [("the", word, False)]
+    english += [(one, word, True) for one in noun.english]
     hindi = [*doer.hindi, *((one, word, True) for one in said)]
-    hindi += [(one, word, False) for one in marker.split()]
+    if marker == ABOUT:
+        hindi += [(one, about, True) for one in marker.split()]
+    else:
+        hindi += [(one, word, False) for one in marker.split()]
     hindi += [(one, idea, True) for one in frame.before]
     form = doer.form
     if frame.ergative:

@@ -23,6 +23,7 @@ class Draft:
 
     __slots__ = (
         "core",
+        "familiar",
         "honoured",
         "met",
         "mood",
@@ -49,11 +50,17 @@ class Draft:
         self.met: list[object] = []
         self.mood = "present"
         self.honoured: set[str] = set()  # the pronouns of those spoken of in the plural
+        self.familiar: set[str] = set()  # and of the others
 
     def idea(self, parent: int = ROOT) -> int:
         """A new idea that hangs on another."""
         self.parents.append(parent)
         return len(self.parents) - 1
+
+    def open(self, label: str) -> bool:
+        """Whether a pronoun could be of someone honoured as well as of someone who is not."""
+        key, _, honour = label.partition(", ")
+        return key in (self.familiar if honour else self.honoured)
 
     def one(self, choices: Sequence[Choice]) -> Choice:
         """One of several, all as likely."""

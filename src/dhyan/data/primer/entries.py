@@ -26,7 +26,19 @@ TAGS = {
     "speech": SPEECH,
     "manner": (),
     "times": ("past", "future", "habitual", "progressive"),
-    "senses": ("m", "f", "fixed", "mass", "pair", "place", "thing", "animal", "goal", *PLACES),
+    "senses": (
+        "m",
+        "f",
+        "fixed",
+        "mass",
+        "pair",
+        "place",
+        "thing",
+        "maker",
+        "animal",
+        "goal",
+        *PLACES,
+    ),
 }
 FIELDS = {"adjectives": 1, "verbs": 3, "speech": 1, "senses": 1}  # elsewhere there is none
 HEADING = re.compile(r"\[(\w+)(?: +(\w+))?\]")
@@ -81,7 +93,7 @@ class Entry:
         """The domains and nouns of a field; a noun of several words goes on to the next of them."""
         found: list[str] = []
         for word in self.field(place).split():
-            if found and found[-1].startswith("=") and not (word in DOMAINS or word[0] == "="):
+            if found and found[-1][0] in "=-" and not (word in DOMAINS or word[0] in "=-"):
                 found[-1] += " " + word
             else:
                 found.append(word)

@@ -156,9 +156,10 @@ def _deny(
 
 
 def _begun(verb: Verb, idea: int, asked: list[Word]) -> list[Word]:
-    """What stands before the verb itself; a question word follows a bare object at once."""
+    """What stands before the verb itself; a question word comes after a noun that is part of it."""
     before: list[Word] = [(word, idea, True) for word in verb.hindi.before]
-    return asked + before if verb.object_nouns and not verb.marker else before + asked
+    noun_within = verb.agrees and (verb.marker or not verb.object_nouns)
+    return before + asked if noun_within else asked + before
 
 
 def _named(words: tuple[str, ...], idea: int) -> list[Word]:

@@ -44,6 +44,8 @@ def having(draft: Draft, mood: str, room: int, *, parent: int = ROOT) -> Clause:
 def _pronoun(draft: Draft, idea: int) -> Phrase:
     """Someone by a pronoun who has something: मेरे पास."""
     key, owner = draft.one(OWNERS), draft.idea(idea)
+    if draft.open(key):
+        key = "we"
     found = PRONOUNS[key]
     return Phrase(
         english=[(found.subject, owner, True)],
@@ -123,7 +125,7 @@ def feeling(draft: Draft, mood: str, room: int, *, parent: int = ROOT) -> Clause
     idea = draft.idea(parent)
     holder = person(draft, idea, "को", 1)
     verb, words, said, feminine = draft.one(FEELINGS)
-    past = mood != "present"
+    past = mood == "past"
     forms = (BEEN if past else BE) if verb == "be" else (("had",) * 3 if past else HAVE)
     end = WAS[F if feminine else M] if past else COPULA[ONE]
     return Clause(

@@ -98,7 +98,7 @@ class Cue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sense:
-    """One meaning of a word that has several: a place one goes to, or a thing."""
+    """One meaning of a word that has several: a place one goes to, a thing, or who makes things."""
 
     noun: Noun
     kind: str

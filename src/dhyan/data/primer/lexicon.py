@@ -54,12 +54,15 @@ class Lexicon:
         return (fits or found)[0]
 
     def choices(self, entries: tuple[str, ...]) -> tuple[Noun, ...]:
-        """The nouns of these domains, and of each `=word`, short ones first."""
+        """The nouns of these domains and of each `=word`, but no `-word`, short ones first."""
         if entries not in self.chosen:
             found: dict[Noun, None] = {}
             for entry in entries:
-                one = (self.noun(entry[1:]),) if entry.startswith("=") else self.nouns[entry]
+                one = (self.noun(entry[1:]),) if entry[0] in "=-" else self.nouns[entry]
                 found |= dict.fromkeys(one)
+            for entry in entries:
+                if entry[0] == "-":
+                    del found[self.noun(entry[1:])]
             self.chosen[entries] = tuple(sorted(found, key=lambda noun: len(_said(noun))))
         return self.chosen[entries]
 
@@ -159,7 +162,11 @@ def _noun(entry: Entry, adjectives: Iterable[Adjective] = ()) -> Noun:
         only="only" in tags,
         goal="goal" in tags,
         place=(ways[0][0], ways[0][2]) if ways else None,
-        adjectives=tuple(one for one in adjectives if not one.domains.isdisjoint(named)),
+        adjectives=tuple(
+            one
+            for one in adjectives
+            if f"-{word}" not in one.domains and not one.domains.isdisjoint(named)
+        ),
     )
 
 
@@ -198,10 +205,10 @@ def _verb(entry: Entry, lexicon: Lexicon) -> Verb:
 
 
 def _listed(entry: Entry, place: int, lexicon: Lexicon) -> tuple[str, ...]:
-    """What a field lists: domains, and nouns by `=word`."""
+    """What a field lists: domains, nouns by `=word`, and those that are left out by `-word`."""
     listed = entry.listed(place)
     for one in listed:
-        if one not in DOMAINS and not (one[0] == "=" and one[1:] in lexicon.words):
+        if one not in DOMAINS and not (one[0] in "=-" and one[1:] in lexicon.words):
             known = [*DOMAINS, *(f"={word}" for word in lexicon.words)]
             raise entry.fault(f"{one!r} is no domain and no =noun{near(one, known)}")
     if listed and not lexicon.choices(listed):
@@ -213,10 +220,10 @@ def _senses(entries: list[Entry], lexicon: Lexicon) -> dict[str, tuple[Sense, ..
     found: dict[str, tuple[Sense, ...]] = {}
     things = _things(lexicon)
     for entry in entries:
-        kind = entry.one_of("place", "thing")
+        kind, word = entry.one_of("place", "thing", "maker"), entry.english[0].lower()
         cues = [_cue(entry, cue.strip(), lexicon, things) for cue in entry.field(0).split(",")]
         sense = Sense(_noun(entry), kind, tuple(cues))
-        found[entry.english[0]] = (*found.get(entry.english[0], ()), sense)
+        found[word] = (*found.get(word, ()), sense)
     return found
 
 

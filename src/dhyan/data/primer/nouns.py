@@ -32,6 +32,8 @@ def someone(draft: Draft, parent: int, marker: str = "") -> Phrase:
     """A person by name, who has not been named before."""
     name: Name = draft.fresh(read_lexicon().names)
     idea = draft.idea(parent)
+    label = label_of(person=True, feminine=name.gender == "f", plural=False)
+    draft.familiar.add(label)
     hindi = [(name.hindi, idea, True)]
     if marker:
         hindi.append((marker, idea, False))
@@ -39,7 +41,7 @@ def someone(draft: Draft, parent: int, marker: str = "") -> Phrase:
         english=[(name.english, idea, True)],
         hindi=hindi,
         form=form_of(feminine=name.gender == "f", plural=False),
-        label="she" if name.gender == "f" else "he",
+        label=label,
         person=True,
         lives=True,
         idea=idea,
@@ -106,8 +108,8 @@ def noun_phrase(
     if marker:
         hindi.append((marker, idea, False))
     person = noun.domain in PERSONS
-    if noun.honorific:
-        draft.honoured.add("she" if noun.feminine else "he")
+    if person:
+        (draft.honoured if noun.honorific else draft.familiar).add("she" if noun.feminine else "he")
     return Phrase(
         english=english,
         hindi=hindi,
@@ -192,7 +194,7 @@ def at(draft: Draft, place: Noun, idea: int, room: int) -> tuple[list[Word], lis
 
 @cache
 def _number(number: int) -> tuple[tuple[str, ...], str]:
-    return tuple(english_number(number).split()), hindi_number(number)
+    return (english_number(number).replace(" ", "-"),), hindi_number(number)
 
 
 def _possessor(draft: Draft, making: Making) -> tuple[list[Word], list[Word]]:
@@ -200,6 +202,7 @@ def _possessor(draft: Draft, making: Making) -> tuple[list[Word], list[Word]]:
     owner, shape = draft.idea(making.idea), making.shape
     if draft.chance(0.45):
         name = draft.fresh(read_lexicon().names)
+        draft.familiar.add("she" if name.gender == "f" else "he")
         said: list[Word] = [(name.hindi, owner, True), (GENITIVE[shape], owner, True)]
         return [(name.english + "'s", owner, True)], said
     subject = PRONOUNS.get(making.own)

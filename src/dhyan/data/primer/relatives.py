@@ -102,7 +102,7 @@ def told_subject(draft: Draft, verb: Verb, case: str, idea: int, room: int) -> P
 
 
 def told_object(draft: Draft, verb: Verb, idea: int, subject: Phrase, room: int) -> Phrase:
-    """The book that Ravi bought: वह किताब …, जो रवि ने ख़रीदी; the boy who plays likewise."""
+    """The book that Ravi bought, or reads: वह किताब …, जो रवि ने ख़रीदी, or जिसे रवि पढ़ता है."""
     noun = draft.partner(verb.object_nouns, held_objects(verb))
     does, suffers = actions_of(noun), actions_on(noun)
     found = noun_phrase(
@@ -152,7 +152,8 @@ def told_object(draft: Draft, verb: Verb, idea: int, subject: Phrase, room: int)
             object=lambda *_: mine,
             fronts=False,
         )
-        hindi = [("जो", who, True), *inner.hindi]
+        by_agent = inner.about.hindi[-1][0].endswith("ने")  # otherwise जो might be who does it
+        hindi = [("जो" if by_agent else WHO_DID["को", many], who, True), *inner.hindi]
     found.english = [*found.english, relative, *inner.english]
     found.after = [sign(","), *hindi]
     return found

@@ -25,9 +25,10 @@ TENSES = {
 }
 FRAMED = {"present": (Tense.HABIT,), "past": (Tense.PAST, Tense.THEN), "future": (Tense.PROVIDED,)}
 DENIABLE: tuple[Callable[..., Clause], ...] = (described, described, located, liking, wanting)
-STATES: tuple[Callable[..., Clause], ...] = (
-    described, described, located, existing, existing, having, having, feeling,
+LATER: tuple[Callable[..., Clause], ...] = (
+    described, described, located, existing, existing, having, having,
 )  # fmt: skip
+STATES = (*LATER, feeling)
 MODES = (Mode.CAN, Mode.WANTS, Mode.HAS_TO, Mode.SHOULD)
 BETWEEN = {"and": "और", "but": "लेकिन", "because": "क्योंकि", "so": "इसलिए"}
 AROUND = {"when": ("जब", "तब"), "although": ("हालाँकि", "फिर भी"), "if": ("अगर", "तो")}
@@ -86,13 +87,13 @@ def simple(draft: Draft, size: int, course: Course) -> Clause:
     draft.mood = mood = course.mood
     room, parent = size - 5, course.parent
     again = course.after
-    if again and again.person and again.label in PRONOUNS and draft.chance(0.5):
+    if again and known(draft, again):
         return acting(draft, room, course, draft.word(people_verbs()), taken_up(again))
     if not draft.chance(0.28):
         return acting(draft, room, course, draft.word(read_lexicon().verbs), some_subject)
     if draft.chance(0.55):
-        return draft.one(STATES)(draft, mood, room, parent=parent)
-    state = draft.one(DENIABLE)
+        return draft.one(LATER if mood == "future" else STATES)(draft, mood, room, parent=parent)
+    state = draft.one(DENIABLE[:3] if mood == "future" else DENIABLE)
     return state(draft, mood, room, parent=parent, negated=draft.chance(0.25))
 
 
@@ -114,6 +115,11 @@ def acting(draft: Draft, room: int, course: Course, verb: Verb, subject: Subject
         negated=deniable and draft.chance(0.12),
         fronts=course.fronts,
     )
+
+
+def known(draft: Draft, who: Phrase) -> bool:
+    """Whether someone is spoken of again: half the times that a pronoun would be clear."""
+    return who.person and who.label in PRONOUNS and not draft.open(who.label) and draft.chance(0.5)
 
 
 def taken_up(phrase: Phrase) -> Subject:
@@ -144,7 +150,9 @@ def joined(draft: Draft, size: int, course: Course, joint: str) -> Clause:
 
 def framed(draft: Draft, size: int, course: Course, joint: str) -> Clause:
     """When, although or if something is so, something else is: जब … तब, अगर … तो."""
-    mood = "future" if joint == "if" else course.mood
+    mood = course.mood
+    if joint == "if" or (joint == "when" and mood == "present"):  # जब वह आएगा, तब
+        mood = "future"
     left = min(int(size * (0.35 + 0.3 * draft.random())), 12)
     draft.mood = mood
     if joint == "although":
@@ -173,8 +181,7 @@ def reported(draft: Draft, size: int, course: Course) -> Clause:
     verb = draft.word(read_lexicon().speech)
     tense = {"past": Tense.PAST, "present": Tense.HABIT, "future": Tense.LATER}[course.mood]
     again = course.after
-    known = again and again.person and again.label in PRONOUNS and draft.chance(0.5)
-    subject = taken_up(again) if again and known else anyone
+    subject = taken_up(again) if again and known(draft, again) else anyone
     says = doing(draft, tense, 0, parent=course.parent, verb=verb, subject=subject)
     inner = course._replace(parent=says.idea, after=says.about, fronts=False)
     content = statement(draft, size - len(says.english) - 1, inner)

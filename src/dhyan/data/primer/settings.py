@@ -6,7 +6,7 @@ from functools import cache
 from dhyan.data.primer.draft import SEVERAL, Draft, Phrase, sign
 from dhyan.data.primer.kinds import Adverb, Verb
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.nouns import at, noun_phrase, someone
+from dhyan.data.primer.nouns import PERSONS, at, noun_phrase, someone
 from dhyan.data.primer.tenses import Mode, Plan, Tense
 from dhyan.data.primer.twin import Word
 
@@ -20,6 +20,7 @@ TIMES = {
 }
 OUTDOORS = frozenset(("places", "nature", "vehicles"))
 STRAIGHT = frozenset(("जा", "आ", "लौट", "भाग", "चल"))  # one goes घर, but runs घर तक
+FLEEING, LEAVING = "भाग", ("go",)
 
 
 @dataclass(slots=True)
@@ -66,13 +67,14 @@ def _recipient(draft: Draft, verb: Verb, idea: int, doer: Phrase, around: Settin
 
 def _goal(draft: Draft, verb: Verb, idea: int, around: Setting) -> list[Word]:
     """Where to, or where from."""
-    away = draft.chance(0.25)
+    away = draft.chance(0.25) and verb.english.base != LEAVING  # one leaves a place, and goes to it
     noun = draft.word(read_lexicon().nouns["places"])
-    straight = verb.hindi.stem in STRAIGHT
+    straight = verb.hindi.stem in STRAIGHT and "हुए" not in verb.hindi.before
+    into = straight and verb.hindi.stem != FLEEING  # सराय में भागना is to run about in it
     bare = straight and noun.goal and not away
     found = noun_phrase(draft, noun, idea, oblique=True, room=0 if bare else 1, few=True)
     at = noun.place[1] if noun.place else "में"
-    marker = "से" if away else "" if bare else at if straight else "तक"
+    marker = "से" if away else "" if bare else at if into else "तक"
     way = draft.idea(found.idea)
     to = "from" if away else "to"
     if not marker:
@@ -95,13 +97,19 @@ def _circumstances(
     """A manner, a place, company and a time; returns what Hindi says of them before the objects."""
     verb, asks, room = plan.verb, plan.asks, plan.room
     between, manner = list[Word](), list[Word]()
-    if doer.person and not (verb.rests or asks or plan.negated) and draft.chance(0.12):
+    if doer.person and not _even(plan) and draft.chance(0.12):
         manner = _said(draft, draft.word(read_lexicon().manner), idea, around.english_last)
     if room > 2 and doer.lives and not (asks or placed(verb)) and draft.chance(0.25):
         english, hindi = at(draft, draft.word(read_lexicon().nouns["places"]), idea, room - 3)
         around.english_last += english
         between += hindi
-    if room > 3 and doer.person and doer.number != SEVERAL and not manner and draft.chance(0.12):
+    if (
+        room > 3
+        and doer.person
+        and doer.number != SEVERAL
+        and not (manner or met(verb))
+        and draft.chance(0.12)
+    ):
         between += _company(draft, idea, around)
     between += manner
     times = times_of(TIMES.get(plan.tense, "")) if plan.mode == Mode.PLAIN else ()
@@ -119,6 +127,17 @@ def _said(draft: Draft, adverb: Adverb, idea: int, english: list[Word]) -> list[
     own = draft.idea(idea)
     english += [(word, own, True) for word in adverb.english]
     return [(word, own, True) for word in adverb.hindi]
+
+
+def _even(plan: Plan) -> bool:
+    """Whether there is no manner in which it is done."""
+    return bool(plan.verb.rests or plan.verb.befalls or plan.asks or plan.negated)
+
+
+@cache
+def met(verb: Verb) -> bool:
+    """Whether it is done to people: one who helps a man with Ravi may help Ravi's companion."""
+    return any(noun.domain in PERSONS for noun in (*verb.object_nouns, *verb.recipient_nouns))
 
 
 @cache

@@ -27,6 +27,8 @@ TENSES = (Tense.HABIT, Tense.NOW, Tense.PAST, Tense.DONE, Tense.LATER, Tense.THE
 ASKED = ("whether", "whether", "whether", "where", "when", "why", "what")
 MODES = (Mode.PLAIN, Mode.PLAIN, Mode.PLAIN, Mode.CAN, Mode.WANTS, Mode.SHOULD, Mode.HAS_TO)
 
+GOALS = (("here", "यहाँ"), ("there", "वहाँ"), ("home", "घर"))
+
 Said = tuple[list[Word], list[Word], tuple[str, ...]]
 
 
@@ -155,7 +157,7 @@ def _request(
         english += patient.english
         hindi += patient.hindi
     else:
-        goal = _there(draft, idea)
+        goal = _there(draft, verb, idea)
         english += goal.english
         hindi += goal.hindi
     hindi += [(word, idea, True) for word in verb.hindi.before]
@@ -164,10 +166,10 @@ def _request(
     return english, hindi
 
 
-def _there(draft: Draft, idea: int) -> Phrase:
-    """Here or there, as a goal."""
+def _there(draft: Draft, verb: Verb, idea: int) -> Phrase:
+    """Here, there or home, as a goal; one comes here, and never goes."""
     place = draft.idea(idea)
-    english, hindi = draft.one((("here", "यहाँ"), ("there", "वहाँ"), ("home", "घर")))
+    english, hindi = draft.one(GOALS[verb.hindi.stem == "जा" :])
     return Phrase([(english, place, True)], [(hindi, place, True)], idea=place)
 
 

@@ -24,7 +24,7 @@ def person(draft: Draft, idea: int, marker: str, room: int) -> Phrase:
         return someone(draft, idea, marker)
     if dice < 0.68 and marker in ("", "ने", "को"):
         key = "he" if dice < 0.56 else "she" if dice < 0.62 else "we"
-        if key in draft.honoured:
+        if draft.open(key):
             return someone(draft, idea, marker)
         return pronoun_phrase(draft, key, idea, marker, feminine=key == "she")
     nouns = read_lexicon().nouns
@@ -72,7 +72,8 @@ def located(
     if draft.chance(0.5):
         subject, place = person(draft, idea, "", 1), draft.word(read_lexicon().nouns["places"])
     else:
-        subject = noun_phrase(draft, thing(draft, LYING), idea, room=room - 3)
+        known = True if asks else None
+        subject = noun_phrase(draft, thing(draft, LYING), idea, room=room - 3, known=known)
         place = draft.word(resting_places())
     if asks == "where":
         where = draft.idea(idea)
