@@ -178,7 +178,8 @@ want चाहता/चाहते/चाहती/चाहिए | wants च
 began लगा/लगे/लगी/लगीं | am हूँ | is है | are हैं/हो | was था/थी/थे/थीं | were थे/थीं/था/थी
 has है/हैं | have हूँ/हो/है/हैं | had था/थे/थी/थीं | like पसंद | likes पसंद | liked पसंद
 are है | is हैं | have होगा/होगी/होंगे/होंगी | be होगा/होगी/होंगे/होंगी
-said कहा | photographed तस्वीर+ली | about के+बारे+में | him उसे/उससे/उस/उसका/उसकी/उसके | her उसे/उससे/उस/उसका/उसकी/उसके
+said कहा | photographed तस्वीर+ली | about के+बारे+में
+him उसे/उससे/उस/उसका/उसकी/उसके | her उसे/उससे/उस/उसका/उसकी/उसके
 he उसके | she उसके | we हमारे
 Sir सर | Madam मैडम | Mother माँ | Father पिताजी | Grandmother दादीजी | Grandfather दादाजी
 Teacher गुरुजी | Doctor डॉक्टर+साहब | Son बेटा | Daughter बेटी
