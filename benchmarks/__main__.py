@@ -1,4 +1,4 @@
-"""`python -m benchmarks start`, or mechanisms, mixer, primer, recipes FOLDER, ladder A B C."""
+"""`python -m benchmarks start`: or demo, mechanisms, mixer, primer, recipes DIR, ladder A B C."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.ladder import judged
-from benchmarks.ladder_page import page
+from benchmarks.ladder_page import newest_page
 from benchmarks.primer import primer
 from benchmarks.report import write, write_brought
 
@@ -52,6 +52,22 @@ def start() -> object:
         " ".join(words): round(statistics.median(dhyan(*words)[1] for _ in range(11)), 3)
         for words in (("--help",), ("--version",), ("train", "--help"))
     }
+
+
+def demo() -> object:
+    """What `dhyan demo` says of itself, and how long it takes, from nothing to its picture."""
+    with tempfile.TemporaryDirectory() as folder:
+        said, seconds = dhyan("demo", "--out", Path(folder) / "demo")
+    tests = re.findall(r"^ +(\d+) (\D.*)\n +(BLEU .*)$", said, re.MULTILINE)
+    scores = {
+        about: {"sentences": int(count)}
+        | {
+            name: float(value)
+            for name, value in re.findall(r"([a-zA-Z+][a-zA-Z+ ]*?) +([\d.]+)", line)
+        }
+        for count, about, line in tests
+    }
+    return {"command": "dhyan demo", "seconds": round(seconds, 1), "tests": scores}
 
 
 def mechanisms() -> object:
@@ -133,13 +149,15 @@ if __name__ == "__main__":
             print(write("mechanisms", mechanisms()))
         case ["mixer"]:
             print(write("mixer", mixers()))
+            LADDER.write_text(newest_page(), encoding="utf-8")
+        case ["demo"]:
+            print(write("demo", demo()))
         case ["primer"]:
             print(write("primer", primer()))
         case ["ladder", report, backwards, commit]:
             found = judged(Path(report), Path(backwards))
             kept = write_brought("ladder", found, where="h200", commit=commit)
-            facts = json.loads(kept.read_text(encoding="utf-8"))
-            LADDER.write_text(page(facts, kept.name), encoding="utf-8")
+            LADDER.write_text(newest_page(), encoding="utf-8")
             for name, drawn in PICTURES.items():
                 shutil.copy(
                     Path(report).parent / "figures" / drawn, LADDER.parent / "ladder" / name

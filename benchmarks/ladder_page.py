@@ -1,11 +1,13 @@
-"""`docs/ladder.md`, written from the ladder's result file: it has no figure that is not of it."""
+"""`docs/ladder.md`, written from two result files: it has no figure that is not of them."""
 
+import json
 from collections.abc import Iterable, Sequence
 from textwrap import fill
 from typing import Any
 
 from benchmarks.ladder import errors, gain, kept, understood
-from benchmarks.predictions import Found
+from benchmarks.predictions import LEARNED, Found
+from benchmarks.report import newest
 from dhyan.compare.page import AT
 from dhyan.compare.pictures import spoken
 
@@ -13,8 +15,15 @@ PHENOMENA = ("context", "idiom", "attachment", "agreement")
 FIFTHS = ("first fifth", "second", "third", "fourth", "last fifth")
 
 
-def page(facts: Found, file: str) -> str:
-    """The page, of what a file of this name holds."""
+def newest_page() -> str:
+    """The page, of the newest results."""
+    files = [newest("ladder"), newest("mixer")]
+    facts, mixers = (json.loads(file.read_text(encoding="utf-8")) for file in files)
+    return page(facts, files[0].name, mixers, files[1].name)
+
+
+def page(facts: Found, file: str, mixers: Found, mixers_file: str) -> str:
+    """The page, of what files of these names hold: the ladder's, and the mixers'."""
     found = facts["figures"]
     parts = [
         _top(found, file, facts["commit"][:7]),
@@ -23,7 +32,8 @@ def page(facts: Found, file: str) -> str:
         _meanings(found),
         _looking(),
     ]
-    return "\n\n".join([*parts, _reversal(found), _expected(found), _again(found)]) + "\n"
+    parts += [_reversal(found), _mixers(mixers["figures"], mixers_file), _expected(found)]
+    return "\n\n".join([*parts, _again(found)]) + "\n"
 
 
 def _top(found: Found, file: str, commit: str) -> str:
@@ -136,12 +146,73 @@ def _reversal(found: Found) -> str:
     return f"## Reading backwards\n\n{_table(['model', *FIFTHS], rows)}\n\n{_prose(said)}"
 
 
+def _mixers(figures: Found, file: str) -> str:
+    """Whether learned queries, keys and values are what makes the difference."""
+    found, sizes = figures["found"], figures["sizes"]
+    asked = [("senses", "seen"), ("senses", "held_out"), ("senses", "new_nouns")]
+    asked += [("idioms", "seen"), ("idioms", "held_out")]
+    rows = [
+        [
+            arm,
+            f"{one['parameters']:,}",
+            *(
+                f"{found[trial]['arms'][arm]['accuracy'][test]['mean']:.3f}"
+                for trial, test in asked
+            ),
+            f"{one['weight_on_itself']:.2f}",
+        ]
+        for arm, one in found["senses"]["arms"].items()
+    ]
+    rows.append(
+        [
+            "*commonest reading*",
+            "",
+            *(f"{found[t]['commonest'][test]:.3f}" for t, test in asked),
+            "",
+        ]
+    )
+    heads = ["mixer", "parameters", "senses, seen", "held-out contexts", "new nouns"]
+    heads += ["idioms, seen", "held-out sentences", "on itself"]
+    said = f"""A Transformer's encoder differs from one without learned queries, keys and values in
+        more than these. So they were tried alone: every word has one fixed vector, one mixer lets
+        the word asked about look at its sentence, one linear layer reads its meaning, and only the
+        mixer differs. The shares are of sentences read rightly, means of {len(sizes["seeds"])}
+        seeds at the same {sizes["steps"]} steps; *on itself* is the weight a word gives to itself.
+        Figures: [`{file}`](../benchmarks/results/{file}), by `{figures["command"]}`."""
+    title = "## Is it learned queries, keys and values?"
+    return (
+        f"{title}\n\n{_prose(said)}\n\n{_table(heads, rows)}\n\n"
+        f"{_verdict(found)}\n\nExpected of the mixers, before any was run:\n\n{_held(figures)}"
+    )
+
+
+def _verdict(found: Found) -> str:
+    """What the mixers' figures say, in a sentence that they decide."""
+    senses, idioms = (found[trial]["arms"] for trial in ("senses", "idioms"))
+    best = max(
+        (arm for arm in senses if "learned" not in arm),
+        key=lambda arm: senses[arm]["accuracy"]["held_out"]["mean"],
+    )
+    gains = [
+        arms[LEARNED]["accuracy"][test]["mean"] - arms[best]["accuracy"][test]["mean"]
+        for arms, test in ((senses, "held_out"), (idioms, "seen"), (idioms, "held_out"))
+    ]
+    said = f"""The best that learns nothing is *{best}*. Against it, learned queries, keys and
+        values gain {100 * gains[0]:+.1f} points on held-out contexts, {100 * gains[1]:+.1f} on
+        idioms in sentences like those of training, and {100 * gains[2]:+.1f} on idioms in sentences it
+        never shows."""
+    return _prose(said)
+
+
 def _expected(found: Found) -> str:
-    lines = [
+    return f"## What was expected\n\n{_held(found)}"
+
+
+def _held(found: Found) -> str:
+    return "\n".join(
         f"- {'held' if one['held'] else '**did not hold**'}: {one['says']}"
         for one in found["predictions"]
-    ]
-    return "## What was expected\n\n" + "\n".join(lines)
+    )
 
 
 def _again(found: Found) -> str:

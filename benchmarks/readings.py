@@ -7,7 +7,8 @@ from itertools import count, islice
 from zlib import crc32
 
 from dhyan.data.primer import Twin, primer_twins
-from dhyan.data.primer.contexts import ambiguous, in_context
+from dhyan.data.primer.contexts import in_context
+from dhyan.data.primer.core import ambiguous
 from dhyan.data.primer.draft import Draft
 from dhyan.data.primer.kinds import Cue
 from dhyan.data.primer.lexicon import read_lexicon

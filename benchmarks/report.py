@@ -57,6 +57,11 @@ def _kept(what: str, where: str, facts: Mapping[str, Any]) -> Path:
     return path
 
 
+def newest(what: str) -> Path:
+    """The newest result of its kind."""
+    return max(RESULTS.glob(f"{what}_*.json"), key=lambda path: path.stem.rpartition("_")[2])
+
+
 def _git(*words: str) -> str:
     return subprocess.run(
         ["git", *words], capture_output=True, text=True, check=True

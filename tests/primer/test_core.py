@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from dhyan.data.primer.core import FEWEST, common, core_words
+from dhyan.data.primer.core import FEWEST, ambiguous, common, core_words
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.pairings import held_objects
 from dhyan.data.primer.stream import primer_twins
@@ -52,3 +52,12 @@ def test_unseen_pairings_are_of_words_of_the_core():
     assert len(held) > 5
     twins = islice(primer_twins("unseen", longest=12, core=0.1), 200)
     assert len(held & {word for twin in twins for word in twin.english.rstrip(".?").split()}) > 4
+
+
+def test_a_core_has_few_words_of_several_meanings_and_bank_is_one_of_them():
+    assert (
+        set(ambiguous(0.15)) < set(ambiguous(0.5)) < set(ambiguous()) == set(read_lexicon().senses)
+    )
+    assert "bank" in ambiguous(0.01)
+    twins = islice(primer_twins("context", core=0.15), 100)
+    assert {one.about for twin in twins for one in twin.wanted} == set(ambiguous(0.15))

@@ -6,7 +6,8 @@ from itertools import islice, pairwise
 import pytest
 
 from dhyan.data.primer import SPLITS, Twin, Wanted, primer_pairs, primer_twins, twin_at
-from dhyan.data.primer.contexts import ambiguous, in_context
+from dhyan.data.primer.contexts import in_context
+from dhyan.data.primer.core import ambiguous
 from dhyan.data.primer.draft import Draft
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.pairings import held_adjectives, held_objects

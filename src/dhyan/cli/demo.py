@@ -15,11 +15,8 @@ if TYPE_CHECKING:
     from dhyan.config import Recipe
     from dhyan.decoding.translator import Translator
 
-BANKS = (
-    "Ravi stopped near the bank because he wanted to deposit the money.",
-    "Ravi stopped near the bank because he wanted to catch a fish.",
-)
 SHOWN, TRIED = 3, 20
+BANK = "bank"  # where money is, and beside a river
 BEST_TO_LOOK_AT = range(7, 11)  # words
 
 
@@ -44,7 +41,7 @@ def demo(
     say("making sentences it has never seen")
     tests = {sheet.name: sheet for sheet in _tests(recipe, translator, sentences).sheets}
     _show(translator, [one.source for one in tests["unseen"].questions[:SHOWN]])
-    _show(translator, BANKS)
+    _show(translator, _one_of_each_meaning(tests["context"].questions))
     typer.echo("how good it is on sentences it has never seen:")
     for name in ("random", "unseen", "context"):
         _score(translator, tests[name])
@@ -82,6 +79,16 @@ def _tests(recipe: "Recipe", translator: "Translator", sentences: int) -> "Sheet
         words=(translator.source, translator.target),
         splits=("unseen", "context"),
     )
+
+
+def _one_of_each_meaning(questions: "Sequence[Question]") -> list[str]:
+    """A sentence for each meaning of bank, beside words it never met in training."""
+    found: dict[tuple[str, ...], str] = {}
+    for one in questions:
+        for wanted in one.wanted:
+            if wanted.about == BANK:
+                found.setdefault(wanted.wrong, one.source)
+    return list(found.values())
 
 
 def _show(translator: "Translator", sentences: Sequence[str]) -> None:

@@ -1,9 +1,9 @@
 """Words of several meanings, among others that decide: the bank where money is, or the river."""
 
-from functools import cache
 from typing import NamedTuple
 from zlib import crc32
 
+from dhyan.data.primer.core import ambiguous
 from dhyan.data.primer.draft import Draft, form_of, sign
 from dhyan.data.primer.english import a_or_an
 from dhyan.data.primer.hindi import WAS, F, M, hindi_verb
@@ -58,7 +58,7 @@ LINKS = ("and", "because", "and then")
 
 def in_context(draft: Draft) -> Twin:
     """Someone went to the bank and deposited money: what is done tells which bank it was."""
-    word = draft.one(ambiguous())
+    word = draft.one(ambiguous(draft.core))
     sense = draft.one(read_lexicon().senses[word])
     frame, cue, link = draft.one(FRAMES[sense.kind]), draft.one(sense.cues), draft.one(LINKS)
     while kept_apart(word, frame, cue) != draft.novel:
@@ -74,12 +74,6 @@ def in_context(draft: Draft) -> Twin:
     draft.wanted.append(_wanted(word, sense, first.said))
     sides = ((*first.english, *second[0], sign(".")), (*first.hindi, *second[1], sign("।")))
     return Twin(sides, tuple(draft.parents), (), tuple(draft.wanted))
-
-
-@cache
-def ambiguous() -> tuple[str, ...]:
-    """The words of several meanings."""
-    return tuple(read_lexicon().senses)
 
 
 def kept_apart(word: str, frame: Frame, cue: Cue) -> bool:

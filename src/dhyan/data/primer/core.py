@@ -10,6 +10,7 @@ from dhyan.data.primer.lexicon import read_lexicon
 Choice = TypeVar("Choice")
 
 FEWEST = 4  # words of a list, though fewer are in the core
+FEWEST_SENSES = 8  # words of several meanings
 
 
 @cache
@@ -45,6 +46,16 @@ def _ties() -> Counter[object]:
         for noun in nouns:
             ties.update(noun.adjectives)
     return ties
+
+
+@cache
+def ambiguous(share: float = 1.0) -> tuple[str, ...]:
+    """The words of several meanings; of a core those that have the most cues."""
+    senses = read_lexicon().senses
+    cues = {word: sum(len(one.cues) for one in found) for word, found in senses.items()}
+    size = max(FEWEST_SENSES, ceil(share * len(cues)))
+    kept = sorted(cues, key=lambda word: -cues[word])[:size]
+    return tuple(word for word in cues if word in kept)
 
 
 @cache
