@@ -199,8 +199,8 @@ def _verdict(found: Found) -> str:
     ]
     said = f"""The best that learns nothing is *{best}*. Against it, learned queries, keys and
         values gain {100 * gains[0]:+.1f} points on held-out contexts, {100 * gains[1]:+.1f} on
-        idioms in sentences like those of training, and {100 * gains[2]:+.1f} on idioms in sentences it
-        never shows."""
+        idioms in sentences like those of training, and {100 * gains[2]:+.1f} on idioms in sentences
+        it never shows."""
     return _prose(said)
 
 

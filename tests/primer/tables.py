@@ -171,7 +171,7 @@ def names() -> dict[str, tuple[str, int]]:
 SMALL = """
 and और | but लेकिन | because क्योंकि | so इसलिए | that कि/जो | and+then और+फिर | when जब/कब
 although हालाँकि | if अगर | where कहाँ | why क्यों | not नहीं/मत | please कृपया | here यहाँ | there वहाँ
-home घर | in में | on पर/में | at पर/में | from से | to में/पर/तक | with के+साथ | a एक | an एक | every हर
+home घर | in में | on पर/में/को | at पर/में | from से | to में/पर/तक | with के+साथ | a एक | an एक | every हर
 some कुछ | many कई | how+many कितने/कितनी | who कौन/किसने/किसे/जो/जिस/जिन/जिसने/जिसे/जिन्होंने/जिन्हें
 that जिस/जिन/जिसने/जिसे/जिन्होंने/जिन्हें | what क्या | can सकता/सकते/सकती | cannot सकता/सकते/सकती
 want चाहता/चाहते/चाहती/चाहिए | wants चाहता/चाहते/चाहती/चाहिए | wanted चाहता/चाहती/चाहिए | should चाहिए
@@ -202,6 +202,8 @@ def pairs() -> set[Pair]:
     lexicon = read_lexicon()
     said |= {(one.english, one.hindi) for one in (*lexicon.manner, *lexicon.times)}
     said |= {((english_number(n).replace(" ", "-"),), (hindi_number(n),)) for n in range(2, 100)}
+    said |= {((str(n),), (str(n),)) for n in range(1, 29)}
+    said |= {(month.english, month.hindi) for month in lexicon.months}
     said |= {((english,), (hindi,)) for english, hindi in SUBJECTS}
     said |= {((*english.split(),), (*hindi.split(),)) for english, hindi in FELT.items()}
     said |= {

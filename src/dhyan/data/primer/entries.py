@@ -26,6 +26,7 @@ TAGS = {
     "speech": SPEECH,
     "manner": (),
     "times": ("past", "future", "habitual", "progressive"),
+    "months": (),
     "senses": (
         "m",
         "f",

@@ -79,7 +79,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adverb:
-    """A manner, or a time with the tense it asks for."""
+    """A manner, a month, or a time with the tense it asks for."""
 
     english: Words
     hindi: Words

@@ -27,6 +27,7 @@ class Lexicon:
     adjectives: tuple[Adjective, ...]
     manner: tuple[Adverb, ...]
     times: tuple[Adverb, ...]
+    months: tuple[Adverb, ...]
     words: dict[str, Noun]
     """Nouns by their English word; those of several senses are not among them."""
     verbs: tuple[Verb, ...] = ()
@@ -85,6 +86,7 @@ def read_lexicon(path: Path = LEXICON) -> Lexicon:
         adjectives=adjectives,
         manner=tuple(map(_adverb, entries["manner"])),
         times=tuple(map(_adverb, entries["times"])),
+        months=tuple(map(_adverb, entries["months"])),
         words={_said(noun): noun for noun in nouns},
     )
     described = [_listed(entry, 0, lexicon) for entry in entries["adjectives"]]

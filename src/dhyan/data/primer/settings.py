@@ -18,6 +18,7 @@ TIMES = {
     Tense.THEN: "past",
     Tense.LATER: "future",
 }
+DATED = frozenset(("past", "future"))
 OUTDOORS = frozenset(("places", "nature", "vehicles"))
 STRAIGHT = frozenset(("जा", "आ", "लौट", "भाग", "चल"))  # one goes घर, but runs घर तक
 FLEEING, LEAVING = "भाग", ("go",)
@@ -116,10 +117,28 @@ def _circumstances(
     if not times or asks == "when" or not draft.chance(0.3):
         return between
     if plan.fronts and not asks and draft.chance(0.4):
-        around.hindi_first += _said(draft, draft.word(times), idea, around.english_first)
+        around.hindi_first += _time(draft, times, idea, around.english_first)
         around.english_first.append(sign(","))
         return between
-    return _said(draft, draft.word(times), idea, around.english_last) + between
+    return _time(draft, times, idea, around.english_last) + between
+
+
+def _time(draft: Draft, times: tuple[Adverb, ...], idea: int, english: list[Word]) -> list[Word]:
+    """One of these times or, where they are past or to come, now and then a date."""
+    if times[0].tense in DATED and draft.chance(0.2):
+        return _date(draft, idea, english)
+    return _said(draft, draft.word(times), idea, english)
+
+
+def _date(draft: Draft, idea: int, english: list[Word]) -> list[Word]:
+    """On 5 March: 5 मार्च को."""
+    month, day = draft.one(read_lexicon().months), str(1 + int(28 * draft.random()))
+    own = draft.idea(idea)
+    number, on = draft.idea(own), draft.idea(own)
+    english += [("on", on, True), (day, number, True)]
+    english += [(word, own, True) for word in month.english]
+    said = [(word, own, True) for word in month.hindi]
+    return [(day, number, True), *said, ("को", on, True)]
 
 
 def _said(draft: Draft, adverb: Adverb, idea: int, english: list[Word]) -> list[Word]:
