@@ -117,7 +117,9 @@ def _meanings(found: Found) -> str:
     rows.append(["*sentences*", *(f"{number:,}" for number in asked)])
     said = """The share of sentences in which the word that depends on its context (*bank*), the
         idiom, the attachment (*with the telescope*) or the far verb is translated rightly; the
-        contexts are pairings training never shows."""
+        contexts are pairings training never shows. This is learned late: in a first run, of half
+        the steps at half the rate for recurrent models (commit `06bdf77`), Luong's variants
+        understood 48 to 88 of 100 contexts."""
     return f"## What was understood\n\n{_table(['model', *PHENOMENA], rows)}\n\n{_prose(said)}"
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dhyan.compare.sheets import Question, Sheet, Sheets
     from dhyan.config import Recipe
     from dhyan.decoding.translator import Translator
+    from dhyan.watch import AttentionMap
 
 SHOWN, TRIED = 3, 20
 BANK = "bank"  # where money is, and beside a river
@@ -114,20 +115,37 @@ def _score(translator: "Translator", sheet: "Sheet") -> None:
 
 
 def _draw(translator: "Translator", questions: "Sequence[Question]", picture: Path) -> None:
-    """The attention of a sentence whose words change places, if possible of one that is right."""
+    """The attention of a sentence whose words change places.
+
+    If possible it is translated rightly, and of those the one whose words are best looked at.
+    """
     from dhyan.insight.explain import cross_maps, explain
     from dhyan.insight.figures import heatmap, save
 
-    by_crossings = sorted(questions, key=lambda one: -_crossings(one.links))
+    by_crossings = sorted(questions, key=lambda one: -_crossings(_sure(one.links)))
     short = [one for one in by_crossings if len(one.source.split()) in BEST_TO_LOOK_AT]
     tried = (short or by_crossings)[:TRIED]
     said = translator([one.source for one in tried])
     right = [one for one, two in zip(tried, said, strict=True) if two.text == one.target]
-    chosen = (right or tried)[0]
-    save(heatmap(*cross_maps(explain(translator, chosen.source))), picture)
+    maps = {one: cross_maps(explain(translator, one.source)) for one in right or tried[:1]}
+    chosen = max(maps, key=lambda one: _looked_at(maps[one][-1], _sure(one.links)))
+    save(heatmap(*maps[chosen]), picture)
 
 
-def _crossings(links: str) -> int:
-    """How many pairs of sure links cross."""
-    sure = [tuple(map(int, link.split("-"))) for link in links.split() if "-" in link]
+def _sure(links: str) -> list[tuple[int, int]]:
+    """The places of the words that surely belong together."""
+    pairs = (link.split("-") for link in links.split() if "-" in link)
+    return [(int(source), int(target)) for source, target in pairs]
+
+
+def _crossings(sure: Sequence[tuple[int, int]]) -> int:
+    """How many pairs of links cross."""
     return sum(a < c and d < b for a, b in sure for c, d in sure)
+
+
+def _looked_at(found: "AttentionMap", sure: Sequence[tuple[int, int]]) -> float:
+    """How much of the weight lies on links, per link."""
+    weights = found.weights.mean(0)
+    rows, columns = weights.shape
+    within = [(source, target) for source, target in sure if source < columns and target < rows]
+    return sum(float(weights[target, source]) for source, target in within) / max(1, len(within))

@@ -144,14 +144,14 @@ _EXACT = {"text.kind": "words", "training.label_smoothing": 0.0}  # the primer h
 
 PLAIN = Course("3000", "")
 QUICK = Course(
-    "600",
+    "1000",
     "1M",
-    settings={**_CHOICE, "training.tokens_per_batch": 1536, WARMUP: 60},
+    settings={**_CHOICE, "training.tokens_per_batch": 640, WARMUP: 100},
     on_primer={
         **_EXACT,
         "data.pairs": 60_000,
         "data.most_words": 15,
-        "data.core": 0.2,
+        "data.core": 0.1,
         "text.source_size": 4000,
         "text.target_size": 5000,
     },
