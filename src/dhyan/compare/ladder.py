@@ -144,7 +144,7 @@ _EXACT = {"text.kind": "words", "training.label_smoothing": 0.0}  # the primer h
 
 PLAIN = Course("3000", "")
 QUICK = Course(
-    "1000",
+    "1500",
     "1M",
     settings={**_CHOICE, "training.tokens_per_batch": 640, WARMUP: 100},
     on_primer={
