@@ -54,7 +54,7 @@ def demo(
 
 NEXT = """
 what to try next
-  dhyan show {run} "The girl was reading a letter." -o look.png
+  dhyan show {run} "The girl is reading a book." -o look.png
   dhyan train bahdanau2015-small --source YOUR.en --target YOUR.hi
   dhyan compare --ladder --quick --data primer --out ladder"""
 
