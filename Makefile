@@ -4,12 +4,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint check test-all format pictures clean
+.PHONY: help demo test lint check test-all format figures pictures clean
 
 help:           ## these lines
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
 
-demo: .venv/ready       ## train, translate, score and draw something, in four minutes
+demo: .venv/ready       ## train, translate, score and draw something, in three and a half minutes
 	$(BIN)/dhyan demo
 
 test: .venv/ready       ## every test
@@ -30,6 +30,9 @@ test-all: .venv/ready   ## every test, and the long soaks
 format: .venv/ready     ## let ruff mend what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+figures: .venv/ready     ## draw every lesson anew, and write its page
+	$(BIN)/python docs/understand/build.py
 
 pictures: demo          ## draw the README's picture anew
 	cp demo/attention.png docs/attention.png

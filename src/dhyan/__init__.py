@@ -25,11 +25,13 @@ _HOMES = {
     "load_ensemble": "dhyan.run",
     "register": "dhyan.attention.registry",
 }
-__all__ = ["__version__", *_HOMES]
+__all__ = ["__version__", "lessons", *_HOMES]
 
 
 def __getattr__(name: str) -> object:
     """Fetch a public name when it is first used, so that `import dhyan` costs nothing."""
+    if name == "lessons":
+        return import_module("dhyan.lessons")
     if name not in _HOMES:
         raise AttributeError(f"module 'dhyan' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -16,6 +16,7 @@ from dhyan.cli.demo import demo
 from dhyan.cli.evaluate import evaluate
 from dhyan.cli.exits import Exit
 from dhyan.cli.info import info
+from dhyan.cli.lesson import lesson
 from dhyan.cli.plugins import run_plugin
 from dhyan.cli.recipe import recipe
 from dhyan.cli.show import show
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, train, translate, evaluate, show, compare, info, recipe, average):
+for command in (demo, train, translate, evaluate, show, lesson, compare, info, recipe, average):
     app.command()(command)
 app.command(ONE, hidden=True)(compare_one)
 app.add_typer(data.app, name="data")

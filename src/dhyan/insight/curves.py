@@ -3,18 +3,18 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dhyan.faults import Fault
-from dhyan.insight.figures import BLACK, DOTS, GREY, HAIRLINE, LABEL, POINTS, SMALL, TITLE
+from dhyan.insight.figures import DOTS, LABEL, POINTS, SMALL, TITLE
 from dhyan.insight.fonts import Lettering, drawable, families, settings
+from dhyan.insight.parts import Curve as Curve
+from dhyan.insight.parts import Style as Style
+from dhyan.insight.theme import LIGHT, Theme
 
-# Okabe and Ito's colours (2008), which people who cannot tell red from green can tell apart.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b6472")
-Style = Literal["solid", "dashed", "dotted"]
 STYLES: dict[Style, dict[str, Any]] = {
     "solid": {"linestyle": "-", "marker": "o"},
     "dashed": {"linestyle": (0, (4, 2)), "marker": "s"},
@@ -25,20 +25,6 @@ THREAD, SAMPLE, TO_LABEL = 18, 34, 40  # from the frame to where each ends
 
 Drawn = tuple[str, tuple[float, float], dict[str, Any]]
 """The name of a line, where it ends, and how it looks."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A system's measure at each place, and where it lies with 95 % certainty, if that is known.
-
-    Systems of one kind are drawn in one style.
-    """
-
-    name: str
-    values: Sequence[float | None]
-    lows: Sequence[float | None] = ()
-    highs: Sequence[float | None] = ()
-    style: Style = "solid"
 
 
 def curves(
@@ -57,47 +43,80 @@ def curves(
         width = LEFT + WIDE + TO_LABEL + letters.widest(names) + 12
         height = TOP + high + BELOW
         figure = Figure(figsize=(width / POINTS, height / POINTS), dpi=DOTS, facecolor="white")
-        box = (LEFT / width, BELOW / height, WIDE / width, high / height)
-        axes = figure.add_axes(box)
-        _frame(axes, [shown[one] for one in places], letters, across=shown[across], up=shown[up])
-        looks = _looks(systems)
-        ends = [_draw(axes, one, own) for one, own in zip(systems, looks, strict=True)]
-        _label(axes, list(zip(names, ends, looks, strict=True)), letters=letters, high=high)
+        axes = figure.add_axes((LEFT / width, BELOW / height, WIDE / width, high / height))
+        drawing = Drawing(axes, letters, LIGHT, WIDE, high)
+        drawing.frame([shown[one] for one in places], across=shown[across], up=shown[up])
+        drawing.fill(systems, names)
         figure.text(
             12 / width,
             1 - 20 / height,
             shown[title],
-            **Lettering(fonts, TITLE).style(BLACK),
+            **Lettering(fonts, TITLE).style(LIGHT.ink),
         )
         return figure
 
 
-def _looks(systems: Sequence[Curve]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Drawing:
+    """A frame of so many points, and the lines within it."""
+
+    axes: Axes
+    letters: Lettering
+    theme: Theme
+    wide: int | float
+    high: int | float
+
+    def fill(self, systems: Sequence[Curve], names: Sequence[str]) -> None:
+        """All lines, each with its name at its end."""
+        looks = _looks(systems, self.theme)
+        ends = [_draw(self.axes, one, own) for one, own in zip(systems, looks, strict=True)]
+        self._label(list(zip(names, ends, looks, strict=True)))
+
+    def frame(self, places: Sequence[str], *, across: str, up: str) -> None:
+        """A place for every point, and hairlines to read heights by."""
+        axes, theme = self.axes, self.theme
+        small: dict[str, Any] = {
+            "family": self.letters.families,
+            "size": SMALL + 1,
+            "color": theme.grey,
+            "parse_math": False,
+        }
+        axes.set_facecolor(theme.paper)
+        axes.set_xticks(range(len(places)), places, **small)
+        axes.set_xlim(-0.3, max(len(places) - 1, 0) + 0.3)
+        axes.tick_params(length=0, labelcolor=theme.grey, labelsize=SMALL + 1)
+        axes.grid(axis="y", color=theme.hairline, linewidth=0.7)
+        axes.set_axisbelow(True)
+        for side, spine in axes.spines.items():
+            spine.set(visible=side == "bottom", color=theme.grey, linewidth=0.7)
+        axes.set_xlabel(across, **{**small, "size": LABEL}, labelpad=6)
+        axes.text(0, 1.015, up, transform=axes.transAxes, **{**small, "size": LABEL})
+
+    def _label(self, lines: Sequence[Drawn]) -> None:
+        """Names as near the ends of their lines as the others leave room, joined by threads."""
+        axes = self.axes
+        bottom, top, left, right = map(float, (*axes.get_ylim(), *axes.get_xlim()))
+        tall, step = (top - bottom) / self.high, (right - left) / self.wide
+        rising = sorted(lines, key=lambda line: line[1][1])
+        heights = spread([end for _, (_, end), _ in rising], LINE * tall, bottom, top)
+        for (name, (x, end), looks), y in zip(rising, heights, strict=True):
+            thread = {"color": looks["color"], "linewidth": 0.6, "alpha": 0.6, "clip_on": False}
+            axes.plot([x, right, right + THREAD * step], [end, end, y], **thread)
+            sample = [right + far * step for far in (THREAD, SAMPLE)]
+            axes.plot(sample, [y, y], **{**looks, "marker": "", "clip_on": False}, linewidth=1.5)
+            place = (right + TO_LABEL * step, y - self.letters.middle * tall)
+            axes.text(*place, name, **self.letters.style(self.theme.ink))
+        axes.set(xlim=(left, right), ylim=(bottom, top))
+
+
+def _looks(systems: Sequence[Curve], theme: Theme) -> list[dict[str, Any]]:
     """A colour for each; where there are not enough, those of one style have different ones."""
     seen, found = Counter[str](), []
     for number, one in enumerate(systems):
-        place = number if len(systems) <= len(COLOURS) else seen[one.style]
-        found.append({**STYLES[one.style], "color": COLOURS[place % len(COLOURS)]})
+        place = number if len(systems) <= len(theme.lines) else seen[one.style]
+        found.append({**STYLES[one.style], "color": theme.lines[place % len(theme.lines)]})
         seen[one.style] += 1
     return found
-
-
-def _frame(axes: Axes, places: Sequence[str], letters: Lettering, *, across: str, up: str) -> None:
-    small: dict[str, Any] = {
-        "family": letters.families,
-        "size": SMALL + 1,
-        "color": GREY,
-        "parse_math": False,
-    }
-    axes.set_xticks(range(len(places)), places, **small)
-    axes.set_xlim(-0.3, max(len(places) - 1, 0) + 0.3)
-    axes.tick_params(length=0, labelcolor=GREY, labelsize=SMALL + 1)
-    axes.grid(axis="y", color=HAIRLINE, linewidth=0.7)
-    axes.set_axisbelow(True)
-    for side, spine in axes.spines.items():
-        spine.set(visible=side == "bottom", color=GREY, linewidth=0.7)
-    axes.set_xlabel(across, **{**small, "size": LABEL}, labelpad=6)
-    axes.text(0, 1.015, up, transform=axes.transAxes, **{**small, "size": LABEL})
 
 
 def _draw(axes: Axes, one: Curve, looks: dict[str, Any]) -> tuple[float, float]:
@@ -115,22 +134,6 @@ def _draw(axes: Axes, one: Curve, looks: dict[str, Any]) -> tuple[float, float]:
     if known:
         axes.plot(xs, values, **looks, linewidth=1.5, markersize=3.2, clip_on=False)
     return float(xs[-1]), float(values[-1])
-
-
-def _label(axes: Axes, lines: Sequence[Drawn], *, letters: Lettering, high: int) -> None:
-    """Each name as near the end of its line as the others leave room, joined to it by a thread."""
-    bottom, top, left, right = map(float, (*axes.get_ylim(), *axes.get_xlim()))
-    tall, step = (top - bottom) / high, (right - left) / WIDE
-    rising = sorted(lines, key=lambda line: line[1][1])
-    heights = spread([end for _, (_, end), _ in rising], LINE * tall, bottom, top)
-    for (name, (x, end), looks), y in zip(rising, heights, strict=True):
-        thread = {"color": looks["color"], "linewidth": 0.6, "alpha": 0.6, "clip_on": False}
-        axes.plot([x, right, right + THREAD * step], [end, end, y], **thread)
-        sample = [right + far * step for far in (THREAD, SAMPLE)]
-        axes.plot(sample, [y, y], **{**looks, "marker": "", "clip_on": False}, linewidth=1.5)
-        place = (right + TO_LABEL * step, y - letters.middle * tall)
-        axes.text(*place, name, **letters.style(BLACK))
-    axes.set(xlim=(left, right), ylim=(bottom, top))
 
 
 def spread(wanted: Sequence[float], gap: float, bottom: float, top: float) -> list[float]:

@@ -1,0 +1,1 @@
+"""Attention between two sequences, by hand and in trained models."""

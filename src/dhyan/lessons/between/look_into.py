@@ -1,0 +1,185 @@
+"""From a trained model and a sentence to one of its looks, read off the model's own modules."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from dhyan.attention import (
+    AdditiveScore,
+    Attention,
+    DotScore,
+    GeneralScore,
+    LocationScore,
+    Memory,
+    SingleHeadAttention,
+)
+from dhyan.batch import Tokens
+from dhyan.decoding.look import evaluating
+from dhyan.decoding.translator import Translator
+from dhyan.faults import Fault
+from dhyan.insight.explain import cross_maps, explain_translation, told_and_said
+from dhyan.lessons.between.one_look import OneLook
+from dhyan.lessons.given import words_of
+from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
+
+EXAMPLES = {"bahdanau": "bahdanau2015-small", "luong": "luong2015-small"}
+Model = str | Path | Translator
+"""The folder of a run, or what `dhyan.load` makes of it."""
+
+
+def look_into(
+    model: Model,
+    sentence: str,
+    step: int,
+    *,
+    lesson: str,
+    decoder: type[BahdanauDecoder] | type[LuongDecoder],
+    kinds: tuple[str, ...],
+) -> OneLook:
+    """Translate, walk to the step, and read every number off the model's own modules."""
+    words_of(sentence)
+    translator = _translator(model)
+    found, attention, kind = _fitting(translator, lesson, decoder, kinds)
+    [said] = translator(sentence, nbest=1)
+    target = told_and_said(said)
+    check_step(step, len(target) - 1, of="the translation")
+    [shown] = cross_maps(explain_translation(translator, sentence, said, words=False))
+    asked = _walk(translator, attention, sentence, target[:step])
+    query, memory, score = asked.query, asked.memory, attention.score
+    states, keys = _numbers(memory.values[0, 0]), _numbers(memory.keys[0, 0])
+    projected, inner, energy, attentional = None, None, None, None
+    with torch.no_grad():
+        seen = _numbers(attention.sees(query.unsqueeze(1), memory)[0, 0, 0])
+        if isinstance(score, AdditiveScore):
+            projected = _numbers(score.query(query)[0, 0])
+            inner = torch.tanh(projected + keys)
+            energy = _numbers(score.energy)
+            scores = inner @ energy
+        else:
+            scores = _numbers(score(query.unsqueeze(1), memory)[0, 0, 0])
+    weights = scores.masked_fill(seen == 0, -torch.inf).softmax(-1) * seen
+    context, state = weights @ states, _numbers(query[0, 0])
+    if isinstance(found, LuongDecoder):
+        combine = found.combine
+        both = _numbers(combine.weight) @ torch.cat([context, state])
+        attentional = torch.tanh(both + _numbers(combine.bias))
+    return OneLook(
+        words=shown.source,
+        said=shown.target,
+        translation=said.text,
+        step=step,
+        kind=kind,
+        query=state,
+        states=states,
+        projected=projected,
+        keys=keys,
+        inner=inner,
+        energy=energy,
+        scores=scores,
+        seen=seen,
+        weights=weights,
+        context=context,
+        attentional=attentional,
+        watched=shown.weights[0, step - 1].double(),
+    )
+
+
+def check_step(step: int, steps: int, *, of: str) -> None:
+    """A step is counted from 1."""
+    if not isinstance(step, int) or not 1 <= step <= steps:
+        fits = f"{steps} steps; give one from 1 to {steps}" if steps > 1 else "one step; give 1"
+        raise Fault(f"step {step}: {of} has {fits}")
+
+
+def refuse_numbers(**given: object) -> None:
+    """A trained model brings its own numbers."""
+    for name, one in given.items():
+        if one is not None:
+            raise Fault(f"{name}: the model brings its own numbers; leave out {name} or the model")
+
+
+class _Asked(NamedTuple):
+    """What an attention was asked, and the memory it looked at."""
+
+    query: Float[Tensor, "1 1 Q"]
+    memory: Memory
+
+
+def _walk(
+    translator: Translator, attention: SingleHeadAttention, sentence: str, told: list[int]
+) -> _Asked:
+    """Feed a model the words it said, one by one; what its attention is asked at the last."""
+    calls: list[_Asked] = []
+
+    def note(module: nn.Module, given: tuple[Any, ...], answer: object) -> None:
+        calls.append(_Asked(*given))
+
+    hook = attention.register_forward_hook(note)
+    model = translator.model
+    try:
+        with evaluating(model), torch.no_grad():
+            source = Tokens.pad([translator.encode(sentence)]).to(translator.device)
+            state = model.start(source)
+            for word in told:
+                _, state = model.step(torch.tensor([word], device=translator.device), state)
+    finally:
+        hook.remove()
+    return calls[-1]
+
+
+def _translator(model: Model) -> Translator:
+    if not isinstance(model, Translator):
+        from dhyan.run import load
+
+        model = load(str(model))
+    if model.beside:
+        raise Fault(f"{1 + len(model.beside)} models speak at once here; give a single one")
+    return model
+
+
+def _fitting(
+    translator: Translator,
+    lesson: str,
+    wanted: type[BahdanauDecoder] | type[LuongDecoder],
+    kinds: tuple[str, ...],
+) -> tuple[BahdanauDecoder | LuongDecoder, SingleHeadAttention, str]:
+    """The model's decoder and attention, if the lesson is about such."""
+    decoder = translator.model.decoder
+    if not isinstance(decoder, wanted):
+        raise Fault(
+            f"model: its decoder is a {type(decoder).__name__}; the lesson {lesson} takes apart a "
+            f"{wanted.__name__}, such as `dhyan train {EXAMPLES[lesson]}` makes"
+        )
+    attention: Attention = decoder.attention
+    if not isinstance(attention, SingleHeadAttention):
+        raise Fault(f"model: its attention has several heads; the lesson {lesson} shows one")
+    kind = _kind(attention)
+    if kind not in kinds:
+        raise Fault(
+            f"model: its score is a {type(attention.score).__name__}; the lesson {lesson} takes "
+            f"apart {', '.join(kinds)}"
+        )
+    return decoder, attention, kind
+
+
+def _kind(attention: SingleHeadAttention) -> str:
+    """What recipes call a score; nothing for one that no lesson takes apart."""
+    match attention.score:
+        case AdditiveScore():
+            return "additive"
+        case DotScore(scaled=scaled):
+            return "scaled_dot" if scaled else "dot"
+        case GeneralScore():
+            return "general"
+        case LocationScore():
+            return "location"
+        case _:
+            return ""
+
+
+def _numbers(found: Tensor) -> Tensor:
+    """What a model holds, wherever and however it holds it, as numbers to count with."""
+    return found.detach().double().cpu()

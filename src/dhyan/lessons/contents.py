@@ -1,0 +1,260 @@
+"""The lessons in the order of the ladder: what each is called, where it lives, what it shows."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dhyan.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dhyan.lessons.shown import Shown
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A rung of the ladder: a function of its own name in a module, and a line about it."""
+
+    name: str
+    rung: str
+    module: str
+    english: str
+    hindi: str
+
+    def load(self) -> "Callable[..., Shown]":
+        """The function itself."""
+        found: Any = getattr(import_module(f"dhyan.lessons.{self.module}"), self.name)
+        return found
+
+
+LESSONS = (
+    Lesson(
+        "one_hot",
+        "A4, A8",
+        "sequences.one_hot",
+        "one-hot vectors, the embedding in them, and what 100,000 words cost",
+        "one-hot सदिश, उनमें छिपी एम्बेडिंग, और 100,000 शब्दों का ख़र्च",
+    ),
+    Lesson(
+        "toy",
+        "F1",
+        "sequences.toy",
+        "the toy corpus: characters, ids, one-hot vectors, decoder steps, one update, training",
+        "खिलौना कोश: वर्णों से one-hot सदिश, डिकोडर का हर चरण, एक अद्यतन और प्रशिक्षण",
+    ),
+    Lesson(
+        "lengths",
+        "A1, F7",
+        "sequences.lengths",
+        "any length in, any length out: padding changes nothing, and nothing is cut",
+        "किसी भी लंबाई से किसी भी लंबाई में: padding से कुछ नहीं बदलता, कुछ कटता नहीं",
+    ),
+    Lesson(
+        "unrolled",
+        "A2, A3",
+        "sequences.unrolled",
+        "the encoder-decoder unrolled: every state, the context vector, every step",
+        "एनकोडर-डिकोडर, चरण-दर-चरण: हर अवस्था, संदर्भ सदिश और हर चरण",
+    ),
+    Lesson(
+        "fading",
+        "A2",
+        "sequences.fading",
+        "how the gradient fades with distance in a plain RNN, a GRU and an LSTM",
+        "सादे RNN, GRU और LSTM में दूरी के साथ प्रवणता का क्षय",
+    ),
+    Lesson(
+        "forcing",
+        "A5",
+        "sequences.forcing",
+        "teacher forcing against free running: two trainings, side by side",
+        "teacher forcing और free running: साथ-साथ दो प्रशिक्षण",
+    ),
+    Lesson(
+        "loss",
+        "A6",
+        "sequences.loss",
+        "categorical cross-entropy: per word, total and average",
+        "श्रेणीगत cross-entropy: हर शब्द की, कुल और औसत हानि",
+    ),
+    Lesson(
+        "greedy",
+        "A7",
+        "sequences.greedy",
+        "greedy decoding step by step, beside a beam",
+        "लालची (greedy) खोज, चरण-दर-चरण, beam के साथ",
+    ),
+    Lesson(
+        "depth",
+        "A9",
+        "sequences.depth",
+        "what each layer of a deep LSTM knows of words and of sentences, as probes find it",
+        "गहरे LSTM की हर परत शब्दों और वाक्यों के बारे में क्या जानती है: probe से जाँच",
+    ),
+    Lesson(
+        "bottleneck",
+        "B1, B5",
+        "between.bottleneck",
+        "one state for a whole sentence: BLEU by length, from a report of dhyan compare",
+        "पूरे वाक्य के लिए एक ही अवस्था: लंबाई के अनुसार BLEU, dhyan compare की रिपोर्ट से",
+    ),
+    Lesson(
+        "context",
+        "B2, F2",
+        "between.context",
+        "a context for every word: c_i = Σ_j α_ij h_j, and what the decoder is told",
+        "हर शब्द का अपना संदर्भ: c_i = Σ_j α_ij h_j, और डिकोडर को क्या मिलता है",
+    ),
+    Lesson(
+        "bahdanau",
+        "B3",
+        "between.bahdanau",
+        "additive attention by hand, or inside a trained model: vᵀ tanh(W [s; h] + b)",
+        "योगात्मक अवधान हाथ से, या प्रशिक्षित मॉडल के भीतर: vᵀ tanh(W [s; h] + b)",
+    ),
+    Lesson(
+        "luong",
+        "B4",
+        "between.luong",
+        "multiplicative attention: dot, general, concat, and s̃ = tanh(W_c [c; s])",
+        "गुणनात्मक अवधान: dot, general, concat, और s̃ = tanh(W_c [c; s])",
+    ),
+    Lesson(
+        "prices",
+        "B4",
+        "between.prices",
+        "why the dot product: parameters, multiply-adds and time of each score",
+        "अदिश गुणनफल क्यों: हर अंक-विधि के प्राचल, गुणा-जोड़ और समय",
+    ),
+    Lesson(
+        "counts",
+        "C1",
+        "words.counts",
+        "one-hot, bag of words as counts and presence, TF-IDF",
+        "one-hot, शब्दों का थैला (गिनती और उपस्थिति), TF-IDF",
+    ),
+    Lesson(
+        "neighbours",
+        "C2",
+        "words.neighbours",
+        "word vectors learned by skip-gram or read from a file: neighbours and analogies",
+        "skip-gram से सीखे या फ़ाइल से पढ़े शब्द-सदिश: पड़ोसी शब्द और सादृश्य",
+    ),
+    Lesson(
+        "average_meaning",
+        "C3, F3",
+        "words.average_meaning",
+        "one static vector for apple or bank, and where it lies between its meanings",
+        "apple या bank का एक ही स्थिर सदिश, और वह अपने अर्थों के बीच कहाँ है",
+    ),
+    Lesson(
+        "mixing",
+        "D1",
+        "within.mixing",
+        "a word as a mixture of its sentence: bank beside money and beside a river",
+        "शब्द, अपने वाक्य का मिश्रण: money के साथ bank और river के साथ bank",
+    ),
+    Lesson(
+        "parameter_free",
+        "D2",
+        "within.parameter_free",
+        "softmax(X Xᵀ) X: dot products as weights, no parameters, all words in one go",
+        "softmax(X Xᵀ) X: अदिश गुणनफल से भार, कोई प्राचल नहीं, सब शब्द एक साथ",
+    ),
+    Lesson(
+        "order",
+        "D2",
+        "within.order",
+        "attention is blind to order, until positions are added",
+        "अवधान को क्रम नहीं दिखता, जब तक स्थान न जोड़े जाएँ",
+    ),
+    Lesson(
+        "roles",
+        "D3",
+        "within.roles",
+        "query, key and value: a dictionary asked softly, and three roles for a vector",
+        "प्रश्न, कुंजी और मान: शब्दकोश जैसी खोज, और एक सदिश की तीन भूमिकाएँ",
+    ),
+    Lesson(
+        "by_hand",
+        "D4, D5",
+        "within.by_hand",
+        "self-attention by hand: queries, keys, values, scores, weights, outputs",
+        "स्व-अवधान हाथ से: प्रश्न, कुंजी, मान, अंक, भार और परिणाम",
+    ),
+    Lesson(
+        "scaled",
+        "D6",
+        "within.scaled",
+        "why the scores are divided by √dk: variance, saturation, gradients in training",
+        "अंकों को √dk से भाग क्यों: प्रसरण, संतृप्ति और प्रशिक्षण में प्रवणता",
+    ),
+    Lesson(
+        "gravity",
+        "D7",
+        "within.gravity",
+        "self-attention as gravity: bank is drawn to money, or to the river",
+        "स्व-अवधान, गुरुत्वाकर्षण की तरह: bank खिंचता है money की ओर, या river की ओर",
+    ),
+    Lesson(
+        "why_self",
+        "D8",
+        "within.why_self",
+        "why “self”, why “attention”: Luong's three steps across two sequences and within one",
+        "“स्व” क्यों, “अवधान” क्यों: लुओंग के तीन चरण, दो अनुक्रमों के बीच और एक के भीतर",
+    ),
+    Lesson(
+        "heads",
+        "E1, E2, F6",
+        "many.heads",
+        "many heads: one table of weights holds one reading, two hold two",
+        "कई हेड: भारों की एक तालिका में एक ही अर्थ, दो में दो",
+    ),
+    Lesson(
+        "mask",
+        "E3, F4",
+        "many.mask",
+        "masked attention: −∞ above the diagonal before the softmax, not zeros after it",
+        "मास्क वाला अवधान: softmax से पहले विकर्ण के ऊपर −∞, बाद में शून्य नहीं",
+    ),
+    Lesson(
+        "leak",
+        "E3",
+        "many.leak",
+        "edit a later word: with the mask nothing before it moves",
+        "आगे का कोई शब्द बदलिए: मास्क हो तो उससे पहले कुछ नहीं हिलता",
+    ),
+    Lesson(
+        "parallel",
+        "E3",
+        "many.parallel",
+        "training on all words at once: same loss, same gradients, one run of the decoder",
+        "सब शब्दों पर एक साथ प्रशिक्षण: हानि वही, gradient वही, decoder एक ही बार",
+    ),
+    Lesson(
+        "cheating",
+        "E3",
+        "many.cheating",
+        "trained without the mask a model cheats: loss near 0, and nothing to say",
+        "मास्क के बिना मॉडल नक़ल करता है: हानि लगभग 0, पर अकेले में उत्तर नहीं",
+    ),
+    Lesson(
+        "cross",
+        "E4, F5",
+        "many.cross",
+        "cross-attention: queries from the output, keys and values from the input",
+        "क्रॉस-अवधान: प्रश्न आउटपुट से, कुंजियाँ और मान इनपुट से",
+    ),
+)
+
+
+def lesson(name: str) -> Lesson:
+    """The lesson of a name."""
+    for one in LESSONS:
+        if one.name == name.replace("-", "_"):
+            return one
+    near = get_close_matches(name, [one.name for one in LESSONS], n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise Fault(f"there is no lesson {name!r}{hint} `dhyan lesson` lists them")

@@ -1,0 +1,1 @@
+"""Many heads, masks, and two sequences."""

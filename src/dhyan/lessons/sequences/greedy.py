@@ -1,0 +1,199 @@
+"""Prediction: the likeliest word at every step, beside a beam that keeps several beginnings."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp
+from pathlib import Path
+
+import torch
+
+from dhyan.batch import Tokens
+from dhyan.decoding.look import evaluating
+from dhyan.decoding.search import StepModel, beam_search, greedy_search, next_scores
+from dhyan.decoding.translator import TooLong, Translator
+from dhyan.insight.parts import Part, Words, table
+from dhyan.lessons.given import whole, words_of
+from dhyan.lessons.sequences.miniature import Hear
+from dhyan.lessons.sequences.toy import PAIRS, toy
+from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.special import BOS, EOS
+
+Model = Translator | str | Path
+SAME = 1e-4  # log-probabilities nearer than this are one: searches run in single precision
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the decoder was fed, and the likeliest words to go on with, best first."""
+
+    fed: str
+    words: tuple[str, ...]
+    chances: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A whole sentence, its log-probability with its end, and whether it ended by itself."""
+
+    text: str
+    score: float
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Greedy(Shown):
+    """Every step of greedy decoding, what it came to, and what a beam found, best first."""
+
+    sentence: str
+    steps: tuple[Step, ...]
+    said: Found
+    beam: tuple[Found, ...]
+    width: int
+
+    def story(self, say: Say) -> Story:
+        """Step by step, then the whole sentences."""
+        shown: list[Part] = [
+            Words(
+                say(
+                    f"“{self.sentence}” has been read. At each step the likeliest word is said and "
+                    "fed back; no step looks ahead. The likeliest few, best first:",
+                    f"“{self.sentence}” पढ़ लिया गया है। हर चरण पर सबसे संभावित शब्द बोला जाता है और "
+                    "अगले चरण में वही दिया जाता है; आगे कोई नहीं देखता। हर चरण के सबसे संभावित शब्द:",
+                )
+            )
+        ]
+        for number, one in enumerate(self.steps, 1):
+            title, chances = f"{number}. {one.fed} →", torch.tensor(one.chances)
+            shown.append(table(title, chances, (), one.words, kind="weights", digits=3))
+        shown.append(Words(self._judged(say)))
+        nothing = say("(nothing)", "(कुछ नहीं)")
+        found = [("greedy", self.said)]
+        found += [(f"beam {number}", one) for number, one in enumerate(self.beam, 1)]
+        shown.append(
+            table(
+                say("whole sentences", "पूरे वाक्य"),
+                [[one.score, exp(one.score)] for _, one in found],
+                [
+                    f"{name}: {one.text or nothing}{'' if one.finished else ' …'}"
+                    for name, one in found
+                ],
+                ("ln p", "p"),
+                digits=3,
+            )
+        )
+        return Story(say("Greedy decoding", "लालची (greedy) खोज"), tuple(shown))
+
+    def _judged(self, say: Say) -> str:
+        gain = self.beam[0].score - self.said.score
+        if abs(gain) < SAME:
+            return say(
+                f"The product of the steps' probabilities is the sentence's. A beam of "
+                f"{self.width} keeps as many beginnings; here its best is what greedy search said.",
+                f"चरणों की प्रायिकताओं का गुणनफल वाक्य की प्रायिकता है। {self.width} चौड़ा beam उतने "
+                f"ही आरंभ बचाए रखता है; यहाँ उसका सर्वोत्तम वाक्य वही है जो greedy खोज ने बोला।",
+            )
+        likelier = gain > 0
+        times = exp(abs(gain))
+        return say(
+            f"The product of the steps' probabilities is the sentence's. A beam of {self.width} "
+            f"keeps as many beginnings; here its best is {times:.2f} times as "
+            f"{'likely as' if likelier else 'unlikely as'} what greedy search said.",
+            f"चरणों की प्रायिकताओं का गुणनफल वाक्य की प्रायिकता है। {self.width} चौड़ा beam उतने ही "
+            f"आरंभ बचाए रखता है; यहाँ उसके सर्वोत्तम वाक्य की प्रायिकता greedy खोज के वाक्य से "
+            f"{times:.2f} गुना {'अधिक' if likelier else 'कम'} है।",
+        )
+
+
+@dataclass(frozen=True)
+class _Speaker:
+    """A model, what it reads, and how its ids are written."""
+
+    model: StepModel
+    source: Tokens
+    name: Callable[[int], str]
+    text: Callable[[Sequence[int]], str]
+    limit: int
+
+
+def greedy(
+    sentence: str = PAIRS[0][0],
+    *,
+    model: Model | None = None,
+    best: int = 3,
+    beam: int = 3,
+    steps: int = 200,
+    seed: int = 1,
+    hear: Hear | None = None,
+) -> Greedy:
+    """Greedy decoding of a trained model, given as a Translator or a run's folder.
+
+    Without one it is the toy corpus's LSTM, trained for so many steps in two seconds; stopped
+    early, at 30 say, it is less sure, and greedy search may miss what a beam finds.
+    """
+    words_of(sentence)
+    whole("best", best)
+    width = whole("beam", beam)
+    if model is None:
+        speaker = _toy_speaker(sentence, steps=steps, seed=seed, hear=hear)
+    else:
+        speaker = _speaker(sentence, model)
+    source, limit = speaker.source, speaker.limit
+    with evaluating(_module(speaker.model)):
+        [said] = greedy_search(speaker.model, source, limit=limit)
+        [ranked] = beam_search(speaker.model, source, width=width, limit=limit)
+        ids = [*said.ids, *([EOS] if said.finished else [])]
+        walked = _walk(speaker, [BOS, *ids[:-1]], best)
+    found = [Found(speaker.text(one.ids), one.score, one.finished) for one in (said, *ranked)]
+    return Greedy(" ".join(sentence.split()), walked, found[0], tuple(found[1:]), width)
+
+
+@torch.inference_mode()
+def _walk(speaker: _Speaker, fed: Sequence[int], best: int) -> tuple[Step, ...]:
+    """The best words at each step; what may not be said has no chance, as in the search."""
+    state, found, row = speaker.model.start(speaker.source), list[Step](), torch.zeros(1).long()
+    told = torch.tensor(fed, device=speaker.source.ids.device)
+    for place, word in enumerate(fed):
+        logits, state = speaker.model.step(told[place : place + 1], state)
+        said = torch.tensor([fed[: place + 1]])
+        chances, ids = next_scores(logits.cpu(), said, row, ())[0].exp().sort(descending=True)
+        count = min(best, int((chances > 0).sum()))
+        names = tuple(speaker.name(one) for one in ids[:count].tolist())
+        found.append(Step(speaker.name(word), names, tuple(chances[:count].tolist())))
+    return tuple(found)
+
+
+def _toy_speaker(sentence: str, *, steps: int, seed: int, hear: Hear | None) -> _Speaker:
+    shown = toy(steps=steps, seed=seed, hear=hear)
+    source = Tokens.pad([shown.source.ids(words_of(sentence))])
+    words = shown.target
+
+    def name(one: int) -> str:
+        return words.said([one])[0]
+
+    def text(ids: Sequence[int]) -> str:
+        return " ".join(words.said(ids))
+
+    return _Speaker(shown.model, source, name, text, limit=10)
+
+
+def _speaker(sentence: str, model: Model) -> _Speaker:
+    if not isinstance(model, Translator):
+        from dhyan.run import load
+
+        model = load(model, device="cpu")
+    target, ids = model.target, model.encode(sentence)
+    if len(ids) - 1 > model.limits.source:
+        raise TooLong(0, len(ids) - 1, model.limits.source)
+    limit = 3 * (len(ids) - 1) + 50
+    if model.limits.highest is not None:
+        limit = min(limit, model.limits.highest)
+
+    def name(one: int) -> str:
+        return target.pieces([one])[0]
+
+    return _Speaker(model.voice, Tokens.pad([ids]).to(model.device), name, target.decode, limit)
+
+
+def _module(model: StepModel) -> torch.nn.Module:
+    assert isinstance(model, torch.nn.Module)
+    return model

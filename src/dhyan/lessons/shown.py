@@ -1,0 +1,70 @@
+"""What a lesson returns: numbers by name, to be printed, drawn, and shown in a notebook."""
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dhyan.faults import Fault
+from dhyan.insight.parts import Part
+
+if TYPE_CHECKING:
+    from dhyan.insight.sheet import Figure
+
+LANGUAGES = ("en", "hi")
+Say = Callable[[str, str], str]
+"""Chooses between a text in English and the same in Hindi."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """A title, and the parts in the order in which they are read."""
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+class Shown(ABC):
+    """A lesson's numbers, which tell their story in either language."""
+
+    @abstractmethod
+    def story(self, say: Say) -> Story:
+        """What is shown, in the language that `say` chooses."""
+
+    def told(self, lang: str = "en") -> Story:
+        """The story in a language."""
+        return self.story(sayer(lang))
+
+    def text(self, lang: str = "en") -> str:
+        """The story as plain lines."""
+        from dhyan.insight.printed import printed
+
+        story = self.told(lang)
+        return printed(story.title, story.parts)
+
+    def figure(self, *, lang: str = "en", dark: bool = False) -> "Figure":
+        """The story as a figure; `dhyan.insight.figures.save` writes it."""
+        from dhyan.insight.sheet import sheet
+        from dhyan.insight.theme import DARK, LIGHT
+
+        story = self.told(lang)
+        return sheet(story.parts, title=story.title, theme=DARK if dark else LIGHT)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        from dhyan.insight.fonts import settings
+
+        drawn = io.StringIO()
+        figure = self.figure()
+        with settings():
+            figure.savefig(drawn, format="svg", metadata={"Date": None})
+        return drawn.getvalue()
+
+
+def sayer(lang: str) -> Say:
+    """Chooses the English text, or the Hindi one."""
+    if lang not in LANGUAGES:
+        raise Fault(f"lessons are told in {' and '.join(LANGUAGES)}, not in {lang!r}")
+    place = LANGUAGES.index(lang)
+    return lambda *texts: texts[place]

@@ -1,0 +1,143 @@
+"""One vector for all uses of a word: the notes' apple, and where a word lies between its senses."""
+
+import numpy as np
+import pytest
+import torch
+
+from dhyan.faults import Fault
+from dhyan.lessons.words import average_meaning as module
+from dhyan.lessons.words.average_meaning import average_meaning
+from dhyan.lessons.words.between_senses import between
+from dhyan.lessons.words.neighbours import learned, read_corpus
+from dhyan.text.vectors import Vectors
+
+FEW = {
+    "bank": (1, 1, 0.1),
+    "money": (1, 0, 0),
+    "loan": (0.9, 0.1, 0),
+    "river": (0, 1, 0),
+    "boat": (0.1, 0.9, 0),
+    "cloud": (0, 0, 1),
+    "rain": (0, -0.2, 1),
+}
+
+
+def vectors(**changed):
+    rows = {**FEW, **changed}
+    return Vectors(tuple(rows), np.array([*rows.values()], np.float32), frozenset())
+
+
+@pytest.fixture
+def lesson(monkeypatch):
+    """The lesson over a few vectors instead of learned ones."""
+
+    def call(found=None, **given):
+        monkeypatch.setattr(module, "read_corpus", lambda *_: [])
+        monkeypatch.setattr(module, "learned", lambda *_, **__: found or vectors())
+        return average_meaning(**{"one": "money loan", "other": "river boat", **given})
+
+    return call
+
+
+def test_the_notes_vector_of_apple_points_where_the_mean_of_its_uses_does(lesson):
+    toy = lesson().toy
+    assert toy.static.tolist() == [0.9, 0.3]
+    assert toy.mean.tolist() == [0.75, 0.25]
+    assert toy.cosine == pytest.approx(1.0)
+    assert toy.static_share == pytest.approx(0.25)
+
+
+def test_context_moves_apple_toward_technology_despite_the_orange(lesson):
+    toy = lesson().toy
+    assert toy.around.words == ("apple", "launched", "phone", "eating", "orange")
+    assert toy.context.tolist() == pytest.approx([0.629, 0.314], abs=1e-3)
+    assert toy.context_share == pytest.approx(0.333, abs=1e-3)
+    assert toy.context_share > toy.static_share
+
+
+def test_among_fruit_apple_moves_toward_taste(lesson):
+    shown = lesson(sentence="eating an apple, eating an orange")
+    assert shown.toy.context_share < shown.toy.static_share
+    assert "toward taste" in " ".join(shown.text().split())
+
+
+def test_what_is_said_of_the_mean_follows_the_numbers(lesson):
+    assert "it points where their mean does" in " ".join(lesson().text().split())
+    other = lesson(uses=[[0, 1]])
+    assert "it points elsewhere than their mean" in " ".join(other.text().split())
+
+
+def test_the_mean_of_both_senses_lies_half_way():
+    found = between(vectors(), "bank", ("money", "loan"), ("river", "boat"))
+    assert found.place == pytest.approx(0.5)
+    assert found.cosines[0] == pytest.approx(found.cosines[1])
+    assert found.torn
+
+
+def test_a_word_of_one_sense_lies_at_its_end():
+    found = between(vectors(bank=(1, 0.05, 0)), "bank", ("money", "loan"), ("river", "boat"))
+    assert found.place == pytest.approx(0, abs=0.05)
+    assert not found.torn
+
+
+def test_swapping_the_senses_turns_the_way_round():
+    groups, near = (("money", "loan"), ("river", "boat")), vectors(bank=(3, 1, 0))
+    one, other = between(near, "bank", *groups), between(near, "bank", *groups[::-1])
+    assert one.place == pytest.approx(1 - other.place)
+    assert torch.allclose(one.cosines, other.cosines.flip(0))
+
+
+def test_a_word_of_a_group_is_held_against_the_others_of_it():
+    found = between(vectors(), "bank", ("money", "loan"), ("river", "boat"))
+    places = {word: x for word, x, _ in found.each}
+    assert places["money"] == places["loan"] == pytest.approx(0.9 / 0.82**0.5)
+
+
+def test_the_verdict_follows_the_numbers(lesson):
+    assert "): an average of both." in " ".join(lesson().text().split())
+    one_sided = lesson(vectors(bank=(1, 0.05, 0)))
+    assert "): no average of both." in " ".join(one_sided.text().split())
+    mixed = lesson(one="money river", other="loan boat")
+    assert not mixed.measured.apart
+    assert not mixed.measured.torn
+    assert "do not form two groups" in " ".join(mixed.text().split())
+
+
+def test_a_word_far_from_both_may_lie_half_way_but_is_not_torn():
+    found = between(vectors(), "cloud", ("money", "loan"), ("river", "boat"))
+    assert found.place == pytest.approx(0.5, abs=0.05)
+    assert found.apart
+    assert not found.torn
+
+
+@pytest.mark.parametrize("lang", ["en", "hi"])
+def test_the_story_has_the_static_vector(lesson, lang):
+    assert "0.90  0.30   apple" in lesson().text(lang)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sentence": "a phone"}, "the sentence does not have the word 'apple' it is about"),
+        ({"static": [1]}, "static: has 1 columns; give 2"),
+        ({"meanings": {"phone": 1}}, "meanings: not numbers in rows of one length"),
+        ({"static": [0, 0]}, "static: give two numbers from 0 on, not both of them 0"),
+        ({"one": "money"}, "one: has 1 word; give two or more"),
+        ({"word": "banks"}, "'banks' is not among the 7 known ones; did you mean 'bank'"),
+    ],
+)
+def test_what_does_not_fit_is_said(lesson, given, said):
+    with pytest.raises(Fault, match=said):
+        lesson(**given)
+
+
+@pytest.mark.slow
+def test_bank_learned_from_the_primer_lies_between_money_and_river_but_ocean_and_king_do_not():
+    found = learned(read_corpus("", 40_000, 1), "", steps=None, seed=1, hear=None)
+    groups = (module.MONEY.split(), module.RIVER.split())
+    bank, ocean, king = (between(found, word, *groups) for word in ("bank", "ocean", "king"))
+    assert (bank.cosines > bank.every).all()
+    assert bank.torn
+    assert not ocean.torn
+    assert not king.torn
+    assert ocean.place > bank.place

@@ -1,0 +1,186 @@
+"""Additive attention by hand, four ways to one number, and inside a trained model."""
+
+import itertools
+
+import pytest
+import torch
+
+import dhyan
+from dhyan.attention import AdditiveScore
+from dhyan.config import load_recipe
+from dhyan.faults import Fault
+from dhyan.insight.explain import explain_translation
+from dhyan.lessons.between.bahdanau import bahdanau
+from dhyan.run import load, train
+from tests.lessons.untrained import ENGLISH, translator_of
+from tests.tiny import tiny_recipe, write_corpus
+
+
+def test_the_network_of_the_notes_has_thirty_parameters():
+    shown = bahdanau()
+    assert shown.parameters == (24, 3, 3)
+    assert sum(one.numel() for one in AdditiveScore(4, 4, 3).parameters()) == 30
+    assert "24 + 3 + 3 = 30" in shown.text()
+    assert "24 + 3 + 3 = 30" in shown.text("hi")
+
+
+def test_the_shapes_are_those_of_the_notes():
+    shown = bahdanau()
+    assert shown.rows.shape == (4, 8)
+    assert shown.w.shape == (8, 3)
+    assert shown.inner.shape == (4, 3)
+    assert shown.scores.shape == shown.weights.shape == (4,)
+    assert shown.context.shape == (4,)
+
+
+def test_the_first_score_is_what_one_counts_on_paper():
+    s, h = (0.3, 0.2, 0.9, 0.8), (1, 0.5, 0.6, 0.3)
+    shown = bahdanau()
+    assert shown.rows[0].tolist() == [*s, *h]
+    summed = [sum(x * w for x, w in zip((*s, *h), column, strict=True)) for column in zip(
+        *shown.w.tolist(), strict=True)]  # fmt: skip
+    inner = torch.tensor([a + b for a, b in zip(summed, (0.1, 0, -0.1), strict=True)]).tanh()
+    assert shown.inner[0].tolist() == pytest.approx(inner.tolist(), abs=1e-6)
+    assert shown.scores[0] == pytest.approx(float(inner[0] - inner[1] + 2 * inner[2]), abs=1e-6)
+    assert shown.scores.tolist() == pytest.approx([1.849, 2.195, 2.024, 1.469], abs=5e-4)
+    assert shown.weights.tolist() == pytest.approx([0.233, 0.329, 0.278, 0.160], abs=5e-4)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_row_by_row_is_the_batch_is_the_two_halves_is_the_project(step):
+    shown = bahdanau(step=step)
+    for other in (shown.one_by_one, shown.split, shown.module):
+        torch.testing.assert_close(other, shown.scores)
+    torch.testing.assert_close(shown.all_weights[step - 1], shown.weights)
+    torch.testing.assert_close(shown.all_contexts[step - 1], shown.context)
+    assert shown.apart < 1e-12
+
+
+def test_from_step_to_step_only_s_changes():
+    steps = [bahdanau(step=step) for step in (1, 2, 3, 4)]
+    for one, other in itertools.pairwise(steps):
+        assert torch.equal(one.keys, other.keys)
+        assert torch.equal(one.rows[:, 4:], other.rows[:, 4:])
+        assert not torch.equal(one.rows[:, :4], other.rows[:, :4])
+        assert not torch.equal(one.weights, other.weights)
+
+
+def test_words_that_change_places_take_their_weights_along():
+    turned = [3, 0, 2, 1]
+    shown, states = bahdanau(), bahdanau().states
+    other = bahdanau(sentence="lights turn the off", states=states[turned])
+    torch.testing.assert_close(other.weights, shown.weights[turned])
+    torch.testing.assert_close(other.context, shown.context)
+
+
+def test_other_widths_are_taken_as_they_come():
+    shown = bahdanau(
+        "come in", states=[[1], [2]], decoder=[[1, 0, 0]], w=[[1, 1]] * 4, b=[0, 0], v=[1, 0]
+    )
+    assert shown.parameters == (8, 2, 2)
+    assert shown.apart < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"step": 5}, "step 5: decoder has 4 steps; give one from 1 to 4"),
+        ({"step": 0}, "step 0: decoder has 4 steps"),
+        ({"b": [1, 2]}, r"b: w has 3 columns, so give 3 numbers, such as \[1, 0, 0\]"),
+        ({"v": [0.0, 1.0, float("nan")]}, "v: w has 3 columns, so give 3 numbers"),
+        ({"w": [[1, 2]]}, "w: has 1 rows, but the 4 numbers of s and the 4 of h are 8"),
+        ({"states": [[1]]}, "states: has 1 rows, but the words of 'turn off the lights' are 4"),
+        ({"sentence": ""}, "the sentence is empty"),
+    ],
+)
+def test_what_does_not_fit_is_said(given, said):
+    with pytest.raises(Fault, match="^" + said):
+        bahdanau(**given)
+
+
+@pytest.mark.parametrize("encoder", ["gru", "bi-lstm", "transformer"])
+def test_a_models_step_is_what_explain_shows(encoder):
+    translator = translator_of(encoder, "bahdanau-additive")
+    [said] = translator(ENGLISH[0])
+    maps = explain_translation(translator, ENGLISH[0], said, words=False)
+    [only] = [one for one in maps if one.where == "decoder.attention"]
+    for step in range(1, len(only.target) + 1):
+        look = bahdanau(ENGLISH[0], model=translator, step=step)
+        row = only.weights[0, step - 1].double()
+        torch.testing.assert_close(look.weights, row, atol=1e-6, rtol=1e-5)
+        assert torch.equal(look.watched, row)
+        assert (look.words, look.said) == (only.source, only.target)
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau-additive", "bahdanau-deep-lstm-tied"])
+def test_a_models_numbers_are_those_of_its_modules(decoder):
+    translator = translator_of("gru", decoder)
+    look = bahdanau(ENGLISH[0], model=translator, step=2)
+    score = translator.model.decoder.attention.score.double()
+    with torch.no_grad():
+        torch.testing.assert_close(look.projected, score.query(look.query), atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(look.keys, score.key(look.states), atol=1e-6, rtol=1e-5)
+        energy = score.energy.detach()
+    torch.testing.assert_close(look.inner, torch.tanh(look.projected + look.keys))
+    assert torch.equal(look.energy, energy)
+    torch.testing.assert_close(look.scores, look.inner @ energy)
+    torch.testing.assert_close(look.weights, look.scores.softmax(-1))
+    torch.testing.assert_close(look.context, look.weights @ look.states)
+    assert look.attentional is None
+
+
+def test_the_first_state_that_asks_is_the_bridges():
+    translator = translator_of("gru", "bahdanau-additive")
+    first, second = (bahdanau(ENGLISH[0], model=translator, step=step) for step in (1, 2))
+    model = translator.model
+    source = dhyan.batch.Tokens.pad([translator.encode(ENGLISH[0])])
+    begun = model.start(source).hidden[0, 0, -1].double()
+    torch.testing.assert_close(first.query, begun)
+    assert first.asks == "s_0"
+    assert second.asks == "s_1"
+    assert not torch.equal(first.query, second.query)
+    assert torch.equal(first.keys, second.keys)
+
+
+def test_a_models_look_is_told_and_drawn():
+    look = bahdanau(ENGLISH[0], model=translator_of("gru", "bahdanau-additive"), step=2)
+    assert "These weights are those that dhyan.explain shows" in " ".join(look.text().split())
+    assert "वही हैं" in look.text("hi")
+    assert "U h_j (6 of 24)" in look.text()
+    assert look.figure(dark=True).axes
+
+
+@pytest.mark.parametrize(
+    ("decoder", "said"),
+    [
+        ("luong-dot", "its decoder is a LuongDecoder; the lesson bahdanau takes apart a Bahdanau"),
+        ("bahdanau-general", "its score is a GeneralScore; the lesson bahdanau takes apart additi"),
+        ("bahdanau-coverage", "its score is a CoverageScore"),
+        ("bahdanau-multihead-additive", "its attention has several heads"),
+    ],
+)
+def test_a_model_of_another_kind_is_refused(decoder, said):
+    with pytest.raises(Fault, match="^model: " + said):
+        bahdanau(model=translator_of("gru", decoder))
+
+
+def test_a_step_past_the_end_and_numbers_beside_a_model_are_refused(tmp_path):
+    translator = translator_of("gru", "bahdanau-additive")
+    with pytest.raises(Fault, match="^step 99: the translation has . steps"):
+        bahdanau(model=translator, step=99)
+    with pytest.raises(Fault, match="^v: the model brings its own numbers; leave out v or the mod"):
+        bahdanau(model=translator, v=[1, 2, 3])
+    with pytest.raises(Fault, match="nowhere"):
+        bahdanau(model=tmp_path / "nowhere")
+
+
+@pytest.mark.slow
+def test_a_trained_run_is_opened_by_its_folder(tmp_path):
+    recipe = tiny_recipe("rnn", *write_corpus(tmp_path), **{"training.steps": 8})
+    for _ in train(recipe, tmp_path / "run", device="cpu"):
+        pass
+    look = bahdanau("seventy two", model=tmp_path / "run")
+    assert look.apart < 1e-5
+    maps = dhyan.explain(load(tmp_path / "run", device="cpu"), "seventy two", words=False)
+    torch.testing.assert_close(look.weights, maps[0].weights[0, 0].double(), atol=1e-5, rtol=1e-4)
+    assert load_recipe("numbers").decoder.kind == "bahdanau"

@@ -1,0 +1,132 @@
+"""BLEU by length, read off a report, and a verdict that follows its numbers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dhyan.faults import Fault
+from dhyan.lessons.between.bottleneck import bottleneck
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+
+
+def model(*bleu, over=30, alignment=None):
+    groups = [(1, 10), (11, 30), (31, None)] if over == 30 else [(1, 5), (6, 10), (11, 15)]
+    parts = [
+        {"least": low, "most": high, "sentences": 9, "bleu": one, "bleu_low": one - 1,
+         "bleu_high": one + 1}
+        for (low, high), one in zip(groups, bleu, strict=True)
+    ]  # fmt: skip
+    kept = {"up_to": 10, "over": over, "bleu_short": bleu[0], "bleu_long": bleu[-1]}
+    kept["share"] = bleu[-1] / bleu[0]
+    tests = {"random": {"by_length": parts, "retained": kept}}
+    return {"tests": tests, "alignment": alignment}
+
+
+def written(folder, **models):
+    path = folder / "report.json"
+    named = {name.replace("_", "-"): one for name, one in models.items()}
+    path.write_text(json.dumps({"main_test": "random", "models": named}))
+    return path
+
+
+def told(shown, lang="en"):
+    return " ".join(shown.text(lang).split())
+
+
+def test_attention_that_stays_and_a_bottleneck_that_falls_bear_the_claim_out(tmp_path):
+    path = written(tmp_path, bottleneck_forward=model(90, 60, 30), bahdanau=model(90, 90, 85.5))
+    shown = bottleneck(path)
+    assert shown.holds
+    assert shown.kept(attends=False) == pytest.approx((1 / 3,))
+    assert shown.kept(attends=True) == pytest.approx((0.95,))
+    assert "keep 33 % for more than 30, those with it 95 %" in told(shown)
+    assert "with it holds." in told(shown)
+    assert "सही निकला" in told(shown, "hi")
+    assert shown.places == ("1–10", "11–30", "31+")
+    assert shown.standings[0].style == "dashed"
+
+
+@pytest.mark.parametrize(("without", "attentive"), [((90, 89, 88), 89), ((90, 60, 30), 60)])
+def test_where_the_numbers_do_not_bear_it_out_that_is_said(tmp_path, without, attentive):
+    path = written(tmp_path, bottleneck_forward=model(*without), luong_dot=model(90, 89, attentive))
+    shown = bottleneck(path)
+    assert shown.holds is False
+    assert "does not hold" in told(shown)
+    assert "नहीं निकला" in told(shown, "hi")
+
+
+def test_short_sentences_say_nothing_of_long_ones(tmp_path):
+    path = written(
+        tmp_path,
+        bottleneck_forward=model(90, 60, 30, over=10),
+        bahdanau=model(90, 90, 90, over=10),
+    )
+    assert "no sentences long enough" in told(bottleneck(path))
+    assert "holds" not in told(bottleneck(path))
+
+
+def test_models_of_one_kind_only_say_nothing(tmp_path):
+    path = written(tmp_path, bahdanau=model(90, 90, 90), mine=model(90, 50, 20))
+    shown = bottleneck(path)
+    assert shown.holds is None
+    assert [one.attends for one in shown.standings] == [True, None]
+    assert "says nothing of the claim" in told(shown)
+
+
+def test_a_model_that_aligns_attends_and_a_shipped_recipe_is_known_by_its_name(tmp_path):
+    aligned = model(90, 90, 90, alignment={"where": "decoder.attention"})
+    recipes = {"sutskever2014_small": model(9, 6, 3), "transformer2017_small": model(9, 9, 9)}
+    shown = bottleneck(written(tmp_path, mine=aligned, **recipes))
+    assert [one.attends for one in shown.standings] == [True, False, True]
+    assert [one.style for one in shown.standings] == ["solid", "dashed", "dotted"]
+
+
+def test_a_folder_and_a_result_file_are_reports_too(tmp_path):
+    path = written(tmp_path, bahdanau=model(90, 90, 90))
+    assert bottleneck(tmp_path).standings == bottleneck(path).standings
+    result = tmp_path / "ladder_here.json"
+    result.write_text(json.dumps({"what": "ladder", "figures": json.loads(path.read_text())}))
+    assert bottleneck(result).standings == bottleneck(path).standings
+
+
+def test_models_may_be_chosen(tmp_path):
+    path = written(tmp_path, bottleneck_forward=model(90, 60, 30), bahdanau=model(90, 90, 90))
+    assert [one.name for one in bottleneck(path, models="bahdanau").standings] == ["bahdanau"]
+    with pytest.raises(Fault, match="has no 'luong'; it has bottleneck-forward, bahdanau"):
+        bottleneck(path, models=["luong"])
+
+
+def test_without_a_report_it_says_how_to_make_one(tmp_path):
+    with pytest.raises(Fault, match="dhyan compare --ladder --quick --data primer --out ladder"):
+        bottleneck()
+    with pytest.raises(Fault, match="cannot be read .No such file or directory."):
+        bottleneck(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nonsense", "is not JSON"),
+        ("[1]", "compares no models"),
+        ('{"figures": {}}', "compares no models"),
+        ('{"models": {}, "main_test": "random"}', "has no BLEU by length"),
+        ('{"models": {"a": {"tests": {}}}, "main_test": "random"}', "has no BLEU by length"),
+    ],
+)
+def test_another_file_is_refused(tmp_path, text, said):
+    path = tmp_path / "report.json"
+    path.write_text(text)
+    with pytest.raises(Fault, match=said):
+        bottleneck(path)
+
+
+def test_the_repositorys_own_ladder_can_be_read():
+    results = sorted(RESULTS.glob("ladder_*.json"))
+    if not results:
+        pytest.skip("no ladder has been run here")
+    shown = bottleneck(results[-1])
+    assert len(shown.kept(attends=False)) == 3
+    assert len(shown.kept(attends=True)) == len(shown.standings) - 3
+    assert shown.figure(lang="hi", dark=True).axes

@@ -1,0 +1,101 @@
+"""Self-attention by hand: the ladder's worked examples, and the project's own attention."""
+
+import pytest
+import torch
+
+from dhyan.attention import attend
+from dhyan.faults import Fault
+from dhyan.lessons.within.by_hand import by_hand
+
+MONEY_BANK = {
+    "embeddings": [[2, 7], [9, 3]],
+    "w_query": [[2, 1], [1, 2]],
+    "w_key": [[3, 4], [5, 1]],
+    "w_value": [[4, 1], [2, 1]],
+}
+TENTHS = {**MONEY_BANK, "embeddings": [[0.2, 0.7], [0.9, 0.3]]}
+SWAPS = {**TENTHS, "w_key": [[3, 5], [4, 1]]}
+
+
+def money_bank(**changes):
+    return by_hand("money bank", **{**MONEY_BANK, **changes})
+
+
+def near(found, wanted, within=5e-4):
+    return torch.allclose(found, torch.tensor(wanted, dtype=torch.float64), rtol=0, atol=within)
+
+
+def test_the_cat_sat_has_the_scores_weights_and_outputs_of_the_notes():
+    found = by_hand()
+    scores = [[2, 0, 2], [0, 2, 2], [2, 2, 4]]
+    assert found.scores.tolist() == scores
+    assert found.scaled.tolist() == [[one / 2 for one in row] for row in scores]
+    assert near(
+        found.weights, [[0.422, 0.155, 0.422], [0.155, 0.422, 0.422], [0.212, 0.212, 0.576]]
+    )
+    the, cat, sat = [0.845, 0.578] * 2, [0.578, 0.845] * 2, [0.788] * 4
+    assert near(found.outputs, [the, cat, sat])
+
+
+def test_money_bank_has_the_queries_keys_values_and_scores_of_the_notes():
+    found = money_bank()
+    assert found.queries.tolist() == [[11, 16], [21, 15]]
+    assert found.keys.tolist() == [[41, 15], [42, 39]]
+    assert found.values.tolist() == [[22, 9], [42, 12]]
+    assert found.scores.tolist() == [[691, 1086], [1086, 1467]]
+
+
+def test_large_inputs_saturate_even_after_the_root():
+    found = money_bank()
+    assert torch.equal(found.scaled, found.scores / 2**0.5)
+    assert near(found.weights, [[0, 1], [0, 1]], within=1e-100)
+    assert near(found.outputs, [[42, 12], [42, 12]], within=1e-12)
+
+
+def test_a_tenth_of_the_inputs_does_not_saturate():
+    found, raw = money_bank(**TENTHS), money_bank(**TENTHS, scale=False)
+    assert near(found.scores, [[6.91, 10.86], [10.86, 14.67]], within=1e-9)
+    assert near(raw.weights, [[0.019, 0.981], [0.022, 0.978]])
+    assert near(found.weights, [[0.058, 0.942], [0.063, 0.937]])
+
+
+def test_the_case_that_catches_swaps_has_its_numbers():
+    found = money_bank(**SWAPS)
+    assert near(found.keys, [[3.4, 1.7], [3.9, 4.8]], within=1e-9)
+    assert near(found.scores, [[6.46, 11.97], [9.69, 15.39]], within=1e-9)
+    assert near(found.weights, [[0.0199, 0.9801], [0.0175, 0.9825]], within=5e-5)
+    assert near(found.outputs, [[4.1602, 1.1940], [4.1651, 1.1948]], within=5e-5)
+
+
+def test_transposed_scores_would_give_other_weights():
+    swapped = money_bank(**SWAPS).scaled.T.softmax(-1)
+    assert near(swapped, [[0.0925, 0.9075], [0.0818, 0.9182]], within=5e-5)
+
+
+def test_symmetric_scores_catch_no_swap():
+    for found in (by_hand(), money_bank()):
+        assert torch.allclose(found.scores, found.scores.T)
+
+
+@pytest.mark.parametrize(("scale", "score"), [(True, "scaled_dot"), (False, "dot")])
+@pytest.mark.parametrize("given", [TENTHS, SWAPS])
+def test_by_hand_is_what_attend_computes(given, scale, score):
+    found = money_bank(**given, scale=scale)
+    context, weights = attend(found.queries, found.keys, found.values, score=score)
+    assert torch.allclose(found.weights, weights)
+    assert torch.allclose(found.outputs, context)
+
+
+def test_values_may_be_wider_than_keys():
+    found = money_bank(w_value=[[1, 0, 2], [0, 1, 3]])
+    assert found.outputs.shape == (2, 3)
+
+
+def test_queries_and_keys_of_different_width_are_refused():
+    with pytest.raises(Fault, match="w_query and w_key must be equally wide"):
+        money_bank(w_key=[[1, 0, 1], [0, 1, 1]])
+
+
+def test_a_row_too_few_is_refused():
+    with pytest.raises(Fault, match="embeddings: has 3 rows, but the words of 'a b' are 2"):
+        by_hand("a b")

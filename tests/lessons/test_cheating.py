@@ -1,0 +1,44 @@
+"""Without the mask the loss is near nothing and so is what the model can say."""
+
+import pytest
+
+from dhyan.faults import Fault
+from dhyan.lessons.many.cheating import cheating
+
+
+@pytest.mark.slow
+def test_without_the_mask_the_loss_falls_to_nothing_and_the_model_can_say_nothing():
+    heard = []
+    found = cheating(steps=400, hear=heard.append)
+    assert found.unmasked.loss < 0.05
+    assert found.unmasked.unseen_loss < 0.05
+    assert found.unmasked.right < 0.1
+    assert found.masked.right > 0.5
+    assert found.masked.bleu > found.unmasked.bleu + 40
+    assert found.cheated
+    assert found.masked.said == found.wanted == "n a y h d"
+    assert found.unmasked.said != found.wanted
+    assert "near 0" in found.text()
+    assert any(line.startswith("without the mask: step") for line in heard)
+
+
+@pytest.mark.slow
+def test_a_few_steps_are_said_to_show_nothing():
+    found = cheating("three", task="numbers", steps=8)
+    assert not found.cheated
+    assert found.wanted == "तीन"
+    assert "does not show" in found.text()
+    assert "नहीं दिखता" in found.text("hi")
+    assert len(found.masked.losses) == len(found.unmasked.losses) == 8
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"task": "primer"}, "'primer' is none of reverse, numbers"),
+        ({"steps": 3}, "steps is 3: give a whole number of at least 8"),
+    ],
+)
+def test_what_does_not_fit_is_said(given, message):
+    with pytest.raises(Fault, match=message):
+        cheating(**given)

@@ -1,0 +1,101 @@
+"""A context for every word: the weighted sums of F2, and what the decoder makes of them."""
+
+import pytest
+import torch
+
+from dhyan.attention import attend
+from dhyan.faults import Fault
+from dhyan.lessons.between.context import STATES, WEIGHTS, context
+
+NUMBERS = torch.tensor(STATES, dtype=torch.float64)
+
+
+def test_a_context_is_the_weighted_sum_of_the_states_and_as_wide_as_one():
+    shown = context()
+    by_hand = [sum(a * h[k] for a, h in zip(WEIGHTS[0], STATES, strict=True)) for k in range(4)]
+    assert shown.contexts[0].tolist() == pytest.approx(by_hand)
+    assert shown.contexts[0].tolist() == pytest.approx([0.31, 0.24, 0.775, 0.685])
+    assert shown.contexts.shape == (4, 4) == shown.states.shape
+    assert (shown.words, shown.target[:3]) == (
+        ("turn", "off", "the", "lights"),
+        ("लाइट", "बंद", "करो"),
+    )
+
+
+def test_four_steps_over_four_words_take_sixteen_weights():
+    shown = context()
+    assert shown.weights.numel() == 16
+    assert "4 × 4 = 16" in shown.text("en")
+    assert "4 × 4 = 16" in shown.text("hi")
+
+
+def test_it_is_what_attend_gives_for_scores_with_these_weights():
+    shown = context()
+    logs = shown.weights.log()
+    found = attend(shown.weights, NUMBERS, NUMBERS, score=lambda query, keys: logs)
+    torch.testing.assert_close(found.context, shown.contexts)
+
+
+def test_all_the_weight_on_one_word_gives_its_state():
+    shown = context(weights=[[0, 0, 0, 1]] * 4)
+    assert torch.equal(shown.contexts, NUMBERS[-1:].expand(4, -1))
+
+
+def test_the_decoder_without_contexts_knows_only_the_word_and_its_own_state():
+    shown, known = context(), 4
+    assert shown.without.shape == (4, known + 4)
+    assert shown.inputs.shape == (4, known + 4 + 4)
+    assert torch.equal(shown.inputs[:, -4:], shown.contexts)
+    assert torch.equal(shown.without[0], shown.inputs[0, :8])
+    assert torch.equal(shown.without[0, known:], shown.states[-1])
+    assert torch.equal(shown.inputs[1:, known:8], shown.after[:-1])
+    assert torch.equal(shown.without[1:, known:], shown.before[:-1])
+
+
+def test_a_changed_weight_is_felt_from_its_step_on_and_only_with_contexts():
+    before = context()
+    after = context(weights=[*WEIGHTS[:2], (0.0, 0.0, 0.0, 1.0), WEIGHTS[3]])
+    assert torch.equal(after.before, before.before)
+    assert torch.equal(after.after[:2], before.after[:2])
+    assert (after.after[2:] != before.after[2:]).any(dim=1).all()
+
+
+def test_the_sentence_looks_at_itself_with_the_softmax_of_its_products():
+    shown = context()
+    torch.testing.assert_close(shown.self_weights, (NUMBERS @ NUMBERS.T).softmax(-1))
+    torch.testing.assert_close(shown.self_contexts, shown.self_weights @ NUMBERS)
+
+
+def test_other_words_and_widths_are_taken_as_they_come():
+    shown = context("come in", target="अंदर आ जाओ", states=[[1], [3]], weights=[[0.5, 0.5]] * 3)
+    assert shown.contexts.flatten().tolist() == [2, 2, 2]
+    assert "3 × 2 = 6" in shown.text()
+    twice = context("a b", target="x x", states=[[1], [3]], weights=[[1, 0]] * 2)
+    assert twice.previous.tolist() == [[1, 0], [0, 1]]
+    again = context("a b", target="x x y", states=[[1], [3]], weights=[[1, 0]] * 3)
+    assert again.previous.tolist() == [[1, 0], [0, 1], [0, 1]]
+
+
+def test_a_row_of_rounded_weights_is_a_row():
+    assert context("a b c", target="x", states=[[1]] * 3, weights=[[0.333] * 3])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"weights": [[0.5, 0.5, 0.5, 0]] * 4}, "the row of 'लाइट' sums to 1.5; each row must sum"),
+        ({"weights": [[1.5, -0.5, 0, 0]] * 4}, "the row of 'लाइट' has a weight below 0"),
+        ({"weights": [[1, 0, 0, 0]]}, "weights: has 1 rows, but the words of 'लाइट बंद करो <end>'"),
+        ({"weights": [[1, 0, 0]] * 4}, "weights: has 3 columns, but the words of 'turn off the"),
+        ({"states": [[1]]}, "states: has 1 rows, but the words of 'turn off the lights' are 4"),
+        ({"target": " "}, "the sentence is empty"),
+    ],
+)
+def test_what_does_not_fit_is_said(given, said):
+    with pytest.raises(Fault, match="^.*" + said.replace("(", r"\(")):
+        context(**given)
+
+
+def test_it_is_told_and_drawn_in_both_languages():
+    assert "स्व-अवधान" in context().text("hi")
+    assert context().figure(lang="hi", dark=True).axes

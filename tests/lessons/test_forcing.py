@@ -1,0 +1,55 @@
+"""Teacher forcing and free running, side by side."""
+
+from dataclasses import replace
+
+import pytest
+
+from dhyan.faults import Fault
+from dhyan.lessons.sequences.forcing import Forcing, Trained, forcing
+
+
+def told(shown, lang="en"):
+    return " ".join(shown.text(lang).split())
+
+
+FAST = Trained(1.0, (10, 20), (1.5, 0.5), (20.0, 60.0), 1.0)
+SLOW = Trained(0.0, (10, 20), (2.5, 1.5), (10.0, 30.0), 1.0)
+
+
+def test_the_verdict_follows_the_numbers():
+    shown = Forcing("numbers", 1, (FAST, SLOW))
+    assert shown.faster
+    assert "converges faster holds in this run" in told(shown)
+    assert "loss 1.000 lower" in told(shown)
+    assert "free running not within 20 updates" in told(shown)
+    turned = Forcing("numbers", 1, (replace(FAST, ratio=0.0), replace(SLOW, ratio=1.0)))
+    assert "converges faster does not hold" in told(turned)
+    assert "सही नहीं है" in told(turned, "hi")
+
+
+def test_the_first_validation_below_the_level_counts():
+    assert FAST.reached == 20
+    assert SLOW.reached is None
+
+
+@pytest.mark.slow
+def test_equal_seeds_give_equal_curves_and_ratios_differ():
+    one, same, other = forcing([1.0, 1.0, 0.0], steps=8, checks=2).runs
+    assert one.losses == same.losses
+    assert one.losses != other.losses
+    assert one.steps == (4, 8)
+    assert one.losses[-1] < one.losses[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"task": "chess"}, "task is 'chess': give one of numbers, reverse"),
+        ({"ratios": [1.5]}, r"ratios are \[1.5\]: give one or more numbers from 0 to 1"),
+        ({"ratios": []}, "give one or more numbers"),
+        ({"steps": 3}, "steps is 3: give a whole number of at least 10"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, message):
+    with pytest.raises(Fault, match=message):
+        forcing(**given)

@@ -1,0 +1,139 @@
+"""Self-attention as gravity: the notes' figures, and a word's states in a trained model."""
+
+import pytest
+import torch
+
+from dhyan.decoding.translator import Limits, Translator
+from dhyan.faults import Fault
+from dhyan.lessons.many.tiny import transformer
+from dhyan.lessons.within.gravity import gravity
+from dhyan.lessons.within.pulled import OTHER, SENTENCE
+from dhyan.special import NAMES
+from dhyan.text.tokenizer import Tokenizer
+
+
+def flat(found):
+    """Its text without line breaks."""
+    return " ".join(found.text().split())
+
+
+@pytest.fixture
+def translator():
+    words = Tokenizer.learn([SENTENCE, OTHER], kind="words", size=100)
+    size = len(words) - len(NAMES)
+    model = transformer(size, size, seed=1, width=16, heads=2, layers=1)
+    return Translator(model, words, words, language="hi", limits=Limits(source=40))
+
+
+def test_bank_moves_and_comes_nearer_to_money():
+    pull = gravity().first
+    assert pull.before.tolist() == [9, 3]
+    assert pull.after.tolist() == pytest.approx([7.6, 3.8])
+    assert pull.far_before.tolist() == pytest.approx([8.06], abs=5e-3)
+    assert pull.far_after.tolist() == pytest.approx([6.45], abs=5e-3)
+
+
+def test_in_the_other_sentence_bank_comes_nearer_to_river():
+    pull = gravity().second
+    assert pull.others == ("river",)
+    assert pull.far_after < pull.far_before
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
+def test_of_two_words_the_distance_shrinks_by_the_others_weight(share):
+    pull = gravity(weights=[share, 1 - share]).first
+    assert torch.allclose(pull.far_after, (1 - share) * pull.far_before)
+
+
+def test_the_scores_of_the_notes_would_saturate():
+    found = gravity()
+    assert found.scaled.tolist() == pytest.approx([7.07, 22.63], abs=5e-3)
+    assert found.softmaxed.tolist() == pytest.approx([0, 1], abs=1e-6)
+    assert "not the [0.2, 0.8] used here" in flat(found)
+
+
+def test_scores_that_give_the_weights_are_told_so():
+    given = (torch.tensor([0.2, 0.8]).double().log() * 2**0.5).tolist()
+    assert "the weights used here" in flat(gravity(scores=given))
+
+
+def test_with_three_words_one_may_be_left_behind():
+    found = gravity(
+        "money bank far",
+        weights=[0.5, 0.5, 0],
+        vectors={"money": [0, 0], "bank": [4, 0], "far": [9, 0], "river": [4, -4]},
+    )
+    assert found.first.far_after.tolist() == pytest.approx([2, 7])
+    assert "not nearer to every other word" in flat(found)
+    assert found.scores is None
+
+
+def test_the_plane_shows_both_moves():
+    from dhyan.insight.parts import Plane
+
+    (plane,) = (part for part in gravity().told().parts if isinstance(part, Plane))
+    assert [move[:2] for move in plane.moves] == [(9, 3), (9, 3)]
+
+
+def test_in_more_dimensions_there_is_no_plane_but_there_are_distances():
+    vectors = {"money": [1, 0, 0], "bank": [0, 1, 0], "river": [0, 0, 1]}
+    assert gravity(vectors=vectors).first.far_after.tolist() == pytest.approx([0.8 * 2**0.5])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"word": "tree"}, "word: 'tree' does not stand in 'money bank'"),
+        ({"weights": [0.5, 0.4]}, "are not shares of 0 or more that sum to 1"),
+        ({"weights": [1]}, "weights: has 1 columns; give 2"),
+        ({"sentence": "gold bank"}, "vectors: 'gold' has none"),
+        ({"sentence": ""}, "the sentence is empty"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, message):
+    with pytest.raises(Fault, match=message):
+        gravity(**given)
+
+
+def test_a_model_has_two_states_for_one_word(translator):
+    found = gravity(model=translator)
+    assert found.words[3] == found.other_words[3] == "bank"
+    far = float((found.states[3] - found.other_states[3]).norm())
+    assert far > 0
+    assert float(found.distances[found.shared.index("bank")]) == pytest.approx(far)
+
+
+def test_the_axes_explain_no_more_than_all_and_the_first_the_most(translator):
+    found = gravity(model=translator)
+    first, second = found.explained.tolist()
+    assert 0 < second <= first
+    assert first + second <= 1 + 1e-12
+    both = torch.cat([found.states, found.other_states])
+    total = (both - both.mean(0)).square().sum()
+    assert float(found.places.square().sum() / total) == pytest.approx(first + second)
+
+
+def test_the_same_sentence_twice_moves_nothing(translator):
+    found = gravity(SENTENCE, SENTENCE, model=translator)
+    assert found.distances.max() < 1e-12
+
+
+def test_a_word_that_the_model_does_not_know_is_refused(translator):
+    with pytest.raises(Fault, match="this model does not know 'tiger'"):
+        gravity("Ajay saw the tiger", "the tiger saw Ajay", word="tiger", model=translator)
+    with pytest.raises(Fault, match="'bank' does not stand in 'Ajay saw money'"):
+        gravity("Ajay saw money", model=translator)
+
+
+@pytest.mark.parametrize("lang", ["en", "hi"])
+def test_the_story_of_a_model_is_told(translator, lang):
+    assert "bank 1" in gravity(model=translator).text(lang)
+
+
+def test_whether_a_state_is_drawn_to_its_own_sentence_is_measured(translator):
+    found = gravity(model=translator)
+    bank, other = found.states[3], found.other_states[3]
+    cues = found.states[[found.words.index(one) for one in ("withdrew", "money")]]
+    assert float(found.to_cues[0, 0]) == pytest.approx(float((cues - bank).norm(dim=1).mean()))
+    assert float(found.to_cues[1, 0]) == pytest.approx(float((cues - other).norm(dim=1).mean()))
+    assert gravity(SENTENCE, SENTENCE, model=translator).to_cues is None

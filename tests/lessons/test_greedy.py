@@ -1,0 +1,90 @@
+"""Greedy decoding, step by step."""
+
+from dataclasses import replace
+from math import log
+
+import pytest
+import torch
+
+from dhyan.decoding.translator import Translator
+from dhyan.faults import Fault
+from dhyan.lessons.sequences.greedy import greedy
+from dhyan.models.build import build_model
+from dhyan.text.tokenizer import Tokenizer
+from tests.tiny import tiny_recipe, write_corpus
+
+
+def told(shown, lang="en"):
+    return " ".join(shown.text(lang).split())
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    source, target = write_corpus(tmp_path_factory.mktemp("greedy"), pairs=40)
+    recipe = tiny_recipe("rnn", source, target)
+    words = [
+        Tokenizer.learn(path.read_text(encoding="utf-8").splitlines(), kind="words", size=200)
+        for path in (source, target)
+    ]
+    torch.manual_seed(2)
+    return Translator(build_model(recipe, *map(len, words)), *words)
+
+
+def test_the_steps_multiply_to_the_sentence():
+    shown = greedy(steps=12)
+    total = sum(log(one.chances[0]) for one in shown.steps)
+    assert total == pytest.approx(shown.said.score, abs=1e-5)
+
+
+def test_each_word_said_is_the_likeliest_and_is_fed_back():
+    shown = greedy(steps=12)
+    assert shown.steps[0].fed == "<start>"
+    for before, after in zip(shown.steps, shown.steps[1:], strict=False):
+        assert after.fed == before.words[0]
+        assert list(before.chances) == sorted(before.chances, reverse=True)
+
+
+def test_a_beam_of_one_is_greedy():
+    shown = greedy("come in", steps=5, beam=1)
+    assert shown.beam[0].text == shown.said.text
+    assert shown.beam[0].score == pytest.approx(shown.said.score, abs=1e-5)
+    assert "its best is what greedy search said" in told(shown)
+
+
+def test_it_says_what_the_translator_says(translator):
+    sentence = "two hundred five"
+    shown = greedy(sentence, model=translator, beam=2)
+    [said] = translator(sentence, beam=1)
+    assert shown.said.text == said.text
+    assert shown.said.finished == said.finished
+    assert len(shown.steps) == len(said.ids) + said.finished
+
+
+def test_the_verdict_follows_the_numbers():
+    shown = greedy(steps=2)
+    better = replace(shown.said, score=shown.said.score + log(3))
+    worse = replace(shown.said, score=shown.said.score - log(3))
+    assert "3.00 times as likely" in told(replace(shown, beam=(better,)))
+    assert "3.00 times as unlikely" in told(replace(shown, beam=(worse,)))
+    assert "3.00 गुना अधिक" in told(replace(shown, beam=(better,)), "hi")
+
+
+@pytest.mark.slow
+def test_the_trained_toy_says_its_translation():
+    shown = greedy()
+    assert (shown.said.text, shown.said.finished) == ("सोच लो", True)
+    assert shown.beam[0].text == "सोच लो"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sentence": ""}, "the sentence is empty"),
+        ({"sentence": "come out", "steps": 1}, "the corpus has no word 'out'"),
+        ({"beam": 0}, "beam is 0: give a whole number of at least 1"),
+        ({"model": "no/such/run"}, "no/such/run"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, message):
+    with pytest.raises(Fault, match=message):
+        greedy(**given)

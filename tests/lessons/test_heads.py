@@ -1,0 +1,179 @@
+"""Heads side by side: what two can hold and one cannot, and what a trained encoder's look at."""
+
+import pytest
+import torch
+
+from dhyan import config
+from dhyan.attention import MultiHeadAttention
+from dhyan.data.primer import primer_twins
+from dhyan.decoding.translator import Translator
+from dhyan.faults import Fault
+from dhyan.insight.measures import distance, entropy, previous_share, target_share
+from dhyan.lessons.many.heads import heads
+from dhyan.models.build import build_model
+from dhyan.text.tokenizer import Tokenizer
+
+CHICKEN = "The chicken is ready to eat"
+WIDTH = 6
+
+
+def draw(*shape):
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+def untrained(kind="words", encoder=None):
+    """A translator that has learned its words and nothing else."""
+    sentences = [twin.english for twin, _ in zip(primer_twins("random"), range(60), strict=False)]
+    tokenizer = Tokenizer.learn(sentences, kind=kind, size=400)
+    sizes = {"width": 16, "heads": 2, "hidden": 32, "layers": 3}
+    recipe = config.Recipe(
+        encoder=encoder or config.TransformerEncoder(**sizes),
+        decoder=config.TransformerDecoder(**sizes),
+    )
+    return Translator(build_model(recipe, len(tokenizer), 20), tokenizer, tokenizer)
+
+
+def test_one_table_shares_its_row_between_two_readings_and_two_tables_hold_one_each():
+    found = heads()
+    telescope, saw, astronomer = 7, 2, 4
+    assert found.one_weights[telescope, [saw, astronomer]].tolist() == pytest.approx(
+        [0.484] * 2, abs=1e-3
+    )
+    assert found.weights[0, telescope, saw] > 0.98
+    assert found.weights[1, telescope, astronomer] > 0.98
+    assert found.outputs[telescope].tolist() == pytest.approx([0, 0.988, 0.988, 0], abs=2e-3)
+    assert "each holds a reading whole" in found.text().replace("\n", " ")
+
+
+def test_a_row_of_one_table_never_gives_two_words_more_than_one():
+    found = heads("a b c", vectors=draw(3, WIDTH) * 10, count=3)
+    for table in (found.one_weights, *found.weights):
+        assert torch.allclose(table.sum(-1), torch.ones(3, dtype=torch.float64))
+
+
+def test_the_readings_of_the_chicken_look_at_the_same_word():
+    found = heads(CHICKEN)
+    eat, chicken = 5, 1
+    assert torch.equal(found.weights[0], found.weights[1])
+    assert found.weights[:, eat].argmax(-1).tolist() == [chicken, chicken]
+    assert "no table of weights tells them apart" in found.text().replace("\n", " ")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_projects_multi_head_attention_with_the_same_weights_gives_the_same(count):
+    x, output = draw(4, WIDTH), draw(WIDTH, WIDTH)
+    maps = [draw(count, WIDTH, WIDTH // count) for _ in range(3)]
+    found = heads(
+        "a b c d",
+        vectors=x,
+        w_query=list(maps[0]),
+        w_key=list(maps[1]),
+        w_value=list(maps[2]),
+        w_output=output,
+    )
+    module = MultiHeadAttention(WIDTH, heads=count).double()
+    wide = [one.transpose(0, 1).flatten(1) for one in maps]
+    with torch.no_grad():
+        parts = (module.query, module.key, module.value, module.output)
+        for part, weight in zip(parts, (*wide, output), strict=True):
+            part.weight.copy_(weight.T)
+            part.bias.zero_()
+    memory = module.remember(x[None], torch.ones(1, 4, dtype=torch.bool))
+    assert torch.allclose(module(x[None], memory).context[0], found.outputs)
+    assert found.joined.shape == (4, WIDTH)
+
+
+def test_eight_heads_of_64_are_as_wide_as_one_of_512():
+    found = heads("a b", vectors=draw(2, 512), count=8)
+    assert found.queries.shape == found.keys.shape == found.values.shape == (8, 2, 64)
+    assert found.joined.shape == found.one_outputs.shape == (2, 512)
+
+
+def test_a_single_head_is_the_wide_one():
+    found = heads("a b c", vectors=draw(3, WIDTH), count=1)
+    assert torch.allclose(found.weights[0], found.one_weights)
+    assert torch.allclose(found.outputs, found.one_outputs)
+
+
+def test_permuting_words_permutes_what_every_head_finds():
+    x, order = draw(4, WIDTH), [2, 0, 3, 1]
+    one, other = heads("a b c d", vectors=x), heads("c a d b", vectors=x[order])
+    assert torch.allclose(other.outputs, one.outputs[order])
+    assert torch.allclose(other.weights, one.weights[:, order][:, :, order])
+
+
+@pytest.mark.parametrize("kind", ["words", "unigram"])
+def test_every_head_of_an_encoder_is_seen_word_by_word_and_measured(kind):
+    translator = untrained(kind)
+    found = heads("The man saw a telescope.", model=translator)
+    assert found.words == ("The", "man", "saw", "a", "telescope.", "</s>")
+    assert found.weights.shape == (3, 2, 6, 6)
+    assert torch.allclose(found.weights.sum(-1), torch.ones(3, 2, 6, dtype=torch.float64))
+    assert torch.equal(found.entropy, entropy(found.weights))
+    assert torch.equal(found.distance, distance(found.weights))
+    assert torch.equal(found.previous, previous_share(found.weights))
+    assert found.dependency is None
+    assert found.even == pytest.approx((2.585, 35 / 18, 1 / 6), abs=1e-3)
+
+
+def test_sentences_of_the_primer_know_what_each_word_depends_on():
+    translator = untrained()
+    found = heads(model=translator, primer=3)
+    twin = [
+        one for one, _ in zip(primer_twins("random", longest=10, core=0.15), range(4), strict=False)
+    ][3]
+    assert found.words[:-1] == tuple(twin.english.split())
+    assert found.depends == (*twin.heads(0), -1)
+    assert torch.equal(found.dependency, target_share(found.weights, found.depends))
+    several = heads(model=translator, primer=3, sentences=4)
+    each = [heads(model=translator, primer=3 + at).dependency for at in range(4)]
+    assert torch.allclose(several.dependency, torch.stack(each).mean(0))
+    for lang, word in (("en", "depends on gets"), ("hi", "आश्रय-शब्द को")):
+        assert word in several.text(lang).replace("\n", " ")
+
+
+def test_of_many_heads_one_layer_is_drawn():
+    translator = untrained()
+    for layer, name in ((0, "layer 3, head"), (2, "layer 2, head")):
+        story = heads("The man", model=translator, layer=layer).told()
+        drawn = [
+            part.title for part in story.parts if getattr(part, "title", "").startswith("layer")
+        ]
+        assert drawn == [f"{name} 1", f"{name} 2"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: heads("a b c"), "vectors: give a row of numbers for each word, or model=RUN"),
+        (lambda: heads("a b", vectors=draw(3, 4)), "vectors: has 3 rows"),
+        (lambda: heads("a b", vectors=draw(2, 5)), "5 numbers do not part evenly into 2 heads"),
+        (
+            lambda: heads("a b", vectors=draw(2, 4), w_query=[draw(4, 1)]),
+            "as many and equally wide",
+        ),
+        (
+            lambda: heads("a b", vectors=draw(2, 4), w_value=[draw(4, 1), draw(4, 2)]),
+            "w_value: give each head a matrix, all of one width",
+        ),
+        (
+            lambda: heads("a b", vectors=draw(2, 4), w_key=[draw(3, 2)] * 2),
+            "w_key of head 1: has 3",
+        ),
+        (lambda: heads("a b", vectors=draw(2, 4), w_key=[]), "w_key: give a list with a matrix"),
+        (lambda: heads("a b", vectors=draw(2, 4), count=0), "count is 0: give a whole number"),
+        (lambda: heads(model=untrained(), layer=4), "layer: 4 is none of the encoder's 3"),
+        (lambda: heads(model=untrained(), sentences=3), "give primer=0 as well"),
+        (
+            lambda: heads(model=untrained(), primer=-1),
+            "primer is -1: give a whole number of at least 0",
+        ),
+        (
+            lambda: heads(model=untrained(encoder=config.RNNEncoder(width=16))),
+            "no self-attention: give a trained Transformer",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_said(call, message):
+    with pytest.raises(Fault, match=message):
+        call()

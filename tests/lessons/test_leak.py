@@ -1,0 +1,48 @@
+"""Nothing of the future reaches the past through a mask, and all of it does without one."""
+
+import pytest
+
+from dhyan.faults import Fault
+from dhyan.lessons.many.leak import leak
+
+LONG = "I like eating pizza with my friends"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("place", [1, 4, 7])
+def test_a_later_word_changes_nothing_before_it_when_masked_and_something_when_not(seed, place):
+    found = leak(LONG, source="a b c", place=place, change="tea", seed=seed)
+    assert found.masked_past == 0
+    assert found.open_past > 0
+    for moved in (found.masked_attention, found.masked_decoder):
+        assert (moved[:place] == 0).all()
+        assert (moved[place:] > 0).all()
+    for moved in (found.open_attention, found.open_decoder):
+        assert (moved > 0).all()
+
+
+def test_the_notes_sentence_changes_its_last_word():
+    found = leak()
+    assert found.words == ("<s>", "हम", "दोस्त", "हैं")
+    assert found.place == 3
+    assert "exactly 0" in found.text()
+    assert "ठीक 0" in found.text("hi")
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    assert leak().open_past == leak().open_past
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: leak(place=4), "place: 4 is none of the 3 words; give 1 to 3"),
+        (lambda: leak(change="हैं"), "change: 'हैं' must be one word, and not 'हैं' again"),
+        (lambda: leak(place=-1), "place is -1: give a whole number of at least 0"),
+        (lambda: leak(change="two words"), "must be one word"),
+        (lambda: leak(""), "the sentence is empty"),
+    ],
+)
+def test_what_does_not_fit_is_said(call, message):
+    with pytest.raises(Fault, match=message):
+        call()

@@ -1,0 +1,78 @@
+"""Sentences of any length, in and out."""
+
+import pytest
+
+from dhyan.faults import Fault
+from dhyan.lessons.sequences.lengths import NOTHING, lengths
+
+
+def told(shown, lang="en"):
+    return " ".join(shown.text(lang).split())
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return lengths(steps=0, asked=80)
+
+
+def test_padding_changes_no_logit_of_any_model(shown):
+    assert [name for name, *_ in shown.apart] == ["LSTM", "GRU, Bahdanau", "Transformer"]
+    for _, batch, wider in shown.apart:
+        assert max(batch, wider) < NOTHING
+    assert "padding changes nothing" in told(shown)
+    assert "padding से कुछ नहीं बदलता" in told(shown, "hi")
+
+
+def test_what_is_said_does_not_depend_on_the_batch(shown):
+    assert shown.said == shown.alone
+
+
+def test_a_limit_that_cuts_is_said(shown):
+    greedy, beam, usual = shown.long
+    assert (greedy.said, beam.said) == (80, 80)
+    assert (usual.limit, usual.said, usual.finished) == (68, 68, False)
+
+
+@pytest.mark.slow
+def test_six_words_may_give_six_hundred():
+    shown = lengths(steps=0)
+    greedy, beam, _ = shown.long
+    assert len(shown.sentence.split()) == 6
+    assert (greedy.said, greedy.finished) == (600, True)
+    assert (beam.said, beam.finished) == (600, True)
+
+
+@pytest.mark.slow
+def test_nice_to_meet_you_gets_another_length():
+    shown = lengths(asked=70)
+    assert shown.said == tuple(target for _, target in shown.pairs)
+    assert len(shown.said[0].split()) != len(shown.pairs[0][0].split())
+    assert "3 of 3 right" in told(shown)
+
+
+def test_ones_own_pairs_may_have_any_lengths():
+    pairs = [["a", "b " * 30], ["a " * 40, "b"]]
+    shown = lengths(pairs, steps=0, asked=3, sentence="a")
+    assert shown.unchanged
+    assert [one.said for one in shown.long] == [3, 3, 3]
+    assert "0 met" in told(shown)
+
+
+def test_the_verdict_follows_the_numbers(shown):
+    moved = type(shown)(
+        shown.pairs, (("LSTM", 0.1, 0.1),), shown.said, shown.alone, "a", 1, shown.long
+    )
+    assert "padding changes them" in told(moved)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"pairs": []}, "give sentences with their translations"),
+        ({"asked": 0}, "asked is 0: give a whole number of at least 1"),
+        ({"sentence": ""}, "the sentence is empty"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, message):
+    with pytest.raises(Fault, match=message):
+        lengths(**given)

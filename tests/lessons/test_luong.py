@@ -1,0 +1,178 @@
+"""Multiplicative attention by hand, its three scores, and inside a trained model."""
+
+import pytest
+import torch
+
+from dhyan.attention import AdditiveScore, DotScore, GeneralScore, SingleHeadAttention
+from dhyan.batch import Tokens
+from dhyan.faults import Fault
+from dhyan.insight.explain import explain_translation, told_and_said
+from dhyan.lessons.between.bahdanau import bahdanau
+from dhyan.lessons.between.luong import SCORES, luong
+from tests.lessons.untrained import ENGLISH, translator_of
+
+
+def asked(score, shown):
+    """The project's scores for the same state and sentence."""
+    attention = SingleHeadAttention(score.double(), fuse=False)
+    mask = torch.ones(1, len(shown.states), dtype=torch.bool)
+    with torch.no_grad():
+        memory = attention.remember(shown.states.unsqueeze(0), mask)
+        query = shown.decoder[shown.step - 1]
+        found = attention(query[None, None], memory)
+        return score(query[None, None, None], memory)[0, 0, 0], found.context[0, 0]
+
+
+def test_dot_is_what_one_counts_on_paper():
+    shown = luong()
+    assert shown.scores[0].tolist() == pytest.approx([1.35, 0.75, 0.45, 2.55])
+    assert shown.weights[0].tolist() == pytest.approx([0.190, 0.104, 0.077, 0.629], abs=5e-4)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_every_score_is_the_projects(step):
+    shown = luong(step=step)
+    general, concat = GeneralScore(4, 4), AdditiveScore(4, 4, 3)
+    with torch.no_grad():
+        general.key.weight.copy_(shown.general)
+        concat.query.weight.copy_(shown.network.w[:4].T)
+        concat.query.bias.copy_(shown.network.b)
+        concat.key.weight.copy_(shown.network.w[4:].T)
+        concat.energy.copy_(shown.network.v)
+    for row, score in enumerate((DotScore(), general, concat)):
+        scores, context = asked(score, shown)
+        torch.testing.assert_close(shown.scores[row], scores, atol=1e-6, rtol=1e-6)
+        torch.testing.assert_close(shown.contexts[row], context, atol=1e-6, rtol=1e-6)
+
+
+def test_dot_is_general_without_a_map():
+    shown = luong(general=torch.eye(4))
+    torch.testing.assert_close(shown.scores[0], shown.scores[1])
+
+
+def test_general_multiplies_s_from_the_left():
+    turned = luong(general=luong().general.T)
+    assert not torch.allclose(turned.scores[1], luong().scores[1])
+    query = luong().decoder[0]
+    by_hand = torch.stack([query @ luong().general @ h for h in luong().states])
+    torch.testing.assert_close(luong().scores[1], by_hand)
+
+
+def test_concat_is_bahdanaus_network_asked_by_another_state():
+    shown = luong()
+    same = bahdanau(decoder=shown.decoder)
+    torch.testing.assert_close(shown.scores[2], same.scores)
+
+
+def test_the_word_is_read_off_context_and_state_together():
+    shown = luong()
+    assert shown.joined.shape == (3, 8)
+    half = (shown.contexts + shown.decoder[0]) / 2
+    torch.testing.assert_close(shown.attentional, half.tanh())
+    only_state = luong(combine=[*[[0, 0, 0, 0]] * 4, *torch.eye(4).tolist()])
+    torch.testing.assert_close(
+        only_state.attentional, shown.decoder[0].tanh().expand(len(SCORES), -1)
+    )
+
+
+def test_the_parameters_are_named_in_both_languages():
+    for lang in ("en", "hi"):
+        assert "16" in luong().text(lang)
+        assert "30" in luong().text(lang)
+    assert luong().figure(lang="hi", dark=True).axes
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"step": 5}, "step 5: decoder has 4 steps; give one from 1 to 4"),
+        ({"decoder": [[1, 2]]}, "decoder: its states have 2 numbers and those of the sentence 4"),
+        ({"general": [[1, 0]] * 4}, "general: has 2 columns; give 4"),
+        ({"combine": [[1, 0, 0, 0]]}, "combine: has 1 rows, but the numbers of .c; s. are 8"),
+        ({"v": [1]}, "v: w has 3 columns, so give 3 numbers"),
+    ],
+)
+def test_what_does_not_fit_is_said(given, said):
+    with pytest.raises(Fault, match="^" + said):
+        luong(**given)
+
+
+KINDS = {
+    "luong-dot": "dot",
+    "luong-scaled_dot": "scaled_dot",
+    "luong-general": "general",
+    "luong-concat": "additive",
+    "luong-location": "location",
+    "luong-monotonic-dot": "dot",
+    "luong-predicted-general": "general",
+    "luong-deep-gru-parallel": "general",
+}
+
+
+@pytest.mark.parametrize("decoder", KINDS)
+def test_a_models_step_is_what_explain_shows(decoder):
+    translator = translator_of("gru", decoder)
+    [said] = translator(ENGLISH[0])
+    [only] = explain_translation(translator, ENGLISH[0], said, words=False)
+    for step in range(1, len(only.target) + 1):
+        look = luong(ENGLISH[0], model=translator, step=step)
+        assert look.kind == KINDS[decoder]
+        row = only.weights[0, step - 1].double()
+        torch.testing.assert_close(look.weights, row, atol=1e-6, rtol=1e-5)
+        assert look.asks == f"s_{step}"
+        assert look.text()
+        assert look.text("hi")
+
+
+def test_a_models_dot_and_general_scores_are_products():
+    look = luong(ENGLISH[0], model=translator_of("gru", "luong-dot"), step=2)
+    torch.testing.assert_close(look.scores, look.states @ look.query, atol=1e-6, rtol=1e-5)
+    translator = translator_of("gru", "luong-general")
+    look = luong(ENGLISH[0], model=translator, step=2)
+    between = translator.model.decoder.attention.score.key.weight.detach().double()
+    torch.testing.assert_close(look.keys, look.states @ between.T, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(
+        look.scores, look.query @ between @ look.states.T, atol=1e-6, rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("decoder", ["luong-general", "luong-deep-gru-parallel"])
+def test_a_models_attentional_vector_is_what_its_words_are_read_off(decoder):
+    translator = translator_of("gru", decoder)
+    [said] = translator(ENGLISH[0])
+    told = told_and_said(said)
+    model = translator.model
+    with torch.no_grad():
+        state = model.start(Tokens.pad([translator.encode(ENGLISH[0])]))
+        read, _ = model.decoder.think(torch.tensor([told[:2]]), state)
+    look = luong(ENGLISH[0], model=translator, step=2)
+    torch.testing.assert_close(look.attentional, read[0, 1].double(), atol=1e-6, rtol=1e-5)
+
+
+def test_a_window_is_shown_where_there_is_one():
+    look = luong(ENGLISH[0], model=translator_of("gru", "luong-monotonic-dot"))
+    assert look.seen.tolist() == [1, 1, 1, 0, 0]
+    assert "seen" in look.text()
+    assert "seen" not in luong(ENGLISH[0], model=translator_of("gru", "luong-dot")).text()
+
+
+@pytest.mark.parametrize(
+    ("decoder", "said"),
+    [
+        (
+            "bahdanau-additive",
+            "its decoder is a BahdanauDecoder; the lesson luong takes apart a Lu",
+        ),
+        ("transformer", "its decoder is a TransformerDecoder"),
+        ("luong-bottleneck", "its score is a EvenScore; the lesson luong takes apart dot, scaled"),
+        ("luong-multihead-dot", "its attention has several heads"),
+    ],
+)
+def test_a_model_of_another_kind_is_refused(decoder, said):
+    with pytest.raises(Fault, match="^model: " + said):
+        luong(model=translator_of("gru", decoder))
+
+
+def test_numbers_beside_a_model_are_refused():
+    with pytest.raises(Fault, match="^general: the model brings its own numbers"):
+        luong(model=translator_of("gru", "luong-dot"), general=[[1]])

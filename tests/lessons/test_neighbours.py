@@ -1,0 +1,109 @@
+"""Neighbours and analogies among vectors, and the lesson about them."""
+
+import numpy as np
+import pytest
+
+from dhyan.faults import Fault
+from dhyan.lessons.words.neighbours import neighbours as lesson
+from dhyan.text.neighbours import analogy, cosine, mean_of, neighbours
+from dhyan.text.vectors import Vectors
+
+ROYAL = {  # royal, man, woman
+    "king": (1, 1, 0),
+    "queen": (1, 0, 1),
+    "man": (0, 1, 0),
+    "woman": (0, 0, 1),
+    "prince": (0.8, 1, 0),
+    "nobody": (0, 0, 0),
+}
+
+
+@pytest.fixture
+def royal():
+    table = np.array([*ROYAL.values()], np.float32)
+    return Vectors(tuple(ROYAL), table, frozenset())
+
+
+def test_neighbours_are_ordered_by_their_cosine(royal):
+    near = neighbours(royal, "king", count=3)
+    assert [one.word for one in near] == ["prince", "man", "queen"]
+    assert [one.cosine for one in near] == pytest.approx([0.9939, 0.7071, 0.5], abs=1e-4)
+
+
+def test_a_vector_may_be_scaled_and_its_neighbours_stay(royal):
+    scaled = Vectors(royal.words, royal.table * 7, frozenset())
+    assert [one.word for one in neighbours(scaled, "king")] == [
+        one.word for one in neighbours(royal, "king")
+    ]
+
+
+def test_king_minus_man_plus_woman_is_queen(royal):
+    assert analogy(royal, "king", "man", "woman")[0].word == "queen"
+
+
+def test_a_vector_of_zeros_is_near_nothing(royal):
+    assert cosine(royal, "nobody", "king") == 0
+    assert not np.isnan([one.cosine for one in neighbours(royal, "nobody")]).any()
+
+
+def test_the_mean_lies_between(royal):
+    between = mean_of(royal, ("man", "woman"))
+    assert between == pytest.approx(np.array([0, 0.5**0.5, 0.5**0.5]))
+
+
+def test_an_unknown_word_names_the_nearest(royal):
+    said = "the word 'kings' is not among the 6 known ones; did you mean 'king'"
+    with pytest.raises(Fault, match=said):
+        neighbours(royal, "kings")
+    with pytest.raises(Fault, match="the word 'xyz' is not among the 6 known ones$"):
+        analogy(royal, "king", "xyz", "man")
+    with pytest.raises(Fault, match="count is 0; give a whole number from 1 on"):
+        neighbours(royal, "king", count=0)
+
+
+def test_vectors_of_a_file_are_used_and_their_name_is_said(tmp_path):
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in ROYAL.items()]
+    (tmp_path / "royal.vec").write_text(f"{len(lines)} 3\n" + "\n".join(lines))
+    (tmp_path / "text.txt").write_text("The King, the queen.\nA man and a woman\nprince nobody\n")
+    shown = lesson(
+        "King",
+        analogy="king man woman",
+        corpus=str(tmp_path / "text.txt"),
+        vectors=str(tmp_path / "royal.vec"),
+    )
+    assert shown.source == "royal.vec"
+    assert shown.known == 6
+    assert shown.near[0][0].word == "prince"
+    assert shown.answers[0].word == "queen"
+    assert shown.shown == ("king", "prince", "man")
+    assert shown.cosines.diag().tolist() == pytest.approx([1, 1, 1])
+    for lang in ("en", "hi"):
+        assert "royal.vec" in shown.text(lang)
+
+
+def test_vectors_are_learned_from_a_text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(["The ripe mango is sweet."] * 50 + ["A fast train was late."] * 50))
+    shown = lesson("mango", analogy="mango ripe fast", corpus=str(path), count=2)
+    assert (shown.source, shown.known, shown.nouns) == ("text.txt", 10, 0)
+    assert len(shown.near[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"analogy": "king man"}, "analogy: has 2 words; give three, as king man woman"),
+        ({"sentences": 0}, "sentences is 0; give a whole number from 1 on"),
+        ({"corpus": "/nowhere/text.txt"}, "/nowhere/text.txt: "),
+    ],
+)
+def test_what_does_not_fit_is_said(given, said):
+    with pytest.raises(Fault, match=said):
+        lesson(**given)
+
+
+@pytest.mark.slow
+def test_nouns_of_the_primer_lie_near_nouns_of_their_kind():
+    shown = lesson(sentences=20_000)
+    assert shown.alike > 2 * shown.by_chance
+    assert "similar words do lie together" in " ".join(shown.text().split())

@@ -1,0 +1,88 @@
+"""One-hot vectors pick rows of a matrix; what a large vocabulary costs either way."""
+
+import pytest
+import torch
+from torch import nn
+
+from dhyan.faults import Fault
+from dhyan.lessons.sequences.one_hot import one_hot
+from dhyan.models.words import OneHot
+from dhyan.special import NAMES
+
+
+def test_one_hot_times_a_matrix_is_a_row_of_it():
+    shown = one_hot()
+    assert shown.ids.tolist() == [0, 1, 2]
+    assert shown.vectors.tolist() == [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0]]
+    assert shown.product.tolist() == [[0.2, 0.7, -0.1], [0.5, -0.3, 0.4], [-0.6, 0.1, 0.3]]
+    assert shown.same
+
+
+def test_the_product_is_what_an_embedding_looks_up():
+    shown = one_hot("come about come", weights=torch.randn(5, 7, dtype=torch.float64))
+    layer = nn.Embedding.from_pretrained(shown.weights)
+    assert torch.equal(layer(shown.ids), shown.product)
+
+
+def test_the_vectors_are_those_of_the_models():
+    shown = one_hot("in come")
+    first = len(NAMES)  # the models' ids start with padding and its like
+    theirs = OneHot(first + 5)(shown.ids.unsqueeze(0) + first)
+    assert torch.equal(theirs[0, :, first:].double(), shown.vectors)
+
+
+def test_a_hundred_thousand_words_cost_so_much():
+    cost = one_hot().cost
+    assert cost.numbers == (100_000, 300)
+    assert cost.word_bytes == (400_000, 1_200)
+    assert cost.batch_bytes == (512_000_000, 1_536_000)
+    assert cost.parameters == (204_800_000, 30_614_400)
+    assert cost.parameter_bytes == (819_200_000, 122_457_600)
+
+
+def test_the_parameters_are_those_of_the_layers():
+    cost = one_hot(words=1000, width=30, cells=8).cost
+    straight, by_way = nn.LSTM(1000, 8, device="meta"), nn.LSTM(30, 8, device="meta")
+    layer = nn.Embedding(1000, 30, device="meta")
+    assert cost.parameters == (
+        straight.weight_ih_l0.numel(),
+        layer.weight.numel() + by_way.weight_ih_l0.numel(),
+    )
+
+
+def one_line(shown):
+    return " ".join(shown.text().split())
+
+
+def test_what_is_said_of_the_cost_follows_the_numbers():
+    assert "6.7 times fewer weights" in one_line(one_hot())
+    assert "1.5 times more weights" in one_line(one_hot(words=1000, width=1000, cells=500))
+
+
+def test_new_words_join_the_vocabulary():
+    shown = one_hot("we think")
+    assert shown.vocabulary == ("think", "about", "it", "come", "in", "we")
+    assert torch.equal(shown.weights, one_hot("we think").weights)
+    assert not torch.equal(shown.weights, one_hot("we think", seed=2).weights)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sentence": ""}, "the sentence is empty"),
+        ({"width": 0}, "width is 0; give a whole number from 1 on"),
+        ({"weights": [[1, 0]]}, "weights: has 1 rows, but the words of the vocabulary 'think"),
+        (
+            {"sentence": "thinks", "weights": [[1]] * 5},
+            "the word 'thinks' is not among the 5 known ones; did you mean 'think'",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_said(given, said):
+    with pytest.raises(Fault, match=said):
+        one_hot(**given)
+
+
+@pytest.mark.parametrize("lang", ["en", "hi"])
+def test_the_story_has_the_bill(lang):
+    assert "204,800,000" in one_hot().text(lang)

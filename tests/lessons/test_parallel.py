@@ -1,0 +1,51 @@
+"""Learning from all words at once is learning from them one by one."""
+
+import pytest
+
+from dhyan.faults import Fault
+from dhyan.lessons.many.parallel import parallel
+
+
+def test_both_ways_have_the_same_loss_and_the_same_gradients():
+    found = parallel(lengths=[1, 12, 25])
+    for one in (found.own, *found.timed):
+        assert one.in_turn.losses.tolist() == pytest.approx(one.at_once.losses.tolist())
+        assert one.loss_difference < 1e-12
+        assert one.gradient_difference < 1e-12
+        assert one.at_once.gradient.abs().max() > 1e-3
+    assert found.same
+    assert "are the same" in found.text()
+
+
+def test_n_words_take_n_and_one_runs_one_by_one_and_one_in_parallel():
+    found = parallel("a b", target="c d e f", lengths=[3, 12])
+    assert [one.in_turn.runs for one in (found.own, *found.timed)] == [5, 4, 13]
+    assert [one.at_once.runs for one in (found.own, *found.timed)] == [1, 1, 1]
+    assert found.own.in_turn.losses.shape == (5,)
+    assert found.words == ("c", "d", "e", "f", "</s>")
+
+
+@pytest.mark.slow
+def test_three_hundred_words_take_301_runs_one_by_one_and_less_time_at_once():
+    long = parallel(lengths=[3, 300]).timed[1]
+    assert (long.in_turn.runs, long.at_once.runs) == (301, 1)
+    assert long.times_faster > 3
+    assert max(long.loss_difference, long.gradient_difference) < 1e-9
+
+
+def test_the_story_is_told_in_both_languages():
+    found = parallel(lengths=[2])
+    assert "3 runs one by one" in found.text().replace("\n", " ")
+    assert "समांतर" in found.text("hi")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ([], "lengths: give at least one whole number in a list"),
+        ([0, 3], "lengths is 0: give a whole number of at least 1"),
+    ],
+)
+def test_lengths_that_are_none_are_said(lengths, message):
+    with pytest.raises(Fault, match=message):
+        parallel(lengths=lengths)

@@ -1,0 +1,74 @@
+"""Attention without parameters: by hand, by the project, in one go and one by one."""
+
+import pytest
+import torch
+
+from dhyan.attention import attend, plain
+from dhyan.faults import Fault
+from dhyan.lessons.within.parameter_free import all_at_once, parameter_free, word_by_word
+
+
+def quick(**given):
+    return parameter_free(**{"lengths": (3,), **given})
+
+
+def test_without_softmax_bank_is_the_sum_of_the_others_by_their_dot_products():
+    found = quick()
+    bank = found.vectors[1]
+    wanted = sum((bank @ other) * other for other in found.vectors)
+    assert torch.allclose(found.without_softmax[1], wanted)
+
+
+def test_without_softmax_the_shares_do_not_sum_to_one_and_with_it_they_do():
+    found = quick()
+    assert (found.scores.sum(1) - 1).abs().min() > 0.1
+    assert torch.allclose(found.weights.sum(1), torch.ones(3, dtype=torch.float64))
+
+
+def test_it_is_the_parameter_free_attention_of_the_project():
+    found = quick()
+    states = found.vectors.unsqueeze(0)
+    attention = plain()
+    memory = attention.remember(states, torch.ones(1, 3, dtype=torch.bool))
+    assert torch.allclose(found.outputs, attention(states, memory).context[0])
+    x = found.vectors
+    assert torch.allclose(found.outputs, attend(x, x, x, score="dot").context)
+
+
+def test_there_is_no_parameter():
+    assert quick().parameters == 0
+
+
+def test_the_shapes_are_those_of_the_notes():
+    assert quick().shapes == "(3×2)(2×3)(3×2)"
+
+
+@pytest.mark.parametrize("count", [1, 3, 30])
+def test_one_by_one_gives_what_one_go_gives(count):
+    x = torch.randn(count, 5, dtype=torch.float64)
+    assert torch.allclose(all_at_once(x), word_by_word(x))
+
+
+def test_every_length_is_timed_both_ways():
+    found = parameter_free(lengths=(3, 30, 300))
+    assert found.lengths == (3, 30, 300)
+    assert min(*found.at_once, *found.one_by_one) > 0
+    assert max(found.differences) < 1e-12
+
+
+def test_the_sentence_about_the_pace_follows_the_clock():
+    from dataclasses import replace
+
+    found = quick()
+    fast, slow = (replace(found, at_once=(one,), one_by_one=(2.0,)) for one in (1.0, 4.0))
+    assert "2.0 times as fast" in " ".join(fast.text().split())
+    assert "no faster" in " ".join(slow.text().split())
+
+
+def test_a_word_without_a_vector_and_a_length_of_nothing_are_refused():
+    with pytest.raises(Fault, match="vectors: 'tree' has none"):
+        quick(sentence="money tree")
+    with pytest.raises(Fault, match="lengths: give at least one whole number"):
+        parameter_free(lengths=())
+    with pytest.raises(Fault, match="lengths is 0: give a whole number of at least 1"):
+        parameter_free(lengths=(3, 0))

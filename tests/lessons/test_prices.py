@@ -1,0 +1,104 @@
+"""What a score costs: formulas against real modules, and a verdict that follows the times."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dhyan.faults import Fault
+from dhyan.lessons.between.prices import MECHANISMS, prices
+from dhyan.models.mechanisms import build_score
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return prices([16, 48], source=7, target=5, batch=2, rounds=2)
+
+
+def test_the_formulas_count_what_is_there(shown):
+    assert shown.parameters == shown.parameters_counted
+    assert shown.operations == shown.operations_counted
+    assert "agree with what is counted" in shown.text()
+
+
+def test_the_figures_are_those_one_works_out(shown):
+    assert shown.parameters == {
+        "additive": (16 * 34, 48 * 98),
+        "concat": (16 * 34, 48 * 98),
+        "general": (256, 2304),
+        "dot": (0, 0),
+    }
+    assert shown.operations["dot"] == (5 * 7 * 16, 5 * 7 * 48)
+    assert shown.operations["general"][0] == 7 * 16 * 16 + 5 * 7 * 16
+    assert shown.operations["additive"][0] == 7 * 16 * 16 + 5 * 16 * 16 + 5 * 7 * 16
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_is_the_one_recipes_call_so(name):
+    from dhyan import config
+
+    ours = MECHANISMS[name].make(8)
+    theirs = build_score(config.Attention(kind=name, hidden=8), 8, 8, 30)
+    assert type(ours) is type(theirs)
+    assert [p.shape for p in ours.parameters()] == [p.shape for p in theirs.parameters()]
+
+
+def test_every_time_is_measured_and_the_callers_chance_is_left_alone(shown):
+    assert all(second > 0 for own in shown.seconds.values() for second in own)
+    assert shown.noise >= 1
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    prices([4], source=2, target=2, batch=1, rounds=1)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def timed(shown, *, dot, general=(1.0, 1.0)):
+    same = {"additive": (1.0, 1.0), "concat": (1.1, 1.0)}
+    return replace(shown, seconds={**same, "general": general, "dot": dot}, noise=1.1)
+
+
+@pytest.mark.parametrize(
+    ("dot", "said", "hindi"),
+    [
+        (
+            (0.5, 0.25),
+            "dot was faster than additive at every width: additive took 2.0–4.0 times",
+            "हर चौड़ाई पर additive से तेज़ रहा",
+        ),
+        (
+            (0.5, 1.0),
+            "dot was faster than additive at width 16 only: additive took 1.0–2.0",
+            "केवल चौड़ाई 16 पर",
+        ),
+        ((2.0, 4.0), "dot was not faster than additive: additive took 0.2–0.5 times", "तेज़ नहीं रहा"),
+        ((1.0, 0.95), "dot and additive are not told apart", "अंतर नहीं दिखा"),
+    ],
+)
+def test_the_verdict_follows_the_times(shown, dot, said, hindi):
+    other = timed(shown, dot=dot)
+    assert "factor of up to 1.10" in " ".join(other.text().split())
+    assert said in " ".join(other.text().split())
+    assert hindi in " ".join(other.text("hi").split())
+
+
+def test_the_verdict_says_so_if_a_formula_is_wrong(shown):
+    wrong = replace(shown, operations_counted={**shown.operations, "dot": (1, 1)})
+    assert "do not agree" in " ".join(wrong.text().split())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"widths": []}, r"widths: give whole numbers from 1 on, such as \[64, 128\]"),
+        ({"widths": [0]}, "widths: give whole numbers"),
+        ({"batch": 0}, "batch: give whole numbers from 1 on, such as 30"),
+        ({"rounds": 0}, "rounds: give whole numbers"),
+    ],
+)
+def test_what_does_not_fit_is_said(given, said):
+    with pytest.raises(Fault, match="^" + said):
+        prices(**given)
+
+
+def test_it_is_drawn(shown):
+    assert shown.figure(lang="hi", dark=True).axes

@@ -1,0 +1,80 @@
+"""Query, key and value: the soft dictionary, the turned vector, and who learns to fetch."""
+
+from dataclasses import replace
+from math import e, inf
+
+import pytest
+import torch
+
+from dhyan.faults import Fault
+from dhyan.lessons.within.fetching import Fetched
+from dhyan.lessons.within.roles import roles
+
+
+def quick(**given):
+    return roles(**{"steps": 0, **given})
+
+
+def test_asked_sharply_the_dictionary_returns_two():
+    found = quick(sharpness=[1, 50])
+    assert found.answers.tolist() == pytest.approx([(2 * e + 3 + 4) / (e + 2), 2])
+
+
+@pytest.mark.parametrize(("ask", "value"), [("a", 2), ("b", 3), ("c", 4)])
+def test_every_key_finds_its_value(ask, value):
+    assert quick(ask=ask, sharpness=[50]).answers.tolist() == pytest.approx([value])
+
+
+def test_the_sharper_the_nearer():
+    errors = (quick().answers - 2).abs()
+    assert (errors.diff() < 0).all()
+
+
+def test_weights_of_a_soft_look_sum_to_one():
+    assert torch.allclose(quick().weights.sum(1), torch.ones(5, dtype=torch.float64))
+
+
+def test_a_number_keeps_the_direction_and_a_matrix_changes_it():
+    degrees = quick().degrees
+    assert degrees[:2].max() < 1e-4
+    assert degrees[2:].min() > 1
+    assert quick().made.tolist() == [[9, 3], [18, 6], [21, 15], [42, 39], [42, 12]]
+
+
+def test_matrices_that_only_stretch_are_told_as_such():
+    stretch = [[3, 0], [0, 3]]
+    found = quick(w_query=stretch, w_key=stretch, w_value=stretch)
+    assert "None of these matrices turns x" in " ".join(found.text().split())
+
+
+def test_the_sentence_about_the_roles_follows_the_figures():
+    ways = [Fetched("x", 1, 1.0, 0.5), Fetched("xW", 1, 1.0, 0.5), Fetched("3", 1, 0.0, 0.9)]
+    found = quick()
+    assert "90% is right" in " ".join(replace(found, fetched=tuple(ways)).text().split())
+    ways[2] = replace(ways[2], share=0.5)
+    assert "does not show" in " ".join(replace(found, fetched=tuple(ways)).text().split())
+
+
+@pytest.mark.slow
+def test_three_vectors_fetch_what_one_in_all_roles_cannot():
+    plain, one, three = roles().fetched
+    assert three.parameters <= one.parameters
+    assert three.share > 0.95
+    assert max(plain.share, one.share) < 0.75
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"ask": "z"}, "ask: 'z' is no key of the dictionary; it has a, b, c"),
+        ({"dictionary": {}}, "dictionary: give keys with numbers"),
+        ({"dictionary": {"a": inf}}, "dictionary: has a number that is not finite"),
+        ({"vector": [0, 0]}, "has no direction"),
+        ({"vector": [1, 2, 3]}, "w_query: has 2 rows, but the numbers of the vector are 3"),
+        ({"sharpness": []}, "sharpness: not a matrix"),
+        ({"steps": -1}, "steps is -1: give a whole number of at least 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, message):
+    with pytest.raises(Fault, match=message):
+        quick(**given)

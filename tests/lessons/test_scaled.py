@@ -1,0 +1,138 @@
+"""Why √dk: variances, the notes' softmaxes, and gradients while a tiny Transformer learns."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dhyan.attention import attend
+from dhyan.faults import Fault
+from dhyan.lessons.within.saturation import slope, spread
+from dhyan.lessons.within.scaled import scaled
+from dhyan.lessons.within.unscaled import Course, course
+
+RUN = Course(
+    key_width=64,
+    scaled=True,
+    steps=(1,),
+    losses=(3.0,),
+    through=(1.0,),
+    weights=(1.0,),
+    largest=(0.4,),
+    most=1.0,
+    loss=0.1,
+    right=0.9,
+)
+
+
+def quick(**given):
+    return scaled(**{"steps": 0, "widths": (16, 64), "draws": 200, **given})
+
+
+def flat(found):
+    """Its text without line breaks."""
+    return " ".join(found.text().split())
+
+
+def told(**changes):
+    """The story of made-up runs, of which the second and third are changed."""
+    other = replace(RUN, scaled=False, **changes)
+    return flat(replace(quick(), runs=(RUN, other, replace(other, key_width=8))))
+
+
+def test_the_variance_of_a_dot_product_grows_linearly_with_its_width():
+    found = spread((1, 4, 16, 64, 256), draws=2000, seed=1)
+    low, high = found.per_width
+    assert 0.9 < low < high < 1.1
+    assert "grows linearly" in flat(scaled(steps=0))
+
+
+def test_over_the_root_of_the_width_the_variance_is_one():
+    found = spread((4, 64, 256), draws=2000, seed=1)
+    assert torch.allclose(found.variances[1], torch.ones(3, dtype=torch.float64), atol=0.1)
+
+
+def test_a_tenth_of_the_numbers_has_a_hundredth_of_the_variance():
+    found = quick()
+    assert (found.variance, found.divided_variance) == (400, pytest.approx(4))
+    halved = quick(numbers=[1, 2, 5], divide_by=2)
+    assert halved.divided_variance == pytest.approx(halved.variance / 4)
+
+
+def test_the_softmaxes_are_those_of_the_notes():
+    wanted = [[0.881, 0.119], [0.731, 0.269], [0.269, 0.731], [0.0001, 0.9999]]
+    found = quick()
+    assert found.pairs.tolist() == [[6, 4], [3, 2], [4, 5], [1, 10]]
+    for weights, given in zip(found.softmaxed.tolist(), wanted, strict=True):
+        assert weights == pytest.approx(given, abs=5e-4 if given[0] > 0.01 else 5e-5)
+
+
+def test_wide_dot_products_saturate_the_softmax_and_its_slope_falls():
+    found = spread((4, 16, 64, 256), draws=1000, seed=1)
+    assert (found.largest[0].diff() > 0).all()
+    assert (found.slopes[0].diff() < 0).all()
+    assert (found.largest[1] < 0.5).all()
+    assert found.slopes[1, -1] > 2 * found.slopes[0, -1]
+
+
+def test_the_slope_is_the_norm_of_the_softmaxs_jacobian():
+    scores = torch.randn(5, dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda one: one.softmax(0), scores)
+    assert float(slope(scores.softmax(0))) == pytest.approx(float(jacobian.norm()))
+
+
+def test_values_may_be_of_another_width_than_keys_but_queries_may_not():
+    assert quick().free_values == (3, 4, 6)
+    with pytest.raises(ValueError, match="a dot product needs equal widths"):
+        attend(torch.ones(3, 4), torch.ones(3, 5), torch.ones(3, 6))
+
+
+def test_what_is_said_of_gradients_and_accuracy_follows_the_figures():
+    assert "so it vanishes; " in told(through=(0.005,))
+    assert "so it shrinks, though not to nothing; " in told(through=(0.3,))
+    assert "so it does not vanish; " in told(through=(5.0,))
+    assert "so it explodes. " in told(most=300.0)
+    assert "so it jumps higher, without exploding. " in told(most=3.0)
+    assert "so it does not explode. " in told(most=1.5)
+    assert "With √dk it learns better" in told(right=0.5)
+    assert "With √dk it learns worse" in told(right=1.0)
+    assert "instead costs accuracy" in told(right=0.5)
+    assert "instead costs nothing here" in told(right=1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"widths": []}, "widths: give at least one whole number"),
+        ({"steps": -1}, "steps is -1: give a whole number of at least 0"),
+        ({"divide_by": 0}, "divide_by is 0: give a number other than 0"),
+        ({"pairs": [[1], [2, 3]]}, "pairs: not numbers in rows of one length"),
+        ({"narrow": 0}, "narrow is 0: give a whole number of at least 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, message):
+    with pytest.raises(Fault, match=message):
+        quick(**given)
+
+
+def test_a_course_repeats_and_touches_nothing_else_that_is_random():
+    before = torch.random.get_rng_state()
+    heard = []
+    first, again = (
+        course(key_width=8, scaled=True, steps=4, seed=3, hear=heard.append) for _ in range(2)
+    )
+    assert first == again
+    assert first.steps == (1, 2, 3, 4)
+    assert len(heard) == 8
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+@pytest.mark.slow
+def test_without_the_root_a_real_run_saturates_and_learns_less():
+    good, raw = (
+        course(key_width=64, scaled=over, steps=100, seed=1, hear=None) for over in (True, False)
+    )
+    assert raw.largest[0] > 0.8 > good.largest[0]
+    assert raw.weights[0] > 1.5 * good.weights[0]
+    assert raw.late < 0.5 * good.late
+    assert good.right > raw.right + 0.1

@@ -1,0 +1,115 @@
+"""The toy corpus, from characters to the trained prediction."""
+
+import pytest
+import torch
+
+from dhyan.batch import Tokens
+from dhyan.decoding.search import greedy_search
+from dhyan.faults import Fault
+from dhyan.lessons.sequences.miniature import encoder_decoder, in_batch
+from dhyan.lessons.sequences.toy import PAIRS, toy
+from dhyan.training.loss import cross_entropy
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return toy(steps=1)
+
+
+def test_the_vocabularies_have_5_and_7_words(shown):
+    assert shown.source.words == ("think", "about", "it", "come", "in")
+    assert shown.target.words == ("<start>", "<end>", "सोच", "लो", "अंदर", "आ", "जाओ")
+
+
+def test_a_word_is_its_characters_and_they_are_numbers(shown):
+    assert shown.points == (("think", (116, 104, 105, 110, 107)), ("सोच", (2360, 2379, 2330)))
+
+
+def test_one_hot_rows_have_a_single_one_at_the_words_place(shown):
+    assert shown.source_hot.sum(-1).tolist() == [1, 1, 1]
+    assert (shown.source_hot.argmax(-1) + 1).tolist() == list(shown.source_ids)
+    assert shown.target_hot.shape == (3, 7)
+
+
+def test_every_step_shares_its_probability_among_7_words(shown):
+    assert shown.chances.shape == (3, 7)
+    torch.testing.assert_close(shown.chances.sum(-1), torch.ones(3, dtype=torch.float64))
+    assert shown.fed == ("<start>", "सोच", "लो")
+
+
+def test_the_loss_is_the_one_that_training_makes_small(shown):
+    model = encoder_decoder(shown.source, shown.target, width=6, seed=1)
+    batch = in_batch(PAIRS[:1], shown.source, shown.target)
+    trained = float(cross_entropy(model(batch), batch.labels, smoothing=0.0).detach())
+    assert shown.total == pytest.approx(trained, rel=1e-6)
+    assert shown.average == pytest.approx(shown.total / 3)
+    assert shown.update.before == pytest.approx(shown.average)
+
+
+def test_a_parameter_moves_the_loss_by_its_gradient(shown):
+    one = shown.update
+    assert one.slope == pytest.approx(one.gradient, rel=1e-6)
+    assert one.moved == pytest.approx(one.value - 0.02 * one.gradient)
+    assert one.alone - one.before == pytest.approx(-0.02 * one.gradient**2, rel=0.05)
+    assert one.after < one.alone < one.before
+
+
+def test_the_update_that_was_looked_at_leaves_the_model_as_it_was(shown):
+    first = encoder_decoder(shown.source, shown.target, width=6, seed=1)
+    batch = in_batch(PAIRS, shown.source, shown.target)
+    mean = cross_entropy(first(batch), batch.labels, smoothing=0.0) / batch.labels.count
+    assert shown.curve[0] == pytest.approx(float(mean.detach()), rel=1e-6)
+
+
+@pytest.mark.slow
+def test_after_training_it_says_both_and_the_projects_search_agrees():
+    shown = toy()
+    assert shown.learned == (True, True)
+    assert shown.curve[-1] < 0.05 < shown.curve[0]
+    for one, (source, target) in zip(shown.predictions, PAIRS, strict=True):
+        [found] = greedy_search(
+            shown.model, Tokens.pad([shown.source.ids(source.split())]), limit=9
+        )
+        assert found.finished
+        assert shown.target.said(found.ids) == tuple(target.split())
+        assert one.finished
+    assert "2 of 2 translations are right" in shown.text("en")
+
+
+def test_ones_own_pairs_and_parameter_are_followed():
+    one = toy(
+        [["good night", "शुभ रात्रि"]],
+        steps=2,
+        width=2,
+        parameter="encoder.rnn.bias_hh_l0",
+        at=[1],
+        optimizer="sgd",
+    )
+    assert one.update.at == (1,)
+    assert len(one.curve) == 3
+    assert toy(sentence="come in", steps=1).words == ("come", "in")
+
+
+def test_it_is_told_in_both_languages(shown):
+    right = sum(shown.learned)
+    assert f"{right} of 2 translations are right" in shown.text("en")
+    assert f"2 में से {right} अनुवाद सही हैं" in shown.text("hi")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"pairs": [["come in"]]}, "give sentences with their translations"),
+        ({"pairs": [["come in", ""]]}, "the sentence is empty"),
+        ({"sentence": "go out"}, "no sentence 'go out'; it has 'think about it', 'come in'"),
+        ({"steps": 0}, "steps is 0: give a whole number of at least 1"),
+        ({"width": 0}, "width is 0"),
+        ({"parameter": "decoder.w"}, "the model has no 'decoder.w'; it has encoder.rnn"),
+        ({"at": [9, 9]}, "has no place"),
+        ({"optimizer": "lion"}, "optimizer is 'lion': give one of adam, sgd"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0: give a number above 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, message):
+    with pytest.raises(Fault, match=message):
+        toy(**given)

@@ -1,0 +1,24 @@
+"""A translator whose model has learned nothing: enough to take its numbers apart."""
+
+import torch
+
+from dhyan import config
+from dhyan.decoding.manner import Manner
+from dhyan.decoding.translator import Translator
+from dhyan.models.build import build_model
+from dhyan.text.tokenizer import Tokenizer
+from tests.laws.family import DECODERS, ENCODERS
+
+ENGLISH = ["turn off the lights", "turn the lights on"]
+HINDI = ["लाइट बंद करो", "लाइट जला दो"]
+
+
+def translator_of(encoder, decoder):
+    """Any encoder and decoder of the laws, with a few words."""
+    torch.manual_seed(0)
+    recipe = config.Recipe(
+        encoder=ENCODERS[encoder], decoder=DECODERS[decoder], data=config.Data(longest=40)
+    )
+    source, target = (Tokenizer.learn(one, kind="words", size=30) for one in (ENGLISH, HINDI))
+    model = build_model(recipe, len(source), len(target)).eval()
+    return Translator(model, source, target, manner=Manner(limit=5, least=3, beam=1))
