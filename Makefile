@@ -2,7 +2,9 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-export OMP_NUM_THREADS ?= 1
+
+# Small tensors crawl with more than one thread.
+test check test-all figures: export OMP_NUM_THREADS ?= 1
 
 .PHONY: help demo test lint check test-all format figures pictures clean
 
