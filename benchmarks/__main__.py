@@ -1,4 +1,4 @@
-"""`python -m benchmarks start`: or demo, mechanisms, mixer, primer, recipes DIR, ladder A B C."""
+"""`python -m benchmarks start`: or demo, quick, mechanisms, mixer, primer, recipes, ladder."""
 
 import json
 import os
@@ -68,6 +68,15 @@ def demo() -> object:
         for count, about, line in tests
     }
     return {"command": "dhyan demo", "seconds": round(seconds, 1), "tests": scores}
+
+
+def quick() -> object:
+    """The quick ladder: its report, and how long it takes from nothing to its figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = ("compare", "--ladder", "--quick", "--data", "primer")
+        _, seconds = dhyan(*words, "--out", Path(folder) / "ladder")
+        report = json.loads((Path(folder) / "ladder" / "report.json").read_text(encoding="utf-8"))
+    return {"command": shlex.join(("dhyan", *words)), "seconds": round(seconds), "report": report}
 
 
 def mechanisms() -> object:
@@ -152,6 +161,8 @@ if __name__ == "__main__":
             LADDER.write_text(newest_page(), encoding="utf-8")
         case ["demo"]:
             print(write("demo", demo()))
+        case ["quick"]:
+            print(write("quick-ladder", quick()))
         case ["primer"]:
             print(write("primer", primer()))
         case ["ladder", report, backwards, commit]:

@@ -11,6 +11,7 @@ from benchmarks.report import newest
 from dhyan.compare.page import AT
 from dhyan.compare.pictures import spoken
 
+FIRST = "first-ladder_h200_2026-11-15.json"
 PHENOMENA = ("context", "idiom", "attachment", "agreement")
 FIFTHS = ("first fifth", "second", "third", "fourth", "last fifth")
 
@@ -115,11 +116,12 @@ def _meanings(found: Found) -> str:
     ]
     asked = [_first(found)["tests"][test]["understood"]["asked"] for test in PHENOMENA]
     rows.append(["*sentences*", *(f"{number:,}" for number in asked)])
-    said = """The share of sentences in which the word that depends on its context (*bank*), the
+    said = f"""The share of sentences in which the word that depends on its context (*bank*), the
         idiom, the attachment (*with the telescope*) or the far verb is translated rightly; the
         contexts are pairings training never shows. This is learned late: in a first run, of half
-        the steps at half the rate for recurrent models (commit `06bdf77`), Luong's variants
-        understood 48 to 88 of 100 contexts."""
+        the steps at half the rate for recurrent models
+        ([its figures](../benchmarks/results/{FIRST})),
+        Luong's variants understood 48 to 88 of 100 contexts."""
     return f"## What was understood\n\n{_table(['model', *PHENOMENA], rows)}\n\n{_prose(said)}"
 
 

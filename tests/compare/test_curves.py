@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from dhyan.faults import Fault
-from dhyan.insight.curves import Curve, curves, spread
+from dhyan.insight.curves import curves, spread
 from dhyan.insight.figures import save
+from dhyan.insight.parts import Curve
 
 WORDS = {"title": "BLEU", "across": "words", "up": "BLEU"}
 heights = some.lists(some.floats(0, 100), min_size=1, max_size=12).map(sorted)

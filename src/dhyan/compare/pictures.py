@@ -9,8 +9,9 @@ import torch
 from dhyan.compare.looking import attends
 from dhyan.compare.plan import Entry, Plan
 from dhyan.config import TransformerDecoder
-from dhyan.insight.curves import Curve, Style, curves
+from dhyan.insight.curves import curves
 from dhyan.insight.figures import heatmap, save
+from dhyan.insight.parts import Curve, Style
 from dhyan.watch import AttentionMap
 
 KINDS = ("png", "svg")

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from dhyan.faults import Fault
 from dhyan.insight.figures import DOTS, LABEL, POINTS, SMALL, TITLE
 from dhyan.insight.fonts import Lettering, drawable, families, settings
-from dhyan.insight.parts import Curve as Curve
-from dhyan.insight.parts import Style as Style
+from dhyan.insight.parts import Curve, Style
 from dhyan.insight.theme import LIGHT, Theme
 
 STYLES: dict[Style, dict[str, Any]] = {

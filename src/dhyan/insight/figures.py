@@ -19,6 +19,7 @@ from numpy import ndarray
 from dhyan.faults import Fault
 from dhyan.insight.colours import STEPS, TABLE, ink
 from dhyan.insight.fonts import Lettering, drawable, families, settings, shorten
+from dhyan.insight.theme import LIGHT
 from dhyan.watch import AttentionMap
 
 # Lengths are in points, 72 to the inch; three dots to the point keep the cells of a PNG sharp.
@@ -27,7 +28,7 @@ MARGIN, GAP, PAD = 12, 18, 5
 TITLE, LABEL, SMALL = 11.5, 9.5, 7.0
 LONGEST_LABEL, NARROWEST_TITLE, ROOM_FOR_NUMBERS = 130, 260, 22
 BAR, SHORTEST_BAR, LONGEST_BAR = 5, 60, 120
-BLACK, GREY, HAIRLINE = "#1a1f29", "#5b6472", "#e3e8ee"
+BLACK, GREY, HAIRLINE = LIGHT.ink, LIGHT.grey, LIGHT.hairline
 BLUES: dict[str, Any] = {"cmap": ListedColormap(TABLE), "vmin": 0, "vmax": 1, "clip_on": False}
 
 Words = list[str]

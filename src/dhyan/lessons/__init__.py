@@ -1,4 +1,4 @@
-"""Every idea of the ladder by itself: data in, numbers out, one figure."""
+"""Ideas of the ladder, one at a time: data in, numbers out, one figure."""
 
 from typing import Any
 

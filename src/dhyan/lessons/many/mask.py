@@ -84,10 +84,7 @@ class Mask(Shown):
                         "ही बाँटती है। तब अंक ये हैं:",
                     )
                 ),
-                Words(
-                    "; ".join(_row(name, row) for name, row in zip(names, self.hidden, strict=True))
-                    + say(".", "।")
-                ),
+                table(say("scores", "अंक"), self.hidden, names, names, after="→"),
                 table(
                     say("masked before the softmax", "softmax से पहले मास्क"),
                     self.masked,
@@ -104,14 +101,6 @@ class Mask(Shown):
         if not self.scores.isfinite().all():
             return ()
         return (table(say("scores", "अंक"), self.scores, self.words, self.words, after="→"),)
-
-
-def _row(name: str, scores: Float64[Tensor, " T"]) -> str:
-    """A row of scores in which the hidden ones are −∞."""
-    said = [
-        "−∞" if one == -torch.inf else f"{one:.2f}".replace("-", "−") for one in scores.tolist()
-    ]
-    return f"{name} ({', '.join(said)})"
 
 
 def mask(
