@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dhyan.faults import Fault
-from dhyan.insight.parts import Part
+from dhyan.insight.parts import Part, Words
+from dhyan.lessons.origin import Origin
 
 if TYPE_CHECKING:
     from dhyan.insight.sheet import Figure
@@ -25,16 +26,30 @@ class Story:
     parts: tuple[Part, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Shown(ABC):
-    """A lesson's numbers, which tell their story in either language."""
+    """A lesson's numbers, which tell their story in either language.
+
+    `origin` says what they came from, where they were not computed here and now.
+    """
+
+    origin: Origin | None = None
 
     @abstractmethod
     def story(self, say: Say) -> Story:
         """What is shown, in the language that `say` chooses."""
 
     def told(self, lang: str = "en") -> Story:
-        """The story in a language."""
-        return self.story(sayer(lang))
+        """The story in a language, and where it is from."""
+        say = sayer(lang)
+        story = self.story(say)
+        if (of := self.origin) is None:
+            return story
+        kept = say(
+            f"Kept from {of.date}, {of.machine}, at {of.commit}: `{of.command}`.",
+            f"{of.date} को {of.machine} पर मापा और सहेजा गया, {of.commit}: `{of.command}`।",
+        )
+        return Story(story.title, (*story.parts, Words(kept)))
 
     def text(self, lang: str = "en") -> str:
         """The story as plain lines."""
