@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Small tensors crawl with more than one thread.
 test check test-all figures: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint check test-all format figures pictures clean
+.PHONY: help demo test lint check test-all format figures notebooks pictures clean
 
 help:           ## these lines
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
@@ -35,6 +35,9 @@ format: .venv/ready     ## let ruff mend what it can
 
 figures: .venv/ready     ## draw every lesson anew, and write its page
 	$(BIN)/python docs/understand/build.py
+
+notebooks: .venv/ready   ## write and run the notebooks anew
+	$(BIN)/python notebooks/build.py
 
 pictures: demo          ## draw the README's picture anew
 	cp demo/attention.png docs/attention.png

@@ -1,4 +1,4 @@
-"""`python -m benchmarks start`: or demo, quick, mechanisms, mixer, primer, recipes, ladder."""
+"""`python -m benchmarks`: start demo quick mechanisms mixer primer recipes ladder lessons."""
 
 import json
 import os
@@ -174,6 +174,10 @@ if __name__ == "__main__":
                     Path(report).parent / "figures" / drawn, LADDER.parent / "ladder" / name
                 )
             print(kept, LADDER)
+        case ["lessons", folder, *commit]:
+            from benchmarks.kept import make_all
+
+            make_all(Path(folder), *commit)
         case ["recipes", folder]:
             print(write("recipes", recipes(Path(folder))))
         case _:

@@ -109,4 +109,7 @@ MENDED = (
     "least often.",
     "An arm's rate was at first chosen with one seed, now by the mean of two; steps fell from 600 "
     "to 500.",
+    "Four of 108 idiom frames were at first taken for literal, because they say the idiom in "
+    "another form (चल बसा for चल बसे). The figures moved by up to 0.09; no sign of a difference "
+    "changed.",
 )

@@ -169,11 +169,14 @@ def _idioms(*, kept: bool) -> Iterator[Reading]:
 
 @cache
 def _templates_by_reading() -> dict[tuple[str, int], tuple[Template, ...]]:
-    """The sentences of each idiom, meant or not; the first of an idiom means it."""
+    """The sentences of each idiom, meant or not; the first of an idiom means it.
+
+    One that is meant must not be said word for word, in whatever form it is said.
+    """
     found: dict[tuple[str, int], tuple[Template, ...]] = {}
-    meant: dict[str, tuple[str, ...]] = {}
+    literally: dict[str, tuple[str, ...]] = {}
     for one in templates("idiom"):
-        same = one.right == meant.setdefault(one.about, one.right)
+        same = one.wrong == literally.setdefault(one.about, one.wrong)
         key = one.about, IDIOMATIC if same else LITERAL
         found[key] = (*found.get(key, ()), one)
     return found

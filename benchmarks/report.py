@@ -17,8 +17,8 @@ PACKAGES = ("torch", "tokenizers", "numpy", "sacrebleu", "typer")
 def write(what: str, figures: object) -> Path:
     """Keep what was measured here and now with everything needed to judge it."""
     facts = {
-        "commit": _git("rev-parse", "HEAD"),
-        "changed_since": bool(_git("status", "--porcelain", "--", "src")),
+        "commit": git("rev-parse", "HEAD"),
+        "changed_since": bool(git("status", "--porcelain", "--", "src")),
         "machine": {
             "processor": _processor(),
             "cores": os.cpu_count(),
@@ -38,7 +38,7 @@ def write_brought(what: str, figures: Mapping[str, Any], *, where: str, commit: 
     """
     versions = dict(figures["versions"])
     facts = {
-        "commit": _git("rev-parse", commit),
+        "commit": git("rev-parse", commit),
         "changed_since": None,
         "machine": figures["machine"],
         "python": versions.pop("python"),
@@ -62,7 +62,8 @@ def newest(what: str) -> Path:
     return max(RESULTS.glob(f"{what}_*.json"), key=lambda path: path.stem.rpartition("_")[2])
 
 
-def _git(*words: str) -> str:
+def git(*words: str) -> str:
+    """What git says."""
     return subprocess.run(
         ["git", *words], capture_output=True, text=True, check=True
     ).stdout.strip()

@@ -16,7 +16,7 @@ FIGURES = {
 @pytest.fixture(autouse=True)
 def results(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    monkeypatch.setattr(report, "_git", lambda *words: " ".join(words))
+    monkeypatch.setattr(report, "git", lambda *words: " ".join(words))
 
 
 def test_what_another_machine_brought_is_said_to_be_of_it():

@@ -1,6 +1,7 @@
 """Draws every lesson, by day and by night, and writes its page: `make figures`, or with names."""
 
 import sys
+from inspect import getsource
 from pathlib import Path
 from textwrap import fill
 
@@ -8,14 +9,13 @@ import torch
 
 from dhyan.insight.figures import save
 from dhyan.insight.parts import Words
-from dhyan.lessons.contents import LESSONS, Lesson
-from dhyan.lessons.shown import Shown
+from dhyan.lessons.contents import LESSONS
+from dhyan.lessons.entry import Lesson
+from dhyan.lessons.keeping import KEPT, is_kept, kept
+from dhyan.lessons.shown import Shown, Story
 
 HERE = Path(__file__).parent
 FIGURES = HERE / "figures"
-RESULTS = HERE.parents[1] / "benchmarks" / "results"
-# Lessons that look at something that is there already.
-GIVEN = {"bottleneck": {"report": max(RESULTS.glob("ladder_*.json"), default=None)}}
 
 
 def build(names: list[str]) -> None:
@@ -24,41 +24,74 @@ def build(names: list[str]) -> None:
     for one in LESSONS:
         if not names or one.name in names:
             print(one.name, file=sys.stderr, flush=True)
-            shown = one.load()(**GIVEN.get(one.name, {}))
-            for dark in (False, True):
-                save(shown.figure(dark=dark), FIGURES / f"{drawn(one, dark=dark)}")
-            (HERE / f"{one.name}.md").write_text(page(one, shown), encoding="utf-8")
+            shown = one.load()()
+            draw(shown, one.name)
+            trained = kept(one.name) if shown.origin is None and is_kept(one.name) else None
+            if trained:
+                draw(trained, f"{one.name}-trained")
+            (HERE / f"{one.name}.md").write_text(page(one, shown, trained), encoding="utf-8")
     (HERE / "README.md").write_text(index(), encoding="utf-8")
 
 
-def drawn(one: Lesson, *, dark: bool = False) -> str:
-    """The name of a lesson's figure."""
-    return f"{one.name}{'-dark' if dark else ''}.svg"
+def draw(shown: Shown, name: str) -> None:
+    """A figure on white paper and one on dark."""
+    for dark in (False, True):
+        save(shown.figure(dark=dark), FIGURES / f"{name}{'-dark' if dark else ''}.svg")
 
 
-def page(one: Lesson, shown: Shown) -> str:
-    """What a lesson says, its figure, and how to run it."""
+def page(one: Lesson, shown: Shown, trained: Shown | None) -> str:
+    """What a lesson says, its figure, how to run it, and its code."""
     story = shown.told("en")
-    said = [fill(part.text, 100) for part in story.parts if isinstance(part, Words)]
-    given = "".join(f" --give {key}=…" for key in GIVEN.get(one.name, {}))
-    picture = f"""<picture>
-<source media="(prefers-color-scheme: dark)" srcset="figures/{drawn(one, dark=True)}">
-<img src="figures/{drawn(one)}" alt="{one.english}">
+    parts = [f"# {story.title}", picture(one.name, one.english), *said(story)]
+    if trained:
+        told = trained.told("en")
+        parts += [f"## {told.title}", picture(f"{one.name}-trained", told.title), *said(told)]
+    parts += ["## Run it", program(one, trained)]
+    hindi = shown.told("hi")
+    parts += [f"## {hindi.title}", *said(hindi)]
+    parts += ["## The code", f"Rungs: {one.rung}. [`{path(one)}`](../../{path(one)})", code(one)]
+    return "\n\n".join(parts) + "\n"
+
+
+def picture(name: str, alt: str) -> str:
+    """A figure in the colours of the reader's screen."""
+    return f"""<picture>
+<source media="(prefers-color-scheme: dark)" srcset="figures/{name}-dark.svg">
+<img src="figures/{name}.svg" alt="{alt}">
 </picture>"""
-    called = ", ".join(f"{key}=…" for key in GIVEN.get(one.name, {}))
-    program = f"""```text
-dhyan lesson {one.name}{given}
-dhyan lesson {one.name}{given} --lang hi -o {one.name}.svg
+
+
+def said(story: Story) -> list[str]:
+    """Its sentences."""
+    return [fill(part.text, 110) for part in story.parts if isinstance(part, Words)]
+
+
+def program(one: Lesson, trained: Shown | None) -> str:
+    """How it is run in a terminal, and in Python."""
+    lines = [f"dhyan lesson {one.name}", f"dhyan lesson {one.name} --lang hi -o {one.name}.svg"]
+    if trained:
+        lines.append(f"dhyan lesson {one.name} --give model={KEPT}")
+    shell = "\n".join(lines)
+    return f"""```text
+{shell}
 ```
 
-```text
->>> import dhyan
->>> shown = dhyan.lessons.{one.name}({called})
->>> shown.figure()
+```python
+import dhyan
+
+shown = dhyan.lessons.{one.name}()
+figure = shown.figure(dark=True)
 ```"""
-    code = f"[`lessons/{one.module}.py`](../../src/dhyan/lessons/{one.module}.py)"
-    parts = [f"# {story.title}", picture, *said, f"Rungs: {one.rung}. The code: {code}.", program]
-    return "\n\n".join(parts) + "\n"
+
+
+def path(one: Lesson) -> str:
+    """Where its code stands."""
+    return f"src/dhyan/lessons/{one.module.replace('.', '/')}.py"
+
+
+def code(one: Lesson) -> str:
+    """The lesson's function."""
+    return f"```python\n{getsource(one.load()).rstrip()}\n```"
 
 
 def index() -> str:

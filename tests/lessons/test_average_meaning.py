@@ -9,6 +9,7 @@ from dhyan.lessons.words import average_meaning as module
 from dhyan.lessons.words.average_meaning import average_meaning
 from dhyan.lessons.words.between_senses import between
 from dhyan.lessons.words.neighbours import learned, read_corpus
+from dhyan.lessons.words.senses_chosen import MONEY, RIVER, beside_each_sense
 from dhyan.text.vectors import Vectors
 
 FEW = {
@@ -110,6 +111,36 @@ def test_a_word_far_from_both_may_lie_half_way_but_is_not_torn():
     assert not found.torn
 
 
+def test_the_rule_takes_nouns_of_one_sense_that_are_never_beside_the_other():
+    money, river = beside_each_sense("bank")
+    assert {"loan", "cheque", "account", "money"} == {*money}
+    assert len(river) == 6
+    assert {"fish", "boat", "net"} < {*river}
+    assert not {*money} & {*river}
+
+
+def test_words_chosen_by_hand_are_said_to_be_beside_what_the_rule_finds(lesson):
+    rows = {word: (1, 0.1 * n, 0) for n, word in enumerate(beside_each_sense("bank")[0])}
+    rows |= {word: (0.1 * n, 1, 0) for n, word in enumerate(beside_each_sense("bank")[1])}
+    rows |= dict.fromkeys(MONEY.split(), (1, 0, 0.1))
+    rows |= dict.fromkeys(RIVER.split(), (0, 1, 0.1))
+    shown = lesson(vectors(**rows), one=None, other=None)
+    assert shown.chosen == "hand"
+    assert shown.ruled.apart
+    assert "These words were chosen by hand" in " ".join(shown.text().split())
+    assert "हाथ से चुने गए" in " ".join(shown.text("hi").split())
+    assert "chosen by hand" not in lesson().text()
+
+
+def test_of_other_words_the_senses_of_the_primer_are_taken(lesson):
+    one, other = beside_each_sense("bat")
+    rows = {"bat": (1, 1, 0), **dict.fromkeys(one, (1, 0, 0)), **dict.fromkeys(other, (0, 1, 0))}
+    shown = lesson(vectors(**rows), one=None, other=None, word="bat")
+    assert (shown.measured.one, shown.measured.other) == (one, other)
+    assert shown.chosen == "rule"
+    assert "The words are the nouns that come most often" in " ".join(shown.text().split())
+
+
 @pytest.mark.parametrize("lang", ["en", "hi"])
 def test_the_story_has_the_static_vector(lesson, lang):
     assert "0.90  0.30   apple" in lesson().text(lang)
@@ -123,6 +154,11 @@ def test_the_story_has_the_static_vector(lesson, lang):
         ({"meanings": {"phone": 1}}, "meanings: not numbers in rows of one length"),
         ({"static": [0, 0]}, "static: give two numbers from 0 on, not both of them 0"),
         ({"one": "money"}, "one: has 1 word; give two or more"),
+        ({"other": None}, "one and other: give words of both senses, or of neither"),
+        (
+            {"one": None, "other": None, "word": "king"},
+            "the primer has no senses of 'king': give one and other, some words of either",
+        ),
         ({"word": "banks"}, "'banks' is not among the 7 known ones; did you mean 'bank'"),
     ],
 )
@@ -134,7 +170,7 @@ def test_what_does_not_fit_is_said(lesson, given, said):
 @pytest.mark.slow
 def test_bank_learned_from_the_primer_lies_between_money_and_river_but_ocean_and_king_do_not():
     found = learned(read_corpus("", 40_000, 1), "", steps=None, seed=1, hear=None)
-    groups = (module.MONEY.split(), module.RIVER.split())
+    groups = (MONEY.split(), RIVER.split())
     bank, ocean, king = (between(found, word, *groups) for word in ("bank", "ocean", "king"))
     assert (bank.cosines > bank.every).all()
     assert bank.torn

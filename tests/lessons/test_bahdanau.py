@@ -174,6 +174,24 @@ def test_a_step_past_the_end_and_numbers_beside_a_model_are_refused(tmp_path):
         bahdanau(model=tmp_path / "nowhere")
 
 
+def test_what_a_trained_model_showed_is_kept():
+    look = bahdanau(model="kept")
+    assert look.origin is not None
+    torch.testing.assert_close(
+        look.inner, torch.tanh(look.projected + look.keys), atol=1e-3, rtol=0
+    )
+    torch.testing.assert_close(look.scores, look.inner @ look.energy, atol=5e-3, rtol=0)
+    torch.testing.assert_close(look.weights, look.scores.softmax(-1), atol=1e-3, rtol=0)
+    torch.testing.assert_close(look.context, look.weights @ look.states, atol=1e-3, rtol=0)
+    assert look.apart < 1e-5
+    same = bahdanau(look.sentence, model="kept", step=look.step)
+    assert torch.equal(same.weights, look.weights)
+    with pytest.raises(Fault, match=r"model: kept is step . of .*give model=RUN, a folder of"):
+        bahdanau("come in", model="kept")
+    with pytest.raises(Fault, match="model: kept is step"):
+        bahdanau(model="kept", step=look.step + 1)
+
+
 @pytest.mark.slow
 def test_a_trained_run_is_opened_by_its_folder(tmp_path):
     recipe = tiny_recipe("rnn", *write_corpus(tmp_path), **{"training.steps": 8})

@@ -98,10 +98,19 @@ def test_models_may_be_chosen(tmp_path):
         bottleneck(path, models=["luong"])
 
 
-def test_without_a_report_it_says_how_to_make_one(tmp_path):
-    with pytest.raises(Fault, match="dhyan compare --ladder --quick --data primer --out ladder"):
-        bottleneck()
-    with pytest.raises(Fault, match="cannot be read .No such file or directory."):
+def test_without_a_report_the_kept_ladder_is_shown():
+    shown = bottleneck()
+    assert len(shown.kept(attends=False)) == 3
+    assert len(shown.kept(attends=True)) == len(shown.standings) - 3 > 5
+    assert shown.over == 30
+    assert "Kept from" in told(shown)
+    assert [one.name for one in bottleneck(models=["bahdanau"]).standings] == ["bahdanau"]
+    with pytest.raises(Fault, match="kept has no 'luong'; it has bottleneck-forward"):
+        bottleneck(models=["luong"])
+
+
+def test_a_report_that_is_not_there_is_said_and_how_to_make_one(tmp_path):
+    with pytest.raises(Fault, match="cannot be read .No such file or directory.*--ladder --quick"):
         bottleneck(tmp_path / "none.json")
 
 
@@ -122,11 +131,13 @@ def test_another_file_is_refused(tmp_path, text, said):
         bottleneck(path)
 
 
-def test_the_repositorys_own_ladder_can_be_read():
+def test_the_kept_figures_are_those_of_the_repositorys_own_ladder():
     results = sorted(RESULTS.glob("ladder_*.json"))
     if not results:
         pytest.skip("no ladder has been run here")
-    shown = bottleneck(results[-1])
-    assert len(shown.kept(attends=False)) == 3
-    assert len(shown.kept(attends=True)) == len(shown.standings) - 3
-    assert shown.figure(lang="hi", dark=True).axes
+    shown, kept = bottleneck(results[-1]), bottleneck()
+    assert [one.name for one in kept.standings] == [one.name for one in shown.standings]
+    for one, other in zip(kept.standings, shown.standings, strict=True):
+        assert one.bleu == pytest.approx(other.bleu, rel=1e-4)
+        assert one.kept == pytest.approx(other.kept, rel=1e-3)
+    assert kept.figure(lang="hi", dark=True).axes

@@ -105,7 +105,14 @@ def test_the_story_counts_what_an_untrained_model_gets_wrong():
     found = cross(steps=1)
     assert found.following.right < len(found.following.asked)
     assert "more steps may find" in found.text()
-    assert "और क़दमों" in found.text("hi")
+    assert "और चरणों" in found.text("hi")
+
+
+def test_vectors_written_by_hand_are_said_to_be():
+    shown = cross(steps=1)
+    assert "written by hand" in " ".join(shown.text().split())
+    assert "हाथ से लिखे गए" in " ".join(shown.text("hi").split())
+    assert "written by hand" not in " ".join(ask().text().split())
 
 
 @pytest.mark.parametrize(

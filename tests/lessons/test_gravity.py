@@ -137,3 +137,12 @@ def test_whether_a_state_is_drawn_to_its_own_sentence_is_measured(translator):
     assert float(found.to_cues[0, 0]) == pytest.approx(float((cues - bank).norm(dim=1).mean()))
     assert float(found.to_cues[1, 0]) == pytest.approx(float((cues - other).norm(dim=1).mean()))
     assert gravity(SENTENCE, SENTENCE, model=translator).to_cues is None
+
+
+def test_what_a_model_trained_before_does_is_kept():
+    found = gravity(model="kept")
+    assert found.word == "bank"
+    assert found.layered.sentences >= 100
+    assert found.origin is not None
+    for lang, word in (("en", "from layer to layer"), ("hi", "परत-दर-परत")):
+        assert word in found.text(lang)

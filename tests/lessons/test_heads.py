@@ -132,14 +132,37 @@ def test_sentences_of_the_primer_know_what_each_word_depends_on():
         assert word in several.text(lang).replace("\n", " ")
 
 
-def test_of_many_heads_one_layer_is_drawn():
+def test_measures_may_be_of_many_sentences_while_one_is_drawn():
     translator = untrained()
-    for layer, name in ((0, "layer 3, head"), (2, "layer 2, head")):
+    found = heads("The man saw", model=translator, sentences=3)
+    several = heads(model=translator, primer=0, sentences=3)
+    assert found.words == ("The", "man", "saw", "</s>")
+    assert torch.equal(found.weights, heads("The man saw", model=translator).weights)
+    assert (found.sentences, found.depends) == (3, None)
+    assert torch.equal(found.dependency, several.dependency)
+    assert torch.equal(found.entropy, several.entropy)
+    assert found.even == several.even
+
+
+def test_many_heads_are_drawn_small_and_one_layer_with_its_numbers():
+    translator = untrained()
+    for layer, count in ((0, 6), (2, 2)):
         story = heads("The man", model=translator, layer=layer).told()
-        drawn = [
-            part.title for part in story.parts if getattr(part, "title", "").startswith("layer")
-        ]
-        assert drawn == [f"{name} 1", f"{name} 2"]
+        drawn = [part for part in story.parts if getattr(part, "title", "").startswith("layer")]
+        assert len(drawn) == count
+        assert all(part.bare == (layer == 0) for part in drawn)
+        assert drawn[-1].title == ("layer 3, head 2" if layer == 0 else "layer 2, head 2")
+
+
+def test_the_heads_of_a_model_trained_before_are_kept():
+    found = heads(model="kept")
+    assert found.words[:-1] == ("The", "man", "saw", "the", "astronomer", "with", "a", "telescope.")
+    layers, count = found.weights.shape[:2]
+    assert found.entropy.shape == found.holder.all_odds.shape == (layers, count)
+    assert found.sentences >= 100
+    assert found.origin is not None
+    for lang, word in (("en", "minds this most"), ("hi", "सबसे अधिक")):
+        assert word in found.text(lang).replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +186,7 @@ def test_of_many_heads_one_layer_is_drawn():
         (lambda: heads("a b", vectors=draw(2, 4), w_key=[]), "w_key: give a list with a matrix"),
         (lambda: heads("a b", vectors=draw(2, 4), count=0), "count is 0: give a whole number"),
         (lambda: heads(model=untrained(), layer=4), "layer: 4 is none of the encoder's 3"),
-        (lambda: heads(model=untrained(), sentences=3), "give primer=0 as well"),
+        (lambda: heads(model=untrained(), pairs=4), "knows the words of 0 pairs of sentences"),
         (
             lambda: heads(model=untrained(), primer=-1),
             "primer is -1: give a whole number of at least 0",

@@ -81,6 +81,20 @@ def test_vectors_of_a_file_are_used_and_their_name_is_said(tmp_path):
         assert "royal.vec" in shown.text(lang)
 
 
+def test_a_file_of_vectors_alone_is_asked_for_its_most_frequent_words(tmp_path):
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in ROYAL.items()]
+    path = tmp_path / "royal.vec"
+    path.write_text(f"{len(lines) + 1} 3\n" + "\n".join(["Delhi 1 0 0", *lines]))
+    shown = lesson("Delhi king", analogy="king man woman", vectors=str(path))
+    assert (shown.known, shown.words) == (7, ("Delhi", "king"))
+    assert shown.answers[0].word == "queen"
+    few = lesson("King", analogy="king man queen", vectors=str(path), most=4, count=2)
+    assert few.known == 4
+    assert {one.word for one in few.near[0]} <= {"Delhi", "queen", "man"}
+    with pytest.raises(Fault, match="the word 'woman' is not among the 4 known ones"):
+        lesson("king", analogy="king man woman", vectors=str(path), most=4)
+
+
 def test_vectors_are_learned_from_a_text(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("\n".join(["The ripe mango is sweet."] * 50 + ["A fast train was late."] * 50))
@@ -95,6 +109,8 @@ def test_vectors_are_learned_from_a_text(tmp_path):
         ({"analogy": "king man"}, "analogy: has 2 words; give three, as king man woman"),
         ({"sentences": 0}, "sentences is 0; give a whole number from 1 on"),
         ({"corpus": "/nowhere/text.txt"}, "/nowhere/text.txt: "),
+        ({"vectors": "/nowhere/glove.txt"}, "/nowhere/glove.txt: there is no such file"),
+        ({"vectors": "glove.txt", "most": 1}, "most is 1: give a whole number of at least 2"),
     ],
 )
 def test_what_does_not_fit_is_said(given, said):

@@ -1,9 +1,11 @@
 """Learning from all words at once is learning from them one by one."""
 
+from dataclasses import replace
+
 import pytest
 
 from dhyan.faults import Fault
-from dhyan.lessons.many.parallel import parallel
+from dhyan.lessons.many.parallel import _typical, parallel
 
 
 def test_both_ways_have_the_same_loss_and_the_same_gradients():
@@ -31,6 +33,19 @@ def test_three_hundred_words_take_301_runs_one_by_one_and_less_time_at_once():
     assert (long.in_turn.runs, long.at_once.runs) == (301, 1)
     assert long.times_faster > 3
     assert max(long.loss_difference, long.gradient_difference) < 1e-9
+
+
+def test_a_time_is_the_median_of_its_repeats_and_the_machine_is_named():
+    pair = parallel(lengths=[1], repeats=1).timed[0]
+    times = [0.1, 5.0, 0.3]
+    several = [replace(pair, in_turn=replace(pair.in_turn, seconds=one)) for one in times]
+    assert _typical(several).in_turn.seconds == 0.3
+    found = parallel(lengths=[2], repeats=2)
+    assert found.repeats == 2
+    assert f"median of 2 on a machine with {found.machine.cores} cores" in " ".join(
+        found.text().split()
+    )
+    assert "2 मापों की माध्यिका" in " ".join(found.text("hi").split())
 
 
 def test_the_story_is_told_in_both_languages():

@@ -46,6 +46,9 @@ def test_a_mechanism_is_the_one_recipes_call_so(name):
 def test_every_time_is_measured_and_the_callers_chance_is_left_alone(shown):
     assert all(second > 0 for own in shown.seconds.values() for second in own)
     assert shown.noise >= 1
+    assert f"median of its rounds, on a machine with {shown.machine.cores} cores" in " ".join(
+        shown.text().split()
+    )
     torch.manual_seed(3)
     before = torch.get_rng_state()
     prices([4], source=2, target=2, batch=1, rounds=1)

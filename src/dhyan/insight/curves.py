@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil, isfinite, log10, nan
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 from dhyan.faults import Fault
 from dhyan.insight.figures import DOTS, LABEL, POINTS, SMALL, TITLE
 from dhyan.insight.fonts import Lettering, drawable, families, settings
-from dhyan.insight.parts import Curve, Style
+from dhyan.insight.parts import Curve, Style, drawn
 from dhyan.insight.theme import LIGHT, Theme
 
 STYLES: dict[Style, dict[str, Any]] = {
@@ -64,11 +65,14 @@ class Drawing:
     theme: Theme
     wide: int | float
     high: int | float
+    log: bool = False
 
     def fill(self, systems: Sequence[Curve], names: Sequence[str]) -> None:
         """All lines, each with its name at its end."""
         looks = _looks(systems, self.theme)
-        ends = [_draw(self.axes, one, own) for one, own in zip(systems, looks, strict=True)]
+        for one, own in zip(systems, looks, strict=True):
+            _draw(self.axes, one, own, log=self.log)
+        ends = [self._end(one) for one in systems]
         self._label(list(zip(names, ends, looks, strict=True)))
 
     def frame(self, places: Sequence[str], *, across: str, up: str) -> None:
@@ -80,10 +84,12 @@ class Drawing:
             "color": theme.grey,
             "parse_math": False,
         }
-        axes.set_facecolor(theme.paper)
-        axes.set_xticks(range(len(places)), places, **small)
+        axes.set(facecolor=theme.paper, yscale="log" if self.log else "linear")
+        wide = replace(self.letters, size=SMALL + 1).widest(places) + 4 if places else 0.0
+        every = max(ceil(wide * len(places) / self.wide), 1)
+        axes.set_xticks(range(0, len(places), every), places[::every], **small)
         axes.set_xlim(-0.3, max(len(places) - 1, 0) + 0.3)
-        axes.tick_params(length=0, labelcolor=theme.grey, labelsize=SMALL + 1)
+        axes.tick_params(which="both", length=0, labelcolor=theme.grey, labelsize=SMALL + 1)
         axes.grid(axis="y", color=theme.hairline, linewidth=0.7)
         axes.set_axisbelow(True)
         for side, spine in axes.spines.items():
@@ -91,21 +97,37 @@ class Drawing:
         axes.set_xlabel(across, **{**small, "size": LABEL}, labelpad=6)
         axes.text(0, 1.015, up, transform=axes.transAxes, **{**small, "size": LABEL})
 
+    def _end(self, one: Curve) -> tuple[float, float]:
+        """Where a line ends: at its last value, or in the corner if it has none."""
+        values = gapped(one.values, log=self.log)
+        known = [(float(x), y) for x, y in enumerate(values) if isfinite(y)]
+        corner = (float(self.axes.get_xlim()[1]), float(self.axes.get_ylim()[0]))
+        return known[-1] if known else corner
+
     def _label(self, lines: Sequence[Drawn]) -> None:
         """Names as near the ends of their lines as the others leave room, joined by threads."""
         axes = self.axes
         bottom, top, left, right = map(float, (*axes.get_ylim(), *axes.get_xlim()))
-        tall, step = (top - bottom) / self.high, (right - left) / self.wide
+        scaled = [self._scaled(y) for y in (bottom, top)]
+        tall, step = (scaled[1] - scaled[0]) / self.high, (right - left) / self.wide
         rising = sorted(lines, key=lambda line: line[1][1])
-        heights = spread([end for _, (_, end), _ in rising], LINE * tall, bottom, top)
-        for (name, (x, end), looks), y in zip(rising, heights, strict=True):
+        wanted = [self._scaled(end) for _, (_, end), _ in rising]
+        heights = spread(wanted, LINE * tall, *scaled)
+        for (name, (x, end), looks), height in zip(rising, heights, strict=True):
+            y, under = self._unscaled(height), self._unscaled(height - self.letters.middle * tall)
             thread = {"color": looks["color"], "linewidth": 0.6, "alpha": 0.6, "clip_on": False}
             axes.plot([x, right, right + THREAD * step], [end, end, y], **thread)
             sample = [right + far * step for far in (THREAD, SAMPLE)]
             axes.plot(sample, [y, y], **{**looks, "marker": "", "clip_on": False}, linewidth=1.5)
-            place = (right + TO_LABEL * step, y - self.letters.middle * tall)
+            place = (right + TO_LABEL * step, under)
             axes.text(*place, name, **self.letters.style(self.theme.ink))
         axes.set(xlim=(left, right), ylim=(bottom, top))
+
+    def _scaled(self, value: float) -> float:
+        return log10(value) if self.log else value
+
+    def _unscaled(self, height: float) -> float:
+        return 10**height if self.log else height
 
 
 def _looks(systems: Sequence[Curve], theme: Theme) -> list[dict[str, Any]]:
@@ -118,9 +140,13 @@ def _looks(systems: Sequence[Curve], theme: Theme) -> list[dict[str, Any]]:
     return found
 
 
-def _draw(axes: Axes, one: Curve, looks: dict[str, Any]) -> tuple[float, float]:
-    """The line and its band; where it ends."""
-    known = [(x, value) for x, value in enumerate(one.values) if value is not None]
+def gapped(values: Sequence[int | float | None], *, log: bool = False) -> list[float]:
+    """The values, with nan for each that is missing or cannot be drawn."""
+    return [float(one) if one is not None and drawn(one, log=log) else nan for one in values]
+
+
+def _draw(axes: Axes, one: Curve, looks: dict[str, Any], *, log: bool) -> None:
+    """The line, broken where a value is missing, and its band."""
     bands = [
         (x, low, high)
         for x, (low, high) in enumerate(zip(one.lows, one.highs, strict=True))
@@ -129,10 +155,8 @@ def _draw(axes: Axes, one: Curve, looks: dict[str, Any]) -> tuple[float, float]:
     if bands:
         xs, lows, highs = zip(*bands, strict=True)
         axes.fill_between(xs, lows, highs, color=looks["color"], alpha=0.1, linewidth=0)
-    xs, values = zip(*known, strict=True) if known else ((0,), (0.0,))
-    if known:
-        axes.plot(xs, values, **looks, linewidth=1.5, markersize=3.2, clip_on=False)
-    return float(xs[-1]), float(values[-1])
+    values = gapped(one.values, log=log)
+    axes.plot(range(len(values)), values, **looks, linewidth=1.5, markersize=3.2, clip_on=False)
 
 
 def spread(wanted: Sequence[float], gap: float, bottom: float, top: float) -> list[float]:

@@ -4,9 +4,11 @@ Terminals disagree on how wide Hindi is, so nothing stands to the right of a wor
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite
+from statistics import fmean
 from textwrap import wrap
 
-from dhyan.insight.parts import Lines, Part, Plane, Table, Words, said
+from dhyan.insight.parts import Bars, Lines, Part, Plane, Table, Words, said
 
 WIDTH = 92
 
@@ -27,15 +29,56 @@ def _lines(part: Part, width: int) -> Iterator[str]:
             yield f"{part.title}   {part.up} / {part.across}: {' · '.join(part.places)}"
             numbers = [[_number(value) for value in one.values] for one in part.curves]
             yield from _rows(numbers, [one.name for one in part.curves])
+            if part.broken and part.gaps:
+                yield f"  {part.gaps}"
         case Plane():
-            yield part.title
-            for one in part.points:
-                yield f"  ({one.x:8.3f}, {one.y:8.3f})  {one.name}"
+            yield from _plane(part)
+        case Bars():
+            yield from _bars(part)
+
+
+def _plane(part: Plane) -> Iterator[str]:
+    """Each point with a name; of the others of a kind how many there are, and their mean."""
+    axes = [f"{sign} {name}" for sign, name in (("→", part.across), ("↑", part.up)) if name]
+    yield "   ".join([part.title, *axes])
+    for one in part.points:
+        if one.name:
+            yield _at(one.x, one.y, one.name, _kind(part, one.kind))
+    for kind in sorted({one.kind for one in part.points if not one.name}):
+        some = [one for one in part.points if not one.name and one.kind == kind]
+        x, y = (fmean(getattr(one, axis) for one in some) for axis in "xy")
+        yield _at(x, y, f"x̄, n = {len(some)}", _kind(part, kind))
+
+
+def _at(x: int | float, y: int | float, *names: str) -> str:
+    return f"  ({x:8.3f}, {y:8.3f})  {' · '.join(filter(None, names))}"
+
+
+def _kind(part: Plane, kind: int) -> str:
+    return part.kinds[kind] if kind < len(part.kinds) else ""
 
 
 def _table(part: Table) -> Iterator[str]:
     yield f"{part.title}   | {' · '.join(part.columns)}" if part.columns else part.title
     yield from _rows([[said(value, part) for value in row] for row in part.values], part.rows)
+
+
+def _bars(part: Bars) -> Iterator[str]:
+    """The values of each name, group by group, with what is certain of them."""
+    across = [f"→ {part.across}"] if part.across else []
+    yield "   ".join([part.title, *across, *([f"| {' · '.join(part.groups)}"] * bool(part.groups))])
+    numbers = [[said(value, part) for value in row] for row in part.values]
+    if part.lows and part.highs:
+        numbers = [
+            [
+                f"{number} [{said(low, part)}, {said(high, part)}]"
+                if isfinite(low + high)
+                else number
+                for number, low, high in zip(*rows, strict=True)
+            ]
+            for rows in zip(numbers, part.lows, part.highs, strict=True)
+        ]
+    yield from _rows(list(zip(*numbers, strict=True)), part.names)
 
 
 def _rows(numbers: Sequence[Sequence[str]], names: Sequence[str]) -> Iterator[str]:

@@ -1,33 +1,9 @@
 """The lessons in the order of the ladder: what each is called, where it lives, what it shows."""
 
-from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from dhyan.faults import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dhyan.lessons.shown import Shown
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """A rung of the ladder: a function of its own name in a module, and a line about it."""
-
-    name: str
-    rung: str
-    module: str
-    english: str
-    hindi: str
-
-    def load(self) -> "Callable[..., Shown]":
-        """The function itself."""
-        found: Any = getattr(import_module(f"dhyan.lessons.{self.module}"), self.name)
-        return found
-
+from dhyan.lessons.entry import Lesson
 
 LESSONS = (
     Lesson(
@@ -35,28 +11,28 @@ LESSONS = (
         "A4, A8",
         "sequences.one_hot",
         "one-hot vectors, the embedding in them, and what 100,000 words cost",
-        "one-hot सदिश, उनमें छिपी एम्बेडिंग, और 100,000 शब्दों का ख़र्च",
+        "one-hot सदिश, उनमें छिपी एम्बेडिंग, और 100,000 शब्दों की लागत",
     ),
     Lesson(
         "toy",
         "F1",
         "sequences.toy",
         "the toy corpus: characters, ids, one-hot vectors, decoder steps, one update, training",
-        "खिलौना कोश: वर्णों से one-hot सदिश, डिकोडर का हर चरण, एक अद्यतन और प्रशिक्षण",
+        "नन्हा कॉर्पस: वर्ण, id, one-hot सदिश, डिकोडर का हर चरण, एक अद्यतन और प्रशिक्षण",
     ),
     Lesson(
         "lengths",
         "A1, F7",
         "sequences.lengths",
         "any length in, any length out: padding changes nothing, and nothing is cut",
-        "किसी भी लंबाई से किसी भी लंबाई में: padding से कुछ नहीं बदलता, कुछ कटता नहीं",
+        "इनपुट और आउटपुट किसी भी लंबाई के: padding से कुछ नहीं बदलता, और कुछ नहीं कटता",
     ),
     Lesson(
         "unrolled",
         "A2, A3",
         "sequences.unrolled",
         "the encoder-decoder unrolled: every state, the context vector, every step",
-        "एनकोडर-डिकोडर, चरण-दर-चरण: हर अवस्था, संदर्भ सदिश और हर चरण",
+        "खोलकर देखा गया एनकोडर-डिकोडर: हर अवस्था, संदर्भ सदिश और हर चरण",
     ),
     Lesson(
         "fading",
@@ -70,21 +46,21 @@ LESSONS = (
         "A5",
         "sequences.forcing",
         "teacher forcing against free running: two trainings, side by side",
-        "teacher forcing और free running: साथ-साथ दो प्रशिक्षण",
+        "teacher forcing बनाम free running: दो प्रशिक्षण, साथ-साथ",
     ),
     Lesson(
         "loss",
         "A6",
         "sequences.loss",
         "categorical cross-entropy: per word, total and average",
-        "श्रेणीगत cross-entropy: हर शब्द की, कुल और औसत हानि",
+        "श्रेणीगत क्रॉस-एंट्रॉपी: हर शब्द की, कुल और औसत हानि",
     ),
     Lesson(
         "greedy",
         "A7",
         "sequences.greedy",
         "greedy decoding step by step, beside a beam",
-        "लालची (greedy) खोज, चरण-दर-चरण, beam के साथ",
+        "लालची (greedy) खोज, चरण-दर-चरण, और साथ में beam",
     ),
     Lesson(
         "depth",
@@ -92,6 +68,13 @@ LESSONS = (
         "sequences.depth",
         "what each layer of a deep LSTM knows of words and of sentences, as probes find it",
         "गहरे LSTM की हर परत शब्दों और वाक्यों के बारे में क्या जानती है: probe से जाँच",
+    ),
+    Lesson(
+        "improvements",
+        "A8, A9, A10",
+        "sequences.improvements",
+        "three improvements measured: embeddings, deep LSTMs, the sentence read backwards",
+        "मापे हुए तीन सुधार: एम्बेडिंग, गहरे LSTM, वाक्य को उलटा पढ़ना",
     ),
     Lesson(
         "bottleneck",
@@ -133,7 +116,7 @@ LESSONS = (
         "C1",
         "words.counts",
         "one-hot, bag of words as counts and presence, TF-IDF",
-        "one-hot, शब्दों का थैला (गिनती और उपस्थिति), TF-IDF",
+        "one-hot, शब्दों का थैला (गिनती और उपस्थिति के रूप में), TF-IDF",
     ),
     Lesson(
         "neighbours",
@@ -161,7 +144,7 @@ LESSONS = (
         "D2",
         "within.parameter_free",
         "softmax(X Xᵀ) X: dot products as weights, no parameters, all words in one go",
-        "softmax(X Xᵀ) X: अदिश गुणनफल से भार, कोई प्राचल नहीं, सब शब्द एक साथ",
+        "softmax(X Xᵀ) X: भार के रूप में अदिश गुणनफल, कोई प्राचल नहीं, सब शब्द एक साथ",
     ),
     Lesson(
         "order",
@@ -175,21 +158,42 @@ LESSONS = (
         "D3",
         "within.roles",
         "query, key and value: a dictionary asked softly, and three roles for a vector",
-        "प्रश्न, कुंजी और मान: शब्दकोश जैसी खोज, और एक सदिश की तीन भूमिकाएँ",
+        "प्रश्न, कुंजी और मान: डिक्शनरी में नरम खोज, और एक सदिश की तीन भूमिकाएँ",
+    ),
+    Lesson(
+        "idioms",
+        "D3",
+        "within.idioms",
+        "piece of cake and break a leg by a trained model: is it learned Q, K, V that reads them?",
+        "प्रशिक्षित मॉडल में मुहावरे: piece of cake, break a leg; क्या यह सीखे हुए Q, K, V का काम है?",
+    ),
+    Lesson(
+        "senses",
+        "C3, D3",
+        "within.senses",
+        "the vectors of bank in a trained encoder: do they part by meaning, and is it learned?",
+        "प्रशिक्षित एनकोडर में bank के सदिश: क्या वे अर्थ के अनुसार अलग होते हैं, क्या यह सीखा हुआ है?",
+    ),
+    Lesson(
+        "tasks",
+        "D3",
+        "within.tasks",
+        "one sentence, two tasks: the vectors that translating makes, and those of sentiment",
+        "एक वाक्य, दो काम: अनुवाद से बने सदिश और भाव पहचानने से बने सदिश",
     ),
     Lesson(
         "by_hand",
         "D4, D5",
         "within.by_hand",
         "self-attention by hand: queries, keys, values, scores, weights, outputs",
-        "स्व-अवधान हाथ से: प्रश्न, कुंजी, मान, अंक, भार और परिणाम",
+        "स्व-अवधान हाथ से: प्रश्न, कुंजी, मान, अंक, भार और आउटपुट",
     ),
     Lesson(
         "scaled",
         "D6",
         "within.scaled",
         "why the scores are divided by √dk: variance, saturation, gradients in training",
-        "अंकों को √dk से भाग क्यों: प्रसरण, संतृप्ति और प्रशिक्षण में प्रवणता",
+        "अंकों को √dk से भाग क्यों देते हैं: प्रसरण, संतृप्ति और प्रशिक्षण में प्रवणता",
     ),
     Lesson(
         "gravity",
@@ -210,14 +214,21 @@ LESSONS = (
         "E1, E2, F6",
         "many.heads",
         "many heads: one table of weights holds one reading, two hold two",
-        "कई हेड: भारों की एक तालिका में एक ही अर्थ, दो में दो",
+        "कई हेड: भारों की एक सारणी में एक ही अर्थ, दो में दो",
+    ),
+    Lesson(
+        "attachment",
+        "E2",
+        "many.attachment",
+        "one head against several of equal width: to which word does a phrase belong?",
+        "एक हेड और उतनी ही चौड़ाई के कई हेड: वाक्यांश किस शब्द से जुड़ता है?",
     ),
     Lesson(
         "mask",
         "E3, F4",
         "many.mask",
         "masked attention: −∞ above the diagonal before the softmax, not zeros after it",
-        "मास्क वाला अवधान: softmax से पहले विकर्ण के ऊपर −∞, बाद में शून्य नहीं",
+        "मास्क वाला अवधान: softmax से पहले विकर्ण के ऊपर −∞, न कि उसके बाद शून्य",
     ),
     Lesson(
         "leak",
@@ -231,14 +242,14 @@ LESSONS = (
         "E3",
         "many.parallel",
         "training on all words at once: same loss, same gradients, one run of the decoder",
-        "सब शब्दों पर एक साथ प्रशिक्षण: हानि वही, gradient वही, decoder एक ही बार",
+        "सब शब्दों पर एक साथ प्रशिक्षण: हानि वही, प्रवणताएँ वही, डिकोडर एक ही बार चलता है",
     ),
     Lesson(
         "cheating",
         "E3",
         "many.cheating",
         "trained without the mask a model cheats: loss near 0, and nothing to say",
-        "मास्क के बिना मॉडल नक़ल करता है: हानि लगभग 0, पर अकेले में उत्तर नहीं",
+        "मास्क के बिना प्रशिक्षित मॉडल नक़ल करता है: हानि लगभग 0, पर अपने-आप कहने को कुछ नहीं",
     ),
     Lesson(
         "cross",
@@ -246,6 +257,20 @@ LESSONS = (
         "many.cross",
         "cross-attention: queries from the output, keys and values from the input",
         "क्रॉस-अवधान: प्रश्न आउटपुट से, कुंजियाँ और मान इनपुट से",
+    ),
+    Lesson(
+        "transformer",
+        "E5",
+        "many.transformer",
+        "a whole Transformer on one sentence: every part, its parameters, what it is for",
+        "एक वाक्य पर पूरा Transformer: हर भाग, उसके प्राचल, और वह किसलिए है",
+    ),
+    Lesson(
+        "perspectives",
+        "F8",
+        "many.perspectives",
+        "a paragraph summarised from two perspectives: a head for each, or one for both",
+        "दो दृष्टिकोणों से एक अनुच्छेद का सारांश: हर एक का अपना हेड, या दोनों के लिए एक",
     ),
 )
 

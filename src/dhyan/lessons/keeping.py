@@ -31,6 +31,11 @@ def keep(shown: Shown, name: str, origin: Origin, folder: Path | None = None) ->
     return path
 
 
+def is_kept(name: str) -> bool:
+    """Whether a trained model's lesson of this name comes with the package."""
+    return (files("dhyan.lessons") / KEPT / f"{name}.json").is_file()
+
+
 def kept(name: str, folder: Path | None = None) -> Shown:
     """What was kept under a name."""
     place = folder or files("dhyan.lessons") / KEPT

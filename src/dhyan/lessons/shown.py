@@ -1,6 +1,5 @@
 """What a lesson returns: numbers by name, to be printed, drawn, and shown in a notebook."""
 
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,13 +67,7 @@ class Shown(ABC):
 
     def _repr_svg_(self) -> str:
         """What a notebook shows."""
-        from dhyan.insight.fonts import settings
-
-        drawn = io.StringIO()
-        figure = self.figure()
-        with settings():
-            figure.savefig(drawn, format="svg", metadata={"Date": None})
-        return drawn.getvalue()
+        return self.figure()._repr_svg_()
 
 
 def sayer(lang: str) -> Say:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,16 @@ def read_vectors(path: str | Path, wanted: Collection[str]) -> Vectors:
     rows = [found[w.lower() if w in lowered else w] for w in words]
     table = np.array(rows, np.float32).reshape(len(rows), file.width)
     return Vectors(words, table, frozenset(lowered))
+
+
+def most_frequent(path: str | Path, most: int) -> Vectors:
+    """The vectors of the first words of a file, in which the most frequent ones stand first."""
+    file = _Reader(Path(path))
+    found: dict[str, Float32[np.ndarray, " D"]] = {}
+    for number, raw, vector in islice(file.entries(), most):
+        found.setdefault(_spelt(raw), file.numbers(number, vector))
+    table = np.array([*found.values()], np.float32).reshape(len(found), file.width)
+    return Vectors(tuple(found), table, frozenset())
 
 
 def width_of(path: str | Path) -> int:

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from dhyan.attention import SingleHeadAttention
 from dhyan.insight.parts import Words, table
-from dhyan.lessons.between.context import SENTENCE, STATES
-from dhyan.lessons.between.look_into import Model, check_step, look_into, refuse_numbers
+from dhyan.lessons.between.both_sides import both_sides
+from dhyan.lessons.between.context import SENTENCE
+from dhyan.lessons.between.look_into import Model, look_into
 from dhyan.lessons.between.one_look import OneLook
 from dhyan.lessons.between.small_network import Network, Vector
-from dhyan.lessons.given import Matrix, matrix, words_of
+from dhyan.lessons.given import Matrix
 from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.models.rnn import BahdanauDecoder
 
 DECODER = ((0.3, 0.2, 0.9, 0.8), (0.8, 0.1, 0.2, 0.6), (0.1, 0.7, 0.3, 0.2), (0.5, 0.5, 0.1, 0.9))
 CLOSE = 1e-12
@@ -75,8 +75,8 @@ class Bahdanau(Shown):
                         f"चरण {self.step} के लिए उससे पहले की अवस्था, s_{self.step - 1}, हर h_j के "
                         f"साथ रखी जाती है: {count}×{wide} · {wide}×{size} → tanh → · {size}×1 → "
                         f"{count}×1 → softmax। नेटवर्क में {w} + {b} + {v} = {w + b + v} प्राचल हैं "
-                        f"(W, b, v), जो हर पंक्ति और हर चरण पर वही रहते हैं; यहाँ वे सोचे हुए हैं, सीखे हुए "
-                        "नहीं।",
+                        f"(W, b, v), जो हर पंक्ति और हर चरण पर वही रहते हैं; यहाँ वे मनमाने चुने गए हैं, "
+                        "सीखे नहीं गए।",
                     )
                 ),
                 table(f"[s_{self.step - 1}; h_j]", self.rows, self.words, after="·"),
@@ -94,8 +94,8 @@ class Bahdanau(Shown):
                         f"dhyan's AdditiveScore {'the scores are the same' if same else differ} "
                         f"(they differ by at most {self.apart:.0e}).",
                         "W [s; h_j] = W_s s + W_h h_j, इसलिए W_h h_j एक ही बार निकाला जाता है: एक "
-                        "चरण से दूसरे तक केवल s बदलता है। पंक्ति-पंक्ति करके, सब एक साथ, दो भागों में "
-                        f"और dhyan के AdditiveScore से अंक {'एक ही' if same else 'अलग-अलग'} आते हैं "
+                        "चरण से दूसरे तक केवल s बदलता है। एक-एक पंक्ति करके, एक ही बैच में, दो भागों में "
+                        f"और dhyan के AdditiveScore से अंक {'समान' if same else 'अलग-अलग'} आते हैं "
                         f"(अंतर अधिक से अधिक {self.apart:.0e})।",
                     )
                 ),
@@ -115,7 +115,7 @@ class Bahdanau(Shown):
 def bahdanau(
     sentence: str = SENTENCE,
     *,
-    step: int = 1,
+    step: int | None = None,
     model: Model | None = None,
     states: Matrix | None = None,
     decoder: Matrix | None = None,
@@ -127,30 +127,16 @@ def bahdanau(
 
     `decoder` has the state before each step, s_0 first; `w` has a row for each number of s, then
     for each of h. With a `model`, a run's folder or a translator with additive attention, its own
-    numbers for a step of the sentence's translation are shown instead.
+    numbers for a step of the sentence's translation are shown instead; "kept" shows those of one
+    that was trained on the primer.
 
     >>> bahdanau().parameters
     (24, 3, 3)
     """
     if model is not None:
-        refuse_numbers(states=states, decoder=decoder, w=w, b=b, v=v)
-        return look_into(
-            model,
-            sentence,
-            step,
-            lesson="bahdanau",
-            decoder=BahdanauDecoder,
-            kinds=("additive",),
-        )
-    words = words_of(sentence)
-    h = matrix(
-        "states",
-        STATES if states is None else states,
-        rows=len(words),
-        of=f"the words of {sentence!r}",
-    )
-    s = matrix("decoder", DECODER if decoder is None else decoder)
-    check_step(step, len(s), of="decoder")
+        numbers = {"states": states, "decoder": decoder, "w": w, "b": b, "v": v}
+        return look_into("bahdanau", model, sentence, step, **numbers)
+    words, h, s, step = both_sides(sentence, states, decoder, usual=DECODER, step=step)
     network = Network.of(w, b, v, asks=s.shape[1], asked=h.shape[1])
     rows = torch.cat([s[step - 1].expand(len(h), -1), h], dim=1)
     inner = network.inner(rows)

@@ -64,9 +64,9 @@ class Context(Shown):
                         f"{seen} words take {steps} × {seen} = {steps * seen} weights; each row "
                         f"sums to one.",
                         f"अपना i-वाँ शब्द कहने के लिए डिकोडर को c_i = Σ_j α_ij h_j मिलता है: "
-                        f"चौड़ाई एक h जितनी, {width} संख्याएँ, और हर चरण का अपना। {seen} शब्दों पर "
-                        f"{steps} चरणों के लिए {steps} × {seen} = {steps * seen} भार चाहिए; हर "
-                        f"पंक्ति का योग एक है।",
+                        f"उतना ही चौड़ा जितना एक h, यानी {width} संख्याएँ, और हर चरण का अपना। "
+                        f"{steps} चरण और {seen} शब्द हों तो {steps} × {seen} = {steps * seen} भार "
+                        f"चाहिए; हर पंक्ति का योग एक है।",
                     )
                 ),
                 table("α", self.weights, self.target, self.words, kind="weights", after="·"),
@@ -79,7 +79,7 @@ class Context(Shown):
                         "the last h; y is one-hot, and the decoder's weights are not trained.",
                         "अवधान के बिना हर चरण को पिछला शब्द और अपनी अवस्था मिलती है, (y_{i−1}, "
                         "s_{i−1}); अवधान के साथ (y_{i−1}, s_{i−1}, c_i)। दोनों s_0 से, यानी अंतिम h "
-                        "से, शुरू होते हैं; y one-hot है, और डिकोडर के भार सीखे हुए नहीं हैं।",
+                        "से, शुरू होते हैं; y one-hot है, और डिकोडर के भार प्रशिक्षित नहीं हैं।",
                     )
                 ),
                 table(say("without c", "c के बिना"), self.without, self.target, narrow),

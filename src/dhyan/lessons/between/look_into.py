@@ -1,5 +1,6 @@
 """From a trained model and a sentence to one of its looks, read off the model's own modules."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,31 +22,54 @@ from dhyan.decoding.look import evaluating
 from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
 from dhyan.insight.explain import cross_maps, explain_translation, told_and_said
+from dhyan.lessons.between.both_sides import check_step
+from dhyan.lessons.between.context import SENTENCE
 from dhyan.lessons.between.one_look import OneLook
 from dhyan.lessons.given import words_of
+from dhyan.lessons.keeping import KEPT, kept
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
 
-EXAMPLES = {"bahdanau": "bahdanau2015-small", "luong": "luong2015-small"}
 Model = str | Path | Translator
-"""The folder of a run, or what `dhyan.load` makes of it."""
+"""The folder of a run, or what `dhyan.load` makes of it; "kept" is what a trained one showed."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a lesson takes apart: a decoder, with one of some scores, as a recipe makes it."""
+
+    decoder: type[BahdanauDecoder] | type[LuongDecoder]
+    scores: tuple[str, ...]
+    recipe: str
+
+
+KINDS = {
+    "bahdanau": Kind(BahdanauDecoder, ("additive",), "bahdanau2015-small"),
+    "luong": Kind(
+        LuongDecoder,
+        ("dot", "scaled_dot", "general", "additive", "location"),
+        "luong2015-small",
+    ),
+}
 
 
 def look_into(
-    model: Model,
-    sentence: str,
-    step: int,
-    *,
-    lesson: str,
-    decoder: type[BahdanauDecoder] | type[LuongDecoder],
-    kinds: tuple[str, ...],
+    lesson: str, model: Model, sentence: str, step: int | None, **numbers: object
 ) -> OneLook:
-    """Translate, walk to the step, and read every number off the model's own modules."""
+    """Translate, walk to the step, and read every number off the model's own modules.
+
+    Such a model brings its own numbers: any that were given beside it are refused.
+    """
+    for name, one in numbers.items():
+        if one is not None:
+            raise Fault(f"{name}: the model brings its own numbers; leave out {name} or the model")
+    if model == KEPT:
+        return _kept(lesson, sentence, step)
     words_of(sentence)
     translator = _translator(model)
-    found, attention, kind = _fitting(translator, lesson, decoder, kinds)
+    found, attention, kind = _fitting(translator, lesson)
     [said] = translator(sentence, nbest=1)
     target = told_and_said(said)
-    check_step(step, len(target) - 1, of="the translation")
+    step = check_step(step, len(target) - 1, of="the translation")
     [shown] = cross_maps(explain_translation(translator, sentence, said, words=False))
     asked = _walk(translator, attention, sentence, target[:step])
     query, memory, score = asked.query, asked.memory, attention.score
@@ -67,6 +91,7 @@ def look_into(
         both = _numbers(combine.weight) @ torch.cat([context, state])
         attentional = torch.tanh(both + _numbers(combine.bias))
     return OneLook(
+        sentence=sentence,
         words=shown.source,
         said=shown.target,
         translation=said.text,
@@ -87,18 +112,16 @@ def look_into(
     )
 
 
-def check_step(step: int, steps: int, *, of: str) -> None:
-    """A step is counted from 1."""
-    if not isinstance(step, int) or not 1 <= step <= steps:
-        fits = f"{steps} steps; give one from 1 to {steps}" if steps > 1 else "one step; give 1"
-        raise Fault(f"step {step}: {of} has {fits}")
-
-
-def refuse_numbers(**given: object) -> None:
-    """A trained model brings its own numbers."""
-    for name, one in given.items():
-        if one is not None:
-            raise Fault(f"{name}: the model brings its own numbers; leave out {name} or the model")
+def _kept(lesson: str, sentence: str, step: int | None) -> OneLook:
+    """The look that was kept, if it is the one asked for or no other is."""
+    shown = kept(lesson)
+    assert isinstance(shown, OneLook)
+    if sentence not in (SENTENCE, shown.sentence) or step not in (None, shown.step):
+        raise Fault(
+            f"model: kept is step {shown.step} of {shown.sentence!r}; for others give model=RUN, "
+            f"a folder of `dhyan train {KINDS[lesson].recipe}`"
+        )
+    return shown
 
 
 class _Asked(NamedTuple):
@@ -141,26 +164,23 @@ def _translator(model: Model) -> Translator:
 
 
 def _fitting(
-    translator: Translator,
-    lesson: str,
-    wanted: type[BahdanauDecoder] | type[LuongDecoder],
-    kinds: tuple[str, ...],
+    translator: Translator, lesson: str
 ) -> tuple[BahdanauDecoder | LuongDecoder, SingleHeadAttention, str]:
     """The model's decoder and attention, if the lesson is about such."""
-    decoder = translator.model.decoder
-    if not isinstance(decoder, wanted):
+    decoder, wanted = translator.model.decoder, KINDS[lesson]
+    if not isinstance(decoder, wanted.decoder):
         raise Fault(
             f"model: its decoder is a {type(decoder).__name__}; the lesson {lesson} takes apart a "
-            f"{wanted.__name__}, such as `dhyan train {EXAMPLES[lesson]}` makes"
+            f"{wanted.decoder.__name__}, such as `dhyan train {wanted.recipe}` makes"
         )
     attention: Attention = decoder.attention
     if not isinstance(attention, SingleHeadAttention):
         raise Fault(f"model: its attention has several heads; the lesson {lesson} shows one")
     kind = _kind(attention)
-    if kind not in kinds:
+    if kind not in wanted.scores:
         raise Fault(
             f"model: its score is a {type(attention.score).__name__}; the lesson {lesson} takes "
-            f"apart {', '.join(kinds)}"
+            f"apart {', '.join(wanted.scores)}"
         )
     return decoder, attention, kind
 

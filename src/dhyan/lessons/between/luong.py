@@ -8,18 +8,17 @@ from torch import Tensor
 
 from dhyan.faults import Fault
 from dhyan.insight.parts import Words, table
-from dhyan.lessons.between.context import SENTENCE, STATES
-from dhyan.lessons.between.look_into import Model, check_step, look_into, refuse_numbers
+from dhyan.lessons.between.both_sides import both_sides
+from dhyan.lessons.between.context import SENTENCE
+from dhyan.lessons.between.look_into import Model, look_into
 from dhyan.lessons.between.one_look import OneLook
 from dhyan.lessons.between.small_network import Network, Vector
-from dhyan.lessons.given import Matrix, matrix, words_of
+from dhyan.lessons.given import Matrix, matrix
 from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.models.rnn import LuongDecoder
 
 DECODER = ((0, 0, 1.5, 1.5), (-0.5, 3, -1, 0.5), (3, 0, 0.5, -1), (0, 0, 0.5, 1))
 GENERAL = ((1, 0, 0, 0.5), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0.5, 0, 1))
 SCORES = ("dot", "general", "concat")
-KINDS = ("dot", "scaled_dot", "general", "additive", "location")
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Luong(Shown):
                         f"dot: e_j = s_{i}ᵀ h_j, nothing to learn; general: s_{i}ᵀ W h_j, with "
                         f"{self.general.numel()} parameters; concat: vᵀ tanh(W [s_{i}; h_j] + b), "
                         f"the small network of Bahdanau, with {sum(self.network.parameters())}.",
-                        f"लुओंग का डिकोडर पहले चरण लेता है, फिर देखता है: वर्तमान अवस्था s_{i} पूछती "
+                        f"लुओंग का डिकोडर पहले चरण पूरा करता है, फिर देखता है: वर्तमान अवस्था s_{i} पूछती "
                         f"है। dot: e_j = s_{i}ᵀ h_j, सीखने को कुछ नहीं; general: s_{i}ᵀ W h_j, "
                         f"{self.general.numel()} प्राचल; concat: vᵀ tanh(W [s_{i}; h_j] + b), "
                         f"बहदानाउ का छोटा नेटवर्क, {sum(self.network.parameters())} प्राचल।",
@@ -75,7 +74,7 @@ class Luong(Shown):
                         f"c_{i} = Σ_j α_j h_j is set beside s_{i}, and the word is read off "
                         f"s̃_{i} = tanh(W_c [c_{i}; s_{i}]), with a W_c of {wide}×{joint}.",
                         f"c_{i} = Σ_j α_j h_j को s_{i} के साथ रखा जाता है, और शब्द s̃_{i} = "
-                        f"tanh(W_c [c_{i}; s_{i}]) से पढ़ा जाता है; W_c {wide}×{joint} का है।",
+                        f"tanh(W_c [c_{i}; s_{i}]) से निकाला जाता है; W_c {wide}×{joint} का है।",
                     )
                 ),
                 table(f"[c_{i}; s_{i}]", self.joined, SCORES, after="→"),
@@ -94,7 +93,7 @@ class Luong(Shown):
 def luong(
     sentence: str = SENTENCE,
     *,
-    step: int = 1,
+    step: int | None = None,
     model: Model | None = None,
     states: Matrix | None = None,
     decoder: Matrix | None = None,
@@ -109,26 +108,17 @@ def luong(
     `decoder` has the state after each step, s_1 first; `general` is the W between s and h, `w`,
     `b` and `v` are the network of the concat score, and `combine` has a row for each number of c,
     then of s; not given, it takes the mean of the two. With a `model`, a run's folder or a
-    translator that looks after it steps, its own numbers for a step are shown instead.
+    translator that looks after it steps, its own numbers for a step are shown instead; "kept"
+    shows those of one that was trained on the primer.
 
     >>> [round(number, 2) for number in luong().scores[0].tolist()]
     [1.35, 0.75, 0.45, 2.55]
     """
     if model is not None:
-        refuse_numbers(
-            states=states, decoder=decoder, general=general, w=w, b=b, v=v, combine=combine
-        )
-        return look_into(model, sentence, step, lesson="luong", decoder=LuongDecoder, kinds=KINDS)
-    words = words_of(sentence)
-    h = matrix(
-        "states",
-        STATES if states is None else states,
-        rows=len(words),
-        of=f"the words of {sentence!r}",
-    )
-    s = matrix("decoder", DECODER if decoder is None else decoder)
+        numbers = {"states": states, "decoder": decoder, "general": general, "combine": combine}
+        return look_into("luong", model, sentence, step, **numbers, w=w, b=b, v=v)
+    words, h, s, step = both_sides(sentence, states, decoder, usual=DECODER, step=step)
     (count, wide), asks = h.shape, s.shape[1]
-    check_step(step, len(s), of="decoder")
     if wide != asks:
         raise Fault(
             f"decoder: its states have {asks} numbers and those of the sentence {wide}; the dot "

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float64
 from torch import Tensor
 
@@ -29,6 +30,7 @@ class OneLook(Shown):
     `dhyan.explain` shows for the step.
     """
 
+    sentence: str
     words: tuple[str, ...]
     said: tuple[str, ...]
     translation: str
@@ -60,7 +62,7 @@ class OneLook(Shown):
     def story(self, say: Say) -> Story:
         """From the state that asks to the context it gets."""
         same, after = self.apart <= CLOSE, self.attentional is not None
-        window = say(" · seen", " · कितना दिखता है") if (self.seen < 1).any() else ""
+        window = say(" · seen", " · दृश्यता") if (self.seen < 1).any() else ""
         formula = f"{FORMULAS[self.kind].format(s=self.asks)}, α = softmax(e){window}"
         word = self.said[self.step - 1]
         head = Words(
@@ -69,7 +71,7 @@ class OneLook(Shown):
                 f"{'after' if after else 'before'} the step asks: {formula}, "
                 f"c_{self.step} = Σ_j α_j h_j. These weights {'are' if same else 'are not'} those "
                 f"that dhyan.explain shows (they differ by at most {self.apart:.0e}).",
-                f"मॉडल कहता है “{self.translation}”। चरण {self.step}, {word}, के लिए चरण "
+                f"मॉडल कहता है “{self.translation}”; चरण {self.step} ({word}) के लिए उस चरण "
                 f"{'के बाद' if after else 'से पहले'} की अवस्था पूछती है: {formula}, "
                 f"c_{self.step} = Σ_j α_j h_j। ये भार {'वही हैं' if same else 'वे नहीं हैं'} जो "
                 f"dhyan.explain दिखाता है (अंतर अधिक से अधिक {self.apart:.0e})।",
@@ -96,10 +98,17 @@ class OneLook(Shown):
         """Scores, weights, and what they mix."""
         parts: list[Part] = [_column("e_j", self.scores, self.words)]
         if (self.seen < 1).any():
-            parts.append(_weights(say("seen", "कितना दिखता है"), self.seen, self.words))
+            sight = self.seen.unsqueeze(1)
+            parts.append(table(say("seen", "दृश्यता"), sight, self.words, kind="weights"))
         parts += [
-            _weights("α_j", self.weights, self.words),
-            _weights("dhyan.explain", self.watched, self.words),
+            table(
+                "α_j",
+                torch.stack([self.weights, self.watched], dim=1),
+                self.words,
+                (say("by hand", "हाथ से"), "dhyan.explain"),
+                kind="weights",
+                digits=3,
+            ),
             _few(say, f"c_{self.step}", self.context),
         ]
         if self.attentional is not None:
@@ -117,7 +126,3 @@ def _few(say: Say, title: str, numbers: Tensor, names: tuple[str, ...] = ()) -> 
 
 def _column(title: str, numbers: Float64[Tensor, " S"], names: tuple[str, ...]) -> Table:
     return table(title, numbers.unsqueeze(1), names, digits=3)
-
-
-def _weights(title: str, weights: Float64[Tensor, " S"], names: tuple[str, ...]) -> Table:
-    return table(title, weights.unsqueeze(1), names, kind="weights", digits=3)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from time import perf_counter
 
 import torch
@@ -12,6 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from dhyan.attention import AdditiveScore, DotScore, GeneralScore, SingleHeadAttention
 from dhyan.faults import Fault
 from dhyan.insight.parts import Curve, Lines, Words, table
+from dhyan.lessons.machine import Machine, this_machine
 from dhyan.lessons.shown import Say, Shown, Story
 
 WIDTHS = (64, 128, 256, 512)
@@ -50,15 +52,15 @@ Counts = Mapping[str, tuple[int, ...]]
 class Prices(Shown):
     """By mechanism, a figure for every width.
 
-    `seconds` are the best of all rounds, in which the mechanisms take turns, and `noise` is by what
-    factor the best of the odd rounds and of the even ones differ at most: what is nearer is equal.
+    `seconds` are the median of all rounds, in which the mechanisms take turns, and `noise` is the
+    largest factor between that of the odd rounds and of the even ones: what is nearer is equal.
     """
 
     widths: tuple[int, ...]
     source: int
     target: int
     batch: int
-    threads: int
+    machine: Machine
     parameters: Counts
     parameters_counted: Counts
     operations: Counts
@@ -84,11 +86,11 @@ class Prices(Shown):
             f"for the parameters {'and' if agree else 'or'} those for the multiply-adds "
             f"{'agree' if agree else 'do not agree'} with what is counted in dhyan's modules. "
             f"Concat is the additive network, asked by the state after the step.",
-            f"प्रश्न, अवस्थाएँ और छोटा नेटवर्क सब d चौड़े हैं। {self.target} प्रश्न {self.source} "
-            f"अवस्थाओं को देखते हैं; W h_j एक ही बार बनता है। प्राचलों के सूत्र d (2d + 2), d² और 0 "
-            f"{'और' if agree else 'या'} गुणा-जोड़ के सूत्र dhyan के मॉड्यूलों में गिनी संख्याओं से मेल "
-            f"{'खाते हैं' if agree else 'नहीं खाते'}। concat वही योगात्मक नेटवर्क है, जिससे चरण के बाद "
-            f"की अवस्था पूछती है।",
+            f"प्रश्न, अवस्थाएँ और छोटा नेटवर्क: सबकी चौड़ाई d है। देखने वाले प्रश्नों की संख्या "
+            f"{self.target} है, देखी जाने वाली अवस्थाओं की {self.source}; W h_j एक ही बार निकाला जाता "
+            f"है। प्राचलों के सूत्र d (2d + 2), d² और 0, {'तथा' if agree else 'या'} गुणा-जोड़ के सूत्र, "
+            f"dhyan के मॉड्यूलों में गिनी गई संख्याओं से मेल {'खाते हैं' if agree else 'नहीं खाते'}। "
+            f"concat वही योगात्मक नेटवर्क है, जिससे चरण के बाद की अवस्था पूछती है।",
         )
         times = tuple(Curve(name, [1000 * one for one in self.seconds[name]]) for name in names)
         return Story(
@@ -111,7 +113,7 @@ class Prices(Shown):
                     say(
                         f"time of {self.target} looks, one after the other, in a batch of "
                         f"{self.batch}",
-                        f"एक के बाद एक {self.target} बार देखने का समय, {self.batch} वाक्य एक साथ",
+                        f"एक के बाद एक {self.target} बार देखने का समय, बैच में {self.batch} वाक्य",
                     ),
                     times,
                     columns,
@@ -135,10 +137,11 @@ class Prices(Shown):
         )
         found = [self._judged(say, "dot", "additive"), self._judged(say, "dot", "general")]
         noise = say(
-            f"Every time is the best of its rounds; measured twice, they differ by a factor of up "
-            f"to {self.noise:.2f}, and less than that is no difference.",
-            f"हर समय अपने दौरों में सबसे कम वाला है; दो बार मापने पर समय {self.noise:.2f} गुने तक अलग "
-            f"निकले, और इससे कम को अंतर नहीं माना गया है।",
+            f"Every time is the median of its rounds, on {self.machine.told(say)}; measured twice, "
+            f"they differ by a factor of up to {self.noise:.2f}, and less than that is no "
+            "difference.",
+            f"हर अवधि अपने दौरों की माध्यिका है ({self.machine.told(say)}); दो बार मापने पर अवधियाँ "
+            f"{self.noise:.2f} गुने तक अलग निकलीं, और इससे कम को अंतर नहीं माना गया है।",
         )
         return " ".join([first, *found, noise])
 
@@ -201,14 +204,15 @@ def prices(
             flops[name].append(_multiply_adds(module, width, source, target))
         twice = _timed(modules, (batch, source, target, width), rounds=rounds, seed=seed)
         for name, halves in twice.items():
-            seconds[name].append(min(halves))
-            noise = max(noise, max(halves) / min(halves))
+            seconds[name].append(median(sum(halves, ())))
+            one, other = map(median, halves)
+            noise = max(noise, one / other, other / one)
     return Prices(
         widths=sizes,
         source=source,
         target=target,
         batch=batch,
-        threads=torch.get_num_threads(),
+        machine=this_machine(),
         parameters={n: tuple(map(one.parameters, sizes)) for n, one in MECHANISMS.items()},
         parameters_counted=_fixed(counted),
         operations={
@@ -252,8 +256,8 @@ def _timed(
     *,
     rounds: int,
     seed: int,
-) -> dict[str, tuple[float, float]]:
-    """The best times of each in the odd and in the even rounds; all take their turns in each."""
+) -> dict[str, tuple[tuple[float, ...], tuple[float, ...]]]:
+    """The times of each in the odd and in the even rounds; all take their turns in each."""
     batch, source, target, width = sizes
     chance = torch.Generator().manual_seed(seed)
     states = torch.randn(batch, source, width, generator=chance)
@@ -266,7 +270,7 @@ def _timed(
                 began = perf_counter()
                 _look(module, states, mask, queries)
                 found[name].append(perf_counter() - began)
-    return {name: (min(times[1::2]), min(times[2::2])) for name, times in found.items()}
+    return {name: (tuple(times[1::2]), tuple(times[2::2])) for name, times in found.items()}
 
 
 def _look(

@@ -57,7 +57,7 @@ class Cheating(Shown):
 
     def story(self, say: Say) -> Story:
         """The losses, what each is worth alone, and one sentence."""
-        masked, free = say("with the mask", "मास्क सहित"), say("without it", "मास्क बिना")
+        masked, free = say("with the mask", "मास्क सहित"), say("without it", "मास्क के बिना")
         both = ((masked, self.masked), (free, self.unmasked))
         losses = [[one.loss, one.unseen_loss] for _, one in both]
         alone = [[one.bleu, 100 * one.right] for _, one in both]
@@ -70,20 +70,21 @@ class Cheating(Shown):
                         "same order. In one the words of the decoder may see those after them. "
                         f"Both then say {self.unseen} pairs they have never seen, each word after "
                         "their own.",
-                        f"दो Transformer एक ही क्रम में एक-से जोड़ों से '{self.task}' सीखते हैं। एक में "
-                        "decoder के शब्द अपने बाद के शब्द भी देख सकते हैं। फिर दोनों ऐसे "
-                        f"{self.unseen} जोड़े ख़ुद बोलते हैं जो कभी नहीं देखे, हर शब्द अपने ही कहे के बाद।",
+                        f"दो Transformer एक ही क्रम में, उन्हीं युग्मों से, कार्य “{self.task}” सीखते "
+                        "हैं। एक में डिकोडर के शब्द अपने बाद के शब्द भी देख सकते हैं। फिर दोनों ऐसे "
+                        f"{self.unseen} युग्म स्वयं बोलते हैं जो उन्होंने कभी नहीं देखे, हर शब्द अपने ही कहे "
+                        "शब्दों के बाद।",
                     )
                 ),
                 table(
                     say("loss, nats a word", "हानि, नैट प्रति शब्द"),
                     losses,
                     (masked, free),
-                    (say("in training", "प्रशिक्षण में"), say("unseen pairs", "अनदेखे जोड़े")),
+                    (say("in training", "प्रशिक्षण में"), say("unseen pairs", "अनदेखे युग्म")),
                     digits=3,
                 ),
                 table(
-                    say("alone, on unseen pairs", "अकेले, अनदेखे जोड़ों पर"),
+                    say("alone, on unseen pairs", "अकेले, अनदेखे युग्मों पर"),
                     alone,
                     (masked, free),
                     ("BLEU", say("right, %", "सही, %")),
@@ -93,7 +94,7 @@ class Cheating(Shown):
                     say("loss in training", "प्रशिक्षण में हानि"),
                     tuple(Curve(name, one.losses) for name, one in both),
                     tuple(str(step) for step in self.masked.steps),
-                    say("steps", "क़दम"),
+                    say("steps", "चरण"),
                     say("nats a word", "नैट प्रति शब्द"),
                 ),
                 Words(self._verdict(say)),
@@ -111,22 +112,22 @@ class Cheating(Shown):
             lost = say(
                 f" Of {self.unmasked.silent:.0%} of them it says nothing: it sees no next word and "
                 "takes that for the end.",
-                f" {self.unmasked.silent:.0%} पर वह कुछ नहीं कहता: आगे कोई शब्द नहीं दिखता, और वह इसे ही "
-                "वाक्य का अंत समझता है।",
+                f" {self.unmasked.silent:.0%} पर वह कुछ नहीं कहता: उसे आगे कोई शब्द नहीं दिखता, और वह इसे "
+                "ही वाक्य का अंत समझ लेता है।",
             )
             return say(
                 f"Without the mask the loss is {told:.3f}, near 0, even on unseen pairs, for the "
                 f"word to be said stands in the input. Alone it is not there: {alone:.0%} right, "
                 f"against {self.masked.right:.0%} with the mask.",
-                f"मास्क के बिना हानि अनदेखे जोड़ों पर भी {told:.3f} है, लगभग 0, क्योंकि जो शब्द कहना है "
-                f"वह इनपुट में ही मौजूद है। अकेले में वह वहाँ नहीं होता: {alone:.0%} सही, जबकि मास्क के "
-                f"साथ {self.masked.right:.0%}।",
+                f"मास्क के बिना हानि अनदेखे युग्मों पर भी {told:.3f} है, लगभग 0, क्योंकि जो शब्द कहना है "
+                f"वह इनपुट में ही मौजूद है। अकेले बोलते समय वह वहाँ नहीं होता: {alone:.0%} सही, जबकि "
+                f"मास्क के साथ {self.masked.right:.0%}।",
             ) + (lost if self.unmasked.silent > LITTLE else "")
         return say(
             f"Here it does not show: without the mask the loss of unseen pairs is {told:.3f} and "
             f"{alone:.0%} are right, with it {self.masked.right:.0%}. More steps may show it.",
-            f"यहाँ यह नहीं दिखता: मास्क के बिना अनदेखे जोड़ों की हानि {told:.3f} है और {alone:.0%} सही, "
-            f"मास्क के साथ {self.masked.right:.0%}। शायद और क़दमों में दिखे।",
+            f"यहाँ यह नहीं दिखता: मास्क के बिना अनदेखे युग्मों की हानि {told:.3f} है और {alone:.0%} सही, "
+            f"मास्क के साथ {self.masked.right:.0%}। शायद और चरणों में दिखे।",
         )
 
 

@@ -31,7 +31,10 @@ VECTORS: dict[str, tuple[Rows, Rows]] = {
 
 @dataclass(frozen=True)
 class Cross(Shown):
-    """The weights of an output within itself, and of the same output over the input."""
+    """The weights of an output within itself, and of the same output over the input.
+
+    `by_hand` says that vectors are the lesson's own, which nothing has learned.
+    """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -47,6 +50,7 @@ class Cross(Shown):
     cross_weights: Float64[Tensor, "T S"]
     cross_outputs: Float64[Tensor, "T V"]
     following: NextWords
+    by_hand: bool = False
 
     def story(self, say: Say) -> Story:
         """Both tables side by side, then the next word."""
@@ -63,6 +67,7 @@ class Cross(Shown):
                         "वाक्य से आते हैं या इनपुट के वाक्य से; फलन एक ही है।",
                     )
                 ),
+                *self._origin(say),
                 table(say("input X", "इनपुट X"), self.source_vectors, source),
                 table(say("output Y", "आउटपुट Y"), self.target_vectors, target),
                 Words(
@@ -72,7 +77,7 @@ class Cross(Shown):
                     )
                 ),
                 table(
-                    say("self: Y asks Y", "स्व: Y पूछे Y से"),
+                    say("self: Y asks Y", "स्व: Y पूछता है Y से"),
                     self.self_weights,
                     target,
                     target,
@@ -80,7 +85,7 @@ class Cross(Shown):
                     digits=3,
                 ),
                 table(
-                    say("cross: Y asks X", "क्रॉस: Y पूछे X से"),
+                    say("cross: Y asks X", "क्रॉस: Y पूछता है X से"),
                     self.cross_weights,
                     target,
                     source,
@@ -90,6 +95,17 @@ class Cross(Shown):
                 *self.following.parts(say),
             ),
         )
+
+    def _origin(self, say: Say) -> tuple[Words, ...]:
+        if not self.by_hand:
+            return ()
+        told = say(
+            "The vectors below are written by hand, an axis for each idea, so that a word matches "
+            "the one it translates; no model has learned them.",
+            "नीचे के सदिश हाथ से लिखे गए हैं, हर विचार के लिए एक अक्ष, ताकि हर शब्द उसी से मेल खाए जिसका वह "
+            "अनुवाद है; किसी मॉडल ने इन्हें नहीं सीखा।",
+        )
+        return (Words(told),)
 
 
 def cross(
@@ -148,6 +164,7 @@ def cross(
         cross_weights=across.weights,
         cross_outputs=across.context,
         following=next_words(source, said, steps=steps, seed=seed, hear=hear),
+        by_hand=source_vectors is None or target_vectors is None,
     )
 
 

@@ -12,6 +12,7 @@ from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Words, table
 from dhyan.lessons.given import Matrix, matrix, whole, words_of
+from dhyan.lessons.keeping import KEPT, kept
 from dhyan.lessons.many.readings import EXAMPLES, Example
 from dhyan.lessons.shown import Say, Shown, Story
 
@@ -53,10 +54,10 @@ class Heads(Shown):
                         f"{count} × {narrow} = {count * narrow}, the width of one. What they find "
                         "is joined end to end and projected. A word with nothing to ask spreads "
                         "its weight evenly.",
-                        "हर हेड के अपने W_q, W_k और W_v हैं, और वह उतना ही सँकरा है: "
-                        f"{count} × {narrow} = {count * narrow}, यानी एक हेड की चौड़ाई। वे जो पाते "
-                        "हैं, उसे सिरे से सिरा जोड़कर प्रक्षेपित किया जाता है। जिस शब्द को कुछ नहीं "
-                        "पूछना, वह अपना भार सबमें बराबर बाँटता है।",
+                        "हर हेड के अपने W_q, W_k और W_v हैं, और इसी कारण वह सँकरा है: "
+                        f"{count} × {narrow} = {count * narrow}, यानी एक अकेले हेड की चौड़ाई। सब हेड "
+                        "जो पाते हैं, उसे एक के बाद एक जोड़कर प्रक्षेपित किया जाता है। जिस शब्द को कुछ "
+                        "नहीं पूछना, वह अपना भार सबमें बराबर बाँटता है।",
                     )
                 ),
                 *(
@@ -108,15 +109,15 @@ class Heads(Shown):
             return say(
                 f"Both readings look from “{word}” to “{first}”, so no table of weights tells them "
                 "apart, not even two. They differ in where in the vector a head writes it.",
-                f"दोनों अर्थों में “{word}” “{first}” को ही देखता है, इसलिए भारों की तालिका उन्हें अलग नहीं कर "
-                "सकती, दो तालिकाएँ भी नहीं। अंतर इसमें है कि हेड उसे सदिश में किस जगह लिखता है।",
+                f"दोनों अर्थों में “{word}” “{first}” को ही देखता है, इसलिए भारों की सारणी उन्हें अलग नहीं कर "
+                "सकती, दो सारणियाँ भी नहीं। अंतर इसमें है कि हेड उसे सदिश में किस जगह लिखता है।",
             )
         shared = self.one_weights[asks, [one, two]].tolist()
         whole = [float(self.weights[0, asks, one]), float(self.weights[1, asks, two])]
         told = say(
             f"One table gives “{first}” {shared[0]:.2f} and “{second}” {shared[1]:.2f}: its row "
             "sums to one, and what one reading gains the other loses. ",
-            f"एक तालिका “{first}” को {shared[0]:.2f} और “{second}” को {shared[1]:.2f} देती है: "
+            f"एक सारणी “{first}” को {shared[0]:.2f} और “{second}” को {shared[1]:.2f} देती है: "
             "पंक्ति का योग एक है, इसलिए एक अर्थ जितना पाता है, दूसरा उतना खोता है। ",
         )
         if sum(whole) > 1:
@@ -143,19 +144,26 @@ def heads(
     primer: int | None = None,
     sentences: int = 1,
     layer: int = 0,
+    pairs: int = 0,
 ) -> Shown:
     """Every head of a sentence: by hand, from a vector for each word, or of a trained `model`.
 
     By hand, `w_query`, `w_key` and `w_value` have a matrix for each head; without them each of
     `count` heads takes its own share of the vectors' numbers. With a model, a run's folder or a
-    translator, the heads of its encoder are shown and measured; `primer` takes a sentence of the
-    primer by its number, of which it is known which word each depends on, and the measures are
-    means over so many `sentences` from there. `layer` draws one layer only.
+    translator, the heads of its encoder are shown and measured, the measures means over so many
+    `sentences` of the primer, of which it is known which word each depends on; `primer` draws one
+    of these by its number instead, and `layer` one layer only. Over so many `pairs` of sentences
+    that a cue decides it is measured which head tells who holds the telescope. The model "kept"
+    is one that was trained before.
     """
+    if model == KEPT:
+        return kept("heads")
     if model is not None:
         from dhyan.lessons.many.watched import watched
 
-        return watched(model, sentence, primer=primer, sentences=sentences, layer=layer)
+        return watched(
+            model, sentence, primer=primer, sentences=sentences, layer=layer, pairs=pairs
+        )
     words = words_of(sentence)
     given: list[Matrices | None] = [w_query, w_key, w_value]
     found = next((one for one in EXAMPLES if one.sentence == " ".join(words)), None)

@@ -44,7 +44,7 @@ class Leak(Shown):
         rows = (self.masked_attention, self.masked_decoder, self.open_attention, self.open_decoder)
         masked, free = say("masked", "मास्क सहित"), say("no mask", "बिना मास्क")
         attention = say("self-attention", "स्व-अवधान")
-        decoder = say("whole decoder", "पूरा decoder")
+        decoder = say("whole decoder", "पूरा डिकोडर")
         tight, leaks = self.masked_past == 0, self.open_past > 0
         return Story(
             say("Does the future leak into the past?", "क्या आगे के शब्द पीछे रिसते हैं?"),
@@ -55,9 +55,9 @@ class Leak(Shown):
                         "time with one word changed. Each cell is the largest change of what "
                         "comes out at that place. The model is untrained: the mask needs no "
                         "learning.",
-                        "Transformer के decoder को पूरा वाक्य दो बार दिया गया; दूसरी बार एक शब्द "
-                        "बदला हुआ है। हर ख़ाने में उस जगह के परिणाम का सबसे बड़ा बदलाव है। मॉडल ने "
-                        "अभी कुछ सीखा नहीं है: मास्क को सीखना नहीं पड़ता।",
+                        "Transformer के डिकोडर को पूरा वाक्य दो बार दिया जाता है, दूसरी बार एक शब्द "
+                        "बदलकर। हर ख़ाने में उस जगह के आउटपुट का सबसे बड़ा बदलाव है। मॉडल अप्रशिक्षित "
+                        "है: मास्क के लिए कुछ सीखना नहीं पड़ता।",
                     )
                 ),
                 table(

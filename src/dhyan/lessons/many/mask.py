@@ -57,8 +57,9 @@ class Mask(Shown):
                     say(
                         f"Zeroed after the softmax, {short} of {len(names)} rows no longer sum to "
                         "one: weight was given away and is lost.",
-                        f"softmax के बाद शून्य करने पर {len(names)} में से {short} पंक्तियों का योग एक "
-                        "नहीं रहता: जो भार बाँटा जा चुका था, वह खो जाता है।",
+                        f"softmax के बाद शून्य करने पर {len(names)} में से {short} "
+                        f"{'पंक्ति' if short == 1 else 'पंक्तियों'} का योग एक नहीं रहता: जो भार बाँटा जा "
+                        "चुका था, वह खो जाता है।",
                     )
                     if short
                     else say(
@@ -69,7 +70,7 @@ class Mask(Shown):
                     )
                 ),
                 table(
-                    say("zeroed after the softmax", "softmax के बाद शून्य"),
+                    say("zeroed after the softmax", "softmax के बाद शून्य किए गए"),
                     self.zeroed,
                     names,
                     names,

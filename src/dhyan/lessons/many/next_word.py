@@ -67,25 +67,25 @@ class NextWords:
         first = say(
             "The next word. Each row is a source and what has been said of it; each cell the "
             "chance of a word in a small Transformer that has learned a few such pairs.",
-            "अगला शब्द। हर पंक्ति में इनपुट का वाक्य है और उसका अब तक कहा गया अनुवाद; हर ख़ाने में उस "
-            "शब्द की प्रायिकता है, एक छोटे Transformer के अनुसार जिसने ऐसे कुछ जोड़े सीखे हैं।",
+            "अगला शब्द। हर पंक्ति में स्रोत वाक्य है और उसका अब तक कहा गया अनुवाद; हर ख़ाने में एक "
+            "शब्द की प्रायिकता है, एक छोटे Transformer के अनुसार जिसने ऐसे कुछ युग्म सीखे हैं।",
         )
         if self.right < len(self.asked):
             last = say(
                 f"It finds {self.right} of {len(self.asked)}; more steps may find the others.",
-                f"उसे {len(self.asked)} में से {self.right} मिले; और क़दमों से शायद बाक़ी भी मिलें।",
+                f"वह {len(self.asked)} में से {self.right} सही बताता है; और चरणों से शायद बाक़ी भी मिलें।",
             )
         elif contrasts:
             last = say(
                 "One source, but more of it said: another word. The same words said, but of "
                 "another source: another word. So both are needed.",
-                "इनपुट वही, पर अब तक कहा गया अलग: शब्द बदल गया। कहा गया वही, पर इनपुट अलग: शब्द फिर "
-                "बदल गया। इसलिए दोनों चाहिए।",
+                "स्रोत वही, पर उसका कहा गया भाग अधिक: अगला शब्द बदल गया। कहे गए शब्द वही, पर स्रोत "
+                "अलग: अगला शब्द फिर बदल गया। इसलिए दोनों चाहिए।",
             )
         else:
             last = say(
                 "One source, but more of it said: another word.",
-                "इनपुट वही, पर अब तक कहा गया अलग: शब्द बदल गया।",
+                "स्रोत वही, पर उसका कहा गया भाग अधिक: अगला शब्द बदल गया।",
             )
         names = [one.name for one in self.asked]
         return Words(first), table("", self.chances, names, self.words, kind="weights"), Words(last)

@@ -1,7 +1,8 @@
 """Training on all words at once is training word by word: same loss, same gradients, one run."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import median
 from time import perf_counter
 
 import torch
@@ -12,6 +13,7 @@ from torch.nn import functional
 from dhyan.batch import Batch, Tokens
 from dhyan.insight.parts import Curve, Lines, Words, table
 from dhyan.lessons.given import whole, wholes, words_of
+from dhyan.lessons.machine import Machine, this_machine
 from dhyan.lessons.many.tiny import numbered, transformer
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.models.seq2seq import Seq2Seq
@@ -26,7 +28,10 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class Way:
-    """One way through a sentence: runs of the decoder, seconds, and what training gets from it."""
+    """One way through a sentence: runs of the decoder, seconds, and what training gets from it.
+
+    The seconds of a way that was gone several times are their median.
+    """
 
     runs: int
     seconds: float
@@ -70,6 +75,8 @@ class Parallel(Shown):
     words: tuple[str, ...]
     own: Pair
     timed: tuple[Pair, ...]
+    repeats: int
+    machine: Machine
 
     @property
     def same(self) -> bool:
@@ -92,8 +99,8 @@ class Parallel(Shown):
                     say(
                         "In training the right words are known, so no step has to wait for the one "
                         "before: with the mask one run of the decoder learns from every place.",
-                        "प्रशिक्षण में सही शब्द पहले से पता हैं, इसलिए किसी क़दम को पिछले क़दम की "
-                        "प्रतीक्षा नहीं करनी पड़ती: मास्क के साथ decoder एक ही बार चलकर हर जगह से सीखता "
+                        "प्रशिक्षण में सही शब्द पहले से पता होते हैं, इसलिए किसी चरण को पिछले चरण की "
+                        "प्रतीक्षा नहीं करनी पड़ती: मास्क के साथ डिकोडर एक ही बार चलकर हर जगह से सीखता "
                         "है।",
                     )
                 ),
@@ -108,17 +115,17 @@ class Parallel(Shown):
                     say(
                         f"Loss and gradients are the same; the largest difference of any gradient "
                         f"is {worst:.0e}, which is rounding.",
-                        f"हानि और gradient दोनों एक-से हैं; किसी gradient का सबसे बड़ा अंतर {worst:.0e} "
-                        "है, जो केवल पूर्णांकन है।",
+                        f"हानि और प्रवणताएँ एक-सी हैं; किसी प्रवणता का सबसे बड़ा अंतर {worst:.0e} है, जो "
+                        "केवल पूर्णांकन है।",
                     )
                     if self.same
                     else say(
                         f"Loss or gradients differ, by up to {worst:.2g}.",
-                        f"हानि या gradient में {worst:.2g} तक का अंतर है।",
+                        f"हानि या प्रवणताओं में {worst:.2g} तक का अंतर है।",
                     )
                 ),
                 table(
-                    say("runs of the decoder", "decoder कितनी बार चला"),
+                    say("runs of the decoder", "डिकोडर कितनी बार चला"),
                     [[float(one.in_turn.runs), float(one.at_once.runs)] for one in self.timed],
                     named,
                     ways,
@@ -150,14 +157,16 @@ class Parallel(Shown):
                     say(
                         f"A sentence of {last.length} words takes {last.in_turn.runs} runs one by "
                         f"one (its end is said too) and {last.at_once.runs} in parallel; one by "
-                        f"one took {last.times_faster:.1f} times as long here. When it "
+                        f"one took {last.times_faster:.1f} times as long here, by the median of "
+                        f"{self.repeats} on {self.machine.told(say)}. When it "
                         "translates, a model must still go one by one: the next word waits for "
                         "the one it has said.",
-                        f"{last.length} शब्दों के वाक्य के लिए decoder एक-एक करके "
-                        f"{last.in_turn.runs} बार चलता है (अंत भी कहना होता है) और एक साथ "
+                        f"{last.length} शब्द के वाक्य के लिए डिकोडर एक-एक करके {last.in_turn.runs} "
+                        "बार चलता है (वाक्य का अंत भी कहना होता है) और एक साथ "
                         f"{last.at_once.runs} बार; यहाँ एक-एक करके {last.times_faster:.1f} गुना "
-                        "समय लगा। अनुवाद करते समय मॉडल को फिर भी एक-एक "
-                        "करके ही चलना पड़ता है: अगला शब्द उसके अपने पिछले शब्द की प्रतीक्षा करता है।",
+                        f"समय लगा ({self.repeats} मापों की माध्यिका, {self.machine.told(say)})। "
+                        "अनुवाद करते समय मॉडल को फिर भी एक-एक करके ही चलना पड़ता है: अगला "
+                        "शब्द उस शब्द की प्रतीक्षा करता है जो मॉडल ने अभी कहा।",
                     )
                 ),
             ),
@@ -169,24 +178,27 @@ def parallel(
     *,
     target: str | Sequence[str] = TARGET,
     lengths: Sequence[int] = LENGTHS,
+    repeats: int = 3,
     seed: int = 1,
 ) -> Parallel:
     """Loss and gradients of a pair both ways, then of random words of each length, timed.
 
-    The defaults take a few seconds.
+    Every time is the median of some `repeats`. The defaults take a few seconds.
     """
     source, said = words_of(sentence), words_of(target)
     lengths, seed = wholes("lengths", lengths), whole("seed", seed, least=0)
+    repeats = whole("repeats", repeats)
     heard, names = numbered([source]), numbered([said])
     model = transformer(len(heard), len(names), seed=seed)
     own = _both(
         model,
         _batch([heard[word] for word in source], [names[word] for word in said]),
     )
-    return Parallel((*said, NAMES[EOS]), own, tuple(_timed(lengths, seed)))
+    timed = tuple(_timed(lengths, repeats, seed))
+    return Parallel((*said, NAMES[EOS]), own, timed, repeats, this_machine())
 
 
-def _timed(lengths: Sequence[int], seed: int) -> list[Pair]:
+def _timed(lengths: Sequence[int], repeats: int, seed: int) -> list[Pair]:
     """Random words of each length; the first pass, which warms up, does not count."""
     model = transformer(VOCABULARY, VOCABULARY, seed=seed)
     draw = torch.Generator().manual_seed(seed)
@@ -195,7 +207,16 @@ def _timed(lengths: Sequence[int], seed: int) -> list[Pair]:
         ids = torch.randint(VOCABULARY, (2, length), generator=draw) + len(NAMES)
         batches.append(_batch(*ids.tolist()))
     _both(model, min(batches, key=lambda batch: batch.target.count))
-    return [_both(model, batch) for batch in batches]
+    return [_typical([_both(model, batch) for _ in range(repeats)]) for batch in batches]
+
+
+def _typical(pairs: Sequence[Pair]) -> Pair:
+    """The last of several equal ones, with the median of their times."""
+    turn, once = (
+        replace(ways[-1], seconds=median(way.seconds for way in ways))
+        for ways in ([one.in_turn for one in pairs], [one.at_once for one in pairs])
+    )
+    return Pair(pairs[-1].length, turn, once)
 
 
 def _batch(source: list[int], target: list[int]) -> Batch:

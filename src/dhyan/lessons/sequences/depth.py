@@ -1,7 +1,7 @@
 """What each layer of a deep LSTM knows: linear probes for words and for the whole sentence."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,13 +16,15 @@ from dhyan.data.primer import primer_twins
 from dhyan.decoding.look import evaluating
 from dhyan.decoding.translator import Translator
 from dhyan.insight.parts import Curve, Lines, Words, table
-from dhyan.lessons.given import whole
+from dhyan.lessons.given import whole, wholes
 from dhyan.lessons.sequences.miniature import Hear, states_by_token
 from dhyan.lessons.sequences.probes import Fact, probe
 from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.text.skipgram import one_thread
 
 CORE, SHORTEST, LONGEST = 0.15, 4, 7  # of the primer: the share of its words, words a sentence
 OFTEN = 20  # how often a word must come for a probe to be asked for it
+LITTLE = 30.0  # chrF++ of a model that has not learned to translate
 PRESENT, PAST, FUTURE = range(3)
 FORMS = {"है": PRESENT, "हैं": PRESENT, "हूँ": PRESENT, "हो": PRESENT}
 ENDINGS = (("गा", FUTURE), ("गे", FUTURE), ("गी", FUTURE)) + tuple(
@@ -32,18 +34,20 @@ ENDINGS = (("गा", FUTURE), ("गे", FUTURE), ("गी", FUTURE)) + tuple(
 
 @dataclass(frozen=True)
 class Depth(Shown):
-    """What was asked of each layer of the trained encoder; `loss` and `chrf` say how good it is."""
+    """What was asked of the encoders, one a seed; `losses` and `chrfs` say how good each is."""
 
     facts: tuple[Fact, ...]
     layers: int
     steps: int
-    loss: float
-    chrf: float
+    seeds: tuple[int, ...]
+    losses: tuple[float, ...]
+    chrfs: tuple[float, ...]
 
     def story(self, say: Say) -> Story:
         """The model, the probes' shares layer by layer, the verdict."""
         names = [say(one.english, one.hindi) for one in self.facts]
-        places = [say("embedding", "embedding")]
+        count, loss, chrf = len(self.seeds), _span(self.losses, 2), _span(self.chrfs, 1)
+        places = [say("embedding", "एम्बेडिंग")]
         places += [say(f"layer {n + 1}", f"परत {n + 1}") for n in range(self.layers)]
         shares = torch.tensor([[one.chance, *one.shares] for one in self.facts]).T
         guess = say("commonest answer", "सबसे आम उत्तर")
@@ -53,20 +57,21 @@ class Depth(Shown):
                 Words(
                     say(
                         f"An encoder-decoder with {self.layers} LSTM layers learned the primer, "
-                        f"English to Hindi, for {self.steps} updates (loss {self.loss:.2f}, chrF++ "
-                        f"{self.chrf:.1f}). On each layer's states a linear probe is fitted: which "
+                        f"English to Hindi, for {self.steps} updates, from {count} "
+                        f"{'seeds' if count > 1 else 'seed'} (loss {loss}, chrF++ {chrf}). "
+                        "On each layer's states a linear probe is fitted: which "
                         "word was read, which one before; and, after the last word, the sentence's "
                         "tense and whether it is a question. The share of new sentences it gets "
                         "right:",
-                        f"{self.layers} LSTM परतों वाले एनकोडर-डिकोडर ने primer पर {self.steps} "
-                        f"अद्यतनों तक अंग्रेज़ी से हिंदी सीखी (हानि {self.loss:.2f}, chrF++ "
-                        f"{self.chrf:.1f})। हर परत की अवस्थाओं पर एक रैखिक probe बिठाया जाता है: अभी "
+                        f"{self.layers} परत के LSTM एनकोडर-डिकोडर ने प्राइमर पर, {self.steps} अद्यतन "
+                        f"तक, {count} बीज (seed) से, अंग्रेज़ी से हिंदी अनुवाद सीखा (हानि {loss}, "
+                        f"chrF++ {chrf})। हर परत की अवस्थाओं पर एक रैखिक probe बिठाया जाता है: अभी "
                         "कौन-सा शब्द पढ़ा गया, उससे पहले कौन-सा; और अंतिम शब्द के बाद, वाक्य का काल "
-                        "और क्या वह प्रश्न है। नए वाक्यों पर सही उत्तरों का अंश:",
+                        "क्या है और वह प्रश्नवाचक है या नहीं। नए वाक्यों पर सही उत्तरों का अनुपात:",
                     )
                 ),
                 table(
-                    say("share right", "सही उत्तरों का अंश"),
+                    say("share right", "सही उत्तरों का अनुपात"),
                     shares,
                     [guess, *places],
                     names,
@@ -74,14 +79,23 @@ class Depth(Shown):
                     digits=3,
                 ),
                 Lines(
-                    say("layer by layer", "परत-दर-परत"),
+                    say(
+                        "layer by layer: the mean, and from the least to the most of any seed",
+                        "परत-दर-परत: माध्य, और बीजों में न्यूनतम से अधिकतम तक",
+                    ),
                     tuple(
-                        Curve(name, one.shares, style="solid" if one.of_word else "dashed")
+                        Curve(
+                            name,
+                            one.shares,
+                            one.lows,
+                            one.highs,
+                            style="solid" if one.of_word else "dashed",
+                        )
                         for name, one in zip(names, self.facts, strict=True)
                     ),
                     tuple(places),
                     say("states probed", "जाँची गई अवस्थाएँ"),
-                    say("share right", "सही उत्तरों का अंश"),
+                    say("share right", "सही उत्तरों का अनुपात"),
                 ),
                 Words(self._judged(say)),
             ),
@@ -92,21 +106,34 @@ class Depth(Shown):
         for one in self.facts:
             first, last = one.shares[1], one.shares[-1]
             if not one.clear:
-                way = say("no clear change", "कोई स्पष्ट अंतर नहीं")
+                way = say("no clear change", "कोई स्पष्ट बदलाव नहीं")
             elif one.change < 0:
                 way = say("falls", "घटता है")
             else:
                 way = say("rises", "बढ़ता है")
-            said.append(f"{say(one.english, one.hindi)} {first:.3f} → {last:.3f} ({way})")
+            moved = f"{one.change:+.3f} ± {one.margin:.3f}".replace("-", "−")
+            said.append(f"{say(one.english, one.hindi)} {first:.3f} → {last:.3f} ({moved}: {way})")
         low = all(one.as_claimed for one in self.facts if one.of_word)
         high = all(one.as_claimed for one in self.facts if not one.of_word)
-        return say(
+        found = say(
             f"From the first layer to the last: {', '.join(said)}. That lower layers hold the "
             f"words {'holds' if low else 'does not hold for each of these'}; that higher layers "
             f"hold the sentence {'holds' if high else 'does not hold for each of these'}.",
             f"पहली परत से अंतिम तक: {', '.join(said)}। “निचली परतों में शब्द” का दावा "
-            f"{'सही है' if low else 'इन सब पर सही नहीं है'}; “ऊपरी परतों में वाक्य” का दावा "
-            f"{'सही है' if high else 'इन सब पर सही नहीं है'}।",
+            f"{'सही है' if low else 'इनमें से कम से कम एक पर सही नहीं है'}; “ऊपरी परतों में वाक्य” का दावा "
+            f"{'सही है' if high else 'इनमें से कम से कम एक पर सही नहीं है'}।",
+        )
+        if max(self.chrfs) < LITTLE:
+            found += say(
+                " So short a training leaves much unlearned: more steps may change the picture.",
+                " इतने छोटे प्रशिक्षण में बहुत कुछ अनसीखा रहता है: अधिक चरणों (steps) से चित्र बदल सकता है।",
+            )
+        if len(self.seeds) > 1:
+            return found
+        return found + say(
+            " This is one training, and the ± is that of the sentences alone: another seed may "
+            "turn out otherwise.",
+            " यह एक ही प्रशिक्षण है और ± केवल वाक्यों का है: दूसरे बीज से परिणाम अलग निकल सकता है।",
         )
 
 
@@ -122,25 +149,36 @@ class _Read:
 def depth(
     *,
     layers: int = 3,
-    steps: int = 900,
+    steps: int = 300,
     width: int = 64,
-    pairs: int = 8000,
-    sentences: int = 1500,
-    seed: int = 1,
+    pairs: int = 6000,
+    sentences: int = 1200,
+    seeds: Sequence[int] = (1, 2, 3),
     hear: Hear | None = None,
 ) -> Depth:
-    """Train a stack of LSTMs on sentences of the primer and probe its encoder; about 45 seconds."""
+    """Train stacks of LSTMs on sentences of the primer and probe their encoders; about 50 seconds.
+
+    There is one for every seed, so that what comes out by chance can be told from what does not.
+    """
     whole("layers", layers, least=2)
     sizes = {"steps": steps, "width": width, "pairs": pairs, "sentences": sentences}
     for name, size in sizes.items():
         whole(name, size, least=100 if name in ("pairs", "sentences") else 1)
-    recipe = _recipe(layers=layers, steps=steps, width=width, pairs=pairs, seed=seed)
-    translator, scores = _trained(recipe, hear)
-    fit, test = (_read(translator, split, sentences) for split in ("valid", "random"))
-    with evaluating(translator.model), torch.no_grad():
-        states = [_states(translator, one.tokens) for one in (fit, test)]
-    facts = _facts(fit, test, *states)
-    return Depth(facts, layers, steps, scores["loss"], scores["chrf"])
+    asked, losses, chrfs = [], [], []
+    for seed in (seeds := wholes("seeds", seeds)):
+        recipe = _recipe(layers=layers, steps=steps, width=width, pairs=pairs, seed=seed)
+        translator, scores = _trained(recipe, hear)
+        fit, test = (_read(translator, split, sentences) for split in ("valid", "random"))
+        with evaluating(translator.model), torch.no_grad():
+            states = [_states(translator, one.tokens) for one in (fit, test)]
+        asked.append(_facts(fit, test, *states))
+        losses.append(scores["loss"])
+        chrfs.append(scores["chrf"])
+    facts = tuple(
+        replace(own[0], runs=tuple(run for one in own for run in one.runs))
+        for own in zip(*asked, strict=True)
+    )
+    return Depth(facts, layers, steps, seeds, tuple(losses), tuple(chrfs))
 
 
 def tense_of(hindi: str) -> int | None:
@@ -172,7 +210,7 @@ def _facts(
             (words(fit, a, back), words(test, b, back)) for a, b in zip(before, after, strict=True)
         ]
         found.append(_fact(english, hindi, asked, of_word=True))
-    for english, hindi, name in (("tense", "काल", "tense"), ("question", "प्रश्न", "question")):
+    for english, hindi, name in (("tense", "काल", "tense"), ("question", "प्रश्नवाचक", "question")):
         answers = getattr(fit, name), getattr(test, name)
         asked = [
             (ends(fit, a, answers[0]), ends(test, b, answers[1]))
@@ -189,7 +227,7 @@ def _fact(english: str, hindi: str, asked: Sequence[Asked], *, of_word: bool) ->
     (_, learned), (_, judged) = asked[0]
     chance = float((judged == learned.mode().values).double().mean())
     shares = tuple(probe(fit, test) for fit, test in asked)
-    return Fact(english, hindi, of_word, chance, len(judged), shares)
+    return Fact(english, hindi, of_word, chance, len(judged), (shares,))
 
 
 def _states(translator: Translator, tokens: Tokens) -> list[Tensor]:
@@ -211,13 +249,18 @@ def _read(translator: Translator, split: str, count: int) -> _Read:
     return _Read(Tokens.pad(ids), torch.tensor(tenses), torch.tensor(questions))
 
 
+def _span(numbers: Sequence[float], digits: int) -> str:
+    """From the least to the most."""
+    return "–".join(dict.fromkeys(f"{end(numbers):.{digits}f}" for end in (min, max)))
+
+
 def _trained(recipe: Recipe, hear: Hear | None) -> tuple[Translator, dict[str, float]]:
     from dhyan.run import train
     from dhyan.training.events import Stepped, Validated
 
     scores: dict[str, float] = {}
-    with torch.random.fork_rng(devices=[]), TemporaryDirectory() as folder:
-        run = train(recipe, Path(folder) / "run", device="cpu")
+    with torch.random.fork_rng(devices=[]), one_thread(), TemporaryDirectory() as folder:
+        run = train(recipe, Path(folder) / "run", device="cpu", threads=1)
         for event in run:
             if isinstance(event, Validated):
                 scores = dict(event.scores)

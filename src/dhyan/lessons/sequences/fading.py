@@ -77,8 +77,8 @@ class Fading(Shown):
                         f"changes? The norm of ∂h_T/∂x_(T−d), for new weights of width "
                         f"{self.width} and random words, mean of {self.seeds} seeds.",
                         f"अंतिम अवस्था से d चरण पहले का शब्द बदले तो वह अवस्था कितनी बदलेगी? "
-                        f"∂h_T/∂x_(T−d) का मानक (norm): नए, यादृच्छिक भार (चौड़ाई {self.width}), "
-                        f"यादृच्छिक शब्द, {self.seeds} बीजों (seeds) का औसत।",
+                        f"∂h_T/∂x_(T−d) का नॉर्म: नए, अप्रशिक्षित भार (चौड़ाई {self.width}), यादृच्छिक "
+                        f"शब्द, {self.seeds} बार अलग-अलग बीज (seed) से मापकर लिया गया माध्य।",
                     )
                 ),
                 Lines(
@@ -86,7 +86,7 @@ class Fading(Shown):
                     tuple(_curve(one, at) for one in self.cells),
                     tuple(map(str, at)),
                     say("distance in words", "दूरी (शब्दों में)"),
-                    say("log₁₀ of the norm", "मानक का log₁₀"),
+                    say("log₁₀ of the norm", "नॉर्म का log₁₀"),
                 ),
                 table(
                     say("a step multiplies by", "हर चरण का गुणक"),
@@ -106,7 +106,7 @@ class Fading(Shown):
             said.append(
                 say(
                     f"From this distance on less than a thousandth is left: {'; '.join(gone)}.",
-                    f"इस दूरी के बाद हज़ारवें भाग से भी कम बचता है: {'; '.join(gone)}।",
+                    f"इस दूरी से आगे हज़ारवें भाग से भी कम बचता है: {'; '.join(gone)}।",
                 )
             )
         if kept:
@@ -128,9 +128,10 @@ class Fading(Shown):
                     f"the plain RNN's ({gated.factor:.3f} against {plain.factor:.3f}); at distance "
                     f"{self.length} it is {far:.3g} times as {'large' if more else 'small'}: the "
                     f"claim {'holds' if slower and more else 'does not hold'} here.",
-                    f"हर चरण पर LSTM की प्रवणता सादे RNN से {'कम' if slower else 'कम नहीं'} घटती है "
-                    f"({gated.factor:.3f}, RNN में {plain.factor:.3f}); दूरी {self.length} पर वह "
-                    f"{far:.3g} गुना {'बड़ी' if more else 'छोटी'} है: यहाँ यह दावा "
+                    f"हर चरण पर LSTM की प्रवणता सादे RNN की प्रवणता से "
+                    f"{'कम घटती है' if slower else 'कम नहीं घटती'} (गुणक {gated.factor:.3f}, RNN में "
+                    f"{plain.factor:.3f}); दूरी {self.length} पर वह {far:.3g} गुना "
+                    f"{'बड़ी' if more else 'छोटी'} है: यहाँ यह दावा "
                     f"{'सही' if slower and more else 'सही नहीं'} है।",
                 )
             )

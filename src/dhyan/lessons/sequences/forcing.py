@@ -85,16 +85,16 @@ class Forcing(Shown):
                         f"or the word it said itself (free running). All else is the same: task "
                         f"“{self.task}”, seed {self.seed}, weights, batches.",
                         f"प्रशिक्षण में डिकोडर को अगले चरण पर या तो सही शब्द दिया जाता है (teacher "
-                        f"forcing) या वह शब्द जो उसने स्वयं बोला (free running)। बाकी सब समान "
-                        f"है: कार्य “{self.task}”, बीज {self.seed}, आरंभिक भार और बैच।",
+                        f"forcing) या वह शब्द जो उसने स्वयं बोला (free running)। बाक़ी सब समान "
+                        f"है: कार्य “{self.task}”, बीज (seed) {self.seed}, आरंभिक भार और बैच।",
                     )
                 ),
                 Lines(
-                    say("loss on sentences held out", "अलग रखे वाक्यों पर हानि"),
+                    say("loss on sentences held out", "अलग रखे गए वाक्यों पर हानि"),
                     tuple(Curve(n, one.losses) for n, one in zip(names, self.runs, strict=True)),
                     places,
                     across,
-                    say("nats a word", "प्रति शब्द (nat)"),
+                    say("nats a word", "नैट प्रति शब्द"),
                 ),
                 Lines(
                     say("translations it says by itself", "स्वयं बोले गए अनुवाद"),
@@ -118,7 +118,7 @@ class Forcing(Shown):
             f"Below {LEVEL:g} nat a word: {told}. On average {most.name} has a loss "
             f"{abs(gap):.3f} {'lower' if gap > 0 else 'higher'} than {least.name}: that it "
             f"converges faster {'holds' if self.faster else 'does not hold'} in this run.",
-            f"प्रति शब्द {LEVEL:g} nat से नीचे: {told}। औसतन {most.name} की हानि "
+            f"प्रति शब्द {LEVEL:g} नैट से नीचे: {told}। औसतन {most.name} की हानि "
             f"{least.name} की हानि से {abs(gap):.3f} {'कम' if gap > 0 else 'अधिक'} है: तेज़ "
             f"अभिसरण का दावा इस प्रयोग में {'सही' if self.faster else 'सही नहीं'} है।",
         )
@@ -128,9 +128,9 @@ def _when(one: Trained, say: Say) -> str:
     if one.reached is None:
         return say(
             f"{one.name} not within {one.steps[-1]} updates",
-            f"{one.name} {one.steps[-1]} अद्यतनों में नहीं",
+            f"{one.name} {one.steps[-1]} अद्यतन तक नहीं",
         )
-    return say(f"{one.name} at {one.reached}", f"{one.name} {one.reached} पर")
+    return say(f"{one.name} at {one.reached}", f"{one.name} अद्यतन {one.reached} पर")
 
 
 def forcing(

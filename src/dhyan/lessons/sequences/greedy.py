@@ -57,8 +57,9 @@ class Greedy(Shown):
                 say(
                     f"“{self.sentence}” has been read. At each step the likeliest word is said and "
                     "fed back; no step looks ahead. The likeliest few, best first:",
-                    f"“{self.sentence}” पढ़ लिया गया है। हर चरण पर सबसे संभावित शब्द बोला जाता है और "
-                    "अगले चरण में वही दिया जाता है; आगे कोई नहीं देखता। हर चरण के सबसे संभावित शब्द:",
+                    f"“{self.sentence}” पढ़ लिया गया है। हर चरण पर सबसे अधिक प्रायिकता वाला शब्द बोला "
+                    "जाता है और अगले चरण में वही दिया जाता है; कोई चरण आगे नहीं देखता। सबसे अधिक "
+                    "प्रायिकता वाले कुछ शब्द, घटते क्रम में:",
                 )
             )
         ]
@@ -89,8 +90,9 @@ class Greedy(Shown):
             return say(
                 f"The product of the steps' probabilities is the sentence's. A beam of "
                 f"{self.width} keeps as many beginnings; here its best is what greedy search said.",
-                f"चरणों की प्रायिकताओं का गुणनफल वाक्य की प्रायिकता है। {self.width} चौड़ा beam उतने "
-                f"ही आरंभ बचाए रखता है; यहाँ उसका सर्वोत्तम वाक्य वही है जो greedy खोज ने बोला।",
+                f"चरणों की प्रायिकताओं का गुणनफल वाक्य की प्रायिकता है। चौड़ाई {self.width} का beam "
+                f"उतने ही वाक्यारंभ साथ रखता है; यहाँ उसका सर्वोत्तम वाक्य वही है जो greedy खोज ने "
+                f"बोला।",
             )
         likelier = gain > 0
         times = exp(abs(gain))
@@ -98,9 +100,9 @@ class Greedy(Shown):
             f"The product of the steps' probabilities is the sentence's. A beam of {self.width} "
             f"keeps as many beginnings; here its best is {times:.2f} times as "
             f"{'likely as' if likelier else 'unlikely as'} what greedy search said.",
-            f"चरणों की प्रायिकताओं का गुणनफल वाक्य की प्रायिकता है। {self.width} चौड़ा beam उतने ही "
-            f"आरंभ बचाए रखता है; यहाँ उसके सर्वोत्तम वाक्य की प्रायिकता greedy खोज के वाक्य से "
-            f"{times:.2f} गुना {'अधिक' if likelier else 'कम'} है।",
+            f"चरणों की प्रायिकताओं का गुणनफल वाक्य की प्रायिकता है। चौड़ाई {self.width} का beam "
+            f"उतने ही वाक्यारंभ साथ रखता है; यहाँ उसके सर्वोत्तम वाक्य की प्रायिकता greedy खोज के "
+            f"वाक्य से {times:.2f} गुना {'अधिक' if likelier else 'कम'} है।",
         )
 
 

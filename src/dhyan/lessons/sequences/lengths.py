@@ -74,7 +74,7 @@ class Lengths(Shown):
     def story(self, say: Say) -> Story:
         """Padding, lengths, six in and hundreds out."""
         return Story(
-            say("Any length in, any length out", "किसी भी लंबाई से किसी भी लंबाई में"),
+            say("Any length in, any length out", "इनपुट और आउटपुट, किसी भी लंबाई के"),
             (*self._padding(say), *self._spoken(say), *self._lasting(say)),
         )
 
@@ -88,8 +88,8 @@ class Lengths(Shown):
                     f"largest difference between a sentence's logits in the batch and alone, in "
                     f"units of {UNIT:.0e}: beyond rounding, padding changes "
                     + ("nothing." if self.unchanged else "them."),
-                    f"{sizes} शब्दों के वाक्य एक ही बैच में हैं; छोटे वाक्यों को padding से बराबर "
-                    f"किया गया है। बैच में और अकेले पढ़े गए उसी वाक्य के logits का अधिकतम अंतर, "
+                    f"{sizes} शब्दों के वाक्य एक ही बैच में हैं; छोटे वाक्यों को padding से समान लंबाई "
+                    f"दी गई है। वाक्य को बैच में और अकेले पढ़ने पर logits में अधिकतम अंतर, "
                     f"{UNIT:.0e} की इकाई में: पूर्णांकन (rounding) को छोड़कर padding से "
                     + ("कुछ नहीं बदलता।" if self.unchanged else "वे बदल जाते हैं।"),
                 )
@@ -140,10 +140,12 @@ class Lengths(Shown):
                     f"{size} words in, {self.asked} out: an untrained model that may not end "
                     f"earlier and must end then. {whole_ones} of {len(self.long)} searches say all "
                     f"{self.asked}; {len(cut)} met its limit first, and says so (finished 0).",
-                    f"{size} शब्द भीतर, {self.asked} बाहर: एक अप्रशिक्षित मॉडल, जिसे इससे पहले रुकना "
-                    f"मना है और यहीं रुकना है। {len(self.long)} में से {whole_ones} खोजें सब "
-                    f"{self.asked} शब्द बोलती हैं; {len(cut)} अपनी सीमा पर पहले रुकती है और यह बताती "
-                    f"है (पूर्ण 0)।",
+                    f"इनपुट में {size} शब्द, आउटपुट में {self.asked}: एक अप्रशिक्षित मॉडल, जिसे इससे "
+                    f"पहले रुकना मना है और ठीक यहीं रुकना है। {len(self.long)} में से {whole_ones} "
+                    f"{'खोज' if whole_ones == 1 else 'खोजें'} पूरे {self.asked} शब्द "
+                    f"{'बोलती है' if whole_ones == 1 else 'बोलती हैं'}; {len(cut)} पहले ही अपनी सीमा "
+                    f"पर {'रुक गई और यह बताती है' if len(cut) == 1 else 'रुक गईं और यह बताती हैं'} "
+                    f"(पूर्ण 0)।",
                 )
             ),
             table(

@@ -90,10 +90,10 @@ class OneHot(Shown):
                         "place. Times W it picks one row of W, so W is a table of word vectors: "
                         "the product and the rows looked up "
                         f"{'are the same' if self.same else 'differ'}.",
-                        "शब्द एक संख्या है, उसकी क्रम-संख्या (id); one-hot सदिश में उसी स्थान पर एक 1 "
-                        "होता है। W से गुणा करने पर वह W की एक पंक्ति चुन लेता है, इसलिए W शब्द-सदिशों "
-                        "की सारणी है: गुणनफल और सारणी से ली गई पंक्तियाँ "
-                        f"{'एक ही' if self.same else 'अलग'} हैं।",
+                        "हर शब्द एक संख्या है, उसकी क्रम-संख्या (id); one-hot सदिश में केवल उसी स्थान "
+                        "पर 1 होता है। W से गुणा करने पर वह W की एक पंक्ति चुन लेता है, इसलिए W "
+                        "शब्द-सदिशों की सारणी है: गुणनफल और सारणी से ली गई पंक्तियाँ "
+                        f"{'एक ही' if self.same else 'अलग-अलग'} हैं।",
                     )
                 ),
                 table("id", self.ids.unsqueeze(1), self.words),
@@ -106,21 +106,21 @@ class OneHot(Shown):
                         f"of {cost.width:,} numbers, the embedding takes {weights} weights from a "
                         f"word to the LSTM's gates, and {taken} bytes for the vectors of "
                         f"{cost.batch:,} sentences of {cost.length:,} words.",
-                        f"{cost.words:,} शब्दों, {cost.cells:,} कोशिकाओं वाले LSTM और {cost.width:,} "
-                        "संख्याओं वाले सदिशों के साथ, शब्द से LSTM के द्वारों (gates) तक एम्बेडिंग में "
-                        f"{weights} भार लगते हैं, और {cost.length:,} शब्दों वाले {cost.batch:,} "
-                        f"वाक्यों के सदिशों में {taken} बाइट।",
+                        f"शब्दावली में {cost.words:,} शब्द, LSTM में {cost.cells:,} कोशिकाएँ और सदिश में "
+                        f"{cost.width:,} संख्याएँ हों, तो शब्द से LSTM के द्वारों (gates) तक एम्बेडिंग "
+                        f"में {weights} भार लगते हैं, और वाक्यों के सदिशों में ({cost.batch:,} वाक्य, "
+                        f"हर वाक्य में {cost.length:,} शब्द) {taken} बाइट।",
                     )
                 ),
                 table(
                     "",
                     torch.tensor(bill),
                     (
-                        say("numbers for a word", "एक शब्द की संख्याएँ"),
-                        say("bytes for a word", "एक शब्द के बाइट"),
-                        say("bytes for the batch", "बैच के बाइट"),
+                        say("numbers for a word", "एक शब्द के लिए संख्याएँ"),
+                        say("bytes for a word", "एक शब्द के लिए बाइट"),
+                        say("bytes for the batch", "बैच के लिए बाइट"),
                         say("weights", "भार"),
-                        say("bytes of the weights", "भारों के बाइट"),
+                        say("bytes of the weights", "भारों के लिए बाइट"),
                     ),
                     ("one-hot", say("embedding", "एम्बेडिंग")),
                 ),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import sqrt
+from statistics import mean, stdev
 
 import torch
 from jaxtyping import Float, Int
@@ -10,13 +11,15 @@ from torch.nn.functional import one_hot
 
 RIDGE = 1.0
 SURE = 2.0  # standard errors between two shares that count as different
+STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36}  # 95 %, by trainings
 
 
 @dataclass(frozen=True)
 class Fact:
-    """What a probe was asked: the share it got right from the embedding, then from each layer.
+    """What a probe was asked: the shares it got right from the embedding, then from each layer.
 
-    `chance` is the share of the commonest answer, `count` how many answers were judged.
+    There is a row of shares for every training. `chance` is the share of the commonest answer,
+    `count` how many answers were judged.
     """
 
     english: str
@@ -24,19 +27,44 @@ class Fact:
     of_word: bool
     chance: float
     count: int
-    shares: tuple[float, ...]
+    runs: tuple[tuple[float, ...], ...]
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The mean over the trainings."""
+        return tuple(mean(own) for own in zip(*self.runs, strict=True))
+
+    @property
+    def lows(self) -> tuple[float, ...]:
+        """The least of any training."""
+        return tuple(map(min, zip(*self.runs, strict=True)))
+
+    @property
+    def highs(self) -> tuple[float, ...]:
+        """The most of any training."""
+        return tuple(map(max, zip(*self.runs, strict=True)))
 
     @property
     def change(self) -> float:
-        """From the first layer to the last."""
+        """From the first layer to the last, in the mean."""
         return self.shares[-1] - self.shares[1]
+
+    @property
+    def margin(self) -> float:
+        """By how much the change may be off: by Student's t over the trainings.
+
+        Of a single training it is known only how far other sentences would move it.
+        """
+        if len(self.runs) > 1:
+            changes = [one[-1] - one[1] for one in self.runs]
+            return STUDENT.get(len(changes), 2.3) * stdev(changes) / sqrt(len(changes))
+        first, last = self.shares[1], self.shares[-1]
+        return SURE * sqrt((first * (1 - first) + last * (1 - last)) / self.count)
 
     @property
     def clear(self) -> bool:
         """Whether the change is larger than chance would make it."""
-        first, last = self.shares[1], self.shares[-1]
-        error = sqrt((first * (1 - first) + last * (1 - last)) / self.count)
-        return abs(self.change) > SURE * error
+        return abs(self.change) > self.margin
 
     @property
     def as_claimed(self) -> bool:

@@ -70,7 +70,7 @@ class Toy(Shown):
     def story(self, say: Say) -> Story:
         """Words to vectors, a forward pass, its loss, one update, training, prediction."""
         return Story(
-            say("The toy corpus", "खिलौना कोश"),
+            say("The toy corpus", "नन्हा कॉर्पस"),
             (*self._vectors(say), *self._forward(say), *self._updated(say), *self._trained(say)),
         )
 
@@ -82,15 +82,17 @@ class Toy(Shown):
                     f"{START} and {END}, {len(self.target)} target words. A word is characters, "
                     "and they are numbers (code points). The model sees neither: a word is its "
                     "place in the vocabulary, as a vector with a single one.",
-                    f"{len(self.pairs)} वाक्य-युग्मों में {len(self.source)} स्रोत शब्द हैं और "
-                    f"{START} तथा {END} को मिलाकर {len(self.target)} लक्ष्य शब्द। शब्द वर्णों से "
-                    "बनता है और हर वर्ण एक संख्या (code point) है। मॉडल इन्हें नहीं देखता: उसके लिए "
-                    "शब्द शब्दावली में एक स्थान है, यानी ऐसा सदिश जिसमें केवल एक 1 है।",
+                    f"वाक्य-युग्मों की संख्या {len(self.pairs)} है; कॉर्पस में {len(self.source)} स्रोत "
+                    f"शब्द हैं और, {START} तथा {END} को मिलाकर, {len(self.target)} लक्ष्य शब्द। शब्द "
+                    "वर्णों से बनता है और हर वर्ण एक संख्या (code point) है। मॉडल न वर्ण देखता है, न "
+                    "ये संख्याएँ: उसके लिए शब्द का अर्थ है शब्दावली में उसका स्थान, यानी ऐसा सदिश "
+                    "जिसमें एक ही 1 है।",
                 )
             )
         ]
         for word, points in self.points:
-            shown.append(table(f"{word}: code points", torch.tensor(points), (), tuple(word)))
+            title = f"{word}: code points"
+            shown.append(table(title, torch.tensor(points), (), tuple(word), commas=False))
         for words, ids in ((self.words, self.source_ids), (self.labels, self.target_ids)):
             shown.append(table("id", torch.tensor(ids), (), words))
         shown += [
@@ -109,9 +111,9 @@ class Toy(Shown):
                     "The encoder's last (h, c) starts the decoder. It is fed the correct word "
                     f"before and gives each of the {size} words a probability: before training "
                     f"{span}, where even chances would be {1 / size:.3f}.",
-                    "एनकोडर की अंतिम (h, c) से डिकोडर आरंभ होता है। उसे पिछला सही शब्द दिया जाता है "
-                    f"और वह {size} शब्दों में से हर एक को प्रायिकता देता है: प्रशिक्षण से पहले "
-                    f"{span}, जबकि समप्रायिक होने पर {1 / size:.3f} होती।",
+                    "डिकोडर एनकोडर की अंतिम अवस्था (h, c) से आरंभ करता है। उसे पिछला सही शब्द दिया "
+                    f"जाता है और वह {size} शब्दों में से हर एक को प्रायिकता देता है: प्रशिक्षण से "
+                    f"पहले {span}, जबकि सब शब्द समप्रायिक होते तो {1 / size:.3f} होती।",
                 )
             ),
             table(
@@ -144,8 +146,8 @@ class Toy(Shown):
                     f"loss's change, {name} alone brings {alone}; all parameters together "
                     f"bring {together}: the loss {'falls' if fell else 'rises'}.",
                     "एक अद्यतन: हर प्राचल अपनी प्रवणता की उलटी दिशा में, उसके η गुना, खिसकता है। "
-                    f"हानि में अकेले {name} से {alone} का परिवर्तन होता है और सब प्राचलों से "
-                    f"मिलकर {together} का: हानि {'घटती' if fell else 'बढ़ती'} है।",
+                    f"हानि में अकेले {name} से {alone} का बदलाव आता है और सब प्राचलों से कुल "
+                    f"मिलाकर {together} का: हानि {'घटती' if fell else 'बढ़ती'} है।",
                 )
             ),
             table(
@@ -174,9 +176,10 @@ class Toy(Shown):
                     f"After {steps} updates on all pairs the loss has gone from "
                     f"{self.curve[0]:.3f} to {self.curve[-1]:.3f}. Now each word said is fed back, "
                     f"until {END}: {right} of {len(self.pairs)} translations are right.",
-                    f"सब युग्मों पर {steps} अद्यतनों के बाद हानि {self.curve[0]:.3f} से "
+                    f"सब युग्मों पर {steps} अद्यतन के बाद हानि {self.curve[0]:.3f} से "
                     f"{self.curve[-1]:.3f} हो गई है। अब हर बोला गया शब्द अगले चरण में दिया जाता है, "
-                    f"{END} आने तक: {len(self.pairs)} में से {right} अनुवाद सही हैं।",
+                    f"{END} आने तक: {len(self.pairs)} में से {right} अनुवाद सही "
+                    f"{'है' if right == 1 else 'हैं'}।",
                 )
             ),
             Lines(

@@ -56,7 +56,7 @@ class Unrolled(Shown):
         state = f"({', '.join(parts)})"
         encoder, decoder = self.parameters
         return Story(
-            say("The encoder-decoder, unrolled", "एनकोडर-डिकोडर, चरण-दर-चरण"),
+            say("The encoder-decoder, unrolled", "खोलकर देखा गया एनकोडर-डिकोडर"),
             (
                 Words(
                     say(
@@ -75,7 +75,7 @@ class Unrolled(Shown):
                         f"the sentence. It starts there, is fed {START}, and what it says is fed "
                         f"back, until {END}; its {decoder} weights are the same at every step too.",
                         f"अंतिम {state} ही संदर्भ सदिश है; वाक्य के बारे में डिकोडर को केवल यही मिलता "
-                        f"है। वह यहीं से आरंभ होता है, उसे {START} दिया जाता है और जो शब्द वह बोलता "
+                        f"है। वह यहीं से आरंभ करता है; उसे {START} दिया जाता है, फिर जो शब्द वह बोलता "
                         f"है वही अगले चरण में दिया जाता है, {END} आने तक; उसके {decoder} भार भी हर "
                         f"चरण पर वही रहते हैं।",
                     )
@@ -110,14 +110,14 @@ class Unrolled(Shown):
             return say(
                 f"It says: {told}. Given all its inputs at once, its probabilities differ by at "
                 f"most {self.said_apart:.1g}.",
-                f"वह बोलता है: {told}। सब शब्द एक साथ देने पर प्रायिकताओं में अंतर अधिक से अधिक "
+                f"वह बोलता है: {told}। सब इनपुट एक साथ देने पर प्रायिकताओं में अंतर अधिक से अधिक "
                 f"{self.said_apart:.1g} है।",
             )
         return say(
             f"It says: {told}, and was stopped before {END}. Given all its inputs at once, its "
             f"probabilities differ by at most {self.said_apart:.1g}.",
-            f"वह बोलता है: {told}, और {END} से पहले रोक दिया गया। सब शब्द एक साथ देने पर प्रायिकताओं "
-            f"में अंतर अधिक से अधिक {self.said_apart:.1g} है।",
+            f"वह बोलता है: {told}, और उसे {END} से पहले ही रोक दिया गया। सब इनपुट एक साथ देने पर "
+            f"प्रायिकताओं में अंतर अधिक से अधिक {self.said_apart:.1g} है।",
         )
 
 

@@ -41,9 +41,10 @@ class ByHand(Shown):
                         "Each word's vector x asks (q = x W_q), is asked (k = x W_k) and answers "
                         "(v = x W_v). Its scores with all keys, over the root of their width, "
                         "become weights that sum to one; by them the values are mixed.",
-                        "हर शब्द का सदिश x पूछता है (q = x W_q), पूछा जाता है (k = x W_k) और उत्तर "
-                        "देता है (v = x W_v)। सब कुंजियों से उसके अंक, चौड़ाई के मूल से भाग देने "
-                        "के बाद, ऐसे भार बनते हैं जिनका योग एक है; उन्हीं से मान मिलाए जाते हैं।",
+                        "हर शब्द का सदिश x पूछता है (q = x W_q), उससे पूछा जाता है (k = x W_k) और "
+                        "वह उत्तर देता है (v = x W_v)। सब कुंजियों के साथ उसके अंक, कुंजियों की चौड़ाई "
+                        "के वर्गमूल से भाग देने पर, ऐसे भार बनते हैं जिनका योग एक है; इन्हीं भारों से "
+                        "मान मिलाए जाते हैं।",
                     )
                 ),
                 table("X", self.embeddings, names),
@@ -53,7 +54,7 @@ class ByHand(Shown):
                 table("Q Kᵀ", self.scores, names, names, after="→"),
                 table(f"Q Kᵀ / √{width}", self.scaled, names, names, after="→"),
                 table(say("weights", "भार"), self.weights, names, names, kind="weights", digits=3),
-                table(say("outputs", "परिणाम"), self.outputs, names, digits=3),
+                table(say("outputs", "आउटपुट"), self.outputs, names, digits=3),
             ),
         )
 

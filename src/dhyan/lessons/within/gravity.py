@@ -11,9 +11,10 @@ from torch import Tensor
 from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Plane, Point, Words, table
-from dhyan.lessons.given import matrix, words_of
+from dhyan.lessons.given import matrix, whole, words_of
+from dhyan.lessons.keeping import KEPT, kept
 from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.lessons.within.pulled import PulledStates, pulled_states
+from dhyan.lessons.within.pulled import pulled_states
 from dhyan.lessons.within.space import VECTORS, Vectors, vectors_of
 
 SENTENCE, OTHER, WORD = "money bank", "river bank", "bank"
@@ -67,9 +68,9 @@ class Gravity(Shown):
         )
         nearer = bool((one.far_after < one.far_before - 1e-12).all())
         verdict = (
-            say("nearer to every other word", "हर दूसरे शब्द के और पास")
+            say("nearer to every other word", "बाक़ी हर शब्द के और पास")
             if nearer
-            else say("not nearer to every other word", "हर दूसरे शब्द के पास नहीं")
+            else say("not nearer to every other word", "लेकिन बाक़ी हर शब्द के और पास नहीं")
         )
         return say(
             f"In “{sentence}” the mixture of {self.word} is at {place}, {verdict} (distance: "
@@ -118,14 +119,14 @@ class Gravity(Shown):
             if same
             else say(
                 f"not the {given} used here: they come from a drawing, not from a softmax",
-                f"न कि यहाँ लिए गए {given}: वे चित्र के हैं, softmax के नहीं",
+                f"न कि यहाँ लिए गए {given}: वे चित्र से लिए गए हैं, softmax से नहीं",
             )
         )
         return say(
             f"The softmax of scores {raw} over √{width}, which is of {scaled}, gives weights "
             f"{weights}, {verdict}.",
-            f"अंक {raw} को √{width} से भाग देकर {scaled} मिलता है; softmax से भार {weights} आते "
-            f"हैं, {verdict}।",
+            f"अंकों {raw} को √{width} से भाग देने पर {scaled} मिलते हैं; इनके softmax से भार "
+            f"{weights} आते हैं, {verdict}।",
         )
 
 
@@ -139,17 +140,22 @@ def gravity(
     other_weights: Numbers = WEIGHTS,
     scores: Numbers | None = None,
     model: Translator | str | Path | None = None,
-) -> Gravity | PulledStates:
+    sentences: int = 0,
+) -> Shown:
     """Pull a word by given weights in two sentences; or, with a `model`, look at its own states.
 
     The model is a translator or the folder of a run; its encoder's states are drawn on their two
-    principal axes.
+    principal axes, and measured layer by layer over so many `sentences` of the primer. The model
+    "kept" is one that was trained before.
 
     >>> [round(one, 1) for one in gravity().first.after.tolist()]
     [7.6, 3.8]
     """
+    if model == KEPT:
+        return kept("gravity")
     if model is not None:
-        return pulled_states(model, sentence, other, word=word)
+        sentences = whole("sentences", sentences, least=0)
+        return pulled_states(model, sentence, other, word=word, sentences=sentences)
     if scores is None and sentence is None:
         scores = SCORES
     first = _pull(

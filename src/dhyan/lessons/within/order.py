@@ -46,7 +46,7 @@ class Order(Shown):
             say("softmax(X Xᵀ) X", "softmax(X Xᵀ) X"),
             say("heads with W_q, W_k, W_v", "W_q, W_k, W_v वाले हेड"),
         )
-        columns = (say("without positions", "बिना स्थान"), say("with positions", "स्थान सहित"))
+        columns = (say("without positions", "स्थान के बिना"), say("with positions", "स्थान सहित"))
         return Story(
             say("Attention is blind to order", "अवधान को क्रम नहीं दिखता"),
             (
@@ -58,9 +58,9 @@ class Order(Shown):
                         "के हर शब्द की एक पंक्ति है।",
                     )
                 ),
-                table(say("outputs, first order", "परिणाम, पहला क्रम"), self.outputs, self.words),
+                table(say("outputs, first order", "आउटपुट, पहला क्रम"), self.outputs, self.words),
                 table(
-                    say("outputs, second order", "परिणाम, दूसरा क्रम"), self.other_outputs, self.other
+                    say("outputs, second order", "आउटपुट, दूसरा क्रम"), self.other_outputs, self.other
                 ),
                 table(
                     say("with positions, first order", "स्थान सहित, पहला क्रम"),
@@ -89,12 +89,12 @@ class Order(Shown):
             return say(
                 f"Without positions every word has the same output in both orders ({most:.0e} "
                 "apart, the rounding of the computer): attention sees a bag of words.",
-                f"स्थान के बिना हर शब्द का परिणाम दोनों क्रमों में एक ही है (अंतर {most:.0e}, जो "
+                f"स्थान के बिना हर शब्द का आउटपुट दोनों क्रमों में एक ही है (अंतर {most:.0e}, जो "
                 "कंप्यूटर का पूर्णांकन है): अवधान को केवल शब्दों का थैला दिखता है।",
             )
         return say(
             f"Without positions outputs differ by up to {most:.4f}.",
-            f"स्थान के बिना भी परिणामों में {most:.4f} तक का अंतर है।",
+            f"स्थान के बिना आउटपुट में {most:.4f} तक का अंतर है।",
         )
 
     def _cured(self, say: Say) -> str:
@@ -111,7 +111,7 @@ class Order(Shown):
             )
         return say(
             "Even with positions added, no output tells the two orders apart.",
-            "स्थान जोड़ने पर भी किसी परिणाम से दोनों क्रम अलग नहीं पहचाने जाते।",
+            "स्थान जोड़ने पर भी किसी आउटपुट से दोनों क्रम अलग नहीं पहचाने जाते।",
         )
 
 

@@ -48,16 +48,16 @@ class ParameterFree(Shown):
         ways = (say("in one go", "एक साथ"), say("one by one", "एक-एक करके"))
         columns = [say(f"{n} words", f"{n} शब्द") for n in self.lengths]
         return Story(
-            say("Self-attention without parameters", "बिना प्राचल का स्व-अवधान"),
+            say("Self-attention without parameters", "बिना प्राचलों का स्व-अवधान"),
             (
                 Words(
                     say(
                         "How much of one word goes into another is their dot product. Used as it "
                         "is, e_b(new) = [e_b·e_m] e_m + [e_b·e_b] e_b + …, and the shares add up "
                         "to anything.",
-                        "एक शब्द दूसरे में कितना जाए, यह उनका अदिश गुणनफल है। उसे वैसे ही लें तो "
-                        "e_b(नया) = [e_b·e_m] e_m + [e_b·e_b] e_b + …, और भागों का योग कुछ भी हो "
-                        "सकता है।",
+                        "एक शब्द दूसरे में कितना जाए, यह उनके अदिश गुणनफल से तय होता है। उसे वैसा ही "
+                        "लें तो e_b(नया) = [e_b·e_m] e_m + [e_b·e_b] e_b + …, और हिस्सों का योग कुछ "
+                        "भी हो सकता है।",
                     )
                 ),
                 table("X", self.vectors, names),
@@ -77,7 +77,7 @@ class ParameterFree(Shown):
                     "softmax(X Xᵀ)", self.weights, names, names, kind="weights", digits=3, after="→"
                 ),
                 table("softmax(X Xᵀ) X", self.outputs, names, digits=3),
-                Words(say("The time for more words.", "अधिक शब्दों का समय।")),
+                Words(say("The time for more words.", "शब्द बढ़ने पर लगने वाला समय।")),
                 table(say("microseconds", "माइक्रोसेकंड"), micro, ways, columns, digits=0),
                 Words(self._timed(say)),
             ),
@@ -89,18 +89,18 @@ class ParameterFree(Shown):
         same = say(
             f"Both ways give the same vectors (largest difference {most:.0e}): no word waits "
             "for another.",
-            f"दोनों तरीकों से सदिश एक ही आते हैं (सबसे बड़ा अंतर {most:.0e}): कोई शब्द दूसरे की "
+            f"दोनों तरीक़ों से सदिश एक ही आते हैं (सबसे बड़ा अंतर {most:.0e}): कोई शब्द दूसरे की "
             "प्रतीक्षा नहीं करता।",
         )
         if ratio > 1:
             pace = say(
                 f"Here {count} words in one go were {ratio:.1f} times as fast as one by one.",
-                f"यहाँ {count} शब्द एक साथ, एक-एक करके की तुलना में {ratio:.1f} गुना तेज़ रहे।",
+                f"यहाँ {count} शब्द एक साथ लेना, एक-एक करके लेने से {ratio:.1f} गुना तेज़ रहा।",
             )
         else:
             pace = say(
                 f"Here {count} words in one go were no faster than one by one ({ratio:.2f}×).",
-                f"यहाँ {count} शब्द एक साथ, एक-एक करके से तेज़ नहीं रहे ({ratio:.2f}×)।",
+                f"यहाँ {count} शब्द एक साथ लेना, एक-एक करके लेने से तेज़ नहीं रहा ({ratio:.2f}×)।",
             )
         return f"{same} {pace}"
 

@@ -16,6 +16,8 @@ from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Plane, Point, Words, table
 from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.within.layered import Layered, layered
+from dhyan.lessons.within.of_primer import translator_of
 from dhyan.special import EOS, UNK
 
 # Both of the primer, the word at the same place.
@@ -32,7 +34,8 @@ class PulledStates(Shown):
 
     `places` are the states on the two axes of most variance, which explain the shares `explained`.
     `to_cues` has a row for the word in each sentence and a column for each sentence: the mean
-    distance to the words that stand in that sentence only.
+    distance to the words that stand in that sentence only. `said` is how the model translates them,
+    and `layered` what holds of the word layer by layer, where that was measured.
     """
 
     word: str
@@ -48,36 +51,48 @@ class PulledStates(Shown):
     distances: Float64[Tensor, " K"]
     cosines: Float64[Tensor, " K"]
     to_cues: Float64[Tensor, "2 2"] | None
+    said: tuple[str, str] = ("", "")
+    layered: Layered | None = None
 
     def story(self, say: Say) -> Story:
         """The plane, how far each shared word has come apart, and who is near to what."""
-        first, second = (round(100 * float(one)) for one in self.explained)
-        points = self._points()
-        here, there = points[0], points[1]
+        told = zip((self.sentence, self.other), self.said, strict=True)
         return Story(
             say(
                 f"“{self.word}” in two sentences of a trained model",
-                f"प्रशिक्षित मॉडल के दो वाक्यों में “{self.word}”",
+                f"प्रशिक्षित मॉडल में “{self.word}”, दो वाक्यों में",
             ),
             (
-                Words(f"1. {self.sentence}  2. {self.other}"),
+                *(
+                    Words(f"{number}. {text}" + (f" → {said}" if said else ""))
+                    for number, (text, said) in enumerate(told, 1)
+                ),
                 Words(f"{self._apart(say)} {self._nearer(say)}".strip()),
-                Plane(
-                    say(
-                        f"encoder states; the axes explain {first} % and {second} %",
-                        f"एनकोडर की अवस्थाएँ; अक्ष {first} % और {second} % समझाते हैं",
-                    ),
-                    tuple(points),
-                    ((here.x, here.y, there.x, there.y),) if there.name else (),
-                ),
-                table(
-                    say("distance from 1 to 2", "1 से 2 की दूरी"),
-                    self.distances.unsqueeze(1),
-                    self.shared,
-                ),
-                table(say("cosine", "कोज्या"), self.cosines.unsqueeze(1), digits=3),
-                *self._cues(say),
+                *(self.layered.parts(self.word, say) if self.layered else self._plane(say)),
             ),
+        )
+
+    def _plane(self, say: Say) -> tuple[Part, ...]:
+        """The states after the last layer, and how far those of shared words are apart."""
+        first, second = (round(100 * float(one)) for one in self.explained)
+        points = self._points()
+        here, there = points[0], points[1]
+        return (
+            Plane(
+                say(
+                    f"encoder states; the axes explain {first} % and {second} %",
+                    f"एनकोडर की अवस्थाएँ; अक्षों पर {first} % और {second} % प्रसरण",
+                ),
+                tuple(points),
+                ((here.x, here.y, there.x, there.y),) if there.name else (),
+            ),
+            table(
+                say("distance from 1 to 2", "1 से 2 की दूरी"),
+                self.distances.unsqueeze(1),
+                self.shared,
+            ),
+            table(say("cosine", "कोज्या"), self.cosines.unsqueeze(1), digits=3),
+            *self._cues(say),
         )
 
     def _points(self) -> list[Point]:
@@ -102,7 +117,7 @@ class PulledStates(Shown):
             return ()
         return (
             table(
-                say("mean distance to the words only in", "केवल इस वाक्य के शब्दों से औसत दूरी"),
+                say("mean distance to the words only in", "माध्य दूरी, उन शब्दों से जो केवल इस वाक्य में हैं"),
                 self.to_cues,
                 (f"{self.word} 1", f"{self.word} 2"),
                 ("1", "2"),
@@ -118,14 +133,14 @@ class PulledStates(Shown):
         ]
         apart = say(
             f"The embedding of {self.word} is the same in both; its states are {own:.2f} apart.",
-            f"{self.word} का एम्बेडिंग सदिश दोनों में एक ही है; उसकी अवस्थाएँ {own:.2f} दूर हैं।",
+            f"{self.word} की एम्बेडिंग दोनों में एक ही है; उसकी अवस्थाएँ एक-दूसरे से {own:.2f} दूर हैं।",
         )
         if not rest:
             return apart
         more = sum(own > far for far in rest)
         return f"{apart} " + say(
             f"It moves more than {more} of the {len(rest)} other words that both sentences share.",
-            f"दोनों वाक्यों के {len(rest)} अन्य साझा शब्दों में से {more} से वह अधिक खिसकता है।",
+            f"दोनों वाक्यों के अन्य साझा शब्दों ({len(rest)}) में से {more} से वह अधिक खिसकता है।",
         )
 
     def _nearer(self, say: Say) -> str:
@@ -137,8 +152,8 @@ class PulledStates(Shown):
         return say(
             f"In {pulled} of 2 sentences its state is nearer to the words of that sentence alone "
             "than its other state is.",
-            f"2 में से {pulled} वाक्यों में उसकी अवस्था केवल उस वाक्य में आए शब्दों के, अपनी दूसरी "
-            "अवस्था की तुलना में, अधिक पास है।",
+            f"2 में से {pulled} {'वाक्य' if pulled == 1 else 'वाक्यों'} में उसकी अवस्था केवल उसी वाक्य "
+            "में आए शब्दों के, अपनी दूसरी अवस्था की तुलना में, अधिक पास है।",
         )
 
 
@@ -148,11 +163,13 @@ def pulled_states(
     other: str | Sequence[str] | None,
     *,
     word: str,
+    sentences: int = 0,
 ) -> PulledStates:
-    """The encoder's states of two sentences, a word's being the mean of its pieces'."""
-    from dhyan.run import load
+    """The encoder's states of two sentences, a word's being the mean of its pieces'.
 
-    translator = model if isinstance(model, Translator) else load(model)
+    Over so many further sentences of the primer it is measured layer by layer.
+    """
+    translator = translator_of(model)
     read = [_text(one) or usual for one, usual in ((sentence, SENTENCE), (other, OTHER))]
     (words, states), (other_words, others) = (_states(translator, text, word) for text in read)
     both = torch.cat([states, others])
@@ -178,7 +195,14 @@ def pulled_states(
         distances=(here - there).norm(dim=1),
         cosines=cosine_similarity(here, there, dim=1),
         to_cues=_to_cues(word, (words, states), (other_words, others)),
+        said=_said(translator, read),
+        layered=layered(translator, word, read, sentences) if sentences else None,
     )
+
+
+def _said(translator: Translator, texts: Sequence[str]) -> tuple[str, str]:
+    first, second = translator(texts, beam=1)
+    return first.text, second.text
 
 
 def _to_cues(word: str, *sides: tuple[tuple[str, ...], Float64[Tensor, "_ D"]]) -> Tensor | None:

@@ -49,8 +49,8 @@ class Roles(Shown):
                         "gives a mixture of all values, the sharper it looks the less of the "
                         f"others: d[{asked}] = {self._wanted():g}, and here {last:.4f} at "
                         f"sharpness {sharp[-1]}.",
-                        "शब्दकोश उस कुंजी का मान देता है जो प्रश्न के बराबर हो। अवधान सब मानों का "
-                        "मिश्रण देता है; जितना पैना देखे, उतना ही कम दूसरों का भाग: "
+                        "डिक्शनरी उस कुंजी का मान देती है जो प्रश्न के बराबर हो। अवधान सब मानों का "
+                        "मिश्रण देता है; नज़र जितनी पैनी, दूसरों का हिस्सा उतना ही कम: "
                         f"d[{asked}] = {self._wanted():g}, और यहाँ पैनापन {sharp[-1]} पर "
                         f"{last:.4f}।",
                     )
@@ -95,14 +95,15 @@ class Roles(Shown):
                 f"How does one vector become three? A number stretches x and keeps its direction; "
                 f"a matrix may turn it, as here {names}. The three matrices are the same for "
                 "every word, random at first, and learned.",
-                f"एक सदिश से तीन कैसे बनें? संख्या x को खींचती है पर दिशा वही रखती है; आव्यूह उसे "
-                f"घुमा सकता है, जैसे यहाँ {names}। तीनों आव्यूह हर शब्द के लिए एक ही हैं, शुरू में "
+                f"एक सदिश से तीन कैसे बनते हैं? संख्या x की लंबाई बदलती है, दिशा नहीं; आव्यूह उसे "
+                f"घुमा भी सकता है, जैसे यहाँ {names}। तीनों आव्यूह हर शब्द के लिए एक ही हैं, शुरू में "
                 "यादृच्छिक, फिर सीखे हुए।",
             )
         return say(
             "How does one vector become three? None of these matrices turns x: they stretch it "
             "as a number would.",
-            "एक सदिश से तीन कैसे बनें? इनमें से कोई आव्यूह x को नहीं घुमाता: सब उसे संख्या की तरह केवल खींचते हैं।",
+            "एक सदिश से तीन कैसे बनते हैं? इनमें से कोई आव्यूह x को नहीं घुमाता: संख्या की तरह वे केवल "
+            "उसकी लंबाई बदलते हैं।",
         )
 
     def _separated(self, say: Say) -> str:
@@ -112,9 +113,9 @@ class Roles(Shown):
             f"Does the separation matter? Each way learns to fetch the word before. With three "
             f"vectors ({three.parameters} parameters) {three.share:.0%} is right, with one in all "
             f"roles ({best.parameters}) {best.share:.0%} at best",
-            f"क्या भूमिकाएँ अलग करने से लाभ है? हर तरीका पिछला शब्द लाना सीखता है। तीन सदिशों से "
-            f"({three.parameters} प्राचल) {three.share:.0%} सही है, सब भूमिकाओं में एक ही सदिश से "
-            f"({best.parameters}) अधिक से अधिक {best.share:.0%}",
+            f"क्या भूमिकाएँ अलग करने से लाभ होता है? हर तरीक़ा पिछला शब्द लाना सीखता है। तीन सदिशों "
+            f"से ({three.parameters} प्राचल) {three.share:.0%} उत्तर सही हैं, सब भूमिकाओं में एक ही "
+            f"सदिश से ({best.parameters}) अधिक से अधिक {best.share:.0%}",
         )
         if three.share > best.share + 0.02:
             why = say(

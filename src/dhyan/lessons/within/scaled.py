@@ -42,12 +42,12 @@ class Scaled(Shown):
         """The spread of dot products, the softmax, the training."""
         names = [f"({', '.join(f'{one:g}' for one in pair)})" for pair in self.pairs.tolist()]
         return Story(
-            say("Why divide by √dk", "√dk से भाग क्यों"),
+            say("Why divide by √dk", "√dk से भाग क्यों देते हैं"),
             (
                 Words(self._spreads(say)),
                 self._variances(say),
                 table(
-                    say("softmax of a pair", "जोड़े का softmax"),
+                    say("softmax of a pair", "युग्म का softmax"),
                     self.softmaxed,
                     names,
                     kind="weights",
@@ -74,7 +74,7 @@ class Scaled(Shown):
         widest, (raw, scaled) = self.spread.widths[-1], self.spread.largest[:, -1].tolist()
         steep, mild = self.spread.slopes[:, -1].tolist()
         linear = (
-            say("so it grows linearly with dk", "यानी वह dk के साथ रैखिक बढ़ता है")
+            say("so it grows linearly with dk", "यानी वह dk के साथ रैखिक रूप से बढ़ता है")
             if low > 0.8 and high < 1.25
             else say("so it is not linear in dk here", "यानी यहाँ वह dk में रैखिक नहीं है")
         )
@@ -97,8 +97,8 @@ class Scaled(Shown):
             f"divided by {by} they have {self.divided_variance:g}. Only dq = dk is needed: {count} "
             f"queries and keys {key} wide with values {value} wide give {count}×{value}.",
             f"Var(aX) = a² Var(X): संख्याओं {first} … {last} का प्रसरण {self.variance:g} है, {by} से "
-            f"भाग देने पर {self.divided_variance:g}। केवल dq = dk चाहिए: {key} चौड़े {count} प्रश्न "
-            f"और कुंजियाँ, {value} चौड़े मान, परिणाम {count}×{value}।",
+            f"भाग देने पर {self.divided_variance:g}। केवल dq = dk चाहिए: चौड़ाई {key} के {count} प्रश्न "
+            f"और कुंजियाँ, और चौड़ाई {value} के मान, {count}×{value} देते हैं।",
         )
 
     def _training(self, say: Say) -> tuple[Part, ...]:
@@ -126,7 +126,7 @@ class Scaled(Shown):
             say("% of unseen words", "अनदेखे शब्द, % सही"): [100 * run.right for run in runs],
             say("loss", "हानि"): [run.loss for run in runs],
             say("top weight", "सबसे बड़ा भार"): [run.largest[-1] for run in runs],
-            say("largest gradient", "सबसे बड़ी प्रवणता"): [run.most for run in runs],
+            say("high gradient", "ऊँची प्रवणता"): [run.most for run in runs],
         }
         return (
             Words(self._claims(say)),
@@ -156,34 +156,35 @@ class Scaled(Shown):
         )
         exploding = _verdict(
             most,
-            say("so it explodes", "यानी उसमें विस्फोट होता है"),
+            say("so it explodes", "यानी वह विस्फोटक हो जाती है"),
             say(
-                "so it jumps higher, without exploding", "यानी वह अधिक उछलती है, पर विस्फोट नहीं होता"
+                "so it jumps higher, without exploding", "यानी वह अधिक उछलती है, पर विस्फोटक नहीं होती"
             ),
-            say("so it does not explode", "यानी उसमें विस्फोट नहीं होता"),
+            say("so it does not explode", "यानी वह विस्फोटक नहीं होती"),
         )
         better = (
             say("learns better", "बेहतर सीखता है")
             if one.right > other.right + 0.01
-            else say("learns worse", "कम सीखता है")
+            else say("learns worse", "कम अच्छा सीखता है")
             if one.right < other.right - 0.01
-            else say("learns as well", "उतना ही सीखता है")
+            else say("learns as well", "उतना ही अच्छा सीखता है")
         )
         costs = (
-            say("costs accuracy", "से शुद्धता घटती है")
+            say("costs accuracy", "से सटीकता घटती है")
             if small.right < one.right - 0.01
-            else say("costs nothing here", "से यहाँ कुछ नहीं घटता")
+            else say("costs nothing here", "से यहाँ सटीकता नहीं घटती")
         )
         return say(
             f"A Transformer of one head (dk {one.key_width}) learns to reverse letters. Without "
             f"√dk, in the second half of the run, the gradient that comes through the softmax is "
-            f"{late:.2f} times as large, {vanishing}; the largest gradient of W_q and W_k is "
-            f"{most:.2f} times as large, {exploding}. With √dk it {better}: {one.right:.1%} of "
-            f"unseen words against {other.right:.1%}. Shrinking the width to {small.key_width} "
-            f"instead {costs}: {small.right:.1%}.",
+            f"{late:.2f} times as large, {vanishing}; the gradient of W_q and W_k that "
+            f"one step in twenty exceeds is {most:.2f} times as large, {exploding}. With √dk it "
+            f"{better}: {one.right:.1%} of unseen words against {other.right:.1%}. Shrinking the "
+            f"width to {small.key_width} instead {costs}: {small.right:.1%}.",
             f"एक हेड वाला Transformer (dk {one.key_width}) अक्षर उलटना सीखता है। √dk के बिना, "
-            f"प्रशिक्षण के दूसरे आधे में, softmax से होकर आने वाली प्रवणता {late:.2f} गुना है, "
-            f"{vanishing}; W_q और W_k की सबसे बड़ी प्रवणता {most:.2f} गुना है, {exploding}। √dk के "
+            f"प्रशिक्षण के उत्तरार्ध में, softmax से होकर आने वाली प्रवणता {late:.2f} गुना है, "
+            f"{vanishing}; W_q और W_k की वह प्रवणता जिससे बीस में से एक चरण ऊपर जाता है, "
+            f"{most:.2f} गुना है, {exploding}। √dk के "
             f"साथ वह {better}: अनदेखे शब्दों में से {one.right:.1%} सही, उसके बिना "
             f"{other.right:.1%}। इसके बदले चौड़ाई {small.key_width} कर देने {costs}: "
             f"{small.right:.1%}।",

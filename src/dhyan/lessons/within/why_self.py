@@ -60,7 +60,7 @@ class WhySelf(Shown):
                         "state s_i asks the encoder's states h_j, which are key and value. Let "
                         "the asking states be those of the sentence itself, and the same function "
                         "is self-attention. Each step stands here twice: across, then within.",
-                        "अवधान तीन चरण हैं: मिलान, softmax, भारित योग। लुओंग में डिकोडर की "
+                        "अवधान के तीन चरण हैं: मिलान, softmax, भारित योग। लुओंग में डिकोडर की "
                         "अवस्था s_i एनकोडर की अवस्थाओं h_j से पूछती है; वे ही कुंजी और मान हैं। "
                         "यदि पूछने वाली अवस्थाएँ उसी वाक्य की हों, तो वही फलन स्व-अवधान है। "
                         "हर चरण यहाँ दो बार है: पहले दो अनुक्रमों के बीच, फिर एक के भीतर।",
@@ -125,7 +125,7 @@ class WhySelf(Shown):
         shown = ", ".join(f"{one} → {other}" for one, other in pairs)
         return say(
             f"Across, each word looks most at: {shown}.",
-            f"दो अनुक्रमों में हर शब्द सबसे अधिक इसे देखता है: {shown}।",
+            f"दो अनुक्रमों के बीच, हर शब्द सबसे अधिक किसे देखता है: {shown}।",
         )
 
     def _within(self, say: Say) -> str:
@@ -133,7 +133,8 @@ class WhySelf(Shown):
         count = len(self.within.asking)
         return say(
             f"Within, {own} of {count} words look most at themselves.",
-            f"एक ही अनुक्रम में {count} में से {own} शब्द सबसे अधिक स्वयं को देखते हैं।",
+            f"एक के भीतर, {count} में से {own} शब्द सबसे अधिक स्वयं को "
+            f"{'देखता है' if own == 1 else 'देखते हैं'}।",
         )
 
 

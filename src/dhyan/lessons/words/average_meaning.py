@@ -9,17 +9,24 @@ from torch import Tensor
 
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Plane, Point, Words, table
-from dhyan.lessons.given import Matrix, matrix, words_of
+from dhyan.lessons.given import Matrix, matrix
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.by_hand import ByHand, by_hand
 from dhyan.lessons.words.between_senses import Between, between
 from dhyan.lessons.words.neighbours import learned, read_corpus
+from dhyan.lessons.words.senses_chosen import (
+    BY_HAND,
+    BY_RULE,
+    GIVEN,
+    beside_each_sense,
+    chosen_words,
+    with_vectors,
+)
 from dhyan.text.counts import words_in
 
 SENTENCE = "Apple launched a new phone while I was eating an orange"
 USES = ((1, 0), (1, 0), (1, 0), (0, 1))  # three sentences about the fruit, one about the company
 STATIC = (0.9, 0.3)
-MONEY, RIVER = "money cheque loan fees salary bill", "river sea lake pond boat island"
 MEANINGS = {
     "launched": (0.0, 0.8),
     "phone": (0.0, 0.9),
@@ -49,11 +56,17 @@ class Toy:
 
 @dataclass(frozen=True)
 class AverageMeaning(Shown):
-    """The toy, and the same question put to vectors that were learned."""
+    """The toy, and the same question put to vectors that were learned.
+
+    `chosen` says how the words of both senses were: by "hand", by "rule" (see `beside_each_sense`),
+    or not at all, if they were given. Where it was by hand, `ruled` is what the rule finds.
+    """
 
     toy: Toy
     measured: Between
     source: str
+    chosen: str = GIVEN
+    ruled: Between | None = None
 
     def story(self, say: Say) -> Story:
         """First two numbers, then as many as were learned."""
@@ -81,8 +94,8 @@ class AverageMeaning(Shown):
                 say(
                     f"{toy.word} has one static vector, the same in every sentence. Held against "
                     f"{len(toy.uses)} uses, {average} (cosine {toy.cosine:.3f}).",
-                    f"{toy.word} का एक ही स्थिर सदिश है, हर वाक्य में वही। {len(toy.uses)} प्रयोगों के "
-                    f"सामने रखें तो {average} (कोज्या {toy.cosine:.3f})।",
+                    f"{toy.word} का एक ही स्थिर सदिश है, हर वाक्य में वही। उसके प्रयोगों "
+                    f"({len(toy.uses)}) से मिलाएँ तो {average} (कोज्या {toy.cosine:.3f})।",
                 )
             ),
             table(say("uses", "प्रयोग"), toy.uses, (), aspects, after="→"),
@@ -121,7 +134,7 @@ class AverageMeaning(Shown):
         origin = (
             say(f"from {self.source}", f"{self.source} के सदिशों में")
             if self.source
-            else say("learned from made-up sentences", "बनाए गए वाक्यों से सीखे हुए सदिशों में")
+            else say("learned from made-up sentences", "गढ़े गए वाक्यों से सीखे हुए सदिशों में")
         )
         names = (found.word, *groups, say("all words", "सब शब्द"))
         rows = torch.cat((found.cosines.unsqueeze(0), found.groups, found.every.unsqueeze(0)))
@@ -137,6 +150,7 @@ class AverageMeaning(Shown):
                     f"पर वह {found.place:.2f} पर है। {_verdict(found, say)}",
                 )
             ),
+            *((Words(self._choice(say)),) if self.chosen else ()),
             table(
                 say("cosine with the mean of", "इनके माध्य से कोज्या"),
                 rows,
@@ -146,7 +160,7 @@ class AverageMeaning(Shown):
             Plane(
                 say(
                     f"cosines: with {groups[0]} across, with {groups[1]} up",
-                    f"कोज्या: {groups[0]} से दाईं ओर, {groups[1]} से ऊपर",
+                    f"कोज्या: क्षैतिज अक्ष पर {groups[0]} से, ऊर्ध्वाधर पर {groups[1]} से",
                 ),
                 tuple(
                     Point(name, x, y, faint=place == 3, kind=place)
@@ -154,6 +168,30 @@ class AverageMeaning(Shown):
                 ),
                 ((rows[1, 0].item(), rows[1, 1].item(), rows[2, 0].item(), rows[2, 1].item()),),
             ),
+        )
+
+    def _choice(self, say: Say) -> str:
+        """How the words of both senses were chosen, and what would be if it were otherwise."""
+        rule = say(
+            "the nouns that come most often beside it in one sense and never in the other",
+            "वे संज्ञाएँ जो एक अर्थ में उसके साथ सबसे अधिक आती हैं और दूसरे में कभी नहीं",
+        )
+        if self.chosen == BY_RULE:
+            return say(f"The words are {rule}.", f"ये शब्द हैं: {rule}।")
+        if (found := self.ruled) is None:
+            return say("These words were chosen by hand.", "ये शब्द हाथ से चुने गए हैं।")
+        words = "; ".join(", ".join(group) for group in (found.one, found.other))
+        near, every = (
+            " / ".join(f"{one:.2f}" for one in cosines) for cosines in (found.cosines, found.every)
+        )
+        none = say("These form no two groups.", "इनसे दो समूह नहीं बनते।")
+        verdict = _verdict(found, say) if found.apart else none
+        return say(
+            "These words were chosen by hand, after looking, as ones that hold together and are "
+            f"also used without it. By a rule instead, {rule} ({words}), its cosines are {near}, "
+            f"and those of all words {every}. {verdict}",
+            "ये शब्द देख-परखकर हाथ से चुने गए हैं, ऐसे जो आपस में निकट हैं और उसके बिना भी आते हैं। नियम से चुनें, "
+            f"यानी {rule} ({words}), तो उसकी कोज्याएँ {near} हैं, और सब शब्दों की {every}। {verdict}",
         )
 
 
@@ -165,8 +203,8 @@ def average_meaning(
     static: Sequence[int | float] = STATIC,
     meanings: Mapping[str, object] = MEANINGS,
     word: str = "bank",
-    one: str | Sequence[str] = MONEY,
-    other: str | Sequence[str] = RIVER,
+    one: str | Sequence[str] | None = None,
+    other: str | Sequence[str] | None = None,
     corpus: str = "",
     vectors: str = "",
     sentences: int = 60_000,
@@ -180,18 +218,21 @@ def average_meaning(
     sentence is `about`, `uses` has a row for each of its uses, and `meanings` those of the words
     around it (these numbers are ours); words without a meaning are left out. Then the vector of
     `word`, learned or read as in `neighbours`, is held against the words of `one` of its senses
-    and of the `other`. Choose words that hold together and are also used without it: with the
-    default ones bank lies between, with some others no groups form, and the story says so.
+    and of the `other`. Not given, those of bank were chosen by hand, and of other words of several
+    senses the primer's own are taken by the rule of `beside_each_sense`.
     """
     toy = _toy(sentence, about.lower(), uses, static, meanings)
-    first, second = words_of(one), words_of(other)
-    for name, group in (("one", first), ("other", second)):
-        if len(group) < 2:
-            raise Fault(f"{name}: has 1 word; give two or more, so that each has others beside it")
+    word = word.lower()
+    chosen, groups = chosen_words(word, one, other)
     texts = read_corpus(corpus, sentences, seed)
     found = learned(texts, vectors, steps=steps, seed=seed, hear=hear)
     source = (vectors or corpus).rpartition("/")[2]
-    return AverageMeaning(toy, between(found, word.lower(), first, second), source)
+    if chosen == BY_RULE:
+        groups = with_vectors(groups, found, word)
+    measured, ruled = between(found, word, *groups), None
+    if chosen == BY_HAND and not source:
+        ruled = between(found, word, *with_vectors(beside_each_sense(word), found, word))
+    return AverageMeaning(toy, measured, source, chosen, ruled)
 
 
 def _toy(
@@ -246,11 +287,11 @@ def _verdict(found: Between, say: Say) -> str:
         return say(
             f"It is nearer to each group than the other group's words are ({numbers}): "
             "an average of both.",
-            f"वह हर समूह के उससे अधिक निकट है जितने दूसरे समूह के शब्द हैं ({numbers}): दोनों का औसत।",
+            f"दूसरे समूह के शब्दों की तुलना में वह हर समूह के अधिक निकट है ({numbers}): दोनों का औसत।",
         )
     return say(
         f"It is not clearly nearer to each group than the other group's words are ({numbers}): "
         "no average of both.",
-        f"वह हर समूह के उससे स्पष्ट रूप से अधिक निकट नहीं है जितने दूसरे समूह के शब्द हैं ({numbers}): "
+        f"दूसरे समूह के शब्दों की तुलना में वह हर समूह के स्पष्ट रूप से अधिक निकट नहीं है ({numbers}): "
         "दोनों का औसत नहीं।",
     )

@@ -43,7 +43,7 @@ class Counts(Shown):
                         "vectors up, so how often a word comes stays and the order is lost; "
                         "presence keeps only whether it comes.",
                         "one-hot हर शब्द को उसका अपना स्थान देता है। शब्दों का थैला इन सदिशों को जोड़ "
-                        "देता है: कोई शब्द कितनी बार आया, यह बचता है, क्रम खो जाता है; उपस्थिति में "
+                        "देता है: कोई शब्द कितनी बार आया, यह बचता है पर क्रम खो जाता है; उपस्थिति में "
                         "केवल यह रहता है कि शब्द आया या नहीं।",
                     )
                 ),
@@ -56,7 +56,7 @@ class Counts(Shown):
                         f"ln((1 + {n}) / (1 + texts with it)) + 1, and makes every row of length "
                         "one: words that few texts have count for more.",
                         "TF-IDF हर गिनती को शब्द की विरलता से गुणा करता है, "
-                        f"ln((1 + {n}) / (1 + जिन पाठों में वह है)) + 1, और हर पंक्ति की लंबाई एक कर "
+                        f"ln((1 + {n}) / (1 + उस शब्द वाले पाठ)) + 1, और हर पंक्ति की लंबाई एक कर "
                         "देता है: जो शब्द कम पाठों में हैं, उनका महत्त्व अधिक होता है।",
                     )
                 ),

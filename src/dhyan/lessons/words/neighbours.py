@@ -15,14 +15,14 @@ from dhyan.data.primer import primer_twins
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.faults import Fault
 from dhyan.insight.parts import Table, Words, table
-from dhyan.lessons.given import words_of
+from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.text.counts import vocabulary, words_in
 from dhyan.text.neighbours import Near, vector_of
 from dhyan.text.neighbours import analogy as analogous
 from dhyan.text.neighbours import neighbours as nearest_to
 from dhyan.text.skipgram import skip_gram
-from dhyan.text.vectors import Vectors, read_vectors
+from dhyan.text.vectors import Vectors, most_frequent, read_vectors
 
 WORDS = "mango king eat"
 ANALOGY = "eating eat drink"
@@ -59,7 +59,7 @@ class Neighbours(Shown):
                         "by the cosine of the angle between two vectors.",
                         f"{self.known:,} शब्द, हर एक {self.width} संख्याओं में, {self._origin(say)}। "
                         "किसी संख्या का कोई नाम नहीं; शब्द कैसा है, यह इससे दिखता है कि वह किनके पास "
-                        "है, दो सदिशों के बीच के कोण की कोज्या (cosine) से।",
+                        "है; इसका माप दो सदिशों के बीच के कोण की कोज्या (cosine) है।",
                     )
                 ),
                 *(_listed(word, one) for word, one in zip(self.words, self.near, strict=True)),
@@ -79,20 +79,20 @@ class Neighbours(Shown):
     def _origin(self, say: Say) -> str:
         if self.source:
             return say(f"from {self.source}", f"{self.source} से")
-        return say("learned from made-up sentences", "बनाए गए वाक्यों से सीखे हुए")
+        return say("learned from made-up sentences", "गढ़े गए वाक्यों से सीखे हुए")
 
     def _kinds(self, say: Say) -> str:
         if not self.nouns:
             return ""
         verdict = (
-            say("similar words do lie together", "मिलते-जुलते शब्द सचमुच साथ हैं")
+            say("similar words do lie together", "मिलते-जुलते शब्द सचमुच पास-पास हैं")
             if self.alike > 2 * self.by_chance
-            else say("that shows little", "इससे कम ही दिखता है")
+            else say("that shows little", "इससे विशेष कुछ सिद्ध नहीं होता")
         )
         return say(
             f"Of {self.nouns:,} nouns {self.alike:.0%} have as their nearest noun one of their own "
             f"kind (fruit, tools, people, …), by chance {self.by_chance:.0%} would: {verdict}.",
-            f"{self.nouns:,} संज्ञाओं में से {self.alike:.0%} की सबसे निकट संज्ञा उन्हीं के वर्ग (फल, औज़ार, "
+            f"{self.nouns:,} संज्ञाओं में से {self.alike:.0%} की निकटतम संज्ञा उनके अपने ही वर्ग (फल, औज़ार, "
             f"लोग, …) की है, संयोग से {self.by_chance:.0%} की होती: {verdict}।",
         )
 
@@ -103,6 +103,7 @@ def neighbours(
     analogy: str | Sequence[str] = ANALOGY,
     corpus: str = "",
     vectors: str = "",
+    most: int = 50_000,
     sentences: int = 60_000,
     count: int = 6,
     steps: int | None = None,
@@ -112,15 +113,19 @@ def neighbours(
     """Neighbours of words, and of a − b + c; with its defaults it takes about 15 s on two cores.
 
     Vectors are learned from a `corpus`, a text file with a sentence on each line, or from so many
-    sentences of the primer; if a file of `vectors` is named (word2vec's or GloVe's), those of the
-    corpus' words are read from it instead.
+    sentences of the primer. If a file of `vectors` is named (word2vec's or GloVe's), neighbours are
+    looked for among the first `most` words in it, which are the most frequent, or among those of
+    the corpus if one is named too.
     """
     asked = words_of(analogy)
     if len(asked) != 3:
         raise Fault(f"analogy: has {len(asked)} words; give three, as king man woman")
-    texts = read_corpus(corpus, sentences, seed)
-    found = learned(texts, vectors, steps=steps, seed=seed, hear=hear)
-    chosen = tuple(word.lower() for word in words_of(words))
+    if vectors and not corpus:
+        found = most_frequent(vectors, whole("most", most, least=2))
+    else:
+        texts = read_corpus(corpus, sentences, seed)
+        found = learned(texts, vectors, steps=steps, seed=seed, hear=hear)
+    chosen = tuple(_as_known(word, found) for word in words_of(words))
     lists = tuple(nearest_to(found, word, count=count) for word in chosen)
     shown = vocabulary(
         [(word, *(one.word for one in few[:2])) for word, few in zip(chosen, lists, strict=True)]
@@ -135,9 +140,14 @@ def neighbours(
         shown,
         torch.from_numpy(unit @ unit.T),
         (asked[0], asked[1], asked[2]),
-        analogous(found, *(word.lower() for word in asked), count=count),
+        analogous(found, *(_as_known(word, found) for word in asked), count=count),
         *(kinds(found) if not corpus else (0, 0.0, 0.0)),
     )
+
+
+def _as_known(word: str, vectors: Vectors) -> str:
+    """A word as the vectors spell it: as it stands, else in lower case."""
+    return word if word in vectors.words else word.lower()
 
 
 def read_corpus(path: str, sentences: int, seed: int) -> list[list[str]]:

@@ -1,0 +1,79 @@
+"""Runs of one, two, four and eight heads, and what is kept of them: attachment, heads, gravity."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dhyan.data.primer import Bounds
+from dhyan.lessons.many.attachment import Attachment, attachment
+from dhyan.lessons.many.watched import Watched, watched
+from dhyan.lessons.within.gravity import gravity
+from dhyan.lessons.within.of_primer import CORE, LONGEST
+from dhyan.lessons.within.pulled import PulledStates
+
+RECIPE = "transformer2017-small"
+HEADS, SEEDS, STEPS = (1, 2, 4, 8), tuple(range(1, 9)), 2000
+LOOKED_AT, LONGER = "transformer", 5000  # the run whose heads and states are shown, its steps
+TELESCOPE = "The man saw the astronomer with a telescope."
+ASKED, SENTENCES, PAIRS = 320, 300, 300
+SETTINGS = {
+    "data.task": "primer",
+    "data.pairs": 200_000,
+    "data.most_words": LONGEST,
+    "data.core": 1.0,  # every word: the notes' sentences have rare ones
+    "text.kind": "words",
+    "text.source_size": 6000,
+    "text.target_size": 8000,
+    "training.label_smoothing": 0.0,
+    "training.tokens_per_batch": 8192,
+    "training.learning_rate": 0.001,
+    "training.schedule": "cosine",
+    "training.lowest": 0.02,
+    "training.warmup": 200,
+    "training.validate_every": 500,
+    "training.valid_sentences": 50,
+    "training.stop_on": "loss",
+}
+
+
+def runs() -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """A recipe and its settings for every training, by the name of its folder.
+
+    Of one seed and length all begin with the same weights and see the same batches.
+    """
+    many = {f"h{heads}-s{seed}": _run(heads, seed, STEPS) for heads in HEADS for seed in SEEDS}
+    return {LOOKED_AT: _run(8, 1, LONGER), **many}
+
+
+def _run(heads: int, seed: int, steps: int) -> tuple[str, Mapping[str, Any]]:
+    own = {
+        "encoder.heads": heads,
+        "decoder.heads": heads,
+        "training.seed": seed,
+        "training.steps": steps,
+        "training.save_every": steps,
+    }
+    return RECIPE, {**SETTINGS, **own}
+
+
+def judged(folder: Path, *, hear: Callable[[str], None] = lambda line: None) -> Attachment:
+    """Those runs of a folder, or all there are, asked to which word a phrase belongs."""
+    names = (name for name in runs() if name != LOOKED_AT)
+    named = [folder / name for name in names if (folder / name / "last.json").exists()]
+    found = attachment(named or folder, sentences=ASKED, hear=hear)
+    assert isinstance(found, Attachment)
+    return found
+
+
+def looked_heads(folder: Path) -> Watched:
+    """The heads of a run: the notes' sentence, measures of many, and who holds the telescope."""
+    bounds = Bounds(longest=LONGEST, core=CORE)
+    return watched(folder, TELESCOPE, sentences=SENTENCES, pairs=PAIRS, bounds=bounds)
+
+
+def looked_gravity(folder: Path) -> PulledStates:
+    """A word of two meanings in a run's encoder, layer by layer; the states are not kept."""
+    found = gravity(model=folder, sentences=SENTENCES)
+    assert isinstance(found, PulledStates)
+    return replace(found, states=found.states[:, :0], other_states=found.other_states[:, :0])

@@ -1,0 +1,198 @@
+"""What the lessons improvements, bottleneck, bahdanau and luong keep, made of trained models.
+
+Vectors are learned or drawn first (`prepare`), then the runs are trained, and `judged` reads them;
+`bottleneck` and the first half of `judged` read the newest result of the ladder.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.report import newest
+from benchmarks.trainings import Runs
+from dhyan import load
+from dhyan.compare.primer import Sizes, primer_tests
+from dhyan.compare.sheets import Sheet
+from dhyan.data.primer import primer_twins
+from dhyan.evaluation.counts import Counts, count
+from dhyan.evaluation.significance import RESAMPLES, SEED, resampled
+from dhyan.lessons.between.bahdanau import bahdanau
+from dhyan.lessons.between.bottleneck import Bottleneck
+from dhyan.lessons.between.bottleneck import bottleneck as bottleneck_of
+from dhyan.lessons.between.luong import luong
+from dhyan.lessons.between.one_look import OneLook
+from dhyan.lessons.reports import read_report
+from dhyan.lessons.sequences.gains import Gain
+from dhyan.lessons.sequences.improvements import Improvements, changes_of
+from dhyan.lessons.sequences.starts import KINDS, Start
+from dhyan.run.evaluate import examine
+from dhyan.text.skipgram import skip_gram
+from dhyan.text.tokenizer import Tokenizer
+
+FOLDER = Path("runs/improvements")
+MODELS = {
+    "bottleneck": ("sutskever2014-small", {"encoder.backwards": "false"}),
+    "bahdanau": ("bahdanau2015-small", {}),
+}
+PAIRS, SEEDS = (2_000, 50_000), (1, 2)
+LONGEST, CORE, WIDTH = 15, 0.3, 128  # words of a sentence, share of the primer's, of a vector
+SINGLE = 60_000  # sentences of each language that skip-gram learns from, none with a translation
+SIDES = {"encoder": ("english", 98), "decoder": ("hindi", 99)}
+ASKED = Sizes(150, 0, 0)  # sentences of each group of lengths
+SETTINGS = {
+    "data.task": "primer",
+    "data.most_words": LONGEST,
+    "data.core": CORE,
+    "text.kind": "words",
+    "text.source_size": 6000,
+    "text.target_size": 8000,
+    "training.steps": 1000,
+    "training.tokens_per_batch": 4096,
+    "training.learning_rate": 4e-3,
+    "training.schedule": "cosine",
+    "training.lowest": 0.02,
+    "training.warmup": 100,
+    "training.label_smoothing": 0.0,
+    "training.validate_every": 100,
+    "training.valid_sentences": 20,
+    "training.save_every": 100,
+    "training.keep": 1,
+    "training.stop_on": "loss",
+}
+LOOKED_AT, STEP = "Ravi ate a mango in the garden.", 3  # and which word of the translation
+
+
+def prepare(folder: Path = FOLDER) -> None:
+    """Write the vectors that some runs start from: those of skip-gram, and as many by chance.
+
+    All have coordinates with a mean square of one, as an embedding that is learned begins with.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for side, (language, seed) in SIDES.items():
+        if _vectors(folder, side, "random").exists():
+            continue
+        made = primer_twins("train", seed=seed, longest=LONGEST, core=CORE)
+        texts = [getattr(twin, language) for twin in islice(made, SINGLE)]
+        cut = Tokenizer.learn(texts, kind="words", size=20_000)
+        sentences = ([cut.plain(place) for place in cut.encode(text)] for text in texts)
+        found = skip_gram(sentences, width=WIDTH, least=1, seed=seed)
+        table = found.table / np.sqrt((found.table**2).mean())
+        _write(_vectors(folder, side, "skip-gram"), found.words, table)
+        drawn = np.random.default_rng(seed).standard_normal(table.shape)
+        _write(_vectors(folder, side, "random"), found.words, drawn)
+
+
+def runs(folder: Path = FOLDER) -> Runs:
+    """Each model with each kind of embedding, on few pairs and on many, from each seed.
+
+    Settings are as one types them after `--set`.
+    """
+    return {
+        _name(model, kind, pairs, seed): (
+            recipe,
+            {
+                **SETTINGS,
+                **own,
+                **_embedding(folder, kind),
+                "data.pairs": pairs,
+                "training.seed": seed,
+            },
+        )
+        for model, (recipe, own) in MODELS.items()
+        for kind in KINDS
+        for pairs in PAIRS
+        for seed in SEEDS
+    }
+
+
+def judged(folder: Path = FOLDER) -> Improvements:
+    """Reversal and depth by the ladder, embeddings by the runs that are in the folder."""
+    path, found = read_report(newest("ladder"))
+    sheet = primer_tests(longest=LONGEST, sizes=ASKED, core=CORE, splits=()).main
+    starts = [
+        one for model in MODELS for pairs in PAIRS for one in _started(folder, model, pairs, sheet)
+    ]
+    return Improvements(path.name, changes_of(path, found), tuple(starts))
+
+
+def bottleneck() -> Bottleneck:
+    """BLEU by length of every model of the ladder."""
+    path = newest("ladder")
+    return replace(bottleneck_of(path), report=path.name)
+
+
+def looked(run_bahdanau: str | Path, run_luong: str | Path) -> Mapping[str, OneLook]:
+    """One look of either model, trained on the primer, at the same sentence and step."""
+    return {
+        "bahdanau": _one(bahdanau(LOOKED_AT, model=run_bahdanau, step=STEP)),
+        "luong": _one(luong(LOOKED_AT, model=run_luong, step=STEP)),
+    }
+
+
+def _one(shown: object) -> OneLook:
+    assert isinstance(shown, OneLook)
+    return shown
+
+
+def _started(folder: Path, model: str, pairs: int, sheet: Sheet) -> Iterable[Start]:
+    """The kinds of embedding of one model and so many pairs, each held against the learned one."""
+    seeds = [seed for seed in SEEDS if (folder / _name(model, KINDS[0], pairs, seed)).exists()]
+    usual: list[Counts] = []
+    for kind in KINDS if seeds else ():
+        own = [_scored(folder / _name(model, kind, pairs, seed), sheet) for seed in seeds]
+        usual = usual or own
+        gain = None if kind == KINDS[0] else _gain(usual, own)
+        yield Start(model, pairs, kind, tuple(one.value() for one in own), gain)
+
+
+def _scored(run: Path, sheet: Sheet) -> Counts:
+    exam = sheet.exam()
+    exam.gold.clear()
+    said = examine(load(run), run.name, exam).said
+    found = count(said, exam.references, others=exam.others, language="hi", metrics=("bleu",))
+    return found["bleu"]
+
+
+def _gain(usual: list[Counts], own: list[Counts]) -> Gain:
+    """The mean over the seeds; the interval holds that of each, drawn over the sentences."""
+    lows, highs = [], []
+    for before, after in zip(usual, own, strict=True):
+        drawn = [resampled(one, resamples=RESAMPLES, seed=SEED) for one in (before, after)]
+        low, high = np.quantile(drawn[1] - drawn[0], (0.025, 0.975))
+        lows.append(float(low))
+        highs.append(float(high))
+    values = [b.value() - a.value() for a, b in zip(usual, own, strict=True)]
+    return Gain(sum(values) / len(values), min(lows), max(highs))
+
+
+def _name(model: str, kind: str, pairs: int, seed: int) -> str:
+    return f"{model}-{kind}-{pairs}-s{seed}"
+
+
+def _vectors(folder: Path, side: str, kind: str) -> Path:
+    return folder / f"{side}-{kind}.vec"
+
+
+def _embedding(folder: Path, kind: str) -> dict[str, object]:
+    """What both sides are told of their embeddings."""
+    found: dict[str, object] = {}
+    for side in SIDES:
+        found[f"{side}.embedding"] = WIDTH
+        if kind != KINDS[0]:
+            found[f"{side}.vectors"] = str(_vectors(folder, side, kind).absolute())
+        if kind == "random":
+            found[f"{side}.frozen"] = "true"
+    return found
+
+
+def _write(path: Path, words: Iterable[str], table: np.ndarray) -> None:
+    """As word2vec writes text."""
+    lines = [f"{len(table)} {table.shape[1]}"]
+    lines += [
+        f"{word} {' '.join(f'{number:.4f}' for number in row)}"
+        for word, row in zip(words, table, strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")

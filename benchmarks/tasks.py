@@ -1,0 +1,70 @@
+"""What the lessons on general and task-specific vectors show, made of trained runs to be kept."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import RESULTS
+from dhyan.lessons.within.idioms import Idioms, ask_idioms
+from dhyan.lessons.within.mixers import Climbed, Mixed, Needed
+from dhyan.lessons.within.of_primer import translator_of
+from dhyan.lessons.within.senses import Senses, senses
+from dhyan.lessons.within.tasks import SENTENCE, Tasks, measure_tasks
+from dhyan.lessons.within.two_tasks import train_both
+
+MIXERS = (
+    "none",
+    "mean",
+    "parameter-free",
+    "parameter-free, cosine",
+    "learned V",
+    "learned Q, K",
+    "learned Q, K, V",
+)
+TRANSFORMERS = ("transformer", "transformer-parameter-free", "transformer-no-self")
+
+
+def idioms_of(run: Path) -> Idioms:
+    """A run's idioms, beside the mixers' and the ladder's figures."""
+    return replace(ask_idioms(translator_of(run)), needed=needed())
+
+
+def senses_of(run: Path) -> Senses:
+    """The meanings of words in a run's encoder."""
+    return senses(run)
+
+
+def tasks_of(*, steps: int = 1500, device: str = "cpu") -> Tasks:
+    """What two tasks make of one encoder, trained longer than a reader would wait."""
+    both, anew = (train_both(steps=steps, seed=seed, device=device) for seed in (1, 2))
+    return measure_tasks(both, anew, SENTENCE, steps)
+
+
+def needed() -> Needed:
+    """The newest results of `benchmarks mixer` and of the ladder."""
+    found, models = _newest("mixer")["found"], _newest("ladder_h200")["models"]
+    mixers = tuple(_mixed(name, found["idioms"], found["senses"]) for name in MIXERS)
+    common = found["idioms"]["commonest"], found["senses"]["commonest"]
+    seen, new = common[0]["seen"], common[0]["held_out"]
+    guess = Mixed("commonest reading", 0, seen, new, common[1]["held_out"], (new, new))
+    return Needed((guess, *mixers), tuple(_climbed(name, models[name]) for name in TRANSFORMERS))
+
+
+def _mixed(name: str, idiom: Any, senses: Any) -> Mixed:
+    own, other = idiom["arms"][name], senses["arms"][name]["accuracy"]
+    seen, new = (own["accuracy"][key] for key in ("seen", "held_out"))
+    spread = new["least"], new["most"]
+    senses = other["held_out"]["mean"]
+    return Mixed(name, own["parameters"], seen["mean"], new["mean"], senses, spread)
+
+
+def _climbed(name: str, model: Any) -> Climbed:
+    tests = (model["tests"][test]["understood"] for test in ("idiom", "context"))
+    shares = (round(one["share"], 4) for one in tests)
+    return Climbed(name, *shares)
+
+
+def _newest(what: str) -> Any:
+    """The figures of the newest result of a name."""
+    return json.loads(sorted(RESULTS.glob(f"{what}_*.json"))[-1].read_text("utf-8"))["figures"]

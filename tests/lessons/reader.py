@@ -1,0 +1,40 @@
+"""A translator that knows the words of the primer's small world, and has learned nothing else."""
+
+from functools import cache
+from itertools import islice
+
+import torch
+
+from dhyan import config
+from dhyan.data.primer import primer_twins
+from dhyan.decoding.manner import Manner
+from dhyan.decoding.translator import Translator
+from dhyan.lessons.within.of_primer import CORE, LONGEST
+from dhyan.models.build import build_model
+from dhyan.text.tokenizer import Tokenizer
+
+
+@cache
+def words():
+    """The vocabularies of sentences that hold attachments, contexts and all kinds of things."""
+    twins = [
+        twin
+        for split, count in (("attachment", 400), ("context", 200), ("random", 150))
+        for twin in islice(primer_twins(split, longest=LONGEST, core=CORE), count)
+    ]
+    sides = [one.english for one in twins], [one.hindi for one in twins]
+    return tuple(Tokenizer.learn(side, kind="words", size=3000) for side in sides)
+
+
+def reader(heads=2, *, layers=2, seed=0, encoder=None):
+    """An untrained Transformer, or another encoder before its decoder."""
+    source, target = words()
+    sizes = {"width": 16, "heads": heads, "hidden": 32, "layers": layers}
+    recipe = config.Recipe(
+        encoder=encoder or config.TransformerEncoder(**sizes),
+        decoder=config.TransformerDecoder(**sizes),
+    )
+    torch.manual_seed(seed)
+    model = build_model(recipe, len(source), len(target)).eval()
+    manner = Manner(beam=1, limit=8)
+    return Translator(model, source, target, language="hi", source_language="en", manner=manner)

@@ -1,0 +1,194 @@
+"""One head against several: the exact test, what is claimed of it, and runs that are asked."""
+
+import shutil
+from dataclasses import replace
+from itertools import product
+
+import pytest
+import torch
+
+from benchmarks.attachment import SEEDS, STEPS, judged, looked_gravity, looked_heads, runs
+from dhyan.config import load_recipe
+from dhyan.faults import Fault
+from dhyan.lessons.many.attached import Trained, sign_flips
+from dhyan.lessons.many.attachment import Attachment, attachment
+from dhyan.run import train
+from tests.lessons.reader import reader
+from tests.tiny import OFTEN, SIZES, tiny_recipe, write_corpus
+
+ONE, MANY = (1,), (2, 4, 8)
+
+
+def shown(lead, seeds=6, *, base=0.8, steps=(1500,)):
+    """Runs of which those with several heads are ahead by so much at each seed."""
+    found = [
+        Trained(heads, seed, length, 0.9, base + (heads > 1) * lead(seed), 50.0 + heads)
+        for length, heads, seed in product(steps, ONE + MANY, range(1, seeds + 1))
+    ]
+    return Attachment(tuple(found), "X had it. X saw Y.", 80, 320, 300, "nrefs:1")
+
+
+def flat(found, lang="en"):
+    return " ".join(found.text(lang).split())
+
+
+@pytest.mark.parametrize(
+    ("differences", "chance"),
+    [
+        ([1], 1),
+        ([1, 2, 3], 2 / 8),
+        ([0.1] * 6, 2 / 64),
+        ([1, -1], 1),
+        ([3, 1, -1], 6 / 8),
+        ([0, 0, 0], 1),
+    ],
+)
+def test_the_chance_of_a_difference_is_counted_over_all_signs(differences, chance):
+    assert sign_flips(differences) == chance
+    assert sign_flips([-one for one in differences]) == chance
+
+
+def test_six_seeds_that_agree_allow_a_claim_in_either_direction():
+    assert "several heads do better than one" in flat(shown(lambda seed: 0.1 + seed / 100))
+    assert "several heads do worse than one" in flat(shown(lambda seed: -0.1 - seed / 100))
+    mixed = flat(shown(lambda seed: 0.1 if seed % 2 else -0.1))
+    assert "that the number of heads matters cannot be claimed" in mixed
+
+
+def test_three_seeds_allow_no_claim_however_they_agree():
+    said = flat(shown(lambda seed: 0.1, seeds=3))
+    assert "With 3 seeds even the clearest difference has p = 0.25: nothing can be claimed" in said
+    assert "several heads do better" not in said
+
+
+def test_leads_are_taken_seed_by_seed():
+    found = shown(lambda seed: seed / 100)
+    assert found.lead(1500, MANY, "new_persons") == pytest.approx([s / 100 for s in range(1, 7)])
+    assert found.lead(1500, [8], "bleu") == pytest.approx([7] * 6)
+    fewer = replace(found, runs=found.runs[1:])
+    assert fewer.lead(1500, MANY, "new_persons") == pytest.approx([s / 100 for s in range(2, 7)])
+
+
+def test_runs_at_the_ceiling_are_counted():
+    said = flat(shown(lambda seed: 0.2))
+    assert "0 of 24 runs understand all, of the others 18. Runs at this ceiling may differ" in said
+    assert "ceiling" not in flat(shown(lambda seed: 0.1))
+
+
+def test_two_lengths_are_told_one_after_the_other():
+    found = shown(lambda seed: 0.1, steps=(1500, 3000))
+    assert found.lengths == (1500, 3000)
+    for lang, word in (("en", "understood after 3,000 steps, by seed"), ("hi", "3,000 चरणों के बाद")):
+        assert word in flat(found, lang)
+
+
+@pytest.mark.parametrize("missing", [[1], [2, 4, 8]])
+def test_runs_without_their_like_are_not_compared(missing):
+    found = shown(lambda seed: 0.1)
+    left = tuple(one for one in found.runs if one.heads not in missing)
+    said = flat(replace(found, runs=left))
+    assert ("nothing to compare with" in said) == (missing == [2, 4, 8])
+
+
+def test_of_one_seed_any_number_of_heads_begins_with_the_same_weights():
+    one, several = (dict(reader(heads).model.named_parameters()) for heads in (1, 4))
+    assert all(torch.equal(weight, several[name]) for name, weight in one.items())
+    assert not all(
+        torch.equal(weight, one[name])
+        for name, weight in reader(1, seed=1).model.named_parameters()
+    )
+
+
+def test_the_trainings_differ_in_heads_seed_and_steps_alone():
+    listed = runs()
+    assert len(listed) == 4 * len(SEEDS) * len(STEPS) == 48
+    own = (
+        "encoder.heads",
+        "decoder.heads",
+        "training.seed",
+        "training.steps",
+        "training.save_every",
+    )
+    rest = [{k: v for k, v in sets.items() if k not in own} for _, sets in listed.values()]
+    assert all(one == rest[0] for one in rest)
+    recipe, settings = listed["h8-s1-3000"]
+    found = load_recipe(recipe, settings)
+    assert (found.encoder.heads, found.encoder.width, found.training.steps) == (8, 128, 3000)
+
+
+def test_runs_trained_before_are_kept():
+    found = attachment()
+    assert found.origin is not None
+    assert {one.heads for one in found.runs} >= {1, 8}
+    assert found.new_persons >= 300
+    assert found.runs == attachment("kept").runs
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Two runs of a few steps on the primer, with one head and with two."""
+    folder = tmp_path_factory.mktemp("runs")
+    _, settings = runs()["h1-s1-1500"]
+    for heads in (1, 2):
+        own = {
+            **settings,
+            **SIZES["transformer"],
+            **OFTEN,
+            "text.source_size": 3000,
+            "text.target_size": 3000,
+            "data.pairs": 4000,
+            "training.steps": 4,
+            "training.warmup": 1,
+            "encoder.heads": heads,
+            "decoder.heads": heads,
+            "decoding.beam": 1,
+            "decoding.limit": 12,
+        }
+        list(train(load_recipe("transformer2017-small", own), folder / f"h{heads}", threads=1))
+    return folder
+
+
+@pytest.mark.slow
+def test_runs_of_a_folder_are_asked_the_same(trained):
+    heard = []
+    found = attachment(trained, sentences=6, hear=heard.append)
+    assert [(one.heads, one.seed, one.steps) for one in found.runs] == [(1, 1, 4), (2, 1, 4)]
+    assert found.new_persons == 6
+    assert found.held_out > 40
+    assert len(heard) == 2
+    assert found.signature
+    assert all(0 <= one.new_persons <= 1 and 0 <= one.held_out <= 1 for one in found.runs)
+    named = attachment([trained / "h2", trained / "h1"], sentences=6)
+    assert named.runs == found.runs
+
+
+@pytest.mark.slow
+def test_what_is_kept_of_runs_is_made_by_the_benchmark(trained, monkeypatch, tmp_path):
+    for name, value in (("SENTENCES", 5), ("PAIRS", 4), ("ASKED", 6)):
+        monkeypatch.setattr(f"benchmarks.attachment.{name}", value)
+    assert len(judged(trained).runs) == 2
+    assert looked_heads(trained / "h2").holder.pairs == 2
+    assert looked_gravity(trained / "h2").states.shape[1] == 0
+    mixed = tmp_path / "mixed"  # with other runs beside those that are listed
+    shutil.copytree(trained / "h1", mixed / "h1-s1-1500")
+    shutil.copytree(trained / "h2", mixed / "other")
+    assert [one.heads for one in judged(mixed).runs] == [1]
+
+
+@pytest.mark.slow
+def test_runs_that_are_not_alike_are_refused(trained, tmp_path):
+    files = write_corpus(tmp_path)
+    for family in ("rnn", "transformer"):
+        list(train(tiny_recipe(family, *files), tmp_path / family, threads=1))
+    with pytest.raises(Fault, match="has no heads; give runs of a Transformer"):
+        attachment([trained / "h1", tmp_path / "rnn"])
+    with pytest.raises(Fault, match=r"differ in \[data\]; give runs that differ in heads, seed"):
+        attachment([trained / "h1", tmp_path / "transformer"])
+    with pytest.raises(Fault, match="two runs have the same heads, seed and steps"):
+        attachment([trained / "h1", trained / "h1"])
+    with pytest.raises(Fault, match="sentences is 1: give a whole number of at least 2"):
+        attachment(trained, sentences=1)
+    with pytest.raises(Fault, match="models: give at least one run's folder"):
+        attachment([])
+    with pytest.raises(Fault, match="no such model folder"):
+        attachment(tmp_path / "nowhere")

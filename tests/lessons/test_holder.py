@@ -1,0 +1,147 @@
+"""Who holds the telescope: sentences that a cue decides, and heads switched off one by one."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dhyan.data.primer.templates import templates
+from dhyan.faults import Fault
+from dhyan.lessons.many.cued import cued
+from dhyan.lessons.many.holder import Holder, holder, log_odds, switched_off
+from dhyan.lessons.shown import sayer
+from tests.lessons.reader import reader
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return reader()
+
+
+def text_of(found, lang="en"):
+    return " ".join(getattr(part, "text", "") for part in found.parts(sayer(lang)))
+
+
+def told(**changes):
+    """What three heads did, of which the first was chosen."""
+    usual = {
+        "example": ("A had it. A saw B.", "B had it. A saw B."),
+        "pairs": 10,
+        "chosen": (0, 0, 0),
+        "swings": torch.full((2, 1, 3), 0.1).double(),
+        "given": torch.full((2, 2), 0.2).double(),
+        "agree": 0.9,
+        "accuracy": 1.0,
+        "accuracies": torch.ones(1, 3).double(),
+        "odds": 3.0,
+        "all_odds": torch.full((1, 3), 3.0).double(),
+    }
+    return Holder(**{**usual, **changes})
+
+
+def test_the_second_sentence_is_the_same_and_the_reading_is_not(translator):
+    for pair in cued(translator, 40):
+        one, other = (twin.english.split(". ") for twin in pair.both)
+        assert one[1] == other[1]
+        assert one[0] != other[0]
+        doer, thing = one[1].split()[0], one[1].split()[-1].rstrip(".")
+        assert one[0].startswith(f"{doer} had a")
+        assert f" {thing}" in one[0]
+        assert f" {thing}" in other[0]
+        assert pair.doer.wanted[0].right == pair.other.wanted[0].wrong
+        assert pair.doer.wanted[0].met(pair.doer.hindi)
+        assert not pair.doer.wanted[0].met(pair.other.hindi)
+
+
+def test_training_has_no_such_sentence_of_the_same_person_and_thing(translator):
+    persons = {
+        one.about: dict(one.slots)["B"].replace("=", "").split("+")
+        for one in templates("attachment")
+        if one.right
+    }
+    pairs = cued(translator, 40)
+    assert len({one.doer.english for one in pairs}) == 40
+    for pair in pairs:
+        person = pair.other.english.split()[1]
+        assert person not in persons[pair.doer.wanted[0].about]
+        assert any(person in some for some in persons.values())
+
+
+def test_a_head_switched_off_is_one_whose_part_of_the_output_is_zero(translator):
+    attention = translator.model.encoder.layers[0].self_attention
+    states = torch.randn(1, 4, 16)
+    memory = attention.remember(states, torch.ones(1, 4, dtype=torch.bool))
+    with torch.no_grad():
+        whole = attention(states, memory).context
+        with switched_off(attention, 1):
+            without = attention(states, memory).context
+        kept = attention.output.weight.clone()
+        attention.output.weight[:, 8:] = 0
+        by_hand = attention(states, memory).context
+        attention.output.weight.copy_(kept)
+        assert torch.allclose(without, by_hand, atol=1e-6)
+        assert not torch.allclose(without, whole, atol=1e-3)
+        assert torch.equal(attention(states, memory).context, whole)
+
+
+def test_the_odds_of_the_other_reading_are_the_same_with_the_other_sign(translator):
+    twins = [twin for pair in cued(translator, 3) for twin in pair.both]
+    found = log_odds(translator, twins)
+    turned = [
+        replace(
+            twin,
+            words=(twin.words[0], tuple((_other(word), *rest) for word, *rest in twin.words[1])),
+            wanted=(
+                replace(twin.wanted[0], right=twin.wanted[0].wrong, wrong=twin.wanted[0].right),
+            ),
+        )
+        for twin in twins
+    ]
+    assert torch.allclose(log_odds(translator, turned), -found)
+    assert found.abs().min() > 0
+
+
+def _other(word):
+    return {"से": "वाले", "वाले": "से"}.get(word, word)
+
+
+def test_heads_that_look_at_all_places_alike_do_not_swing(translator):
+    even = reader(seed=3)
+    with torch.no_grad():
+        for layer in even.model.encoder.layers:
+            layer.self_attention.query.weight.zero_()
+            layer.self_attention.query.bias.zero_()
+    assert holder(even, 8).swings.abs().max() < 1e-9
+    assert holder(translator, 8).swings.abs().max() > 1e-4
+
+
+def test_half_of_the_pairs_choose_and_the_others_are_measured(translator):
+    found = holder(translator, 20)
+    assert found.pairs == 10
+    asking, layer, head = found.chosen
+    assert found.swings.shape == (2, 2, 2)
+    one, other = found.given[:, 0] - found.given[:, 1]
+    assert float(one - other) / 2 == pytest.approx(float(found.swings[asking, layer, head]))
+    assert found.accuracies.shape == found.all_odds.shape == (2, 2)
+    pairs = cued(translator, 20)
+    assert found.example[0] == pairs[1].doer.english
+    odds = log_odds(translator, [twin for pair in pairs[1::2] for twin in pair.both])
+    assert found.odds == pytest.approx(float(odds.mean()), abs=1e-5)
+
+
+def test_what_is_said_of_the_head_follows_from_the_numbers():
+    assert "No single head decides" in text_of(told())
+    missed = torch.tensor([[0.5, 0.9, 1.0]]).double()
+    assert "No other head is missed as much" in text_of(told(accuracies=missed))
+    assert "1 of the 2 others is missed" in text_of(told(accuracies=missed[:, [1, 0, 2]]))
+    odds = torch.tensor([[2.0, 1.0, 1.5]]).double()
+    assert "2 of the 2 others are missed" in text_of(told(all_odds=odds))
+    assert "0.10 less of its weight" in text_of(told(swings=-torch.full((2, 1, 3), 0.1).double()))
+    for lang in ("en", "hi"):
+        assert "0.10" in text_of(told(), lang)
+
+
+def test_a_model_that_does_not_know_the_words_is_refused(translator):
+    strange = replace(translator, source=reader().source.learn(["a b"], kind="words", size=9))
+    with pytest.raises(Fault, match="knows the words of 0 pairs .* data.task=primer"):
+        holder(strange, 4)

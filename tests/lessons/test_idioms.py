@@ -1,0 +1,123 @@
+"""Idioms: what is meant and what is said, and what the mixers say of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.tasks import needed
+from dhyan.data.primer.draft import Draft
+from dhyan.data.primer.templates import filled, templates
+from dhyan.faults import Fault
+from dhyan.lessons.within import idioms as module
+from dhyan.lessons.within.idioms import Counted, Idioms, Said, idioms
+from dhyan.lessons.within.mixers import LEARNED, Mixed, Needed, against
+from dhyan.lessons.within.new_frames import LITERAL, MEANT, framed
+from dhyan.lessons.within.word_by_word import is_meant, word_by_word
+from tests.lessons.untrained import translator_of
+
+
+def told(shown, lang="en"):
+    return " ".join(shown.text(lang).split())
+
+
+def english(*texts):
+    return texts[0]
+
+
+def test_every_idiom_has_three_frames_that_mean_it_and_three_that_do_not():
+    counts = {}
+    for one in templates("idiom"):
+        counts.setdefault(one.about, []).append(is_meant(filled(Draft(1), one)))
+    assert all(sorted(own) == [False] * 3 + [True] * 3 for own in counts.values())
+
+
+def test_word_by_word_a_leg_is_a_leg_and_cake_is_cake():
+    assert word_by_word("The exam was a piece of cake for Ravi.") == (
+        "परीक्षा था एक टुकड़ा का केक के लिए रवि"
+    )
+    assert word_by_word("Break a leg, Ravi!") == "तोड़ना एक टाँग रवि"
+
+
+def test_a_word_that_no_sentence_has_stays_as_it_is():
+    assert word_by_word("Xyzzy!") == "Xyzzy"
+
+
+def test_the_new_frames_are_none_of_the_primers():
+    known = {filled(Draft(seed), one).english for one in templates("idiom") for seed in range(40)}
+    primers = {" ".join(_bare(one)) for one in known}
+    for frame in (one for frames in (MEANT, LITERAL) for own in frames.values() for one in own):
+        for names in (("Ravi", "Asha"), ("Asha", "Ravi")):
+            assert " ".join(_bare(frame.format(A=names[0], B=names[1]))) not in primers
+
+
+def _bare(sentence):
+    return ["A" if word in NAMES else word for word in sentence.strip(".!").lower().split()]
+
+
+NAMES = {"ravi", "asha", "ravi,", "asha,"}
+
+
+def test_the_kept_lesson_has_the_figures_of_the_benchmarks():
+    assert idioms().needed == needed()
+
+
+def test_the_kept_model_says_best_wishes_and_not_a_leg():
+    found = {(one.meant, "cake" in one.sentence): one for one in idioms().examples}
+    assert set(found) == {(True, True), (True, False), (False, True), (False, False)}
+    assert "शुभकामनाएँ" in found[True, False].translation
+    assert "टाँग" in found[True, False].by_word
+    assert "केक" in found[True, True].by_word
+    assert "केक" in found[False, True].translation
+    assert all(one.met for one in found.values())
+
+
+def test_the_kept_lesson_says_what_contradicts_the_notes():
+    text = told(idioms())
+    assert "here the claim holds" in text
+    assert "here it holds only in part" in text
+    assert "यहाँ दावा अंशतः ही सही है" in told(idioms(), "hi")
+
+
+def test_the_verdict_on_the_mixers_follows_the_numbers():
+    best, same, worse = (
+        Mixed("x", 0, share, share, share, (share, share)) for share in (0.9, 0.89, 0.5)
+    )
+    name = ("it", "it")
+    assert "here the claim holds" in against(best, worse, english, name)
+    assert "here it does not hold" in against(best, same, english, name)
+    assert "here it does not hold" in against(worse, best, english, name)
+    assert "only in part" in against(replace(best, new=0.4), worse, english, name)
+
+
+def test_new_frames_that_fail_are_told():
+    one = Counted("break a leg", 4, 3, 2, 2)
+    shown = Idioms((Said("a", "b", "c", True, False),), (one,), (one,), (1, 2))
+    assert "5 of 6 idioms are understood, and 1 of 2 frames" in told(shown)
+    assert "So the frame counts" in told(shown)
+    assert "(meant: not understood)" in told(shown)
+    assert "does not hang on the frames" in told(replace(shown, frames=(2, 2)))
+
+
+def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monkeypatch):
+    monkeypatch.setattr("dhyan.lessons.within.of_primer.known", lambda model, text: True)
+    monkeypatch.setattr("dhyan.lessons.within.new_frames.known", lambda model, text: True)
+    untrained = translator_of("transformer", "transformer")
+    shown = idioms(untrained, sentences=20)
+    assert sum(one.asked for one in shown.counted) == 20
+    assert sum(one.asked for one in shown.new) == len(framed(untrained))
+    assert shown.frames == (0, 33)
+    assert not any(one.met for one in shown.examples)
+    assert isinstance(shown.needed, Needed)
+    assert any(one.name == LEARNED for one in shown.needed.mixers)
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(Fault, match="what is kept cannot translate it; give model=RUN"):
+        idioms(sentence="Break a leg!")
+    untrained = translator_of("transformer", "transformer")
+    with pytest.raises(Fault, match="this model does not know cake; choose other words"):
+        idioms(untrained, sentence="turn the cake")
+    with pytest.raises(Fault, match="it knows the words of none of the primer's sentences"):
+        module.ask_idioms(untrained, 1)
+    with pytest.raises(Fault, match="sentences is 3: give a whole number of at least 20"):
+        idioms(untrained, sentences=3)

@@ -1,0 +1,170 @@
+"""Gains of reversal, depth and embeddings, read off reports, and verdicts that follow them."""
+
+import json
+from math import sqrt
+
+import pytest
+
+from dhyan.faults import Fault
+from dhyan.lessons.sequences.gains import Change, Gain
+from dhyan.lessons.sequences.improvements import Improvements, improvements
+from dhyan.lessons.sequences.starts import Start
+
+LENGTHS = ((1, 10), (11, None))
+
+
+def model(bleu, shares, *, margin=1.0, language="hi", tokens=1000):
+    groups = [
+        {"least": low, "most": high, "sentences": 9, "bleu": one, "bleu_low": one - margin,
+         "bleu_high": one + margin}
+        for (low, high), one in zip(LENGTHS, bleu, strict=True)
+    ]  # fmt: skip
+    mean = sum(bleu) / 2
+    scores = {"value": mean, "interval": {"low": mean - margin, "high": mean + margin}}
+    return {
+        "parameters": 1_000_000,
+        "steps": 100,
+        "language": language,
+        "positions": {"shares": shares, "tokens": [tokens] * len(shares)},
+        "tests": {"random": {"bleu": scores, "by_length": groups}},
+    }
+
+
+FORWARD = model((60, 40), [0.8, 0.7, 0.7, 0.7, 0.8])
+REVERSED = model((70, 50), [0.9, 0.7, 0.7, 0.7, 0.7])
+DEEP = model((80, 50), [0.9, 0.8, 0.8, 0.8, 0.8])
+
+
+def written(folder, backwards=None, **models):
+    named = {f"bottleneck-{name}": one for name, one in models.items()}
+    report = {"main_test": "random", "models": named}
+    if backwards:
+        own = {f"bottleneck-{name}": one for name, one in backwards.items()}
+        report["backwards"] = {"main_test": "random", "models": own}
+    path = folder / "report.json"
+    path.write_text(json.dumps(report))
+    return path
+
+
+def told(shown, lang="en"):
+    return " ".join(shown.text(lang).split())
+
+
+def test_a_gain_is_what_the_second_model_has_more(tmp_path):
+    path = written(tmp_path, forward=FORWARD, reversed=REVERSED, deep=DEEP)
+    reversal, depth = improvements(path).changes
+    assert (reversal.before, reversal.after) == ("bottleneck-forward", "bottleneck-reversed")
+    assert (depth.before, depth.after) == ("bottleneck-reversed", "bottleneck-deep")
+    assert reversal.gain.value == pytest.approx(10)
+    assert [one.value for one in reversal.by_length] == pytest.approx([10, 10])
+    assert [one.value for one in reversal.by_place] == pytest.approx([10, 0, 0, 0, -10])
+    assert [one.value for one in depth.by_length] == pytest.approx([10, 0])
+    assert reversal.lengths == ("1–10", "11+")
+
+
+def test_the_interval_of_a_difference_is_as_wide_as_both_together(tmp_path):
+    path = written(tmp_path, forward=FORWARD, reversed=REVERSED)
+    [reversal] = improvements(path).changes
+    assert reversal.gain.low == pytest.approx(10 - sqrt(2))
+    assert reversal.by_length[0].high == pytest.approx(10 + sqrt(2))
+    first = reversal.by_place[0]
+    assert first.high - first.value == pytest.approx(196 * sqrt((0.16 + 0.09) / 1000))
+
+
+def test_first_words_that_gain_and_last_that_lose_bear_the_claim_out(tmp_path):
+    shown = improvements(written(tmp_path, forward=FORWARD, reversed=REVERSED))
+    assert shown.changes[0].as_claimed
+    assert "the first words gain and the last lose holds. BLEU +10.0" in told(shown)
+    assert "अंतिम को हानि” सही है" in told(shown, "hi")
+    turned = improvements(written(tmp_path, forward=REVERSED, reversed=FORWARD))
+    assert not turned.changes[0].as_claimed
+    assert "the last lose does not hold. BLEU −10.0" in told(turned)
+    assert "it costs" in told(turned)
+    assert "अंतिम को हानि” सही नहीं है" in told(turned, "hi")
+
+
+def test_what_chance_could_do_is_not_called_a_gain(tmp_path):
+    few = model((60.5, 40.5), [0.81, 0.7, 0.7, 0.7, 0.79])
+    shown = improvements(written(tmp_path, forward=FORWARD, reversed=few))
+    assert shown.changes[0].gain.sign == 0
+    assert [one.sign for one in shown.changes[0].by_place] == [0] * 5
+    assert "not told apart from no change" in told(shown)
+
+
+def test_depth_is_judged_over_all_and_by_length(tmp_path):
+    shown = improvements(written(tmp_path, reversed=REVERSED, deep=DEEP))
+    [depth] = shown.changes
+    assert depth.as_claimed
+    assert "it is better at 1–10 words. That more layers do better holds here" in told(shown)
+    worse = improvements(written(tmp_path, reversed=DEEP, deep=FORWARD))
+    assert "it is better at no length. That more layers do better does not hold" in told(worse)
+
+
+def test_a_report_of_both_directions_is_shown_in_both(tmp_path):
+    into = {"forward": model((60, 40), [0.8] * 5, language="en")}
+    into["reversed"] = model((60, 40), [0.8] * 5, language="en")
+    both = written(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
+    shown = improvements(both)
+    assert [one.into for one in shown.changes] == ["hi", "en"]
+    assert "Reversal, into English: first fifth +0.0" in told(shown)
+    assert "gain in another holds" in told(shown)
+    into["reversed"] = model((70, 50), [0.8] * 5, language="en")
+    alike = written(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
+    assert "gain in another is not seen" in told(improvements(alike))
+
+
+def test_a_report_without_intervals_has_gains_without(tmp_path):
+    bare = [json.loads(json.dumps(one)) for one in (FORWARD, REVERSED)]
+    for one in bare:
+        del one["tests"]["random"]["bleu"]["interval"]
+        for part in one["tests"]["random"]["by_length"]:
+            del part["bleu_low"], part["bleu_high"]
+    shown = improvements(written(tmp_path, forward=bare[0], reversed=bare[1]))
+    [reversal] = shown.changes
+    assert reversal.gain.low is None
+    assert reversal.by_length[0].low is None
+    assert "BLEU +10.0, it helps" in told(shown)
+
+
+def test_embeddings_are_named_where_they_are_surely_better_or_worse():
+    starts = (
+        Start("bottleneck", 2000, "learned", (10.0, 12.0)),
+        Start("bottleneck", 2000, "skip-gram", (15.0, 17.0), Gain(5.0, 3.0, 7.0)),
+        Start("bottleneck", 2000, "random", (10.0, 11.0), Gain(-0.5, -2.0, 1.0)),
+    )
+    change = Change("depth", "hi", "a", "b", (1, 1), 1, (1.0, 2.0), Gain(1.0), ("1+",),
+                    (Gain(1.0),), (Gain(1.0),) * 5)  # fmt: skip
+    shown = Improvements("here", (change,), starts)
+    assert starts[0].mean == 11
+    assert (
+        "Vectors of skip-gram are better than learned ones for bottleneck with 2,000 pairs (+5.0), "
+        "worse nowhere, elsewhere they are not told apart." in told(shown)
+    )
+    assert "Fixed random vectors are better than learned ones nowhere, worse nowhere" in told(shown)
+    assert "2,000 जोड़ों पर bottleneck में (+5.0)" in told(shown, "hi")
+
+
+def test_what_was_measured_is_kept():
+    shown = improvements()
+    assert {one.what for one in shown.changes} == {"reversal", "depth"}
+    assert {one.kind for one in shown.starts} == {"learned", "skip-gram", "random"}
+    assert "Kept from" in told(shown)
+    assert shown.figure(lang="hi", dark=True).axes
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nonsense", "is not JSON"),
+        ('{"models": {"bahdanau": {}}, "main_test": "random"}', "beside bottleneck-forward or bot"),
+        (
+            '{"models": {"bottleneck-forward": {}, "bottleneck-reversed": {}}}',
+            "has no right words by place",
+        ),
+    ],
+)
+def test_another_file_is_refused(tmp_path, text, said):
+    path = tmp_path / "report.json"
+    path.write_text(text)
+    with pytest.raises(Fault, match=said):
+        improvements(path)

@@ -1,0 +1,123 @@
+"""A word of several meanings layer by layer: its states, its cues, and what is said of them."""
+
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+import torch
+
+from dhyan import config
+from dhyan.batch import Tokens
+from dhyan.data.primer import primer_twins
+from dhyan.insight.parts import Plane
+from dhyan.lessons.shown import sayer
+from dhyan.lessons.within.gravity import gravity
+from dhyan.lessons.within.in_context import by_layer, in_context, meaning_in, meanings, pairs
+from dhyan.lessons.within.layered import layered
+from dhyan.lessons.within.pulled import OTHER, SENTENCE
+from tests.lessons.reader import reader
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return reader()
+
+
+@pytest.fixture(scope="module")
+def found(translator):
+    return layered(translator, "bank", [SENTENCE, OTHER], 40)
+
+
+def verdict(shown, lang="en"):
+    return shown.parts("bank", sayer(lang))[-1].text
+
+
+def test_the_last_layer_is_what_the_encoder_hands_on(translator):
+    read = by_layer(translator, SENTENCE, "bank", 0)
+    source = Tokens.pad([translator.encode(SENTENCE)])
+    with torch.no_grad():
+        states = translator.model.encoder(source).states[0].double()
+        first = translator.model.encoder.norm(translator.model.encoder.embed(source.ids))[0]
+    assert read.words[read.at] == "bank"
+    assert torch.allclose(read.states[-1, read.at], states[3], atol=1e-6)
+    assert torch.allclose(read.states[0, read.at], first[3].double(), atol=1e-6)
+    assert len(read.states) == 3
+
+
+def test_the_cues_are_what_stands_after_the_link(translator):
+    read = by_layer(translator, SENTENCE, "bank", 0)
+    assert [read.words[at] for at in read.cues] == ["withdrew", "money"]
+    assert [read.words[at] for at in read.rest] == ["Ajay", "saw"]
+    because = "Ajay went to the bank because he wanted to wash the elephant."
+    read = by_layer(translator, because, "bank", 1)
+    assert [read.words[at] for at in read.cues] == ["wash", "elephant"]
+    assert by_layer(translator, SENTENCE, "bat", 0) is None
+
+
+def test_a_meaning_is_known_by_its_hindi():
+    assert [one[0] for one in meanings("bank")] == ["बैंक", "किनारा"]
+    assert meaning_in("bank", "अजय ने किनारा देखा।") == 1
+    assert meaning_in("bank", "अजय बैंक गया।") == 0
+    assert meaning_in("bank", "अजय गया।") == 2
+    assert meanings("money") == ()
+
+
+def test_pairs_share_the_word_and_its_place_and_differ_in_meaning(translator):
+    twins = islice(primer_twins("context", longest=20, core=0.3), 60)
+    reads = [one for twin in twins if (one := in_context(translator, twin))]
+    two = list(pairs(reads))
+    assert len(two) > 20
+    for one, other in two:
+        assert (one.word, one.at) == (other.word, other.at)
+        assert one.sense != other.sense
+
+
+def test_both_paths_begin_at_one_place_and_the_crowd_is_all_of_the_word(found):
+    assert torch.allclose(found.paths[0, 0], found.paths[1, 0])
+    assert not torch.allclose(found.paths[0, -1], found.paths[1, -1])
+    assert len(found.crowd) == len(found.crowd_senses) > 0
+    assert [name for name, _ in found.cues] == ["withdrew", "money", "photographed", "crocodile"]
+    plane = found.parts("bank", sayer("en"))[0]
+    assert isinstance(plane, Plane)
+    assert len(plane.moves) == 4
+    assert plane.moves[0][:2] == pytest.approx(plane.moves[2][:2])
+    assert plane.kinds == ("बैंक", "किनारा", "embedding")
+
+
+def test_shares_are_counted_and_before_the_first_layer_nothing_is_nearer(found):
+    assert found.sentences == 40
+    assert float(found.own[0]) == 0
+    for shares in (found.nearer, found.rest_nearer, found.own):
+        assert ((shares >= 0) & (shares <= 1)).all()
+    assert len(found.own) == len(found.nearer) + 1 == 3
+
+
+@pytest.mark.parametrize(
+    ("cues", "rest", "own", "said"),
+    [
+        ((0.9, 0.8), (0.5, 0.5), 0.9, "more often than to the rest"),
+        ((0.9, 0.8), (0.9, 0.9), 0.9, "all draw together"),
+        ((0.9, 0.4), (0.9, 0.9), 0.9, "Not in every layer"),
+        ((0.9, 0.8), (0.9, 0.9), 0.9, "has drawn it"),
+        ((0.9, 0.8), (0.9, 0.9), 0.5, "has hardly drawn it"),
+    ],
+)
+def test_what_is_said_follows_from_the_shares(found, cues, rest, own, said):
+    shares = [torch.tensor(one).double() for one in (cues, rest, (0.0, 0.9, own))]
+    made = replace(found, nearer=shares[0], rest_nearer=shares[1], own=shares[2])
+    assert said in verdict(made)
+    assert verdict(made, "hi")
+
+
+def test_an_encoder_without_layers_of_attention_is_looked_at_as_a_whole(translator):
+    other = reader(encoder=config.RNNEncoder(width=16))
+    assert layered(other, "bank", [SENTENCE, OTHER], 10) is None
+    assert gravity(model=other, sentences=10).layered is None
+    assert layered(translator, "bank", [SENTENCE, "Ajay saw the bank."], 10) is None
+
+
+def test_the_lesson_shows_the_layers_where_they_are_asked_for(translator):
+    shown = gravity(model=translator, sentences=20)
+    assert shown.layered.sentences == 20
+    assert "from layer to layer" in shown.text()
+    assert "distance from 1 to 2" in gravity(model=translator).text()

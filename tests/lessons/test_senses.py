@@ -1,0 +1,168 @@
+"""The meanings of a word in an encoder's vectors."""
+
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+import torch
+
+from dhyan import config
+from dhyan.batch import Tokens
+from dhyan.decoding.translator import Translator
+from dhyan.faults import Fault
+from dhyan.lessons.within.encoded import untrained, word_vectors
+from dhyan.lessons.within.probing import Probed, between, logistic, plane, wilson
+from dhyan.lessons.within.sense_probes import ALONE, PLACED, STATIC, contexts, sense_of
+from dhyan.lessons.within.senses import WORDS, senses
+from dhyan.models.build import build_model
+from dhyan.text.tokenizer import Tokenizer
+from tests.laws.family import DECODERS, ENCODERS
+from tests.lessons.untrained import translator_of
+
+
+def told(shown, lang="en"):
+    return " ".join(shown.text(lang).split())
+
+
+@pytest.fixture(scope="module")
+def reader():
+    """A Transformer that has learned nothing, but knows the words of the primer's banks."""
+    torch.manual_seed(0)
+    texts = [
+        one.english
+        for novel in (False, True)
+        for one in islice(contexts("bank", novel=novel, seed=1), 300)
+    ]
+    encoder, decoder = ENCODERS["transformer"], DECODERS["transformer"]
+    recipe = config.Recipe(encoder=encoder, decoder=decoder, data=config.Data(longest=40))
+    source, target = (Tokenizer.learn(texts, kind="words", size=400) for _ in range(2))
+    return Translator(build_model(recipe, len(source), len(target)).eval(), source, target)
+
+
+@pytest.fixture(scope="module")
+def shown(reader):
+    """Of that reader, one word."""
+    return senses(reader, words="bank", sentences=100)
+
+
+def test_a_probe_reads_what_a_line_can_part_and_only_that():
+    torch.manual_seed(0)
+    noise, kinds = torch.randn(400, 6), torch.arange(400) % 2
+    parted = noise.clone()
+    parted[:, 0] += 8 * kinds
+    assert logistic((parted[:200], kinds[:200]), (parted[200:], kinds[200:])).share > 0.99
+    assert logistic((noise[:200], kinds[:200]), (noise[200:], kinds[200:])).share < 0.6
+
+
+def test_of_equal_vectors_a_probe_can_only_say_the_commoner_kind():
+    same, kinds = torch.ones(10, 3), torch.tensor([1, 1, 1, 1, 1, 1, 1, 0, 0, 0])
+    assert logistic((same, kinds), (same, kinds)) == Probed(7, 10)
+
+
+def test_wilsons_interval_is_that_of_the_books():
+    assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
+    assert wilson(10, 10) == pytest.approx((0.7225, 1.0), abs=1e-4)
+
+
+def test_all_variance_lies_between_groups_of_equal_vectors_and_none_between_equal_means():
+    kinds = torch.tensor([0, 0, 1, 1])
+    assert between(torch.tensor([[1.0], [1.0], [3.0], [3.0]]), kinds) == pytest.approx(1)
+    assert between(torch.tensor([[1.0], [3.0], [1.0], [3.0]]), kinds) == pytest.approx(0)
+    assert between(torch.ones(4, 2), kinds) == 0
+
+
+def test_the_plane_keeps_the_distances_of_points_in_a_plane():
+    points = torch.tensor([[1.0, 2.0, 0.0], [4.0, 6.0, 0.0], [0.0, 0.0, 0.0]])
+    places, explained = plane(points)
+    assert torch.allclose(torch.cdist(places, places), torch.cdist(points, points).double())
+    assert float(explained.sum()) == pytest.approx(1)
+
+
+def test_what_is_fitted_and_what_is_asked_pair_words_differently():
+    first, other = (
+        {one.english for one in islice(contexts("bank", novel=novel, seed=1), 200)}
+        for novel in (False, True)
+    )
+    assert first.isdisjoint(other)
+    assert {sense_of(one) for one in islice(contexts("court", novel=True, seed=1), 60)} == {0, 1, 2}
+
+
+def test_a_static_vector_gives_no_more_than_chance(shown):
+    [one] = shown.words
+    static = one.level(STATIC)
+    assert static.probed.share == static.few == one.chance == 0.5
+    assert static.apart == 0
+    assert one.level(PLACED).apart < one.last.apart + one.level(ALONE).apart
+
+
+def test_even_an_untrained_encoder_mixes_its_sentence_in(shown):
+    [one] = shown.words
+    assert one.level(ALONE).probed.interval[0] > one.level(PLACED).probed.share
+    assert "But an untrained encoder mixes in the sentence too" in told(shown)
+
+
+def test_the_last_vectors_are_those_the_decoder_is_given(reader):
+    text = "Ravi saw the bank and then cashed the cheque."
+    levels = word_vectors(reader.model.encoder, reader, [text], "bank")
+    with torch.no_grad():
+        states = reader.model.encoder(Tokens.pad([reader.encode(text)])).states[0]
+    assert torch.allclose(levels[-1][0], states[3].double(), atol=1e-6)
+
+
+def test_an_untrained_encoder_is_another_one_and_the_trained_one_stays(reader):
+    encoder = reader.model.encoder
+    before = encoder.words.weight.clone()
+    fresh = untrained(encoder, 1)
+    assert not torch.equal(fresh.words.weight, before)
+    assert torch.equal(encoder.words.weight, before)
+    assert torch.equal(fresh.words.weight, untrained(encoder, 1).words.weight)
+
+
+def test_the_kept_vectors_of_bank_part_by_meaning():
+    bank = senses().words[0]
+    assert bank.word == "bank"
+    assert bank.level(STATIC).probed.share == bank.chance
+    assert bank.last.probed.interval[0] > bank.level(PLACED).probed.interval[1]
+    assert "what is gained is the context's" in told(senses())
+
+
+def test_the_verdict_follows_the_numbers(shown):
+    [one] = shown.words
+    last = next(level for level in one.levels if level.name == one.last.name)
+
+    def with_few(*shares):
+        words = []
+        for share in shares:
+            taught = replace(last, few=share, few_error=0.001)
+            levels = tuple(taught if level == last else level for level in one.levels)
+            words.append(replace(one, levels=levels))
+        return told(replace(shown, words=tuple(words)))
+
+    assert "teach a probe clearly more after" in with_few(1.0)
+    assert "teach a probe clearly less after" in with_few(0.3)
+    assert "lays the meanings of every word apart" in with_few(1.0, 1.0)
+    assert "lays most of them apart, not all" in with_few(1.0, 1.0, 0.3)
+    assert "clearly less in 1" in with_few(1.0, 1.0, 0.3)
+    assert "does not show in most words" in with_few(1.0, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"words": "bank"}, "what is kept is of bank, bat"),
+        ({"model": "untrained", "words": "house"}, "'house' has no several meanings"),
+        ({"model": "untrained", "words": "bank"}, "this model does not know 'bank'"),
+        ({"model": "untrained", "sentences": 3}, "sentences is 3: give a whole number of at least"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, message):
+    if "model" in given:
+        given = {**given, "model": translator_of("transformer", "transformer")}
+    with pytest.raises(Fault, match=message):
+        senses(**given)
+
+
+def test_a_recurrent_encoder_is_refused():
+    recurrent = next(name for name in ENCODERS if "transformer" not in name)
+    with pytest.raises(Fault, match="its encoder is no Transformer's"):
+        senses(translator_of(recurrent, "transformer"), words=WORDS[0])
