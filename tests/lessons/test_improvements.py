@@ -141,7 +141,7 @@ def test_embeddings_are_named_where_they_are_surely_better_or_worse():
         "worse nowhere, elsewhere they are not told apart." in told(shown)
     )
     assert "Fixed random vectors are better than learned ones nowhere, worse nowhere" in told(shown)
-    assert "2,000 जोड़ों पर bottleneck में (+5.0)" in told(shown, "hi")
+    assert "2,000 युग्मों पर bottleneck में (+5.0)" in told(shown, "hi")
 
 
 def test_what_was_measured_is_kept():

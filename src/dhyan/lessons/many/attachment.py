@@ -75,9 +75,9 @@ class Attachment(Shown):
             "see the same batches: they differ in nothing but into how many heads the width is "
             "cut.",
             f"“{self.example}” वस्तु साधन है (“से”), या उससे पता चलता है कि किसकी बात है (“वाले”)? यह पहला "
-            f"वाक्य तय करता है। ऐसे {self.new_persons} वाक्य पूछे जाते हैं, ऐसे व्यक्तियों के जिनके बारे में "
-            "प्रशिक्षण में ऐसा कुछ नहीं कहा गया। एक ही सीड के मॉडल एक ही भारों से शुरू होते हैं और एक ही बैच देखते "
-            "हैं: अंतर केवल इतना है कि चौड़ाई कितने हेडों में बँटी है।",
+            f"वाक्य तय करता है। ऐसे {self.new_persons} वाक्य पूछे जाते हैं, जिनमें वे व्यक्ति हैं जिनके बारे "
+            "में प्रशिक्षण में ऐसा कुछ नहीं कहा गया। एक ही बीज (seed) के मॉडल एक ही भारों से शुरू होते हैं और एक "
+            "ही बैच देखते हैं: अंतर केवल इतना है कि चौड़ाई कितने हेडों में बँटी है।",
         )
 
     def _tables(self, steps: int, say: Say) -> tuple[Part, ...]:
@@ -93,7 +93,7 @@ class Attachment(Shown):
         ]
         title = say(f"understood after {steps:,} steps", f"{steps:,} चरणों के बाद समझे गए")
         each = table(
-            title + say(", by seed", ", हर सीड के लिए"),
+            title + say(", by seed", ", हर बीज के लिए"),
             [[some[seed].new_persons for seed in seeds] for some in groups],
             rows,
             [str(seed) for seed in seeds],
@@ -121,29 +121,29 @@ class Attachment(Shown):
         if not lead:
             return say(
                 "No seed has runs of every number of heads: nothing is compared.",
-                "किसी भी सीड के लिए हर हेड-संख्या का मॉडल नहीं है: तुलना नहीं की जाती।",
+                "किसी भी बीज के लिए हर हेड-संख्या का मॉडल नहीं है: कोई तुलना नहीं की गई।",
             )
         many, above = ", ".join(map(str, more)), sum(one > 0 for one in lead)
         told = say(
             f"The mean of {many} heads lies {_signed(lead)} from that of {least}, above it in "
             f"{above} of {_some(len(lead), 'seed')}; in BLEU {_signed(bleu, 1)}. ",
-            f"{many} हेडों का माध्य {least} हेड वाले से {_signed(lead)} पर है, {len(lead)} में से "
-            f"{above} सीड में उससे ऊपर; BLEU में {_signed(bleu, 1)}। ",
+            f"{many} हेडों के माध्य और {least} हेड के माध्य का अंतर {_signed(lead)} है; {len(lead)} में "
+            f"से {above} बीज में पहला ऊपर है; BLEU में अंतर {_signed(bleu, 1)} है। ",
         )
         chance, best = sign_flips(lead), 2 / 2 ** len(lead)
         if best > SURE:
             return told + say(
                 f"With {_some(len(lead), 'seed')} even the clearest difference has p = {best:.2f}: "
                 "nothing can be claimed.",
-                f"{len(lead)} सीड हों तो सबसे स्पष्ट अंतर का भी p = {best:.2f} है: कोई दावा नहीं किया जा "
-                "सकता।",
+                f"बीजों की संख्या {len(lead)} हो तो सबसे स्पष्ट अंतर का भी p = {best:.2f} है: कोई दावा नहीं "
+                "किया जा सकता।",
             )
         return told + say(
             f"If each difference could as well have the other sign, {chance:.1%} of the "
             f"{2 ** len(lead)} ways would bring as much: {self._verdict(chance, lead, say)} "
             f"{self._each(steps, say)}",
-            f"यदि हर अंतर का चिह्न उलटा भी हो सकता, तो {2 ** len(lead)} में से {chance:.1%} तरीक़ों में "
-            f"इतना अंतर आता: {self._verdict(chance, lead, say)} {self._each(steps, say)}",
+            f"यदि हर अंतर का चिह्न उलटा भी हो सकता, तो {2 ** len(lead)} तरीक़ों में से {chance:.1%} में "
+            f"कम से कम इतना अंतर आता: {self._verdict(chance, lead, say)} {self._each(steps, say)}",
         )
 
     def _verdict(self, chance: float, lead: Sequence[float], say: Say) -> str:
@@ -185,7 +185,7 @@ class Attachment(Shown):
             for steps in self.lengths
         ]
         return Lines(
-            say("understood, mean of the seeds", "समझे गए, सब सीड का माध्य"),
+            say("understood, mean of the seeds", "समझे गए, सब बीजों का माध्य"),
             tuple(curves),
             tuple(map(str, counts)),
             say("heads", "हेड"),
@@ -202,8 +202,8 @@ class Attachment(Shown):
         told = say(
             f"Known are persons of whom training does say it ({self.held_out} sentences): of these "
             f"{held_out} of {total} runs understand all, of the others {new}.",
-            f"परिचित वे व्यक्ति हैं जिनके बारे में प्रशिक्षण में ऐसा कहा गया है ({self.held_out} वाक्य): इन्हें "
-            f"{total} में से {held_out} मॉडल पूरा समझते हैं, बाक़ी वाक्यों को {new}।",
+            f"परिचित वे व्यक्ति हैं जिनके बारे में प्रशिक्षण में ऐसा कहा गया है ({self.held_out} वाक्य)। इन "
+            f"सबको समझने वाले मॉडल: {total} में से {held_out}; बाक़ी सब वाक्यों को समझने वाले: {new}।",
         )
         if max(held_out, new):
             told += say(

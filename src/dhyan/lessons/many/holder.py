@@ -66,17 +66,17 @@ class Holder:
                     f"pairs. It was chosen on {self.pairs} such pairs and measured on {self.pairs} "
                     "others; training has none of them.",
                     f"“{first}” या “{second}”: दूसरा वाक्य दोनों में एक ही है, पर वस्तु अलग व्यक्ति के "
-                    f"पास है। सब हेडों में यह अंतर सबसे अधिक परत {layer + 1}, हेड {head + 1} में दिखता "
-                    f"है, जब “{asks}” पूछता है: वस्तु जिसके पास है, उसे {abs(swing):.2f} "
-                    f"{'अधिक' if swing > 0 else 'कम'} भार मिलता है, {self.agree:.0%} जोड़ों में। हेड "
-                    f"ऐसे {self.pairs} जोड़ों पर चुना गया और दूसरे {self.pairs} जोड़ों पर मापा गया; "
+                    f"पास है। सब हेडों में यह अंतर सबसे अधिक परत {layer + 1}, हेड {head + 1} में, "
+                    f"“{asks}” के प्रश्न पर दिखता है: वस्तु जिसके पास है, उसे {abs(swing):.2f} "
+                    f"{'अधिक' if swing > 0 else 'कम'} भार मिलता है, {self.agree:.0%} युग्मों में। हेड "
+                    f"ऐसे {self.pairs} युग्मों पर चुना गया और दूसरे {self.pairs} युग्मों पर मापा गया; "
                     "प्रशिक्षण में इनमें से कोई नहीं था।",
                 )
             ),
             table(
                 say(
                     f"weight from “{asks}”: layer {layer + 1}, head {head + 1}",
-                    f"“{asks}” से भार: परत {layer + 1}, हेड {head + 1}",
+                    f"“{asks}” का दिया हुआ भार: परत {layer + 1}, हेड {head + 1}",
                 ),
                 self.given,
                 (

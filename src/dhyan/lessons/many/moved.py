@@ -75,7 +75,7 @@ class Moved(Shown):
                     say(
                         "Each cell is the length of what a sub-layer adds to a token's vector, "
                         "over the length of that vector: at 1 it adds as much as was there.",
-                        "हर ख़ाना: उप-परत टोकन के सदिश में जो जोड़ती है उसकी लंबाई, भाग उस सदिश की लंबाई; "
+                        "हर ख़ाना: उप-परत टोकन के सदिश में जो जोड़ती है, उसकी लंबाई ÷ उस सदिश की लंबाई; "
                         "1 हो तो उतना ही जोड़ा गया जितना पहले था।",
                     )
                 ),
@@ -110,9 +110,9 @@ class Moved(Shown):
             f"to {self.hidden:,}, and the words known are {self.vocabulary[0]:,} and "
             f"{self.vocabulary[1]:,}.",
             f"इनपुट में {rows} × {self.width} संख्याएँ हैं, आउटपुट में {said} × {self.width}; "
-            f"{self.heads} हेडों में से हर एक के पास {self.width} में से {narrow} हैं, फ़ीड-फ़ॉरवर्ड उन्हें "
-            f"{self.hidden:,} तक फैलाता है, और ज्ञात शब्द {self.vocabulary[0]:,} और "
-            f"{self.vocabulary[1]:,} हैं।",
+            f"हेडों की संख्या {self.heads} है, हर एक के पास {self.width} में से {narrow}; फ़ीड-फ़ॉरवर्ड "
+            f"उन्हें {self.hidden:,} तक फैलाता है, और ज्ञात शब्दों की संख्या {self.vocabulary[0]:,} और "
+            f"{self.vocabulary[1]:,} है।",
         )
 
     def _sides(self, say: Say) -> tuple[Sided, ...]:
@@ -146,7 +146,8 @@ class Moved(Shown):
         return say(
             f"At {first} of {len(self.chances)} places the word of this output is the model's "
             "likeliest.",
-            f"{len(self.chances)} में से {first} जगहों पर इस आउटपुट का शब्द मॉडल के लिए सबसे संभावित है।",
+            f"{len(self.chances)} में से {first} {'स्थान' if first == 1 else 'स्थानों'} पर इस आउटपुट का "
+            "शब्द ही मॉडल का सबसे अधिक प्रायिकता वाला शब्द है।",
         )
 
 
@@ -270,7 +271,7 @@ def _shares(
     """A row for every token, and their mean."""
     columns = [_named(part, layer, say) for part, layer in parts]
     values = torch.cat([shares, shares.mean(0, keepdim=True)])
-    return table(title, values, [*words, say("mean", "औसत")], columns)
+    return table(title, values, [*words, say("mean", "माध्य")], columns)
 
 
 def _named(part: str, layer: int, say: Say) -> str:

@@ -88,8 +88,8 @@ class Perspectives(Shown):
                     (
                         say("weight, own head", "भार, अपना हेड"),
                         say("weight, one head", "भार, एक हेड"),
-                        say(f"kept, room for {room}", f"बचा, {room} की जगह में"),
-                        say(f"kept, room for {more}", f"बचा, {more} की जगह में"),
+                        say(f"kept, room for {room}", f"बचा हिस्सा, {room} की जगह में"),
+                        say(f"kept, room for {more}", f"बचा हिस्सा, {more} की जगह में"),
                     ),
                     kind="weights",
                 ),
@@ -112,8 +112,9 @@ class Perspectives(Shown):
             f"weights, and the {most} best sentences, in their order, are its summary. One head "
             "for all asks with the mean of the queries.",
             f"वाक्य और प्रश्न {width} शब्दों के TF-IDF सदिश हैं, लंबाई √{width}। हर हेड अपने प्रश्न से सब "
-            f"वाक्यों को अंक देता है, q · k / √{width}; softmax से भार बनते हैं, और सबसे अच्छे {most} वाक्य, "
-            "अपने क्रम में, उसका सारांश हैं। सबके लिए एक हेड प्रश्नों के औसत से पूछता है।",
+            f"वाक्यों को अंक देता है, q · k / √{width}; softmax से भार बनते हैं, और सबसे अच्छे वाक्य "
+            f"(अधिक से अधिक {most}), अपने क्रम में, उसका सारांश बनते हैं। सबके लिए एक हेड प्रश्नों के माध्य से "
+            "पूछता है।",
         )
 
     def _marks(self) -> list[list[int]]:
@@ -137,15 +138,15 @@ class Perspectives(Shown):
         told = say(
             f"Sentences that the {count} summaries have in common: {common}. With room for {room} "
             f"sentences the one head keeps {self._counts(0, say)}.",
-            f"{count} सारांशों में साझा वाक्य: {common}। {room} वाक्यों की जगह हो तो एक हेड में बचते हैं: "
-            f"{self._counts(0, say)}।",
+            f"{count} सारांशों में साझा वाक्य: {common}। {room} {'वाक्य' if room == 1 else 'वाक्यों'} की "
+            f"जगह हो तो एक हेड में बचते हैं: {self._counts(0, say)}।",
         )
         if bool((self.kept[:, 0] == 1).all()):
             return told
         told += " " + say(
             f"With room for {more}, as many as the others choose between them, it keeps "
             f"{self._counts(1, say)}",
-            f"{more} की जगह हो, जितने बाक़ी हेड मिलकर चुनते हैं, तो: {self._counts(1, say)}",
+            f"{more} की जगह हो (बाक़ी हेड मिलकर इतने ही चुनते हैं), तो: {self._counts(1, say)}",
         )
         if bool((self.kept[:, 1] == 1).all()):
             return told + say(

@@ -69,8 +69,8 @@ def said_by_decoder(
             say(
                 "7. Output: the last vector of each place meets the vector of every word, and the "
                 "softmax turns these scores into the chances of the next word.",
-                "7. आउटपुट: हर जगह का अंतिम सदिश हर शब्द के सदिश से मिलता है, और softmax इन अंकों को "
-                "अगले शब्द की प्रायिकताओं में बदलता है।",
+                "7. आउटपुट: हर स्थान का अंतिम सदिश हर शब्द के सदिश से मिलाया जाता है, और softmax इन अंकों "
+                "को अगले शब्द की प्रायिकताओं में बदलता है।",
             )
         ),
         _rows(say("last vectors", "अंतिम सदिश"), side.states, names, after="→"),
@@ -139,7 +139,7 @@ def _road(without: str, say: Say, *, pre_norm: bool) -> str:
     first = say("what a part reads", "कोई भाग जो पढ़ता है, उसे"), say("the result", "परिणाम को")
     return f"{added} " + say(
         f"Normalisation: {first[not pre_norm]} is brought to one size.",
-        f"सामान्यीकरण (normalisation): {first[not pre_norm]} एक आकार में लाया जाता है।",
+        f"सामान्यीकरण (normalisation): {first[not pre_norm]} एक ही पैमाने पर लाया जाता है।",
     )
 
 

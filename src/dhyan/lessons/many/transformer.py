@@ -63,7 +63,7 @@ class Transformer(Shown):
             f"weights are drawn with seed {self.seed} and have learned nothing: the numbers show "
             "the way, not a meaning.",
             f"हर शब्द की {width} संख्याएँ; हेड: {self.heads}; दोनों ओर परतें: {self.layers}। भार यादृच्छिक हैं "
-            f"(बीज {self.seed}) और इन्होंने कुछ सीखा नहीं है: संख्याएँ रास्ता दिखाती हैं, अर्थ नहीं।",
+            f"(बीज, seed: {self.seed}) और इन्होंने कुछ सीखा नहीं है: संख्याएँ रास्ता दिखाती हैं, अर्थ नहीं।",
         )
         undrawn = left_undrawn(width, self.heads, self.layers, say)
         meaning, lost, told = self.measured.parts(say, self.without)
@@ -104,14 +104,14 @@ class Transformer(Shown):
             f"for both languages, which the output reads too; most of its parameters: {most}.",
             f"शोधपत्र के base मॉडल में हर शब्द की {of.width} संख्याएँ, फ़ीड-फ़ॉरवर्ड के भीतर {of.hidden:,}, "
             f"दोनों ओर {of.layers} परतें, और दोनों भाषाओं के {of.source:,} शब्दों की एक ही सारणी है, जिसे "
-            f"आउटपुट भी पढ़ता है; सबसे अधिक प्राचल: {most}।",
+            f"आउटपुट भी पढ़ता है; सबसे अधिक प्राचल जिस भाग में हैं: {most}।",
         )
 
     def _agreed(self, say: Say) -> str:
         return say(
             "The whole walk, written out by hand, and the model's own forward pass differ by "
             f"{self.difference:.0e} at most.",
-            f"हाथ से लिखी पूरी गणना और मॉडल की अपनी गणना में अंतर अधिकतम {self.difference:.0e} है।",
+            f"हाथ से लिखी पूरी गणना और मॉडल की अपनी गणना में अंतर अधिक से अधिक {self.difference:.0e} है।",
         )
 
 

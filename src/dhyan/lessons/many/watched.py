@@ -210,11 +210,11 @@ def _most(shares: Tensor, even: float, say: Say, what: tuple[str, str]) -> str:
         return say(
             f"{what[0]} gets most from {who}: {most:.2f}; all alike would give it {even:.2f}, and "
             f"{more} of {shares.numel()} heads give it more.",
-            f"{what[1]} को सबसे अधिक {who} से मिलता है: {most:.2f}; सबमें बराबर बँटे तो {even:.2f}, "
-            f"और {shares.numel()} में से {more} हेड इससे अधिक देते हैं।",
+            f"{what[1]} को सबसे अधिक भार {who} से मिलता है: {most:.2f}; सबमें बराबर बँटे तो {even:.2f}। "
+            f"इससे अधिक देने वाले हेड: {shares.numel()} में से {more}।",
         )
     return say(
         f"{what[0]} gets no more than {most:.2f} from any head; all alike would give it "
         f"{even:.2f}.",
-        f"{what[1]} को किसी हेड से {most:.2f} से अधिक नहीं मिलता; सबमें बराबर बँटे तो {even:.2f}।",
+        f"{what[1]} को किसी हेड से {most:.2f} से अधिक भार नहीं मिलता; सबमें बराबर बँटे तो {even:.2f}।",
     )

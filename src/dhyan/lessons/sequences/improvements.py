@@ -47,10 +47,10 @@ class Improvements(Shown):
                     f"is narrower), {steps} updates and one training; the bands are 95 % intervals "
                     "of the test sentences and say nothing of another training. All by "
                     f"{self.report}.",
-                    "बिना अवधान के मॉडल, जो वाक्य को एक ही अवस्था में पढ़ते हैं। “उलटा” में वाक्य "
+                    "बिना अवधान के मॉडल, जो वाक्य को पढ़कर एक ही अवस्था में समेटते हैं। “उलटा” में वाक्य "
                     "अंत से आरंभ की ओर पढ़ा जाता है; “गहराई” में परतें दुगुनी हैं, दोनों बार उलटा पढ़कर। "
-                    f"हर मॉडल में लगभग उतने ही प्राचल हैं (दस लाख की इकाई में {sizes}, इसलिए गहरा "
-                    f"मॉडल सँकरा है), {steps} अद्यतन और एक ही प्रशिक्षण; पट्टियाँ परीक्षा के वाक्यों के "
+                    f"सब मॉडलों में प्राचल लगभग बराबर हैं (दस लाख की इकाई में {sizes}, इसलिए गहरा मॉडल "
+                    f"सँकरा है), हर एक के {steps} अद्यतन और एक ही प्रशिक्षण; पट्टियाँ परीक्षा के वाक्यों के "
                     "95 % अंतराल हैं और किसी दूसरे प्रशिक्षण के बारे में कुछ नहीं कहतीं। सब "
                     f"आँकड़े {self.report} से हैं।",
                 )
@@ -72,7 +72,7 @@ class Improvements(Shown):
                     for name, one in zip(names, self.changes, strict=True)
                 ),
                 (
-                    say("first fifth", "पहला पाँचवाँ"),
+                    say("first fifth", "पहला 1/5 भाग"),
                     say("second", "दूसरा"),
                     say("third", "तीसरा"),
                     say("fourth", "चौथा"),
@@ -200,7 +200,7 @@ def _judged(one: Change, say: Say) -> str:
     return say(
         f"Reversal, into {language}: first fifth {first}, last fifth {last}; that the first words "
         f"gain and the last lose {verdict}. BLEU {one.gain}, {found}.",
-        f"उलटा, {language} में: पहला पाँचवाँ {first}, अंतिम {last}; “पहले शब्दों को लाभ, अंतिम को हानि” "
+        f"उलटा, {language} में: पहला 1/5 भाग {first}, अंतिम {last}; “पहले शब्दों को लाभ, अंतिम को हानि” "
         f"{verdict}। BLEU {one.gain}, {found}।",
     )
 

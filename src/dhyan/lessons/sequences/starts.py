@@ -38,7 +38,7 @@ def told_starts(starts: Sequence[Start], say: Say) -> tuple[Part, ...]:
     """A row for every model and number of pairs: the scores, the gains, and where they are sure."""
     by = {(one.model, one.pairs, one.kind): one for one in starts}
     tried = list(dict.fromkeys((one.model, one.pairs) for one in starts))
-    rows = [say(f"{m}, {n:,} pairs", f"{m}, {n:,} जोड़े") for m, n in tried]
+    rows = [say(f"{m}, {n:,} pairs", f"{m}, {n:,} युग्म") for m, n in tried]
     found = [[by[*one, kind] for kind in KINDS] for one in tried]
     gains = [[_wide(one.gain) for one in own[1:]] for own in found]
     columns = (
@@ -55,9 +55,9 @@ def told_starts(starts: Sequence[Start], say: Say) -> tuple[Part, ...]:
                 "learned with the rest, begun "
                 "from vectors that skip-gram learned from single sentences, or drawn at "
                 "random and left so, which is one-hot words times a fixed W.",
-                f"एम्बेडिंग, औसत BLEU ({seeds} बीज, seed): बाक़ी के साथ सीखी हुई, या skip-gram "
-                "के अकेले वाक्यों से सीखे सदिशों से आरंभ, या यादृच्छिक और वैसी ही छोड़ी हुई, जो one-hot "
-                "शब्द गुणा एक स्थिर W है।",
+                f"एम्बेडिंग, BLEU का माध्य ({seeds} बीज, seed): बाक़ी प्राचलों के साथ सीखी हुई; या उन सदिशों "
+                "से आरंभ की हुई जो skip-gram ने अकेले (बिना अनुवाद के) वाक्यों से सीखे; या यादृच्छिक और "
+                "वैसी ही छोड़ी हुई, यानी one-hot शब्द गुणा एक स्थिर W।",
             )
         ),
         table("BLEU", [[one.mean for one in own] for own in found], rows, columns, digits=1),
@@ -99,7 +99,7 @@ def _listed(starts: Sequence[Start], say: Say) -> str:
     return ", ".join(
         say(
             f"for {one.model} with {one.pairs:,} pairs ({signed(one.gain.value)})",
-            f"{one.pairs:,} जोड़ों पर {one.model} में ({signed(one.gain.value)})",
+            f"{one.pairs:,} युग्मों पर {one.model} में ({signed(one.gain.value)})",
         )
         for one in starts
         if one.gain is not None

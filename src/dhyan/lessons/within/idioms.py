@@ -87,10 +87,10 @@ class Idioms(Shown):
             f", 95 %: {low:.1%} to {high:.1%}), idioms meant and the same words meant literally. "
             "Their frames also stand in training, with other names. The primer says बाएँ हाथ का खेल "
             "(a game of the left hand) for the notes' बहुत आसान काम (very easy work).",
-            f"primer की परीक्षा के {asked} वाक्यों में से {right} समझे गए ({right / asked:.1%}, 95 %: "
-            f"{low:.1%} से {high:.1%}), जिनमें मुहावरे भी हैं और वही शब्द अपने सीधे अर्थ में भी। उनके "
-            "ढाँचे दूसरे नामों के साथ प्रशिक्षण में भी आते हैं। नोट्स के “बहुत आसान काम” को primer “बाएँ हाथ "
-            "का खेल” कहता है।",
+            f"प्राइमर की परीक्षा के {asked} वाक्यों में से {right} को मॉडल ने समझा ({right / asked:.1%}, "
+            f"95 %: {low:.1%} से {high:.1%}); इनमें मुहावरे भी हैं और वही शब्द अपने सीधे अर्थ में भी। इनके "
+            "ढाँचे दूसरे नामों के साथ प्रशिक्षण में भी आते हैं। नोट्स में जो “बहुत आसान काम” है, उसे प्राइमर “बाएँ "
+            "हाथ का खेल” कहता है।",
         )
 
     def _shares(self, say: Say) -> tuple[Table, ...]:
@@ -106,10 +106,10 @@ class Idioms(Shown):
         right, asked = _sums(self.new)
         whole, frames = self.frames
         found = say(
-            f"In frames that training never shows, {right} of {asked} idioms are understood, and "
+            f"In frames that training never shows, {right} of {asked} sentences are understood, and "
             f"{whole} of {frames} frames with every name. ",
-            f"प्रशिक्षण में कभी न आए ढाँचों में {asked} में से {right} मुहावरे समझे गए, और {frames} में से "
-            f"{whole} ढाँचे हर नाम के साथ। ",
+            f"प्रशिक्षण में कभी न आए ढाँचों के {asked} वाक्यों में से {right} को मॉडल ने समझा, और {frames} "
+            f"ढाँचों में से {whole} को हर नाम के साथ। ",
         )
         if whole < frames:
             found += say(
@@ -118,7 +118,7 @@ class Idioms(Shown):
             )
         else:
             found += say(
-                "It does not hang on the frames of training.", "बात प्रशिक्षण के ढाँचों पर नहीं टिकी।"
+                "It does not hang on the frames of training.", "यह प्रशिक्षण के ढाँचों पर निर्भर नहीं है।"
             )
         return Words(found), _table(say("new frames", "नए ढाँचे"), self.new, say)
 

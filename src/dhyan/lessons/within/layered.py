@@ -95,7 +95,7 @@ class Layered:
         rows = [say(f"layer {at}", f"परत {at}") for at in range(1, len(self.own))]
         return (
             table(
-                say("share nearer than before to", "पहले से और पास, हिस्सा"),
+                say("share nearer than before to", "पहले से अधिक पास, वाक्यों का हिस्सा"),
                 torch.stack([self.nearer, self.rest_nearer], dim=1),
                 rows,
                 (say("its cues", "संकेतों के"), say("the rest", "बाक़ी शब्दों के")),
@@ -122,28 +122,29 @@ class Layered:
             told += say(
                 "Not in every layer does a word come nearer to the words that decide what it means "
                 "in most sentences. ",
-                "हर परत में अधिकतर वाक्यों में शब्द उन शब्दों के और पास नहीं आता जो उसका अर्थ तय करते हैं। ",
+                "ऐसा नहीं है कि हर परत में, अधिकतर वाक्यों में, शब्द उन शब्दों के और पास आता हो जो उसका अर्थ "
+                "तय करते हैं। ",
             )
         elif rest >= drawn:
             told += say(
                 "In most, every layer brings a word nearer to the cues, which decide what it "
                 "means; but to the rest of its sentence as often or more: all draw together. ",
-                "अधिकतर में हर परत शब्द को उन संकेतों के और पास लाती है जो उसका अर्थ तय करते हैं; पर वाक्य के "
-                "बाक़ी शब्दों के भी, उतनी ही बार या अधिक: सब एक-दूसरे के पास आते हैं। ",
+                "अधिकतर वाक्यों में हर परत शब्द को उन संकेतों के और पास लाती है जो उसका अर्थ तय करते हैं; पर "
+                "वाक्य के बाक़ी शब्दों के भी, उतनी ही बार या अधिक: सब एक-दूसरे के पास आते हैं। ",
             )
         else:
             told += say(
                 "In most, every layer brings a word nearer to the cues, which decide what it "
                 "means, and more often than to the rest of its sentence. ",
-                "अधिकतर में हर परत शब्द को उन संकेतों के और पास लाती है जो उसका अर्थ तय करते हैं, और वाक्य के "
-                "बाक़ी शब्दों की तुलना में अधिक बार। ",
+                "अधिकतर वाक्यों में हर परत शब्द को उन संकेतों के और पास लाती है जो उसका अर्थ तय करते हैं, और "
+                "वाक्य के बाक़ी शब्दों की तुलना में अधिक बार। ",
             )
         return told + say(
             f"In {own:.0%} of {self.pairs} pairs, where chance gives half, it ends nearer to its "
             "cues than its other state, of a sentence with another meaning: "
             f"{_pull(own)[0]}.",
-            f"{self.pairs} जोड़ों में से {own:.0%} में, जहाँ संयोग से आधे होते, वह अपने संकेतों के अधिक पास पहुँचता "
-            "है, दूसरे अर्थ वाले वाक्य की अपनी अवस्था की तुलना में: "
+            f"{self.pairs} युग्मों में से {own:.0%} में (संयोग से आधे में होता) शब्द की अंतिम अवस्था अपने संकेतों "
+            "के अधिक पास है, दूसरे अर्थ वाले वाक्य की उसकी अवस्था की तुलना में: "
             f"{_pull(own)[1]}।",
         )
 
@@ -215,4 +216,4 @@ def _pull(own: float) -> tuple[str, str]:
     """What a share of pairs says, in both languages."""
     if own > MOST:
         return "its own sentence has drawn it", "उसे उसके अपने वाक्य ने खींचा है"
-    return "its own sentence has hardly drawn it", "उसके अपने वाक्य ने उसे शायद ही खींचा है"
+    return "its own sentence has hardly drawn it", "उसके अपने वाक्य ने उसे न के बराबर खींचा है"

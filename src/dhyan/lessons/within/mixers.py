@@ -13,7 +13,7 @@ LEARNED, RAW, COSINE = "learned Q, K, V", "parameter-free", "parameter-free, cos
 HINDI = {
     "commonest reading": "सबसे आम अर्थ",
     "none": "कोई नहीं",
-    "mean": "औसत",
+    "mean": "माध्य",
     RAW: "बिना प्राचल",
     COSINE: "बिना प्राचल, कोज्या",
     "learned V": "सीखा हुआ V",
@@ -58,7 +58,7 @@ class Needed:
         """Both tables, and what they say of the notes' claim."""
         shares = [[one.seen, one.new, one.senses] for one in self.mixers]
         columns = (
-            say("seen idioms", "देखे मुहावरे"),
+            say("seen idioms", "परिचित मुहावरे"),
             say("new idioms", "नए मुहावरे"),
             say("new senses", "नए अर्थ"),
         )
@@ -69,9 +69,9 @@ class Needed:
                     "Is it the learned Q, K, V? One mixer over fixed word vectors and one linear "
                     "read-out, all else the same: the share read rightly, in sentences like "
                     "training's and in new ones. Beside it whole Transformers of the ladder.",
-                    "क्या यह सीखे हुए Q, K, V का काम है? स्थिर शब्द-सदिशों पर एक मिश्रक और एक रैखिक "
-                    "पाठक, बाक़ी सब समान: सही पढ़े गए वाक्यों का अंश, प्रशिक्षण जैसे वाक्यों में और नए "
-                    "वाक्यों में। साथ में ladder के पूरे Transformer।",
+                    "क्या यह सीखे हुए Q, K, V का काम है? स्थिर शब्द-सदिशों पर एक मिश्रक (mixer), और "
+                    "उससे अर्थ पढ़ने वाली एक रैखिक परत; बाक़ी सब समान। सही पढ़े गए वाक्यों का अनुपात, "
+                    "प्रशिक्षण जैसे वाक्यों में और नए वाक्यों में। साथ में ladder के पूरे Transformer।",
                 )
             ),
             table(
@@ -109,7 +109,8 @@ class Needed:
                 against(learned, by_name[COSINE], say, ("cosines as scores", "अंक के रूप में कोज्या")),
                 say(
                     f"On new idioms its five seeds range from {low:.2f} to {high:.2f}.",
-                    f"नए मुहावरों पर उसके पाँच बीज (seeds) {low:.2f} से {high:.2f} तक फैले हैं।",
+                    "नए मुहावरों पर सीखे हुए Q, K, V का परिणाम पाँच बीजों (seed) में "
+                    f"{low:.2f} से {high:.2f} तक रहता है।",
                 ),
                 say(
                     f"In whole Transformers the decoder looks too: with the weakest of these "
@@ -124,7 +125,7 @@ class Needed:
 def against(learned: Mixed, other: Mixed, say: Say, name: tuple[str, str]) -> str:
     """Where learned queries, keys and values read more than another mixer, and where less."""
     kinds = (
-        (say("seen idioms", "देखे मुहावरे"), learned.seen - other.seen),
+        (say("seen idioms", "परिचित मुहावरे"), learned.seen - other.seen),
         (say("new idioms", "नए मुहावरे"), learned.new - other.new),
         (say("new senses", "नए अर्थ"), learned.senses - other.senses),
     )

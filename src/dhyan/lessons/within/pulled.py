@@ -140,7 +140,7 @@ class PulledStates(Shown):
         more = sum(own > far for far in rest)
         return f"{apart} " + say(
             f"It moves more than {more} of the {len(rest)} other words that both sentences share.",
-            f"दोनों वाक्यों के अन्य साझा शब्दों ({len(rest)}) में से {more} से वह अधिक खिसकता है।",
+            f"दोनों वाक्यों के अन्य साझा शब्दों ({len(rest)}) में से {more} की तुलना में वह अधिक खिसकता है।",
         )
 
     def _nearer(self, say: Say) -> str:

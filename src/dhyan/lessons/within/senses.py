@@ -78,10 +78,10 @@ class Senses(Shown):
             f"own vector is the same in all: nothing can be read off it. “Few”: probes fitted on "
             f"{FEW} sentences of a meaning. “Apart”: the share of variance between the meanings.",
             f"प्रशिक्षित एनकोडर {first.word} ({senses}) वाले वाक्य पढ़ता है। शब्द के सदिशों पर अर्थ बताने "
-            f"वाला एक लॉजिस्टिक probe बिठाया जाता है, और {asked} ऐसे वाक्यों में पूछा जाता है जिनके शब्द-मेल "
-            "प्रशिक्षण में कभी नहीं आए, हर अर्थ के बराबर। शब्द का अपना सदिश सबमें एक ही है: उससे कुछ नहीं पढ़ा "
-            f"जा सकता। “कम से”: हर अर्थ के {FEW} वाक्यों पर बिठाए गए probe। “अलगाव”: प्रसरण का वह अंश जो "
-            "अर्थों के बीच है।",
+            f"वाला एक लॉजिस्टिक probe बिठाया जाता है, और उससे {asked} ऐसे वाक्यों में पूछा जाता है जिनके "
+            "शब्द-मेल प्रशिक्षण में कभी नहीं आए, हर अर्थ के बराबर-बराबर। शब्द का अपना सदिश सबमें एक ही है: उससे "
+            f"कुछ नहीं पढ़ा जा सकता। “कम वाक्य”: हर अर्थ के {FEW} वाक्यों पर बिठाए गए probe। “अलगाव”: "
+            "प्रसरण का वह हिस्सा जो अर्थों के बीच है।",
         )
 
     def _plane(
@@ -107,15 +107,15 @@ class Senses(Shown):
             f"clearly more after training in {more}, clearly less in {less}; the meanings take a "
             f"larger share of the variance in {wider}. {self._therefore(more, say)}",
             f"क्या यह सीखा हुआ है? {count} शब्दों में से {more} में हर अर्थ के {FEW} वाक्यों से probe प्रशिक्षण के "
-            f"बाद स्पष्ट रूप से अधिक सीखता है, {less} में कम; {wider} में अर्थों के बीच प्रसरण का अंश बढ़ता है। "
-            f"{self._therefore(more, say)}",
+            f"बाद स्पष्ट रूप से अधिक सीखता है, {less} में स्पष्ट रूप से कम; {wider} में अर्थों के बीच के प्रसरण "
+            f"का हिस्सा बढ़ता है। {self._therefore(more, say)}",
         )
 
     def _therefore(self, more: int, say: Say) -> str:
         if more == len(self.words):
             return say(
                 "Training lays the meanings of every word apart.",
-                "प्रशिक्षण हर शब्द के अर्थ अलग-अलग रखता है।",
+                "प्रशिक्षण हर शब्द के अर्थ अलग-अलग कर देता है।",
             )
         if 2 * more > len(self.words):
             return say(
@@ -125,8 +125,8 @@ class Senses(Shown):
         return say(
             "That training lays meanings apart does not show in most words: mixing the sentence "
             "in is enough for a probe.",
-            "प्रशिक्षण से अर्थों का अलग होना अधिकतर शब्दों में नहीं दिखता: probe के लिए वाक्य का मिलना ही "
-            "काफ़ी है।",
+            "प्रशिक्षण से अर्थों का अलग होना अधिकतर शब्दों में नहीं दिखता: probe के लिए इतना ही काफ़ी है कि "
+            "वाक्य के शब्द मिला दिए जाएँ।",
         )
 
     def _every(self, say: Say) -> Table:
@@ -197,7 +197,7 @@ def _levels(one: WordSenses, say: Say) -> Table:
         say("right", "सही"),
         say("from", "से"),
         say("to", "तक"),
-        say("few", "कम से"),
+        say("few", "कम वाक्य"),
         say("apart", "अलगाव"),
     )
     names = [_name(level, say) for level in one.levels]
@@ -217,11 +217,11 @@ def _gained(one: WordSenses, say: Say) -> str:
     told = say(
         f"The last layer is right in {last.share:.1%} ({low:.1%} to {high:.1%}), the word with its "
         f"position in {placed.share:.1%}: ",
-        f"अंतिम परत {last.share:.1%} में सही है ({low:.1%} से {high:.1%}), स्थान के साथ शब्द "
+        f"अंतिम परत {last.share:.1%} वाक्यों में सही है ({low:.1%} से {high:.1%}), स्थान के साथ शब्द "
         f"{placed.share:.1%} में: ",
     )
     told += (
-        say("what is gained is the context's. ", "यह बढ़त संदर्भ की है। ")
+        say("what is gained is the context's. ", "यह बढ़त संदर्भ से आई है। ")
         if low > placed.interval[1]
         else say("no clear gain from the context. ", "संदर्भ से कोई स्पष्ट बढ़त नहीं। ")
     )
@@ -229,8 +229,8 @@ def _gained(one: WordSenses, say: Say) -> str:
         return told + say(
             f"But an untrained encoder mixes in the sentence too, and gives {chance.share:.1%}: a "
             "probe with many sentences cannot tell learned from mixed.",
-            f"पर अप्रशिक्षित एनकोडर भी वाक्य को मिलाता है और {chance.share:.1%} देता है: बहुत वाक्यों वाला "
-            "probe यह नहीं बता सकता कि अर्थ सीखा गया है या केवल मिलाया गया।",
+            f"पर अप्रशिक्षित एनकोडर भी वाक्य के शब्द मिलाता है और {chance.share:.1%} देता है: बहुत-से "
+            "वाक्यों पर बिठाया probe यह नहीं बता सकता कि अर्थ सीखा गया है या शब्द केवल मिलाए गए हैं।",
         )
     return told + say(
         f"An untrained encoder gives {chance.share:.1%}.",

@@ -91,19 +91,20 @@ class Tasks(Shown):
             f"“sad” that “not” turns round ({self.steps // 2} updates, {self.judged.share:.1%} "
             f"right, {low:.1%} to {high:.1%}). A sentence's vector is the mean of its states. What "
             "a linear probe reads off it, in new sentences:",
-            "दो एनकोडर एक ही भारों से शुरू करते हैं। एक डिकोडर के साथ primer का अनुवाद सीखता है "
-            f"({self.steps} अद्यतन, chrF++ {self.chrf:.0f}), दूसरा एक रैखिक परत के साथ यह कि वाक्य का "
-            "भाव अच्छा है, बुरा या कोई नहीं: “praise”, “sad” जैसे शब्दों से, जिन्हें “not” पलट देता है "
-            f"({self.steps // 2} अद्यतन, {self.judged.share:.1%} सही, {low:.1%} से {high:.1%})। वाक्य "
-            "का सदिश उसकी अवस्थाओं का औसत है। नए वाक्यों में रैखिक probe उससे क्या पढ़ता है:",
+            "दो एनकोडर एक ही भारों से शुरू करते हैं। पहला, डिकोडर के साथ, प्राइमर का अनुवाद सीखता है "
+            f"({self.steps} अद्यतन, chrF++ {self.chrf:.0f}); दूसरा, एक रैखिक परत के साथ, यह बताना कि "
+            "वाक्य का भाव अच्छा है, बुरा है या कोई नहीं: “praise”, “sad” जैसे शब्दों से, जिन्हें “not” पलट "
+            f"देता है ({self.steps // 2} अद्यतन, {self.judged.share:.1%} सही, {low:.1%} से "
+            f"{high:.1%})। वाक्य का सदिश उसकी अवस्थाओं का माध्य है। नए वाक्यों में रैखिक probe उससे यह पढ़ "
+            "पाता है:",
         )
 
     def _probes(self, names: Sequence[str], say: Say) -> Table:
         shares = [[probed.share for probed in one.probed] for one in self.views]
         columns = [say(*fact) for fact in FACTS]
-        guess = say("commonest", "सबसे आम")
+        guess = say("commonest", "सबसे आम उत्तर")
         return table(
-            say("share right", "सही अंश"),
+            say("share right", "सही उत्तरों का अनुपात"),
             [list(self.chances), *shares],
             [guess, *names],
             columns,
@@ -139,9 +140,9 @@ class Tasks(Shown):
             f"and of a sentence's {SHARED} nearest {common:.0%} are the same; across two trainings "
             f"for one task, from other first weights, by {again} and {same} (translation / "
             "sentiment). ",
-            f"दो कामों के बीच सदिश-समष्टियों की समानता {both:.2f} है (1: एक, दूसरी का घुमाया रूप), और "
-            f"वाक्य के {SHARED} निकटतम में {common:.0%} एक ही हैं; एक ही काम के दो प्रशिक्षणों के बीच, जो "
-            f"अलग भारों से शुरू हुए, {again} और {same} (अनुवाद / भाव)। ",
+            f"दो कामों के बीच सदिश-समष्टियों की समानता {both:.2f} है (1: एक दूसरी का घुमाया हुआ रूप है), "
+            f"और वाक्य के {SHARED} निकटतम वाक्यों में से {common:.0%} दोनों में वही हैं; एक ही काम के दो "
+            f"प्रशिक्षणों के बीच, जो अलग-अलग भारों से शुरू हुए, {again} और {same} (अनुवाद / भाव)। ",
         )
         if both < min(self.again) - CLEAR:
             return told + say(
@@ -150,7 +151,7 @@ class Tasks(Shown):
             )
         return told + say(
             "So they differ no more than two trainings for one task do.",
-            "यानी वे उतने ही अलग हैं जितने एक काम के दो प्रशिक्षण।",
+            "यानी उनमें अंतर उससे अधिक नहीं जितना एक ही काम के दो प्रशिक्षणों में है।",
         )
 
     def _near(self, view: View, say: Say) -> str:
@@ -158,7 +159,7 @@ class Tasks(Shown):
         name = say(view.task, NAMES[view.task])
         return say(
             f"Nearest to “{self.sentence}” ({_kind(self.kind, say)}) for {name}: {found}",
-            f"{name} के लिए “{self.sentence}” ({_kind(self.kind, say)}) के निकटतम: {found}",
+            f"{name} के लिए “{self.sentence}” ({_kind(self.kind, say)}) के निकटतम वाक्य: {found}",
         )
 
     def _plane(self, view: View, say: Say) -> Plane:

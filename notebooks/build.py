@@ -1,0 +1,125 @@
+"""Writes and runs the notebooks, one for each page of `lectures/`: `make notebooks`, or numbers."""
+
+import os
+import re
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+HERE = Path(__file__).parent
+LECTURES = tuple(sorted((HERE / "lectures").glob("*.md")))
+FENCE = re.compile(r"^```python\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
+SVG = "image/svg+xml"
+UNSEEN = re.compile(r"<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
+LETTERS = {"NotoSansDevanagari-Regular-": "n", "DejaVuSans-": "d"}  # by the font, then a number
+SECONDS = 300  # for a cell
+
+
+class ThisPython(AsyncKernelManager):
+    """Starts the interpreter that runs this, whatever kernels are installed."""
+
+    @property
+    def kernel_spec(self) -> KernelSpec:
+        """How to start it; it keeps its warnings to itself."""
+        start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=[*start, "--log-level=ERROR"], language="python")
+
+
+def build(numbers: list[str]) -> None:
+    """Write these notebooks, or all, with what their cells show, and the list of them."""
+    for page in LECTURES:
+        if not numbers or str(int(page.stem[:2])) in numbers:
+            print(page.stem, file=sys.stderr, flush=True)
+            write(executed(notebook(page)), HERE / f"{page.stem}.ipynb")
+    (HERE / "README.md").write_text(index(), encoding="utf-8")
+
+
+def notebook(page: Path) -> NotebookNode:
+    """A notebook that is not run yet: a page's programs are cells, and so is what stands between.
+
+    Its first and its last words are prose.
+    """
+    texts = FENCE.split(page.read_text(encoding="utf-8"))
+    make = (nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell)
+    cells = [make[place % 2](text.strip()) for place, text in enumerate(texts) if text.strip()]
+    for place, cell in enumerate(cells, 1):
+        cell.id = f"{page.stem[:2]}-{place:02}"
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return nbformat.v4.new_notebook(cells=cells, metadata=about)
+
+
+def executed(found: NotebookNode, **environment: str) -> NotebookNode:
+    """The notebook after every cell was run, one thread each; nothing tells when or where."""
+    about = dict(found.metadata)
+    with TemporaryDirectory() as settings:
+        own = {"IPYTHONDIR": settings, "OMP_NUM_THREADS": "1", "PYTHONPATH": _paths()}
+        client = NotebookClient(
+            found, timeout=SECONDS, kernel_manager_class=ThisPython, coalesce_streams=True
+        )
+        client.resources = {"metadata": {"path": str(HERE)}}
+        client.execute(env={**os.environ, **own, **environment})
+    found.metadata = nbformat.from_dict(about)
+    for cell in found.cells:
+        cell.metadata.pop("execution", None)
+        for output in cell.get("outputs", ()):
+            if SVG in output.get("data", {}):
+                output.data = {SVG: smaller(output.data[SVG])}  # its text is all its numbers again
+    return found
+
+
+def smaller(svg: str) -> str:
+    """A drawing in one line, its letters named shortly, without what is not drawn."""
+    for name, short in LETTERS.items():
+        svg = svg.replace(name, short)
+    return " ".join(UNSEEN.sub("", svg).split()).replace("> <", "><")
+
+
+def write(found: NotebookNode, path: Path) -> None:
+    """A file that is the same whenever the cells and their outputs are."""
+    nbformat.validate(found)
+    nbformat.write(found, path)
+
+
+def index() -> str:
+    """What there is, and how to use it."""
+    rows = [f"| [{page.stem}]({page.stem}.ipynb) | {_title(page)} |" for page in LECTURES]
+    head = """# Ten lectures
+
+Notebooks for a class of 45 minutes each, in English and Hindi: an idea, the lesson that shows its
+numbers, a question, and at the end an exercise. They are kept with what they print and draw, and
+run without a network.
+
+हर नोटबुक 45 मिनट की एक कक्षा के लिए है, अंग्रेज़ी और हिंदी में: एक विचार, उसकी संख्याएँ दिखाने वाला पाठ,
+एक प्रश्न, और अंत में एक अभ्यास। वे अपने आउटपुट के साथ यहाँ रखी हैं और इंटरनेट के बिना चलती हैं।
+
+| notebook | |
+|---|---|"""
+    tail = """
+To change one, edit its page in `lectures/` and run `make notebooks`, or `notebooks/build.py 3` for
+the third alone: programs become cells, and so does what stands between them. Every paragraph in
+English is followed by the same in Hindi. What a notebook says of time (in 3, 5 and 8) is measured
+anew and differs from run to run.
+"""
+    return "\n".join([head, *rows, tail])
+
+
+def _title(page: Path) -> str:
+    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+
+
+def _paths() -> str:
+    """Where the kernel finds the package: in this checkout, before any other place."""
+    return os.pathsep.join(
+        filter(None, [str(HERE.parent / "src"), os.environ.get("PYTHONPATH", "")])
+    )
+
+
+if __name__ == "__main__":
+    build(sys.argv[1:])
