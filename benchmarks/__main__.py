@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: start demo quick mechanisms mixer primer recipes ladder lessons."""
+"""Measurements: start demo quick mechanisms mixer vectors primer recipes ladder lessons."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -112,6 +113,20 @@ def mechanisms() -> object:
     return {"task": "numbers", "steps": STEPS, "unseen": UNSEEN, "mechanisms": found}
 
 
+def vectors() -> object:
+    """Skip-gram on 100,000 sentences of the primer, as `dhyan lesson neighbours` learns them."""
+    from dhyan.data.primer import primer_twins
+    from dhyan.text.skipgram import skip_gram
+
+    made = islice(primer_twins("train", longest=20), 100_000)
+    sentences = [re.findall(r"\w+", twin.english.lower()) for twin in made]
+    began = time.perf_counter()
+    found = skip_gram(sentences, seed=1)
+    seconds = time.perf_counter() - began
+    counts = {"sentences": len(sentences), "words": sum(map(len, sentences))}
+    return {**counts, "vocabulary": len(found.words), "seconds": round(seconds, 1)}
+
+
 def mixers() -> object:
     """What a mixer of fixed vectors must learn for a word to be read in its context."""
     import torch
@@ -159,6 +174,8 @@ if __name__ == "__main__":
         case ["mixer"]:
             print(write("mixer", mixers()))
             LADDER.write_text(newest_page(), encoding="utf-8")
+        case ["vectors"]:
+            print(write("vectors", vectors()))
         case ["demo"]:
             print(write("demo", demo()))
         case ["quick"]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import attachment, improvements, tasks
+from benchmarks import attachment, depth, improvements, tasks
 from benchmarks.report import git
 from benchmarks.trainings import Runs, train_all
 from dhyan.lessons.keeping import keep
@@ -34,9 +34,17 @@ _RECURRENT = {
     "training.save_every": 3000,
     "training.stop_on": "loss",
 }
+DEEP = {
+    f"deep-s{seed}": (
+        "bahdanau2015-small",
+        {**_RECURRENT, "encoder.layers": 4, "training.seed": seed},
+    )
+    for seed in (1, 2, 3)
+}
 LOOKED: Runs = {
     "bahdanau": ("bahdanau2015-small", _RECURRENT),
     "luong": ("luong2015-small", _RECURRENT),
+    **DEEP,
 }
 
 
@@ -71,6 +79,7 @@ def _makers(folder: Path) -> Mapping[str, Callable[[], Shown]]:
     return {
         "bahdanau": lambda: looked("bahdanau"),
         "luong": lambda: looked("luong"),
+        "depth": lambda: depth.probed(*(folder / name for name in DEEP)),
         "heads": lambda: attachment.looked_heads(transformer),
         "gravity": lambda: attachment.looked_gravity(transformer),
         "idioms": lambda: tasks.idioms_of(transformer),

@@ -11,8 +11,6 @@ from dhyan.lessons.contents import LESSONS, lesson
 from dhyan.lessons.given import matrix, words_of
 from tests.test_guides import in_process
 
-RUNGS = "A B C D E F".split()
-
 
 def test_the_list_is_in_the_order_of_the_ladder_and_names_each_once():
     assert len({one.name for one in LESSONS}) == len(LESSONS)
@@ -20,6 +18,17 @@ def test_the_list_is_in_the_order_of_the_ladder_and_names_each_once():
         assert re.fullmatch(r"[A-F]\d+b?(, [A-F]\d+b?)*", one.rung), one.rung
         assert one.english
         assert re.search("[\u0900-\u097f]", one.hindi), one.name
+    first = [re.match(r"([A-F])(\d+)", one.rung).groups() for one in LESSONS]
+    places = [(letter, int(number)) for letter, number in first]
+    assert places == sorted(places)
+
+
+def test_every_rung_of_the_ladder_has_a_lesson():
+    rungs = {rung for one in LESSONS for rung in one.rung.split(", ")}
+    whole = {"A": 10, "B": 6, "C": 3, "D": 8, "E": 5, "F": 8}
+    assert {
+        f"{letter}{number + 1}" for letter, count in whole.items() for number in range(count)
+    } <= rungs
 
 
 @pytest.mark.parametrize("one", LESSONS, ids=lambda one: one.name)

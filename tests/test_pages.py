@@ -1,15 +1,22 @@
 """Every lesson has a page with its figures, program and code, and the list names them all."""
 
 import re
+from html import escape
 from inspect import getsource
 from pathlib import Path
 
 import pytest
 
-from dhyan.lessons.contents import LESSONS
+from dhyan.insight.parts import Words
+from dhyan.lessons.contents import LESSONS, lesson
 
 PAGES = Path(__file__).parents[1] / "docs" / "understand"
 AGAIN = "run `make figures`"
+AT_ONCE = (
+    *("one_hot", "loss", "bottleneck", "context", "bahdanau", "luong", "counts", "mixing", "order"),
+    *("improvements", "idioms", "senses", "tasks", "by_hand", "gravity", "why_self", "heads"),
+    *("attachment", "mask", "leak", "cross", "transformer", "perspectives"),
+)
 
 
 def test_the_list_has_every_lesson_once_in_the_order_of_the_ladder():
@@ -26,6 +33,17 @@ def test_a_page_shows_figures_by_day_and_by_night_and_the_code_as_it_is(one):
         assert "<svg" in (PAGES / name).read_text(encoding="utf-8")[:500], AGAIN
     assert getsource(one.load()).rstrip() in page, AGAIN
     assert re.search("[\u0900-\u097f]", page), "a page has its sentences in Hindi too"
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_a_page_says_what_the_lesson_says_now(name):
+    page = " ".join((PAGES / f"{name}.md").read_text(encoding="utf-8").split())
+    for lang in ("en", "hi"):
+        story = lesson(name).load()().told(lang)
+        texts = [part.text for part in story.parts if isinstance(part, Words)]
+        assert texts
+        for text in texts:
+            assert " ".join(escape(text, quote=False).split()) in page, AGAIN
 
 
 def test_no_page_or_figure_is_left_of_a_lesson_that_is_gone():

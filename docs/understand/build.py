@@ -1,6 +1,7 @@
 """Draws every lesson, by day and by night, and writes its page: `make figures`, or with names."""
 
 import sys
+from html import escape
 from inspect import getsource
 from pathlib import Path
 from textwrap import fill
@@ -62,8 +63,9 @@ def picture(name: str, alt: str) -> str:
 
 
 def said(story: Story) -> list[str]:
-    """Its sentences."""
-    return [fill(part.text, 110) for part in story.parts if isinstance(part, Words)]
+    """Its sentences; what looks like a tag, such as <start>, stays to be read."""
+    texts = (part.text for part in story.parts if isinstance(part, Words))
+    return [fill(escape(text, quote=False), 110) for text in texts]
 
 
 def program(one: Lesson, trained: Shown | None) -> str:
@@ -99,8 +101,19 @@ def index() -> str:
     rows = [f"| {one.rung} | [{one.name}]({one.name}.md) | {one.english} |" for one in LESSONS]
     head = """# Understanding attention, rung by rung
 
-Every page is a lesson you can run with your own words and numbers ([how](../lessons.md));
-`make figures` draws them all anew.
+Numbers in a table go into a plain network, an image into a convolutional one; a sentence, in
+which order and length count, into a recurrent one, one word after the other. Sequence to sequence
+is what remains when the output is a sentence too, of another length and in another order:
+translation is the model case, and the ladder below climbs from one LSTM that hands a single state
+to another up to the Transformer, which is attention and little else.
+
+The same machine summarises (a long text in, a short one out), answers and converses. Its encoder
+alone judges the sentiment of a sentence or finds the names in it; with another encoder it
+describes an image; with another decoder it speaks or draws what was written. Here it translates,
+and one lesson lets it judge [sentiment](tasks.md).
+
+Every page is a lesson you can run with your own words and numbers ([how](../lessons.md)); `make
+figures` draws them all anew.
 
 | rung | lesson | |
 |---|---|---|"""

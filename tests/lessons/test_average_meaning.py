@@ -62,6 +62,13 @@ def test_among_fruit_apple_moves_toward_taste(lesson):
     assert "toward taste" in " ".join(shown.text().split())
 
 
+def test_the_words_that_are_left_out_are_named(lesson):
+    text = " ".join(lesson().text().split())
+    assert "Left out, having no numbers: a, new, while, i, was, an." in text
+    assert "छोड़ दिए गए हैं: a, new, while, i, was, an।" in " ".join(lesson().text("hi").split())
+    assert "Left out" not in lesson(sentence="eating apple").text()
+
+
 def test_what_is_said_of_the_mean_follows_the_numbers(lesson):
     assert "it points where their mean does" in " ".join(lesson().text().split())
     other = lesson(uses=[[0, 1]])
@@ -127,7 +134,10 @@ def test_words_chosen_by_hand_are_said_to_be_beside_what_the_rule_finds(lesson):
     shown = lesson(vectors(**rows), one=None, other=None)
     assert shown.chosen == "hand"
     assert shown.ruled.apart
-    assert "These words were chosen by hand" in " ".join(shown.text().split())
+    text = " ".join(shown.text().split())
+    caveat, verdict = "These words were chosen by hand", "For the words chosen by hand only: it is"
+    assert 0 < text.index(caveat) < text.index(verdict)
+    assert "average of both" not in text[: text.index(caveat)]
     assert "हाथ से चुने गए" in " ".join(shown.text("hi").split())
     assert "chosen by hand" not in lesson().text()
 
@@ -150,7 +160,8 @@ def test_the_story_has_the_static_vector(lesson, lang):
     ("given", "said"),
     [
         ({"sentence": "a phone"}, "the sentence does not have the word 'apple' it is about"),
-        ({"static": [1]}, "static: has 1 columns; give 2"),
+        ({"static": [1]}, "static: the numbers are 1; give 2"),
+        ({"static": []}, r"static: not numbers in one row, such as \[1, 0\]"),
         ({"meanings": {"phone": 1}}, "meanings: not numbers in rows of one length"),
         ({"static": [0, 0]}, "static: give two numbers from 0 on, not both of them 0"),
         ({"one": "money"}, "one: has 1 word; give two or more"),

@@ -5,7 +5,7 @@ import torch
 
 from dhyan.attention import attend
 from dhyan.faults import Fault
-from dhyan.lessons.within.by_hand import by_hand
+from dhyan.lessons.within.by_hand import EXAMPLES, by_hand
 
 MONEY_BANK = {
     "embeddings": [[2, 7], [9, 3]],
@@ -65,6 +65,40 @@ def test_the_case_that_catches_swaps_has_its_numbers():
     assert near(found.scores, [[6.46, 11.97], [9.69, 15.39]], within=1e-9)
     assert near(found.weights, [[0.0199, 0.9801], [0.0175, 0.9825]], within=5e-5)
     assert near(found.outputs, [[4.1602, 1.1940], [4.1651, 1.1948]], within=5e-5)
+
+
+@pytest.mark.parametrize(("name", "given"), [("D5", MONEY_BANK), ("D5/10", TENTHS), ("D5b", SWAPS)])
+def test_an_example_is_known_by_its_name(name, given):
+    named, found = by_hand(example=name), money_bank(**given)
+    assert named.words == ("money", "bank")
+    for part in ("embeddings", "queries", "keys", "values", "scores", "weights", "outputs"):
+        assert torch.equal(getattr(named, part), getattr(found, part))
+
+
+def test_the_first_example_is_the_usual_one():
+    assert torch.equal(by_hand(example="D4").outputs, by_hand().outputs)
+
+
+def test_what_is_given_goes_before_the_example():
+    found = by_hand("a b", example="D5", embeddings=[[1, 0], [0, 1]], w_value=[[1, 0], [0, 1]])
+    assert found.words == ("a", "b")
+    assert found.queries.tolist() == [[2, 1], [1, 2]]
+    assert found.values.tolist() == [[1, 0], [0, 1]]
+
+
+def test_an_example_that_there_is_not_is_refused():
+    with pytest.raises(Fault, match="example: 'D6' is none; there are D4, D5, D5/10, D5b"):
+        by_hand(example="D6")
+
+
+def test_saturation_after_the_root_is_told_and_only_then():
+    said = "corrects for the width of queries and keys, not for large inputs"
+    told = {name: " ".join(by_hand(example=name).text().split()) for name in EXAMPLES}
+    assert [name for name, text in told.items() if said in text] == ["D5"]
+    assert "Even after √2 a weight is 1.000" in told["D5"]
+    assert "√2 से भाग देने के बाद भी" in by_hand(example="D5").text("hi")
+    assert said not in " ".join(money_bank(scale=False).text().split())
+    assert not by_hand("alone", embeddings=[[9, 9, 9, 9]]).saturated
 
 
 def test_transposed_scores_would_give_other_weights():

@@ -5,9 +5,21 @@ from dataclasses import replace
 import pytest
 import torch
 
+from dhyan import config
+from dhyan.batch import Tokens
+from dhyan.data.primer import primer_twins
+from dhyan.decoding.manner import Manner
+from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
-from dhyan.lessons.sequences.depth import FUTURE, PAST, PRESENT, Depth, depth, tense_of
+from dhyan.lessons.keeping import keep, kept
+from dhyan.lessons.origin import Origin
+from dhyan.lessons.sequences.depth import Depth, depth
+from dhyan.lessons.sequences.facts import FUTURE, PAST, PRESENT, read, tense_of
 from dhyan.lessons.sequences.probes import Fact, probe
+from dhyan.lessons.sequences.stacked import Stacked, layer_states, stacked
+from dhyan.models.build import build_model
+from dhyan.text.tokenizer import Tokenizer
+from tests.lessons.untrained import HINDI, translator_of
 
 
 def told(shown, lang="en"):
@@ -56,14 +68,18 @@ def test_one_training_is_said_to_be_one():
     assert "दूसरे बीज" in told(shown_of(WORD), "hi")
     several = replace(WORD, runs=WORD.runs * 3)
     assert "another seed" not in told(shown_of(several, seeds=(1, 2, 3)))
-    assert "from 3 seeds (loss 1.00, chrF++ 30.0)" in told(shown_of(several, seeds=(1, 2, 3)))
+    assert "from 3 seeds. It reached a loss of 1.00 and chrF++ 30.0 on 30" in told(
+        shown_of(several, seeds=(1, 2, 3))
+    )
 
 
 def test_models_that_learned_little_are_said_to_have():
-    assert "leaves much unlearned" not in told(shown_of(WORD))
+    assert "learned the primer" not in told(shown_of(WORD))
+    assert "hardly translate" not in told(shown_of(WORD))
     little = replace(shown_of(WORD), chrfs=(9.0,))
-    assert "leaves much unlearned" in told(little)
-    assert "अनसीखा" in told(little, "hi")
+    assert "it can hardly translate yet" in told(little)
+    assert "encoders that have learned little" in told(little)
+    assert "अनुवाद वह अभी लगभग नहीं कर पाता" in told(little, "hi")
 
 
 def test_a_change_is_clear_only_if_the_trainings_agree_on_it():
@@ -101,3 +117,99 @@ def test_every_layer_is_asked_and_the_embedding_knows_its_word():
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(Fault, match=message):
         depth(**given)
+
+
+def reader_of(**settings):
+    """An encoder-decoder that knows the primer's words and has learned nothing."""
+    torch.manual_seed(0)
+    english = [
+        one.english
+        for split in ("valid", "random")
+        for one, _ in zip(
+            primer_twins(split, seed=1, shortest=4, longest=7, core=0.15), range(200), strict=False
+        )
+    ]
+    encoder = config.RNNEncoder(embedding=8, width=6, **settings)
+    recipe = config.Recipe(encoder=encoder, decoder=config.BahdanauDecoder(embedding=4, width=6))
+    source = Tokenizer.learn(english, kind="words", size=3000)
+    target = Tokenizer.learn(HINDI, kind="words", size=30)
+    model = build_model(recipe, len(source), len(target)).eval()
+    return Translator(model, source, target, manner=Manner(limit=3, beam=1))
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm", "rnn"])
+@pytest.mark.parametrize("both", [True, False])
+def test_the_last_layer_found_one_by_one_is_what_the_encoder_gives(cell, both):
+    reader = reader_of(cell=cell, layers=3, bidirectional=both)
+    tokens = Tokens.pad([reader.encode("The boy sleeps."), reader.encode("Is the old boy here?")])
+    found = layer_states(reader, tokens)
+    assert len(found) == 4
+    torch.testing.assert_close(found[-1], reader.model.encoder(tokens).states)
+    assert not torch.allclose(found[1], found[2])
+
+
+def test_every_layer_of_a_trained_encoder_is_asked_once_a_draw_and_kept(tmp_path):
+    shown = depth(model=reader_of(layers=2, bidirectional=True), sentences=200, seeds=[1, 2])
+    assert [one.english for one in shown.facts] == ["word", "word before", "tense", "question"]
+    [own] = shown.trainings
+    assert all(len(one.runs) == 2 and len(one.runs[0]) == 3 for one in own)
+    assert own[0].shares[0] > 0.95
+    assert "A trained encoder of 2 GRU layers, read in both directions" in told(shown)
+    assert "this is one training" in told(shown)
+    keep(shown, "depth", Origin("a", "b", "c", "d", "e"), tmp_path)
+    assert kept("depth", tmp_path).trainings[0][0].count == own[0].count
+
+
+def test_the_sentences_that_judge_a_probe_are_none_of_those_it_was_fitted_to():
+    reader = reader_of()
+    fit = read(reader, "valid", 200, seed=1)
+    test = read(reader, "random", 200, seed=1, but=fit.twins)
+    assert len({one.english for one in fit.twins}) == len(fit.twins)
+    assert not {one.english for one in fit.twins} & {one.english for one in test.twins}
+
+
+def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
+    draws = ((0.4, 0.50, 0.6), (0.4, 0.52, 0.63), (0.4, 0.48, 0.57))
+    rises = replace(TENSE, runs=draws)
+    flat = replace(TENSE, runs=tuple((a, b, b) for a, b, _ in draws))
+    falls = replace(WORD, runs=tuple((a, c, b) for a, b, c in draws))
+    full = replace(WORD, runs=((1.0, 1.0, 1.0),) * 3)
+
+    def of(*trainings):
+        return Stacked(trainings, 2, "gru", True, 200, (98.0, 99.0)[: len(trainings)])
+
+    both = of((falls, rises), (falls, rises))
+    assert "hold the words holds; that higher layers hold the sentence holds." in told(both)
+    assert "2 trained encoders, each of 2 GRU layers" in told(both)
+    assert "reach chrF++ 98.0–99.0" in told(both)
+    torn = of((full, rises), (full, flat))
+    assert "hold the words holds for 0 of these 1 questions" in told(torn)
+    assert "hold the sentence holds for 0 of these 1 questions" in told(torn)
+    assert "word +0.000 ± 0.000, +0.000 ± 0.000, at the ceiling" in told(torn)
+    slight = replace(WORD, runs=((1.0, 0.99, 0.985), (1.0, 0.99, 0.984), (1.0, 0.99, 0.986)))
+    assert "word −0.005 ± 0.002, clear but tiny" in told(of((slight, rises)))
+    assert "clear but tiny" not in told(both) + told(torn)
+    assert "इन 1 प्रश्नों में से 0 पर सही है" in told(torn, "hi")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"layers": 4}, "layers: the model brings its own; leave out layers or the model"),
+        ({"pairs": 100}, "pairs: the model brings its own"),
+        ({"model": "kept", "seeds": [4]}, "what is kept has its own sentences and seeds"),
+        ({"sentences": 100}, "of 100 sentences of the primer it knows the words of 0, and 50"),
+    ],
+)
+def test_what_a_trained_model_brings_itself_is_refused(given, message):
+    with pytest.raises(Fault, match=message):
+        depth(**{"model": translator_of("gru", "bahdanau-plain-rnn-one-hot"), **given})
+
+
+def test_an_encoder_of_no_recurrent_layers_is_refused():
+    with pytest.raises(Fault, match="give one of recurrent layers"):
+        depth(model=translator_of("transformer", "transformer"))
+    with pytest.raises(Fault, match="reads backwards"):
+        depth(model=reader_of(backwards=True))
+    with pytest.raises(Fault, match="differ in layers or cell"):
+        stacked([reader_of(), reader_of(layers=2)], sentences=200, seeds=[1])

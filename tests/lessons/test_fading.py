@@ -46,6 +46,13 @@ def test_the_verdict_follows_the_numbers():
     assert ("claim holds" in told(shown)) != ("claim holds" in told(turned))
 
 
+def test_one_seed_is_no_mean():
+    one, two = (fading(["gru"], length=5, width=4, seeds=n, forget=None) for n in (1, 2))
+    assert "random words, of one seed." in told(one)
+    assert "mean of 2 seeds" in told(two)
+    assert "माध्य" not in told(one, "hi")
+
+
 def test_the_same_seeds_give_the_same_numbers():
     one, other = (fading(["gru"], length=5, width=4, seeds=2, forget=None) for _ in range(2))
     assert torch.equal(one.cells[0].norms, other.cells[0].norms)
@@ -55,6 +62,7 @@ def test_the_same_seeds_give_the_same_numbers():
     ("given", "message"),
     [
         ({"cells": ["qrnn"]}, "cell is 'qrnn': give one of lstm, gru, rnn"),
+        ({"cells": []}, "cells: give at least one of rnn, gru, lstm"),
         ({"length": 1}, "length is 1: give a whole number of at least 2"),
         ({"seeds": 0}, "seeds is 0"),
     ],

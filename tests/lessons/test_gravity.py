@@ -57,6 +57,15 @@ def test_scores_that_give_the_weights_are_told_so():
     assert "the weights used here" in flat(gravity(scores=given))
 
 
+def test_only_the_notes_own_weights_are_said_to_come_from_a_drawing():
+    drawn = "they come from a drawing"
+    assert drawn in flat(gravity())
+    assert drawn not in flat(gravity(scores=[1, 2]))
+    assert drawn not in flat(gravity(weights=[0.5, 0.5], scores=[10, 32]))
+    assert "not the [0.5, 0.5] used here." in flat(gravity(weights=[0.5, 0.5], scores=[10, 32]))
+    assert gravity(weights=[0.5, 0.5]).scores is None
+
+
 def test_with_three_words_one_may_be_left_behind():
     found = gravity(
         "money bank far",
@@ -85,7 +94,14 @@ def test_in_more_dimensions_there_is_no_plane_but_there_are_distances():
     [
         ({"word": "tree"}, "word: 'tree' does not stand in 'money bank'"),
         ({"weights": [0.5, 0.4]}, "are not shares of 0 or more that sum to 1"),
-        ({"weights": [1]}, "weights: has 1 columns; give 2"),
+        ({"weights": [1]}, "weights: the numbers are 1; give 2"),
+        ({"weights": []}, r"weights: not numbers in one row, such as \[1, 0\]"),
+        ({"scores": []}, r"scores: not numbers in one row, such as \[1, 0\]"),
+        ({"sentences": 5}, "sentences: only a model can read them; give model=RUN too"),
+        ({"model": "kept", "sentence": "my bank"}, "what is kept is of its own sentences and word"),
+        ({"model": "kept", "other": "my bank"}, "for others give model=RUN"),
+        ({"model": "kept", "word": "river"}, "for others give model=RUN"),
+        ({"model": "kept", "sentences": 5}, "for others give model=RUN"),
         ({"sentence": "gold bank"}, "vectors: 'gold' has none"),
         ({"sentence": ""}, "the sentence is empty"),
     ],
@@ -123,6 +139,14 @@ def test_a_word_that_the_model_does_not_know_is_refused(translator):
         gravity("Ajay saw the tiger", "the tiger saw Ajay", word="tiger", model=translator)
     with pytest.raises(Fault, match="'bank' does not stand in 'Ajay saw money'"):
         gravity("Ajay saw money", model=translator)
+
+
+def test_a_model_takes_no_weights_of_the_readers(translator):
+    for given in ({"weights": [0.5, 0.5]}, {"scores": [1, 2]}, {"vectors": {"bank": [1, 0]}}):
+        with pytest.raises(Fault, match="a model has vectors, weights and scores of its own"):
+            gravity(model=translator, **given)
+        with pytest.raises(Fault, match="a model has vectors, weights and scores of its own"):
+            gravity(model="kept", **given)
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])

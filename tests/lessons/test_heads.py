@@ -161,13 +161,32 @@ def test_the_heads_of_a_model_trained_before_are_kept():
     assert found.entropy.shape == found.holder.all_odds.shape == (layers, count)
     assert found.sentences >= 100
     assert found.origin is not None
+    [chosen] = [heads(model="kept", layer=2)]
+    drawn = [part for part in chosen.told().parts if hasattr(part, "bare") and part.bare]
+    assert [part.title for part in drawn] == [f"layer 2, head {at}" for at in range(1, count + 1)]
+    assert heads("The man saw the astronomer with a telescope.", model="kept").words == found.words
     for lang, word in (("en", "minds this most"), ("hi", "सबसे अधिक")):
         assert word in found.text(lang).replace("\n", " ")
+
+
+MAPS = ("w_query", "w_key", "w_value")
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: heads("a b c", model="kept"), "model: kept is 'The man saw .* give model=RUN"),
+        (lambda: heads(model="kept", layer=3), "layer: 3 is none of the encoder's 2"),
+        (lambda: heads(model="kept", primer=3), "primer: what is kept has its own"),
+        (lambda: heads(model="kept", sentences=5), "sentences: what is kept has its own"),
+        (lambda: heads(model="kept", pairs=5), "pairs: what is kept has its own"),
+        (lambda: heads(model="kept", count=4), "count: is for heads by hand; leave out count or"),
+        (lambda: heads(count=4), "count: this sentence's 2 heads are written by hand; give vec"),
+        (lambda: heads(layer=1), "layer: is for a trained model; give model=RUN too"),
+        (
+            lambda: heads("a b", vectors=draw(2, 4), count=3, **dict.fromkeys(MAPS, [draw(4, 1)])),
+            "count: is 3, and w_query has matrices for 1 heads",
+        ),
         (lambda: heads("a b c"), "vectors: give a row of numbers for each word, or model=RUN"),
         (lambda: heads("a b", vectors=draw(3, 4)), "vectors: has 3 rows"),
         (lambda: heads("a b", vectors=draw(2, 5)), "5 numbers do not part evenly into 2 heads"),

@@ -130,7 +130,17 @@ def test_half_of_the_pairs_choose_and_the_others_are_measured(translator):
 
 
 def test_what_is_said_of_the_head_follows_from_the_numbers():
-    assert "No single head decides" in text_of(told())
+    alone = text_of(told())
+    assert "None of the encoder's heads, switched off alone, changes the answers much" in alone
+    assert "and the decoder's, were not switched off" in alone
+    assert "what one does not tell, the others do" not in alone
+    assert "these are at the ceiling" in text_of(told(accuracy=1.0))
+    lower = {"accuracy": 0.9, "accuracies": torch.full((1, 3), 0.9).double()}
+    assert "at the ceiling" not in text_of(told(**lower))
+    slight = torch.full((2, 1, 3), 0.02).double()
+    assert "a shift that is steady but tiny" in text_of(told(swings=slight, agree=0.9))
+    assert "steady but tiny" not in alone
+    assert "बहुत छोटा" in text_of(told(swings=slight, agree=0.9), "hi")
     missed = torch.tensor([[0.5, 0.9, 1.0]]).double()
     assert "No other head is missed as much" in text_of(told(accuracies=missed))
     assert "1 of the 2 others is missed" in text_of(told(accuracies=missed[:, [1, 0, 2]]))

@@ -74,13 +74,15 @@ def test_the_interval_of_a_difference_is_as_wide_as_both_together(tmp_path):
 def test_first_words_that_gain_and_last_that_lose_bear_the_claim_out(tmp_path):
     shown = improvements(written(tmp_path, forward=FORWARD, reversed=REVERSED))
     assert shown.changes[0].as_claimed
-    assert "the first words gain and the last lose holds. BLEU +10.0" in told(shown)
-    assert "अंतिम को हानि” सही है" in told(shown, "hi")
+    assert "the first words gain and the last lose holds in one training each. BLEU +10.0" in told(
+        shown
+    )
+    assert "अंतिम को हानि” एक-एक प्रशिक्षण में सही है" in told(shown, "hi")
     turned = improvements(written(tmp_path, forward=REVERSED, reversed=FORWARD))
     assert not turned.changes[0].as_claimed
-    assert "the last lose does not hold. BLEU −10.0" in told(turned)
-    assert "it costs" in told(turned)
-    assert "अंतिम को हानि” सही नहीं है" in told(turned, "hi")
+    assert "the last lose does not hold in one training each. BLEU −10.0" in told(turned)
+    assert "it costs in one training each" in told(turned)
+    assert "अंतिम को हानि” एक-एक प्रशिक्षण में सही नहीं है" in told(turned, "hi")
 
 
 def test_what_chance_could_do_is_not_called_a_gain(tmp_path):
@@ -95,7 +97,10 @@ def test_depth_is_judged_over_all_and_by_length(tmp_path):
     shown = improvements(written(tmp_path, reversed=REVERSED, deep=DEEP))
     [depth] = shown.changes
     assert depth.as_claimed
-    assert "it is better at 1–10 words. That more layers do better holds here" in told(shown)
+    assert (
+        "it is better at 1–10 words. That more layers do better holds in one training each"
+        in told(shown)
+    )
     worse = improvements(written(tmp_path, reversed=DEEP, deep=FORWARD))
     assert "it is better at no length. That more layers do better does not hold" in told(worse)
 
@@ -107,7 +112,7 @@ def test_a_report_of_both_directions_is_shown_in_both(tmp_path):
     shown = improvements(both)
     assert [one.into for one in shown.changes] == ["hi", "en"]
     assert "Reversal, into English: first fifth +0.0" in told(shown)
-    assert "gain in another holds" in told(shown)
+    assert "gain in another holds in one training of each model" in told(shown)
     into["reversed"] = model((70, 50), [0.8] * 5, language="en")
     alike = written(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
     assert "gain in another is not seen" in told(improvements(alike))
@@ -123,7 +128,7 @@ def test_a_report_without_intervals_has_gains_without(tmp_path):
     [reversal] = shown.changes
     assert reversal.gain.low is None
     assert reversal.by_length[0].low is None
-    assert "BLEU +10.0, it helps" in told(shown)
+    assert "BLEU +10.0, it helps in one training each" in told(shown)
 
 
 def test_embeddings_are_named_where_they_are_surely_better_or_worse():

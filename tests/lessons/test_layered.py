@@ -97,15 +97,27 @@ def test_shares_are_counted_and_before_the_first_layer_nothing_is_nearer(found):
     [
         ((0.9, 0.8), (0.5, 0.5), 0.9, "more often than to the rest"),
         ((0.9, 0.8), (0.9, 0.9), 0.9, "all draw together"),
-        ((0.9, 0.4), (0.9, 0.9), 0.9, "Not in every layer"),
-        ((0.9, 0.8), (0.9, 0.9), 0.9, "has drawn it"),
-        ((0.9, 0.8), (0.9, 0.9), 0.5, "has hardly drawn it"),
+        (
+            (0.9, 0.4),
+            (0.9, 0.9),
+            0.9,
+            "In layer 2 most words come no nearer to their cues",
+        ),
+        (
+            (0.9, 0.8),
+            (0.9, 0.9),
+            0.9,
+            "meaning: compared with its other state it is drawn to them.",
+        ),
+        ((0.9, 0.4), (0.9, 0.9), 0.9, "it is drawn to them only as compared with its other state."),
+        ((0.9, 0.8), (0.9, 0.9), 0.5, "even compared with its other state it is hardly drawn"),
     ],
 )
 def test_what_is_said_follows_from_the_shares(found, cues, rest, own, said):
     shares = [torch.tensor(one).double() for one in (cues, rest, (0.0, 0.9, own))]
     made = replace(found, nearer=shares[0], rest_nearer=shares[1], own=shares[2])
     assert said in verdict(made)
+    assert ("only 40% do" in verdict(made)) == (min(cues) < 0.5)
     assert verdict(made, "hi")
 
 

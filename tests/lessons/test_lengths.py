@@ -33,6 +33,12 @@ def test_a_limit_that_cuts_is_said(shown):
     assert (usual.limit, usual.said, usual.finished) == (68, 68, False)
 
 
+def test_the_long_text_is_said_to_be_nothing_learned(shown):
+    assert "the model here is untrained and is told to go on so long" in told(shown)
+    assert "nothing is learned" in told(shown)
+    assert "कुछ सीखा नहीं गया है" in told(shown, "hi")
+
+
 @pytest.mark.slow
 def test_six_words_may_give_six_hundred():
     shown = lengths(steps=0)

@@ -107,6 +107,7 @@ def test_vectors_are_learned_from_a_text(tmp_path):
     ("given", "said"),
     [
         ({"analogy": "king man"}, "analogy: has 2 words; give three, as king man woman"),
+        ({"count": 0}, "count is 0: give a whole number of at least 1"),
         ({"sentences": 0}, "sentences is 0; give a whole number from 1 on"),
         ({"corpus": "/nowhere/text.txt"}, "/nowhere/text.txt: "),
         ({"vectors": "/nowhere/glove.txt"}, "/nowhere/glove.txt: there is no such file"),

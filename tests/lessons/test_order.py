@@ -25,7 +25,17 @@ def test_positions_make_the_order_count():
 def test_the_same_order_makes_no_difference_with_positions_either():
     found = order(other="dog bites man")
     assert found.differences.max() < 1e-12
-    assert "Both orders are the same" in " ".join(found.text().split())
+    text = " ".join(found.text().split())
+    assert "Both orders are the same, so nothing is shown here" in text
+    assert "bag of words" not in text
+
+
+@pytest.mark.parametrize("sentence", ["dog", "dog dog"])
+def test_a_single_word_shows_nothing_of_order(sentence):
+    text = " ".join(order(sentence).text().split())
+    assert "One word has no other order, so nothing is shown here" in text
+    assert "bag of words" not in text
+    assert "थैला" not in order(sentence).text("hi")
 
 
 def test_a_word_that_comes_twice_has_one_vector_and_two_places():

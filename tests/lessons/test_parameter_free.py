@@ -39,6 +39,11 @@ def test_there_is_no_parameter():
     assert quick().parameters == 0
 
 
+def test_it_is_the_mixing_that_has_nothing_to_learn():
+    text = " ".join(quick().text().split())
+    assert "this mixing has nothing to learn, whatever the task; the vectors X may be" in text
+
+
 def test_the_shapes_are_those_of_the_notes():
     assert quick().shapes == "(3×2)(2×3)(3×2)"
 

@@ -71,7 +71,9 @@ def test_three_vectors_fetch_what_one_in_all_roles_cannot():
         ({"dictionary": {"a": inf}}, "dictionary: has a number that is not finite"),
         ({"vector": [0, 0]}, "has no direction"),
         ({"vector": [1, 2, 3]}, "w_query: has 2 rows, but the numbers of the vector are 3"),
-        ({"sharpness": []}, "sharpness: not a matrix"),
+        ({"sharpness": []}, r"sharpness: not numbers in one row, such as \[1, 0\]"),
+        ({"vector": []}, r"vector: not numbers in one row, such as \[1, 0\]"),
+        ({"vector": [1, inf]}, "vector: has a number that is not finite"),
         ({"steps": -1}, "steps is -1: give a whole number of at least 0"),
     ],
 )

@@ -34,10 +34,12 @@ def flat(found):
     return " ".join(found.text().split())
 
 
-def told(**changes):
-    """The story of made-up runs, of which the second and third are changed."""
+def told(both=0.9, small=None, **changes):
+    """The story of made-up runs: as `RUN`, changed without √dk, narrow without it and with it."""
     other = replace(RUN, scaled=False, **changes)
-    return flat(replace(quick(), runs=(RUN, other, replace(other, key_width=8))))
+    narrow = replace(other, key_width=8, right=other.right if small is None else small)
+    runs = (RUN, other, narrow, replace(RUN, key_width=8, right=both))
+    return flat(replace(quick(), runs=runs))
 
 
 def test_the_variance_of_a_dot_product_grows_linearly_with_its_width():
@@ -89,15 +91,35 @@ def test_values_may_be_of_another_width_than_keys_but_queries_may_not():
 
 def test_what_is_said_of_gradients_and_accuracy_follows_the_figures():
     assert "so it vanishes; " in told(through=(0.005,))
-    assert "so it shrinks, though not to nothing; " in told(through=(0.3,))
+    assert "0.30 times as large as with √dk, so it is smaller, but" in told(through=(0.3,))
     assert "so it does not vanish; " in told(through=(5.0,))
     assert "so it explodes. " in told(most=300.0)
     assert "so it jumps higher, without exploding. " in told(most=3.0)
     assert "so it does not explode. " in told(most=1.5)
-    assert "With √dk it learns better" in told(right=0.5)
-    assert "With √dk it learns worse" in told(right=1.0)
-    assert "instead costs accuracy" in told(right=0.5)
-    assert "instead costs nothing here" in told(right=1.0)
+    assert "50.0% without: √dk helps." in told(right=0.5)
+    assert "100.0% without: √dk harms." in told(right=1.0)
+    assert "89.0% without: √dk makes no clear difference." in told(right=0.89)
+
+
+def test_how_the_gradient_goes_within_the_run_is_told_and_that_it_is_one_seed():
+    assert "from one seed" in told()
+    assert "within the run it grows (0.1 → 0.3)" in told(through=(0.1, 0.3))
+    assert "within the run it falls (0.3 → 0.1)" in told(through=(0.3, 0.1))
+
+
+def test_the_narrow_runs_are_held_against_the_wide_ones():
+    found = told(right=0.3, small=0.33, both=0.45)
+    assert "gives 33.0%: worse than 64 with √dk, about as good as 64 without." in found
+    assert "reaches 45.0%: √dk helps there, and it is worse than 64 with √dk." in found
+    found = told(right=0.3, small=0.9, both=0.9)
+    assert "gives 90.0%: about as good as 64 with √dk, better than 64 without." in found
+    assert "√dk makes no clear difference there, and it is about as good as 64" in found
+
+
+def test_every_width_is_trained_with_the_root_and_without():
+    runs = quick(steps=2, width=8, narrow=4).runs
+    kinds = [(run.key_width, run.scaled) for run in runs]
+    assert kinds == [(8, True), (8, False), (4, False), (4, True)]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +129,7 @@ def test_what_is_said_of_gradients_and_accuracy_follows_the_figures():
         ({"steps": -1}, "steps is -1: give a whole number of at least 0"),
         ({"divide_by": 0}, "divide_by is 0: give a number other than 0"),
         ({"pairs": [[1], [2, 3]]}, "pairs: not numbers in rows of one length"),
+        ({"numbers": []}, r"numbers: not numbers in one row, such as \[1, 0\]"),
         ({"narrow": 0}, "narrow is 0: give a whole number of at least 1"),
     ],
 )

@@ -126,6 +126,29 @@ def test_the_kept_vectors_of_bank_part_by_meaning():
     assert "what is gained is the context's" in told(senses())
 
 
+def test_a_position_that_tells_less_than_chance_is_called_no_neutral_baseline(shown):
+    assert "Position falls below chance (bank 0.41" in told(senses())
+    assert "So it is no neutral baseline; chance is." in told(senses())
+    assert "तटस्थ आधार नहीं है" in told(senses(), "hi")
+    [one] = shown.words
+    levels = tuple(
+        replace(level, probed=Probed(50, 100)) if level.name == PLACED else level
+        for level in one.levels
+    )
+    even = replace(shown, words=(replace(one, levels=levels),))
+    assert "below chance" not in told(even)
+
+
+def test_the_places_of_date_part_by_meaning_only_in_what_is_asked():
+    def early(sense, *, novel):
+        made = islice(contexts("date", novel=novel, seed=1), 300)
+        own = [one.english.split().index("date") for one in made if sense_of(one) == sense]
+        return sum(place < 4 for place in own) / len(own)
+
+    assert abs(early(0, novel=False) - early(1, novel=False)) < 0.15
+    assert abs(early(0, novel=True) - early(1, novel=True)) > 0.5
+
+
 def test_the_verdict_follows_the_numbers(shown):
     [one] = shown.words
     last = next(level for level in one.levels if level.name == one.last.name)

@@ -68,8 +68,9 @@ def test_the_kept_tasks_part_the_vectors_of_one_sentence():
     assert judging[0].interval[0] > translating[0].interval[1]
     assert translating[1].interval[0] > judging[1].interval[1]
     assert float(shown.alike[1, 2]) < min(shown.again) - 0.1
-    assert "it is the task that makes them" in told(shown)
-    assert "उन्हें काम ही बनाता है" in told(shown, "hi")
+    assert "more so than by training anew for one task" in told(shown)
+    assert "the updates differ too (1500 against 750)" in told(shown)
+    assert "अद्यतनों की संख्या (1500 और 750)" in told(shown, "hi")
 
 
 def test_the_verdict_follows_the_numbers():

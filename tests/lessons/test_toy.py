@@ -54,6 +54,13 @@ def test_a_parameter_moves_the_loss_by_its_gradient(shown):
     assert one.after < one.alone < one.before
 
 
+def test_the_rate_of_the_update_is_told(shown):
+    one = shown.update
+    assert one.moved == pytest.approx(one.value - one.rate * one.gradient)
+    for lang in ("en", "hi"):
+        assert f"η = {one.rate:g}" in " ".join(shown.text(lang).split())
+
+
 def test_the_update_that_was_looked_at_leaves_the_model_as_it_was(shown):
     first = encoder_decoder(shown.source, shown.target, width=6, seed=1)
     batch = in_batch(PAIRS, shown.source, shown.target)

@@ -183,6 +183,13 @@ def test_the_formula_counts_what_is_built(norm):
     assert sum(counted(built).values()) == sum(one.numel() for one in built.parameters())
 
 
+def test_the_largest_part_is_told_with_its_share():
+    shown = transformer()
+    assert max(shown.base.values()) < sum(shown.base.values()) / 2
+    assert "the largest part of its parameters: feed-forward, 40%." in said(shown)
+    assert "सबसे बड़ा भाग: फ़ीड-फ़ॉरवर्ड, प्राचलों का 40%।" in said(shown, "hi")
+
+
 def test_the_formula_counts_the_papers_base():
     with torch.device("meta"):
         base = model_of("post", width=512, heads=8, layers=6, hidden=2048, words=(37_000, 37_000),

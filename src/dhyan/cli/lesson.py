@@ -9,10 +9,12 @@ import typer
 from dhyan.cli.noted import warn
 from dhyan.faults import Fault
 
+HEAR = "hear"  # by which a lesson tells how far it is
+
 
 def lesson(
     name: Annotated[str, typer.Argument(help="Which; none lists them all.")] = "",
-    sentence: Annotated[str, typer.Option(help="Your own words.")] = "",
+    sentence: Annotated[str | None, typer.Option(help="Your own words.")] = None,
     give: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A number, a matrix as [[1, 0], [0, 1]], a word."),
@@ -33,21 +35,24 @@ def lesson(
 
     if not name:
         for one in LESSONS:
-            typer.echo(f"{one.rung:<8} {one.name:<20} {one.hindi if lang == 'hi' else one.english}")
+            typer.echo(
+                f"{one.rung:<11} {one.name:<20} {one.hindi if lang == 'hi' else one.english}"
+            )
         typer.echo("\ndhyan lesson NAME [--sentence …] [-o figure.svg] [--lang hi]")
         return
     call = find(name).load()
     takes = signature(call).parameters
-    values: dict[str, object] = {"sentence": sentence} if sentence else {}
+    values: dict[str, object] = {} if sentence is None else {"sentence": sentence}
     for pair in give or ():
         key, mark, value = pair.partition("=")
         if not mark:
             raise Fault(f"--give {pair}: write NAME=VALUE")
         values[key] = read(value)
+    known = [key for key in takes if key != HEAR]
     for key in values:
-        if key not in takes:
-            raise Fault(f"lesson {name} takes no {key!r}; it takes {', '.join(takes) or 'nothing'}")
-    shown = call(**values)
+        if key not in known:
+            raise Fault(f"lesson {name} takes no {key!r}; it takes {', '.join(known) or 'nothing'}")
+    shown = call(**values, **({HEAR: warn} if HEAR in takes else {}))
     typer.echo(shown.text(lang))
     if output:
         from dhyan.insight.figures import save

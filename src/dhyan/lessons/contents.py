@@ -7,20 +7,6 @@ from dhyan.lessons.entry import Lesson
 
 LESSONS = (
     Lesson(
-        "one_hot",
-        "A4, A8",
-        "sequences.one_hot",
-        "one-hot vectors, the embedding in them, and what 100,000 words cost",
-        "one-hot सदिश, उनमें छिपी एम्बेडिंग, और 100,000 शब्दों की लागत",
-    ),
-    Lesson(
-        "toy",
-        "F1",
-        "sequences.toy",
-        "the toy corpus: characters, ids, one-hot vectors, decoder steps, one update, training",
-        "नन्हा कॉर्पस: वर्ण, id, one-hot सदिश, डिकोडर का हर चरण, एक अद्यतन और प्रशिक्षण",
-    ),
-    Lesson(
         "lengths",
         "A1, F7",
         "sequences.lengths",
@@ -40,6 +26,13 @@ LESSONS = (
         "sequences.fading",
         "how the gradient fades with distance in a plain RNN, a GRU and an LSTM",
         "सादे RNN, GRU और LSTM में दूरी के साथ प्रवणता का क्षय",
+    ),
+    Lesson(
+        "one_hot",
+        "A4, A8",
+        "sequences.one_hot",
+        "one-hot vectors, the embedding in them, and what 100,000 words cost",
+        "one-hot सदिश, उनमें छिपी एम्बेडिंग, और 100,000 शब्दों की लागत",
     ),
     Lesson(
         "forcing",
@@ -66,12 +59,12 @@ LESSONS = (
         "depth",
         "A9",
         "sequences.depth",
-        "what each layer of a deep LSTM knows of words and of sentences, as probes find it",
-        "गहरे LSTM की हर परत शब्दों और वाक्यों के बारे में क्या जानती है: probe से जाँच",
+        "what each layer of a deep RNN knows of words and of sentences, as probes find it",
+        "गहरे RNN की हर परत शब्दों और वाक्यों के बारे में क्या जानती है: probe से जाँच",
     ),
     Lesson(
         "improvements",
-        "A8, A9, A10",
+        "A10, A8, A9",
         "sequences.improvements",
         "three improvements measured: embeddings, deep LSTMs, the sentence read backwards",
         "मापे हुए तीन सुधार: एम्बेडिंग, गहरे LSTM, वाक्य को उलटा पढ़ना",
@@ -85,7 +78,7 @@ LESSONS = (
     ),
     Lesson(
         "context",
-        "B2, F2",
+        "B2, B6, F2",
         "between.context",
         "a context for every word: c_i = Σ_j α_ij h_j, and what the decoder is told",
         "हर शब्द का अपना संदर्भ: c_i = Σ_j α_ij h_j, और डिकोडर को क्या मिलता है",
@@ -169,7 +162,7 @@ LESSONS = (
     ),
     Lesson(
         "senses",
-        "C3, D3",
+        "D3, C3",
         "within.senses",
         "the vectors of bank in a trained encoder: do they part by meaning, and is it learned?",
         "प्रशिक्षित एनकोडर में bank के सदिश: क्या वे अर्थ के अनुसार अलग होते हैं, क्या यह सीखा हुआ है?",
@@ -183,7 +176,7 @@ LESSONS = (
     ),
     Lesson(
         "by_hand",
-        "D4, D5",
+        "D4, D5, D5b",
         "within.by_hand",
         "self-attention by hand: queries, keys, values, scores, weights, outputs",
         "स्व-अवधान हाथ से: प्रश्न, कुंजी, मान, अंक, भार और आउटपुट",
@@ -264,6 +257,13 @@ LESSONS = (
         "many.transformer",
         "a whole Transformer on one sentence: every part, its parameters, what it is for",
         "एक वाक्य पर पूरा Transformer: हर भाग, उसके प्राचल, और वह किसलिए है",
+    ),
+    Lesson(
+        "toy",
+        "F1",
+        "sequences.toy",
+        "the toy corpus: characters, ids, one-hot vectors, decoder steps, one update, training",
+        "नन्हा कॉर्पस: वर्ण, id, one-hot सदिश, डिकोडर का हर चरण, एक अद्यतन और प्रशिक्षण",
     ),
     Lesson(
         "perspectives",

@@ -1,8 +1,9 @@
 """A lesson as the list has it."""
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,12 @@ class Lesson:
     hindi: str
 
     def load(self) -> "Callable[..., Shown]":
-        """The function itself."""
-        found: Any = getattr(import_module(f"dhyan.lessons.{self.module}"), self.name)
-        return found
+        """The function itself, which looks at what it is given first."""
+        return _loaded(self.module, self.name)
+
+
+@cache
+def _loaded(module: str, name: str) -> "Callable[..., Shown]":
+    from dhyan.lessons.fitting import checked
+
+    return checked(getattr(import_module(f"dhyan.lessons.{module}"), name))

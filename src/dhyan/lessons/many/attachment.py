@@ -140,13 +140,15 @@ class Attachment(Shown):
             )
         return told + say(
             f"If each difference could as well have the other sign, {chance:.1%} of the "
-            f"{2 ** len(lead)} ways would bring as much: {self._verdict(chance, lead, say)} "
+            f"{2 ** len(lead)} ways would bring as much: {self._verdict(steps, chance, lead, say)} "
             f"{self._each(steps, say)}",
             f"यदि हर अंतर का चिह्न उलटा भी हो सकता, तो {2 ** len(lead)} तरीक़ों में से {chance:.1%} में "
-            f"कम से कम इतना अंतर आता: {self._verdict(chance, lead, say)} {self._each(steps, say)}",
+            f"कम से कम इतना अंतर आता: {self._verdict(steps, chance, lead, say)} "
+            f"{self._each(steps, say)}",
         )
 
-    def _verdict(self, chance: float, lead: Sequence[float], say: Say) -> str:
+    def _verdict(self, steps: int, chance: float, lead: Sequence[float], say: Say) -> str:
+        least = self.heads(steps)[0]
         if chance > SURE:
             return say(
                 "that the number of heads matters cannot be claimed.",
@@ -154,12 +156,16 @@ class Attachment(Shown):
             )
         if fmean(lead) > 0:
             return say(
-                "several heads do better than one of the same width.",
-                "उतनी ही चौड़ाई के एक हेड से कई हेड बेहतर हैं।",
+                "in these runs several heads, taken together, do better than "
+                f"{least} of the same width (pooled p = {chance:.3f}).",
+                f"इन मॉडलों में, सब हेड-संख्याओं को मिलाकर, उतनी ही चौड़ाई के {least} हेड से अधिक हेड बेहतर हैं "
+                f"(p = {chance:.3f})।",
             )
         return say(
-            "several heads do worse than one of the same width.",
-            "उतनी ही चौड़ाई के एक हेड से कई हेड कमतर हैं।",
+            "in these runs several heads, taken together, do worse than "
+            f"{least} of the same width (pooled p = {chance:.3f}).",
+            f"इन मॉडलों में, सब हेड-संख्याओं को मिलाकर, उतनी ही चौड़ाई के {least} हेड से अधिक हेड कमतर हैं "
+            f"(p = {chance:.3f})।",
         )
 
     def _each(self, steps: int, say: Say) -> str:
@@ -170,7 +176,16 @@ class Attachment(Shown):
             say(f"{one} heads ", f"{one} हेड ") + f"{_signed(lead)} (p = {sign_flips(lead):.3f})"
             for one, lead in leads.items()
         )
-        return say(f"By themselves, against {least}: {told}.", f"अलग-अलग, {least} के मुक़ाबले: {told}।")
+        found = say(
+            f"By themselves, against {least}: {told}.", f"अलग-अलग, {least} के मुक़ाबले: {told}।"
+        )
+        alike = [str(one) for one, lead in leads.items() if sign_flips(lead) > SURE]
+        if not alike:
+            return found
+        return found + say(
+            f" Alone, {' and '.join(alike)} heads are not told apart from {least}.",
+            f" अकेले {' और '.join(alike)} हेड को {least} हेड से अलग नहीं कहा जा सकता।",
+        )
 
     def _lines(self, say: Say) -> Part:
         counts = sorted({one.heads for one in self.runs})
@@ -219,18 +234,23 @@ class Attachment(Shown):
 def attachment(
     models: str | Path | Sequence[str | Path] | None = None,
     *,
-    sentences: int = SENTENCES,
+    sentences: int | None = None,
     hear: Callable[[str], None] = lambda line: None,
 ) -> Shown:
     """Runs with one head and with several, equally wide, asked to which word a phrase belongs.
 
     `models` are folders of runs that differ in heads, seed and steps alone, or the folder in which
-    they stand; without them runs are shown that were trained before. Each run takes a few seconds.
+    they stand, and `sentences` how many each is asked, 320 if not given; without them runs are
+    shown that were trained before. Each run takes a few seconds.
     """
     if models is None or models == KEPT:
+        if sentences is not None:
+            raise Fault("sentences: the runs kept were asked their own; give models=[RUN, …] too")
         return kept("attachment")
     runs, asked, signature = judged_runs(
-        _folders(models), whole("sentences", sentences, least=2), hear
+        _folders(models),
+        whole("sentences", SENTENCES if sentences is None else sentences, least=2),
+        hear,
     )
     return Attachment(
         runs=runs,

@@ -1,8 +1,9 @@
 """Several heads side by side: each has a table of weights of its own, and may hold a reading."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float64
@@ -15,6 +16,9 @@ from dhyan.lessons.given import Matrix, matrix, whole, words_of
 from dhyan.lessons.keeping import KEPT, kept
 from dhyan.lessons.many.readings import EXAMPLES, Example
 from dhyan.lessons.shown import Say, Shown, Story
+
+if TYPE_CHECKING:
+    from dhyan.lessons.many.watched import Watched
 
 SENTENCE = EXAMPLES[0].sentence
 Matrices = Sequence[Matrix] | Tensor
@@ -135,7 +139,7 @@ def heads(
     sentence: str | Sequence[str] = SENTENCE,
     *,
     vectors: Matrix | None = None,
-    count: int = 2,
+    count: int | None = None,
     w_query: Matrices | None = None,
     w_key: Matrices | None = None,
     w_value: Matrices | None = None,
@@ -149,21 +153,29 @@ def heads(
     """Every head of a sentence: by hand, from a vector for each word, or of a trained `model`.
 
     By hand, `w_query`, `w_key` and `w_value` have a matrix for each head; without them each of
-    `count` heads takes its own share of the vectors' numbers. With a model, a run's folder or a
-    translator, the heads of its encoder are shown and measured, the measures means over so many
-    `sentences` of the primer, of which it is known which word each depends on; `primer` draws one
-    of these by its number instead, and `layer` one layer only. Over so many `pairs` of sentences
-    that a cue decides it is measured which head tells who holds the telescope. The model "kept"
-    is one that was trained before.
+    `count` heads, 2 if not given, takes its own share of the vectors' numbers. With a model, a
+    run's folder or a translator, the heads of its encoder are shown and measured, the measures
+    means over so many `sentences` of the primer, of which it is known which word each depends on;
+    `primer` draws one of these by its number instead, and `layer` one layer only. Over so many
+    `pairs` of sentences that a cue decides it is measured which head tells who holds the telescope.
+    The model "kept" is one that was trained before, of which `layer` alone can be chosen.
     """
+    by_hand = {"vectors": vectors, "count": count, "w_query": w_query, "w_key": w_key}
+    by_hand |= {"w_value": w_value, "w_output": w_output}
+    if model is not None:
+        _refuse(by_hand, "is for heads by hand; leave out {} or the model")
+    measured = {"primer": primer, "sentences": sentences if sentences != 1 else None}
+    measured["pairs"] = pairs or None
     if model == KEPT:
-        return kept("heads")
+        _refuse(measured, "what is kept has its own; for others give model=RUN")
+        return _kept(sentence, layer)
     if model is not None:
         from dhyan.lessons.many.watched import watched
 
         return watched(
             model, sentence, primer=primer, sentences=sentences, layer=layer, pairs=pairs
         )
+    _refuse({**measured, "layer": layer or None}, "is for a trained model; give model=RUN too")
     words = words_of(sentence)
     given: list[Matrices | None] = [w_query, w_key, w_value]
     found = next((one for one in EXAMPLES if one.sentence == " ".join(words)), None)
@@ -173,6 +185,11 @@ def heads(
                 "vectors: give a row of numbers for each word, or model=RUN for a trained one"
             )
         x = matrix("vectors", found.vectors)
+        if count is not None and count != len(found.w_query):
+            raise Fault(
+                f"count: this sentence's {len(found.w_query)} heads are written by hand; give "
+                "vectors of your own to choose how many"
+            )
         count, own = len(found.w_query), (found.w_query, found.w_key, found.w_value)
         if not all(one is None for one in (*given, w_output)):
             found = None  # what its words then ask is the reader's own
@@ -181,8 +198,35 @@ def heads(
         found = None
         x = matrix("vectors", vectors, rows=len(words), of=f"the words of {' '.join(words)!r}")
     names = ("w_query", "w_key", "w_value")
-    maps = [_each(name, one, x.shape[1], count) for name, one in zip(names, given, strict=True)]
+    parts = 2 if count is None else count
+    maps = [_each(name, one, x.shape[1], parts) for name, one in zip(names, given, strict=True)]
+    if vectors is not None and count not in (None, len(maps[0])):
+        raise Fault(f"count: is {count}, and w_query has matrices for {len(maps[0])} heads")
     return _computed(words, x, maps, w_output, found)
+
+
+def _kept(sentence: str | Sequence[str], layer: int) -> "Watched":
+    """The heads that were kept, if no other sentence is asked for; of one layer if it is chosen."""
+    from dhyan.lessons.many.watched import Watched
+
+    shown = kept("heads")
+    assert isinstance(shown, Watched)
+    own = " ".join(shown.words[:-1])
+    if " ".join(words_of(sentence)) not in (SENTENCE, own):
+        raise Fault(
+            f"model: kept is {own!r}; for other sentences give model=RUN, a folder of "
+            "`dhyan train transformer2017-small`"
+        )
+    if whole("layer", layer, least=0) > (layers := len(shown.weights)):
+        raise Fault(f"layer: {layer} is none of the encoder's {layers}; give 1 to {layers}")
+    return replace(shown, layer=layer)
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """What would not be used is not taken."""
+    for name, one in given.items():
+        if one is not None:
+            raise Fault(f"{name}: {why.format(name)}")
 
 
 def _computed(

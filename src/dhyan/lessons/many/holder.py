@@ -22,7 +22,9 @@ from dhyan.special import BOS, EOS
 
 WITH = "with"
 FEWEST = 4  # pairs, half of which choose
+TINY, STEADY = 0.05, 0.75  # a shift of weight that is hardly one, a share of pairs that is most
 SEEN, LITTLE = 0.05, 0.2  # a head that costs less accuracy, and less of the odds, decides nothing
+CEILING = 0.995  # an accuracy above which nothing can be seen to be lost
 AT_ONCE = 100  # sentences
 
 
@@ -55,6 +57,7 @@ class Holder:
         asking, layer, head = self.chosen
         asks = say(*((WITH, WITH) if asking == 0 else ("the thing", "वस्तु")))
         swing = float(self.swings[self.chosen])
+        small = abs(swing) < TINY and self.agree > STEADY
         first, second = self.example
         return (
             Words(
@@ -63,12 +66,14 @@ class Holder:
                     f"the thing. Of all heads, layer {layer + 1}, head {head + 1} minds this most, "
                     f"where “{asks}” asks: whoever has the thing gets {abs(swing):.2f} "
                     f"{'more' if swing > 0 else 'less'} of its weight, in {self.agree:.0%} of the "
-                    f"pairs. It was chosen on {self.pairs} such pairs and measured on {self.pairs} "
-                    "others; training has none of them.",
+                    f"pairs{', a shift that is steady but tiny' if small else ''}. It was chosen "
+                    f"on {self.pairs} such pairs and measured on {self.pairs} others; training has "
+                    "none of them.",
                     f"“{first}” या “{second}”: दूसरा वाक्य दोनों में एक ही है, पर वस्तु अलग व्यक्ति के "
                     f"पास है। सब हेडों में यह अंतर सबसे अधिक परत {layer + 1}, हेड {head + 1} में, "
                     f"“{asks}” के प्रश्न पर दिखता है: वस्तु जिसके पास है, उसे {abs(swing):.2f} "
-                    f"{'अधिक' if swing > 0 else 'कम'} भार मिलता है, {self.agree:.0%} युग्मों में। हेड "
+                    f"{'अधिक' if swing > 0 else 'कम'} भार मिलता है, {self.agree:.0%} युग्मों में"
+                    f"{'; बदलाव एक-सा है, पर बहुत छोटा' if small else ''}। हेड "
                     f"ऐसे {self.pairs} युग्मों पर चुना गया और दूसरे {self.pairs} युग्मों पर मापा गया; "
                     "प्रशिक्षण में इनमें से कोई नहीं था।",
                 )
@@ -113,10 +118,7 @@ class Holder:
         )
         seen = self.accuracy - float(self.accuracies.min()) >= SEEN
         if not seen and self.odds - float(self.all_odds.min()) < LITTLE * self.odds:
-            return told + say(
-                "No single head decides: what one does not tell, the others do.",
-                "कोई एक हेड अकेले निर्णय नहीं करता: जो एक नहीं बताता, वह बाक़ी बता देते हैं।",
-            )
+            return told + self._none_decides(say)
         more = int((rest <= right).sum() if seen else (others <= odds).sum())
         if not more:
             return told + say(
@@ -128,6 +130,18 @@ class Holder:
             "more: what a head looks at is not yet what the answer hangs on.",
             f"बाक़ी {len(others)} में से {more} की कमी उतनी ही या अधिक खलती है: हेड क्या देखता है, इससे यह "
             "तय नहीं होता कि उत्तर किस पर टिका है।",
+        )
+
+    def _none_decides(self, say: Say) -> str:
+        """No more than was tried: the encoder's heads, one at a time."""
+        full = self.accuracy >= CEILING
+        return say(
+            "None of the encoder's heads, switched off alone, changes the answers much"
+            f"{', but these are at the ceiling' if full else ''}. Several heads at once, and the "
+            "decoder's, were not switched off: what the answer hangs on is not shown.",
+            "एनकोडर का कोई भी हेड अकेले बंद करने पर उत्तर अधिक नहीं बदलते"
+            f"{', पर वे ऊपरी सीमा पर हैं' if full else ''}। कई हेड एक साथ, या डिकोडर के हेड, बंद नहीं किए "
+            "गए: उत्तर किस पर टिका है, यह इससे नहीं दिखता।",
         )
 
 

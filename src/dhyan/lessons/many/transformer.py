@@ -97,14 +97,16 @@ class Transformer(Shown):
 
     def _base(self, say: Say) -> str:
         names, of = names_of(say), BASE
-        most = names[max(self.base, key=lambda one: self.base[one])]
+        part = max(self.base, key=lambda one: self.base[one])
+        most, share = names[part], self.base[part] / sum(self.base.values())
         return say(
             f"The base model of the paper has {of.width} numbers a word, {of.hidden:,} inside its "
             f"feed-forward, {of.layers} layers on each side, and one table of {of.source:,} words "
-            f"for both languages, which the output reads too; most of its parameters: {most}.",
+            f"for both languages, which the output reads too; the largest part of its "
+            f"parameters: {most}, {share:.0%}.",
             f"शोधपत्र के base मॉडल में हर शब्द की {of.width} संख्याएँ, फ़ीड-फ़ॉरवर्ड के भीतर {of.hidden:,}, "
             f"दोनों ओर {of.layers} परतें, और दोनों भाषाओं के {of.source:,} शब्दों की एक ही सारणी है, जिसे "
-            f"आउटपुट भी पढ़ता है; सबसे अधिक प्राचल जिस भाग में हैं: {most}।",
+            f"आउटपुट भी पढ़ता है; सबसे बड़ा भाग: {most}, प्राचलों का {share:.0%}।",
         )
 
     def _agreed(self, say: Say) -> str:

@@ -2,34 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
-from dhyan.batch import Tokens
 from dhyan.config import Recipe, load_recipe
-from dhyan.data.primer import primer_twins
-from dhyan.decoding.look import evaluating
 from dhyan.decoding.translator import Translator
-from dhyan.insight.parts import Curve, Lines, Words, table
+from dhyan.faults import Fault
+from dhyan.insight.parts import Words
 from dhyan.lessons.given import whole, wholes
-from dhyan.lessons.sequences.miniature import Hear, states_by_token
-from dhyan.lessons.sequences.probes import Fact, probe
+from dhyan.lessons.keeping import KEPT, is_kept, kept
+from dhyan.lessons.sequences.facts import CORE, LONGEST, asked_of, read
+from dhyan.lessons.sequences.miniature import Hear
+from dhyan.lessons.sequences.probes import Fact
+from dhyan.lessons.sequences.stacked import Model, layer_states, shares_of, span, stacked
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.text.skipgram import one_thread
 
-CORE, SHORTEST, LONGEST = 0.15, 4, 7  # of the primer: the share of its words, words a sentence
-OFTEN = 20  # how often a word must come for a probe to be asked for it
+USUAL = {"layers": 3, "steps": 300, "width": 64, "pairs": 6000, "sentences": 1200}
+SEEDS = (1, 2, 3)
+VALID = 30  # sentences by which it is said how well a model translates
 LITTLE = 30.0  # chrF++ of a model that has not learned to translate
-PRESENT, PAST, FUTURE = range(3)
-FORMS = {"है": PRESENT, "हैं": PRESENT, "हूँ": PRESENT, "हो": PRESENT}
-ENDINGS = (("गा", FUTURE), ("गे", FUTURE), ("गी", FUTURE)) + tuple(
-    (one, PAST) for one in ("ा", "े", "ी", "ीं", "ई")
-)
 
 
 @dataclass(frozen=True)
@@ -45,60 +39,29 @@ class Depth(Shown):
 
     def story(self, say: Say) -> Story:
         """The model, the probes' shares layer by layer, the verdict."""
-        names = [say(one.english, one.hindi) for one in self.facts]
-        count, loss, chrf = len(self.seeds), _span(self.losses, 2), _span(self.chrfs, 1)
-        places = [say("embedding", "एम्बेडिंग")]
-        places += [say(f"layer {n + 1}", f"परत {n + 1}") for n in range(self.layers)]
-        shares = torch.tensor([[one.chance, *one.shares] for one in self.facts]).T
-        guess = say("commonest answer", "सबसे आम उत्तर")
         return Story(
             say("What each layer knows", "हर परत क्या जानती है"),
-            (
-                Words(
-                    say(
-                        f"An encoder-decoder with {self.layers} LSTM layers learned the primer, "
-                        f"English to Hindi, for {self.steps} updates, from {count} "
-                        f"{'seeds' if count > 1 else 'seed'} (loss {loss}, chrF++ {chrf}). "
-                        "On each layer's states a linear probe is fitted: which "
-                        "word was read, which one before; and, after the last word, the sentence's "
-                        "tense and whether it is a question. The share of new sentences it gets "
-                        "right:",
-                        f"{self.layers} परत के LSTM एनकोडर-डिकोडर ने प्राइमर पर, {self.steps} अद्यतन "
-                        f"तक, {count} बीज (seed) से, अंग्रेज़ी से हिंदी अनुवाद सीखा (हानि {loss}, "
-                        f"chrF++ {chrf})। हर परत की अवस्थाओं पर एक रैखिक probe बिठाया जाता है: अभी "
-                        "कौन-सा शब्द पढ़ा गया, उससे पहले कौन-सा; और अंतिम शब्द के बाद, वाक्य का काल "
-                        "क्या है और वह प्रश्नवाचक है या नहीं। नए वाक्यों पर सही उत्तरों का अनुपात:",
-                    )
-                ),
-                table(
-                    say("share right", "सही उत्तरों का अनुपात"),
-                    shares,
-                    [guess, *places],
-                    names,
-                    kind="weights",
-                    digits=3,
-                ),
-                Lines(
-                    say(
-                        "layer by layer: the mean, and from the least to the most of any seed",
-                        "परत-दर-परत: माध्य, और बीजों में न्यूनतम से अधिकतम तक",
-                    ),
-                    tuple(
-                        Curve(
-                            name,
-                            one.shares,
-                            one.lows,
-                            one.highs,
-                            style="solid" if one.of_word else "dashed",
-                        )
-                        for name, one in zip(names, self.facts, strict=True)
-                    ),
-                    tuple(places),
-                    say("states probed", "जाँची गई अवस्थाएँ"),
-                    say("share right", "सही उत्तरों का अनुपात"),
-                ),
-                Words(self._judged(say)),
-            ),
+            (Words(self._asked(say)), *shares_of(self.facts, say), Words(self._judged(say))),
+        )
+
+    def _asked(self, say: Say) -> str:
+        count, loss, chrf = len(self.seeds), span(self.losses, 2), span(self.chrfs, 1)
+        little = max(self.chrfs) < LITTLE
+        return say(
+            f"An encoder-decoder with {self.layers} LSTM layers was trained on the primer, English "
+            f"to Hindi, for {self.steps} updates, from {count} {'seeds' if count > 1 else 'seed'}. "
+            f"It reached a loss of {loss} and chrF++ {chrf} on {VALID} held-out sentences"
+            f"{': it can hardly translate yet' if little else ''}. On each layer's states a linear "
+            "probe is fitted: which word was read, which one before; and, after the last word, the "
+            "sentence's tense and whether it is a question. The share it gets right in sentences "
+            "it was not fitted to:",
+            f"{self.layers} परत के LSTM एनकोडर-डिकोडर को प्राइमर पर, अंग्रेज़ी से हिंदी, {self.steps} "
+            f"अद्यतन तक, {count} बीज (seed) से प्रशिक्षित किया गया। अलग रखे गए {VALID} वाक्यों पर उसकी "
+            f"हानि {loss} और chrF++ {chrf} है"
+            f"{': अनुवाद वह अभी लगभग नहीं कर पाता' if little else ''}। हर परत की अवस्थाओं पर एक रैखिक "
+            "probe बिठाया जाता है: अभी कौन-सा शब्द पढ़ा गया, उससे पहले कौन-सा; और अंतिम शब्द के बाद, "
+            "वाक्य का काल क्या है और वह प्रश्नवाचक है या नहीं। जिन वाक्यों पर probe नहीं बिठाया गया, उन पर "
+            "सही उत्तरों का अनुपात:",
         )
 
     def _judged(self, say: Say) -> str:
@@ -125,8 +88,10 @@ class Depth(Shown):
         )
         if max(self.chrfs) < LITTLE:
             found += say(
-                " So short a training leaves much unlearned: more steps may change the picture.",
-                " इतने छोटे प्रशिक्षण में बहुत कुछ अनसीखा रहता है: अधिक चरणों (steps) से चित्र बदल सकता है।",
+                " This is of encoders that have learned little: for one that can translate give "
+                f"model={'kept' if is_kept('depth') else 'RUN'}.",
+                " यह उन एनकोडरों की बात है जिन्होंने कम सीखा है: अनुवाद कर सकने वाले एनकोडर के लिए "
+                f"model={'kept' if is_kept('depth') else 'RUN'} दें।",
             )
         if len(self.seeds) > 1:
             return found
@@ -137,41 +102,37 @@ class Depth(Shown):
         )
 
 
-@dataclass(frozen=True)
-class _Read:
-    """Sentences without their last sign: their tokens, tense, and whether they are questions."""
-
-    tokens: Tokens
-    tense: Int[Tensor, " B"]
-    question: Int[Tensor, " B"]
-
-
 def depth(
     *,
-    layers: int = 3,
-    steps: int = 300,
-    width: int = 64,
-    pairs: int = 6000,
-    sentences: int = 1200,
-    seeds: Sequence[int] = (1, 2, 3),
+    model: Model | None = None,
+    layers: int = USUAL["layers"],
+    steps: int = USUAL["steps"],
+    width: int = USUAL["width"],
+    pairs: int = USUAL["pairs"],
+    sentences: int = USUAL["sentences"],
+    seeds: Sequence[int] = SEEDS,
     hear: Hear | None = None,
-) -> Depth:
+) -> Shown:
     """Train stacks of LSTMs on sentences of the primer and probe their encoders; about 50 seconds.
 
     There is one for every seed, so that what comes out by chance can be told from what does not.
+    With a `model`, a run's folder or a translator with a recurrent encoder, its layers are probed
+    instead, and every seed draws other sentences; "kept" shows some that were trained before.
     """
+    own = {"layers": layers, "steps": steps, "width": width, "pairs": pairs}
+    if model is not None:
+        return _of_model(model, own, sentences, seeds)
     whole("layers", layers, least=2)
-    sizes = {"steps": steps, "width": width, "pairs": pairs, "sentences": sentences}
-    for name, size in sizes.items():
+    for name, size in {**own, "sentences": sentences}.items():
         whole(name, size, least=100 if name in ("pairs", "sentences") else 1)
     asked, losses, chrfs = [], [], []
     for seed in (seeds := wholes("seeds", seeds)):
         recipe = _recipe(layers=layers, steps=steps, width=width, pairs=pairs, seed=seed)
         translator, scores = _trained(recipe, hear)
-        fit, test = (_read(translator, split, sentences) for split in ("valid", "random"))
-        with evaluating(translator.model), torch.no_grad():
-            states = [_states(translator, one.tokens) for one in (fit, test)]
-        asked.append(_facts(fit, test, *states))
+        fit = read(translator, "valid", sentences)
+        test = read(translator, "random", sentences, but=fit.twins)
+        states = [layer_states(translator, one.tokens) for one in (fit, test)]
+        asked.append(asked_of(fit, test, *states))
         losses.append(scores["loss"])
         chrfs.append(scores["chrf"])
     facts = tuple(
@@ -181,77 +142,17 @@ def depth(
     return Depth(facts, layers, steps, seeds, tuple(losses), tuple(chrfs))
 
 
-def tense_of(hindi: str) -> int | None:
-    """The tense of a simple Hindi sentence by its last word; none where that does not show it."""
-    last = hindi.rstrip("।?! ").split()[-1]
-    if last in FORMS:
-        return FORMS[last]
-    return next((tense for ending, tense in ENDINGS if last.endswith(ending)), None)
-
-
-def _facts(
-    fit: _Read, test: _Read, before: Sequence[Tensor], after: Sequence[Tensor]
-) -> tuple[Fact, ...]:
-    """Every probe on the embedding and on every layer."""
-    common = torch.bincount(fit.tokens.ids[fit.tokens.mask]) >= OFTEN
-
-    def words(read: _Read, states: Tensor, back: int) -> tuple[Tensor, Tensor]:
-        mask = read.tokens.mask[:, back:]
-        ids = read.tokens.ids[:, : mask.shape[1]][mask]
-        asked = (ids < len(common)) & common[ids.clamp(max=len(common) - 1)]
-        return states[:, back:][mask][asked], ids[asked]
-
-    def ends(read: _Read, states: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-        return states[torch.arange(len(states)), read.tokens.lengths - 1], answers
-
-    found: list[Fact] = []
-    for back, (english, hindi) in enumerate((("word", "शब्द"), ("word before", "पिछला शब्द"))):
-        asked = [
-            (words(fit, a, back), words(test, b, back)) for a, b in zip(before, after, strict=True)
-        ]
-        found.append(_fact(english, hindi, asked, of_word=True))
-    for english, hindi, name in (("tense", "काल", "tense"), ("question", "प्रश्नवाचक", "question")):
-        answers = getattr(fit, name), getattr(test, name)
-        asked = [
-            (ends(fit, a, answers[0]), ends(test, b, answers[1]))
-            for a, b in zip(before, after, strict=True)
-        ]
-        found.append(_fact(english, hindi, asked, of_word=False))
-    return tuple(found)
-
-
-Asked = tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
-
-
-def _fact(english: str, hindi: str, asked: Sequence[Asked], *, of_word: bool) -> Fact:
-    (_, learned), (_, judged) = asked[0]
-    chance = float((judged == learned.mode().values).double().mean())
-    shares = tuple(probe(fit, test) for fit, test in asked)
-    return Fact(english, hindi, of_word, chance, len(judged), (shares,))
-
-
-def _states(translator: Translator, tokens: Tokens) -> list[Tensor]:
-    """The embedding of every token, then h of every layer after it."""
-    encoder = translator.model.encoder
-    read = states_by_token(encoder, tokens)[:, :, 0]
-    return [encoder.words(tokens.ids), *read.unbind(2)]
-
-
-def _read(translator: Translator, split: str, count: int) -> _Read:
-    """Sentences that end in a full stop or a question mark and show their tense."""
-    made = primer_twins(split, seed=7, shortest=SHORTEST, longest=LONGEST, core=CORE)
-    found: list[tuple[list[int], int, int]] = []
-    for twin in islice(made, count):
-        tense, asks = tense_of(twin.hindi), twin.english.endswith("?")
-        if tense is not None and twin.english[-1] in ".?":
-            found.append((translator.encode(twin.english)[:-2], tense, int(asks)))
-    ids, tenses, questions = zip(*found, strict=True)
-    return _Read(Tokens.pad(ids), torch.tensor(tenses), torch.tensor(questions))
-
-
-def _span(numbers: Sequence[float], digits: int) -> str:
-    """From the least to the most."""
-    return "–".join(dict.fromkeys(f"{end(numbers):.{digits}f}" for end in (min, max)))
+def _of_model(model: Model, own: dict[str, int], sentences: int, seeds: Sequence[int]) -> Shown:
+    """What a trained one shows, if nothing is asked that it brings itself."""
+    for name, one in own.items():
+        if one != USUAL[name]:
+            raise Fault(f"{name}: the model brings its own; leave out {name} or the model")
+    if model == KEPT:
+        if sentences != USUAL["sentences"] or tuple(seeds) != SEEDS:
+            raise Fault("model: what is kept has its own sentences and seeds; give model=RUN")
+        return kept("depth")
+    count = whole("sentences", sentences, least=100)
+    return stacked([model], sentences=count, seeds=wholes("seeds", seeds))
 
 
 def _trained(recipe: Recipe, hear: Hear | None) -> tuple[Translator, dict[str, float]]:
@@ -290,7 +191,7 @@ def _recipe(*, layers: int, steps: int, width: int, pairs: int, seed: int) -> Re
             "training.learning_rate": 6e-3,
             "training.label_smoothing": 0.0,
             "training.validate_every": steps,
-            "training.valid_sentences": 30,
+            "training.valid_sentences": VALID,
             "training.save_every": steps,
             "training.seed": seed,
         },

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from dhyan.faults import Fault
 from dhyan.insight.parts import Curve, Lines, Words, table
 from dhyan.lessons.given import whole
 from dhyan.lessons.sequences.miniature import Hear, known_cell, places
@@ -75,10 +76,16 @@ class Fading(Shown):
                     say(
                         f"How much does the last state change when a word d steps before it "
                         f"changes? The norm of ∂h_T/∂x_(T−d), for new weights of width "
-                        f"{self.width} and random words, mean of {self.seeds} seeds.",
+                        f"{self.width} and random words, "
+                        f"{'of one seed' if self.seeds == 1 else f'mean of {self.seeds} seeds'}.",
                         f"अंतिम अवस्था से d चरण पहले का शब्द बदले तो वह अवस्था कितनी बदलेगी? "
                         f"∂h_T/∂x_(T−d) का नॉर्म: नए, अप्रशिक्षित भार (चौड़ाई {self.width}), यादृच्छिक "
-                        f"शब्द, {self.seeds} बार अलग-अलग बीज (seed) से मापकर लिया गया माध्य।",
+                        f"शब्द, "
+                        + (
+                            "एक ही बीज (seed) से।"
+                            if self.seeds == 1
+                            else f"{self.seeds} बार अलग-अलग बीज (seed) से मापकर लिया गया माध्य।"
+                        ),
                     )
                 ),
                 Lines(
@@ -153,6 +160,8 @@ def fading(
     begin more open (Jozefowicz et al., 2015). It takes a few seconds.
     """
     known = [known_cell(one) for one in ([cells] if isinstance(cells, str) else cells)]
+    if not known:
+        raise Fault(f"cells: give at least one of {', '.join(CELLS)}")
     whole("length", length, least=2)
     whole("width", width)
     whole("seeds", seeds)

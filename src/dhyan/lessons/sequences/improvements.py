@@ -103,9 +103,9 @@ class Improvements(Shown):
         holds = max(signs) > 0 and min(signs) <= 0
         told = say(
             "That reversal helps one direction and does not show a gain in another "
-            f"{'holds' if holds else 'is not seen'}.",
-            "“उलटा पढ़ने से एक दिशा में लाभ है, दूसरी में लाभ नहीं दिखता”: यह "
-            f"{'सही है' if holds else 'यहाँ नहीं दिखता'}।",
+            f"{'holds' if holds else 'is not seen'} in one training of each model.",
+            "“उलटा पढ़ने से एक दिशा में लाभ है, दूसरी में लाभ नहीं दिखता”: हर मॉडल के एक प्रशिक्षण में यह "
+            f"{'सही है' if holds else 'नहीं दिखता'}।",
         )
         return (Words(told),)
 
@@ -175,9 +175,9 @@ def _judged(one: Change, say: Say) -> str:
     if sign == 0:
         found = say("that is not told apart from no change", "इसे शून्य से अलग नहीं कहा जा सकता")
     elif sign > 0:
-        found = say("it helps", "यह लाभ है")
+        found = say("it helps in one training each", "एक-एक प्रशिक्षण में यह लाभ है")
     else:
-        found = say("it costs", "यह हानि है")
+        found = say("it costs in one training each", "एक-एक प्रशिक्षण में यह हानि है")
     if one.what == "depth":
         better = [
             where
@@ -191,17 +191,17 @@ def _judged(one: Change, say: Say) -> str:
         verdict = _holds(one.as_claimed, say)
         return say(
             f"Depth, into {language}: BLEU {one.gain}, {found}; {at}. That more layers do better "
-            f"{verdict} here, with as many parameters and updates.",
-            f"गहराई, {language} में: BLEU {one.gain}, {found}; {at}। “अधिक परतें बेहतर हैं” यहाँ, उतने ही "
-            f"प्राचलों और अद्यतनों पर, {verdict}।",
+            f"{verdict} in one training each, with as many parameters and updates.",
+            f"गहराई, {language} में: BLEU {one.gain}, {found}; {at}। “अधिक परतें बेहतर हैं”, एक-एक "
+            f"प्रशिक्षण में, उतने ही प्राचलों और अद्यतनों पर, {verdict}।",
         )
     first, last = one.by_place[0], one.by_place[-1]
     verdict = _holds(one.as_claimed, say)
     return say(
         f"Reversal, into {language}: first fifth {first}, last fifth {last}; that the first words "
-        f"gain and the last lose {verdict}. BLEU {one.gain}, {found}.",
+        f"gain and the last lose {verdict} in one training each. BLEU {one.gain}, {found}.",
         f"उलटा, {language} में: पहला 1/5 भाग {first}, अंतिम {last}; “पहले शब्दों को लाभ, अंतिम को हानि” "
-        f"{verdict}। BLEU {one.gain}, {found}।",
+        f"एक-एक प्रशिक्षण में {verdict}। BLEU {one.gain}, {found}।",
     )
 
 

@@ -137,11 +137,15 @@ class Lengths(Shown):
         return [
             Words(
                 say(
-                    f"{size} words in, {self.asked} out: an untrained model that may not end "
-                    f"earlier and must end then. {whole_ones} of {len(self.long)} searches say all "
-                    f"{self.asked}; {len(cut)} met its limit first, and says so (finished 0).",
-                    f"इनपुट में {size} शब्द, आउटपुट में {self.asked}: एक अप्रशिक्षित मॉडल, जिसे इससे "
-                    f"पहले रुकना मना है और ठीक यहीं रुकना है। {len(self.long)} में से {whole_ones} "
+                    f"{size} words in, {self.asked} out: the model here is untrained and is told "
+                    "to go on so long and to end then; nothing is learned, and what it says means "
+                    f"nothing. That so long a text can be said is all this shows. {whole_ones} of "
+                    f"{len(self.long)} searches say all {self.asked}; {len(cut)} met its limit "
+                    "first, and says so (finished 0).",
+                    f"इनपुट में {size} शब्द, आउटपुट में {self.asked}: यहाँ मॉडल अप्रशिक्षित है और उससे कहा "
+                    "गया है कि इतनी देर बोलता रहे और ठीक वहीं रुके; कुछ सीखा नहीं गया है और उसके कहे का "
+                    "कोई अर्थ नहीं। इससे केवल इतना दिखता है कि इतना लंबा पाठ बोला जा सकता है। "
+                    f"{len(self.long)} में से {whole_ones} "
                     f"{'खोज' if whole_ones == 1 else 'खोजें'} पूरे {self.asked} शब्द "
                     f"{'बोलती है' if whole_ones == 1 else 'बोलती हैं'}; {len(cut)} पहले ही अपनी सीमा "
                     f"पर {'रुक गई और यह बताती है' if len(cut) == 1 else 'रुक गईं और यह बताती हैं'} "

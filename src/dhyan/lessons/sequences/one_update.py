@@ -32,6 +32,7 @@ class Update:
     before: float
     alone: float
     after: float
+    rate: float
 
 
 def one_update(
@@ -66,7 +67,18 @@ def one_update(
         for key, one in weights.items():
             one.copy_(kept[key])
     moved = value - rate * own
-    return Update(name, place, value, own, slope, moved, float(before.detach()), alone, after)
+    return Update(
+        name,
+        place,
+        value,
+        gradient=own,
+        slope=slope,
+        moved=moved,
+        before=float(before.detach()),
+        alone=alone,
+        after=after,
+        rate=rate,
+    )
 
 
 def _average(model: Seq2Seq, batch: Batch) -> Float64[Tensor, ""]:

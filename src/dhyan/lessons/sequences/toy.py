@@ -142,12 +142,13 @@ class Toy(Shown):
         return [
             Words(
                 say(
-                    "One update: each parameter moves against its gradient, by η times it. Of the "
-                    f"loss's change, {name} alone brings {alone}; all parameters together "
-                    f"bring {together}: the loss {'falls' if fell else 'rises'}.",
-                    "एक अद्यतन: हर प्राचल अपनी प्रवणता की उलटी दिशा में, उसके η गुना, खिसकता है। "
-                    f"हानि में अकेले {name} से {alone} का बदलाव आता है और सब प्राचलों से कुल "
-                    f"मिलाकर {together} का: हानि {'घटती' if fell else 'बढ़ती'} है।",
+                    "One update: each parameter moves against its gradient, by η times it, η = "
+                    f"{one.rate:g}. Of the loss's change, {name} alone brings {alone}; all "
+                    f"parameters together bring {together}: the loss "
+                    f"{'falls' if fell else 'rises'}.",
+                    "एक अद्यतन: हर प्राचल अपनी प्रवणता की उलटी दिशा में, उसके η गुना, खिसकता है, "
+                    f"η = {one.rate:g}। हानि में अकेले {name} से {alone} का बदलाव आता है और सब "
+                    f"प्राचलों से कुल मिलाकर {together} का: हानि {'घटती' if fell else 'बढ़ती'} है।",
                 )
             ),
             table(

@@ -11,14 +11,16 @@ from torch import Tensor
 from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Plane, Point, Words, table
-from dhyan.lessons.given import matrix, whole, words_of
+from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.keeping import KEPT, kept
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.pulled import pulled_states
+from dhyan.lessons.within.row import row
 from dhyan.lessons.within.space import VECTORS, Vectors, vectors_of
 
 SENTENCE, OTHER, WORD = "money bank", "river bank", "bank"
 WEIGHTS, SCORES = (0.2, 0.8), (10, 32)
+USUAL = (VECTORS, WEIGHTS, WEIGHTS, None)
 Numbers = Sequence[float | int]
 
 
@@ -114,14 +116,15 @@ class Gravity(Shown):
         raw, scaled, weights = map(_numbers, (self.scores, self.scaled, self.softmaxed))
         given = _numbers(self.first.weights)
         same = bool((self.softmaxed - self.first.weights).abs().max() < 0.005)
-        verdict = (
-            say("the weights used here", "जो यहाँ लिए गए भार ही हैं")
-            if same
-            else say(
+        if same:
+            verdict = say("the weights used here", "जो यहाँ लिए गए भार ही हैं")
+        elif (self.scores.tolist(), self.first.weights.tolist()) == ([*SCORES], [*WEIGHTS]):
+            verdict = say(
                 f"not the {given} used here: they come from a drawing, not from a softmax",
                 f"न कि यहाँ लिए गए {given}: वे चित्र से लिए गए हैं, softmax से नहीं",
             )
-        )
+        else:
+            verdict = say(f"not the {given} used here", f"न कि यहाँ लिए गए {given}")
         return say(
             f"The softmax of scores {raw} over √{width}, which is of {scaled}, gives weights "
             f"{weights}, {verdict}.",
@@ -146,18 +149,27 @@ def gravity(
 
     The model is a translator or the folder of a run; its encoder's states are drawn on their two
     principal axes, and measured layer by layer over so many `sentences` of the primer. The model
-    "kept" is one that was trained before.
+    "kept" is one that was trained before, with its own sentences.
 
     >>> [round(one, 1) for one in gravity().first.after.tolist()]
     [7.6, 3.8]
     """
+    sentences = whole("sentences", sentences, least=0)
+    if model is not None:
+        own = (vectors, weights, other_weights, scores)
+        if any(one is not usual for one, usual in zip(own, USUAL, strict=True)):
+            raise Fault("a model has vectors, weights and scores of its own: leave these out")
     if model == KEPT:
+        if sentence is not None or other is not None or word != WORD or sentences:
+            raise Fault(
+                "what is kept is of its own sentences and word: for others give model=RUN, a "
+                "folder of `dhyan train`"
+            )
         return kept("gravity")
     if model is not None:
-        sentences = whole("sentences", sentences, least=0)
         return pulled_states(model, sentence, other, word=word, sentences=sentences)
-    if scores is None and sentence is None:
-        scores = SCORES
+    if sentences:
+        raise Fault("sentences: only a model can read them; give model=RUN too, or leave them out")
     first = _pull(
         "weights", words_of(SENTENCE if sentence is None else sentence), word, vectors, weights
     )
@@ -168,9 +180,11 @@ def gravity(
         raise Fault("vectors: those of the two sentences differ in length; give all the same")
     named = tuple(dict.fromkeys((*first.words, *second.words)))
     places = dict(zip(named, vectors_of(named, vectors), strict=True))
+    if scores is None and sentence is None and first.weights.tolist() == [*WEIGHTS]:
+        scores = SCORES
     if scores is None:
         return Gravity(word, places, first, second, None, None, None)
-    raw = matrix("scores", [scores], columns=len(first.words))[0]
+    raw = row("scores", scores, count=len(first.words))
     scaled = raw / len(first.after) ** 0.5
     return Gravity(word, places, first, second, raw, scaled, scaled.softmax(0))
 
@@ -178,7 +192,7 @@ def gravity(
 def _pull(name: str, words: tuple[str, ...], word: str, vectors: Vectors, given: Numbers) -> Pull:
     if word not in words:
         raise Fault(f"word: {word!r} does not stand in {' '.join(words)!r}")
-    weights = matrix(name, [given], columns=len(words))[0]
+    weights = row(name, given, count=len(words))
     if (weights < 0).any() or abs(float(weights.sum()) - 1) > 1e-6:
         raise Fault(f"{name}: {_numbers(weights)} are not shares of 0 or more that sum to 1")
     own = vectors_of(words, vectors)

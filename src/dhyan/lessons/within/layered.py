@@ -119,12 +119,7 @@ class Layered:
             f"{self.sentences} वाक्य, जिनमें से {self.right} का अनुवाद सही है। ",
         )
         if drawn <= 0.5:
-            told += say(
-                "Not in every layer does a word come nearer to the words that decide what it means "
-                "in most sentences. ",
-                "ऐसा नहीं है कि हर परत में, अधिकतर वाक्यों में, शब्द उन शब्दों के और पास आता हो जो उसका अर्थ "
-                "तय करते हैं। ",
-            )
+            told += self._not_nearer(say)
         elif rest >= drawn:
             told += say(
                 "In most, every layer brings a word nearer to the cues, which decide what it "
@@ -140,12 +135,25 @@ class Layered:
                 "वाक्य के बाक़ी शब्दों की तुलना में अधिक बार। ",
             )
         return told + say(
-            f"In {own:.0%} of {self.pairs} pairs, where chance gives half, it ends nearer to its "
-            "cues than its other state, of a sentence with another meaning: "
-            f"{_pull(own)[0]}.",
+            f"In {own:.0%} of {self.pairs} pairs, where chance gives half, a word ends nearer to "
+            "its cues than its other state, of a sentence with another meaning: "
+            f"{_pull(own, drawn)[0]}.",
             f"{self.pairs} युग्मों में से {own:.0%} में (संयोग से आधे में होता) शब्द की अंतिम अवस्था अपने संकेतों "
             "के अधिक पास है, दूसरे अर्थ वाले वाक्य की उसकी अवस्था की तुलना में: "
-            f"{_pull(own)[1]}।",
+            f"{_pull(own, drawn)[1]}।",
+        )
+
+    def _not_nearer(self, say: Say) -> str:
+        """The layers in which most come no nearer to the words that decide what they mean."""
+        few = [(at, float(one)) for at, one in enumerate(self.nearer, 1) if one <= 0.5]
+        return "".join(
+            say(
+                f"In layer {at} most words come no nearer to their cues, which decide what they "
+                f"mean: only {share:.0%} do. ",
+                f"परत {at} में, अधिकतर वाक्यों में, शब्द उन संकेतों के और पास नहीं आता जो उसका अर्थ तय करते हैं: "
+                f"केवल {share:.0%} में आता है। ",
+            )
+            for at, share in few
         )
 
 
@@ -212,8 +220,19 @@ def _places(crowd: Sequence[InContext], examples: Sequence[InContext]) -> dict[s
     }
 
 
-def _pull(own: float) -> tuple[str, str]:
-    """What a share of pairs says, in both languages."""
-    if own > MOST:
-        return "its own sentence has drawn it", "उसे उसके अपने वाक्य ने खींचा है"
-    return "its own sentence has hardly drawn it", "उसके अपने वाक्य ने उसे न के बराबर खींचा है"
+def _pull(own: float, drawn: float) -> tuple[str, str]:
+    """What a share of pairs says, in both languages; it compares two states and no more."""
+    if own <= MOST:
+        return (
+            "even compared with its other state it is hardly drawn to them",
+            "दूसरी अवस्था की तुलना में भी वह उनकी ओर न के बराबर खिंची है",
+        )
+    if drawn <= 0.5:
+        return (
+            "it is drawn to them only as compared with its other state",
+            "वह उनकी ओर केवल दूसरी अवस्था की तुलना में खिंची है",
+        )
+    return (
+        "compared with its other state it is drawn to them",
+        "दूसरी अवस्था की तुलना में वह उनकी ओर खिंची है",
+    )

@@ -9,11 +9,12 @@ from dhyan.insight.parts import Part, Words, table
 from dhyan.lessons.shown import Say
 
 CLEAR = 0.05  # a difference between two shares that counts
-LEARNED, RAW, COSINE = "learned Q, K, V", "parameter-free", "parameter-free, cosine"
+MEAN, LEARNED = "mean", "learned Q, K, V"
+RAW, COSINE = "parameter-free", "parameter-free, cosine"
 HINDI = {
     "commonest reading": "सबसे आम अर्थ",
     "none": "कोई नहीं",
-    "mean": "माध्य",
+    MEAN: "माध्य",
     RAW: "बिना प्राचल",
     COSINE: "बिना प्राचल, कोज्या",
     "learned V": "सीखा हुआ V",
@@ -98,6 +99,14 @@ class Needed:
         learned = by_name[LEARNED]
         low, high = learned.spread
         formula = "softmax(X Xᵀ/√d) X"
+        forms = {
+            RAW: (
+                f"the parameter-free form scaled by √d, {formula}",
+                f"√d से भाग देकर बने बिना प्राचलों के रूप {formula}",
+            ),
+            COSINE: ("the one with cosines as scores", "कोज्या को अंक मानने वाले रूप"),
+            MEAN: ("the mean, which learns nothing in the mixer", "मिश्रक में कुछ न सीखने वाले माध्य"),
+        }
         least = min(one.idiom for one in self.ladder)
         return " ".join(
             (
@@ -105,10 +114,10 @@ class Needed:
                     "The notes say that attention without parameters cannot learn this.",
                     "नोट्स कहते हैं कि बिना प्राचलों का अवधान यह नहीं सीख सकता।",
                 ),
-                against(learned, by_name[RAW], say, (formula, formula)),
-                against(learned, by_name[COSINE], say, ("cosines as scores", "अंक के रूप में कोज्या")),
+                *(against(learned, by_name[one], say, name) for one, name in forms.items()),
                 say(
-                    f"On new idioms its five seeds range from {low:.2f} to {high:.2f}.",
+                    "On new idioms the five seeds of learned Q, K, V range from "
+                    f"{low:.2f} to {high:.2f}.",
                     "नए मुहावरों पर सीखे हुए Q, K, V का परिणाम पाँच बीजों (seed) में "
                     f"{low:.2f} से {high:.2f} तक रहता है।",
                 ),
@@ -125,19 +134,27 @@ class Needed:
 def against(learned: Mixed, other: Mixed, say: Say, name: tuple[str, str]) -> str:
     """Where learned queries, keys and values read more than another mixer, and where less."""
     kinds = (
-        (say("seen idioms", "परिचित मुहावरे"), learned.seen - other.seen),
-        (say("new idioms", "नए मुहावरे"), learned.new - other.new),
-        (say("new senses", "नए अर्थ"), learned.senses - other.senses),
+        (say("seen idioms", "परिचित मुहावरों"), learned.seen - other.seen),
+        (say("new idioms", "नए मुहावरों"), learned.new - other.new),
+        (say("new senses", "नए अर्थों"), learned.senses - other.senses),
     )
-    told = ", ".join(f"{kind} {100 * gain:+.1f}" for kind, gain in kinds).replace("-", "−")
-    gains = [gain for _, gain in kinds]
-    if min(gains) > CLEAR:
-        held = say("here the claim holds", "यहाँ दावा सही है")
-    elif max(gains) <= CLEAR:
-        held = say("here it does not hold", "यहाँ दावा सही नहीं है")
+    at = say("", " में")
+    told = ", ".join(f"{kind}{at} {100 * gain:+.1f}" for kind, gain in kinds).replace("-", "−")
+    gained, lost, even = (
+        ", ".join(kind for kind, gain in kinds if way == (gain > CLEAR) - (gain < -CLEAR))
+        for way in (1, -1, 0)
+    )
+    if not (lost or even):
+        held = say("against it the claim holds", "इसकी तुलना में दावा सही है")
+    elif not gained:
+        held = say("against it the claim does not hold", "इसकी तुलना में दावा सही नहीं है")
     else:
-        held = say("here it holds only in part", "यहाँ दावा अंशतः ही सही है")
+        held = say(f"they gain for {gained}", f"लाभ {gained} में है")
+    if lost:
+        held += say(f", they lose for {lost}", f", घाटा {lost} में")
+    if even:
+        held += say(f", a tie for {even}", f", {even} में बराबरी")
     return say(
-        f"Against {name[0]}, learned Q, K, V gain in points: {told}; {held}.",
-        f"{name[1]} की तुलना में सीखे हुए Q, K, V का लाभ, प्रतिशत अंकों में: {told}; {held}।",
+        f"Against {name[0]}, learned Q, K, V in points: {told}; {held}.",
+        f"{name[1]} की तुलना में सीखे हुए Q, K, V, प्रतिशत अंकों में: {told}; {held}।",
     )

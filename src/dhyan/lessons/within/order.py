@@ -79,12 +79,14 @@ class Order(Shown):
                     columns,
                     digits=4,
                 ),
-                Words(f"{self._blind(say)} {self._cured(say)}"),
+                Words(f"{self._blind(say)} {self._cured(say)}".strip()),
             ),
         )
 
     def _blind(self, say: Say) -> str:
         most = float(self.differences[:, 0].max())
+        if self.words == self.other:
+            return ""
         if most < NOTHING:
             return say(
                 f"Without positions every word has the same output in both orders ({most:.0e} "
@@ -99,10 +101,15 @@ class Order(Shown):
 
     def _cured(self, say: Say) -> str:
         least = float(self.differences[:, 1].min())
+        if len(set(self.words)) == 1:
+            return say(
+                "One word has no other order, so nothing is shown here: give two or more.",
+                "एक ही शब्द का कोई दूसरा क्रम नहीं होता, इसलिए यहाँ कुछ नहीं दिखता: दो या अधिक शब्द दीजिए।",
+            )
         if self.words == self.other:
             return say(
-                "Both orders are the same, so positions change nothing.",
-                "दोनों क्रम एक ही हैं, इसलिए स्थान से कुछ नहीं बदलता।",
+                "Both orders are the same, so nothing is shown here: give another order.",
+                "दोनों क्रम एक ही हैं, इसलिए यहाँ कुछ नहीं दिखता: कोई दूसरा क्रम दीजिए।",
             )
         if least > NOTHING:
             return say(

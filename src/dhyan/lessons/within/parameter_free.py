@@ -66,11 +66,11 @@ class ParameterFree(Shown):
                 Words(
                     say(
                         f"The softmax makes each row sum to 1: Y = softmax(X Xᵀ) X, shapes "
-                        f"{self.shapes}. Parameters: {self.parameters}, so nothing is learned, and "
-                        "no task is served more than another.",
+                        f"{self.shapes}. Parameters: {self.parameters}, so this mixing has nothing "
+                        "to learn, whatever the task; the vectors X may be learned.",
                         f"softmax से हर पंक्ति का योग 1 हो जाता है: Y = softmax(X Xᵀ) X, आकार "
-                        f"{self.shapes}। प्राचल: {self.parameters}, इसलिए कुछ सीखा नहीं जाता, और "
-                        "किसी कार्य को दूसरे से अधिक लाभ नहीं मिलता।",
+                        f"{self.shapes}। प्राचल: {self.parameters}, इसलिए इस मिश्रण में सीखने को "
+                        "कुछ नहीं, काम चाहे जो हो; सदिश X सीखे हुए हो सकते हैं।",
                     )
                 ),
                 table(

@@ -13,6 +13,7 @@ from dhyan.insight.parts import Part, Words, table
 from dhyan.lessons.given import Matrix, matrix, whole
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.fetching import Fetched, fetch
+from dhyan.lessons.within.row import row
 
 DICTIONARY: Mapping[str, float | int] = {"a": 2, "b": 3, "c": 4}
 SHARPNESS = (1, 2, 5, 10, 20)
@@ -146,7 +147,7 @@ def roles(
     keys, values = _entries(dictionary)
     if ask not in keys:
         raise Fault(f"ask: {ask!r} is no key of the dictionary; it has {', '.join(keys)}")
-    sharp = matrix("sharpness", [sharpness])[0]
+    sharp = row("sharpness", sharpness)
     steps, seed = whole("steps", steps, least=0), whole("seed", seed, least=0)
     known = torch.eye(len(keys), dtype=torch.float64)
     asked = sharp.unsqueeze(1) * known[keys.index(ask)]
@@ -178,7 +179,7 @@ def _entries(dictionary: Mapping[str, float | int]) -> tuple[tuple[str, ...], Te
 
 
 def _made(vector: Sequence[float | int], maps: Mapping[str, Matrix]) -> Float64[Tensor, "5 D"]:
-    x = matrix("vector", [vector])
+    x = row("vector", vector).unsqueeze(0)
     width = x.shape[1]
     turned = [
         x @ matrix(name, one, rows=width, columns=width, of="the numbers of the vector")

@@ -12,18 +12,20 @@ from dhyan.faults import Fault
 from dhyan.insight.parts import Curve, Lines, Part, Words, table
 from dhyan.lessons.given import Matrix, matrix, whole, wholes
 from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.within.row import row
 from dhyan.lessons.within.saturation import Spread, spread
 from dhyan.lessons.within.unscaled import Course, Hear, course
 
 WIDTHS = (1, 16, 32, 48, 64, 80, 96, 112, 128)
 NUMBERS, PAIRS = (10, 20, 30, 40, 50, 60, 70), ((6, 4), (3, 2), (4, 5), (1, 10))
 WIDE, NARROW, DRAWS = 64, 16, 2000
-MUCH, ALL = 2.0, 100.0  # how many times smaller or larger a gradient is called shrunk, or gone
+MUCH, ALL = 2.0, 100.0  # how many times smaller or larger a gradient is called so, or gone
+CLEAR = 0.05  # a difference between two shares of one seed that is told as one
 
 
 @dataclass(frozen=True)
 class Scaled(Shown):
-    """Variances, softmaxes of pairs, and three runs: scaled, unscaled, and unscaled but narrow.
+    """Variances, softmaxes of pairs, four runs: wide with √dk and without, narrow without and with.
 
     `free_values` are how many queries there are, how wide, and how wide their answers come out.
     """
@@ -146,13 +148,21 @@ class Scaled(Shown):
 
     def _claims(self, say: Say) -> str:
         """What the runs say of vanishing, of exploding, and of a smaller width."""
-        one, other, small = self.runs
+        one, other, _, _ = self.runs
         late, most = other.late / one.late, other.most / one.most
         vanishing = _verdict(
             1 / late,
             say("so it vanishes", "यानी वह लुप्त होती है"),
-            say("so it shrinks, though not to nothing", "यानी वह घटती है, पर लुप्त नहीं होती"),
+            say("so it is smaller, but does not vanish", "यानी वह छोटी है, पर लुप्त नहीं होती"),
             say("so it does not vanish", "यानी वह लुप्त नहीं होती"),
+        )
+        begin, end = other.through[0], other.through[-1]
+        way = (
+            say("grows", "बढ़ती है")
+            if end > begin
+            else say("falls", "घटती है")
+            if end < begin
+            else say("stays", "वही रहती है")
         )
         exploding = _verdict(
             most,
@@ -162,32 +172,44 @@ class Scaled(Shown):
             ),
             say("so it does not explode", "यानी वह विस्फोटक नहीं होती"),
         )
-        better = (
-            say("learns better", "बेहतर सीखता है")
-            if one.right > other.right + 0.01
-            else say("learns worse", "कम अच्छा सीखता है")
-            if one.right < other.right - 0.01
-            else say("learns as well", "उतना ही अच्छा सीखता है")
-        )
-        costs = (
-            say("costs accuracy", "से सटीकता घटती है")
-            if small.right < one.right - 0.01
-            else say("costs nothing here", "से यहाँ सटीकता नहीं घटती")
-        )
         return say(
-            f"A Transformer of one head (dk {one.key_width}) learns to reverse letters. Without "
-            f"√dk, in the second half of the run, the gradient that comes through the softmax is "
-            f"{late:.2f} times as large, {vanishing}; the gradient of W_q and W_k that "
-            f"one step in twenty exceeds is {most:.2f} times as large, {exploding}. With √dk it "
-            f"{better}: {one.right:.1%} of unseen words against {other.right:.1%}. Shrinking the "
-            f"width to {small.key_width} instead {costs}: {small.right:.1%}.",
-            f"एक हेड वाला Transformer (dk {one.key_width}) अक्षर उलटना सीखता है। √dk के बिना, "
-            f"प्रशिक्षण के उत्तरार्ध में, softmax से होकर आने वाली प्रवणता {late:.2f} गुना है, "
-            f"{vanishing}; W_q और W_k की वह प्रवणता जिससे बीस में से एक चरण ऊपर जाता है, "
-            f"{most:.2f} गुना है, {exploding}। √dk के "
-            f"साथ वह {better}: अनदेखे शब्दों में से {one.right:.1%} सही, उसके बिना "
-            f"{other.right:.1%}। इसके बदले चौड़ाई {small.key_width} कर देने {costs}: "
-            f"{small.right:.1%}।",
+            f"A Transformer of one head (dk {one.key_width}) learns to reverse letters, from one "
+            "seed. Without √dk, in the second half of the run, the gradient that comes through the "
+            f"softmax is {late:.2f} times as large as with √dk, {vanishing}; within the run it "
+            f"{way} ({begin:.2g} → {end:.2g}). The gradient of W_q and W_k that one step in twenty "
+            f"exceeds is {most:.2f} times as large, {exploding}. {self._widths(say)}",
+            f"एक हेड वाला Transformer (dk {one.key_width}) अक्षर उलटना सीखता है, केवल एक बीज (seed) से। "
+            "√dk के बिना, प्रशिक्षण के उत्तरार्ध में, softmax से होकर आने वाली प्रवणता √dk वाली की "
+            f"{late:.2f} गुना है, {vanishing}; प्रशिक्षण के दौरान वह {way} ({begin:.2g} → {end:.2g})। "
+            f"W_q और W_k की वह प्रवणता जिससे बीस में से एक चरण ऊपर जाता है, {most:.2f} गुना है, "
+            f"{exploding}। {self._widths(say)}",
+        )
+
+    def _widths(self, say: Say) -> str:
+        """What √dk does at either width, and what a smaller width does instead of it."""
+        one, other, small, both = self.runs
+        wide, narrow = one.key_width, small.key_width
+        helps, too = (
+            _compared(gain, say("√dk helps", "√dk से लाभ है"), say("√dk harms", "√dk से हानि है"),
+                      say("√dk makes no clear difference", "√dk से कोई स्पष्ट अंतर नहीं"))
+            for gain in (one.right - other.right, both.right - small.right)
+        )  # fmt: skip
+        against, beside, left = (
+            _compared(gain, say("better than", "से बेहतर"), say("worse than", "से कमज़ोर"),
+                      say("about as good as", "के लगभग बराबर"))
+            for gain in (small.right - one.right, small.right - other.right, both.right - one.right)
+        )  # fmt: skip
+        return say(
+            f"Of unseen words dk {wide} gets {one.right:.1%} right with √dk and {other.right:.1%} "
+            f"without: {helps}. Shrinking the width to {narrow} instead, without √dk, gives "
+            f"{small.right:.1%}: {against} {wide} with √dk, {beside} {wide} without. The narrow "
+            f"one with √dk reaches {both.right:.1%}: {too} there, and it is {left} {wide} "
+            "with √dk.",
+            f"अनदेखे शब्दों में से dk {wide} √dk के साथ {one.right:.1%} सही करता है और उसके बिना "
+            f"{other.right:.1%}: {helps}। इसके बदले, √dk के बिना, चौड़ाई {narrow} कर दें तो "
+            f"{small.right:.1%}: यह √dk वाले {wide} {against} है और बिना √dk वाले {wide} {beside}। "
+            f"√dk के साथ {narrow} वाला {both.right:.1%} तक पहुँचता है: वहाँ {too}, और वह √dk वाले {wide} "
+            f"{left} है।",
         )
 
 
@@ -204,9 +226,9 @@ def scaled(
     seed: int = 1,
     hear: Hear | None = None,
 ) -> Scaled:
-    """Measure dot products by width, then train with √dk, without it, and narrow without it.
+    """Measure dot products by width, then train wide and `narrow`, each with √dk and without it.
 
-    Training takes about 30 seconds on two cores; with `steps` 0 it is left out. `hear` is told how
+    Training takes about 35 seconds on two cores; with `steps` 0 it is left out. `hear` is told how
     it goes.
     """
     sizes, draws = wholes("widths", widths), whole("draws", draws)
@@ -214,9 +236,9 @@ def scaled(
     steps, seed = whole("steps", steps, least=0), whole("seed", seed, least=0)
     if not isinstance(divide_by, int | float) or not divide_by:
         raise Fault(f"divide_by is {divide_by!r}: give a number other than 0")
-    values = matrix("numbers", [numbers])[0]
+    values = row("numbers", numbers)
     scores = matrix("pairs", pairs)
-    kinds = ((width, True), (width, False), (narrow, False)) if steps else ()
+    kinds = ((width, True), (width, False), (narrow, False), (narrow, True)) if steps else ()
     runs = tuple(
         course(key_width=wide, scaled=over, steps=steps, seed=seed, hear=hear)
         for wide, over in kinds
@@ -247,3 +269,9 @@ def _verdict(ratio: float, wholly: str, somewhat: str, not_so: str) -> str:
     if ratio > ALL:
         return wholly
     return somewhat if ratio > MUCH else not_so
+
+
+def _compared(gain: float, more: str, less: str, same: str) -> str:
+    if abs(gain) <= CLEAR:
+        return same
+    return more if gain > 0 else less

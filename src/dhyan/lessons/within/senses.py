@@ -65,6 +65,7 @@ class Senses(Shown):
                 ),
                 Words(self._taught(say)),
                 self._every(say),
+                *((Words(told),) if (told := self._below(say)) else ()),
             ),
         )
 
@@ -127,6 +128,24 @@ class Senses(Shown):
             "in is enough for a probe.",
             "प्रशिक्षण से अर्थों का अलग होना अधिकतर शब्दों में नहीं दिखता: probe के लिए इतना ही काफ़ी है कि "
             "वाक्य के शब्द मिला दिए जाएँ।",
+        )
+
+    def _below(self, say: Say) -> str:
+        """That a position may tell less than chance, where it does."""
+        below = [
+            f"{one.word} {one.level(PLACED).probed.share:.2f}"
+            for one in self.words
+            if one.level(PLACED).probed.interval[1] < one.chance
+        ]
+        if not below:
+            return ""
+        return say(
+            f"Position falls below chance ({', '.join(below)}): the sentences asked put the word "
+            "at other places, meaning by meaning, than those fitted on. So it is no neutral "
+            "baseline; chance is.",
+            f"स्थान का परिणाम संयोग से भी नीचे है ({', '.join(below)}): जिन वाक्यों में पूछा जाता है, उनमें "
+            "शब्द, अर्थ के अनुसार, उन वाक्यों से अलग स्थानों पर आता है जिन पर probe बिठाया गया। इसलिए यह "
+            "तटस्थ आधार नहीं है; संयोग है।",
         )
 
     def _every(self, say: Say) -> Table:
@@ -216,13 +235,13 @@ def _gained(one: WordSenses, say: Say) -> str:
     low, high = last.interval
     told = say(
         f"The last layer is right in {last.share:.1%} ({low:.1%} to {high:.1%}), the word with its "
-        f"position in {placed.share:.1%}: ",
+        f"position in {placed.share:.1%}, chance in {one.chance:.1%}: ",
         f"अंतिम परत {last.share:.1%} वाक्यों में सही है ({low:.1%} से {high:.1%}), स्थान के साथ शब्द "
-        f"{placed.share:.1%} में: ",
+        f"{placed.share:.1%} में, संयोग {one.chance:.1%} में: ",
     )
     told += (
         say("what is gained is the context's. ", "यह बढ़त संदर्भ से आई है। ")
-        if low > placed.interval[1]
+        if low > max(placed.interval[1], one.chance)
         else say("no clear gain from the context. ", "संदर्भ से कोई स्पष्ट बढ़त नहीं। ")
     )
     if chance.interval[0] > placed.interval[1]:

@@ -146,8 +146,12 @@ class Tasks(Shown):
         )
         if both < min(self.again) - CLEAR:
             return told + say(
-                "So the same sentence gets different vectors, and it is the task that makes them.",
-                "यानी एक ही वाक्य को अलग सदिश मिलते हैं, और उन्हें काम ही बनाता है।",
+                "So the same sentence gets different vectors, more so than by training anew for "
+                f"one task. Beside the task the updates differ too ({self.steps} against "
+                f"{self.steps // 2}), the rate and the batches: they may have a part in it.",
+                "यानी एक ही वाक्य को अलग सदिश मिलते हैं, एक ही काम के लिए दोबारा प्रशिक्षण से भी अधिक अलग। "
+                f"काम के अलावा अद्यतनों की संख्या ({self.steps} और {self.steps // 2}), सीखने की दर और बैच "
+                "भी अलग हैं: इसमें उनका भी हाथ हो सकता है।",
             )
         return told + say(
             "So they differ no more than two trainings for one task do.",

@@ -12,7 +12,8 @@ from dhyan.insight.parts import Part, Plane, Point, Words, table
 from dhyan.lessons.given import Matrix, matrix
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.by_hand import ByHand, by_hand
-from dhyan.lessons.words.between_senses import Between, between
+from dhyan.lessons.within.row import row
+from dhyan.lessons.words.between_senses import Between, between, verdict
 from dhyan.lessons.words.neighbours import learned, read_corpus
 from dhyan.lessons.words.senses_chosen import (
     BY_HAND,
@@ -52,6 +53,19 @@ class Toy:
     context: Float64[Tensor, " 2"]
     static_share: float
     context_share: float
+
+    def without(self, say: Say) -> str:
+        """The words of the sentence that are left out, if any are."""
+        left = [one for one in words_in(self.sentence) if one not in self.around.words]
+        words = ", ".join(dict.fromkeys(left))
+        return (
+            say(
+                f" Left out, having no numbers: {words}.",
+                f" बिना संख्याओं वाले ये शब्द छोड़ दिए गए हैं: {words}।",
+            )
+            if left
+            else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -105,10 +119,11 @@ class AverageMeaning(Shown):
                 say(
                     f"“{toy.sentence}”: mixed with the words around it by softmax(X Xᵀ) X it "
                     f"becomes [{numbers}], turned toward {toward}: the share of technology goes "
-                    f"from {toy.static_share:.0%} to {toy.context_share:.0%}.",
+                    f"from {toy.static_share:.0%} to {toy.context_share:.0%}.{toy.without(say)}",
                     f"“{toy.sentence}”: softmax(X Xᵀ) X से आसपास के शब्दों के साथ मिलकर वह "
                     f"[{numbers}] हो जाता है और {toward} की ओर मुड़ता है: तकनीक का हिस्सा "
-                    f"{toy.static_share:.0%} से {toy.context_share:.0%} हो जाता है।",
+                    f"{toy.static_share:.0%} से {toy.context_share:.0%} हो जाता है।"
+                    f"{toy.without(say)}",
                 )
             ),
             table(
@@ -144,13 +159,13 @@ class AverageMeaning(Shown):
                     f"{found.word} in vectors {origin}: on the way from the mean of "
                     f"{len(found.one)} words like {found.one[0]} (0) to that of "
                     f"{len(found.other)} words like {found.other[0]} (1) it stands at "
-                    f"{found.place:.2f}. {_verdict(found, say)}",
+                    f"{found.place:.2f}.",
                     f"{found.word}, {origin}: {found.one[0]} जैसे {len(found.one)} शब्दों के माध्य "
                     f"(0) से {found.other[0]} जैसे {len(found.other)} शब्दों के माध्य (1) तक के रास्ते "
-                    f"पर वह {found.place:.2f} पर है। {_verdict(found, say)}",
+                    f"पर वह {found.place:.2f} पर है।",
                 )
             ),
-            *((Words(self._choice(say)),) if self.chosen else ()),
+            Words(self._choice(say)),
             table(
                 say("cosine with the mean of", "इनके माध्य से कोज्या"),
                 rows,
@@ -171,27 +186,32 @@ class AverageMeaning(Shown):
         )
 
     def _choice(self, say: Say) -> str:
-        """How the words of both senses were chosen, and what would be if it were otherwise."""
+        """How the words of both senses were chosen, else what would be, and what follows."""
         rule = say(
             "the nouns that come most often beside it in one sense and never in the other",
             "वे संज्ञाएँ जो एक अर्थ में उसके साथ सबसे अधिक आती हैं और दूसरे में कभी नहीं",
         )
+        held = verdict(self.measured, say)
+        if not self.chosen:
+            return held
         if self.chosen == BY_RULE:
-            return say(f"The words are {rule}.", f"ये शब्द हैं: {rule}।")
+            return say(f"The words are {rule}. {held}", f"ये शब्द हैं: {rule}। {held}")
         if (found := self.ruled) is None:
-            return say("These words were chosen by hand.", "ये शब्द हाथ से चुने गए हैं।")
+            return say(f"These words were chosen by hand. {held}", f"ये शब्द हाथ से चुने गए हैं। {held}")
         words = "; ".join(", ".join(group) for group in (found.one, found.other))
         near, every = (
             " / ".join(f"{one:.2f}" for one in cosines) for cosines in (found.cosines, found.every)
         )
         none = say("These form no two groups.", "इनसे दो समूह नहीं बनते।")
-        verdict = _verdict(found, say) if found.apart else none
+        follows = verdict(found, say) if found.apart else none
         return say(
             "These words were chosen by hand, after looking, as ones that hold together and are "
             f"also used without it. By a rule instead, {rule} ({words}), its cosines are {near}, "
-            f"and those of all words {every}. {verdict}",
+            f"and those of all words {every}. {follows} For the words chosen by hand only: "
+            f"{held[0].lower()}{held[1:]}",
             "ये शब्द देख-परखकर हाथ से चुने गए हैं, ऐसे जो आपस में निकट हैं और उसके बिना भी आते हैं। नियम से चुनें, "
-            f"यानी {rule} ({words}), तो उसकी कोज्याएँ {near} हैं, और सब शब्दों की {every}। {verdict}",
+            f"यानी {rule} ({words}), तो उसकी कोज्याएँ {near} हैं, और सब शब्दों की {every}। {follows} "
+            f"केवल हाथ से चुने गए शब्दों के लिए: {held}",
         )
 
 
@@ -242,7 +262,7 @@ def _toy(
     static: Sequence[int | float],
     meanings: Mapping[str, object],
 ) -> Toy:
-    one = matrix("static", [static], columns=2)[0]
+    one = row("static", static, count=2)
     rows = matrix("uses", uses, columns=2)
     mean = rows.mean(0)
     if not isinstance(meanings, Mapping):
@@ -268,30 +288,3 @@ def _toy(
 def _share(vector: Float64[Tensor, " 2"]) -> float:
     """The second number's part of the sum of both."""
     return float(vector[1] / vector.sum())
-
-
-def _verdict(found: Between, say: Say) -> str:
-    """What the cosines say; the place alone says little, for words far from both lie half way."""
-    if not found.apart:
-        return say(
-            "But these words do not form two groups in these vectors, so nothing follows; "
-            "try others.",
-            "पर इन सदिशों में ये शब्द दो समूह नहीं बनाते, इसलिए कुछ सिद्ध नहीं होता; दूसरे शब्द आज़माइए।",
-        )
-    (near, too), (far, away) = found.cosines.tolist(), found.cross.tolist()
-    numbers = say(
-        f"{near:.2f} against {far:.2f}, {too:.2f} against {away:.2f}",
-        f"{far:.2f} के मुक़ाबले {near:.2f}, {away:.2f} के मुक़ाबले {too:.2f}",
-    )
-    if found.torn:
-        return say(
-            f"It is nearer to each group than the other group's words are ({numbers}): "
-            "an average of both.",
-            f"दूसरे समूह के शब्दों की तुलना में वह हर समूह के अधिक निकट है ({numbers}): दोनों का औसत।",
-        )
-    return say(
-        f"It is not clearly nearer to each group than the other group's words are ({numbers}): "
-        "no average of both.",
-        f"दूसरे समूह के शब्दों की तुलना में वह हर समूह के स्पष्ट रूप से अधिक निकट नहीं है ({numbers}): "
-        "दोनों का औसत नहीं।",
-    )

@@ -120,6 +120,7 @@ def neighbours(
     asked = words_of(analogy)
     if len(asked) != 3:
         raise Fault(f"analogy: has {len(asked)} words; give three, as king man woman")
+    count = whole("count", count)
     if vectors and not corpus:
         found = most_frequent(vectors, whole("most", most, least=2))
     else:
