@@ -8,8 +8,8 @@ from typing import Any
 from dhyan.data.primer import Bounds
 from dhyan.lessons.many.attachment import Attachment, attachment
 from dhyan.lessons.many.watched import Watched, watched
+from dhyan.lessons.of_primer import CORE, LONGEST
 from dhyan.lessons.within.gravity import gravity
-from dhyan.lessons.within.of_primer import CORE, LONGEST
 from dhyan.lessons.within.pulled import PulledStates
 
 RECIPE = "transformer2017-small"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS
+from dhyan.lessons.of_primer import translator_of
 from dhyan.lessons.within.idioms import Idioms, ask_idioms
 from dhyan.lessons.within.mixers import Climbed, Mixed, Needed
-from dhyan.lessons.within.of_primer import translator_of
 from dhyan.lessons.within.senses import Senses, senses
 from dhyan.lessons.within.tasks import SENTENCE, Tasks, measure_tasks
 from dhyan.lessons.within.two_tasks import train_both

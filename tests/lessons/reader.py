@@ -9,7 +9,7 @@ from dhyan import config
 from dhyan.data.primer import primer_twins
 from dhyan.decoding.manner import Manner
 from dhyan.decoding.translator import Translator
-from dhyan.lessons.within.of_primer import CORE, LONGEST
+from dhyan.lessons.of_primer import CORE, LONGEST
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
 

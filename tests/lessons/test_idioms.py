@@ -107,7 +107,7 @@ def test_new_frames_that_fail_are_told():
 
 
 def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monkeypatch):
-    monkeypatch.setattr("dhyan.lessons.within.of_primer.known", lambda model, text: True)
+    monkeypatch.setattr("dhyan.lessons.of_primer.known", lambda model, text: True)
     monkeypatch.setattr("dhyan.lessons.within.new_frames.known", lambda model, text: True)
     untrained = translator_of("transformer", "transformer")
     shown = idioms(untrained, sentences=20)

@@ -3,7 +3,7 @@
 import pytest
 
 from dhyan.faults import Fault
-from dhyan.lessons.within.row import row
+from dhyan.lessons.row import row
 
 
 def test_a_row_of_numbers_is_taken_as_it_is():

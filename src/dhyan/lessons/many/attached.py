@@ -12,7 +12,7 @@ from dhyan.decoding.translator import Translator
 from dhyan.evaluation.counts import count
 from dhyan.faults import Fault
 from dhyan.lessons.many.cued import cued
-from dhyan.lessons.within.of_primer import known, of_split
+from dhyan.lessons.of_primer import known, of_split
 from dhyan.run.saved import load, saved_recipe
 
 HELD_OUT = 80  # there are no more of them among a third of the names

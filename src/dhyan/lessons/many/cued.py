@@ -13,7 +13,7 @@ from dhyan.data.primer import Twin
 from dhyan.data.primer.draft import Draft
 from dhyan.data.primer.templates import Template, filled, templates
 from dhyan.decoding.translator import Translator
-from dhyan.lessons.within.of_primer import CORE, known
+from dhyan.lessons.of_primer import CORE, known
 
 DOER = "{A} had"  # how the cue begins in which the one who does it has the thing
 OF = "B"  # the slot of the other person

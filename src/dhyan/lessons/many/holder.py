@@ -16,8 +16,8 @@ from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Words, table
 from dhyan.lessons.many.cued import Cued, cued
 from dhyan.lessons.many.seen import head_weights
+from dhyan.lessons.of_primer import CORE
 from dhyan.lessons.shown import Say
-from dhyan.lessons.within.of_primer import CORE
 from dhyan.special import BOS, EOS
 
 WITH = "with"

@@ -12,8 +12,8 @@ from dhyan.batch import Tokens
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
+from dhyan.lessons.of_primer import known
 from dhyan.lessons.sequences.probes import Fact, probe
-from dhyan.lessons.within.of_primer import known
 
 CORE, SHORTEST, LONGEST = 0.15, 4, 7  # of the primer: the share of its words, words a sentence
 FEWEST = 50  # sentences a probe is fitted to or judged on, of a model that comes from elsewhere

@@ -10,10 +10,10 @@ from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Table, Words, table
 from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.keeping import KEPT, is_kept, kept
+from dhyan.lessons.of_primer import known, of_split, translator_of
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.mixers import Needed
 from dhyan.lessons.within.new_frames import CAKE, LEG, framed
-from dhyan.lessons.within.of_primer import known, of_split, translator_of
 from dhyan.lessons.within.probing import wilson
 from dhyan.lessons.within.word_by_word import is_meant, word_by_word
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from dhyan.decoding.translator import Translator
 from dhyan.insight.parts import Part, Plane, Point, Words, table
+from dhyan.lessons.of_primer import of_split
 from dhyan.lessons.shown import Say
 from dhyan.lessons.within.in_context import (
     InContext,
@@ -19,7 +20,6 @@ from dhyan.lessons.within.in_context import (
     meanings,
     pairs,
 )
-from dhyan.lessons.within.of_primer import of_split
 from dhyan.models.transformer import TransformerEncoder
 
 SAME = 1e-9  # distances that differ by no more are equal

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dhyan.data.primer import Wanted
 from dhyan.decoding.translator import Translator
-from dhyan.lessons.within.of_primer import known
+from dhyan.lessons.of_primer import known
 
 CAKE, LEG = "a piece of cake", "break a leg"
 NAMES = (("Ravi", "Asha"), ("Neha", "Amit"), ("Anil", "Lata"), ("Usha", "Mohan"))  # to fill A and B

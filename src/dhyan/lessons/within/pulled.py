@@ -15,9 +15,9 @@ from dhyan.decoding.look import evaluating
 from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Plane, Point, Words, table
+from dhyan.lessons.of_primer import translator_of
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.layered import Layered, layered
-from dhyan.lessons.within.of_primer import translator_of
 from dhyan.special import EOS, UNK
 
 # Both of the primer, the word at the same place.

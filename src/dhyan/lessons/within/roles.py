@@ -11,9 +11,9 @@ from dhyan.attention import attend
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Words, table
 from dhyan.lessons.given import Matrix, matrix, whole
+from dhyan.lessons.row import row
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.fetching import Fetched, fetch
-from dhyan.lessons.within.row import row
 
 DICTIONARY: Mapping[str, float | int] = {"a": 2, "b": 3, "c": 4}
 SHARPNESS = (1, 2, 5, 10, 20)

@@ -11,8 +11,8 @@ from dhyan.attention import attend
 from dhyan.faults import Fault
 from dhyan.insight.parts import Curve, Lines, Part, Words, table
 from dhyan.lessons.given import Matrix, matrix, whole, wholes
+from dhyan.lessons.row import row
 from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.lessons.within.row import row
 from dhyan.lessons.within.saturation import Spread, spread
 from dhyan.lessons.within.unscaled import Course, Hear, course
 

@@ -17,8 +17,8 @@ from dhyan.data.primer.kinds import Sense
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
+from dhyan.lessons.of_primer import CORE, known, some
 from dhyan.lessons.within.encoded import encoder_of, untrained, word_vectors
-from dhyan.lessons.within.of_primer import CORE, known, some
 from dhyan.lessons.within.probing import NORMAL, Probed, between, logistic
 
 FEWEST = 20  # sentences of a meaning to fit a probe on, and to ask it of

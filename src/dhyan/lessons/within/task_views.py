@@ -10,9 +10,9 @@ from torch.nn.functional import normalize
 
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.decoding.translator import Translator
+from dhyan.lessons.of_primer import known
 from dhyan.lessons.sequences.facts import tense_of
 from dhyan.lessons.within.encoded import sentence_vectors
-from dhyan.lessons.within.of_primer import known
 from dhyan.lessons.within.probing import Probed, logistic, plane
 from dhyan.lessons.within.sentiment import sentiment_of
 from dhyan.lessons.within.two_tasks import CORE, KINDS, LONGEST, SHORTEST, TwoTasks

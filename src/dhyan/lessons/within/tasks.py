@@ -11,8 +11,8 @@ from dhyan.faults import Fault
 from dhyan.insight.parts import Plane, Point, Table, Words, table
 from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.keeping import kept
+from dhyan.lessons.of_primer import known
 from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.lessons.within.of_primer import known
 from dhyan.lessons.within.probing import Probed, alike
 from dhyan.lessons.within.sentiment import sentiment
 from dhyan.lessons.within.task_views import (

@@ -10,7 +10,7 @@ from dhyan.data.primer.draft import Draft
 from dhyan.data.primer.hindi import M
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.templates import filled, templates
-from dhyan.lessons.within.of_primer import CORE, LONGEST
+from dhyan.lessons.of_primer import CORE, LONGEST
 
 SENTENCES = 3000  # of training that words are looked up in
 FILLED = 4  # times that each sentence of an idiom's own words is filled

@@ -10,9 +10,9 @@ from torch import Tensor
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Plane, Point, Words, table
 from dhyan.lessons.given import Matrix, matrix
+from dhyan.lessons.row import row
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.by_hand import ByHand, by_hand
-from dhyan.lessons.within.row import row
 from dhyan.lessons.words.between_senses import Between, between, verdict
 from dhyan.lessons.words.neighbours import learned, read_corpus
 from dhyan.lessons.words.senses_chosen import (
