@@ -65,7 +65,7 @@ def picture(name: str, alt: str) -> str:
 def said(story: Story) -> list[str]:
     """Its sentences; what looks like a tag, such as <start>, stays to be read."""
     texts = (part.text for part in story.parts if isinstance(part, Words))
-    return [fill(escape(text, quote=False), 110) for text in texts]
+    return [fill(escape(text, quote=False), 110, break_on_hyphens=False) for text in texts]
 
 
 def program(one: Lesson, trained: Shown | None) -> str:
