@@ -27,12 +27,12 @@ def test_the_verdict_follows_the_numbers():
     assert "सही नहीं है" in told(turned, "hi")
 
 
-def test_runs_that_pass_at_the_same_check_are_not_said_to_differ_in_speed():
-    near = replace(SLOW, losses=(2.5, 0.9))
+def test_runs_that_pass_at_the_same_update_are_not_said_to_differ_in_speed():
+    near = replace(SLOW, losses=(2.5, -0.5))
     shown = Forcing("numbers", 1, (FAST, near))
     assert not shown.faster
-    assert "not seen, both pass at the same check" in told(shown)
-    assert "दोनों एक ही जाँच पर" in told(shown, "hi")
+    assert "not seen, both pass at the same update" in told(shown)
+    assert "दोनों एक ही अद्यतन पर" in told(shown, "hi")
     neither = Forcing("numbers", 1, (replace(FAST, losses=(1.5, 1.2)), SLOW))
     assert "not seen, neither came so far" in told(neither)
     assert "converges faster holds" not in told(shown) + told(neither)
@@ -44,9 +44,10 @@ def test_it_is_said_what_the_held_out_loss_is_fed():
     assert "सही शब्द देकर मापी गई है" in told(shown, "hi")
 
 
-def test_the_first_validation_below_the_level_counts():
-    assert FAST.reached == 20
+def test_the_level_is_passed_on_the_line_between_two_checks():
+    assert FAST.reached == 15
     assert SLOW.reached is None
+    assert replace(FAST, losses=(0.5, 0.4)).reached == 10
 
 
 @pytest.mark.slow

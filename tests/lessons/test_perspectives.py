@@ -159,7 +159,7 @@ def test_what_does_not_fit_is_said_in_one_line(call, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("paragraph=7", "paragraph: give a text, or its sentences in a list"),
+        ("paragraph=7", "paragraph is 7: give a text or a list of words"),
         ('perspectives={"a": 1, "b": 2}', "perspectives: give words for each"),
     ],
 )

@@ -35,9 +35,15 @@ class Trained:
 
     @property
     def reached(self) -> int | None:
-        """The first validated step with a loss below the level."""
-        below = (s for s, loss in zip(self.steps, self.losses, strict=True) if loss < LEVEL)
-        return next(below, None)
+        """Where the loss falls below the level, on the straight line between two checks."""
+        checks = list(zip(self.steps, self.losses, strict=True))
+        before, high = checks[0]
+        for step, loss in checks:
+            if loss < LEVEL:
+                share = (high - LEVEL) / (high - loss) if step > before else 1.0
+                return round(before + share * (step - before))
+            before, high = step, loss
+        return None
 
     @property
     def name(self) -> str:
@@ -65,7 +71,7 @@ class Forcing(Shown):
 
     @property
     def at_once(self) -> bool:
-        """Whether both learned by the same check, or neither did: which came first is not seen."""
+        """Whether both learned at the same update, or neither did: which is faster is not seen."""
         most, least = self.extremes
         return most.reached == least.reached
 
@@ -125,9 +131,9 @@ class Forcing(Shown):
         if most is least:
             return told + say(".", "।")
         found = say(
-            f"Below {LEVEL:g} nat a word: {told}. On average {most.name} has a loss "
+            f"Below {LEVEL:g} nat a word, by the lines: {told}. On average {most.name} has a loss "
             f"{abs(gap):.3f} {'lower' if gap > 0 else 'higher'} than {least.name}: ",
-            f"प्रति शब्द {LEVEL:g} नैट से नीचे: {told}। औसतन {most.name} की हानि "
+            f"रेखाओं के अनुसार प्रति शब्द {LEVEL:g} नैट से नीचे: {told}। औसतन {most.name} की हानि "
             f"{least.name} की हानि से {abs(gap):.3f} {'कम' if gap > 0 else 'अधिक'} है: ",
         )
         if self.at_once:
@@ -144,8 +150,8 @@ class Forcing(Shown):
                 "कौन पहले पहुँचता है, यह नहीं दिखता: दोनों में से कोई वहाँ तक नहीं पहुँचा।",
             )
         return say(
-            "which converges faster is not seen, both pass at the same check.",
-            "कौन पहले पहुँचता है, यह नहीं दिखता: दोनों एक ही जाँच पर इससे नीचे हैं।",
+            "which converges faster is not seen, both pass at the same update.",
+            "कौन पहले पहुँचता है, यह नहीं दिखता: दोनों एक ही अद्यतन पर इससे नीचे आते हैं।",
         )
 
 
