@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+from dhyan.insight.trace import Trace
 from tests.tiny import (
     as_arguments,
     command,
@@ -122,6 +123,10 @@ def test_maps_of_different_words_become_several_figures(place):
     trained = dhyan("train", "transformer2017-small", "--threads", 1, "--out", "t",
                     *as_arguments(settings), cwd=folder)  # fmt: skip
     assert trained.returncode == 0, trained.stderr.decode()
+    done = dhyan("show", "t", "three hundred", "-o", "look.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = Trace.from_json((folder / "look.json").read_text(encoding="utf-8"))
+    assert found.source.words == ("three", "hundred", "</s>")
     done = dhyan("show", "t", "three hundred", "--where", "all", "-o", "all.svg", cwd=folder)
     assert done.returncode == 0, done.stderr.decode()
     assert len(list(folder.glob("all-*.svg"))) == 3

@@ -19,7 +19,10 @@ def show(
     model: Model,
     sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="In the source language.")],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Draw into a .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Draw into a .png, .svg or .pdf; .json has the numbers."
+        ),
     ] = None,
     where: Annotated[
         str, typer.Option(help="Attentions whose name contains this; 'all' for every one.")
@@ -54,6 +57,13 @@ def show(
     if not said.finished:
         cut = "cut off at the length limit (decoding.limit)"
         warn("stops where no word was left to say" if said.stuck else cut)
+    if output and output.suffix.lower() == ".json":
+        from dhyan.insight.trace import trace_translation
+
+        traced = trace_translation(translator, sentence, said, model=str(model))
+        output.write_text(traced.to_json() + "\n", encoding="utf-8")
+        warn(f"wrote {output}: the weights of {', '.join(one.where for one in maps)}")
+        return
     drawn = draw_files(chosen, output) if output else draw_here(chosen)
     others = len(maps) - len(chosen)
     if drawn:

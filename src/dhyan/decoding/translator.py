@@ -127,6 +127,7 @@ class Translator:
         prefixes: str | Sequence[str] | None = None,
         glossary: Mapping[str, str] | None = None,
         forbidden: Sequence[str] | str = (),
+        rules: Sequence[Rule] = (),
         numbers: Sequence[int] | None = None,
         hear: Callable[[int], None] | None = None,
         **changes: object,
@@ -135,7 +136,8 @@ class Translator:
 
         `changes` are fields of `Manner`. Translations begin with `prefixes` (one for all, or each
         its own), say the target terms of the `glossary` whose source terms stand in the sentence,
-        and say none of the terms `forbidden`. A sentence's translation does not depend on the
+        and say none of the terms `forbidden`; `rules` change the scores of every next word, or
+        look on while it is chosen. A sentence's translation does not depend on the
         others; what is drawn for it depends on its place, or on its number in `numbers`. `hear` is
         told, batch by batch, how many have been translated.
         """
@@ -147,11 +149,11 @@ class Translator:
         if forbidden and prefixes:
             told = [prefixes] if isinstance(prefixes, str) else prefixes
             check_sayable(told, forbidden, self.target, by="a prefix says")
-        rules = [never_words(self.target, forbidden)] if forbidden else []
+        asked = [*rules, *([never_words(self.target, forbidden)] if forbidden else [])]
         found: dict[int, Translation] = {}
         for rows in self._batches(orders, manner.width):
             batch = [orders[row] for row in rows]
-            for row, hypotheses in zip(rows, self._search(batch, manner, rules), strict=True):
+            for row, hypotheses in zip(rows, self._search(batch, manner, asked), strict=True):
                 found[row] = self._say(hypotheses, orders[row], manner, forbidden)
             if hear:
                 hear(len(found))

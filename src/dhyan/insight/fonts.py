@@ -46,15 +46,24 @@ def families(text: str) -> list[str]:
     return [EVERYDAY] if noto is None else [noto, EVERYDAY]
 
 
-def _register_devanagari() -> str | None:
-    """Tell matplotlib of the Devanagari font; None if the package that holds it is missing."""
+def devanagari_file() -> Path | None:
+    """The file of the Devanagari font; None if the package that holds it is missing."""
     try:
         import fontpkg_noto_sans_devanagari as package
     except ImportError:
         return None
+    return next(Path(package.ROOT).rglob("*.ttf"))
+
+
+def _register_devanagari() -> str | None:
+    """Tell matplotlib of the Devanagari font, if it is here."""
+    found = devanagari_file()
+    if found is None:
+        return None
+    import fontpkg_noto_sans_devanagari as package
     from matplotlib.font_manager import fontManager
 
-    path = str(next(Path(package.ROOT).rglob("*.ttf")))
+    path = str(found)
     if all(font.fname != path for font in fontManager.ttflist):
         fontManager.addfont(path)
     return str(package.FAMILY)
