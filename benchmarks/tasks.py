@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS
-from dhyan.lessons.of_primer import translator_of
+from dhyan.lessons.trained import translator_of
 from dhyan.lessons.within.idioms import Idioms, ask_idioms
 from dhyan.lessons.within.mixers import Climbed, Mixed, Needed
 from dhyan.lessons.within.senses import Senses, senses

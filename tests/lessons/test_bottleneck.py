@@ -133,8 +133,6 @@ def test_another_file_is_refused(tmp_path, text, said):
 
 def test_the_kept_figures_are_those_of_the_repositorys_own_ladder():
     results = sorted(RESULTS.glob("ladder_*.json"))
-    if not results:
-        pytest.skip("no ladder has been run here")
     shown, kept = bottleneck(results[-1]), bottleneck()
     assert [one.name for one in kept.standings] == [one.name for one in shown.standings]
     for one, other in zip(kept.standings, shown.standings, strict=True):

@@ -3,7 +3,7 @@
 import pytest
 
 from dhyan.faults import Fault
-from dhyan.lessons.row import row
+from dhyan.lessons.given import row
 
 
 def test_a_row_of_numbers_is_taken_as_it_is():

@@ -1,7 +1,6 @@
 """Sentences of the primer for a trained model: those of which it knows every word."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.decoding.translator import Translator
@@ -10,13 +9,6 @@ from dhyan.special import UNK
 
 SEED, LONGEST, CORE = 1, 20, 0.3
 PATIENCE = 500  # sentences in a row without a new one
-
-
-def translator_of(model: str | Path | Translator) -> Translator:
-    """A trained model, ready or in a run's folder."""
-    from dhyan.run import load
-
-    return model if isinstance(model, Translator) else load(model)
 
 
 def known(translator: Translator, text: str) -> bool:

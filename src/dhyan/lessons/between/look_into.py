@@ -27,6 +27,7 @@ from dhyan.lessons.between.context import SENTENCE
 from dhyan.lessons.between.one_look import OneLook
 from dhyan.lessons.given import words_of
 from dhyan.lessons.keeping import KEPT, kept
+from dhyan.lessons.trained import single
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
 
 Model = str | Path | Translator
@@ -65,7 +66,7 @@ def look_into(
     if model == KEPT:
         return _kept(lesson, sentence, step)
     words_of(sentence)
-    translator = _translator(model)
+    translator = single(model)
     found, attention, kind = _fitting(translator, lesson)
     [said] = translator(sentence, nbest=1)
     target = told_and_said(said)
@@ -151,16 +152,6 @@ def _walk(
     finally:
         hook.remove()
     return calls[-1]
-
-
-def _translator(model: Model) -> Translator:
-    if not isinstance(model, Translator):
-        from dhyan.run import load
-
-        model = load(str(model))
-    if model.beside:
-        raise Fault(f"{1 + len(model.beside)} models speak at once here; give a single one")
-    return model
 
 
 def _fitting(

@@ -18,6 +18,7 @@ from dhyan.insight.parts import Table, Words, table
 from dhyan.lessons.given import words_of
 from dhyan.lessons.many.parts_counted import PARTS, counted, names_of
 from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.trained import single
 from dhyan.models.feed_forward import FeedForward
 from dhyan.models.transformer import (
     DecoderLayer,
@@ -157,7 +158,7 @@ def moved(
     target: str | Sequence[str] | None,
 ) -> Moved:
     """A trained Transformer's sub-layers over a sentence and its translation, its own or given."""
-    translator = _loaded(model)
+    translator = single(model)
     encoder, decoder = translator.model.encoder, translator.model.decoder
     if not isinstance(encoder, TransformerEncoder) or not isinstance(decoder, TransformerDecoder):
         raise Fault(
@@ -253,16 +254,6 @@ def _share(found: Float[Tensor, "1 T D"], x: Float[Tensor, "1 T D"]) -> Float[Te
 
 def _columns(shares: Sequence[Share]) -> Float64[Tensor, "T N"]:
     return torch.stack([one for _, _, one in shares], dim=1).double().cpu()
-
-
-def _loaded(model: str | Path | Translator) -> Translator:
-    if not isinstance(model, Translator):
-        from dhyan.run import load
-
-        model = load(str(model))
-    if model.beside:
-        raise Fault(f"{1 + len(model.beside)} models speak at once here; give a single one")
-    return model
 
 
 def _shares(

@@ -17,8 +17,8 @@ from dhyan.insight.parts import Table, Words, table
 from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.many.holder import Holder, holder
 from dhyan.lessons.many.seen import head_weights
-from dhyan.lessons.of_primer import translator_of
 from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.trained import translator_of
 from dhyan.special import EOS, NAMES
 from dhyan.text.normalize import normalize
 

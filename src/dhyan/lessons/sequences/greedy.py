@@ -16,6 +16,7 @@ from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.sequences.miniature import Hear
 from dhyan.lessons.sequences.toy import PAIRS, toy
 from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.trained import translator_of
 from dhyan.special import BOS, EOS
 
 Model = Translator | str | Path
@@ -178,11 +179,8 @@ def _toy_speaker(sentence: str, *, steps: int, seed: int, hear: Hear | None) -> 
     return _Speaker(shown.model, source, name, text, limit=10)
 
 
-def _speaker(sentence: str, model: Model) -> _Speaker:
-    if not isinstance(model, Translator):
-        from dhyan.run import load
-
-        model = load(model, device="cpu")
+def _speaker(sentence: str, given: Model) -> _Speaker:
+    model = translator_of(given)
     target, ids = model.target, model.encode(sentence)
     if len(ids) - 1 > model.limits.source:
         raise TooLong(0, len(ids) - 1, model.limits.source)

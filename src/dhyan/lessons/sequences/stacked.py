@@ -16,10 +16,10 @@ from dhyan.decoding.translator import Translator
 from dhyan.evaluation.counts import count
 from dhyan.faults import Fault
 from dhyan.insight.parts import Curve, Lines, Part, Words, table
-from dhyan.lessons.of_primer import translator_of
 from dhyan.lessons.sequences.facts import LONGEST, SHORTEST, asked_of, read
 from dhyan.lessons.sequences.probes import Fact
 from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.trained import translator_of
 from dhyan.models.rnn import RNNEncoder
 
 TRANSLATED = 200  # sentences, by which it is said how well a model translates

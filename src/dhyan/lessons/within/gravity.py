@@ -11,9 +11,8 @@ from torch import Tensor
 from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Plane, Point, Words, table
-from dhyan.lessons.given import whole, words_of
+from dhyan.lessons.given import row, whole, words_of
 from dhyan.lessons.keeping import KEPT, kept
-from dhyan.lessons.row import row
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.pulled import pulled_states
 from dhyan.lessons.within.space import VECTORS, Vectors, vectors_of

@@ -10,8 +10,9 @@ from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Table, Words, table
 from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.keeping import KEPT, is_kept, kept
-from dhyan.lessons.of_primer import known, of_split, translator_of
+from dhyan.lessons.of_primer import known, of_split
 from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.trained import translator_of
 from dhyan.lessons.within.mixers import Needed
 from dhyan.lessons.within.new_frames import CAKE, LEG, framed
 from dhyan.lessons.within.probing import wilson

@@ -15,8 +15,8 @@ from dhyan.decoding.look import evaluating
 from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Plane, Point, Words, table
-from dhyan.lessons.of_primer import translator_of
 from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.trained import translator_of
 from dhyan.lessons.within.layered import Layered, layered
 from dhyan.special import EOS, UNK
 

@@ -10,8 +10,7 @@ from torch import Tensor
 from dhyan.attention import attend
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Words, table
-from dhyan.lessons.given import Matrix, matrix, whole
-from dhyan.lessons.row import row
+from dhyan.lessons.given import Matrix, matrix, row, whole
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.fetching import Fetched, fetch
 

@@ -10,8 +10,7 @@ from torch import Tensor
 from dhyan.attention import attend
 from dhyan.faults import Fault
 from dhyan.insight.parts import Curve, Lines, Part, Words, table
-from dhyan.lessons.given import Matrix, matrix, whole, wholes
-from dhyan.lessons.row import row
+from dhyan.lessons.given import Matrix, matrix, row, whole, wholes
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.saturation import Spread, spread
 from dhyan.lessons.within.unscaled import Course, Hear, course

@@ -13,8 +13,9 @@ from dhyan.faults import Fault
 from dhyan.insight.parts import Plane, Point, Table, Words, table
 from dhyan.lessons.given import whole
 from dhyan.lessons.keeping import KEPT, kept
-from dhyan.lessons.of_primer import SEED, translator_of
+from dhyan.lessons.of_primer import SEED
 from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.trained import translator_of
 from dhyan.lessons.within.probing import plane
 from dhyan.lessons.within.sense_probes import (
     ALONE,

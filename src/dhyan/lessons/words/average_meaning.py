@@ -9,8 +9,7 @@ from torch import Tensor
 
 from dhyan.faults import Fault
 from dhyan.insight.parts import Part, Plane, Point, Words, table
-from dhyan.lessons.given import Matrix, matrix
-from dhyan.lessons.row import row
+from dhyan.lessons.given import Matrix, matrix, row
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.within.by_hand import ByHand, by_hand
 from dhyan.lessons.words.between_senses import Between, between, verdict

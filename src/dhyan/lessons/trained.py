@@ -1,0 +1,21 @@
+"""A reader's trained model: ready, or in the folder of a run."""
+
+from pathlib import Path
+
+from dhyan.decoding.translator import Translator
+from dhyan.faults import Fault
+
+
+def translator_of(model: str | Path | Translator) -> Translator:
+    """The model itself, loaded if it is not yet."""
+    from dhyan.run import load
+
+    return model if isinstance(model, Translator) else load(model)
+
+
+def single(model: str | Path | Translator) -> Translator:
+    """A model that speaks alone, so that its own modules can be looked into."""
+    found = translator_of(model)
+    if found.beside:
+        raise Fault(f"{1 + len(found.beside)} models speak at once here; give a single one")
+    return found
