@@ -1,15 +1,20 @@
 """Tasks made by code say what they should."""
 
 import itertools
+from datetime import date
 
 import pytest
 
 from dhyan.data.synthetic import (
     HINDI,
+    MANNERS,
+    copy_pairs,
+    date_pairs,
     english_number,
     hindi_number,
     number_pairs,
     reverse_pairs,
+    spoken_date,
 )
 
 
@@ -44,7 +49,7 @@ def test_different_numbers_are_said_differently():
 
 
 def test_a_seed_makes_the_same_pairs_and_another_makes_others():
-    for task in (number_pairs, reverse_pairs):
+    for task in (number_pairs, reverse_pairs, copy_pairs, date_pairs):
         one, again, other = (list(itertools.islice(task(seed=s), 50)) for s in (1, 1, 2))
         assert one == again
         assert one != other
@@ -55,3 +60,26 @@ def test_reversed_is_reversed():
         letters = pair.source.split()
         assert pair.target.split() == letters[::-1]
         assert 1 <= len(letters) <= 5
+
+
+def test_copied_is_the_same():
+    for pair in itertools.islice(copy_pairs(seed=3, shortest=1, longest=5), 100):
+        assert pair.target == pair.source
+        assert 1 <= len(pair.source.split()) <= 5
+
+
+def test_a_day_is_said_in_every_manner():
+    assert [spoken_date(date(1998, 3, 25), manner) for manner in MANNERS] == [
+        "25 march 1998",
+        "march 25, 1998",
+        "wednesday, 25 march 1998",
+        "the 25 of march 1998",
+    ]
+
+
+def test_dates_are_of_the_day_that_was_said():
+    made = list(itertools.islice(date_pairs(seed=3), 200))
+    for pair in made:
+        day = date.fromisoformat(pair.target)
+        assert pair.source in [spoken_date(day, manner) for manner in MANNERS]
+    assert len({pair.target[:4] for pair in made}) > 100

@@ -20,6 +20,7 @@ from dhyan.cli.lesson import lesson
 from dhyan.cli.plugins import run_plugin
 from dhyan.cli.recipe import recipe
 from dhyan.cli.show import show
+from dhyan.cli.studio import studio
 from dhyan.cli.train import train
 from dhyan.cli.translate import translate
 from dhyan.faults import Fault
@@ -34,7 +35,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, train, translate, evaluate, show, lesson, compare, info, recipe, average):
+COMMANDS = (
+    demo, studio, train, translate, evaluate, show, lesson, compare, info, recipe, average,
+)  # fmt: skip
+for command in COMMANDS:
     app.command()(command)
 app.command(ONE, hidden=True)(compare_one)
 app.add_typer(data.app, name="data")

@@ -34,7 +34,7 @@ class Data:
     columns: tuple[str, ...] = ()
     valid_source: str = ""
     valid_target: str = ""
-    task: Literal["", "primer", "numbers", "reverse"] = ""
+    task: Literal["", "primer", "numbers", "reverse", "copy", "dates"] = ""
     pairs: int = 20_000
     core: float = 1.0
     source_language: str = ""

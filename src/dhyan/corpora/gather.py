@@ -23,13 +23,15 @@ from dhyan.corpora.vocabulary import Part, encode_parts, learn_tokenizers, lesso
 from dhyan.data.distinct import distinct
 from dhyan.data.examples import Examples
 from dhyan.data.primer import primer_pairs, primer_twins
-from dhyan.data.synthetic import number_pairs, reverse_pairs
+from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_pairs
 from dhyan.data.tally import Pair, Tally
 from dhyan.faults import Fault
 from dhyan.text.languages import known_language, language_of
 from dhyan.text.tokenizer import Tokenizer
 
 TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
+    "copy": copy_pairs,
+    "dates": date_pairs,
     "numbers": number_pairs,
     "reverse": reverse_pairs,
 }

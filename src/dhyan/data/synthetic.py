@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from datetime import date, timedelta
 from itertools import count
 
 from dhyan.data.tally import Pair
@@ -16,6 +17,30 @@ def reverse_pairs(*, seed: int, shortest: int = 2, longest: int = 8) -> Iterator
     for line in count(1):
         word = chance.choices(LETTERS, k=chance.randint(shortest, longest))
         yield Pair(" ".join(word), " ".join(reversed(word)), line)
+
+
+def copy_pairs(*, seed: int, shortest: int = 2, longest: int = 8) -> Iterator[Pair]:
+    """Random letters, and the same letters, without end."""
+    for pair in reverse_pairs(seed=seed, shortest=shortest, longest=longest):
+        yield Pair(pair.source, pair.source, pair.line)
+
+
+def date_pairs(*, seed: int) -> Iterator[Pair]:
+    """Days of two centuries as people write them, and as ISO 8601 does, without end.
+
+    The year is said last or nearly so and written first; a month is a word and becomes a number.
+    """
+    chance = random.Random(seed)
+    for line in count(1):
+        day = FIRST_DAY + timedelta(days=chance.randrange(DAYS))
+        yield Pair(spoken_date(day, chance.choice(MANNERS)), day.isoformat(), line)
+
+
+def spoken_date(day: date, manner: str) -> str:
+    """A day in one of the manners; names in English, whatever the machine speaks."""
+    return manner.format(
+        weekday=WEEKDAYS[day.weekday()], day=day.day, month=MONTHS[day.month - 1], year=day.year
+    )
 
 
 def number_pairs(*, seed: int, most_digits: int = 7) -> Iterator[Pair]:
@@ -82,3 +107,14 @@ HINDI = (
     "अस्सी इक्यासी बयासी तिरासी चौरासी पचासी छियासी सत्तासी अट्ठासी नवासी "
     "नब्बे इक्यानवे बानवे तिरानवे चौरानवे पचानवे छियानवे सत्तानवे अट्ठानवे निन्यानवे"
 ).split()
+MONTHS = (
+    "january february march april may june july august september october november december"
+).split()
+WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+MANNERS = (
+    "{day} {month} {year}",
+    "{month} {day}, {year}",
+    "{weekday}, {day} {month} {year}",
+    "the {day} of {month} {year}",
+)
+FIRST_DAY, DAYS = date(1900, 1, 1), 73_000

@@ -30,6 +30,8 @@ LONGEST_LABEL, NARROWEST_TITLE, ROOM_FOR_NUMBERS = 130, 260, 22
 BAR, SHORTEST_BAR, LONGEST_BAR = 5, 60, 120
 BLACK, GREY, HAIRLINE = LIGHT.ink, LIGHT.grey, LIGHT.hairline
 BLUES: dict[str, Any] = {"cmap": ListedColormap(TABLE), "vmin": 0, "vmax": 1, "clip_on": False}
+# What would differ from one drawing of the same figure to the next is left out.
+UNDATED = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 Words = list[str]
 Panel = tuple[str, Float[ndarray, "T S"]]
@@ -61,20 +63,25 @@ def save(figure: Figure, path: str | Path) -> None:
     """Write a figure as PNG, SVG or PDF, by the suffix; the same figure gives the same bytes."""
     path = Path(path)
     kind = path.suffix.lower()[1:]
-    undated = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    if kind not in undated:
+    if kind not in UNDATED:
         raise Fault(f"{path}: a figure is saved as .png, .svg or .pdf")
-    drawn = io.BytesIO()
-    with settings():
-        figure.savefig(drawn, format=kind, dpi=DOTS, metadata=undated[kind])
+    drawn = draw_bytes(figure, kind)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        partial.write_bytes(drawn.getvalue())
+        partial.write_bytes(drawn)
         partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise Fault(f"{path}: the figure cannot be written ({error.strerror})") from error
+
+
+def draw_bytes(figure: Figure, kind: str) -> bytes:
+    """A figure as the bytes of a PNG, SVG or PDF, the same for the same figure."""
+    drawn = io.BytesIO()
+    with settings():
+        figure.savefig(drawn, format=kind, dpi=DOTS, metadata=UNDATED[kind])
+    return drawn.getvalue()
 
 
 def _panels(maps: Sequence[AttentionMap], label: dict[str, str]) -> Iterator[Panel]:

@@ -66,3 +66,12 @@ DARK = Theme(
     lines=("#56b4e9", "#e69f00", "#2fbf95", "#e29ac3", "#f0e442", "#7f9cf5", "#9aa5b1"),
     by_day=False,
 )
+
+
+def tables(steps: int = 256) -> dict[str, list[Colour]]:
+    """The colours of weights from 0 to 1 in each theme, for whoever draws elsewhere."""
+    themes = {"light": LIGHT, "dark": DARK}
+    return {
+        name: [theme.weight(place / (steps - 1)) for place in range(steps)]
+        for name, theme in themes.items()
+    }

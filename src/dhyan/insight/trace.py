@@ -20,11 +20,11 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.look import evaluating, looks_at_source
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.faults import Fault
-from dhyan.insight.explain import told_and_said
+from dhyan.insight.explain import Labels, told_and_said
 from dhyan.special import NAMES
 from dhyan.text.placeholders import restore
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.watch import watch
+from dhyan.watch import AttentionMap, watch
 
 SCHEMA = "dhyan-trace/1"
 SIDES = ("source", "told", "target")
@@ -120,6 +120,23 @@ class Trace:
                 return self.told, self.told
             case _:
                 return self.target, self.source
+
+    def map(self, block: Block, *, words: bool = True) -> AttentionMap:
+        """One of its attentions as figures draw it, merged to words as `explain` does."""
+        rows, columns = (_labels(side, words=words) for side in self.sides(block.kind))
+        merged = columns.gather(rows.gather(block.weights, -2, mean=True), -1)
+        return AttentionMap(block.where, columns.texts, rows.texts, merged)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows: the last attention to the source, as `dhyan show` draws it."""
+        from dhyan.insight.figures import draw_bytes, heatmap
+
+        shown = {"text/plain": f"{self.text} → {self.translation}"}
+        if blocks := self.of_kind("source"):
+            figure = heatmap(self.map(blocks[-1]))
+            shown["image/png"] = base64.b64encode(draw_bytes(figure, "png")).decode()
+            shown["image/svg+xml"] = draw_bytes(figure, "svg").decode()
+        return shown
 
 
 def trace(translator: Translator, text: str, *, model: str = "", beam: int | None = None) -> Trace:
@@ -225,6 +242,18 @@ def _trace(parts: dict[str, Any]) -> Trace:
         if block.weights.shape[1:] != (len(rows.tokens), len(columns.tokens)):
             raise ValueError(f"{block.where} has weights for other words")
     return found
+
+
+def _labels(side: Side, *, words: bool) -> Labels:
+    """The words of a side, or its single tokens, each with the tokens it covers."""
+    if not words:
+        count = len(side.tokens)
+        return Labels(
+            tuple(one.text for one in side.tokens), tuple((at, at + 1) for at in range(count))
+        )
+    owners = [one.word for one in side.tokens]
+    firsts = [owners.index(number) for number in range(len(side.words))]
+    return Labels(side.words, tuple(zip(firsts, [*firsts[1:], len(owners)], strict=True)))
 
 
 def _side(parts: dict[str, Any]) -> Side:

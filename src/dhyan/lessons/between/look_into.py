@@ -2,26 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from dhyan.attention import (
-    AdditiveScore,
-    Attention,
-    DotScore,
-    GeneralScore,
-    LocationScore,
-    Memory,
-    SingleHeadAttention,
-)
-from dhyan.batch import Tokens
-from dhyan.decoding.look import evaluating
+from dhyan.attention import Attention, SingleHeadAttention
 from dhyan.decoding.translator import Translator
 from dhyan.faults import Fault
 from dhyan.insight.explain import cross_maps, explain_translation, told_and_said
+from dhyan.insight.steps import kind_of, steps
 from dhyan.lessons.between.both_sides import check_step
 from dhyan.lessons.between.context import SENTENCE
 from dhyan.lessons.between.one_look import OneLook
@@ -67,30 +56,24 @@ def look_into(
         return _kept(lesson, sentence, step)
     words_of(sentence)
     translator = single(model)
-    found, attention, kind = _fitting(translator, lesson)
+    kind = _fitting(translator, lesson)
     [said] = translator(sentence, nbest=1)
     target = told_and_said(said)
     step = check_step(step, len(target) - 1, of="the translation")
     [shown] = cross_maps(explain_translation(translator, sentence, said, words=False))
-    asked = _walk(translator, attention, sentence, target[:step])
-    query, memory, score = asked.query, asked.memory, attention.score
-    states, keys = _numbers(memory.values[0, 0]), _numbers(memory.keys[0, 0])
+    read, at = steps(translator, sentence, said), step - 1
+    state, states, keys = (_numbers(one) for one in (read.queries[at], read.states, read.keys))
+    seen, scores = _numbers(read.seen[at]), _numbers(read.scores[at])
     projected, inner, energy, attentional = None, None, None, None
-    with torch.no_grad():
-        seen = _numbers(attention.sees(query.unsqueeze(1), memory)[0, 0, 0])
-        if isinstance(score, AdditiveScore):
-            projected = _numbers(score.query(query)[0, 0])
-            inner = torch.tanh(projected + keys)
-            energy = _numbers(score.energy)
-            scores = inner @ energy
-        else:
-            scores = _numbers(score(query.unsqueeze(1), memory)[0, 0, 0])
+    if read.projected is not None and read.energy is not None:
+        projected, energy = _numbers(read.projected[at]), _numbers(read.energy)
+        inner = torch.tanh(projected + keys)
+        scores = inner @ energy
     weights = scores.masked_fill(seen == 0, -torch.inf).softmax(-1) * seen
-    context, state = weights @ states, _numbers(query[0, 0])
-    if isinstance(found, LuongDecoder):
-        combine = found.combine
-        both = _numbers(combine.weight) @ torch.cat([context, state])
-        attentional = torch.tanh(both + _numbers(combine.bias))
+    context = weights @ states
+    if read.combine is not None and read.combine.bias is not None:
+        both = _numbers(read.combine.weight) @ torch.cat([context, state])
+        attentional = torch.tanh(both + _numbers(read.combine.bias))
     return OneLook(
         sentence=sentence,
         words=shown.source,
@@ -125,39 +108,8 @@ def _kept(lesson: str, sentence: str, step: int | None) -> OneLook:
     return shown
 
 
-class _Asked(NamedTuple):
-    """What an attention was asked, and the memory it looked at."""
-
-    query: Float[Tensor, "1 1 Q"]
-    memory: Memory
-
-
-def _walk(
-    translator: Translator, attention: SingleHeadAttention, sentence: str, told: list[int]
-) -> _Asked:
-    """Feed a model the words it said, one by one; what its attention is asked at the last."""
-    calls: list[_Asked] = []
-
-    def note(module: nn.Module, given: tuple[Any, ...], answer: object) -> None:
-        calls.append(_Asked(*given))
-
-    hook = attention.register_forward_hook(note)
-    model = translator.model
-    try:
-        with evaluating(model), torch.no_grad():
-            source = Tokens.pad([translator.encode(sentence)]).to(translator.device)
-            state = model.start(source)
-            for word in told:
-                _, state = model.step(torch.tensor([word], device=translator.device), state)
-    finally:
-        hook.remove()
-    return calls[-1]
-
-
-def _fitting(
-    translator: Translator, lesson: str
-) -> tuple[BahdanauDecoder | LuongDecoder, SingleHeadAttention, str]:
-    """The model's decoder and attention, if the lesson is about such."""
+def _fitting(translator: Translator, lesson: str) -> str:
+    """The name of the model's score, if the lesson is about such."""
     decoder, wanted = translator.model.decoder, KINDS[lesson]
     if not isinstance(decoder, wanted.decoder):
         raise Fault(
@@ -167,28 +119,13 @@ def _fitting(
     attention: Attention = decoder.attention
     if not isinstance(attention, SingleHeadAttention):
         raise Fault(f"model: its attention has several heads; the lesson {lesson} shows one")
-    kind = _kind(attention)
+    kind = kind_of(attention)
     if kind not in wanted.scores:
         raise Fault(
             f"model: its score is a {type(attention.score).__name__}; the lesson {lesson} takes "
             f"apart {', '.join(wanted.scores)}"
         )
-    return decoder, attention, kind
-
-
-def _kind(attention: SingleHeadAttention) -> str:
-    """What recipes call a score; nothing for one that no lesson takes apart."""
-    match attention.score:
-        case AdditiveScore():
-            return "additive"
-        case DotScore(scaled=scaled):
-            return "scaled_dot" if scaled else "dot"
-        case GeneralScore():
-            return "general"
-        case LocationScore():
-            return "location"
-        case _:
-            return ""
+    return kind
 
 
 def _numbers(found: Tensor) -> Tensor:

@@ -1,0 +1,91 @@
+"""`dhyan studio`: the page on which a sentence is translated, and every number can be opened."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dhyan.cli.noted import warn
+from dhyan.faults import Fault
+
+if TYPE_CHECKING:
+    from dhyan.studio.offer import Offer
+    from dhyan.studio.shelf import Shelf
+
+HERE = ("runs/*", "demo/run")  # where `dhyan train` and `dhyan demo` put their models
+
+
+def studio(
+    models: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[MODELS]…", help="Run folders; without any, those in runs/."),
+    ] = None,
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE.json", help="Show what `dhyan show -o FILE.json` kept."),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8765,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print the address.")
+    ] = False,
+) -> None:
+    """Open the page: translate, watch, and look into every number; for this machine alone.
+
+    With no model named and none in runs/, it trains four small ones once, and keeps them.
+
+    Example: dhyan studio runs/bahdanau2015-small
+    """
+    try:
+        from dhyan.studio.serve import serve, take_port
+        from dhyan.studio.shelf import Shelf
+    except ModuleNotFoundError as missing:
+        raise Fault(f"the studio needs {missing.name}: pip install 'dhyan[studio]'") from None
+
+    folders = _named(models or []) or ([] if trace else _found())
+    shelf = Shelf(folders, trace or [])
+    taken = take_port(port)
+    offer = None if shelf.books else _offered(shelf)
+    try:
+        serve(shelf, taken, browser=not no_browser, say=typer.echo)
+    finally:
+        if offer:
+            offer.end()
+
+
+def _named(folders: list[Path]) -> list[Path]:
+    """Folders that are models."""
+    from dhyan.checkpoint import find_checkpoint
+
+    for folder in folders:
+        find_checkpoint(folder)
+    return folders
+
+
+def _found() -> list[Path]:
+    """The models that lie here."""
+    from dhyan.checkpoint import steps_in
+
+    places = sorted(place for pattern in HERE for place in Path().glob(pattern))
+    found = [place for place in places if place.is_dir() and steps_in(place)]
+    if found:
+        warn(f"with {', '.join(map(str, found))}")
+    return found
+
+
+def _offered(shelf: "Shelf") -> "Offer":
+    """The four small models, now or as their trainings end."""
+    from dhyan.studio.offer import Offer, kept, place
+
+    folder = place()
+    for model in kept(folder):
+        shelf.add(model.name, model)
+    offer = Offer(folder, shelf.add, warn)
+    shelf.coming = offer.told
+    if coming := offer.told():
+        names = ", ".join(one.name for one in coming)
+        warn(
+            f"no model is named: training {names} once, about five minutes on two cores, into "
+            f"{folder}; the page shows how far they are"
+        )
+        offer.begin()
+    return offer

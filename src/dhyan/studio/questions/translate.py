@@ -1,0 +1,52 @@
+"""A sentence's translation with all its attention: at once, or word by word as it is said."""
+
+import json
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import Response, StreamingResponse
+
+from dhyan.faults import Fault
+from dhyan.studio.asked import told
+from dhyan.studio.bodies import Question
+from dhyan.studio.shelf import Shelf
+
+
+def add(app: FastAPI, shelf: Shelf) -> None:
+    """The whole trace as JSON, and the same as a stream of events."""
+
+    @app.post("/api/translate")
+    def translate(asked: Question) -> Response:
+        return Response(told(shelf, asked), media_type="application/json")
+
+    @app.post("/api/translate/stream")
+    def stream(asked: Question) -> Response:
+        return StreamingResponse(_told(shelf, asked), media_type="text/event-stream")
+
+
+def _told(shelf: Shelf, asked: Question) -> Iterator[str]:
+    """Words as they are said, then everything, or what went wrong."""
+    heard: queue.Queue[tuple[str, str]] = queue.Queue()
+
+    def put(kind: str, **data: Any) -> None:
+        heard.put((kind, json.dumps(data, ensure_ascii=False)))
+
+    def work() -> None:
+        try:
+            found = told(shelf, asked, lambda words: put("words", words=words))
+            heard.put(("done", found))
+        except Fault as fault:
+            put("problem", problem=str(fault))
+        except Exception:  # the page is told; the terminal has the rest
+            put("problem", problem="the model failed; see the terminal")
+            raise
+
+    threading.Thread(target=work, daemon=True).start()
+    while True:
+        kind, data = heard.get()
+        yield f"event: {kind}\ndata: {data}\n\n"
+        if kind != "words":
+            return

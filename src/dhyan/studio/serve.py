@@ -1,0 +1,44 @@
+"""The page's server on this machine alone: a port, an address to print, and an end by Ctrl-C."""
+
+import errno
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+
+import uvicorn
+
+from dhyan.faults import Fault
+from dhyan.studio.app import make_app
+from dhyan.studio.shelf import Shelf
+
+HOST = "127.0.0.1"
+PATIENCE = 2  # seconds that answers under way have when the server ends
+
+
+def take_port(port: int) -> socket.socket:
+    """The port if it is free; 0 takes any that is."""
+    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((HOST, port))
+    except OSError as error:
+        taken.close()
+        if error.errno == errno.EADDRINUSE:
+            why = "another program has it (perhaps another studio)"
+        else:
+            why = error.strerror or str(error)
+        raise Fault(f"port {port}: {why}; choose another by --port, 0 takes any") from None
+    return taken
+
+
+def serve(shelf: Shelf, taken: socket.socket, *, browser: bool, say: Callable[[str], None]) -> None:
+    """Answer until Ctrl-C."""
+    address = f"http://{HOST}:{taken.getsockname()[1]}/"
+    config = uvicorn.Config(
+        make_app(shelf), log_level="warning", timeout_graceful_shutdown=PATIENCE, access_log=False
+    )
+    say(f"Studio: {address} (Ctrl-C to stop)")
+    if browser:
+        threading.Timer(0.5, webbrowser.open, (address,)).start()
+    uvicorn.Server(config).run(sockets=[taken])

@@ -1,0 +1,130 @@
+/** The sentence, the model and the search: what every view is about. */
+
+import { el, fill } from "./dom.js";
+import { state, set, subscribe, address } from "./state.js";
+import { say } from "./words.js";
+import { tellOf } from "./tell.js";
+import { openExport } from "./export.js";
+import { openKeys } from "./keys.js";
+import { examples } from "./examples.js";
+
+let cards = [];
+
+/** @param {{name: string, about: string}[]} models */
+export function header(models) {
+  cards = models;
+  settle();
+  draw();
+  subscribe((changed) => {
+    settle();
+    if (changed.has("ui")) draw();
+    else if (["q", "m", "b", "th"].some((key) => changed.has(key))) fitted();
+  });
+}
+
+/** The card of the model that is asked. */
+export const card = (name = state.m) => cards.find((one) => one.name === name);
+export const models = () => cards;
+
+/** Models that came or went while the page was open. */
+export function restock(now) {
+  cards = now;
+  draw();
+}
+
+/** A model to ask; a saved trace brings the only sentence it can be asked. */
+const asked = (m) => (card(m)?.saved ? { m, q: card(m).saved, b: 1, f: "" } : { m });
+
+/** Without a model the first is asked, and a saved trace for its own sentence. */
+function settle() {
+  if (!state.m && cards.length) set({ m: cards[0].name }, { quiet: true });
+  if (card()?.saved) set(asked(state.m), { quiet: true });
+}
+
+const allSaved = () => cards.length > 0 && cards.every((one) => one.saved);
+
+function draw() {
+  fill(document.querySelector("#header"), mark(), ask(), tools(), chosen(),
+    allSaved() ? sentences() : examples());
+  fitted();
+}
+
+function mark() {
+  return el("a", { class: "mark", href: address({ view: "translate" }), "aria-label": "dhyan studio" },
+    el("b", { lang: "hi" }, "ध्यान"), el("span", {}, "dhyan"));
+}
+
+function ask() {
+  const box = el("textarea", { id: "sentence", rows: 1, maxlength: 500, lang: "en", spellcheck: "true",
+    readonly: allSaved(),
+    "aria-label": say("sentence"), placeholder: say("write"),
+    on: { input: grow, keydown: (event) => {
+      if (event.key === "Enter" && !event.shiftKey) {
+        event.preventDefault();
+        send();
+      }
+    } } });
+  return el("form", { class: "ask", role: "search", on: { submit: (event) => {
+    event.preventDefault();
+    send();
+  } } }, box, el("button", { class: "main", type: "submit" }, say("translate")));
+}
+
+function send() {
+  const words = document.querySelector("#sentence").value.normalize("NFC").trim();
+  if (words === state.q) document.dispatchEvent(new CustomEvent("again"));
+  else set({ q: words, i: 1, j: 1, f: "" });
+}
+
+function grow() {
+  const box = document.querySelector("#sentence");
+  box.style.height = "auto";
+  box.style.height = `${box.scrollHeight + 2}px`;
+}
+
+function tools() {
+  const button = (words, act, more = {}) =>
+    el("button", { type: "button", ...more, on: { click: act } }, words);
+  const copy = async () => {
+    await navigator.clipboard?.writeText(location.href).catch(() => {});
+    tellOf(say("copied"));
+  };
+  const next = { auto: "light", light: "dark", dark: "auto" };
+  return el("div", { class: "tools" },
+    button(say("link"), copy, { id: "copy-link" }),
+    button(`${say("export")} ▾`, openExport, { id: "export", "aria-haspopup": "menu" }),
+    button("◐", () => set({ th: next[state.th] }, { quiet: true }), { id: "theme" }),
+    button(state.ui === "hi" ? "English" : "हिन्दी", () => set({ ui: state.ui === "hi" ? "en" : "hi" }),
+      { id: "ui", lang: state.ui === "hi" ? "en" : "hi" }),
+    button("?", openKeys, { id: "help", "aria-label": say("keys") }));
+}
+
+function chosen() {
+  const select = (id, label, options, change) => el("label", {}, label,
+    el("select", { id, on: { change: (event) => change(event.target.value) } },
+      ...options.map(([value, words]) => el("option", { value }, words))));
+  const beams = [["1", say("greedy")], ...[2, 3, 4, 5, 6, 7, 8].map((k) => [String(k), say("beam", k)])];
+  return el("div", { class: "chosen" },
+    select("model", say("model"), cards.map((one) => [one.name, one.name]), (m) => set(asked(m))),
+    select("beam", say("search"), beams, (b) => set({ b: Number(b) })),
+    el("span", { class: "quiet", id: "about" }));
+}
+
+/** Of several saved traces, the sentence of each. */
+function sentences() {
+  return cards.length > 1 && el("ul", { class: "examples", tabindex: 0, role: "list",
+    "aria-label": say("sentence") }, ...cards.map((one) => el("li", {}, el("button", { type: "button",
+    lang: one.source_language, on: { click: () => set({ ...asked(one.name), i: 1, j: 1 }) } }, one.saved))));
+}
+
+/** Everything in the header as the state has it. */
+function fitted() {
+  const box = document.querySelector("#sentence");
+  if (box.value !== state.q) box.value = state.q;
+  grow();
+  document.querySelector("#model").value = state.m;
+  document.querySelector("#beam").value = String(state.b);
+  document.querySelector("#about").textContent =
+    card()?.saved ? say("saved", state.m) : card()?.about ?? "";
+  document.querySelector("#theme").setAttribute("aria-label", `${say("theme")}: ${say(state.th)}`);
+}

@@ -1,0 +1,86 @@
+/** Keys for everything; they rest while one writes, and can be switched off. */
+
+import { el } from "./dom.js";
+import { remember, remembered } from "./memory.js";
+import { state, set } from "./state.js";
+import { say, lang } from "./words.js";
+
+const GO = { t: "translate", s: "step", q: "qkv", h: "heads", m: "mask", v: "gravity", c: "scale",
+  l: "length", r: "train", p: "compare" };
+const LIST = [
+  ["/", "write a sentence", "वाक्य लिखें"],
+  ["Enter", "translate; on a cell: open its arithmetic", "अनुवाद; खाने पर: उसका हिसाब खोलें"],
+  ["Esc", "leave the box, close a dialog", "बॉक्स से बाहर, संवाद बंद"],
+  ["g t · g s · g q · g h · g m", "go to translate, step, Q K V, heads, mask", "दृश्य: अनुवाद, चरण, Q K V, हेड, मास्क"],
+  ["g v · g c · g l · g r · g p", "gravity, why √d, length, training, compare", "गुरुत्व, √d, लंबाई, प्रशिक्षण, तुलना"],
+  ["← ↑ → ↓ Home End", "walk through the picture", "चित्र में चलें"],
+  ["[ ]", "layer before, layer after", "पिछली, अगली परत"],
+  ["{ }", "head before, head after", "पिछला, अगला हेड"],
+  [", .", "step before, step after", "पिछला, अगला चरण"],
+  ["Space · p", "hold a row · play the steps, or pause", "पंक्ति थामें · चरण चलाएँ या रोकें"],
+  ["u · s · x", "words or tokens · colours · special tokens", "शब्द या टोकन · रंग-मान · विशेष टोकन"],
+  ["n · T", "numbers in the cells · table", "ख़ानों में संख्याएँ · सारणी"],
+  ["y · e · ?", "copy link · export · these keys", "लिंक · निर्यात · ये कुंजियाँ"],
+];
+const OFF = "dhyan-keys-off";
+
+let going = false;
+
+export function keys() {
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") return leave(event);
+    if (event.ctrlKey || event.metaKey || event.altKey || writing(event.target)) return;
+    if (remembered(OFF) && event.key !== "?") return;
+    if (going) {
+      going = false;
+      if (GO[event.key]) set({ view: GO[event.key] });
+      return;
+    }
+    const act = ACTS[event.key];
+    if (act) {
+      event.preventDefault();
+      act();
+    }
+  });
+}
+
+const ACTS = {
+  "/": () => document.querySelector("#sentence").focus(),
+  g: () => { going = true; },
+  u: () => set({ u: state.u === "word" ? "tok" : "word" }, { quiet: true }),
+  s: () => set({ sc: state.sc === "lin" ? "sqrt" : "lin" }, { quiet: true }),
+  x: () => set({ sp: state.sp === "1" ? "0" : "1" }, { quiet: true }),
+  n: () => set({ n: state.n === "1" ? "0" : "1" }, { quiet: true }),
+  T: () => set({ v: state.v === "table" ? "map" : "table" }, { quiet: true }),
+  "[": () => set({ l: Math.max(1, state.l - 1) }, { quiet: true }),
+  "]": () => set({ l: state.l + 1 }, { quiet: true }),
+  "{": () => set({ h: String(Math.max(1, (Number(state.h) || 1) - 1)) }, { quiet: true }),
+  "}": () => set({ h: String((Number(state.h) || 0) + 1) }, { quiet: true }),
+  ",": () => set({ i: Math.max(1, state.i - 1) }, { quiet: true }),
+  ".": () => set({ i: state.i + 1 }, { quiet: true }),
+  p: () => document.dispatchEvent(new CustomEvent("play")),
+  y: () => document.querySelector("#copy-link").click(),
+  e: () => document.querySelector("#export").click(),
+  "?": () => openKeys(),
+};
+
+const writing = (target) => /^(input|textarea|select)$/i.test(target.tagName);
+
+function leave(event) {
+  if (writing(event.target)) event.target.blur();
+}
+
+/** The list of keys, in a dialog. */
+export function openKeys() {
+  const off = el("input", { type: "checkbox", id: "keys-off",
+    on: { change: () => remember(OFF, off.checked) } });
+  off.checked = remembered(OFF);
+  const dialog = el("dialog", { "aria-labelledby": "keys-title", on: { close: () => dialog.remove() } },
+    el("h2", { id: "keys-title" }, say("keys")),
+    el("dl", {}, ...LIST.flatMap(([key, english, hindi]) =>
+      [el("dt", {}, key), el("dd", {}, lang() === "hi" ? hindi : english)])),
+    el("p", {}, el("label", {}, off, ` ${lang() === "hi" ? "एक-अक्षर कुंजियाँ बंद रखें" : "switch single-letter keys off"}`)),
+    el("button", { type: "button", class: "main", on: { click: () => dialog.close() } }, say("close")));
+  document.body.append(dialog);
+  dialog.showModal();
+}

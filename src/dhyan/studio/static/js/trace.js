@@ -1,0 +1,68 @@
+/** A trace as views read it: one attention of it, by tokens or by words. */
+
+import { unpack } from "./numbers.js";
+
+/** What the address calls an attention, and what a trace does. */
+export const KINDS = { enc: "encoder", dec: "decoder", cross: "source" };
+
+/** The attentions of a kind, first layer first. @param {"encoder" | "decoder" | "source"} kind */
+export const blocksOf = (trace, kind) =>
+  trace.attention.filter((block) => block.kind === kind).sort((a, b) => a.layer - b.layer);
+
+/** The attention of a kind in a layer; the last there is for a layer too high. */
+export function blockAt(trace, kind, layer) {
+  const blocks = blocksOf(trace, kind);
+  return blocks.find((block) => block.layer === layer) ?? blocks.at(-1);
+}
+
+/** Who asks and who is seen in attentions of a kind. */
+export function sides(trace, kind) {
+  if (kind === "encoder") return [trace.source, trace.source];
+  if (kind === "decoder") return [trace.told, trace.told];
+  return [trace.target, trace.source];
+}
+
+/** All heads of a block: heads, rows, columns. */
+export function heads(block) {
+  const { shape, data } = unpack(block);
+  const [count, height, width] = shape;
+  return Array.from({ length: count }, (_, head) => Array.from({ length: height }, (_, row) =>
+    Array.from(data.subarray((head * height + row) * width, (head * height + row + 1) * width))));
+}
+
+/** One table of several: a head by its number, their mean ("avg"), or their largest ("max"). */
+export function reduced(tables, which) {
+  if (tables.length === 1) return tables[0];
+  const number = Number(which);
+  if (number >= 1) return tables[Math.min(number, tables.length) - 1];
+  return tables[0].map((line, row) => line.map((_, column) => {
+    const values = tables.map((table) => table[row][column]);
+    return which === "max" ? Math.max(...values) : values.reduce((a, b) => a + b, 0) / values.length;
+  }));
+}
+
+/**
+ * A table by tokens or by words: what a word is given is a sum over its pieces, what it gives a
+ * mean. Each row and column tells its text, whether it is special, and its tokens.
+ * @param {{unit: "tok" | "word", specials: boolean}} how
+ */
+export function merged(trace, kind, table, { unit, specials }) {
+  const [rows, columns] = sides(trace, kind).map((side) => groups(side, unit, specials));
+  const values = rows.map((own) => columns.map((given) => own.tokens.reduce((total, row) =>
+    total + given.tokens.reduce((sum, column) => sum + table[row][column], 0), 0) / own.tokens.length));
+  return { values, rows, columns };
+}
+
+/** A side's tokens one by one, or gathered to words. */
+export function groups(side, unit, specials = true) {
+  const all = unit === "tok"
+    ? side.tokens.map((token, at) => ({ text: token.text, special: marks(token), tokens: [at] }))
+    : side.words.map((words, word) => {
+      const tokens = side.tokens.flatMap((token, at) => (token.word === word ? [at] : []));
+      return { text: words, special: tokens.every((at) => marks(side.tokens[at])), tokens };
+    });
+  return specials ? all : all.filter((one) => !one.special);
+}
+
+/** Whether a token marks a beginning, an end or nothing; an unknown word (the id 3) is none of them. */
+const marks = (token) => token.special && token.id !== 3;

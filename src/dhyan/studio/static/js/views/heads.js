@@ -1,0 +1,254 @@
+/** All heads at once, each as a small picture; one of them large, and the translation without it. */
+
+import "./heads-words.js";
+import { post } from "../api.js";
+import { question, traceOf, forget } from "../asked.js";
+import { controls, list, segments, toggle } from "../controls.js";
+import { el, fill } from "../dom.js";
+import { card, models } from "../header.js";
+import { draw } from "../heat.js";
+import { said, sum, entropy } from "../numbers.js";
+import { legend } from "../small.js";
+import { state, set, address } from "../state.js";
+import { tellOf } from "../tell.js";
+import { KINDS, blocksOf, heads, merged, reduced } from "../trace.js";
+import { say } from "../words.js";
+import { BADGES, badges, worded } from "./heads-badges.js";
+import { difference, likelihood } from "./heads-off.js";
+import { definitions, gallery } from "./heads-tiles.js";
+
+export const lesson = {
+  title: ["Many heads, many questions", "कई हेड, कई प्रश्न"],
+  text: ["A Transformer looks several times at once. Each head has its own queries, keys and values, and so its own table of weights.\nSome heads have a job you can name: look at the word before, look at yourself, rest on the first token. Others share their weight out.\nA pattern does not yet prove a use. Switch a head off and see what the translation loses.",
+    "Transformer एक साथ कई बार देखता है। हर हेड के अपने प्रश्न, कुंजियाँ और मान हैं, इसलिए भारों की अपनी सारणी भी।\nकुछ हेडों का काम पहचाना जा सकता है: पिछला शब्द देखना, स्वयं को देखना, पहले टोकन पर टिकना। बाक़ी अपना भार बाँटते हैं।\nआकृति दिखना उपयोग का प्रमाण नहीं है। हेड बंद करके देखिए कि अनुवाद क्या खोता है।"],
+  ask: ["Order the heads by “missed”. Is the head with the sharpest picture, the lowest entropy, the one that is missed most?",
+    "हेडों को “कमी” के क्रम में रखिए। क्या सबसे स्पष्ट चित्र वाले, यानी सबसे कम एंट्रॉपी वाले, हेड की कमी ही सबसे अधिक खलती है?"],
+  answer: ["Often not. What a head looks at is not yet what the answer hangs on: other heads may carry the same, and a few are better off. The numbers on the tiles decide for this sentence.",
+    "प्रायः नहीं। हेड क्या देखता है, उत्तर उसी पर टिका हो यह ज़रूरी नहीं: वही बात दूसरे हेड में भी हो सकती है, और कुछ हेडों के बिना काम बेहतर चलता है। इस वाक्य के लिए चित्रों पर लिखी संख्याएँ निर्णय करती हैं।"],
+};
+
+export function open() {
+  const note = el("div", { class: "heads-note" });
+  const kinds = segments(say("heads_kind"), "k", Object.keys(KINDS).map((key) => [key, say(`heads_${key}`)]));
+  const special = toggle(say("specials"), "sp");
+  const order = list(say("heads_order"), "o", [["", say("heads_by_layer")], ...BADGES.map((key) =>
+    [key, key === "missed" ? say("heads_missed_first") : say("heads_largest", say(`heads_${key}`))])]);
+  const key = el("p", { class: "heads-key quiet" });
+  const large = el("div", { class: "heads-large" });
+  const meaning = el("div", { class: "heads-meaning" });
+  const tiles = gallery((tile) => {
+    set({ l: tile.layer, h: tile.head }, { quiet: true });
+    if (large.getBoundingClientRect().top > innerHeight * 0.8) large.scrollIntoView({ block: "start" });
+  });
+  const both = el("div", { class: "heads-both", hidden: true }, tiles.node, large, meaning);
+  const node = el("section", { class: "heads", "aria-labelledby": "view-title" },
+    el("header", {}, el("h1", { id: "view-title" }, say("view_heads"))),
+    el("p", { class: "quiet" }, say("heads_intro")),
+    controls(kinds, order, special), note, key, both);
+  let trace = null;
+  let missed = {};
+  let drawn = [];
+  let seen = null;
+  let again = () => {};
+  let stop = new AbortController();
+  let asking = new AbortController();
+
+  /** The kind that is shown: the one asked for, if the model has it. */
+  function kind() {
+    const wanted = KINDS[state.k] ?? "encoder";
+    return blocksOf(trace, wanted).length ? wanted : "source";
+  }
+
+  const languages = (what) => {
+    const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
+    return { encoder: [source, source], decoder: [target, target], source: [target, source] }[what];
+  };
+
+  async function ask() {
+    stop.abort();
+    asking.abort();
+    stop = new AbortController();
+    [trace, missed, drawn, seen] = [null, {}, [], null];
+    both.hidden = true;
+    fill(note, el("p", { class: "quiet" }, state.q ? say("working") : say("nothing")));
+    if (!state.q || !state.m) return;
+    try {
+      trace = await traceOf({}, stop.signal);
+      show();
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      fill(note);
+      tellOf(error);
+    }
+  }
+
+  /** Everything anew; how much each head is missed is asked for once and written in as it comes. */
+  async function show() {
+    if (!trace) return;
+    both.hidden = false;
+    const what = kind();
+    const blocks = blocksOf(trace, what);
+    const many = blocks.some((block) => block.shape[0] > 1);
+    follow(what);
+    fill(note, ...(many ? [] : remark()));
+    fill(key, legend(say(state.sc === "sqrt" ? "root" : "linear"), state.sc),
+      state.sp === "0" && ` · ${say("heads_partial")}`);
+    fill(meaning, definitions(many));
+    render(what, blocks);
+    tellOf(say("heads_done", trace.model, blocks.length * blocks[0].shape[0]));
+    if (!many || missed[what]) return;
+    try {
+      const found = await post("/api/heads/missed", { ...question(), kind: what }, stop.signal);
+      missed[what] = found.changes;
+      if (trace && kind() === what) render(what, blocks);
+    } catch (error) {
+      tellOf(error);
+    }
+  }
+
+  /** One sentence about models without heads, and where to go from there. */
+  function remark() {
+    const go = (words, patch) => el("a", { href: address({ ...state, ...patch }), class: "button",
+      on: { click: (event) => {
+        event.preventDefault();
+        set(patch);
+      } } }, words);
+    const other = models().find((one) => one.decoder === "transformer");
+    return [el("p", {}, say("heads_recurrent"), state.k && state.k !== "cross" ? ` ${say("heads_none")}` : ""),
+      el("p", { class: "heads-links" }, go(say("heads_step"), { view: "step" }),
+        other && go(say("heads_take", other.name), { m: other.name }))];
+  }
+
+  function follow(what) {
+    for (const one of kinds.querySelectorAll("button")) {
+      const own = KINDS[one.dataset.value] === what;
+      one.setAttribute("aria-checked", String(own));
+      one.setAttribute("tabindex", own ? "0" : "-1");
+    }
+    special.setAttribute("aria-pressed", String(state.sp === "1"));
+    order.querySelector("select").value = state.o;
+  }
+
+  function render(what, blocks) {
+    const how = { unit: state.u, specials: state.sp === "1" };
+    const made = blocks.flatMap((block, at) => {
+      const own = heads(block);
+      const names = own.map((_, head) => String(head + 1));
+      return [...names, ...(own.length > 1 ? ["avg", "max"] : [])].map((head) => {
+        const table = reduced(own, head);
+        const whole = merged(trace, what, table, { ...how, specials: true });
+        const part = how.specials ? whole : merged(trace, what, table, how);
+        const summary = !Number(head);
+        return { layer: block.layer, head, summary, shown: part, values: part.values, hidden: unseen(what, part),
+          name: summary ? say(`heads_${head}_short`, block.layer)
+            : own.length > 1 ? say("heads_head", block.layer, head) : say("heads_single"),
+          short: !summary && own.length > 1 && say("heads_number", head),
+          title: summary ? say(`heads_${head}`, block.layer) : null,
+          badges: head === "max" ? {} : badges(whole.values, summary ? null : missed[what]?.[at]?.[Number(head) - 1] ?? null) };
+      });
+    });
+    drawn = made.filter((one) => one.values[0]?.length);
+    tiles.show(drawn, { order: state.o, scale: state.sc });
+    pick();
+  }
+
+  /** The tile that the state names, or the nearest there is. */
+  function pick() {
+    const most = Math.max(...drawn.map((one) => Number(one.head) || 1));
+    const head = Number(state.h) ? String(Math.min(Number(state.h), most)) : state.h || "1";
+    const layer = Math.min(state.l || 1, drawn.at(-1).layer);
+    enlarge(kind(), drawn.find((one) => one.layer === layer && one.head === head) ?? drawn[0]);
+  }
+
+  function enlarge(what, tile) {
+    tiles.mark(tile.layer, tile.head);
+    seen = tile.shown;
+    const [asks, given] = languages(what);
+    const title = tile.title ?? tile.name;
+    const live = el("p", { class: "live", "aria-live": "polite" });
+    const off = el("div", {});
+    again = () => switchable(what, tile, off);
+    const picture = el("div", { class: "picture" });
+    fill(large, el("h2", { class: "heads-title" }, title),
+      el("p", { class: "heads-chips" }, ...BADGES.filter((one) => Number.isFinite(tile.badges[one])).map((one) =>
+        el("span", {}, `${say(`heads_${one}`)} `, el("b", { class: "number" }, worded(one, tile.badges[one])), " "))),
+      picture, live, off);
+    const spoken = (row, column) => say("attends", seen.rows[row].text, seen.columns[column].text,
+      tile.hidden?.[row][column] ? "−∞" : said(seen.values[row][column]));
+    const whole = tile.head !== "max" && state.sp === "1";
+    const told = (row, column) => fill(live, [spoken(row, column),
+      tile.head === "max" ? say("heads_no_sum") : say("sum", said(sum(seen.values[row]))),
+      ...(whole ? [say("entropy", said(entropy(seen.values[row]), 2))] : [])].join(" · "));
+    const at = [Math.min(state.i, seen.rows.length) - 1, Math.min(state.j, seen.columns.length) - 1];
+    fill(picture, draw({ values: seen.values, hidden: tile.hidden, scale: state.sc, at,
+      rows: seen.rows.map((one) => ({ text: one.text, lang: asks })),
+      columns: seen.columns.map((one) => ({ text: one.text, lang: given })),
+      label: say("heads_map", title), numbers: state.n === "1", widest: large.clientWidth,
+      says: spoken,
+      focus: (row, column) => {
+        set({ i: row + 1, j: column + 1 }, { quiet: true });
+        told(row, column);
+      },
+      hover: (row, column) => row !== null && column !== null && told(row, column),
+      open: (row, column) => set({ view: card()?.score === "heads" ? "qkv" : "step", i: row + 1, j: column + 1 }) }));
+    told(...at);
+    again();
+  }
+
+  /** The button that switches the head off, and what comes of it. */
+  async function switchable(what, tile, place) {
+    asking.abort();
+    asking = new AbortController();
+    if (tile.summary) return void fill(place, el("p", { class: "quiet" }, say("heads_summary_off")));
+    if (blocksOf(trace, what)[0].shape[0] === 1) return;
+    const off = state.off === "1";
+    const found = el("div", { class: "heads-answer" });
+    const button = el("button", { type: "button", class: off ? "" : "main", id: "heads-off",
+      on: { click: () => set({ off: off ? "0" : "1" }, { quiet: true }) } }, say(off ? "heads_on" : "heads_off"));
+    const focused = document.activeElement?.id === "heads-off";
+    fill(place, el("div", { class: "card heads-off" }, el("h3", {}, say("heads_without")),
+      el("p", { class: "quiet" }, say("heads_switch")), button, found),
+    el("p", {}, el("a", { href: address({ ...state, view: "qkv", k: state.k || "enc", l: tile.layer, h: tile.head }) },
+      say("heads_qkv"))));
+    if (focused) button.focus();
+    if (!off) return;
+    try {
+      const answer = await post("/api/heads/without", { ...question(), kind: what, layer: tile.layer,
+        head: Number(tile.head) }, asking.signal);
+      fill(found, difference(answer, trace, languages("decoder")[0]));
+      tellOf(likelihood(answer));
+    } catch (error) {
+      tellOf(error);
+    }
+  }
+
+  const anew = () => {
+    forget();
+    ask();
+  };
+  ask();
+  document.addEventListener("again", anew);
+  return {
+    node,
+    update(changed) {
+      if (["q", "m", "b", "f"].some((one) => changed.has(one))) ask();
+      else if (["k", "u", "sc", "sp", "o"].some((one) => changed.has(one))) show();
+      else if (!drawn.length) return;
+      else if (["l", "h", "n"].some((one) => changed.has(one))) pick();
+      else if (changed.has("off")) again();
+    },
+    taken: () => ({ trace, picture: large.querySelector("svg"), table: seen && { values: seen.values,
+      rows: seen.rows.map((one) => one.text), columns: seen.columns.map((one) => one.text) } }),
+    close() {
+      stop.abort();
+      asking.abort();
+      document.removeEventListener("again", anew);
+    },
+  };
+}
+
+/** Which cells of the translation's look at itself lie in the future. */
+function unseen(what, { rows, columns }) {
+  if (what !== "decoder") return undefined;
+  return rows.map((row) => columns.map((column) => column.tokens[0] > row.tokens.at(-1)));
+}

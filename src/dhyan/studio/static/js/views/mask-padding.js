@@ -1,0 +1,28 @@
+/** The padding mask: two sentences of one batch, and what is filled in behind the shorter. */
+
+import { el, text } from "../dom.js";
+import { said, tiny } from "../numbers.js";
+import { say } from "../words.js";
+
+const ROUNDING = 1e-3; // scores of words lie tens apart; sums taken in another order differ by less
+
+/** @param {{first: string[], second: string[], weight: number, moved: number}} found @param {string} lang of the sentences */
+export function padding(found, lang) {
+  const empty = found.first.length - found.second.length;
+  const line = (words) => el("div", { class: "mask-sentence" },
+    ...words.map((one) => el("span", { class: "mask-token" }, text(one, lang))),
+    ...Array.from({ length: found.first.length - words.length }, () =>
+      el("span", { class: "mask-token pad" }, el("span", {}, "<pad>"))));
+  return el("div", { class: "mask-padding" },
+    el("h2", {}, say("mask_padding")),
+    el("p", {}, say("mask_padding_text")),
+    el("div", { class: "picture", role: "region", tabindex: "0", "aria-label": say("mask_padding") },
+      el("div", { class: "mask-batch", role: "img", style: { "--count": found.first.length },
+        "aria-label": say("mask_padding_label", found.second.length, empty) }, line(found.first), line(found.second))),
+    el("p", {}, say("mask_padding_weight", found.weight === 0 ? "0.0" : said(found.weight, 4)), " ", same(found.moved)));
+}
+
+function same(by) {
+  if (by === 0) return say("mask_padding_same");
+  return say(by < ROUNDING ? "mask_padding_rounding" : "mask_padding_moved", tiny(by));
+}

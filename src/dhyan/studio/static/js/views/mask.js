@@ -1,0 +1,189 @@
+/** No looking ahead: the mask, what leaks without it, and the other mask, over padding. */
+
+import "./mask-words.js";
+import { post } from "../api.js";
+import { question, traceOf, forget } from "../asked.js";
+import { controls, list, segments } from "../controls.js";
+import { el, fill } from "../dom.js";
+import { card, models } from "../header.js";
+import { draw } from "../heat.js";
+import { said, sum, vector } from "../numbers.js";
+import { state, set, address } from "../state.js";
+import { tellOf } from "../tell.js";
+import { heads, reduced } from "../trace.js";
+import { say } from "../words.js";
+import { form, moved, verdict } from "./mask-leak.js";
+import { padding } from "./mask-padding.js";
+
+const READABLE = 22; // pixels: cells that have room for −∞
+
+export const lesson = {
+  title: ["No looking ahead", "आगे देखना मना है"],
+  text: ["In training the decoder is given the whole translation at once, to save time. If a word could see the next one, it would copy it and learn nothing.\nSo every score above the diagonal is set to −∞ before the softmax: the weight there is exactly 0, and the row still sums to one.\nThe leak test proves it: change a word, and nothing before it may move by even a bit.",
+    "प्रशिक्षण में समय बचाने के लिए डिकोडर को पूरा अनुवाद एक साथ दिया जाता है। कोई शब्द अगले शब्द को देख पाता तो उसे नक़ल कर लेता और कुछ न सीखता।\nइसलिए विकर्ण के ऊपर का हर अंक softmax से पहले −∞ कर दिया जाता है: वहाँ भार ठीक 0 है, और पंक्ति का योग फिर भी एक।\nरिसाव की जाँच इसका प्रमाण है: एक शब्द बदलिए, उससे पहले कुछ भी ज़रा-सा नहीं हिलना चाहिए।"],
+  ask: ["Change the last word of the translation. At how many places does the output move, with the mask and without it?",
+    "अनुवाद का अंतिम शब्द बदलिए। आउटपुट कितनी जगहों पर हिलता है, मास्क के साथ और उसके बिना?"],
+  answer: ["With the mask at one: after the changed word itself. Without it at all of them, back to the beginning, because every word now sees the last one.",
+    "मास्क के साथ एक जगह: स्वयं बदले हुए शब्द के बाद। उसके बिना सब जगह, आरंभ तक, क्योंकि अब हर शब्द अंतिम शब्द को देखता है।"],
+};
+
+export function open() {
+  const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
+  const note = el("div", { class: "mask-note" });
+  const choose = el("div", {});
+  const map = el("div", { class: "mask-map" });
+  const test = form(target);
+  const found = el("div", { class: "mask-found" });
+  const pads = el("div", {});
+  const parts = el("div", { class: "mask-parts", hidden: true }, map,
+    el("div", { class: "mask-leak" }, el("h2", {}, say("mask_leak")),
+      el("p", {}, say("mask_leak_text")), test.node, found), pads);
+  const node = el("section", { class: "mask", "aria-labelledby": "view-title" },
+    el("header", {}, el("h1", { id: "view-title" }, say("view_mask"))),
+    el("p", { class: "quiet" }, say("mask_intro")), note, choose, parts, toy());
+  let trace = null;
+  let answer = null;
+  let seen = null;
+  let stop = new AbortController();
+  let asking = new AbortController();
+
+  async function ask() {
+    stop.abort();
+    asking.abort();
+    stop = new AbortController();
+    [trace, answer, seen] = [null, null, null];
+    parts.hidden = true;
+    fill(choose);
+    fill(note, el("p", { class: "quiet" }, state.q ? say("working") : say("nothing")));
+    if (!state.q || !state.m) return;
+    try {
+      trace = await traceOf({}, stop.signal);
+      if (trace.told.tokens.length < 2) return void fill(note, el("p", {}, say("mask_too_short")));
+      await Promise.all([leak().catch(tellOf), pad()]);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      fill(note);
+      tellOf(error);
+    }
+  }
+
+  const pad = async () => fill(pads, padding(await post("/api/padding", question(), stop.signal), source));
+
+  /** The place that is changed: the one asked for, or one with words on both sides. */
+  function place() {
+    const last = trace.told.tokens.length - 1;
+    return state.p ? Math.min(state.p, last) : Math.ceil((last + 1) / 2);
+  }
+
+  /** Tell the decoder another word, with the mask or without it. */
+  async function leak() {
+    asking.abort();
+    asking = new AbortController();
+    const switched = card()?.decoder === "transformer";
+    test.follow(trace.told.tokens, place());
+    const tell = (word) => post("/api/leak", { ...question(), place: place(), word,
+      masked: !switched || state.mk === "1" }, asking.signal);
+    const told = await tell(state.w);
+    const refused = "near" in told;
+    const first = !answer;
+    answer = refused ? await tell("") : told; // the picture is the same with any word
+    parts.hidden = false;
+    test.offer(told);
+    if (first) furnish();
+    picture();
+    fill(found, ...(refused ? [] : moved(told, target)));
+    if (!refused) tellOf(verdict(told).words);
+  }
+
+  const again = () => leak().catch(tellOf);
+
+  /** What there is to choose, or why there is nothing. */
+  function furnish() {
+    if (!answer.switch) {
+      const other = models().find((one) => one.decoder === "transformer");
+      fill(note, el("p", {}, say("mask_recurrent")), other && el("p", {}, el("a", { class: "button mask-go",
+        href: address({ ...state, m: other.name }), on: { click: (event) => {
+          event.preventDefault();
+          set({ m: other.name });
+        } } }, say("mask_take", other.name))));
+      return;
+    }
+    fill(note);
+    const layers = answer.weights.map((_, at) => [String(at + 1), String(at + 1)]);
+    const count = answer.weights[0].shape[0];
+    const names = Array.from({ length: count }, (_, at) => [String(at + 1), String(at + 1)]);
+    fill(choose, controls(segments(say("mask_switch"), "mk", [["1", say("mask_on")], ["0", say("mask_off")]]),
+      list(say("layer"), "l", layers),
+      list(say("head"), "h", [...names, ["avg", say("average")], ["max", say("largest")]])));
+  }
+
+  const shownLayer = () => Math.min(state.l || 1, answer.weights.length);
+  const shownHead = () => (Number(state.h) ? String(Math.min(Number(state.h), answer.weights[0].shape[0])) : state.h || "1");
+
+  /** The choices as the state has them. */
+  function follow() {
+    for (const one of choose.querySelectorAll("[role=radio]")) {
+      one.setAttribute("aria-checked", String(one.dataset.value === state.mk));
+      one.setAttribute("tabindex", one.dataset.value === state.mk ? "0" : "-1");
+    }
+    const [layer, head] = ["l", "h"].map((key) => choose.querySelector(`[data-key="${key}"]`));
+    if (layer) layer.value = String(shownLayer());
+    if (head) head.value = shownHead();
+  }
+
+  function picture() {
+    if (!answer.switch) return void fill(map);
+    follow();
+    const values = reduced(heads(answer.weights[shownLayer() - 1]), shownHead());
+    const words = answer.told.map((one) => ({ text: one, lang: target }));
+    const later = words.map((_, row) => words.map((_, column) => column > row));
+    const hidden = answer.masked ? later : undefined;
+    const ahead = sum(values.map((line, row) => sum(line.slice(row + 1))));
+    const live = el("p", { class: "live", "aria-live": "polite" });
+    const told = (row, column) => (hidden?.[row][column] ? say("mask_cell_hidden", answer.told[row], answer.told[column])
+      : say("attends", answer.told[row], answer.told[column], said(values[row][column])));
+    const box = el("div", { class: "picture" });
+    fill(map, el("h2", {}, say("mask_map")),
+      el("p", { class: answer.masked ? "quiet" : "mask-warning" }, answer.masked
+        ? say("mask_hatched", later.flat().filter(Boolean).length, later.flat().length)
+        : say("mask_broken", `${Math.round((100 * ahead) / sum(values.map(sum)))} %`)), box, live);
+    fill(box, draw({ values, hidden, rows: words, columns: words, label: say("mask_map_label"), says: told,
+      scale: state.sc, numbers: state.n === "1", least: READABLE, widest: map.clientWidth || undefined,
+      focus: (row, column) => fill(live, told(row, column)),
+      hover: (row, column) => row !== null && column !== null && fill(live, told(row, column)),
+      open: (row, column) => set({ view: "qkv", k: "dec", i: row + 1, j: column + 1 }) }));
+    seen = { values, rows: answer.told, columns: answer.told };
+  }
+
+  const anew = () => {
+    forget();
+    ask();
+  };
+  ask();
+  document.addEventListener("again", anew);
+  return {
+    node,
+    update(changed) {
+      if (["q", "m", "b", "f"].some((key) => changed.has(key))) ask();
+      else if (!trace) return;
+      else if (["p", "w", "mk"].some((key) => changed.has(key))) again();
+      else if (answer && ["l", "h", "sc", "n"].some((key) => changed.has(key))) picture();
+    },
+    taken: () => ({ trace, picture: map.querySelector("svg"), table: seen ?? (answer && {
+      values: vector(answer.moved).map((one) => [one]), rows: answer.told, columns: [say("mask_column_moved")] }) }),
+    close() {
+      stop.abort();
+      asking.abort();
+      document.removeEventListener("again", anew);
+    },
+  };
+}
+
+/** A way to the worked example of the mask. */
+function toy() {
+  const there = { ...state, view: "qkv", toy: "f4" };
+  return el("p", { class: "mask-toy" }, el("a", { href: address(there), on: { click: (event) => {
+    event.preventDefault();
+    set({ view: "qkv", toy: "f4" });
+  } } }, say("mask_toy")));
+}

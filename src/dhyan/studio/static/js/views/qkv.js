@@ -1,0 +1,46 @@
+/** Q K V by hand: a head of a trained model, or a toy, every number of it computed in the page. */
+
+import { el, fill } from "../dom.js";
+import { state, set } from "../state.js";
+import { say } from "../words.js";
+import { openModel } from "./qkv/model.js";
+import { openToy } from "./qkv/toy.js";
+
+export { lesson } from "./qkv/words.js";
+
+export function open() {
+  const place = el("div", { class: "qkv-place" });
+  const choice = el("div", { class: "segments", role: "group", "aria-label": say("qkv_about") });
+  const node = el("section", { class: "qkv", "aria-labelledby": "view-title" },
+    el("header", {}, el("h1", { id: "view-title" }, say("qkv_title")), choice), place);
+  let toy = null;
+  let inner = null;
+
+  function show() {
+    inner?.close();
+    toy = Boolean(state.toy);
+    fill(choice, ...[["", "qkv_trained"], ["cat", "qkv_toy"]].map(([value, words]) => el("button", { type: "button",
+      "aria-pressed": Boolean(value) === toy, on: { click: () => {
+        if (Boolean(value) === toy) return;
+        set({ toy: value });
+      } } }, say(words))));
+    inner = toy ? openToy() : openModel();
+    fill(place, inner.node);
+  }
+
+  show();
+  return {
+    node,
+    update(changed) {
+      if (Boolean(state.toy) === toy) {
+        inner.update(changed);
+        return;
+      }
+      const held = node.contains(document.activeElement);
+      show();
+      if (held) choice.querySelector("[aria-pressed=true]").focus();
+    },
+    taken: () => inner.taken(),
+    close: () => inner.close(),
+  };
+}

@@ -1,0 +1,247 @@
+/** One decoder step of a recurrent model: every number of a look, worked out again on the page. */
+
+import "./step_words.js";
+import { el, fill, text } from "../dom.js";
+import { post } from "../api.js";
+import { badge } from "../arithmetic.js";
+import { question, traceOf } from "../asked.js";
+import { slider } from "../controls.js";
+import { card, models } from "../header.js";
+import { said, apart, tiny } from "../numbers.js";
+import { state, set, address } from "../state.js";
+import { strip } from "../strips.js";
+import { tellOf } from "../tell.js";
+import { say } from "../words.js";
+import { flow, ROOMY, NARROW } from "./step_flow.js";
+import { read, redo } from "./step_redo.js";
+
+export const lesson = {
+  title: ["From a state to a context", "अवस्था से संदर्भ तक"],
+  text: ["Read the picture from top to bottom. A state of the decoder asks; every word of the sentence answers with a score; softmax makes shares of the scores; the states of the words are added up by these shares.\nNothing is drawn for show: every number is the model's or is worked out here from the numbers above it. Choose a cell to see its sum.",
+    "चित्र को ऊपर से नीचे पढ़िए। डिकोडर की एक अवस्था पूछती है; वाक्य का हर शब्द एक अंक से उत्तर देता है; softmax अंकों से हिस्से बनाता है; शब्दों की अवस्थाएँ इन्हीं हिस्सों के अनुसार जोड़ी जाती हैं।\nयहाँ कुछ भी सजावट नहीं: हर संख्या मॉडल की है या ऊपर की संख्याओं से यहीं गिनी गई है। किसी ख़ाने को चुनिए और उसका योग देखिए।"],
+  ask: ["Go one step on. Which rows change, and which stay as they are?", "एक चरण आगे जाइए। कौन-सी पंक्तियाँ बदलती हैं और कौन-सी वैसी ही रहती हैं?"],
+  answer: ["The states of the words and what a matrix makes of them stay: they are worked out once for the sentence. All that depends on the state that asks is new, down to the context.",
+    "शब्दों की अवस्थाएँ और आव्यूह से बने उनके रूप वही रहते हैं: वे वाक्य के लिए एक बार गिने जाते हैं। पूछने वाली अवस्था पर जो कुछ निर्भर है, संदर्भ तक, वह सब नया है।"],
+};
+
+const PACE = 1400; // milliseconds a step is shown while playing
+const FITTING = ["additive", "concat", "dot", "scaled_dot", "general", "location"];
+const MOST = 4;
+const kept = new Map();
+
+/** All steps of the state's sentence, asked once. */
+async function stepsOf(signal) {
+  const body = question();
+  const key = JSON.stringify(body);
+  if (!kept.has(key)) kept.set(key, read(await post("/api/step", body, signal)));
+  if (kept.size > MOST) kept.delete(kept.keys().next().value);
+  return kept.get(key);
+}
+
+export function open() {
+  const top = el("div", { class: "step-top" });
+  const picture = el("div", { class: "step-picture" });
+  const under = el("div", { class: "step-under" });
+  const node = el("section", { class: "step", "aria-labelledby": "view-title" },
+    el("header", {}, el("h1", { id: "view-title" }, say("step_title"))), top, picture, under);
+  const full = new Set();
+  let stop = new AbortController();
+  let asked = null; // the trace and its steps
+  let done = null; // the step on the page
+  let playing = 0;
+  let range = null;
+
+  const steps = () => asked.trace.target.tokens.length;
+  const words = () => asked.trace.source.tokens.map((token) => token.text);
+  const languages = () => ({ source: card()?.source_language ?? "en", target: card()?.target_language ?? "hi" });
+
+  async function ask() {
+    pause();
+    stop.abort();
+    stop = new AbortController();
+    asked = done = null;
+    fill(top);
+    fill(under);
+    if (card()?.score === "heads") return elsewhere();
+    fill(picture, el("p", { class: "quiet" }, state.q ? say("working") : say("nothing")));
+    if (!state.q || !state.m) return;
+    tellOf(say("working"));
+    const { signal } = stop;
+    try {
+      const [trace, found] = await Promise.all([traceOf({}, signal), stepsOf(signal)]);
+      if (signal.aborted) return;
+      asked = { trace, found };
+      if (found.kind === "bottleneck") return single();
+      above();
+      render();
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      fill(picture, others());
+      tellOf(error);
+    }
+  }
+
+  /** A Transformer has another view. */
+  function elsewhere() {
+    fill(picture, el("div", { class: "card step-card" }, el("p", {}, say("step_heads", state.m)),
+      el("p", { class: "step-links" }, link({ view: "qkv" }, say("step_to_qkv")), ...fitting())));
+    tellOf(say("step_heads", state.m));
+  }
+
+  /** A model without attention: its one vector. */
+  function single() {
+    const { found } = asked;
+    const moved = Math.max(...found.contexts.map((one) => apart(one, found.contexts[0])));
+    fill(picture, el("div", { class: "card step-card" }, el("p", {}, say("step_bottleneck")),
+      strip({ label: "c", values: found.contexts[0], about: say("step_one_vector"), shown: 16 }),
+      el("p", { class: "quiet" }, say("step_same", found.contexts.length, tiny(moved))), others()));
+    tellOf(say("step_bottleneck"));
+  }
+
+  const others = () => el("p", { class: "step-links" }, ...fitting());
+
+  function fitting() {
+    const found = models().filter((one) => one.name !== state.m && FITTING.includes(one.score)).slice(0, 4);
+    return found.length ? found.map((one) => link({ m: one.name }, say("step_to_model", one.name))) : [el("span", {}, say("step_no_model"))];
+  }
+
+  const link = (patch, words) => el("a", { class: "button", href: address({ ...state, ...patch }), on: { click: (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    set(patch);
+  } } }, words);
+
+  /** What does not change with the step: how it looks, and the controls. */
+  function above() {
+    const { found } = asked;
+    const button = (name, act, sign) => el("button", { type: "button", class: `step-${name}`, "aria-label": say(`step_${name}`),
+      on: { click: act } }, sign);
+    range = slider(say("step_choose"), "i", { least: 1, most: steps() }, (i) => say("step_of", Math.min(i, steps()), steps()));
+    fill(top,
+      el("p", { class: "step-order" }, say(found.after ? "step_looks_after" : "step_looks_before")),
+      el("div", { class: "step-said", role: "group", "aria-label": say("step_said") }),
+      el("div", { class: "controls step-controls" }, button("before", () => go(-1), "←"), button("play", toggle, "▶"),
+        button("after", () => go(1), "→"), range),
+      el("div", { class: "step-check" }));
+  }
+
+  /** How wide each word's column is: all with numbers if there is room, else the chosen one. */
+  function columns(at) {
+    const beside = picture.clientWidth > 640 ? 208 : 0;
+    const wide = picture.clientWidth - beside - 4;
+    const each = Math.floor(wide / words().length);
+    if (each >= ROOMY) return words().map(() => Math.min(each, 150));
+    const others = Math.min(Math.max(Math.floor((wide - ROOMY - 8) / (words().length - 1)), NARROW), ROOMY - 1);
+    return words().map((_, j) => (j === at ? ROOMY + 8 : others));
+  }
+
+  function render() {
+    const at = Math.min(state.i, steps()) - 1;
+    const drawn = done;
+    if (at + 1 !== state.i) set({ i: at + 1 }, { quiet: true });
+    if (drawn !== done) return; // the change has drawn it already
+    const { trace, found } = asked;
+    const moved = drawn?.at !== at;
+    done = moved ? { at, ...redo(found, at) } : { ...drawn };
+    range.follow();
+    telling(at);
+    fill(top.querySelector(".step-check"), badge(done.most, done.size), el("span", { class: "quiet" },
+      say("step_redone", done.products.toLocaleString("en"))));
+    const about = { kind: found.kind, after: found.after, shift: done.here.shift, window: found.seen.flat().some((one) => one < 1) };
+    const word = Math.min(state.j, words().length) - 1;
+    const held = document.activeElement?.dataset?.name;
+    const left = picture.querySelector(".step-box")?.scrollLeft ?? 0;
+    const box = el("div", { class: "step-box", role: "region", tabindex: 0, "aria-label": say("step_scroll") },
+      flow({ found, done, words: words(), about, full, at: word, source: languages().source, columns: columns(word),
+        choose: (word) => set({ j: word + 1 }, { quiet: true }),
+        turn(row) {
+          full[full.has(row) ? "delete" : "add"](row);
+          render();
+          picture.querySelector(`.row-${row} .strip-more`).focus();
+        } }));
+    fill(picture, el("p", { class: "quiet" }, say("step_hint")), box);
+    box.scrollLeft = left;
+    inView(box);
+    if (held) picture.querySelector(`button[data-name="${held}"][data-word="${word}"]`)?.focus();
+    after(trace.steps[at], trace.target.tokens[at]);
+    if (!moved) return;
+    const best = done.here.alpha.indexOf(Math.max(...done.here.alpha));
+    tellOf(say("step_strongest", at + 1, trace.target.tokens[at].text, words()[best], said(done.here.alpha[best]),
+      top.querySelector(".badge").textContent));
+  }
+
+  /** The chosen column is never out of sight. */
+  function inView(box) {
+    const [own, all] = [box.querySelector(".flow-word.here"), box.querySelector(".flow-heads .flow-head")]
+      .map((one) => one.getBoundingClientRect());
+    const place = box.getBoundingClientRect();
+    if (own.right > place.right) box.scrollLeft += own.right - place.right;
+    else if (own.left < place.left + all.width) box.scrollLeft -= place.left + all.width - own.left;
+  }
+
+  /** The translation, word by word; the one being made is marked. */
+  function telling(at) {
+    const place = top.querySelector(".step-said");
+    const held = place.contains(document.activeElement);
+    fill(place, ...asked.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
+      class: i < at ? "past" : i === at ? "now" : "coming", "aria-current": i === at ? "step" : null,
+      on: { click: () => set({ i: i + 1 }, { quiet: true }) } }, token.text)));
+    if (held) place.children[at].focus();
+    place.scrollTop = place.children[at].offsetTop - place.clientHeight / 2;
+  }
+
+  /** What the step leads to: the likeliest words. */
+  function after(step, token) {
+    const most = step.likeliest[0]?.[1] || 1;
+    fill(under, el("h2", {}, say("step_then"), " ", text(token.text, languages().target)),
+      el("p", { class: "quiet" }, say(asked.found.after ? "step_then_after" : "step_then_before")),
+      el("ol", { class: "step-likeliest" }, ...step.likeliest.map(([word, share]) => el("li", { class: word === token.text ? "now" : null },
+        text(word, languages().target), el("span", { class: "step-share", style: { "--share": share / most } }),
+        el("span", { class: "number" }, said(share))))));
+  }
+
+  function go(by) {
+    const next = Math.min(Math.max(state.i + by, 1), steps());
+    set({ i: next }, { quiet: true });
+  }
+
+  function toggle() {
+    if (!asked || !range) return;
+    if (playing) return pause();
+    if (state.i >= steps()) set({ i: 1 }, { quiet: true });
+    playing = setInterval(() => (state.i >= steps() ? pause() : go(1)), PACE);
+    shown();
+  }
+
+  function pause() {
+    clearInterval(playing);
+    playing = 0;
+    shown();
+  }
+
+  function shown() {
+    const button = top.querySelector(".step-play");
+    button?.setAttribute("aria-label", say(playing ? "step_pause" : "step_play"));
+    if (button) button.textContent = playing ? "❚❚" : "▶";
+  }
+
+  ask();
+  document.addEventListener("again", ask);
+  document.addEventListener("play", toggle);
+  return {
+    node,
+    update(changed) {
+      if (["q", "m", "b", "f"].some((key) => changed.has(key))) ask();
+      else if (!done) return;
+      else if (changed.has("i") || changed.has("j")) render();
+    },
+    taken: () => ({ picture: null, trace: asked?.trace ?? null, table: done && {
+      values: ["e", "exp", "alpha"].map((row) => done.here[row]), rows: ["e", "exp", "α"], columns: words() } }),
+    close() {
+      pause();
+      stop.abort();
+      document.removeEventListener("again", ask);
+      document.removeEventListener("play", toggle);
+    },
+  };
+}

@@ -1,0 +1,178 @@
+/** One sentence through a run's checkpoints: the strip, the map of the chosen one, and what it says. */
+
+import { el, fill, text } from "../dom.js";
+import { post } from "../api.js";
+import { draw } from "../heat.js";
+import { said } from "../numbers.js";
+import { state, set } from "../state.js";
+import { learn, say } from "../words.js";
+import { tellOf } from "../tell.js";
+import { blockAt, heads, merged, reduced } from "../trace.js";
+import { film, frames, sharpness } from "./train-film.js";
+
+learn({
+  train_probe: ["Where it looks", "वह कहाँ देखता है"],
+  train_probe_sentence: ["Sentence watched:", "परखा जा रहा वाक्य:"],
+  train_play: ["Play", "चलाएँ"],
+  train_pause: ["Pause", "रोकें"],
+  train_says: ["After {0} steps it says:", "{0} चरणों के बाद वह कहता है:"],
+  train_right: ["correct", "सही"],
+  train_wrong: ["not yet correct", "अभी सही नहीं"],
+  train_sharp: ["The largest weight of a row is {0} on average; spread evenly it would be {1}.",
+    "पंक्ति का सबसे बड़ा भार औसतन {0} है; बराबर बँटा होता तो {1} होता।"],
+  train_rows_answer: ["Rows are the words of the correct answer, at every checkpoint.",
+    "पंक्तियाँ हर चेकपॉइंट पर सही उत्तर के शब्द हैं।"],
+  train_rows_best: ["Rows are the words the best checkpoint says, at every checkpoint.",
+    "पंक्तियाँ हर चेकपॉइंट पर सबसे अच्छे चेकपॉइंट के शब्द हैं।"],
+  train_rows_own: ["Rows are the words this checkpoint says.", "पंक्तियाँ इसी चेकपॉइंट के शब्द हैं।"],
+  train_heads: ["Mean of the heads of the last layer.", "अंतिम परत के हेडों का माध्य।"],
+  train_waiting: ["The first checkpoint is on its way …", "पहला चेकपॉइंट आ रहा है …"],
+  train_single: ["This run kept one checkpoint: train a toy to see attention form, or keep more with `--set training.keep=20`.",
+    "इस रन में एक ही चेकपॉइंट बचा है: अवधान को बनते देखने के लिए कोई खिलौना-कार्य सिखाइए, या `--set training.keep=20` से अधिक रखिए।"],
+  train_map: ["Attention at step {0}: each row is a word of the translation, each column a word of the sentence",
+    "चरण {0} पर अवधान: हर पंक्ति अनुवाद का एक शब्द है, हर स्तंभ मूल वाक्य का एक शब्द"],
+});
+
+const PACE = 650; // milliseconds a checkpoint is shown when it plays
+
+/**
+ * `top` is the strip, `node` the map under it; `about(run)` begins with another run, `checkpoints(steps)` tells which there are now, `see()`
+ * shows the state's, `close()` ends.
+ * @param {(step: number) => void} shown called with the step that is seen
+ */
+export function probe(shown) {
+  const sentence = el("p", { class: "probe-sentence" });
+  const picture = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": say("train_probe") });
+  const words = el("p", { class: "probe-says", "aria-live": "polite" });
+  const notes = el("p", { class: "quiet" });
+  const play = el("button", { type: "button", on: { click: () => toggle() } }, `▶ ${say("train_play")}`);
+  const strip = film((step) => choose(step));
+  const top = el("div", { class: "train-strip" },
+    el("div", { class: "probe-head" }, el("h2", {}, say("train_probe")), sentence, play), strip.node);
+  const node = el("div", { class: "train-probe" }, words, picture, notes);
+  let run = null;
+  let steps = [];
+  let found = new Map(); // step → what the server answered, and the table of weights
+  let stop = new AbortController();
+  let asking = false;
+  let timer = 0;
+
+  const watched = () => (run.toy || !state.q ? run.probe : state.q);
+  const newest = () => steps.at(-1);
+  const here = () => (steps.includes(state.ck) ? state.ck : newest());
+
+  function about(next) {
+    stop.abort();
+    stop = new AbortController();
+    [run, steps, found, asking] = [next, [], new Map(), false];
+    pause();
+    const lang = sides(run)[0];
+    fill(sentence, el("span", { class: "quiet" }, say("train_probe_sentence")), " ", text(watched(), lang));
+    fill(picture, el("p", { class: "quiet" }, say("train_waiting")));
+    fill(words);
+    fill(notes);
+    checkpoints(run.checkpoints);
+  }
+
+  /** @param {number[]} all */
+  function checkpoints(all) {
+    steps = frames(all);
+    if (state.ck >= 0 && all.includes(state.ck) && !steps.includes(state.ck)) {
+      steps = [...steps, state.ck].sort((a, b) => a - b);
+    }
+    top.classList.toggle("single", steps.length < 2);
+    see();
+    ask();
+  }
+
+  /** Put the sentence to every checkpoint not looked at yet, the one that is seen first. */
+  async function ask() {
+    if (asking) return;
+    asking = true;
+    const { signal } = stop;
+    for (;;) {
+      const missing = steps.filter((step) => !found.has(step));
+      const step = missing.includes(here()) ? here() : missing[0];
+      if (step === undefined) break;
+      try {
+        const answer = await post("/api/probe", { run: run.name, step, text: watched() }, signal);
+        found.set(step, { ...answer, rows_of: answer.rows, ...table(answer.trace, run) });
+      } catch (error) {
+        if (error.name === "AbortError") return;
+        tellOf(error);
+        break;
+      }
+      see();
+    }
+    asking = false;
+  }
+
+  function see() {
+    const values = new Map([...found].map(([step, one]) => [step, one.values]));
+    strip.show(steps, values, here());
+    if (here() !== undefined) shown(here());
+    const seen = found.get(here());
+    if (!seen) return;
+    const [source, target] = sides(run);
+    fill(picture, draw({ values: seen.values,
+      rows: seen.rows.map((one) => ({ text: one.text, lang: target })),
+      columns: seen.columns.map((one) => ({ text: one.text, lang: source })),
+      label: say("train_map", here()), scale: state.sc, widest: picture.clientWidth || 420,
+      says: (row, column, value) => say("attends", seen.rows[row].text, seen.columns[column].text, said(value)) }));
+    fill(words, el("span", { class: "quiet" }, say("train_says", here())), " ", text(seen.said || "…", target),
+      seen.right !== null && el("span", { class: seen.right ? "probe-right" : "probe-wrong" },
+        seen.right ? ` ✓ ${say("train_right")}` : ` ✗ ${say("train_wrong")}`));
+    fill(notes, say("train_sharp", said(sharpness(seen.values), 2), said(1 / seen.columns.length, 2)), " ",
+      say(`train_rows_${seen.rows_of}`), seen.many ? ` ${say("train_heads")}` : "",
+      steps.length === 1 && !run.toy ? ` ${say("train_single")}` : "");
+  }
+
+  function choose(step) {
+    pause();
+    set({ ck: step }, { quiet: true });
+  }
+
+  function toggle() {
+    if (timer) return pause();
+    if (steps.length < 2) return;
+    if (here() === newest()) set({ ck: steps[0] }, { quiet: true });
+    play.textContent = `❚❚ ${say("train_pause")}`;
+    timer = setInterval(() => {
+      const next = steps[steps.indexOf(here()) + 1];
+      if (next === undefined) pause();
+      else if (found.has(next)) set({ ck: next === newest() ? -1 : next }, { quiet: true });
+    }, PACE);
+  }
+
+  function pause() {
+    clearInterval(timer);
+    timer = 0;
+    play.textContent = `▶ ${say("train_play")}`;
+  }
+
+  document.addEventListener("play", toggle);
+  return {
+    top, node, about, checkpoints, see,
+    /** The step nearest to another. */
+    near: (step) => steps.reduce((best, one) => (Math.abs(one - step) < Math.abs(best - step) ? one : best), steps[0]),
+    choose,
+    seen: () => found.get(here()) ?? null,
+    picture: () => picture.querySelector("svg"),
+    close() {
+      stop.abort();
+      pause();
+      document.removeEventListener("play", toggle);
+    },
+  };
+}
+
+/** The languages of both sides: toys but one are in none. */
+const sides = (run) => (run.toy && !run.name.startsWith("hindi") ? [null, null] : run.languages ?? ["en", "hi"]);
+
+/** The last attention to the source as one table; a toy's tokens are as small as its task needs. */
+function table(trace, run) {
+  const tables = heads(blockAt(trace, "source", 99));
+  const how = { unit: run.toy ? "tok" : state.u, specials: state.sp === "1" };
+  const { values, rows, columns } = merged(trace, "source", reduced(tables, "avg"), how);
+  return { values, rows, columns, many: tables.length > 1 };
+}

@@ -1,0 +1,84 @@
+"""Tasks small enough to be learnt while one watches, each with a sentence to watch it by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CHECKPOINTS = 12
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A recipe with settings laid over it; `probe` is a sentence, `answer` what becomes of it."""
+
+    recipe: str
+    settings: Mapping[str, Any]
+    probe: str
+    answer: str
+
+
+def _often(steps: int) -> dict[str, Any]:
+    """Checkpoints and validations in even distances, all of them kept."""
+    every = steps // CHECKPOINTS
+    return {
+        "training.steps": every * CHECKPOINTS,
+        "training.save_every": every,
+        "training.validate_every": every,
+        "training.valid_sentences": 20,
+        "training.keep": 1000,
+        "training.report_every": 5,
+        "training.schedule": "cosine",
+        "decoding.beam": 1,
+    }
+
+
+_SMALL = {
+    "data.pairs": 8000,
+    "encoder.embedding": 32,
+    "encoder.width": 48,
+    "encoder.dropout": 0.0,
+    "decoder.embedding": 32,
+    "decoder.width": 64,
+    "decoder.readout": 48,
+    "decoder.dropout": 0.0,
+    "decoder.attention.hidden": 48,
+}
+
+TOYS: Mapping[str, Toy] = {
+    "copy": Toy(
+        "numbers",
+        {**_SMALL, **_often(240), "data.task": "copy", "training.warmup": 30},
+        "n a m a s t e",
+        "n a m a s t e",
+    ),
+    "reverse": Toy(
+        "numbers",
+        {**_SMALL, **_often(192), "data.task": "reverse", "training.warmup": 30},
+        "n a m a s t e",
+        "e t s a m a n",
+    ),
+    "dates": Toy(
+        "numbers",
+        {
+            **_SMALL,
+            **_often(300),
+            "data.task": "dates",
+            "text.kind": "characters",
+            "training.warmup": 30,
+        },
+        "25 march 1998",
+        "1998-03-25",
+    ),
+    "hindi": Toy(
+        "primer",
+        {
+            **_often(408),
+            "data.pairs": 5000,
+            "data.most_words": 8,
+            "data.core": 0.1,
+            "training.warmup": 50,
+        },
+        "Anil sends the money to Ravi.",
+        "अनिल रवि को पैसा भेजता है।",
+    ),
+}

@@ -1,0 +1,83 @@
+"""The view /compare: two maps with one cursor, and what differs between them."""
+
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+ASKED = f"/compare?q={quote('We are friends.')}&m=bottleneck&m2=bahdanau"
+PAIR = f"/compare?q={quote('We are friends.')}&q2={quote('We see a dog.')}&m=bahdanau"
+
+
+def done(page):
+    page.wait_for_selector(".compare:not(.waiting) [role=gridcell]")
+    return page
+
+
+def query(page):
+    return {key: value for key, [value] in parse_qs(urlsplit(page.url).query).items()}
+
+
+def values(page, place):
+    cells = page.locator(f"{place} [role=gridcell]")
+    return cells.evaluate_all("(all) => all.map((one) => Number(one.dataset.value))")
+
+
+def test_the_second_model_is_another_of_the_shelf(studio):
+    page = studio.open("/compare?m=bahdanau")
+    expect(page.locator(".tries button")).to_have_count(2)
+    page.locator(".tries button").first.click()
+    done(page)
+    expect(page.locator("#second-model")).to_have_value("bottleneck")
+
+
+def test_the_difference_is_b_minus_a_or_it_is_said_why_there_is_none(studio):
+    page = done(studio.open(f"/compare?q=the+dog&q2=the+man&m=luong"))
+    one, other = values(page, ".compare-side:first-child"), values(page, ".compare-side:last-child")
+    delta = values(page, ".compare-delta")
+    assert delta == pytest.approx([b - a for a, b in zip(one, other, strict=True)], abs=1e-7)
+    page = done(studio.open(PAIR))
+    assert page.locator(".compare-delta [role=grid]").count() == 0
+    expect(page.locator(".compare-delta")).to_contain_text("There is no map of differences")
+
+
+def test_translations_of_other_words_are_compared_by_the_words_of_the_sentence(studio):
+    page = done(studio.open(ASKED))
+    rows = page.locator(".compare-sources tbody tr")
+    assert rows.locator("th").all_text_contents() == ["We", "are", "friends", ".", "</s>"]
+
+
+def test_one_cursor_moves_in_both_maps(studio):
+    page = done(studio.open("/compare?q=the+dog&q2=the+man&m=luong"))
+    first = page.locator(".compare-side").first
+    first.locator(".cell[data-row='1'][data-column='2']").click()
+    assert (query(page)["i"], query(page)["j"]) == ("2", "3")
+    for map in (".compare-side:last-child", ".compare-delta"):
+        here = page.locator(f"{map} .cell[tabindex='0']")
+        expect(here).to_have_attribute("data-row", "1")
+        expect(here).to_have_attribute("data-column", "2")
+    expect(page.locator(".compare > .live")).to_contain_text("Δ")
+
+
+def test_swapping_exchanges_models_and_sentences(studio):
+    page = done(studio.open(PAIR))
+    before = [values(page, f".compare-side:{one}-child") for one in ("first", "last")]
+    page.locator(".compare-swap").click()
+    expect(page.locator("#second-sentence")).to_have_value("We are friends.")
+    done(page)
+    assert [values(page, f".compare-side:{one}-child") for one in ("last", "first")] == before
+    assert query(page)["q"] == "We see a dog."
+
+
+@pytest.mark.parametrize("more", ["", "&th=dark&ui=hi"])
+def test_no_rule_of_accessibility_is_broken(studio, more):
+    page = done(studio.open(ASKED + more))
+    found = Axe().run(page, context="main")
+    assert not found.response["violations"], found.generate_report()
+
+
+@pytest.mark.parametrize("width", [375, 768, 1440])
+def test_the_page_is_never_wider_than_the_window(studio, width):
+    page = done(studio.open(ASKED, viewport={"width": width, "height": 800}))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,75 @@
+"""The view of all heads: small pictures, one of them large, and the translation without it."""
+
+import re
+from urllib.parse import quote
+
+from axe_playwright_python.sync_playwright import Axe
+
+QUESTION = {"text": "How are you?", "model": "transformer", "prefix": "वह रही है।"}
+ASKED = f"q=How+are+you%3F&m=transformer&f={quote(QUESTION['prefix'])}"
+TILES = ".heads-tile"
+
+
+def missed(tile):
+    """The number of a tile's last badge, a power of ten with it."""
+    written = tile.get_attribute("aria-label").rpartition(" ")[2]
+    return float(written.replace("−", "-"))
+
+
+def test_every_head_is_a_button_named_by_layer_head_and_badges(studio):
+    page = studio.open(f"/heads?{ASKED}&k=dec")
+    page.wait_for_selector(f"{TILES}[aria-label*='missed']")
+    assert page.locator(f"{TILES}:not(.summary)").count() == 2 * 2
+    assert page.locator(f"{TILES}.summary").count() == 2 * 2
+    badges = "entropy .*, diagonal .*, previous .*, first .*, missed "
+    label = page.locator(TILES).first.get_attribute("aria-label")
+    assert re.match(f"layer 1 · head 1, {badges}", label)
+
+
+def test_arrows_and_enter_enlarge_a_head_and_the_link_keeps_it(studio):
+    page = studio.open(f"/heads?{ASKED}&k=cross")
+    page.locator(f"{TILES}[tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.locator(".heads-title").text_content() == "layer 1 · head 2"
+    assert "l=1&h=2" in page.url
+    trace = page.request.post(f"{studio.address}/api/translate", data=QUESTION).json()
+    rows, columns = (len(trace[side]["words"]) for side in ("target", "source"))
+    assert page.locator(".heads-large [role=gridcell]").count() == rows * columns
+    page.reload()
+    page.wait_for_selector(f"{TILES}[aria-pressed=true]")
+    assert page.locator(".heads-title").text_content() == "layer 1 · head 2"
+
+
+def test_heads_are_ordered_by_what_is_lost_without_them(studio):
+    page = studio.open(f"/heads?{ASKED}&k=cross&o=missed")
+    page.wait_for_selector(f"{TILES}[aria-label*='missed']")
+    found = [missed(one) for one in page.locator(f"{TILES}:not(.summary)").all()]
+    assert len(found) == 4
+    assert found == sorted(found)
+
+
+def test_a_head_switched_off_shows_both_translations(studio):
+    page = studio.open(f"/heads?{ASKED}&k=cross&l=2&h=1&ui=hi")
+    page.locator("#heads-off").click()
+    page.wait_for_selector(".heads-diff")
+    answer = page.request.post(
+        f"{studio.address}/api/heads/without",
+        data={**QUESTION, "kind": "source", "layer": 2, "head": 1},
+    ).json()
+    for tag, change in (("del", "gone"), ("ins", "new")):
+        marked = page.locator(f".heads-diff {tag}").count()
+        assert marked == sum(kind == change for _, kind in answer["words"])
+    assert page.locator(".heads-table tbody tr").count() >= 2
+    assert "off=1" in page.url
+    assert Axe().run(page, context="#view").violations_count == 0
+
+
+def test_a_recurrent_model_has_one_tile_and_a_way_on(studio):
+    page = studio.open(f"/heads?{ASKED.replace('transformer', 'bahdanau')}&k=enc")
+    page.wait_for_selector(TILES)
+    assert page.locator(TILES).count() == 1
+    assert page.locator("#heads-off").count() == 0
+    page.get_by_text("Use transformer").click()
+    page.wait_for_selector(f"{TILES}.summary")
+    assert "m=transformer" in page.url

@@ -1,0 +1,93 @@
+"""The map of weights: its numbers, its keys, and what a large one costs."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+
+def draw(page, **heat):
+    """A map in an empty page of the studio; what it tells is kept under `told`."""
+    page.evaluate(
+        """async (given) => {
+          const { draw } = await import("/static/js/heat.js");
+          globalThis.told = [];
+          const tell = (kind) => (...args) => told.push([kind, ...args]);
+          const began = performance.now();
+          globalThis.map = draw({ label: "a map", widest: 700, ...given,
+            says: (row, column, value) => `${row} ${column} ${value}`,
+            focus: tell("focus"), hover: tell("hover"), open: tell("open"), pin: tell("pin") });
+          document.querySelector("#view").replaceChildren(map);
+          map.getBoundingClientRect();
+          globalThis.spent = performance.now() - began;
+        }""",
+        heat,
+    )
+    return page.locator(".heat")
+
+
+def square(size):
+    names = [{"text": f"w{at}"} for at in range(size)]
+    values = [[1.0 if row == column else 0.0 for column in range(size)] for row in range(size)]
+    return {"rows": names, "columns": names, "values": values}
+
+
+def told(page):
+    return json.loads(page.evaluate("JSON.stringify(told)"))
+
+
+@pytest.mark.parametrize("size", [7, 70])
+def test_arrows_walk_and_enter_opens_whether_drawn_as_shapes_or_on_a_canvas(studio, size):
+    page = studio.open("/translate")
+    box = draw(page, **square(size))
+    live = box.locator("[role=gridcell][tabindex='0']")
+    live.focus()
+    for key in ("ArrowRight", "ArrowDown", "End", "Control+Home", "PageDown", "Enter", " "):
+        page.keyboard.press(key)
+    last, ten = size - 1, min(10, size - 1)
+    assert told(page) == [
+        ["focus", 0, 1], ["focus", 1, 1], ["focus", 1, last], ["focus", 0, 0], ["focus", ten, 0],
+        ["open", ten, 0], ["pin", ten],
+    ]  # fmt: skip
+    expect(live).to_be_focused()
+    expect(live).to_have_attribute("aria-label", f"{ten} 0 0")
+
+
+@pytest.mark.parametrize("size", [7, 70])
+def test_pointing_is_told_once_a_cell_and_chooses_nothing(studio, size):
+    page = studio.open("/translate")
+    box = draw(page, **square(size)).locator("svg").bounding_box()
+    x, y = box["x"] + 0.4 * box["width"], box["y"] + min(0.5 * box["height"], 300)
+    page.mouse.move(x, y)
+    page.mouse.move(x + 1, y)
+    page.mouse.move(2, 2)
+    heard = told(page)
+    assert [kind for kind, *_ in heard] == ["hover", "hover"]
+    assert heard[0][1] is not None
+    assert heard[1][1:] == [None, None]
+
+
+def test_hidden_cells_are_hatched_and_marked(studio):
+    page = studio.open("/translate")
+    hidden = [[column > row for column in range(4)] for row in range(4)]
+    box = draw(page, **square(4), hidden=hidden)
+    assert box.locator("rect.tile[fill^='url']").count() == 6
+    assert box.locator(".digits", has_text="−∞").count() == 6
+
+
+def test_a_sentence_of_128_tokens_is_drawn_within_a_second(studio):
+    page = studio.open("/translate")
+    draw(page, **square(128))
+    assert page.evaluate("spent") < 1000
+    assert page.locator(".heat canvas").count() == 1
+
+
+def test_labels_stay_in_sight_while_a_large_map_is_scrolled(studio):
+    page = studio.open("/translate")
+    draw(page, **square(100), least=12)
+    page.evaluate("map.scrollTo(300, 300)")
+    page.wait_for_timeout(50)
+    frame, label = page.evaluate(
+        "[map, map.querySelector('[data-row=\"40\"].label')].map((one) => one.getBoundingClientRect().left)"
+    )
+    assert 0 <= label - frame < 60

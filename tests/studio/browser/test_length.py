@@ -1,0 +1,90 @@
+"""Lengths: models are measured one after the other, and every group of lengths can be opened."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+SMALL = "each=2"
+
+
+def measured(studio, query=SMALL, **options):
+    """The page when all models are done."""
+    page = studio.open(f"/length?{query}", **options)
+    page.locator(".length-run").wait_for(state="hidden", timeout=60_000)
+    return page
+
+
+def test_every_model_has_a_line_a_row_and_a_signature(studio, models):
+    page = measured(studio)
+    names = [folder.name for folder in models]
+    assert page.locator(".length-table tbody tr").count() == len(names)
+    assert page.locator(".length-results .chart-band").count() == len(names)
+    assert page.locator(".length-results .chart").last.locator(".chart-bars rect").count() == 7
+    ends = page.locator(".length-results .chart-name").all_text_contents()
+    assert sorted(ends) == sorted(names)
+    page.locator(".length-notes summary").click()
+    assert "bs:1000" in page.locator(".length-notes").inner_text()
+
+
+def test_the_chart_shows_the_scores_the_server_measured(studio):
+    page = measured(studio)
+    page.locator(".chart-table summary").first.click()
+    shown = page.locator(".chart-table table").first.locator("tbody tr td:nth-child(2)")
+    told = page.evaluate(
+        """async () => {
+          const body = JSON.stringify({ model: "bottleneck", each: 2, beam: 1 });
+          const headers = { "content-type": "application/json" };
+          const answer = await fetch("/api/length", { method: "POST", body, headers });
+          const data = (await answer.text()).trim().split("data: ").at(-1);
+          return JSON.parse(data).parts.map((part) => part.value);
+        }"""
+    )
+    written = [float(text.split()[0]) for text in shown.all_inner_texts()]
+    assert written == pytest.approx(told, abs=0.051)
+
+
+def test_a_group_opened_by_keys_shows_sentences_and_one_of_them_opens_in_translate(studio):
+    page = measured(studio)
+    page.locator(".length-results .chart-here").first.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    assert "bucket=7" in page.url
+    card = page.get_by_role("region", name="luong", exact=True)
+    sentence = card.locator("dd").first.inner_text()
+    card.get_by_role("link").first.click()
+    page.wait_for_url("**/translate?**")
+    assert page.locator("#sentence").input_value() == sentence
+    assert "m=luong" in page.url
+    page.go_back()
+    page.wait_for_selector(".length-card")
+    assert "bucket=7" in page.url
+
+
+def test_a_link_brings_back_the_same_group(studio):
+    page = measured(studio, f"{SMALL}&bucket=2")
+    assert page.locator(".length-card").count() == 4
+    chosen = page.locator(".length-chooser [aria-checked=true]")
+    assert chosen.inner_text() == "6–10"
+
+
+def test_it_can_be_stopped_and_goes_on_after(studio):
+    page = studio.open(f"/scale?{SMALL}")
+    page.route("**/api/length", lambda route: None)  # never answered
+    page.locator("#rail a[href^='/length']").click()
+    button = page.locator(".length-run")
+    button.click()
+    table = page.locator(".length-table")
+    assert table.locator(".length-progress", has_text="stopped").count() == 4
+    page.unroute("**/api/length")
+    button.click()
+    button.wait_for(state="hidden", timeout=60_000)
+    assert table.locator("b").count() == 3 * 4
+
+
+@pytest.mark.parametrize(("theme", "ui"), [("light", "en"), ("dark", "hi")])
+def test_the_view_is_fit_for_everyone_and_for_small_windows(studio, theme, ui):
+    viewport = {"width": 375, "height": 800}
+    page = measured(studio, f"{SMALL}&bucket=3&ui={ui}&th={theme}", viewport=viewport)
+    page.locator(".chart-table summary").first.click()
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 375
+    found = Axe().run(page, context="#view")
+    assert found.violations_count == 0, found.generate_report()

@@ -1,0 +1,62 @@
+"""The view of the mask: what is hidden is hatched, and what leaks without it is shown."""
+
+from urllib.parse import quote
+
+from axe_playwright_python.sync_playwright import Axe
+
+ASKED = f"q=How+are+you%3F&m=transformer&f={quote('वह रही है।')}"
+PAST = ".mask-past [data-value]"
+
+
+def values(page, selector=PAST):
+    return [float(one.get_attribute("data-value")) for one in page.locator(selector).all()]
+
+
+def test_the_future_is_hatched_and_leaks_only_when_the_mask_is_removed(studio):
+    page = studio.open(f"/mask?{ASKED}&p=3")
+    page.wait_for_selector(PAST)
+    for cell in page.locator(".mask-map [role=gridcell]").all():
+        row, column = (int(cell.get_attribute(f"data-{side}")) for side in ("row", "column"))
+        hatched = "url(#" in cell.locator("rect").first.get_attribute("fill")
+        assert hatched == ("−∞" in cell.get_attribute("aria-label")) == (column > row)
+    assert values(page) == [0.0, 0.0, 0.0]
+    assert page.locator(f"{PAST} .number").all_inner_texts() == ["0.0"] * 3
+    page.get_by_role("radio", name="mask removed").click()
+    page.wait_for_selector(".mask-verdict.leaks")
+    assert len(values(page)) == 3
+    assert all(value > 0 for value in values(page))
+    assert "mk=0" in page.url
+    assert "−∞" not in page.locator(".mask-map").inner_html()
+
+
+def test_a_word_the_model_does_not_have_is_answered_with_words_to_choose(studio):
+    page = studio.open(f"/mask?{ASKED}&p=2")
+    page.wait_for_selector(PAST)
+    page.locator("#mask-word").fill("qqq")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#mask-word[aria-invalid=true]")
+    assert "“qqq”" in page.locator("#mask-problem").inner_text()
+    assert page.locator(PAST).count() == 0
+    offered = page.locator(".mask-offered button").first
+    word = offered.inner_text()
+    offered.click()
+    page.wait_for_selector(PAST)
+    assert page.locator(".mask-table ins").inner_text() == word
+    assert page.locator("#mask-problem").inner_text() == ""
+
+
+def test_padding_has_a_pattern_and_no_weight(studio):
+    page = studio.open(f"/mask?{ASKED}&ui=hi", viewport={"width": 375, "height": 800})
+    page.wait_for_selector(".mask-token.pad")
+    image = page.locator(".mask-token.pad").first
+    assert "gradient" in image.evaluate("one => getComputedStyle(one).backgroundImage")
+    assert "0.0" in page.locator(".mask-padding > p").last.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    assert Axe().run(page, context="#view").violations_count == 0
+
+
+def test_a_recurrent_decoder_has_nothing_to_remove_and_nothing_leaks(studio):
+    page = studio.open(f"/mask?{ASKED.replace('transformer', 'luong')}&mk=0&p=3")
+    page.wait_for_selector(PAST)
+    assert values(page) == [0.0, 0.0, 0.0]
+    assert page.locator(".mask [role=radio], .mask-map [role=grid]").count() == 0

@@ -1,0 +1,187 @@
+"""Q K V by hand: the ladder's numbers come out, edits are followed, and a head agrees."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+SENTENCE = "q=we+are+friends&m=transformer"
+ROWS = """table => [...table.tBodies[0].rows].map((row) =>
+    [...row.querySelectorAll("td[data-row]")].map((cell) => cell.textContent))"""
+LOOKS = [("light", "en"), ("dark", "en"), ("light", "hi")]
+
+
+def table(page, stage, *, last=True):
+    """The words in the cells of a stage's result, row by row."""
+    found = page.locator(f"[data-stage='{stage}'] table.matrix-table")
+    return (found.last if last else found.first).evaluate(ROWS)
+
+
+def test_the_cat_sat_comes_out(studio):
+    page = studio.open("/qkv?toy=cat")
+    assert table(page, 3) == [["2", "0", "2"], ["0", "2", "2"], ["2", "2", "4"]]
+    assert table(page, 4) == [["1", "0", "1"], ["0", "1", "1"], ["1", "1", "2"]]
+    assert table(page, 6) == [
+        [".422", ".155", ".422"], [".155", ".422", ".422"], [".212", ".212", ".576"],
+    ]  # fmt: skip
+    assert table(page, 7) == [
+        ["0.845", "0.578", "0.845", "0.578"],
+        ["0.578", "0.845", "0.578", "0.845"],
+        ["0.788", "0.788", "0.788", "0.788"],
+    ]
+
+
+def test_money_bank_is_saturated_and_its_tenth_is_not(studio):
+    page = studio.open("/qkv?toy=bank")
+    assert table(page, 3) == [["691", "1086"], ["1086", "1467"]]
+    assert "1.000 to three digits" in page.locator("[data-stage='6'] .remark").inner_text()
+    page.click("[data-toy=tenth]")
+    assert table(page, 3) == [["6.91", "10.86"], ["10.86", "14.67"]]
+    weights = [[float(one) for one in row] for row in table(page, 6)]
+    assert [[round(one, 3) for one in row] for row in weights] == [[0.058, 0.942], [0.063, 0.937]]
+    assert page.locator("[data-stage='6'] .remark").inner_text() == ""
+
+
+def test_scores_turned_over_are_caught(studio):
+    page = studio.open("/qkv?toy=swaps")
+    assert table(page, 3) == [["6.46", "11.97"], ["9.69", "15.39"]]
+    assert table(page, 6) == [[".0199", ".9801"], [".0175", ".9825"]]
+    assert table(page, 7) == [["4.1602", "1.1940"], ["4.1651", "1.1948"]]
+    page.click("[data-switch=swapped]")
+    assert table(page, 6) == [[".0925", ".9075"], [".0818", ".9182"]]
+    remark = page.locator("[data-stage='6'] .remark").inner_text()
+    assert "off by up to 0.0725" in remark
+    assert "(.0199, .9801) (.0175, .9825)" in remark
+    page.click("[data-toy=cat]")
+    page.click("[data-switch=swapped]")
+    assert "cannot catch" in page.locator("[data-stage='6'] .remark").inner_text()
+
+
+def test_masking_before_the_softmax_shares_out_what_is_left(studio):
+    page = studio.open("/qkv?toy=how")
+    assert table(page, 6, last=False)[0][1:] == ["−∞", "−∞"]
+    weights = page.locator("[data-stage='6'] [role=grid]")
+    cells = weights.locator("td[data-row]").all_inner_texts()
+    assert cells == ["1.000", "0", "0", ".600", ".400", "0", ".600", ".300", ".100"]
+    aside = page.locator(".aside").inner_text()
+    assert "sum to .200, .500, 1.000" in aside
+    page.click("[data-switch=causal]")
+    assert table(page, 6) == [
+        [".200", ".100", ".700"], [".300", ".200", ".500"], [".600", ".300", ".100"],
+    ]  # fmt: skip
+
+
+def test_an_edit_is_followed_at_once_and_kept_in_the_link(studio):
+    page = studio.open("/qkv?toy=cat")
+    field = page.get_by_label("W_v, which makes values, row 1, column 1")
+    field.fill("−2,5")
+    assert table(page, 7)[0][0] == "-2.112".replace("-", "−")
+    assert "v+-2.5_0_0_0" in page.url
+    assert field.evaluate("one => one === document.activeElement")
+    field.fill("two")
+    assert field.get_attribute("aria-invalid") == "true"
+    field.press("Tab")
+    assert "not a number" in page.locator("#status").inner_text()
+    before = page.locator("#view").aria_snapshot()
+    page.reload()
+    page.wait_for_selector("[data-stage='7']")
+    assert page.locator("#view").aria_snapshot() == before
+
+
+def test_words_and_widths_can_be_anything(studio):
+    page = studio.open("/qkv?toy=swaps")
+    page.get_by_role("button", name="Add a word").click()
+    page.get_by_label("word 3").fill("नदी")
+    page.get_by_role("button", name="dk: one more").click()
+    page.get_by_role("button", name="dv: one less").click()
+    assert page.locator("[data-stage='3'] [role=grid] td[data-row]").count() == 9
+    assert page.locator("[data-stage='7'] [role=grid] td[data-row]").count() == 3
+    assert page.locator("[data-stage='4'] .sign").inner_text() == "÷ √3 ="
+    assert page.locator("[data-stage='7'] [role=grid] th").all_inner_texts()[-1] == "नदी"
+    page.get_by_role("button", name="Take away money").click()
+    assert page.locator("[data-stage='3'] [role=grid] td[data-row]").count() == 4
+    assert "words+bank+%E0%A4" in page.url
+
+
+def test_dhyan_computes_the_same(studio):
+    page = studio.open("/qkv?toy=swaps")
+    page.click("[data-switch=o]")
+    page.click("[data-switch=causal]")
+    page.click("button.check")
+    page.wait_for_selector(".verdict .badge.same")
+    gaps = re.findall(r"at most (nothing|[\d.]+e−\d+)", page.locator(".verdict").inner_text())
+    assert len(gaps) == 2
+    assert all(one == "nothing" or int(one.split("−")[1]) >= 12 for one in gaps)
+
+
+def test_a_toy_that_does_not_fit_is_mended_and_said(studio):
+    page = studio.open("/qkv?toy=words+a+b*x+1_2+3_oops*q+I*k+I*v+I")
+    expect(page.locator("#status")).to_contain_text("do not fit (x); they were mended")
+    assert table(page, 3) == [["5", "3"], ["3", "9"]]
+
+
+@pytest.mark.parametrize("kind", ["enc", "dec", "cross"])
+def test_a_trained_head_agrees_at_every_stage(studio, kind):
+    page = studio.open(f"/qkv?{SENTENCE}&k={kind}&l=1&h=2&i=2")
+    page.wait_for_selector("[data-stage='10']")
+    badges = page.locator(".badge").all_inner_texts()
+    assert len(badges) == 8
+    for words in badges:
+        assert re.search(r"agrees with the model to (\d\.\de−[6-9]|the last bit)", words), words
+    assert page.locator(".badge.other").count() == 0
+    hidden = page.locator("[data-stage='6'] table").count()
+    assert bool(hidden) == (kind == "dec")
+
+
+def test_any_number_opens_its_sum_without_a_mouse(studio):
+    page = studio.open(f"/qkv?{SENTENCE}&k=enc")
+    page.wait_for_selector("[data-stage='10']")
+    grid = page.locator("[data-stage='4'] [role=grid]")
+    grid.locator("[tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    dialog = page.locator("dialog.sum")
+    assert dialog.locator(".badge.same").count() == 1
+    width = int(page.locator("[data-stage='4'] .matrix-name").first.inner_text().split("×")[1])
+    assert dialog.locator("tbody tr").count() == width
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.dataset.column") == "1"
+
+
+def test_choosing_a_row_of_the_map_asks_with_that_word(studio):
+    page = studio.open(f"/qkv?{SENTENCE}&k=enc")
+    page.wait_for_selector("[data-stage='10']")
+    page.locator(".picture .cell[data-row='2'][data-column='1']").click()
+    asks = page.locator("[data-stage='1'] tbody th").first.inner_text()
+    assert asks == page.locator(".picture .label[data-row='2']").first.text_content()
+    assert "i=3" in page.url
+    page.locator("[data-key=h]").select_option("2")
+    expect(page.locator("#status")).to_contain_text("Head 2 of layer 2")
+
+
+def test_a_recurrent_model_has_other_views(studio):
+    page = studio.open("/qkv?q=we+are+friends&m=bahdanau")
+    assert "no queries, keys and values" in page.locator("#view").inner_text()
+    page.get_by_role("button", name="Take transformer").click()
+    page.wait_for_selector("[data-stage='10']")
+    page.goto(page.url.replace("m=transformer", "m=luong"))
+    page.get_by_role("link", name="one step").last.click()
+    page.wait_for_url("**/step?*")
+
+
+@pytest.mark.parametrize(("theme", "language"), LOOKS)
+@pytest.mark.parametrize("asked", ["toy=how", f"{SENTENCE}&k=dec&i=2"])
+def test_everyone_can_use_it(studio, asked, theme, language):
+    page = studio.open(f"/qkv?{asked}&th={theme}&ui={language}")
+    page.wait_for_selector("[data-stage='9']")
+    found = Axe().run(page, context="#view")
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("width", [375, 768, 1440])
+@pytest.mark.parametrize("asked", ["toy=cat", SENTENCE])
+def test_the_page_never_scrolls_sideways(studio, asked, width):
+    page = studio.open(f"/qkv?{asked}", viewport={"width": width, "height": 800})
+    page.wait_for_selector("[data-stage='9']")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

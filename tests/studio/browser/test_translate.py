@@ -1,0 +1,173 @@
+"""The view /translate: from a sentence to every weight, by mouse and by keyboard."""
+
+import base64
+import struct
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+SENTENCE = "How are you?"
+BEGINNING = "यह घर"  # the small models have little to say of themselves
+ASKED = f"/translate?q={quote(SENTENCE)}&m=bahdanau&f={quote(BEGINNING)}"
+
+
+def trace(page, model="bahdanau", text=SENTENCE, prefix=BEGINNING):
+    answer = page.request.post(
+        page.url.split("/translate")[0] + "/api/translate",
+        data={"text": text, "model": model, "prefix": prefix},
+    )
+    return answer.json()
+
+
+def weights(found):
+    block = next(one for one in found["attention"] if one["kind"] == "source")
+    _, rows, columns = block["shape"]
+    values = struct.unpack(f"<{rows * columns}f", base64.b64decode(block["data"])[: 4 * rows * columns])
+    return [values[row * columns : (row + 1) * columns] for row in range(rows)]
+
+
+def query(page):
+    return {key: value for key, [value] in parse_qs(urlsplit(page.url).query).items()}
+
+
+def done(page):
+    page.wait_for_selector(".translate:not(.waiting) .board")
+    return page
+
+
+def test_a_written_sentence_becomes_a_map_of_the_models_own_weights(studio):
+    page = studio.open("/translate?m=bahdanau")
+    expect(page.locator(".tries button")).to_have_count(3)
+    page.keyboard.press("/")
+    page.keyboard.type(SENTENCE)
+    page.keyboard.press("Enter")
+    cells = done(page).locator("[role=gridcell]")
+    expected = weights(trace(page, prefix=""))
+    assert cells.count() == sum(map(len, expected))
+    labels = cells.evaluate_all("(all) => all.map((one) => one.getAttribute('aria-label').split(': ').at(-1))")
+    assert labels == [f"{value:.3f}" for line in expected for value in line]
+    assert page.locator(".pair-target .pair-word").count() == len(expected)
+    assert set(page.locator(".foot").all_text_contents()) >= {"1.000", "Σ"}
+    expect(page.locator(".live")).not_to_be_empty()
+
+
+def test_the_whole_way_goes_without_a_mouse(studio):
+    page = done(studio.open(ASKED))
+    page.locator("[role=gridcell][tabindex='0']").focus()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert (query(page)["i"], query(page)["j"]) == ("2", "2")
+    said = page.locator(".cell:focus").get_attribute("aria-label")
+    expect(page.locator(".live")).to_contain_text(said)
+    page.keyboard.press("Space")
+    assert query(page)["pin"] == "2"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/step?*")
+    assert (query(page)["i"], query(page)["j"]) == ("2", "2")
+
+
+def test_pointing_shades_the_words_and_leaves_the_address_alone(studio):
+    page = done(studio.open(ASKED))
+    before = page.url
+    page.locator(".cell[data-row='1'][data-column='2']").hover()
+    expect(page.locator(".pair-target .pair-word.here")).to_have_text(BEGINNING.split()[1])
+    assert page.locator(".pair-lines path").count() >= 1
+    assert page.url == before
+    page.locator(".pair-source .pair-word").nth(2).hover()
+    expect(page.locator(".pair-source .pair-word.here")).to_have_text("you")
+    assert page.url == before
+
+
+def test_another_word_can_be_forced_and_taken_back(studio):
+    page = done(studio.open("/translate?q=the+dog&m=bahdanau"))
+    own = [one["text"] for one in trace(page, text="the dog", prefix="")["target"]["tokens"]]
+    choice = page.locator("button.chance").first
+    word = choice.locator(".chance-word").text_content()
+    choice.click()
+    expect(page.locator(".forced-notice")).to_be_visible()
+    expect(page.locator(".pair-target .pair-text").first).to_have_text(word)
+    assert query(page)["f"] == word
+    page.locator(".forced-notice button").click()
+    expect(page.locator(".pair-target .pair-text").first).to_have_text(own[0])
+    page.go_back()
+    expect(page.locator(".pair-target .pair-text").first).to_have_text(word)
+
+
+def test_ribbons_are_as_wide_as_their_weights_and_can_be_walked(studio):
+    page = done(studio.open(f"{ASKED}&v=ribbons"))
+    expected = [value for line in weights(trace(page)) for value in line if value >= 0.02]
+    assert page.locator(".ribbon").count() == len(expected)
+    page.locator(".ribbon-word[data-side=row]").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".ribbon-word:focus")).to_have_attribute("data-at", "1")
+    assert query(page)["i"] == "2"
+    strong = page.locator(".ribbon.here").evaluate_all("(all) => all.map((one) => one.dataset.row)")
+    assert set(strong) == {"1"}
+
+
+def test_keys_change_the_picture_and_a_link_reproduces_it(studio):
+    page = done(studio.open(ASKED))
+    for key in "sxnT":
+        page.keyboard.press(key)
+    table = page.locator(".weights table")
+    expect(table).to_be_visible()
+    assert "</s>" not in table.text_content()
+    assert {key: query(page)[key] for key in ("sc", "sp", "n", "v")} == {
+        "sc": "sqrt", "sp": "0", "n": "0", "v": "table",
+    }  # fmt: skip
+    again = done(studio.open(page.url.removeprefix(studio.address)))
+    assert again.locator("main").aria_snapshot() == page.locator("main").aria_snapshot()
+
+
+def test_a_head_of_the_transformer_is_chosen_and_a_summary_is_called_one(studio):
+    page = done(studio.open(f"/translate?q={quote(SENTENCE)}&m=transformer"))
+    expect(page.locator(".legend")).to_contain_text("summary")
+    page.locator("select[data-key=h]").select_option("2")
+    expect(page.locator(".legend")).not_to_contain_text("summary")
+    page.locator(".cell[data-row='0'][data-column='1']").dblclick()
+    page.wait_for_url("**/qkv?*")
+    assert [query(page)[key] for key in ("k", "l", "h", "j")] == ["cross", "2", "2", "2"]
+
+
+def test_without_attention_there_is_one_vector_and_one_column(studio):
+    page = done(studio.open(ASKED.replace("bahdanau", "bottleneck")))
+    expect(page.locator(".bottle")).to_contain_text("one vector for the whole sentence")
+    full = page.locator("[role=gridcell]").evaluate_all(
+        "(all) => all.filter((one) => Number(one.dataset.value) > 0.999).map((one) => one.dataset.column)"
+    )
+    assert len(set(full)) == 1
+    assert len(full) == len(trace(page, "bottleneck")["target"]["tokens"])
+
+
+def test_a_long_sentence_is_drawn_and_a_longer_one_is_refused_in_words(studio):
+    words = ["a"] * 129
+    page = done(studio.open(f"/translate?q={'+'.join(words[:128])}&m=bahdanau"))
+    expect(page.locator("canvas.heat-canvas")).to_be_visible()
+    page.locator(".heat-live").focus()
+    page.keyboard.press("End")
+    assert query(page)["j"] == "129"  # with the end of the sentence
+    page = studio.open(f"/translate?q={'+'.join(words)}&m=bahdanau", wait=False)
+    expect(page.locator("#status")).to_contain_text("at most 128")
+    studio.wrong.clear()  # the browser's console names the refusal
+
+
+def test_what_is_written_as_code_is_shown_as_text(studio):
+    page = done(studio.open(f"/translate?q={quote('<script>alert(1)</script> you')}&m=bahdanau"))
+    assert "script" in page.locator(".pair-source").text_content()
+
+
+@pytest.mark.parametrize("more", ["", "&v=ribbons&th=dark", "&v=table&ui=hi", "&ui=hi&tr=1&th=dark"])
+def test_no_rule_of_accessibility_is_broken(studio, more):
+    page = done(studio.open(ASKED + more))
+    found = Axe().run(page, context="main")
+    assert not found.response["violations"], found.generate_report()
+
+
+@pytest.mark.parametrize("width", [375, 768, 1440])
+@pytest.mark.parametrize("picture", ["map", "ribbons", "table"])
+def test_the_page_is_never_wider_than_the_window(studio, width, picture):
+    page = done(studio.open(f"{ASKED}&v={picture}", viewport={"width": width, "height": 800}))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,87 @@
+"""What the export menu asks of the server: the command line's figures, a page, and letters."""
+
+import json
+from io import BytesIO
+
+import pytest
+import torch
+from fontTools.ttLib import TTFont
+
+from dhyan.insight.explain import cross_maps, explain
+from dhyan.insight.figures import heatmap, save
+from dhyan.insight.trace import trace
+from dhyan.run import load
+from dhyan.studio.questions.figures import FigureQuestion, chosen
+
+SENTENCE = "how are you"
+MAGIC = {"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-", "svg": b"<?xml"}
+
+
+def asked(model="bahdanau", **more):
+    return {"text": SENTENCE, "model": model, **more}
+
+
+@pytest.mark.parametrize("kind", MAGIC)
+def test_a_figure_is_what_the_command_line_draws_byte_for_byte(client, models, kind, tmp_path):
+    maps = cross_maps(explain(load(models[1]), SENTENCE, beam=1))
+    save(heatmap(*maps[-1:]), tmp_path / f"own.{kind}")
+    answer = client.post(f"/api/figure.{kind}", json=asked())
+    assert answer.status_code == 200
+    assert answer.content.startswith(MAGIC[kind])
+    assert answer.content == (tmp_path / f"own.{kind}").read_bytes()
+
+
+def test_heads_are_drawn_side_by_side_or_as_one_which_is_said(models):
+    found = trace(load(models[3]), SENTENCE, beam=1)
+
+    def drawn(**more):
+        return chosen(found, FigureQuestion(text=SENTENCE, **more))
+
+    every, said = drawn()
+    assert (len(every.weights), said) == (2, "")
+    for head, own in {
+        "avg": every.weights.mean(0),
+        "max": every.weights.amax(0),
+        "2": every.weights[1],
+        "9": every.weights[1],
+    }.items():
+        one, said = drawn(head=head)
+        assert torch.equal(one.weights, own[None])
+        assert said.startswith("Attention to the source, layer 2: ")
+    assert drawn(layer=1)[0].where == "decoder.layers.0.cross_attention"
+    assert drawn(layer=7)[0].where == every.where
+    assert drawn(kind="encoder")[0].source == drawn(kind="encoder")[0].target
+
+
+def test_what_the_model_has_not_is_refused_in_words(client):
+    answer = client.post("/api/figure.svg", json=asked(kind="decoder"))
+    assert answer.status_code == 400
+    assert "no attention of that kind" in answer.json()["problem"]
+    assert client.post("/api/figure.gif", json=asked()).status_code == 422
+    assert client.post("/api/figure.svg", json=asked(head="0")).status_code == 422
+
+
+def test_a_font_has_the_letters_of_a_text_with_their_conjuncts_and_no_others(client):
+    answer = client.get("/api/font/subset.ttf", params={"text": "क्षत्रिय abc"})
+    assert answer.headers["content-type"] == "font/ttf"
+    font = TTFont(BytesIO(answer.content))
+    held = {chr(code) for code in font.getBestCmap()}
+    assert set("क्षत्रिय") <= held
+    assert not held & set("abcखगघ")
+    assert "GSUB" in font
+    assert "fvar" in font  # bold stays bold
+    assert len(answer.content) < 30_000
+
+
+def test_a_text_for_a_font_has_a_limit(client):
+    assert client.get("/api/font/subset.ttf", params={"text": "क" * 4001}).status_code == 422
+    assert client.get("/api/font/subset.ttf").status_code == 422
+
+
+def test_the_page_that_is_a_file_holds_the_trace_that_was_asked_for(client):
+    trace = client.post("/api/translate", json=asked()).json()
+    page = client.post("/api/alone.html", json=asked()).text
+    held = page.partition('id="held">')[2].partition("</script>")[0]
+    assert json.loads(held)["/api/translate"] == trace
+    [card] = json.loads(held)["/api/models"]
+    assert (card["score"], card["saved"], card["views"]) == ("additive", SENTENCE, ["translate"])

@@ -1,0 +1,107 @@
+"""One head as the page gets it, and attention over matrices of one's own."""
+
+import base64
+
+import pytest
+import torch
+
+SENTENCE = {"text": "we are friends", "model": "transformer"}
+BANK = {
+    "x": [[0.2, 0.7], [0.9, 0.3]],
+    "query": [[2, 1], [1, 2]],
+    "key": [[3, 5], [4, 1]],
+    "value": [[4, 1], [2, 1]],
+}
+
+
+def numbers(packed):
+    raw = bytearray(base64.b64decode(packed["data"]))
+    return torch.frombuffer(raw, dtype=torch.float32).reshape(packed["shape"]).double()
+
+
+def attended(client, **asked):
+    answer = client.post("/api/attend", json={**BANK, **asked})
+    assert answer.status_code == 200, answer.text
+    return [
+        torch.tensor(answer.json()[name], dtype=torch.float64) for name in ("weights", "outputs")
+    ]
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "source"])
+@pytest.mark.parametrize("layer", [1, 2])
+def test_a_head_can_be_done_again_from_what_is_sent(client, kind, layer):
+    sent = client.post("/api/head", json={**SENTENCE, "kind": kind, "layer": layer, "head": 2})
+    assert sent.status_code == 200, sent.text
+    head = sent.json()
+
+    def projected(states, name):
+        return numbers(head[states]) @ numbers(head[name]["weight"]) + numbers(head[name]["bias"])
+
+    queries, keys = projected("asking", "query"), projected("seen", "key")
+    scores = queries @ keys.T / head["scale"]
+    hidden = numbers(head["visible"]) == 0
+    weights = scores.masked_fill(hidden, -torch.inf).softmax(-1)
+    own = weights @ projected("seen", "value")
+    assert (weights - numbers(head["weights"])).abs().max() < 1e-5
+    assert hidden.any() == (kind == "decoder")
+    contexts = [numbers(one) for one in head["contexts"]]
+    assert (own - contexts[1]).abs().max() < 1e-5
+    joined = torch.cat([contexts[0], own], dim=-1)
+    project = torch.cat([numbers(one) for one in head["projects"]])
+    whole = joined @ project + numbers(head["bias"])
+    assert (whole - numbers(head["whole"])).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({"layer": 9}, "no attention of that kind in layer 9"),
+        ({"head": 9}, "head 9: encoder.layers.0"),
+        ({"model": "bahdanau"}, "no attention of that kind in layer 1"),
+        ({"text": " "}, "the sentence is empty"),
+    ],
+)
+def test_a_head_that_is_not_there_is_told(client, asked, problem):
+    answer = client.post("/api/head", json={**SENTENCE, **asked})
+    assert answer.status_code == 400
+    assert problem in answer.json()["problem"]
+
+
+def test_the_case_that_catches_swaps_comes_out(client):
+    weights, outputs = attended(client)
+    assert weights.numpy().round(4).tolist() == [[0.0199, 0.9801], [0.0175, 0.9825]]
+    assert outputs.numpy().round(4).tolist() == [[4.1602, 1.1940], [4.1651, 1.1948]]
+    swapped, _ = attended(client, swapped=True)
+    assert swapped.numpy().round(4).tolist() == [[0.0925, 0.9075], [0.0818, 0.9182]]
+
+
+def test_attention_is_computed_in_double_precision(client):
+    last = [[0.1], [0.3]]
+    weights, outputs = attended(client, causal=True, scaled=False, output=last)
+    x, value, output = (
+        torch.tensor(one, dtype=torch.float64) for one in (BANK["x"], BANK["value"], last)
+    )
+    assert weights[0].tolist() == [1, 0]
+    assert (outputs - weights @ x @ value @ output).abs().max() < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({"key": [[1], [1]]}, "queries have 2 numbers and keys 1"),
+        ({"value": [[1, 2]]}, "value: has 1 rows"),
+        ({"x": [[1, 2], [3]]}, "x: not numbers in rows of one length"),
+        ({"x": []}, "x: not a matrix"),
+        ({"output": [[1]]}, "output: has 1 rows"),
+    ],
+)
+def test_matrices_that_do_not_fit_are_told(client, asked, problem):
+    answer = client.post("/api/attend", json={**BANK, **asked})
+    assert answer.status_code == 400
+    assert problem in answer.json()["problem"]
+
+
+def test_numbers_that_are_too_large_are_refused(client):
+    answer = client.post("/api/attend", json={**BANK, "x": [[1e7, 0], [0, 1]]})
+    assert answer.status_code == 422
+    assert answer.json()["problem"].startswith("x.0.0")
