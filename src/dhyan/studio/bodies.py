@@ -2,24 +2,15 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 LONGEST_TEXT = 500  # letters
 MOST_TOKENS = 128
 WIDEST_BEAM = 8
 
 
-def sound(text: str) -> str:
-    """A text that can be written as UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("the text holds half a letter (a lone surrogate)") from None
-    return text
-
-
-Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(sound)]
-Name = Annotated[str, Field(max_length=200), AfterValidator(sound)]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Name = Annotated[str, Field(max_length=200)]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]
 Matrix = Annotated[list[Annotated[list[Number], Field(max_length=64)]], Field(max_length=64)]
 

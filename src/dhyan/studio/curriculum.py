@@ -37,8 +37,10 @@ def write_corpus(folder: Path) -> Path:
         for times, (english, hindi) in zip(chain([OWN], repeat(TIMES)), line, strict=False):
             pairs += [typed(english, hindi, dice, NOTE_AS_TYPED) for _ in range(times)]
     dice.shuffle(pairs)
+    known = {hindi for line in notes() for _, hindi in line}
     held = primer_twins("valid", seed=SEED, longest=LONGEST, core=CORE)
-    valid = [(one.english, one.hindi) for one in distinct(held, lambda twin: twin.english, VALID)]
+    new = (twin for twin in held if twin.hindi not in known)
+    valid = [(one.english, one.hindi) for one in distinct(new, lambda twin: twin.english, VALID)]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with whole_folder(folder) as half:
         _write(half, "train", pairs)

@@ -6,7 +6,6 @@ a foreign `Origin` (another page in the same browser) is refused before anything
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import urlsplit
 
 LOOPBACK = frozenset(("127.0.0.1", "localhost", "[::1]", "::1"))
 LARGEST = 64 * 1024  # bytes of a body
@@ -57,7 +56,7 @@ def foreign(headers: MutableMapping[bytes, str]) -> str:
     if _name(host) not in LOOPBACK:
         return "this page is for this machine alone: open it as http://127.0.0.1"
     origin = headers.get(b"origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    if origin is not None and origin != f"http://{host}":
         return "requests from other pages are refused"
     if headers.get(b"sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return "requests from other pages are refused"

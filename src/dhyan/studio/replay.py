@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal
 from unicodedata import normalize
 
 import numpy as np
-from pydantic import AfterValidator, Field, FiniteFloat, ValidationError, model_validator
+from pydantic import Field, FiniteFloat, ValidationError, model_validator
 
 from dhyan.faults import Fault
-from dhyan.studio.bodies import LONGEST_TEXT, Body, sound
+from dhyan.studio.bodies import LONGEST_TEXT, Body
 from dhyan.studio.cards import Card, saved_card
 
 LARGEST = 64 * 2**20  # bytes of a file
@@ -24,7 +24,6 @@ MOST_TOKENS = 1024  # on a side
 
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1.0001)]
-Words = Annotated[str, AfterValidator(sound)]
 
 
 class Token(Body):
@@ -86,8 +85,8 @@ class Whole(Body):
 
     schema_: Annotated[Literal["dhyan-trace/1"], Field(alias="schema")]
     model: str
-    text: Annotated[Words, Field(min_length=1)]
-    translation: Words
+    text: Annotated[str, Field(min_length=1)]
+    translation: str
     finished: bool
     source: Side
     told: Side

@@ -33,7 +33,7 @@ def test_the_second_model_is_another_of_the_shelf(studio):
 
 
 def test_the_difference_is_b_minus_a_or_it_is_said_why_there_is_none(studio):
-    page = done(studio.open(f"/compare?q=the+dog&q2=the+man&m=luong"))
+    page = done(studio.open("/compare?q=the+dog&q2=the+man&m=luong"))
     one, other = values(page, ".compare-side:first-child"), values(page, ".compare-side:last-child")
     delta = values(page, ".compare-delta")
     assert delta == pytest.approx([b - a for a, b in zip(one, other, strict=True)], abs=1e-7)

@@ -88,6 +88,7 @@ def test_labels_stay_in_sight_while_a_large_map_is_scrolled(studio):
     page.evaluate("map.scrollTo(300, 300)")
     page.wait_for_timeout(50)
     frame, label = page.evaluate(
-        "[map, map.querySelector('[data-row=\"40\"].label')].map((one) => one.getBoundingClientRect().left)"
+        "[map, map.querySelector('[data-row=\"40\"].label')]"
+        ".map((one) => one.getBoundingClientRect().left)"
     )
     assert 0 <= label - frame < 60

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, Response
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from dhyan.faults import Fault
 from dhyan.studio.asked import told, traced
-from dhyan.studio.bodies import Question, sound
+from dhyan.studio.bodies import Question
 from dhyan.studio.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ NAMES = {
     "source": "Attention to the source",
 }
 
-Letters = Annotated[str, Field(max_length=LONGEST_LETTERS), AfterValidator(sound)]
+Letters = Annotated[str, Field(max_length=LONGEST_LETTERS)]
 
 
 class FigureQuestion(Question):

@@ -8,11 +8,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from dhyan.faults import Fault
 from dhyan.studio.asked import translated
-from dhyan.studio.bodies import MOST_TOKENS, Question, sound
+from dhyan.studio.bodies import MOST_TOKENS, Question
 from dhyan.studio.packed import plain
 from dhyan.studio.shelf import Shelf
 
@@ -32,7 +32,7 @@ class LeakQuestion(Question):
     """A word of the translation, counted from 1, to be another; the likeliest other if none."""
 
     place: Annotated[int, Field(ge=1, le=4 * MOST_TOKENS)] = 1
-    word: Annotated[str, Field(max_length=60), AfterValidator(sound)] = ""
+    word: Annotated[str, Field(max_length=60)] = ""
     masked: bool = True
 
 

@@ -204,7 +204,7 @@ export function formula(text) {
 }
 
 function symbol(word) {
-  if (/^[=+/·×÷()→,]$/.test(word)) return math("mo", {}, word);
+  if (/^[=+/·×÷()→,]$/.test(word)) return math("mo", { stretchy: "false" }, word);
   if (word.startsWith("√")) return math("msqrt", {}, symbol(word.slice(1)));
   const [, base, mark, more] = /^([^_^]+)(?:([_^])(.+))?$/.exec(word);
   const own = math(/^[\d.]+$/.test(base) ? "mn" : "mi", {}, base);

@@ -30,8 +30,11 @@ import { wide } from "./ticks.js";
 const STEP = 0.5;
 const MARGIN = { left: 36, right: 14, top: 14, bottom: 30 };
 
+/** Letters and points are drawn in about their own size, on a telephone too. */
+const size = () => (innerWidth < 700 ? { width: 350, height: 360 } : { width: 560, height: 420 });
+
 /** The picture; `update(sky)` draws it anew. @param {Sky} first */
-export function plane(first, { width = 640, height = 440 } = {}) {
+export function plane(first, { width, height } = size()) {
   let sky = first;
   let scale = null;
   let held = null;
@@ -164,12 +167,12 @@ function tip({ star, from, path }) {
 function point({ star, from: [cx, cy] }) {
   return svg("g", { class: `plane-point tone-${star.tone ?? 1}${star.free ? " free" : ""}${star.faint ? " faint" : ""}`,
     "data-id": star.id, tabindex: star.free ? 0 : null, role: star.free ? "button" : "img", "aria-label": star.label },
-  svg("circle", { cx, cy, r: 14, class: "plane-grip" }), svg("circle", { cx, cy, r: 7, class: "plane-spot" }));
+  svg("circle", { cx, cy, r: 16, class: "plane-grip" }), svg("circle", { cx, cy, r: 7, class: "plane-spot" }));
 }
 
 /** Every word beside its point and, with a mark, at its arrow's end: where it covers the least. */
 function labelled(ends, width, height) {
-  const taken = ends.flatMap(({ from, path }) => [from, path.at(-1) ?? from].map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]));
+  const taken = ends.flatMap(({ from, path }) => along([from, ...path]).map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]));
   const wanted = ends.flatMap(({ star, from, path }) => {
     const end = path.at(-1);
     const far = end ? Math.hypot(end[0] - from[0], end[1] - from[1]) : 0;
@@ -177,7 +180,7 @@ function labelled(ends, width, height) {
     return far > 26 && !star.faint ? [own, { star, at: end, words: `${star.text}′`, tip: true }] : [own];
   });
   return wanted.map(({ star, at: [x, y], words, tip: isTip }) => {
-    const [w, h] = [wide(words) * 1.1 + 2, 16];
+    const [w, h] = [wide(words) * 1.25 + 2, 16];
     const choices = [[11, 5], [-w - 11, 5], [-w / 2, -13], [-w / 2, 24], [9, -9], [-w - 9, -9], [9, 20], [-w - 9, 20]];
     const boxes = choices.map(([dx, dy]) => [x + dx, y + dy - h + 3, x + dx + w, y + dy + 4]);
     const cost = (box) => taken.reduce((total, other) => total + overlap(box, other), 0)
@@ -188,6 +191,13 @@ function labelled(ends, width, height) {
     return { x: best[0], y: best[3] - 4, words, star, tip: isTip };
   });
 }
+
+/** Points of a way, near enough to each other that no word slips between them. */
+const along = (way) => way.flatMap(([x, y], at) => {
+  const [a, b] = way[at - 1] ?? [x, y];
+  const count = Math.max(1, Math.ceil(Math.hypot(x - a, y - b) / 12));
+  return Array.from({ length: count }, (_, part) => [a + ((x - a) * (part + 1)) / count, b + ((y - b) * (part + 1)) / count]);
+});
 
 const overlap = (a, b) => Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0]))
   * Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));

@@ -3,6 +3,8 @@
 import { el } from "./dom.js";
 import { weight as paint } from "./colour.js";
 
+const SHADES = 256;
+
 /**
  * A table of weights as a picture as large as its box; cells that may not be seen stay empty, so
  * that the pattern behind the picture shows there.
@@ -13,13 +15,22 @@ export function small(values, { hidden, scale = "lin" } = {}) {
   const canvas = el("canvas", { class: "small-picture", width, height, "aria-hidden": "true" });
   const brush = canvas.getContext("2d");
   const picture = brush.createImageData(width, height);
+  const colours = palette();
   values.forEach((line, row) => line.forEach((value, column) => {
     if (hidden?.[row][column]) return;
-    const colour = parseInt(paint(value, scale).slice(1), 16);
-    picture.data.set([colour >> 16, (colour >> 8) & 255, colour & 255, 255], 4 * (row * width + column));
+    const share = Math.min(Math.max(scale === "sqrt" ? Math.sqrt(value) : value, 0), 1);
+    picture.data.set(colours[Math.min(Math.floor(share * SHADES), SHADES - 1)], 4 * (row * width + column));
   }));
   brush.putImageData(picture, 0, 0);
   return canvas;
+}
+
+/** Every colour once, as bytes: asking the theme for each of many thousand cells takes seconds. */
+function palette() {
+  return Array.from({ length: SHADES }, (_, at) => {
+    const colour = parseInt(paint((at + 0.5) / SHADES).slice(1), 16);
+    return [colour >> 16, (colour >> 8) & 255, colour & 255, 255];
+  });
 }
 
 /** The colours from nothing to one, with both ends named. @param {string} words what the scale is called */

@@ -25,7 +25,7 @@ const KEYS = {
   pin: { usual: 0, least: 0, most: 600 }, // a target step that is held; 0: none
   f: { usual: "", longest: 500 },
   v: { usual: "map", of: ["map", "ribbons", "table"] },
-  toy: { usual: "", longest: 4000 },
+  toy: { usual: "", longest: 6000 },
   o: { usual: "", of: ["", "entropy", "diagonal", "previous", "first", "missed"] }, // order of heads
   off: { usual: "0", of: ["0", "1"] }, // the head is switched off
   mk: { usual: "1", of: ["0", "1"] }, // the mask is on

@@ -17,7 +17,6 @@ export const FIRST = 8;
 learn({
   strip_all: ["all {0}", "सभी {0}"],
   strip_few: ["first {0}", "पहले {0}"],
-  strip_of: ["{0} of {1}", "{1} में से {0}"],
   strip_cell: ["{0}, number {1}: {2}", "{0}, संख्या {1}: {2}"],
   strip_norm: ["length {0}", "नॉर्म {0}"],
 });

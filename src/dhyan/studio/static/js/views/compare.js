@@ -79,7 +79,7 @@ export function open() {
     const empty = !state.q || !state.m;
     node.classList.toggle("empty", empty);
     node.classList.toggle("waiting", true);
-    fill(notice, empty && start());
+    fill(notice, empty ? start() : el("p", { class: "quiet" }, say("working")));
     if (empty) return;
     tellOf(say("working"));
     const began = performance.now();
@@ -87,10 +87,13 @@ export function open() {
       traces = await Promise.all([traceOf({ f: "" }, stop.signal),
         traceOf({ q: state.q2 || state.q, m: second(), f: "" }, stop.signal)]);
       node.classList.toggle("waiting", false);
+      fill(notice);
       render();
       tellOf(say("done", `${state.m}, ${second()}`, traces.map((one) => one.target.tokens.length).join(" + "), Math.round(performance.now() - began)));
     } catch (error) {
-      if (error.name !== "AbortError") tellOf(error);
+      if (error.name === "AbortError") return;
+      fill(notice);
+      tellOf(error);
     }
   }
 

@@ -5,7 +5,7 @@ import { post } from "../api.js";
 import { controls, slider } from "../controls.js";
 import { plane } from "../plane.js";
 import { said } from "../numbers.js";
-import { state } from "../state.js";
+import { state, set } from "../state.js";
 import { learn, say } from "../words.js";
 import { tellOf } from "../tell.js";
 import { card } from "../header.js";
@@ -62,6 +62,7 @@ export function modelPlane() {
     knobs.hidden = !shared;
     if (shared) {
       layers.querySelector("input").max = String(found.stages.length - 1);
+      set({ gl: Math.min(state.gl, found.stages.length - 1) }, { quiet: true });
       layers.follow();
     }
     fill(place, ...(shared ? together() : apart()));
@@ -75,7 +76,7 @@ export function modelPlane() {
       at: first.places[at], trail: found.stages.slice(1, last + 1).map((stage) => stage.places[at]), tone: tone(word),
       label: say("gravity_word", word, ...numbers(first.places[at]), last, ...numbers(end.places[at])) }));
     const label = say("gravity_map", state.q || USUAL, last);
-    pictures = [plane({ label, stars, axes: ["PC 1", "PC 2"] }, { width: 760, height: 500 })];
+    pictures = [plane({ label, stars, axes: ["PC 1", "PC 2"] }, innerWidth < 700 ? undefined : { width: 760, height: 500 })];
     const sorted = found.words.map((word, at) => [word, found.moved[at]]).sort((a, b) => b[1] - a[1]);
     const told = last === found.stages.length - 1
       && say("gravity_furthest", sorted[0][0], said(sorted[0][1], 1), sorted.at(-1)[0], said(sorted.at(-1)[1], 1));
@@ -88,7 +89,7 @@ export function modelPlane() {
     const titles = [say("gravity_embeddings"), say("gravity_states")];
     pictures = found.stages.map((stage, number) => plane({ label: titles[number], axes: ["PC 1", "PC 2"],
       stars: found.words.map((word, at) => ({ id: String(at), text: word, lang: card()?.source_language, at: stage.places[at],
-        tone: tone(word), label: say("gravity_alone", word, ...numbers(stage.places[at])) })) }, { width: 420, height: 360 }));
+        tone: tone(word), label: say("gravity_alone", word, ...numbers(stage.places[at])) })) }, innerWidth < 700 ? undefined : { width: 420, height: 360 }));
     return [el("p", {}, say("gravity_recurrent")), el("div", { class: "gravity-two" }, ...found.stages.map((stage, number) =>
       el("div", {}, el("h2", {}, titles[number]), figure(pictures[number], titles[number],
         say("gravity_share", ...stage.explained.map((share) => said(100 * share, 0)))))))];

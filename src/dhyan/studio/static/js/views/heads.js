@@ -137,14 +137,15 @@ export function open() {
       return [...names, ...(own.length > 1 ? ["avg", "max"] : [])].map((head) => {
         const table = reduced(own, head);
         const whole = merged(trace, what, table, { ...how, specials: true });
-        const part = how.specials ? whole : merged(trace, what, table, how);
+        const part = how.specials ? whole : ordinary(whole);
         const summary = !Number(head);
         return { layer: block.layer, head, summary, shown: part, values: part.values, hidden: unseen(what, part),
           name: summary ? say(`heads_${head}_short`, block.layer)
             : own.length > 1 ? say("heads_head", block.layer, head) : say("heads_single"),
           short: !summary && own.length > 1 && say("heads_number", head),
           title: summary ? say(`heads_${head}`, block.layer) : null,
-          badges: head === "max" ? {} : badges(whole.values, summary ? null : missed[what]?.[at]?.[Number(head) - 1] ?? null) };
+          badges: head === "max" ? {}
+            : badges(whole.values, summary ? null : missed[what]?.[at]?.[Number(head) - 1] ?? null) };
       });
     });
     drawn = made.filter((one) => one.values[0]?.length);
@@ -245,6 +246,13 @@ export function open() {
       document.removeEventListener("again", anew);
     },
   };
+}
+
+/** A table without its special tokens. */
+function ordinary({ values, rows, columns }) {
+  const kept = (_, at) => !columns[at].special;
+  return { values: values.filter((_, at) => !rows[at].special).map((line) => line.filter(kept)),
+    rows: rows.filter((one) => !one.special), columns: columns.filter((one) => !one.special) };
 }
 
 /** Which cells of the translation's look at itself lie in the future. */

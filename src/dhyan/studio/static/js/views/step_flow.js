@@ -43,17 +43,18 @@ function heads(step) {
     el("div", { class: "flow-head", role: "columnheader" }, el("span", { class: "flow-about" }, say("sentence"))),
     ...words.map((word, j) => el("div", { class: `flow-word${j === at ? " here" : ""}${roomy(step, j) ? "" : " narrow"}`, role: "columnheader" },
       el("button", { type: "button", "aria-pressed": j === at, on: { click: () => step.choose(j) } },
-        el("span", { class: "flow-bar", "aria-hidden": "true", style: { "--share": here.alpha[j], "--tint": paint(Math.max(0.25, here.alpha[j])) } }),
+        el("span", { class: "flow-bar", "aria-hidden": "true",
+          style: { "--share": here.alpha[j], "--tint": paint(Math.max(0.25, here.alpha[j])) } }),
         el("span", { class: "number quiet" }, String(j + 1)), el("span", { lang: source, title: word }, word)))));
 }
 
 function head(step, row) {
   const { about, done, found } = step;
-  const key = row === "s" ? `step_row_s_${about.after ? "after" : "before"}` : row === "e" ? `step_row_e_${found.kind}` : `step_row_${row}`;
+  const sort = { s: about.after ? "_after" : "_before", e: `_${found.kind}` }[row] ?? "";
   const width = isVector(row) ? (isSingle(row) ? done.here[row] : done.here[row][0]).length : 0;
   return el("div", { class: "flow-head", role: "rowheader" },
     el("div", { class: "flow-formula", lang: "en" }, formula(row, about)),
-    el("div", { class: "flow-about" }, say(key, said(sum(done.here.alpha)))),
+    el("div", { class: "flow-about" }, say(`step_row_${row}${sort}`, said(sum(done.here.alpha)))),
     el("div", { class: "flow-foot" }, check(done, row), !isSingle(row) && width > 8 && turner(step, row, width)));
 }
 
@@ -158,7 +159,8 @@ function walk(grid, step) {
   grid.querySelector(`.row-alpha [data-word="${step.at}"]`)?.setAttribute("tabindex", "0");
   grid.addEventListener("keydown", (event) => {
     const here = event.target.closest("[data-word]");
-    const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -999], End: [0, 999] }[event.key];
+    const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
+      Home: [0, -999], End: [0, 999] }[event.key];
     if (!here || !by) return;
     event.preventDefault();
     const lines = cells();

@@ -60,7 +60,7 @@ export function open() {
     const empty = !state.q || !state.m;
     node.classList.toggle("waiting", true);
     node.classList.toggle("empty", empty);
-    fill(notice, empty && start());
+    fill(notice, empty ? start() : el("p", { class: "quiet" }, say("working")));
     if (empty) return;
     pair.begin(state.q, about().source_language);
     tellOf(say("working"));
@@ -71,7 +71,9 @@ export function open() {
       render();
       tellOf(say("done", trace.model, trace.target.tokens.length, Math.round(performance.now() - began)));
     } catch (error) {
-      if (error.name !== "AbortError") tellOf(error);
+      if (error.name === "AbortError") return;
+      fill(notice);
+      tellOf(error);
     }
   }
 
@@ -194,7 +196,7 @@ export function open() {
     fill(side, row === null ? ofColumn(seen, column) : ofRow(seen, trace, row));
     const [asked, given] = here();
     fill(opener, say("translate_open", seen.rows[asked].text, seen.columns[given].text));
-    const at = column ?? strongest(seen.values[row] ?? [0])[0];
+    const at = state.v === "map" && column !== null ? column : strongest(seen.values[row] ?? [0])[0];
     announce(row === null ? columnWords(column) : cellWords(row, at) + (state.pin === row + 1 ? ` · ${say("translate_held")}` : ""), aloud);
   }
 

@@ -23,7 +23,7 @@ export function plane(now) {
       return svg("text", { x, y, class: `plane-word ${kind}`, "text-anchor": "middle" }, word);
     };
     fill(node,
-      svg("polygon", { class: "plane-between", points: values.map((point) => at(point).join(",")).join(" ") }),
+      values.length <= 3 && svg("polygon", { class: "plane-between", points: values.map((point) => at(point).join(",")).join(" ") }),
       ...values.map((point, place) => line("plane-way", at(point), at(mixed[place]))),
       ...values.map((point) => dot("plane-value", at(point), 5)),
       ...mixed.map((point) => dot("plane-mixed", at(point), 7)),
@@ -41,7 +41,7 @@ const dot = (kind, [cx, cy], r) => svg("circle", { class: kind, cx, cy, r });
 function scales(points) {
   const [xs, ys] = [0, 1].map((axis) => points.map((point) => point[axis]));
   const middle = [xs, ys].map((all) => (Math.min(...all) + Math.max(...all)) / 2);
-  const spread = ([xs, ys]).map((all) => Math.max(...all) - Math.min(...all));
+  const spread = [xs, ys].map((all) => Math.max(...all) - Math.min(...all));
   const by = Math.min((WIDE - 2 * EDGE) / (spread[0] || 1e-9), (TALL - 2 * EDGE) / (spread[1] || 1e-9));
   const far = Math.min(by, WIDE); // points that are all but one stay in the middle
   return ([x, y]) => [WIDE / 2 + (x - middle[0]) * far, TALL / 2 - (y - middle[1]) * far];

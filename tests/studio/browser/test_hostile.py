@@ -1,0 +1,129 @@
+"""Texts that would run as code elsewhere are texts here: as input, as output, and as labels."""
+
+import json
+from itertools import product
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from dhyan.studio.shelf import Shelf
+from tests.studio.browser.conftest import Studio, serving
+
+CALLS = ("alert(1)", "confirm`1`", "top.done=1", "fetch('//x.example')")
+SHAPES = (
+    "<script>{}</script>",
+    "</script><script>{}</script>",
+    "<img src=x onerror={}>",
+    "<svg onload={}>",
+    "<svg><script>{}</script></svg>",
+    "<iframe srcdoc='<script>{}</script>'>",
+    "<a href='javascript:{}'>x</a>",
+    "javascript:{}",
+    "<body onload={}>",
+    "<math><mtext onclick={}>",
+    "'><img src=x onerror={}>",
+    '"><img src=x onerror={}>',
+    "'-{}-'",
+    '";{}//',
+    "${{{}}}",
+    "{{{{{}}}}}",
+    "<details open ontoggle={}>",
+    "<input autofocus onfocus={}>",
+    "<style>@import '//x.example';{}",
+    "<link rel=stylesheet href=//x.example onload={}>",
+    "<object data='javascript:{}'>",
+    "<embed src='data:text/html,<script>{}</script>'>",
+    "<base href=//x.example/><p>{}",
+    "<meta http-equiv=refresh content='0;url=javascript:{}'>",
+    "<!--<img src='--><img src=x onerror={}>'>",
+    "<img src=x onerror=\u2028{}>",
+    "<ScRiPt>{}</sCrIpT>",
+    "&lt;script&gt;{}&lt;/script&gt;",
+    "\u202e<script>{}</script>",
+    "<template><script>{}</script></template>",
+    "]]><script>{}</script>",
+    "<noscript><p title='</noscript><img src=x onerror={}>'>",
+    "<video><source onerror={}>",
+    "<audio src onerror={}>",
+    "<marquee onstart={}>",
+    "<form action='javascript:{}'><button>",
+    "<isindex type=image src=1 onerror={}>",
+    "<select onfocus={} autofocus>",
+    "<textarea onfocus={} autofocus>",
+    "<keygen onfocus={} autofocus>",
+    "<table background='javascript:{}'>",
+    "<x onclick={}>x",
+    "<button onclick={}>x",
+    "<p style='x:expression({})'>",
+    "<div style=\"background:url('javascript:{}')\">",
+    "%3Cscript%3E{}%3C/script%3E",
+    "\\u003cscript\\u003e{}\\u003c/script\\u003e",
+    "<script\x0c>{}</script>",
+    "<img src=`x` onerror={}>",
+    "<svg><animate onbegin={} attributeName=x>",
+    "<svg><use href='data:image/svg+xml,{}#x'/>",
+)
+HOSTILE = [shape.format(call) for shape, call in product(SHAPES, CALLS)]
+AT_ONCE = 26
+
+
+def as_trace(text):
+    """A saved trace whose every label is the text."""
+    token = {"text": text, "id": 9, "word": 0, "special": False}
+    side = {"tokens": [token], "words": [text]}
+    block = {"where": text, "layer": 1, "shape": [1, 1, 1], "data": "AACAPw=="}
+    return {
+        "schema": "dhyan-trace/1", "model": text, "text": text, "translation": text,
+        "finished": True, "score": -1.0, "source": side, "told": side, "target": side,
+        "steps": [{"chance": -0.5, "likeliest": [[text, 0.6]]}],
+        "attention": [{**block, "kind": kind} for kind in ("encoder", "decoder", "source")],
+    }  # fmt: skip
+
+
+def test_there_are_two_hundred_of_them():
+    assert len(set(HOSTILE)) >= 200
+
+
+@pytest.mark.parametrize("first", range(0, len(HOSTILE), AT_ONCE))
+def test_as_output_and_as_labels_they_are_text(browser, tmp_path, first):
+    texts = HOSTILE[first : first + AT_ONCE]
+    files = []
+    for number, text in enumerate(texts):
+        files.append(Path(tmp_path / f"t{number}.json"))
+        files[-1].write_text(json.dumps(as_trace(text)))
+    with serving(Shelf([], files)) as address:
+        opened = Studio(browser, address)
+        page = opened.open("/translate?m=t0")
+        page.evaluate("window.reports = []; document.addEventListener('securitypolicyviolation',"
+                      " (event) => window.reports.push(event.violatedDirective))")  # fmt: skip
+        for number, text in enumerate(texts):
+            page.locator("#model").select_option(f"t{number}")
+            expect(page.locator("[role=gridcell]")).to_have_count(1)
+            label = page.locator("[role=gridcell]").get_attribute("aria-label")
+            assert "".join(text.split()) in "".join(label.split())
+        assert page.evaluate("window.reports") == []
+        assert page.evaluate("window.done") is None
+        opened.close()
+    assert not opened.wrong
+    assert not opened.foreign
+
+
+def test_as_input_they_are_text(studio):
+    page = studio.open("/translate?m=bahdanau")
+    page.evaluate("window.reports = []; document.addEventListener('securitypolicyviolation',"
+                  " (event) => window.reports.push(event.violatedDirective))")  # fmt: skip
+    for text in HOSTILE[:: len(CALLS)]:
+        page.locator("#sentence").fill(text)
+        page.locator("#sentence").press("Enter")
+        page.wait_for_function("document.querySelectorAll('.translate [role=gridcell]').length > 0")
+    assert page.locator("#sentence").input_value() == HOSTILE[-len(CALLS)]
+    assert page.evaluate("window.reports") == []
+
+
+@pytest.mark.parametrize("text", HOSTILE[1::20])
+def test_in_a_link_they_are_text(studio, text):
+    from urllib.parse import quote
+
+    page = studio.open(f"/translate?q={quote(text)}&m=bahdanau&run={quote(text)}&toy={quote(text)}")
+    expect(page.locator("#sentence")).to_have_value(text)
