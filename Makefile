@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Small tensors crawl with more than one thread.
 test check test-all figures: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint check test-all format figures notebooks pictures clean
+.PHONY: help demo studio browser test lint check test-all format figures notebooks pictures clean
 
 help:           ## these lines
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
@@ -14,7 +14,10 @@ help:           ## these lines
 demo: .venv/ready       ## train, translate, score and draw something, in three and a half minutes
 	$(BIN)/dhyan demo
 
-test: .venv/ready       ## every test
+studio: .venv/ready     ## the page: translate, watch, and open every number
+	$(BIN)/dhyan studio
+
+test: .venv/ready browser       ## every test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 lint: .venv/ready       ## style, types and floors
@@ -23,10 +26,10 @@ lint: .venv/ready       ## style, types and floors
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint             ## what a developer runs before every commit
+check: lint browser     ## what a developer runs before every commit
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not soak"
 
-test-all: .venv/ready   ## every test, and the long soaks
+test-all: .venv/ready browser   ## every test, and the long soaks
 	$(BIN)/python -m pytest -n 2
 
 format: .venv/ready     ## let ruff mend what it can
@@ -39,11 +42,18 @@ figures: .venv/ready     ## draw every lesson anew, and write its page
 notebooks: .venv/ready   ## write and run the notebooks anew
 	$(BIN)/python notebooks/build.py
 
-pictures: demo          ## draw the README's picture anew
+pictures: demo browser  ## draw the README's picture and the page's anew
 	cp demo/attention.png docs/attention.png
+	PICTURES=docs/studio $(BIN)/python -m pytest tests/studio/browser/test_pictures.py
 
 clean:          ## remove what was built
 	rm -rf .venv demo dist build
+
+# The page is tested in Debian's chromium (or the browser that CHROMIUM names).
+browser:
+	@test -n "$$CHROMIUM" || command -v chromium > /dev/null \
+	|| { apt-get update -qq && apt-get install -y -qq chromium; } > /dev/null 2>&1 \
+	|| { echo "the page's tests need a browser: sudo apt-get install chromium" >&2; exit 1; }
 
 # Torch first and pinned, so that no other package chooses a build of it.
 .venv/ready: pyproject.toml constraints.txt

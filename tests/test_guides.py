@@ -21,6 +21,7 @@ from dhyan.config import load_recipe, shipped_recipes
 from dhyan.config.reading import KEYS, RECIPES
 from dhyan.data.synthetic import number_pairs
 from dhyan.run import train
+from tests.studio.running import running
 from tests.tiny import environment
 
 PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
@@ -86,7 +87,11 @@ def test_every_command_of_a_page_runs(page, prepared, tmp_path):
     for line in lines:
         if not line or line.startswith("#"):
             continue
-        if re.match(r"dhyan [^|<>&;$]*$", line):
+        if line.startswith("dhyan studio"):  # it goes on until it is stopped
+            with running(*shlex.split(line)[2:], cwd=folder) as (process, _):
+                pass
+            code, said = process.returncode, line
+        elif re.match(r"dhyan [^|<>&;$]*$", line):
             code, said = in_process(shlex.split(line, comments=True)[1:], folder)
         else:
             done = subprocess.run(

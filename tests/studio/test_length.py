@@ -2,13 +2,14 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from dhyan.compare.primer import Sizes, primer_tests
-from dhyan.data.primer import primer_twins
 from dhyan.evaluation.counts import count
 from dhyan.faults import Fault
+from dhyan.studio import suited
 from dhyan.studio.questions import length
 from dhyan.studio.shelf import Shelf
 from tests.studio.small import ALL
@@ -56,11 +57,11 @@ def test_groups_hold_the_sentences_of_their_lengths_and_longer_ones_than_trainin
             assert part["least"] <= len(one["source"].split()) <= part["most"]
 
 
-def test_no_sentence_is_one_of_training(told):
+def test_no_sentence_is_one_of_training(models, told):
     shown = {one["source"] for part in told[-1][1]["parts"] for one in part["worst"] + part["best"]}
-    made = primer_twins("train", longest=ALL["data.most_words"], core=ALL["data.core"])
+    recipe = suited.recipe_of(Shelf(models).book("transformer"))
     assert shown
-    assert not shown & {next(made).english for _ in range(3000)}
+    assert not shown & set(Path(recipe.data.source).read_text().splitlines())
 
 
 def test_the_score_is_sacrebleus_within_its_interval_and_signed(told):
@@ -73,9 +74,11 @@ def test_the_score_is_sacrebleus_within_its_interval_and_signed(told):
 
 
 def test_what_is_shown_is_what_translating_the_sentence_says(client, told):
-    shown = told[-1][1]["parts"][2]["worst"][0]
+    shown = told[-1][1]["parts"][1]["best"][0]
     body = {"text": shown["source"], "model": "transformer", "beam": 1}
-    assert client.post("/api/translate", json=body).json()["translation"] == shown["said"]
+    whole = client.post("/api/translate", json=body).json()["translation"]
+    assert shown["said"]
+    assert whole.startswith(shown["said"])  # by length, one without end is cut off sooner
 
 
 def test_figures_of_perfect_words_are_perfect_and_of_none_are_nought(told):
@@ -144,7 +147,52 @@ def test_a_model_that_is_not_there_and_numbers_that_do_not_fit_are_refused_in_wo
 
 
 def test_a_model_of_a_made_up_task_is_told_apart(models):
-    recipe = length._recipe(Shelf(models).book("luong"))
+    recipe = suited.recipe_of(Shelf(models).book("luong"))
     toy = replace(recipe, data=replace(recipe.data, task="reverse"))
     with pytest.raises(Fault, match="reverse"):
         length._direction("toy", toy)
+
+
+def test_how_long_sentences_of_training_were_is_read_from_its_text_where_no_recipe_says(
+    models, tmp_path
+):
+    recipe = suited.recipe_of(Shelf(models).book("luong"))
+    (tmp_path / "text").write_text("We sing.\nThe dog saw the cat.\n")
+    (tmp_path / "packed").write_bytes(b"\x1f\x8b\xff")
+
+    def of(**data):
+        return suited.trained_to(replace(recipe, data=replace(recipe.data, **data)))
+
+    assert of() == ALL["data.most_words"]
+    assert of(most_words=0, source=str(tmp_path / "text")) == 5
+    assert of(most_words=0, source=str(tmp_path / "packed")) == 0
+    assert of(most_words=0, source=str(tmp_path / "gone")) == 0
+    assert of(most_words=0, task="primer") == 60
+    assert of(task="primer", source_language="hi", target_language="en") == 0
+
+
+def test_words_are_as_few_as_the_models_know_and_the_recipes_of_the_primer_say(models, monkeypatch):
+    shelf = Shelf(models[:1])
+    assert suited.core_for(shelf) == min(suited.CORES)  # a small vocabulary
+    recipe = suited.recipe_of(shelf.book("bottleneck"))
+    primer = replace(recipe, data=replace(recipe.data, task="primer", core=0.4))
+    monkeypatch.setattr(suited, "recipe_of", lambda book: primer)
+    assert suited.core_for(shelf) == 0.4
+
+
+def test_a_sentence_of_a_training_text_is_not_asked(models, monkeypatch):
+    made = length.Pool().drawn((2, 5), EACH, core=0.15, backwards=False)
+    monkeypatch.setattr(length, "learned", lambda shelf: {made[0].source})
+    monkeypatch.setattr(length, "_groups", lambda: iter([(2, 5)]))
+    question = length.LengthQuestion(model="luong", each=EACH)
+    *_, (_, figures) = length._measured(Shelf(models), length.Pool(), question)
+    assert figures["all"]["sentences"] == len(made) - 1
+    assert suited.learned(Shelf(models))
+
+
+def test_a_translation_without_end_is_cut_off_by_the_length_of_its_sentence(models):
+    book = Shelf(models).book("luong")
+    with book.opened() as translator:
+        short, long = (length._limit(translator, "a " * size) for size in (9, 100))
+    assert short == 2 * 10 + 10
+    assert long == length.MOST_TOKENS

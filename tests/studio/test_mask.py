@@ -5,8 +5,7 @@ import base64
 import pytest
 import torch
 
-# The small models have learnt little: a beginning is given, so that something is said.
-SENTENCE = {"text": "How are you?", "prefix": "वह रही है।", "model": "transformer"}
+SENTENCE = {"text": "The bank of the river is far.", "model": "transformer", "beam": 1}
 MODELS = ("bottleneck", "bahdanau", "luong", "transformer")
 
 
@@ -62,12 +61,14 @@ def test_a_word_is_told_instead_and_the_likeliest_if_none_is_named(client):
 
 def test_a_word_that_cannot_be_told_is_answered_with_some_that_can(client):
     own = ask(client)["was"]
+    offered = set()
     for word, there in (("qqq", False), ("दो शब्द", False), (own, True)):
         refused = ask(client, word=word)
         assert (refused["word"], refused["there"]) == (word, there)
         assert refused["near"]
-        for near in refused["near"]:
-            assert ask(client, word=near)["now"] == near
+        offered |= set(refused["near"])
+    for near in offered:
+        assert ask(client, word=near)["now"] == near
 
 
 def test_a_place_beyond_the_translation_is_refused_in_words(client):

@@ -7,11 +7,16 @@ import time
 
 import pytest
 
+from dhyan.checkpoint import steps_in
 from dhyan.studio import curriculum, offer
 from dhyan.studio.curriculum import notes, typed, write_corpus
 from dhyan.studio.offer import NAMES, Offer, kept, place
 from tests.tiny import dhyan
 
+FEW = {
+    "steps": 40, "warmup": 4, "validate_every": 40, "save_every": 5, "valid_sentences": 2,
+    "tokens_per_batch": 260, "embedding": 12, "width": 12, "hidden": 12, "readout": 12,
+}  # fmt: skip
 EXAMPLES = (curriculum.OFFERED / ".." / "static" / "js" / "examples.js").resolve()
 
 
@@ -64,58 +69,56 @@ def test_the_models_lie_in_the_users_cache(monkeypatch, tmp_path):
 
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
-    """Two of the models, of few steps and sentences."""
+    """One of the models, small, of few steps and sentences."""
     few = tmp_path / "few"
     few.mkdir()
-    for name in NAMES[:2]:
-        text = (offer.OFFERED / f"{name}.toml").read_text()
-        text = re.sub(r"^steps = .*$", "steps = 20", text, flags=re.MULTILINE)
-        text = re.sub(r"^warmup = .*$", "warmup = 4", text, flags=re.MULTILINE)
-        text = re.sub(r"^(validate|save)_every = .*$", r"\1_every = 10", text, flags=re.MULTILINE)
-        (few / f"{name}.toml").write_text(text)
+    text = (offer.OFFERED / "bahdanau.toml").read_text()
+    for key, value in FEW.items():
+        text, found = re.subn(rf"\b({key}) = [\d.]+", rf"\1 = {value}", text)
+        assert found
+    (few / "bahdanau.toml").write_text(text)
     monkeypatch.setattr(offer, "OFFERED", few)
-    monkeypatch.setattr(offer, "NAMES", NAMES[:2])
-    monkeypatch.setattr(curriculum, "PAIRS", 300)
+    monkeypatch.setattr(offer, "NAMES", NAMES[:1])
+    for name, value in {"PAIRS": 100, "VALID": 5, "OWN": 1, "TIMES": 1}.items():
+        monkeypatch.setattr(curriculum, name, value)
     return tmp_path / "models"
 
 
-def until_none_is_left(offered, seconds=90):
+def until(true, seconds=90):
+    """Wait for something to be so."""
     end = time.monotonic() + seconds
-    while any(one.state in ("waiting", "running") for one in offered.told()):
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-@pytest.mark.slow
-def test_what_is_not_kept_is_trained_and_brought(quick):
-    brought, said = {}, []
-    offered = Offer(quick, brought.__setitem__, said.append)
-    assert [one.state for one in offered.told()] == ["waiting", "waiting"]
-    offered.begin()
-    until_none_is_left(offered)
-    assert {one.name: one.state for one in offered.told()} == dict.fromkeys(NAMES[:2], "done")
-    time.sleep(0.2)
-    assert set(brought) == set(NAMES[:2])
-    assert kept(quick) == [quick / name for name in NAMES[:2]]
-    assert not Offer(quick, brought.__setitem__, said.append).told()
-    assert "bahdanau is ready" in said
-
-
-@pytest.mark.slow
-def test_a_training_that_was_stopped_goes_on_at_the_next_start(quick):
-    first = Offer(quick, lambda name, folder: None, lambda line: None)
-    first.begin()
-    while not (quick / "bahdanau" / "step-10").exists():
+    while not true():
+        assert time.monotonic() < end, "it did not come"
         time.sleep(0.05)
+
+
+def settled(offered):
+    return all(one.state not in ("waiting", "running") for one in offered.told())
+
+
+@pytest.mark.slow
+def test_what_is_not_kept_is_trained_goes_on_after_a_stop_and_is_brought(quick):
+    folder = quick / "bahdanau"
+    brought, said = {}, []
+    first = Offer(quick, brought.__setitem__, said.append)
+    assert [one.state for one in first.told()] == ["waiting"]
+    first.begin()
+    until((folder / "step-5").exists)
     first.end()
-    begun = {name: (quick / name / "step-0").exists() for name in NAMES[:2]}
-    assert begun["bahdanau"]
-    second = Offer(quick, lambda name, folder: None, lambda line: None)
+    stopped = max(steps_in(folder))
+    assert 5 <= stopped < FEW["steps"]
+    assert not kept(quick)
+    second = Offer(quick, brought.__setitem__, said.append)
     second.begin()
-    until_none_is_left(second)
-    assert [path.name for path in kept(quick)] == list(NAMES[:2])
-    told = (quick / "bahdanau" / "metrics.jsonl").read_text().splitlines()
-    assert max(json.loads(line)["step"] for line in told) == 20
+    until(lambda: "bahdanau is ready" in said)
+    assert settled(second)
+    assert brought == {"bahdanau": folder}
+    assert kept(quick) == [folder]
+    assert not Offer(quick, brought.__setitem__, said.append).told()
+    told = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    steps = [one["step"] for one in told if one["event"] == "stepped"]
+    assert steps == sorted(set(steps)), "a step was taken twice"
+    assert steps[-1] == FEW["steps"]
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path, monkeypatch):
@@ -124,7 +127,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path, monkeypatch):
     said = []
     offered = Offer(tmp_path / "file" / "models", lambda name, folder: None, said.append)
     offered.begin()
-    until_none_is_left(offered)
+    until(lambda: settled(offered))
     assert {one.state for one in offered.told()} == {"failed"}
     assert "cannot be trained" in said[0]
 

@@ -18,6 +18,7 @@ from dhyan.studio.metrics import Tail, trained_now
 from dhyan.studio.shelf import Shelf
 from dhyan.studio.toys import TOYS
 from dhyan.studio.trainings import Training, Trainings
+from tests.studio.small import ALL
 
 TINY = {
     "data.task": "copy", "data.pairs": 60, "data.longest": 30,
@@ -28,6 +29,7 @@ TINY = {
     "decoder.readout": 8, "decoder.attention.hidden": 8, "decoding.beam": 1, "decoding.limit": 12,
 }  # fmt: skip
 ENDLESS = {**TINY, "training.steps": 1_000_000, "training.save_every": 1_000_000}
+STEPS = ALL["training.steps"]  # of the small models
 
 
 def until(true, seconds=60):
@@ -58,18 +60,6 @@ def test_a_tail_begins_anew_with_a_file_that_was_replaced(tmp_path):
     other.write_text('{"event": "stepped", "step": 1}\n')
     other.rename(path)
     assert tail.new() == (True, [{"event": "stepped", "step": 1}])
-
-
-def test_a_training_tells_its_progress_and_its_end(tmp_path):
-    training = Training("tiny", "numbers", tmp_path / "tiny", settings=TINY)
-    assert training.progress().state == "running"
-    assert training.wait(60) == "done"
-    told = training.progress()
-    assert (told.step, told.steps, told.seconds_left, told.problem) == (8, 8, None, "")
-    assert told.loss > 0
-    assert {"loss", "bleu", "chrf"} <= set(told.scores)
-    assert sorted(steps_in(tmp_path / "tiny")) == [0, 2, 4, 6, 8]
-    training.end()
 
 
 def test_a_training_that_fails_says_why(tmp_path):
@@ -151,13 +141,18 @@ def test_a_toy_is_trained_followed_probed_and_joins_the_shelf(tiny_toys):
     client = TestClient(make_app(shelf), base_url="http://127.0.0.1")
     run = client.post("/api/toys", json={"kind": "copy"}).json()
     assert (run["name"], run["toy"], run["answer"]) == ("copy-1", True, run["probe"])
+    assert run["progress"]["state"] == "running"
     events = heard(client, "copy-1")
     assert events[-1] == ("done", None)
     told = [one for kind, data in events if kind == "metrics" for one in data["events"]]
     assert [one["step"] for one in told if one["event"] == "stepped"] == list(range(1, 9))
     [now] = client.get("/api/runs").json()["runs"]
     assert now["checkpoints"] == [0, 2, 4, 6, 8]
-    assert now["progress"]["state"] == "done"
+    far = now["progress"]
+    assert (far["state"], far["step"], far["steps"], far["problem"]) == ("done", 8, 8, "")
+    assert far["seconds_left"] is None
+    assert far["loss"] > 0
+    assert {"loss", "bleu", "chrf"} <= set(far["scores"])
     maps = []
     for step in (0, 8):
         asked = {"run": "copy-1", "step": step, "text": run["probe"]}
@@ -185,10 +180,10 @@ def test_a_toy_can_be_cancelled(tiny_toys):
 def test_a_model_of_the_shelf_is_followed_from_what_it_wrote(client):
     runs = {one["name"]: one for one in client.get("/api/runs").json()["runs"]}
     assert runs["bahdanau"]["curves"]
-    assert max(runs["bahdanau"]["checkpoints"]) == 60
+    assert max(runs["bahdanau"]["checkpoints"]) == STEPS
     [(_, metrics), (_, progress), (last, _)] = heard(client, "bahdanau")
     assert {one["event"] for one in metrics["events"]} == {"saved", "stepped", "validated"}
-    assert (progress["state"], progress["step"], last) == ("done", 60, "done")
+    assert (progress["state"], progress["step"], last) == ("done", STEPS, "done")
 
 
 def test_the_checkpoints_of_a_model_are_probed_over_the_same_words(client):
@@ -209,7 +204,7 @@ def test_the_checkpoints_of_a_model_are_probed_over_the_same_words(client):
     [
         ({"run": "bahdanau", "step": 7, "text": "Hello."}, "no checkpoint of step 7"),
         ({"run": "nobody", "step": 0, "text": "Hello."}, "no run 'nobody'"),
-        ({"run": "bahdanau", "step": 60, "text": ""}, "0 tokens"),
+        ({"run": "bahdanau", "step": STEPS, "text": ""}, "0 tokens"),
     ],
 )
 def test_what_cannot_be_probed_is_said(client, asked, problem):

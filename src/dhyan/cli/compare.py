@@ -41,7 +41,9 @@ def compare(
     quick: Annotated[
         bool, typer.Option("--quick", help="Small models, short sentences: for a CPU.")
     ] = False,
-    data: Annotated[str, typer.Option(help="Pairs made by code: primer, numbers, reverse.")] = "",
+    data: Annotated[
+        str, typer.Option(help="Pairs made by code: primer, numbers, reverse, copy, dates.")
+    ] = "",
     source: Annotated[str, typer.Option(help="Sentences, or one .tsv/.csv/.jsonl.")] = "",
     target: Annotated[str, typer.Option(help="Their translations, line by line.")] = "",
     columns: Columns = "",

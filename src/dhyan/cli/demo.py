@@ -54,6 +54,7 @@ def demo(
 
 NEXT = """
 what to try next
+  dhyan studio {run}
   dhyan show {run} "The girl is reading a book." -o look.png
   dhyan train bahdanau2015-small --source YOUR.en --target YOUR.hi
   dhyan compare --ladder --quick --data primer --out ladder"""

@@ -5,6 +5,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 
 import uvicorn
 
@@ -38,7 +39,9 @@ def serve(shelf: Shelf, taken: socket.socket, *, browser: bool, say: Callable[[s
     config = uvicorn.Config(
         make_app(shelf), log_level="warning", timeout_graceful_shutdown=PATIENCE, access_log=False
     )
-    say(f"Studio: {address} (Ctrl-C to stop)")
-    if browser:
-        threading.Timer(0.5, webbrowser.open, (address,)).start()
-    uvicorn.Server(config).run(sockets=[taken])
+    taken.listen()  # whoever comes before the first answer waits for it
+    with suppress(KeyboardInterrupt):
+        say(f"Studio: {address} (Ctrl-C to stop)")
+        if browser:
+            threading.Timer(0.5, webbrowser.open, (address,)).start()
+        uvicorn.Server(config).run(sockets=[taken])

@@ -96,8 +96,9 @@ class Shelf:
 
 def _names(folders: Sequence[Path]) -> list[str]:
     """The last part of each path; with the part before it where two would be the same."""
-    short = [folder.resolve().name for folder in folders]
+    whole = [folder.absolute() for folder in folders]
+    short = [folder.name for folder in whole]
     return [
-        name if short.count(name) == 1 else f"{folder.resolve().parent.name}-{name}"
-        for name, folder in zip(short, folders, strict=True)
+        name if short.count(name) == 1 else f"{folder.parent.name}-{name}"
+        for name, folder in zip(short, whole, strict=True)
     ]

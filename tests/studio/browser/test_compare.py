@@ -3,10 +3,10 @@
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 ASKED = f"/compare?q={quote('We are friends.')}&m=bottleneck&m2=bahdanau"
+ALIKE = f"/compare?q={quote('We are friends.')}&q2={quote('They are friends.')}&m=bahdanau"
 PAIR = f"/compare?q={quote('We are friends.')}&q2={quote('We see a dog.')}&m=bahdanau"
 
 
@@ -32,24 +32,11 @@ def test_the_second_model_is_another_of_the_shelf(studio):
     expect(page.locator("#second-model")).to_have_value("bottleneck")
 
 
-def test_the_difference_is_b_minus_a_or_it_is_said_why_there_is_none(studio):
-    page = done(studio.open("/compare?q=the+dog&q2=the+man&m=luong"))
+def test_the_difference_is_b_minus_a_and_one_cursor_moves_in_all_maps(studio):
+    page = done(studio.open(ALIKE))
     one, other = values(page, ".compare-side:first-child"), values(page, ".compare-side:last-child")
     delta = values(page, ".compare-delta")
     assert delta == pytest.approx([b - a for a, b in zip(one, other, strict=True)], abs=1e-7)
-    page = done(studio.open(PAIR))
-    assert page.locator(".compare-delta [role=grid]").count() == 0
-    expect(page.locator(".compare-delta")).to_contain_text("There is no map of differences")
-
-
-def test_translations_of_other_words_are_compared_by_the_words_of_the_sentence(studio):
-    page = done(studio.open(ASKED))
-    rows = page.locator(".compare-sources tbody tr")
-    assert rows.locator("th").all_text_contents() == ["We", "are", "friends", ".", "</s>"]
-
-
-def test_one_cursor_moves_in_both_maps(studio):
-    page = done(studio.open("/compare?q=the+dog&q2=the+man&m=luong"))
     first = page.locator(".compare-side").first
     first.locator(".cell[data-row='1'][data-column='2']").click()
     assert (query(page)["i"], query(page)["j"]) == ("2", "3")
@@ -60,24 +47,19 @@ def test_one_cursor_moves_in_both_maps(studio):
     expect(page.locator(".compare > .live")).to_contain_text("Δ")
 
 
-def test_swapping_exchanges_models_and_sentences(studio):
+def test_translations_of_other_words_are_compared_by_the_words_of_the_sentence(studio):
+    page = done(studio.open(ASKED))
+    rows = page.locator(".compare-sources tbody tr")
+    assert rows.locator("th").all_text_contents() == ["We", "are", "friends", ".", "</s>"]
+
+
+def test_why_there_is_no_difference_is_said_and_swapping_exchanges_models_and_sentences(studio):
     page = done(studio.open(PAIR))
+    assert page.locator(".compare-delta [role=grid]").count() == 0
+    expect(page.locator(".compare-delta")).to_contain_text("There is no map of differences")
     before = [values(page, f".compare-side:{one}-child") for one in ("first", "last")]
     page.locator(".compare-swap").click()
     expect(page.locator("#second-sentence")).to_have_value("We are friends.")
     done(page)
     assert [values(page, f".compare-side:{one}-child") for one in ("last", "first")] == before
     assert query(page)["q"] == "We see a dog."
-
-
-@pytest.mark.parametrize("more", ["", "&th=dark&ui=hi"])
-def test_no_rule_of_accessibility_is_broken(studio, more):
-    page = done(studio.open(ASKED + more))
-    found = Axe().run(page, context="main")
-    assert not found.response["violations"], found.generate_report()
-
-
-@pytest.mark.parametrize("width", [375, 768, 1440])
-def test_the_page_is_never_wider_than_the_window(studio, width):
-    page = done(studio.open(ASKED, viewport={"width": width, "height": 800}))
-    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -13,6 +14,7 @@ from tests.studio.browser.conftest import Studio, serving
 
 SENTENCE = "q=The+bank+of+the+river+is+far.&m=transformer"
 WIDTHS = (375, 768, 1440)
+SCREENS = Path(__file__).parents[3] / "build" / "studio"  # kept, for whoever wants to look
 
 
 def still(page):
@@ -23,13 +25,14 @@ def still(page):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_view_fits_every_window(studio, view, tmp_path):
+def test_every_view_fits_every_window(studio, view):
     page = studio.open(f"/{view}?{SENTENCE}")
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         still(page)
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{view} is {wide} wide in a window of {width}"
+        page.screenshot(path=SCREENS / f"{view}-{width}.png")
     assert page.locator("main h1").count() == 1
 
 

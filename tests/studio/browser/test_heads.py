@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 from axe_playwright_python.sync_playwright import Axe
 
-QUESTION = {"text": "How are you?", "model": "transformer", "prefix": "वह रही है।"}
-ASKED = f"q=How+are+you%3F&m=transformer&f={quote(QUESTION['prefix'])}"
+QUESTION = {"text": "The bank of the river is far.", "model": "transformer"}
+ASKED = f"q={quote(QUESTION['text'])}&m=transformer"
 TILES = ".heads-tile"
 
 

@@ -37,7 +37,7 @@ def told(page):
 
 
 @pytest.mark.parametrize("size", [7, 70])
-def test_arrows_walk_and_enter_opens_whether_drawn_as_shapes_or_on_a_canvas(studio, size):
+def test_arrows_walk_enter_opens_and_pointing_only_tells_as_shapes_and_on_a_canvas(studio, size):
     page = studio.open("/translate")
     box = draw(page, **square(size))
     live = box.locator("[role=gridcell][tabindex='0']")
@@ -51,13 +51,9 @@ def test_arrows_walk_and_enter_opens_whether_drawn_as_shapes_or_on_a_canvas(stud
     ]  # fmt: skip
     expect(live).to_be_focused()
     expect(live).to_have_attribute("aria-label", f"{ten} 0 0")
-
-
-@pytest.mark.parametrize("size", [7, 70])
-def test_pointing_is_told_once_a_cell_and_chooses_nothing(studio, size):
-    page = studio.open("/translate")
-    box = draw(page, **square(size)).locator("svg").bounding_box()
-    x, y = box["x"] + 0.4 * box["width"], box["y"] + min(0.5 * box["height"], 300)
+    page.evaluate("told.length = 0")
+    frame = box.locator("svg").bounding_box()
+    x, y = frame["x"] + 0.4 * frame["width"], frame["y"] + min(0.5 * frame["height"], 300)
     page.mouse.move(x, y)
     page.mouse.move(x + 1, y)
     page.mouse.move(2, 2)
@@ -67,28 +63,22 @@ def test_pointing_is_told_once_a_cell_and_chooses_nothing(studio, size):
     assert heard[1][1:] == [None, None]
 
 
-def test_hidden_cells_are_hatched_and_marked(studio):
+def test_hidden_cells_are_hatched_and_a_large_map_is_drawn_at_once_with_labels_in_sight(studio):
     page = studio.open("/translate")
     hidden = [[column > row for column in range(4)] for row in range(4)]
     box = draw(page, **square(4), hidden=hidden)
     assert box.locator("rect.tile[fill^='url']").count() == 6
     assert box.locator(".digits", has_text="−∞").count() == 6
-
-
-def test_a_sentence_of_128_tokens_is_drawn_within_a_second(studio):
-    page = studio.open("/translate")
     draw(page, **square(128))
     assert page.evaluate("spent") < 1000
     assert page.locator(".heat canvas").count() == 1
-
-
-def test_labels_stay_in_sight_while_a_large_map_is_scrolled(studio):
-    page = studio.open("/translate")
     draw(page, **square(100), least=12)
     page.evaluate("map.scrollTo(300, 300)")
-    page.wait_for_timeout(50)
-    frame, label = page.evaluate(
-        "[map, map.querySelector('[data-row=\"40\"].label')]"
-        ".map((one) => one.getBoundingClientRect().left)"
+    page.wait_for_function(
+        """() => {
+          const [frame, label] = [map, map.querySelector('[data-row="40"].label')]
+            .map((one) => one.getBoundingClientRect().left);
+          return map.scrollLeft > 100 && label >= frame && label - frame < 60;
+        }""",
+        timeout=2000,
     )
-    assert 0 <= label - frame < 60

@@ -3,6 +3,7 @@
 import json
 from itertools import product
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
@@ -65,7 +66,15 @@ SHAPES = (
     "<svg><use href='data:image/svg+xml,{}#x'/>",
 )
 HOSTILE = [shape.format(call) for shape, call in product(SHAPES, CALLS)]
-AT_ONCE = 26
+AT_ONCE = 52
+SAYS = """(text) => {
+  const bare = (words) => words.replace(/\\s/g, "");
+  const cells = [...document.querySelectorAll("[role=gridcell]")];
+  return cells.length === 1 && bare(cells[0].getAttribute("aria-label")).includes(bare(text));
+}"""
+WATCH = """window.reports = [];
+document.addEventListener("securitypolicyviolation", (event) => reports.push(event.blockedURI));
+"""
 
 
 def as_trace(text):
@@ -95,13 +104,10 @@ def test_as_output_and_as_labels_they_are_text(browser, tmp_path, first):
     with serving(Shelf([], files)) as address:
         opened = Studio(browser, address)
         page = opened.open("/translate?m=t0")
-        page.evaluate("window.reports = []; document.addEventListener('securitypolicyviolation',"
-                      " (event) => window.reports.push(event.violatedDirective))")  # fmt: skip
+        page.evaluate(WATCH)
         for number, text in enumerate(texts):
             page.locator("#model").select_option(f"t{number}")
-            expect(page.locator("[role=gridcell]")).to_have_count(1)
-            label = page.locator("[role=gridcell]").get_attribute("aria-label")
-            assert "".join(text.split()) in "".join(label.split())
+            page.wait_for_function(SAYS, arg=text, timeout=5000)
         assert page.evaluate("window.reports") == []
         assert page.evaluate("window.done") is None
         opened.close()
@@ -111,19 +117,16 @@ def test_as_output_and_as_labels_they_are_text(browser, tmp_path, first):
 
 def test_as_input_they_are_text(studio):
     page = studio.open("/translate?m=bahdanau")
-    page.evaluate("window.reports = []; document.addEventListener('securitypolicyviolation',"
-                  " (event) => window.reports.push(event.violatedDirective))")  # fmt: skip
-    for text in HOSTILE[:: len(CALLS)]:
+    page.evaluate(WATCH)
+    for text in HOSTILE:
         page.locator("#sentence").fill(text)
         page.locator("#sentence").press("Enter")
-        page.wait_for_function("document.querySelectorAll('.translate [role=gridcell]').length > 0")
-    assert page.locator("#sentence").input_value() == HOSTILE[-len(CALLS)]
+    expect(page.locator("[role=gridcell]").first).to_be_visible()
+    assert page.locator("#sentence").input_value() == HOSTILE[-1]
     assert page.evaluate("window.reports") == []
 
 
 @pytest.mark.parametrize("text", HOSTILE[1::20])
 def test_in_a_link_they_are_text(studio, text):
-    from urllib.parse import quote
-
     page = studio.open(f"/translate?q={quote(text)}&m=bahdanau&run={quote(text)}&toy={quote(text)}")
     expect(page.locator("#sentence")).to_have_value(text)

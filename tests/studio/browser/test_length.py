@@ -13,7 +13,9 @@ def measured(studio, query=SMALL, **options):
     return page
 
 
-def test_every_model_has_a_line_a_row_and_a_signature(studio, models):
+def test_every_model_has_a_line_a_row_a_signature_and_the_scores_the_server_measured(
+    studio, models
+):
     page = measured(studio)
     names = [folder.name for folder in models]
     assert page.locator(".length-table tbody tr").count() == len(names)
@@ -23,10 +25,6 @@ def test_every_model_has_a_line_a_row_and_a_signature(studio, models):
     assert sorted(ends) == sorted(names)
     page.locator(".length-notes summary").click()
     assert "bs:1000" in page.locator(".length-notes").inner_text()
-
-
-def test_the_chart_shows_the_scores_the_server_measured(studio):
-    page = measured(studio)
     page.locator(".chart-table summary").first.click()
     shown = page.locator(".chart-table table").first.locator("tbody tr td:nth-child(2)")
     told = page.evaluate(
@@ -59,11 +57,15 @@ def test_a_group_opened_by_keys_shows_sentences_and_one_of_them_opens_in_transla
     assert "bucket=7" in page.url
 
 
-def test_a_link_brings_back_the_same_group(studio):
-    page = measured(studio, f"{SMALL}&bucket=2")
+def test_a_link_brings_back_the_same_group_fit_for_everyone_in_a_small_window(studio):
+    viewport = {"width": 375, "height": 800}
+    page = measured(studio, f"{SMALL}&bucket=2&ui=hi&th=dark", viewport=viewport)
     assert page.locator(".length-card").count() == 4
-    chosen = page.locator(".length-chooser [aria-checked=true]")
-    assert chosen.inner_text() == "6–10"
+    assert page.locator(".length-chooser [aria-checked=true]").inner_text() == "6–10"
+    page.locator(".chart-table summary").first.click()
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 375
+    found = Axe().run(page, context="#view")
+    assert found.violations_count == 0, found.generate_report()
 
 
 def test_it_can_be_stopped_and_goes_on_after(studio):
@@ -78,13 +80,3 @@ def test_it_can_be_stopped_and_goes_on_after(studio):
     button.click()
     button.wait_for(state="hidden", timeout=60_000)
     assert table.locator("b").count() == 3 * 4
-
-
-@pytest.mark.parametrize(("theme", "ui"), [("light", "en"), ("dark", "hi")])
-def test_the_view_is_fit_for_everyone_and_for_small_windows(studio, theme, ui):
-    viewport = {"width": 375, "height": 800}
-    page = measured(studio, f"{SMALL}&bucket=3&ui={ui}&th={theme}", viewport=viewport)
-    page.locator(".chart-table summary").first.click()
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= 375
-    found = Axe().run(page, context="#view")
-    assert found.violations_count == 0, found.generate_report()

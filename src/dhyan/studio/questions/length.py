@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI
@@ -18,14 +18,17 @@ from pydantic import Field
 from dhyan.faults import Fault
 from dhyan.studio.bodies import LONGEST_TEXT, MOST_TOKENS, WIDEST_BEAM, Body, Name
 from dhyan.studio.shelf import Book, Shelf
+from dhyan.studio.suited import core_for, learned, recipe_of, trained_to
 
 if TYPE_CHECKING:
     from dhyan.compare.sheets import Question
     from dhyan.config import Recipe
+    from dhyan.decoding.translator import Translator
     from dhyan.evaluation.counts import Counts
 
 SHORTEST, LONGEST = 2, 50  # words of a sentence
 AT_ONCE = 16  # hypotheses grown before others have their turn
+ROUGHLY = 10  # tokens to which the size of a sentence is rounded up for its limit
 SHOWN = 3  # of the best and of the worst of a group
 FORWARDS, BACKWARDS = ("en", "hi"), ("hi", "en")
 
@@ -44,10 +47,19 @@ class Pool:
     """Sentences that have been drawn, what models have said of them, and how good that was."""
 
     def __init__(self) -> None:
-        self.figures: dict[tuple[str, int, int], dict[str, Any]] = {}
+        self.figures: dict[Any, dict[str, Any]] = {}
+        self._cores: dict[tuple[str, ...], float] = {}
         self._drawn: dict[Any, list[Question]] = {}
         self._said: dict[Any, str] = {}
         self._guard = threading.Lock()
+
+    def core(self, shelf: Shelf) -> float:
+        """The share of the primer's words that sentences for these models are made of."""
+        names = tuple(shelf.books)
+        with self._guard:
+            if names not in self._cores:
+                self._cores[names] = core_for(shelf)
+            return self._cores[names]
 
     def drawn(self, group: tuple[int, int], each: int, **how: Any) -> "list[Question]":
         """The first sentences of a group of lengths; none where the primer cannot make any."""
@@ -71,15 +83,18 @@ class Pool:
         """Translate what has not been yet; tells how many have been."""
         fresh = [one for one in sources if (book.name, beam, one) not in self._said]
         yield len(sources) - len(fresh)
-        few = max(AT_ONCE // beam, 1)
-        for first in range(0, len(fresh), few):
-            some = fresh[first : first + few]
-            with book.opened() as translator:
-                for source, one in zip(
-                    some, translator(some, beam=beam, nbest=1, limit=MOST_TOKENS), strict=True
-                ):
+        few, done = max(AT_ONCE // beam, 1), len(sources) - len(fresh)
+        with book.opened() as translator:
+            limits = {one: _limit(translator, one) for one in fresh}
+        for limit, group in groupby(sorted(fresh, key=limits.__getitem__), limits.__getitem__):
+            alike = list(group)
+            for first in range(0, len(alike), few):
+                some = alike[first : first + few]
+                with book.opened() as translator:
+                    found = translator(some, beam=beam, nbest=1, limit=limit)
+                for source, one in zip(some, found, strict=True):
                     self._said[book.name, beam, source] = one.text
-            yield len(sources) - len(fresh) + first + len(some)
+                yield (done := done + len(some))
 
     def said(self, book: Book, beam: int, sources: Sequence[str]) -> list[str]:
         """What was said of sentences that have been translated."""
@@ -113,16 +128,18 @@ def _event(kind: str, **data: Any) -> str:
 
 def _measured(shelf: Shelf, pool: Pool, asked: LengthQuestion) -> Iterator[Event]:
     book = shelf.book(asked.model)
-    key = (book.name, asked.each, asked.beam)
+    recipe = recipe_of(book)
+    backwards = _direction(book.name, recipe) == BACKWARDS
+    core = pool.core(shelf)
+    key = (book.name, asked.each, asked.beam, core)
     if key in pool.figures:
         yield "done", pool.figures[key]
         return
-    recipe = _recipe(book)
-    how = {"core": _core(shelf), "backwards": _direction(book.name, recipe) == BACKWARDS}
-    groups, questions = list(_groups()), list["Question"]()
+    groups, questions, known = list(_groups()), list["Question"](), learned(shelf)
     for place, group in enumerate(groups):
         yield "drawn", {"done": place, "of": len(groups)}
-        questions += pool.drawn(group, asked.each, **how)
+        made = pool.drawn(group, asked.each, core=core, backwards=backwards)
+        questions += [one for one in made if one.source not in known]
     with book.opened() as translator:
         sizes = [len(translator.encode(one.source)) - 1 for one in questions]
         longest = min(translator.limits.source, MOST_TOKENS)
@@ -137,7 +154,7 @@ def _measured(shelf: Shelf, pool: Pool, asked: LengthQuestion) -> Iterator[Event
     pool.figures[key] = {
         "model": book.name,
         "beam": asked.beam,
-        "core": how["core"],
+        "core": core,
         "primer": recipe.data.task == "primer",
         "left_out": len(questions) - len(taken),
         "unknown": _unknown(ids),
@@ -145,7 +162,7 @@ def _measured(shelf: Shelf, pool: Pool, asked: LengthQuestion) -> Iterator[Event
             taken,
             pool.said(book, asked.beam, sources),
             language,
-            trained=0 if how["backwards"] else _trained(recipe),
+            trained=trained_to(recipe),
         ),
     }
     yield "done", pool.figures[key]
@@ -233,13 +250,6 @@ def _groups() -> Iterator[tuple[int, int]]:
         yield max(first, SHORTEST), after - 1
 
 
-def _recipe(book: Book) -> "Recipe":
-    from dhyan.checkpoint import find_checkpoint
-    from dhyan.config import load_recipe
-
-    return load_recipe(str(find_checkpoint(book.folder) / "recipe.toml"))
-
-
 def _direction(name: str, recipe: "Recipe") -> tuple[str, str]:
     """From which language into which; a model of neither English nor Hindi has nothing to say."""
     data = recipe.data
@@ -251,17 +261,10 @@ def _direction(name: str, recipe: "Recipe") -> tuple[str, str]:
     return languages
 
 
-def _core(shelf: Shelf) -> float:
-    """The share of the primer's words that every model trained on it has met."""
-    data = [_recipe(book).data for book in shelf.books.values()]
-    return min((one.core for one in data if one.task == "primer"), default=1.0)
-
-
-def _trained(recipe: "Recipe") -> int:
-    """The most words of a sentence the model was trained on; 0 if that is not known."""
-    from dhyan.compare.primer import LONGEST as OF_THE_PRIMER
-
-    return (recipe.data.most_words or OF_THE_PRIMER) if recipe.data.task == "primer" else 0
+def _limit(translator: "Translator", sentence: str) -> int:
+    """The most tokens of a translation: one that has not come to an end by then will not."""
+    size = len(translator.encode(sentence))
+    return min(2 * ROUGHLY * -(-size // ROUGHLY) + 10, MOST_TOKENS)
 
 
 def _unknown(ids: Sequence[int]) -> float:

@@ -3,7 +3,7 @@
 import json
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -30,14 +30,21 @@ def add(app: FastAPI, shelf: Shelf) -> None:
 def _told(shelf: Shelf, asked: Question) -> Iterator[str]:
     """Words as they are said, then everything, or what went wrong."""
     heard: queue.Queue[tuple[str, str]] = queue.Queue()
+    gone = threading.Event()
 
     def put(kind: str, **data: Any) -> None:
         heard.put((kind, json.dumps(data, ensure_ascii=False)))
 
+    def said(words: Sequence[str]) -> None:
+        if gone.is_set():
+            raise _Gone
+        put("words", words=words)
+
     def work() -> None:
         try:
-            found = told(shelf, asked, lambda words: put("words", words=words))
-            heard.put(("done", found))
+            heard.put(("done", told(shelf, asked, said)))
+        except _Gone:
+            pass
         except Fault as fault:
             put("problem", problem=str(fault))
         except Exception:  # the page is told; the terminal has the rest
@@ -45,8 +52,15 @@ def _told(shelf: Shelf, asked: Question) -> Iterator[str]:
             raise
 
     threading.Thread(target=work, daemon=True).start()
-    while True:
-        kind, data = heard.get()
-        yield f"event: {kind}\ndata: {data}\n\n"
-        if kind != "words":
-            return
+    try:
+        while True:
+            kind, data = heard.get()
+            yield f"event: {kind}\ndata: {data}\n\n"
+            if kind != "words":
+                return
+    finally:
+        gone.set()
+
+
+class _Gone(Exception):
+    """Nobody listens any more: the translation need not be finished."""

@@ -42,8 +42,8 @@ export async function stream(path, body, hear, signal) {
     const events = waiting.split("\n\n");
     waiting = events.pop();
     for (const event of events) {
-      const kind = /^event: (.*)$/m.exec(event)?.[1];
-      const data = JSON.parse(/^data: (.*)$/m.exec(event)?.[1] ?? "null");
+      const kind = field(event, "event: ");
+      const data = JSON.parse(field(event, "data: ") ?? "null");
       if (kind === "problem") throw new Problem(data.problem);
       ended ||= kind === "done";
       hear(kind, data);
@@ -51,6 +51,10 @@ export async function stream(path, body, hear, signal) {
   }
   if (!ended) throw new Problem("stopped");
 }
+
+/** A field of an event; its value may hold letters that are line ends to a pattern (U+2028). */
+const field = (event, name) =>
+  event.split("\n").find((line) => line.startsWith(name))?.slice(name.length);
 
 async function ask(path, options) {
   const answered = await reach(path, options);

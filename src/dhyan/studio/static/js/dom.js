@@ -34,6 +34,9 @@ export function text(words, lang) {
   return el("span", lang ? { lang } : {}, words);
 }
 
+/** Words in which W_q has its index below. @param {string} words */
+export const indexed = (words) => words.split(/(?<=W)_(\w)/).map((part, at) => (at % 2 ? el("sub", {}, part) : part));
+
 function furnish(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined) continue;

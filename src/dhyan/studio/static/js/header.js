@@ -2,11 +2,20 @@
 
 import { el, fill } from "./dom.js";
 import { state, set, subscribe, address } from "./state.js";
-import { say } from "./words.js";
+import { lang, say } from "./words.js";
 import { tellOf } from "./tell.js";
 import { openExport } from "./export.js";
 import { openKeys } from "./keys.js";
 import { examples } from "./examples.js";
+
+/** What a kind of attention is, for pages in Hindi: recipes tell it in English. */
+const IN_HINDI = {
+  bottleneck: "अवधान नहीं: पूरे वाक्य के लिए एक ही सदिश।",
+  additive: "योगात्मक अवधान (बहदानाउ): हर शब्द से पहले वाक्य को नए सिरे से देखता है।",
+  dot: "गुणनात्मक अवधान (लुओंग): पहले चरण लेता है, फिर अदिश गुणनफल से देखता है।",
+  general: "गुणनात्मक अवधान (लुओंग): पहले चरण लेता है, फिर आव्यूह के साथ गुणनफल से देखता है।",
+  heads: "Transformer: कई हेडों से स्व-अवधान, मास्क वाला अवधान और क्रॉस-अवधान।",
+};
 
 let cards = [];
 
@@ -117,6 +126,9 @@ function sentences() {
     lang: one.source_language, on: { click: () => set({ ...asked(one.name), i: 1, j: 1 }) } }, one.saved))));
 }
 
+/** What a model is: in its recipe's own line, or by its kind of attention. */
+const about = (one) => (lang() === "hi" && IN_HINDI[one?.score]) || (one?.about ?? "");
+
 /** Everything in the header as the state has it. */
 function fitted() {
   const box = document.querySelector("#sentence");
@@ -125,6 +137,6 @@ function fitted() {
   document.querySelector("#model").value = state.m;
   document.querySelector("#beam").value = String(state.b);
   document.querySelector("#about").textContent =
-    card()?.saved ? say("saved", state.m) : card()?.about ?? "";
+    card()?.saved ? say("saved", state.m) : about(card());
   document.querySelector("#theme").setAttribute("aria-label", `${say("theme")}: ${say(state.th)}`);
 }

@@ -182,9 +182,13 @@ function asShapes(heat, layout, { signs, cross, colour }) {
     height: layout.tall, class: "heat-picture" }, hatch(pattern),
   svg("g", { role: "grid", "aria-label": heat.label, "aria-rowcount": heat.values.length,
     "aria-colcount": heat.columns.length }, ...lines), cross.node, feet(heat, layout), signs.node);
+  const ring = svg("rect", { class: "ring", width: layout.cell, height: layout.high });
+  cross.node.append(ring); // above the neighbours, which would cover half of a cell's own line
   let marked = null;
 
   function mark(row, column, focus) {
+    ring.setAttribute("x", layout.beside + column * layout.cell);
+    ring.setAttribute("y", layout.above + row * layout.high);
     marked?.setAttribute("tabindex", "-1");
     marked = cells[row][column];
     marked.setAttribute("tabindex", "0");

@@ -9,7 +9,7 @@ const GO = { t: "translate", s: "step", q: "qkv", h: "heads", m: "mask", v: "gra
   l: "length", r: "train", p: "compare" };
 const LIST = [
   ["/", "write a sentence", "वाक्य लिखें"],
-  ["Enter", "translate; on a cell: open its arithmetic", "अनुवाद; खाने पर: उसका हिसाब खोलें"],
+  ["Enter", "translate; on a cell: open its arithmetic", "अनुवाद; ख़ाने पर: उसका हिसाब खोलें"],
   ["Esc", "leave the box, close a dialog", "बॉक्स से बाहर, संवाद बंद"],
   ["g t · g s · g q · g h · g m", "go to translate, step, Q K V, heads, mask", "दृश्य: अनुवाद, चरण, Q K V, हेड, मास्क"],
   ["g v · g c · g l · g r · g p", "gravity, why √d, length, training, compare", "गुरुत्व, √d, लंबाई, प्रशिक्षण, तुलना"],
@@ -52,10 +52,10 @@ const ACTS = {
   x: () => set({ sp: state.sp === "1" ? "0" : "1" }, { quiet: true }),
   n: () => set({ n: state.n === "1" ? "0" : "1" }, { quiet: true }),
   T: () => set({ v: state.v === "table" ? "map" : "table" }, { quiet: true }),
-  "[": () => set({ l: Math.max(1, state.l - 1) }, { quiet: true }),
-  "]": () => set({ l: state.l + 1 }, { quiet: true }),
-  "{": () => set({ h: String(Math.max(1, (Number(state.h) || 1) - 1)) }, { quiet: true }),
-  "}": () => set({ h: String((Number(state.h) || 0) + 1) }, { quiet: true }),
+  "[": () => walk("l", -1),
+  "]": () => walk("l", 1),
+  "{": () => walk("h", -1),
+  "}": () => walk("h", 1),
   ",": () => set({ i: Math.max(1, state.i - 1) }, { quiet: true }),
   ".": () => set({ i: state.i + 1 }, { quiet: true }),
   p: () => document.dispatchEvent(new CustomEvent("play")),
@@ -63,6 +63,15 @@ const ACTS = {
   e: () => document.querySelector("#export").click(),
   "?": () => openKeys(),
 };
+
+/** To the layer or head beside the one that is shown, if the view has one there. */
+function walk(key, by) {
+  const list = document.querySelector(`#view select[data-key="${key}"]`);
+  const [shown, most] = document.querySelector(`#view [data-${key}]`)?.dataset[key].split(" ").map(Number) ?? [];
+  const at = list && (list.selectedIndex < 0 ? list.options.length : list.selectedIndex) + by;
+  const next = list ? list.options[at]?.value : shown + by >= 1 && shown + by <= most ? String(shown + by) : undefined;
+  if (next !== undefined) set({ [key]: key === "l" ? Number(next) : next }, { quiet: true });
+}
 
 const writing = (target) => /^(input|textarea|select)$/i.test(target.tagName);
 
@@ -76,7 +85,7 @@ export function openKeys() {
     on: { change: () => remember(OFF, off.checked) } });
   off.checked = remembered(OFF);
   const dialog = el("dialog", { "aria-labelledby": "keys-title", on: { close: () => dialog.remove() } },
-    el("h2", { id: "keys-title" }, say("keys")),
+    el("h2", { id: "keys-title", tabindex: -1, autofocus: true }, say("keys")),
     el("dl", {}, ...LIST.flatMap(([key, english, hindi]) =>
       [el("dt", {}, key), el("dd", {}, lang() === "hi" ? hindi : english)])),
     el("p", {}, el("label", {}, off, ` ${lang() === "hi" ? "एक-अक्षर कुंजियाँ बंद रखें" : "switch single-letter keys off"}`)),

@@ -5,7 +5,7 @@ import { get, Problem } from "./api.js";
 import { take } from "./colour.js";
 import { state, set, read, listen, offer, subscribe, address, VIEWS } from "./state.js";
 import { say, has, lang } from "./words.js";
-import { tellOf } from "./tell.js";
+import { silent, tellOf } from "./tell.js";
 import { header } from "./header.js";
 import { lesson } from "./lesson.js";
 import { keys } from "./keys.js";
@@ -36,7 +36,6 @@ async function begin() {
   const missing = () => tellOf(new Problem("alone"));
   document.addEventListener("missing", missing);
   await show();
-  tellOf(say("ready"));
   if (!here) missing();
   notice(mended);
   if (!saved) watchComing();
@@ -74,10 +73,12 @@ async function show({ again = false } = {}) {
   const module = await import(`./views/${state.view}.js`);
   if (turn !== opening) return;
   shown.close();
+  tellOf("");
   const made = module.open();
   shown = { ...EMPTY, ...made, name: state.view };
   fill(main, made.node);
   lesson(module.lesson);
+  if (silent() && !state.q) tellOf(say("ready"));
 }
 
 function rail() {
@@ -91,6 +92,8 @@ function rail() {
       } } }, say(`view_${view}`))));
   fill(document.querySelector("#rail"), el("h2", { id: "rail-title", class: "unseen" }, say("views")),
     el("ul", {}, ...links));
+  const here = document.querySelector("#rail [aria-current]");
+  if (here) here.closest("#rail").scrollLeft = here.offsetLeft - here.closest("#rail").clientWidth / 3;
 }
 
 begin();

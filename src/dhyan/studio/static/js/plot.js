@@ -159,7 +159,7 @@ function endNames({ spec, x, y, above, below }) {
   }).sort((a, b) => a.y - b.y);
   let free = above;
   for (const one of ended) free = (one.to = Math.max(one.y, free)) + ROW - 3;
-  let floor = below;
+  let floor = below - 6; // a name does not lie on the axis
   for (const one of [...ended].reverse()) floor = (one.to = Math.min(one.to, floor)) - ROW + 3;
   return svg("g", {}, ...ended.map((one) => svg("g", {},
     Math.abs(one.to - one.y) > 3 && svg("path", { d: `M${one.x + 6} ${one.y}L${one.x + 14} ${one.to}`,

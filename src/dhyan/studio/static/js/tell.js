@@ -13,3 +13,6 @@ export function tellOf(what) {
   line.textContent = words;
   line.classList.toggle("problem", bad && what.message !== "alone"); // nothing went wrong then
 }
+
+/** Whether nothing has been said yet. */
+export const silent = () => !line.textContent;

@@ -43,7 +43,7 @@ const WORDS = {
     "लिंक में एक मान ठीक नहीं था; {0} अब {1} है।"],
   map: ["map", "मानचित्र"],
   ribbons: ["ribbons", "पट्टियाँ"],
-  table: ["table", "तालिका"],
+  table: ["table", "सारणी"],
   words: ["words", "शब्द"],
   tokens: ["tokens", "टोकन"],
   unit: ["Units", "इकाई"],

@@ -114,7 +114,7 @@ export function open() {
       fill(sides[at].picture, map);
       return map;
     });
-    const delta = difference(...seen, match, { widest: below.clientWidth, least: least(seen[0]), numbers: state.n === "1", at: place(0),
+    const delta = difference(...seen, match, { widest: below.clientWidth, least: signedLeast(seen[0]), numbers: state.n === "1", at: place(0),
       hover: (row, column) => glance(0, row, column, true), focus: (row, column) => choose(0, row, column, true) });
     if (delta.map) maps.push(delta.map);
     const summary = seen.find((one) => ["avg", "max"].includes(one.which))?.which;
@@ -123,6 +123,8 @@ export function open() {
   }
 
   const least = (one) => (one.columns.length > 60 ? 6 : sides[0].picture.clientWidth < 400 ? 24 : 18);
+
+  const signedLeast = (one) => (least(one) === 24 && state.n === "1" ? 30 : least(one)); // a minus needs its room
 
   /** Where the cursor stands in A, or in B its partner. */
   function place(at) {

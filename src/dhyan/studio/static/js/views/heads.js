@@ -158,6 +158,7 @@ export function open() {
     const most = Math.max(...drawn.map((one) => Number(one.head) || 1));
     const head = Number(state.h) ? String(Math.min(Number(state.h), most)) : state.h || "1";
     const layer = Math.min(state.l || 1, drawn.at(-1).layer);
+    Object.assign(node.dataset, { l: `${layer} ${drawn.at(-1).layer}`, h: `${Number(head) || 0} ${most}` }); // for keys
     enlarge(kind(), drawn.find((one) => one.layer === layer && one.head === head) ?? drawn[0]);
   }
 
@@ -213,6 +214,7 @@ export function open() {
       say("heads_qkv"))));
     if (focused) button.focus();
     if (!off) return;
+    fill(found, el("p", { class: "quiet" }, say("working")));
     try {
       const answer = await post("/api/heads/without", { ...question(), kind: what, layer: tile.layer,
         head: Number(tile.head) }, asking.signal);

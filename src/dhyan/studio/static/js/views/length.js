@@ -106,8 +106,9 @@ export function open() {
     const choose = (_, point) => set({ bucket: point.x + 1 }, { quiet: true });
     const x = { scale: "names", names: groups.map(named), title: say("length_words") };
     const lines = {
-      label: say("length_chart"), summary: judged(found), hint: say("length_hint"), x, chosen, choose,
-      y: { title: say("length_bleu"), from: 0, to: top > 50 ? 100 : undefined,
+      label: say("length_chart"), summary: judged(found) || say("length_chart"), hint: say("length_hint"),
+      x, chosen, choose,
+      y: { title: say("length_bleu"), from: 0, to: top > 80 ? 100 : undefined,
         written: (value) => said(value, Number.isInteger(value) ? 0 : 1) },
       left: 44, right: narrow() ? 14 : RIGHT, height: 340,
       marks: [...new Set(found.map((one) => one.trained))].flatMap((words) => border(words, groups)),
@@ -140,25 +141,27 @@ export function open() {
     button.textContent = say(running ? "length_stop" : "length_go");
     button.hidden = !running && models().every(({ name }) =>
       known.has(keyOf(name)) || (status.get(name)?.kind === "problem" && !status.get(name).again));
-    const head = ["length_model", "length_all", "length_like", "length_beyond"];
+    const found = measured();
+    const split = !found.length || found.some((one) => one.trained); // the lengths of training may not be known
+    const head = ["length_model", "length_all", ...(split ? ["length_like", "length_beyond"] : [])];
     fill(table, el("table", { class: "numbers length-table" },
       el("thead", {}, el("tr", {}, ...head.map((key) => el("th", { scope: "col" }, say(key))))),
       el("tbody", {}, ...models().map(({ name }) => el("tr", { class: `tone-${toneOf(name)}` },
         el("th", { scope: "row" }, el("span", { class: "length-swatch", "aria-hidden": "true" }), name),
-        ...cells(name))))));
+        ...cells(name, split))))));
   }
 
-  function cells(name) {
+  function cells(name, split) {
     const found = known.get(keyOf(name));
     if (found) {
-      return [found.all, found.like, found.beyond].map((score) => el("td", {}, ...(score
+      return [found.all, ...(split ? [found.like, found.beyond] : [])].map((score) => el("td", {}, ...(score
         ? [el("b", {}, said(score.value, 1)), el("span", { class: "quiet" }, within(score))] : ["–"])));
     }
     const now = status.get(name);
-    if (now?.kind === "problem") return [el("td", { colspan: 3, class: "problem" }, now.words)];
+    if (now?.kind === "problem") return [el("td", { colspan: split ? 3 : 1, class: "problem" }, now.words)];
     const words = !running ? say("length_stopped") : !now ? say("length_waiting")
       : say(now.kind === "drawn" ? "length_drawing" : "length_working", now.done, now.of);
-    return [el("td", { colspan: 3, class: "length-progress" },
+    return [el("td", { colspan: split ? 3 : 1, class: "length-progress" },
       now && el("progress", { max: now.of, value: now.done, "aria-label": name }),
       el("span", { class: "quiet" }, words))];
   }

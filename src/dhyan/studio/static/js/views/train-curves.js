@@ -6,14 +6,14 @@ import { said } from "../numbers.js";
 import { learn, say } from "../words.js";
 
 learn({
-  train_loss: ["Loss", "लॉस (loss)"],
-  train_loss_axis: ["loss per token", "प्रति टोकन लॉस"],
+  train_loss: ["Loss", "हानि (loss)"],
+  train_loss_axis: ["loss per token", "प्रति टोकन हानि"],
   train_step: ["step", "चरण"],
   train_training: ["training", "प्रशिक्षण"],
   train_validation: ["validation", "सत्यापन (validation)"],
   train_scores: ["Translations of unseen sentences", "अनदेखे वाक्यों के अनुवाद"],
   train_score: ["score, 0 to 100", "अंक, 0 से 100"],
-  train_loss_is: ["The training loss goes from {0} to {1}.", "प्रशिक्षण लॉस {0} से {1} हुआ।"],
+  train_loss_is: ["The training loss goes from {0} to {1}.", "प्रशिक्षण की हानि {0} से {1} हुई।"],
   train_score_is: ["{0} goes from {1} to {2}.", "{0}: {1} से {2}।"],
   train_no_curves: ["This model came without the record of its training (metrics.jsonl).",
     "इस मॉडल के साथ उसके प्रशिक्षण का अभिलेख (metrics.jsonl) नहीं है।"],

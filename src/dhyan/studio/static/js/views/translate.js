@@ -83,6 +83,7 @@ export function open() {
     const best = rows.map((row) => [row, ...strongest(seen.values[row].map((value, at) => (seen.columns[at].special ? -1 : value)))])
       .sort((a, b) => b[2] - a[2])[0];
     const end = trace.finished ? "" : ` ${say("translate_unfinished")}`;
+    if (best && about().score === "bottleneck") return say("translate_from_one", rows.length) + end;
     return best ? say("summary", rows.length, seen.rows[best[0]].text, seen.columns[best[1]].text, said(best[2])) + end
       : trace.translation ? live.textContent + end : say("translate_silent");
   }
@@ -100,7 +101,7 @@ export function open() {
     pair.show(seen, trace, forcedRows());
     shown = { map, ribbons, table }[state.v]();
     node.dataset.picture = state.v;
-    fill(picture, about().score === "bottleneck" && bottle(seen), shown);
+    fill(picture, about().score === "bottleneck" && bottle(seen, picture.clientWidth - 42), shown);
     fill(foot, legend(seen, state));
     fill(more, everyStep(trace, seen));
     opener.hidden = state.v !== "map" || about().score === "bottleneck";
@@ -109,7 +110,7 @@ export function open() {
 
   /** The controls; made anew only where a model has other layers and heads. */
   function furnish() {
-    const shape = `${seen.layers} ${seen.tables.length} ${about().target_language}`;
+    const shape = `${seen.layers} ${seen.tables.length} ${about().target_language} ${state.v}`;
     if (bar.dataset.shape === shape) return chooser.forEach((one) => one.follow());
     bar.dataset.shape = shape;
     const many = seen.tables.length > 1;
@@ -119,12 +120,13 @@ export function open() {
     chooser = [
       tabs,
       segments(say("unit"), "u", [["word", say("words")], ["tok", say("tokens")]]),
-      segments(say("scale"), "sc", [["lin", say("linear")], ["sqrt", say("root")]]),
+      state.v !== "ribbons" && segments(say("scale"), "sc", [["lin", say("linear")], ["sqrt", say("root")]]),
       many && list(say("layer"), "l", numbered(seen.layers)),
       many && list(say("head"), "h", [["avg", say("average")], ["max", say("largest")], ...numbered(seen.tables.length)]),
-      toggle(say("specials"), "sp"), toggle(say("translate_numbers"), "n"),
+      toggle(say("specials"), "sp"), state.v === "map" && toggle(say("translate_numbers"), "n"),
       about().target_language === "hi" && toggle(say("translate_latin"), "tr"),
     ].filter(Boolean);
+    tabs.follow(); // they stand in the head and are not made anew
     return fill(bar, controls(...chooser.filter((one) => one !== tabs), player()));
   }
 

@@ -1,6 +1,6 @@
 /** A stage of the computation: a heading, an equation of matrices, and one of its sums in a line. */
 
-import { el } from "../../dom.js";
+import { el, indexed } from "../../dom.js";
 import { said, tiny } from "../../numbers.js";
 import { say } from "../../words.js";
 import { formula } from "../../matrix.js";
@@ -22,9 +22,9 @@ export const marked = (same, words) => el("span", { class: `badge ${same ? "same
 /** A card with its number in the order of things. @param {{number: number, title: string, rule?: string, text?: string}} about */
 export function stage({ number, title, rule, text }, ...children) {
   return el("section", { class: "stage", "data-stage": number, "aria-labelledby": `stage-${number}` },
-    el("header", {}, el("h2", { id: `stage-${number}` }, el("span", { class: "stage-number" }, String(number)), title),
+    el("header", {}, el("h2", { id: `stage-${number}` }, el("span", { class: "stage-number" }, String(number)), el("span", {}, ...indexed(title))),
       rule && el("span", { class: "stage-rule" }, formula(rule))),
-    text && el("p", { class: "quiet" }, text), ...children);
+    text && el("p", { class: "quiet" }, ...indexed(text)), ...children);
 }
 
 /** Matrices and the signs between them; a sign stays with what follows it. @param {...(Node | string)} parts */
@@ -40,7 +40,7 @@ export const above = (upper, lower) => el("div", { class: "above" }, upper,
 
 /** A switch of a stage. */
 export const switched = (key, words, on, act) => el("button", { type: "button", class: "switch", "data-switch": key,
-  "aria-pressed": on, on: { click: act } }, words);
+  "aria-pressed": on, on: { click: act } }, ...indexed(words));
 
 /**
  * A sum of products in one line: 1 · 2 + 3 · 4 = 14; of many the first few are written.

@@ -1,6 +1,6 @@
 /** A toy: a few words, small matrices, every number of them one's own. */
 
-import { el, fill } from "../../dom.js";
+import { el, fill, indexed } from "../../dom.js";
 import { post } from "../../api.js";
 import { editable } from "../../editable.js";
 import { apart, tiny } from "../../numbers.js";
@@ -61,7 +61,7 @@ export function openToy() {
     const buttons = top.querySelectorAll("[data-toy]");
     if (!buttons.length) fill(top, presets(named), el("p", { class: "quiet hint" }));
     for (const one of buttons) one.setAttribute("aria-pressed", String(one.dataset.toy === named));
-    top.querySelector(".hint").textContent = say(`qkv_hint_${named || "own"}`);
+    fill(top.querySelector(".hint"), indexed(say(`qkv_hint_${named || "own"}`)));
   }
 
   function first() {

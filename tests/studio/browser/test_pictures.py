@@ -1,0 +1,56 @@
+"""Pictures of the page for README and docs: `make pictures` draws them with the offered models."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import TimeoutError
+
+from dhyan.studio.offer import kept, place
+from dhyan.studio.shelf import Shelf
+from tests.studio.browser.conftest import Studio, serving
+
+FOLDER = os.environ.get("PICTURES")  # without it they are drawn, looked at by the test, and left
+RIVER = quote("The bank of the river is far.")
+APPLE = quote("Apple launched a new phone while I was eating an orange.")
+SHOTS = {
+    "translate": f"/translate?q={RIVER}&m=bahdanau&i=3&j=2",
+    "ribbons": f"/translate?q={APPLE}&m=transformer&v=ribbons&i=6&th=dark",
+    "hindi": f"/translate?q={RIVER}&m=luong&ui=hi&i=3&j=2",
+    "step": f"/step?q={RIVER}&m=bahdanau&i=3&j=2",
+    "qkv": f"/qkv?q={RIVER}&m=transformer&k=enc&l=1&h=1&i=2",
+    "toy": "/qkv?toy=d4",
+    "heads": f"/heads?q={APPLE}&m=transformer&k=cross",
+    "mask": f"/mask?q={RIVER}&m=transformer",
+    "gravity": "/gravity",
+    "scale": "/scale",
+    "length": "/length?th=dark",
+    "train": f"/train?q={RIVER}&m=bahdanau",
+    "compare": f"/compare?q={RIVER}&m=bahdanau&m2=luong",
+}
+
+
+@pytest.fixture(scope="module")
+def gallery(browser, models):
+    """The page with the offered models, or with the small ones."""
+    folders = kept(place()) if FOLDER else models
+    assert len(folders) == 4, "run `dhyan studio` once: its models are in the pictures"
+    with serving(Shelf(folders)) as address:
+        opened = Studio(browser, address)
+        yield opened
+        opened.close()
+
+
+@pytest.mark.parametrize("name", SHOTS)
+def test_a_picture_is_drawn(gallery, name, tmp_path):
+    size = {"width": 1280, "height": 880}
+    page = gallery.open(SHOTS[name], viewport=size, device_scale_factor=1.5 if FOLDER else 1)
+    page.wait_for_selector("#view h1")
+    with suppress(TimeoutError):  # some views go on translating
+        page.wait_for_load_state("networkidle", timeout=90_000 if FOLDER else 2_000)
+    drawn = page.screenshot(path=Path(FOLDER or tmp_path) / f"{name}.png")
+    assert drawn.startswith(b"\x89PNG")
+    assert not gallery.wrong
+    page.context.close()
