@@ -1,6 +1,8 @@
 """The page's server on this machine alone: a port, an address to print, and an end by Ctrl-C."""
 
+import asyncio
 import errno
+import logging
 import socket
 import threading
 import webbrowser
@@ -39,9 +41,16 @@ def serve(shelf: Shelf, taken: socket.socket, *, browser: bool, say: Callable[[s
     config = uvicorn.Config(
         make_app(shelf), log_level="warning", timeout_graceful_shutdown=PATIENCE, access_log=False
     )
+    logging.getLogger("uvicorn.error").addFilter(_worth_telling)
     taken.listen()  # whoever comes before the first answer waits for it
     with suppress(KeyboardInterrupt):
         say(f"Studio: {address} (Ctrl-C to stop)")
         if browser:
             threading.Timer(0.5, webbrowser.open, (address,)).start()
         uvicorn.Server(config).run(sockets=[taken])
+
+
+def _worth_telling(record: logging.LogRecord) -> bool:
+    """Not that answers under way were cut off at the end: whoever stops the server knows."""
+    cut = record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not cut and not record.getMessage().startswith("Cancel ")

@@ -72,6 +72,8 @@ class Shelf:
 
     def book(self, name: str) -> Book:
         """The model of a name; the first, if none is named."""
+        if not self.books and self.coming():
+            raise Fault("no model is ready yet: the first will be in a minute or two")
         if not self.books:
             raise Fault("there is no model here: start the studio with a folder of `dhyan train`")
         if not name:

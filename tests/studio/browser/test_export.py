@@ -73,7 +73,7 @@ def test_the_menu_is_walked_by_keys_and_gives_the_focus_back(page):
     assert menu.count() == 0
 
 
-def test_without_a_sentence_every_item_says_why_it_cannot_be_had(studio):
+def test_without_a_sentence_items_say_why_and_words_and_names_are_safe_in_files(studio):
     page = studio.open("/translate?q=")
     page.click("#export")
     items = page.get_by_role("menuitem")
@@ -81,6 +81,19 @@ def test_without_a_sentence_every_item_says_why_it_cannot_be_had(studio):
     assert page.locator("[role=menuitem][aria-disabled=true]").count() == 8
     page.click("[data-way=data-json]", force=True)
     assert page.inner_text("#status") == "Translate a sentence first."
+    table, name = page.evaluate(
+        """async () => {
+          const { asCsv, named } = await import("/static/js/export-data.js");
+          return [
+            asCsv({ values: [[-0.5, 1], [-Infinity, 0.25]], rows: ["=1+1", 'a "b", c'],
+              columns: ["@x", "-y"] }),
+            named({ view: "heads", m: "../My:Model", q: "" }, { text: "नदी का / किनारा है" },
+              "svg", new Date(2026, 10, 15)),
+          ];
+        }"""
+    )
+    assert table == '\ufeff,\'@x,\'-y\r\n\'=1+1,-0.5,1\r\n"a ""b"", c",-inf,0.25\r\n'
+    assert name == "heads_my-model_नदी-का-किनारा_20261115.svg"
 
 
 def test_the_open_menu_is_fit_for_everyone_and_for_a_small_window(studio):
@@ -147,22 +160,6 @@ def test_figures_and_numbers_are_whole(page):
     assert [one[0] for one in rows] == list(trace.target.words)
     for _, *line in rows:
         assert sum(map(float, line)) == pytest.approx(1, abs=1e-5)
-
-
-def test_no_word_is_a_formula_to_a_spreadsheet_and_a_name_is_safe_on_every_disk(studio):
-    table, name = studio.open("/translate?q=").evaluate(
-        """async () => {
-          const { asCsv, named } = await import("/static/js/export-data.js");
-          return [
-            asCsv({ values: [[-0.5, 1], [-Infinity, 0.25]], rows: ["=1+1", 'a "b", c'],
-              columns: ["@x", "-y"] }),
-            named({ view: "heads", m: "../My:Model", q: "" }, { text: "नदी का / किनारा है" },
-              "svg", new Date(2026, 10, 15)),
-          ];
-        }"""
-    )
-    assert table == '\ufeff,\'@x,\'-y\r\n\'=1+1,-0.5,1\r\n"a ""b"", c",-inf,0.25\r\n'
-    assert name == "heads_my-model_नदी-का-किनारा_20261115.svg"
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The page's frame: every view opens, fits its window, and is fit for everyone."""
 
 import re
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError, expect
 
 from dhyan.studio.pages import VIEWS
+from dhyan.studio.questions import translate
 from dhyan.studio.shelf import Shelf
 from tests.studio.browser.conftest import Studio, serving
 
@@ -46,7 +48,7 @@ def test_nothing_of_a_view_is_closed_to_anyone(studio, view, theme, language):
 
 def test_a_link_reproduces_what_was_seen_and_back_leads_back(studio):
     page = still(studio.open(f"/translate?{SENTENCE}"))
-    page.locator("[role=gridcell]").nth(2).click()
+    page.locator("[role=gridcell][tabindex='0']").press("ArrowRight")  # a large map has one cell alone
     seen = page.locator("main").aria_snapshot()
     other = still(studio.open(page.url.removeprefix(studio.address)))
     assert other.locator("main").aria_snapshot() == seen
@@ -128,6 +130,22 @@ def test_the_server_may_stop_and_the_page_stays(browser, models):
     page.keyboard.press("Enter")
     expect(page.locator("#status")).to_contain_text("does not answer")
     page.get_by_role("link", name="Why √d").focus()
+    opened.close()
+
+
+def test_a_server_that_stops_in_the_middle_of_an_answer_is_told_of(browser, models, monkeypatch):
+    def slow(shelf, asked, hear):
+        for number in range(100):
+            hear(["नदी"] * number)
+            time.sleep(0.1)
+
+    monkeypatch.setattr(translate, "told", slow)
+    with serving(Shelf(models)) as address:
+        opened = Studio(browser, address)
+        page = opened.open("/translate?q=How+are+you%3F&m=bahdanau")
+        expect(page.locator(".pair-target .pair-word").nth(2)).to_be_visible()
+    expect(page.locator("#status")).to_contain_text("stopped in the middle")
+    expect(page.locator("#sentence")).to_be_editable()
     opened.close()
 
 

@@ -30,9 +30,13 @@ def replay(browser, shelf):
     assert not opened.wrong
 
 
-def test_it_opens_on_its_sentence_and_changes_to_another(replay):
-    page = replay.open("/")
+def test_it_opens_on_its_sentence_says_what_needs_a_model_and_changes_to_another(replay):
+    page = replay.open("/step?q=something+else")
     page.wait_for_selector("[role=gridcell]")
+    assert "translate" in page.locator("main section").get_attribute("class")
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+    assert "saved trace" in page.inner_text("#status")
     box = page.locator("#sentence")
     assert box.input_value() == SENTENCES["first"]
     assert not box.is_editable()
@@ -43,13 +47,3 @@ def test_it_opens_on_its_sentence_and_changes_to_another(replay):
     page.wait_for_selector("[role=gridcell][aria-label*=you]")
     page.go_back()
     page.wait_for_selector("[role=gridcell][aria-label*=book]")
-
-
-def test_what_it_has_no_model_for_is_said_in_words(replay):
-    page = replay.open("/step?q=something+else")
-    page.wait_for_selector("[role=gridcell]")
-    assert page.locator("#sentence").input_value() == SENTENCES["first"]
-    assert "translate" in page.locator("main section").get_attribute("class")
-    page.keyboard.press("g")
-    page.keyboard.press("q")
-    assert "saved trace" in page.inner_text("#status")

@@ -81,6 +81,7 @@ function ask() {
 
 function send() {
   const words = document.querySelector("#sentence").value.normalize("NFC").trim();
+  if (!cards.length) tellOf(say("waits"));
   if (words === state.q) document.dispatchEvent(new CustomEvent("again"));
   else set({ q: words, i: 1, j: 1, f: "" });
 }

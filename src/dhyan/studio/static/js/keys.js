@@ -88,7 +88,7 @@ export function openKeys() {
     el("h2", { id: "keys-title", tabindex: -1, autofocus: true }, say("keys")),
     el("dl", {}, ...LIST.flatMap(([key, english, hindi]) =>
       [el("dt", {}, key), el("dd", {}, lang() === "hi" ? hindi : english)])),
-    el("p", {}, el("label", {}, off, ` ${lang() === "hi" ? "एक-अक्षर कुंजियाँ बंद रखें" : "switch single-letter keys off"}`)),
+    el("p", {}, el("label", {}, off, ` ${lang() === "hi" ? "एक अक्षर वाली कुंजियाँ बंद रखें" : "switch single-letter keys off"}`)),
     el("button", { type: "button", class: "main", on: { click: () => dialog.close() } }, say("close")));
   document.body.append(dialog);
   dialog.showModal();

@@ -18,7 +18,7 @@ learn({
   gravity_projection: ["A projection: of {0} dimensions two are drawn, those in which the embeddings differ most; the axes stay the same for every layer. They hold {1} % of the variance of the embeddings and {2} % of that after layer {3}. What looks near here need not be near.",
     "यह एक प्रक्षेपण है: {0} विमाओं में से दो खींची गई हैं, जिनमें एम्बेडिंग सबसे अधिक भिन्न हैं; अक्ष हर परत के लिए वही रहते हैं। इनमें एम्बेडिंग के प्रसरण का {1} % और परत {3} के बाद के प्रसरण का {2} % है। यहाँ जो पास दिखे, वह सचमुच पास हो, यह आवश्यक नहीं।"],
   gravity_recurrent: ["This encoder is recurrent: its states are not sums of embeddings but live in a space of their own. So there are two planes, each with its own two principal axes, and no arrows between them.",
-    "यह एनकोडर आवर्ती है: इसकी अवस्थाएँ एम्बेडिंगों का योग नहीं हैं, उनका अपना ही समष्टि है। इसलिए दो तल हैं, हर एक के अपने दो मुख्य अक्ष, और उनके बीच तीर नहीं।"],
+    "यह एनकोडर आवर्ती है: इसकी अवस्थाएँ एम्बेडिंगों का योग नहीं हैं, उनकी अपनी ही समष्टि है। इसलिए दो तल हैं, हर एक के अपने दो मुख्य अक्ष, और उनके बीच तीर नहीं।"],
   gravity_embeddings: ["Embeddings", "एम्बेडिंग"],
   gravity_states: ["States after the encoder", "एनकोडर के बाद की अवस्थाएँ"],
   gravity_share: ["A projection: its axes hold {0} % and {1} % of the variance.",

@@ -9,7 +9,7 @@ learn({
   mask_off: ["mask removed", "मास्क हटाकर"],
   mask_none: ["word by word", "शब्द-दर-शब्द"],
   mask_switch: ["Mask", "मास्क"],
-  mask_map: ["The translation looks at itself", "अनुवाद अपने को देखता है"],
+  mask_map: ["The translation looks at itself", "अनुवाद स्वयं को देखता है"],
   mask_map_label: ["Decoder self-attention: each row is a word that was told, each column a word it may look at",
     "डिकोडर का स्व-अवधान: हर पंक्ति एक बताया गया शब्द है, हर स्तंभ वह शब्द जिसे वह देख सकता है"],
   mask_hatched: ["Hatched cells carry the score −∞ before the softmax, so their weight is exactly 0: {0} of {1} cells.",

@@ -133,7 +133,7 @@ learn({
   qkv_done: ["Head {0} of layer {1} of {2}, done again in this page.", "{2} की परत {1} का हेड {0}, इस पृष्ठ में फिर से गिना गया।"],
   qkv_unhidden: ["Nothing is hidden from {0}: it may look at every word here.", "{0} से कुछ छिपा नहीं है: वह यहाँ हर शब्द को देख सकता है।"],
   qkv_recurrent: ["{0} is recurrent: it has no queries, keys and values of its own.",
-    "{0} recurrent है: उसके अपने प्रश्न, कुंजियाँ और मान नहीं हैं।"],
+    "{0} आवर्ती है: उसके अपने प्रश्न, कुंजियाँ और मान नहीं हैं।"],
   qkv_to_step: ["See one step of it instead", "इसके बदले उसका एक चरण देखिए"],
   qkv_switch: ["Take {0}", "{0} लीजिए"],
   qkv_no_model: ["There is no model here; the toys need none.", "यहाँ कोई मॉडल नहीं है; खिलौनों को किसी की ज़रूरत नहीं।"],
