@@ -1,4 +1,4 @@
-"""The stream of a translation: its words in order, then everything; and an end when none listens."""
+"""The stream of a translation: words in order, then everything; it ends when none listens."""
 
 import json
 import time

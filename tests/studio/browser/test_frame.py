@@ -48,7 +48,9 @@ def test_nothing_of_a_view_is_closed_to_anyone(studio, view, theme, language):
 
 def test_a_link_reproduces_what_was_seen_and_back_leads_back(studio):
     page = still(studio.open(f"/translate?{SENTENCE}"))
-    page.locator("[role=gridcell][tabindex='0']").press("ArrowRight")  # a large map has one cell alone
+    page.locator("[role=gridcell][tabindex='0']").press(
+        "ArrowRight"
+    )  # a large map has one cell alone
     seen = page.locator("main").aria_snapshot()
     other = still(studio.open(page.url.removeprefix(studio.address)))
     assert other.locator("main").aria_snapshot() == seen

@@ -13,13 +13,14 @@ from dhyan.studio.shelf import Shelf
 from tests.studio.browser.conftest import Studio, serving
 
 FOLDER = os.environ.get("PICTURES")  # without it they are drawn, looked at by the test, and left
+BOAT = quote("Amit came to the bank and rowed the boat.")
 RIVER = quote("The bank of the river is far.")
 APPLE = quote("Apple launched a new phone while I was eating an orange.")
 SHOTS = {
-    "translate": f"/translate?q={RIVER}&m=bahdanau&i=3&j=2",
+    "translate": f"/translate?q={BOAT}&m=bahdanau&i=2&j=5",
     "ribbons": f"/translate?q={APPLE}&m=transformer&v=ribbons&i=6&th=dark",
     "hindi": f"/translate?q={RIVER}&m=luong&ui=hi&i=3&j=2",
-    "step": f"/step?q={RIVER}&m=bahdanau&i=3&j=2",
+    "step": f"/step?q={BOAT}&m=bahdanau&i=2&j=5",
     "qkv": f"/qkv?q={RIVER}&m=transformer&k=enc&l=1&h=1&i=2",
     "toy": "/qkv?toy=d4",
     "heads": f"/heads?q={APPLE}&m=transformer&k=cross",
@@ -27,8 +28,8 @@ SHOTS = {
     "gravity": "/gravity",
     "scale": "/scale",
     "length": "/length?th=dark",
-    "train": f"/train?q={RIVER}&m=bahdanau",
-    "compare": f"/compare?q={RIVER}&m=bahdanau&m2=luong",
+    "train": f"/train?q={BOAT}&m=bahdanau",
+    "compare": f"/compare?q={BOAT}&m=bahdanau&m2=luong",
 }
 
 
@@ -45,8 +46,8 @@ def gallery(browser, models):
 
 @pytest.mark.parametrize("name", SHOTS)
 def test_a_picture_is_drawn(gallery, name, tmp_path):
-    size = {"width": 1280, "height": 880}
-    page = gallery.open(SHOTS[name], viewport=size, device_scale_factor=1.5 if FOLDER else 1)
+    size = {"width": 1440, "height": 900}
+    page = gallery.open(SHOTS[name], viewport=size, device_scale_factor=1.25 if FOLDER else 1)
     page.wait_for_selector("#view h1")
     with suppress(TimeoutError):  # some views go on translating
         page.wait_for_load_state("networkidle", timeout=90_000 if FOLDER else 2_000)

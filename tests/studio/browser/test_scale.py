@@ -1,6 +1,7 @@
 """Why √d: the page draws its own numbers, and they are those of the theory."""
 
 import pytest
+from playwright.sync_api import expect
 
 
 def cells(page, kind):
@@ -12,19 +13,16 @@ def cells(page, kind):
 def values(page, which):
     """The numbers of a table's rows, each with its name's."""
     page.locator(".scale-part summary").nth(which).click()
-    return (
-        page.locator(".scale-part table")
-        .nth(which)
-        .evaluate(
-            "(one) => [...one.tBodies[0].rows].map((row) => "
-            "[...row.cells].map((cell) => parseFloat(cell.textContent)))"
-        )
+    table = page.locator(".scale-part details").nth(which).locator("table")
+    return table.evaluate(
+        "(one) => [...one.tBodies[0].rows].map((row) => "
+        "[...row.cells].map((cell) => parseFloat(cell.textContent)))"
     )
 
 
 def opened(studio, query=""):
     page = studio.open(f"/scale{query}")
-    page.wait_for_selector(".scale .chart-picture")
+    expect(page.locator(".scale .chart-picture")).to_have_count(3)
     return page
 
 

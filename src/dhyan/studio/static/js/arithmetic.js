@@ -25,7 +25,6 @@ learn({
   sum_order: ["in order", "क्रम से"],
   sum_size: ["largest first", "सबसे बड़े पहले"],
   sum_running: ["running total", "अब तक का योग"],
-  sum_sum: ["sum", "योग"],
   sum_model: ["in the model", "मॉडल में"],
   sum_path: ["How the total grows, term by term", "पद-दर-पद योग कैसे बढ़ता है"],
   sum_table: ["The terms of the sum", "योग के पद"],

@@ -29,7 +29,6 @@ const WORDS = {
   ready: ["Ready. Write a sentence and press Enter.", "तैयार। वाक्य लिखिए और Enter दबाइए।"],
   waits: ["No model is ready yet; the sentence waits for the first.",
     "अभी कोई मॉडल तैयार नहीं है; वाक्य पहले मॉडल की प्रतीक्षा में है।"],
-  loading: ["Loading {0} …", "{0} लोड हो रहा है …"],
   working: ["Translating …", "अनुवाद हो रहा है …"],
   done: ["{0} · {1} tokens · {2} ms", "{0} · {1} टोकन · {2} ms"],
   summary: ["{0} words; strongest link {1} ← {2}, {3}.", "{0} शब्द; सबसे मज़बूत कड़ी {1} ← {2}, {3}।"],
