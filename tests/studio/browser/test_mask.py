@@ -1,5 +1,7 @@
 """The view of the mask: what is hidden is hatched, and what leaks without it is shown."""
 
+from playwright.sync_api import expect
+
 ASKED = "q=The+bank+of+the+river+is+far.&m=transformer"
 PAST = ".mask-past [data-value]"
 
@@ -49,3 +51,5 @@ def test_a_recurrent_decoder_has_nothing_to_remove_and_nothing_leaks(studio):
     page.wait_for_selector(PAST)
     assert values(page) == [0.0, 0.0, 0.0]
     assert page.locator(".mask [role=radio], .mask-map [role=grid]").count() == 0
+    page.locator(".mask-toy a").click()
+    expect(page.locator("[data-toy=how]")).to_have_attribute("aria-pressed", "true")

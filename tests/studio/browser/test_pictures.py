@@ -22,7 +22,7 @@ SHOTS = {
     "hindi": f"/translate?q={RIVER}&m=luong&ui=hi&i=3&j=2",
     "step": f"/step?q={BOAT}&m=bahdanau&i=2&j=5",
     "qkv": f"/qkv?q={RIVER}&m=transformer&k=enc&l=1&h=1&i=2",
-    "toy": "/qkv?toy=d4",
+    "toy": "/qkv?toy=cat",
     "heads": f"/heads?q={APPLE}&m=transformer&k=cross",
     "mask": f"/mask?q={RIVER}&m=transformer",
     "gravity": "/gravity",

@@ -181,9 +181,9 @@ export function open() {
 
 /** A way to the worked example of the mask. */
 function toy() {
-  const there = { ...state, view: "qkv", toy: "f4" };
+  const there = { ...state, view: "qkv", toy: "how" };
   return el("p", { class: "mask-toy" }, el("a", { href: address(there), on: { click: (event) => {
     event.preventDefault();
-    set({ view: "qkv", toy: "f4" });
+    set({ view: "qkv", toy: "how" });
   } } }, say("mask_toy")));
 }
