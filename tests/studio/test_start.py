@@ -44,9 +44,11 @@ def test_the_port_is_open_to_this_machine_alone(models, tmp_path):
 def test_without_a_name_it_takes_the_models_that_lie_there(models, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "mine").symlink_to(models[1])
-    with running(cwd=tmp_path) as (_, address):
+    (tmp_path / "runs" / "broken" / "step-1").mkdir(parents=True)
+    with running(cwd=tmp_path) as (process, address):
         [card] = json.loads(answered(address, "api/models"))
         assert card["name"] == "mine"
+        assert "left out: " in process.stderr.readline()
 
 
 def test_a_saved_trace_is_shown_without_a_model(models, tmp_path):

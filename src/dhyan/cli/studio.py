@@ -54,19 +54,24 @@ def studio(
 
 def _named(folders: list[Path]) -> list[Path]:
     """Folders that are models."""
-    from dhyan.checkpoint import find_checkpoint
+    from dhyan.studio.cards import card
 
     for folder in folders:
-        find_checkpoint(folder)
+        card(folder.name, folder)
     return folders
 
 
 def _found() -> list[Path]:
-    """The models that lie here."""
+    """The models that lie here; one that cannot be read is told of and left out."""
     from dhyan.checkpoint import steps_in
 
-    places = sorted(place for pattern in HERE for place in Path().glob(pattern))
-    found = [place for place in places if place.is_dir() and steps_in(place)]
+    found = []
+    for place in sorted(place for pattern in HERE for place in Path().glob(pattern)):
+        if place.is_dir() and steps_in(place):
+            try:
+                found += _named([place])
+            except Fault as fault:
+                warn(f"left out: {fault}")
     if found:
         warn(f"with {', '.join(map(str, found))}")
     return found
