@@ -42,12 +42,28 @@ def serve(shelf: Shelf, taken: socket.socket, *, browser: bool, say: Callable[[s
         make_app(shelf), log_level="warning", timeout_graceful_shutdown=PATIENCE, access_log=False
     )
     logging.getLogger("uvicorn.error").addFilter(_worth_telling)
-    taken.listen()  # whoever comes before the first answer waits for it
-    with suppress(KeyboardInterrupt):
+
+    def ready() -> None:
         say(f"Studio: {address} (Ctrl-C to stop)")
         if browser:
             threading.Timer(0.5, webbrowser.open, (address,)).start()
-        uvicorn.Server(config).run(sockets=[taken])
+
+    with suppress(KeyboardInterrupt):  # told again once the answers under way are given
+        _Server(config, ready).run(sockets=[taken])
+
+
+class _Server(uvicorn.Server):
+    """Says when it answers: from then on Ctrl-C is heard by it alone."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        if self.started:
+            self.ready()
 
 
 def _worth_telling(record: logging.LogRecord) -> bool:

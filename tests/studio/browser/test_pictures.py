@@ -44,7 +44,7 @@ def gallery(browser, models):
         opened.close()
 
 
-@pytest.mark.parametrize("name", SHOTS)
+@pytest.mark.parametrize("name", SHOTS if FOLDER else ["translate", "toy"])
 def test_a_picture_is_drawn(gallery, name, tmp_path):
     size = {"width": 1440, "height": 900}
     page = gallery.open(SHOTS[name], viewport=size, device_scale_factor=1.25 if FOLDER else 1)
