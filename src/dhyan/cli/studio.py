@@ -89,8 +89,8 @@ def _offered(shelf: "Shelf") -> "Offer":
     if coming := offer.told():
         names = ", ".join(one.name for one in coming)
         warn(
-            f"no model is named: training {names} once, about five minutes on two cores, into "
-            f"{folder}; the page shows how far they are"
+            f"no model is named: training {names} once, for some minutes, into {folder}; "
+            "the page shows how far they are"
         )
         offer.begin()
     return offer
