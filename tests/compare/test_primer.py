@@ -60,7 +60,9 @@ def test_what_cannot_be_made_of_so_few_words_is_left_out_and_said(monkeypatch):
     assert said[0] == "test 'agreement': found 0 of 3 sentences; left out"
 
 
-def test_a_test_that_comes_short_is_kept_and_said():
+def test_a_test_that_comes_short_is_kept_and_said(monkeypatch):
+    monkeypatch.setattr(stream, "PATIENCE", 4000)
+
     def words(sheet):
         sides = ([one.source for one in sheet.questions], [one.target for one in sheet.questions])
         return tuple(Tokenizer.learn(side, kind="words", size=9000) for side in sides)

@@ -10,7 +10,7 @@ import pytest
 from dhyan.checkpoint import read_checkpoint
 from tests.tiny import as_arguments, command, dhyan, environment, tiny_settings, write_corpus
 
-STEPS = 60
+STEPS = 40
 
 
 def train_command(family, files, out, steps=STEPS):
@@ -21,7 +21,7 @@ def train_command(family, files, out, steps=STEPS):
 
 @pytest.mark.parametrize(
     ("kills", "steps"),
-    [pytest.param(10, 60, marks=pytest.mark.slow), pytest.param(50, 300, marks=pytest.mark.soak)],
+    [pytest.param(6, STEPS, marks=pytest.mark.slow), pytest.param(50, 300, marks=pytest.mark.soak)],
 )
 @pytest.mark.parametrize("family", ["rnn", "transformer"])
 def test_kills_leave_no_trace(family, kills, steps, tmp_path):

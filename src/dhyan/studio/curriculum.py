@@ -15,7 +15,7 @@ from dhyan.whole import whole_folder
 
 OFFERED = files("dhyan.studio") / "offered"
 PAIRS, VALID, LONGEST, CORE, SEED = 60_000, 100, 12, 0.15, 1
-OWN, TIMES = 60, 10  # that a sentence of the notes is read in an epoch, and one of its kind
+OWN, TIMES = 100, 10  # that a sentence of the notes is read in an epoch, and one of its kind
 AS_TYPED, NOTE_AS_TYPED = 0.15, 0.4  # shares
 # Words that begin a sentence with a capital letter and have none within it.
 OPENERS = frozenset(
