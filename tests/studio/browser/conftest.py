@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from dhyan.studio.app import make_app
 from dhyan.studio.shelf import Shelf
 
+expect.set_options(timeout=20_000)  # ms; a busy machine is slow, not wrong
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 
 

@@ -107,7 +107,7 @@ def test_as_output_and_as_labels_they_are_text(browser, tmp_path, first):
         page.evaluate(WATCH)
         for number, text in enumerate(texts):
             page.locator("#model").select_option(f"t{number}")
-            page.wait_for_function(SAYS, arg=text, timeout=5000)
+            page.wait_for_function(SAYS, arg=text, timeout=20_000)
         assert page.evaluate("window.reports") == []
         assert page.evaluate("window.done") is None
         opened.close()
