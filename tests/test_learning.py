@@ -18,26 +18,26 @@ FAMILIES = {
         "decoder.width": 128,
         "encoder.layers": 1,
         "decoder.layers": 1,
-        "training.steps": 800,
+        "training.steps": 500,
         "training.learning_rate": 6e-3,
     },
     "bahdanau2015-small": {
         **ATTENDING,
         "decoder.readout": 64,
-        "training.steps": 600,
+        "training.steps": 450,
         "training.learning_rate": 5e-3,
     },
-    "luong2015-small": {**ATTENDING, "training.steps": 600, "training.learning_rate": 5e-3},
+    "luong2015-small": {**ATTENDING, "training.steps": 450, "training.learning_rate": 5e-3},
     "transformer2017-small": {
         "encoder.width": 64,
         "encoder.hidden": 128,
         "decoder.width": 64,
         "decoder.hidden": 128,
-        "training.steps": 700,
+        "training.steps": 500,
         "training.learning_rate": 4e-3,
     },
 }
-SHORT, MIDDLE, LONG, SECONDS = 4, 8, 12, 120
+SHORT, MIDDLE, LONG, SECONDS = 4, 6, 10, 120
 # Of the longest that were trained on; Bahdanau's is what the model without attention stands beside.
 ATTENDED = {"bahdanau2015-small": LONG, "luong2015-small": MIDDLE, "transformer2017-small": MIDDLE}
 
