@@ -55,10 +55,14 @@ browser:
 	|| { apt-get update -qq && apt-get install -y -qq chromium; } > /dev/null 2>&1 \
 	|| { echo "the page's tests need a browser: sudo apt-get install chromium" >&2; exit 1; }
 
-# Torch first and pinned, so that no other package chooses a build of it.
+# Torch first and pinned, so that no other package chooses a build of it. Triton comes with a GPU's
+# torch; elsewhere it is installed for its interpreter, by which the kernels are tested.
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dhyan needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q -c constraints.txt torch numpy
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	$(BIN)/python -c 'import triton' 2> /dev/null \
+	|| $(BIN)/python -m pip install -q --no-deps -c constraints.txt triton \
+	|| echo "there is no Triton for this machine: the tests of its kernels will be skipped"
 	touch $@

@@ -1,4 +1,7 @@
-"""Measurements: start demo quick mechanisms mixer vectors primer recipes ladder lessons."""
+"""Measurements: start demo quick mechanisms mixer vectors primer recipes ladder lessons; and of
+
+speed: ceilings kernels training translation quality growth, then keep and tables.
+"""
 
 import json
 import os
@@ -18,12 +21,13 @@ from pathlib import Path
 from benchmarks.ladder import judged
 from benchmarks.ladder_page import newest_page
 from benchmarks.primer import primer
-from benchmarks.report import write, write_brought
+from benchmarks.report import keep, write, write_brought
 
 LADDER = Path(__file__).parents[1] / "docs" / "ladder.md"
 PICTURES = {"bleu-by-length.png": "bleu-by-length.png", "attention.png": "attention-1.png"}
 PAGE = Path(__file__).parents[1] / "docs" / "mechanisms.md"
 UNSEEN, STEPS = 1000, 300
+SPEED = ("ceilings", "kernels", "training", "translation", "quality", "growth")
 SMALL = (
     "sutskever2014-small",
     "bahdanau2015-small",
@@ -197,5 +201,15 @@ if __name__ == "__main__":
             make_all(Path(folder), *commit)
         case ["recipes", folder]:
             print(write("recipes", recipes(Path(folder))))
+        case ["tables"]:
+            from benchmarks.speed.tables import write_page
+
+            print(write_page())
+        case ["keep", folder, commit]:
+            print(*keep(Path(folder), commit), sep="\n")
+        case [kind, *words] if kind in SPEED:
+            from benchmarks.speed.driver import main
+
+            main([kind, *words])
         case _:
             sys.exit(__doc__)

@@ -179,5 +179,5 @@ def test_validation_sees_each_pair_once_from_short_to_long():
 
 
 def test_a_stream_of_nothing_is_refused():
-    with pytest.raises(ValueError, match="tokens_per_batch=0 and window=8"):
+    with pytest.raises(ValueError, match="tokens_per_batch=0, window=8"):
         stream(3, tokens=0, window=8)

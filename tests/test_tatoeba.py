@@ -21,7 +21,7 @@ def test_english_to_hindi_trains_end_to_end(tmp_path):
 
     trained = dhyan(
         "train", "bahdanau2015-small", *pair("train"), *pair("valid", "valid-"), "--threads", 1,
-        "--set", "training.steps=400", cwd=tmp_path, timeout=300,
+        "--set", "training.steps=250", cwd=tmp_path, timeout=300,
     )  # fmt: skip
     assert trained.returncode == 0, trained.stderr.decode()
     lines = [json.loads(x) for x in (tmp_path / "runs/bahdanau2015-small/metrics.jsonl").open()]

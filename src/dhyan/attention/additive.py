@@ -1,12 +1,13 @@
 """Scores by a small network: additive (Bahdanau et al., 2015), and one that looks back."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from dhyan.attention.protocol import Memory
-from dhyan.kernels.reference import additive_scores
+from dhyan.kernels import reference
+from dhyan.kernels.backend import triton_runs
 
 
 class AdditiveScore(nn.Module):
@@ -30,6 +31,23 @@ class AdditiveScore(nn.Module):
     def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
         """How well each state answers each query."""
         return additive_scores(self.query(query), memory.keys, self.energy)
+
+    def fuses(self, query: Float[Tensor, "B H T Q"], memory: Memory, *, dropout: float) -> bool:
+        """Whether the kernel can take these; it leaves no weight out."""
+        return dropout == 0 and _fits(query, memory.keys)
+
+    def fused(
+        self,
+        query: Float[Tensor, "B H T Q"],
+        memory: Memory,
+        seen: Bool[Tensor, "#B #H T S"],
+        *,
+        dropout: float = 0.0,
+    ) -> Float[Tensor, "B H T E"]:
+        """The same through a kernel that never holds the sums of all queries and keys."""
+        from dhyan.kernels.additive import additive_attention
+
+        return additive_attention(self.query(query), memory.keys, memory.values, self.energy, seen)
 
 
 class CoverageScore(nn.Module):
@@ -63,3 +81,20 @@ class CoverageScore(nn.Module):
         around = pad(given, (self.reach, self.reach)).unfold(-1, 2 * self.reach + 1, 1)
         past, score = self.past(self.filters(around)), self.score
         return additive_scores(score.query(query), memory.keys + past, score.energy)
+
+
+def additive_scores(
+    query: Float[Tensor, "B H T A"], keys: Float[Tensor, "B G S A"], energy: Float[Tensor, " A"]
+) -> Float[Tensor, "B H T S"]:
+    """energy · tanh(q + k), by the kernel where there is one."""
+    if not _fits(query, keys):
+        return reference.additive_scores(query, keys, energy)
+    from dhyan.kernels import additive
+
+    return additive.additive_scores(query, keys, energy)
+
+
+def _fits(query: Float[Tensor, "B H T Q"], keys: Float[Tensor, "B G S A"]) -> bool:
+    """Whether Triton runs, and there is something to compute, in single precision or less."""
+    there = query.numel() > 0 and keys.numel() > 0
+    return triton_runs(keys) and there and torch.float64 not in (query.dtype, keys.dtype)

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from dhyan.attention.multiplicative import DotScore
 from dhyan.attention.protocol import Attended, Memory, Score, Sight, answer
 from dhyan.attention.windows import everything
+from dhyan.kernels.backend import hurries
+from dhyan.kernels.joined import joined_linear
 
 
 class MultiHeadAttention(nn.Module):
@@ -52,19 +54,54 @@ class MultiHeadAttention(nn.Module):
 
     def remember(self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory:
         """The keys and values of each head, or of each group of heads."""
-        values = _split(self.value(states), self.groups)
-        known = values if self.key is None else _split(self.key(states), self.groups)
-        return Memory(self.score.keys(known), values, mask)
+        if self.key is not None and hurries(self, states):
+            known, values = joined_linear(states, [self.key, self.value])
+            return self._memory(known, values, mask)
+        values = self.value(states)
+        return self._memory(values if self.key is None else self.key(states), values, mask)
 
     def forward(self, query: Float[Tensor, "B T Q"], memory: Memory) -> Attended:
         """Every head asks its own question; their answers are joined."""
-        asked = _split(self.query(query), self.heads)
-        dropout = self.dropout if self.training else 0.0
-        context, weights, after = answer(
-            asked, self._spread(memory), self.score, self.sees, dropout=dropout
-        )
-        joined = self.output(context.transpose(1, 2).flatten(-2))
+        return self._answer(self._mapped(self.query, query), memory)
+
+    def within(self, states: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Attended | None:
+        """The answer of a sequence that asks itself, by one product; None where that cannot be."""
+        if self.key is None or not hurries(self, states):
+            return None
+        asked, known, values = joined_linear(states, [self.query, self.key, self.value])
+        return self._answer(asked, self._memory(known, values, mask))
+
+    def _memory(
+        self,
+        known: Float[Tensor, "B S K"],
+        values: Float[Tensor, "B S K"],
+        mask: Bool[Tensor, "B S"],
+    ) -> Memory:
+        keys = self.score.keys(_split(known, self.groups))
+        return Memory(keys, _split(values, self.groups), mask)
+
+    def _answer(self, query: Float[Tensor, "B T W"], memory: Memory) -> Attended:
+        asked, dropout = _split(query, self.heads), self.dropout if self.training else 0.0
+        weights, after = None, memory.after(asked.shape[2])
+        context = None if dropout else self._in_short(asked, memory)
+        if context is None:
+            context, weights, after = answer(
+                asked, self._spread(memory), self.score, self.sees, dropout=dropout
+            )
+        joined = self._mapped(self.output, context.transpose(1, 2).flatten(-2))
         return Attended(joined, weights, replace(after, keys=memory.keys, values=memory.values))
+
+    def _in_short(
+        self, asked: Float[Tensor, "B H T E"], memory: Memory
+    ) -> Float[Tensor, "B H T E"] | None:
+        """By the kernel for short sentences, if score and sight are of the kinds it knows."""
+        short, causal = getattr(self.score, "short", None), getattr(self.sees, "causal", None)
+        if short is None or causal is None or not hurries(self, asked):
+            return None
+        return short(asked, memory, causal=causal)
+
+    def _mapped(self, part: nn.Linear, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T W"]:
+        return joined_linear(x, [part])[0] if hurries(self, x) else part(x)
 
     def _spread(self, memory: Memory) -> Memory:
         """The memory as every single head sees it."""

@@ -42,6 +42,22 @@ class DotScore(nn.Module):
             query, memory.keys, memory.values, seen, scale=scale, dropout=dropout, bias=bias
         )
 
+    def short(
+        self, query: Float[Tensor, "B H T D"], memory: Memory, *, causal: bool
+    ) -> Float[Tensor, "B H T E"] | None:
+        """The same over short sentences, of which padding is hidden and, if `causal`, the future.
+
+        Heads may share keys. None if the sentences are too long for it.
+        """
+        from dhyan.kernels.short_attention import is_short, short_attention
+
+        if not is_short(query, memory.keys, memory.values):
+            return None
+        scale = query.shape[-1] ** -0.5 if self.scaled else 1.0
+        return short_attention(
+            query, memory.keys, memory.values, memory.mask, causal=causal, scale=scale
+        )
+
 
 class GeneralScore(nn.Module):
     """e_ij = s_iᵀ W h_j: a learned map between spaces of different width."""

@@ -84,9 +84,10 @@ class Attention(Protocol):
 class Score(Protocol):
     """How well a key answers a query: the part in which the mechanisms differ.
 
-    A score may also offer `fused`, a kernel that goes from query to context in one call. One that
-    `looks_back` at the weights given before is asked one query at a time; one that is `blind` to
-    the states has no keys.
+    A score may also offer `fused`, a kernel that goes from query to context in one call, and
+    `fuses`, which says whether it can take these; without it, it always can. One that `looks_back`
+    at the weights given before is asked one query at a time; one that is `blind` to the states has
+    no keys.
     """
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S K"]:
@@ -102,7 +103,10 @@ Seen = Bool[Tensor, "#B #H T S"] | Float[Tensor, "#B #H T S"]
 """Whether a query may see a position; or how clearly, from 0 to 1."""
 
 Sight = Callable[[Float[Tensor, "B H T Q"], Memory], Seen]
-"""Which positions of a memory each query may see."""
+"""Which positions of a memory each query may see.
+
+One that hides only padding and, if so, the future says which by an attribute `causal`.
+"""
 
 Found = tuple[Float[Tensor, "B H T E"], Float[Tensor, "B H T S"] | None, Memory]
 """Each head's context, its weights if they were made, and the memory to ask next."""
@@ -118,14 +122,25 @@ def answer(
     fuse: bool = True,
 ) -> Found:
     """What every head finds: match, hide what may not be seen, weigh, mix."""
-    seen, fused, weights = sees(asked, memory), getattr(score, "fused", None), None
+    seen, weights = sees(asked, memory), None
     if getattr(score, "looks_back", False):
         return _in_turn(asked, memory, score, seen, dropout=dropout)
-    if fuse and fused is not None and seen.dtype == torch.bool and may_fuse():
+    fused = _kernel(score, asked, memory, dropout=dropout) if fuse else None
+    if fused is not None and seen.dtype == torch.bool:
         context = fused(asked, memory, seen, dropout=dropout)
     else:
         context, weights = mix(score(asked, memory), memory.values, seen, dropout=dropout)
     return context, weights, memory.after(asked.shape[2])
+
+
+def _kernel(
+    score: Score, asked: Float[Tensor, "B H T Q"], memory: Memory, *, dropout: float
+) -> Callable[..., Float[Tensor, "B H T E"]] | None:
+    """The fused kernel of a score, where it has one that can stand in for the definition."""
+    fuses = getattr(score, "fuses", None)
+    if not may_fuse() or (fuses is not None and not fuses(asked, memory, dropout=dropout)):
+        return None
+    return getattr(score, "fused", None)
 
 
 def _in_turn(

@@ -1,5 +1,7 @@
 """What a query may see: everything, the past, a single state, or what lies about a place."""
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -8,20 +10,27 @@ from dhyan.attention.protocol import Memory, Sight
 from dhyan.kernels.reference import exact
 
 
-def everything(query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
-    """All that is real."""
-    return memory.mask[:, None, None, :].expand(-1, 1, query.shape[2], -1)
-
-
-def the_past(query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
-    """Nothing later than the query itself.
+@dataclass(frozen=True)
+class Whole:
+    """All that is real; if `causal`, nothing later than the query itself.
 
     The last query stands at the last memory position, so a decoder fed one
     token at a time sees exactly what it would have seen in parallel.
     """
-    queries, positions = query.shape[2], memory.mask.shape[1]
-    past = torch.ones(queries, positions, dtype=torch.bool, device=memory.mask.device)
-    return everything(query, memory) & past.tril(positions - queries)
+
+    causal: bool
+
+    def __call__(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
+        """The mask itself, for every query alike, or as far as each has come."""
+        queries, positions = query.shape[2], memory.mask.shape[1]
+        real = memory.mask[:, None, None, :].expand(-1, 1, queries, -1)
+        if not self.causal:
+            return real
+        past = torch.ones(queries, positions, dtype=torch.bool, device=memory.mask.device)
+        return real & past.tril(positions - queries)
+
+
+everything, the_past = Whole(causal=False), Whole(causal=True)
 
 
 def the_last(query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,6 +103,9 @@ def translate(
         bool, typer.Option("--words", help="Add how sure the model is of each word.")
     ] = False,
     as_json: AsJson = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="On a GPU: search step by step, in full precision.")
+    ] = False,
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
@@ -136,6 +139,7 @@ def translate(
     try:
         with as_typed(job, files):
             translator = load_model(model, device, threads, beside or ())
+            translator = replace(translator, fast=translator.fast and not plain)
             translator.manner.changed(**{name: options[name] for name in MANNER})
             for chunk in in_chunks(lines_of(file), 1 if talking else LINES_AT_A_TIME):
                 job.translate(translator, chunk)

@@ -211,7 +211,7 @@ class Training:
     largest that fits. `ema` is the decay of an average of the weights, which is then what is
     validated and saved; `r_drop` weighs the divergence of two passes. With `forcing`, the decoder
     is told the correct word with a chance that follows from the step (Bengio et al., 2015), else
-    its own.
+    its own. `kernels` "plain" computes by the definitions alone, one kernel after the other.
     """
 
     init: str = ""
@@ -240,6 +240,7 @@ class Training:
     forcing_k: float = 1.0
     forcing_least: float = 0.0
     precision: Literal["fp32", "bf16"] = "fp32"
+    kernels: Literal["auto", "plain"] = "auto"
     validate_every: int = 500
     valid_sentences: int = 200
     save_every: int = 500

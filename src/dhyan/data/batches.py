@@ -3,14 +3,13 @@
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Int64
 
 from dhyan.batch import Batch
 from dhyan.data.examples import Examples
+from dhyan.data.frames import Frames, Rows
 from dhyan.data.mixture import Mixture
 from dhyan.data.permutation import Permutation, derive
 
-Rows = Int64[np.ndarray, " _"]  # some numbers of examples
 WINDOW, RECUT_WINDOW = 2**16, 2**12  # the smaller where each example is cut anew: that takes time
 
 
@@ -22,23 +21,37 @@ class Batches:
     would pass `tokens_per_batch`; its batches are then visited in a keyed order of their own. Each
     example comes once an epoch, or as often as its mixture has it, and nothing but the position
     needs to be saved to go on from it.
+
+    With a `multiple` over 1 the batches have few shapes (`Frames`), none longer than `longest`.
     """
 
     def __init__(
-        self, examples: Examples, *, tokens_per_batch: int, seed: int, window: int | None = None
+        self,
+        examples: Examples,
+        *,
+        tokens_per_batch: int,
+        seed: int,
+        window: int | None = None,
+        multiple: int = 1,
+        longest: int = 2**31,
     ) -> None:
         if not len(examples):
             raise ValueError("there are no examples to make batches of")
         if window is None:
             window = RECUT_WINDOW if examples.dropout else WINDOW
-        if tokens_per_batch < 1 or window < 1:
-            raise ValueError(f"{tokens_per_batch=} and {window=} must be at least 1")
+        if min(tokens_per_batch, window, multiple) < 1:
+            raise ValueError(f"{tokens_per_batch=}, {window=} and {multiple=} must be at least 1")
         self.examples = examples
         self.mixture = examples.mixture or Mixture((len(examples),), (1.0,))
         self.size = len(self.mixture)
         self.tokens_per_batch = tokens_per_batch
         self.seed = seed
         self.window = window
+        self.frames = (
+            Frames(tokens_per_batch=tokens_per_batch, multiple=multiple, longest=longest)
+            if multiple > 1
+            else None
+        )
         self._window = lru_cache(maxsize=1)(self._planned)
 
     def epoch(self, position: int) -> int:
@@ -53,16 +66,21 @@ class Batches:
         if position < 0 or rows is None:
             raise ValueError(
                 f"no batch begins at position {position}; go on from 0 or from a position that "
-                f"came with a batch of the same data, tokens_per_batch, seed and window"
+                f"came with a batch of the same data, tokens_per_batch, seed, window and multiple"
             )
-        return examples.batch(rows), position + len(rows)
+        batch = examples.batch(rows)
+        return self.frames.framed(batch) if self.frames else batch, position + len(rows)
 
     def _planned(self, epoch: int, number: int) -> tuple[Examples, dict[int, Rows]]:
         """A window's examples, and which rows of them each batch has, by where it begins."""
         start = number * self.window
         places = np.arange(start, min(start + self.window, self.size))
         examples, rows = self._drawn(epoch, places)
-        cuts = by_length(examples, rows, self.tokens_per_batch)
+        cuts = (
+            self.frames.cut(examples, rows)
+            if self.frames
+            else by_length(examples, rows, self.tokens_per_batch)
+        )
         order = Permutation(len(cuts), (self.seed, epoch, number)).permute(np.arange(len(cuts)))
         plan, position = {}, epoch * self.size + start
         for cut in order:

@@ -9,9 +9,11 @@ import torch
 from dhyan.batch import Tokens
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.coverage import by_coverage
+from dhyan.decoding.engine import at_speed, engine_for
 from dhyan.decoding.ensemble import Ensemble
 from dhyan.decoding.glossary import check_sayable, check_terms, stands_in
 from dhyan.decoding.kept import hide
+from dhyan.decoding.limits import Limits as Limits
 from dhyan.decoding.look import evaluating
 from dhyan.decoding.manner import Manner
 from dhyan.decoding.orders import Order, Orders, one_each
@@ -71,39 +73,12 @@ class Translation:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The most tokens that go in, and the most that may come out of a model that is bounded."""
-
-    source: int = 1024
-    highest: int | None = None
-
-    def of(self, order: Order, manner: Manner) -> int:
-        """The most tokens a sentence may become, EOS counted: the manner's, or 3 × source + 50."""
-        asked = len(order.prefix) + sum(map(len, order.required))
-        free = 3 * max(len(order.ids) - 1, manner.least) + 50 + asked
-        wanted = manner.limit or free
-        limit = wanted if self.highest is None else min(wanted, self.highest)
-        if manner.least >= limit:
-            raise Unfit(f"{{least}} {manner.least}: this model says at most {limit} tokens")
-        if (size := len(order.prefix)) >= limit:
-            sentence = f"a prefix of {size} tokens leaves nothing to say within {limit}"
-            raise Unfit(sentence, option="prefixes", number=order.number)
-        if order.terms and (shortest := order.shortest()) >= limit:
-            raise Unfit(
-                f"{{terms}}: required terms that take {shortest} tokens, with the prefix, leave no "
-                f"room for an end within {limit}",
-                terms=", ".join(order.terms),
-                number=order.number,
-            )
-        return limit
-
-
-@dataclass(frozen=True)
 class Translator:
     """Translates sentences into `language`; call it with a list of them, or with one.
 
     `beside` are further models of the same words, whose probabilities are averaged with those of
-    `model`. `keeps` are the kinds of spans that pass the model by and stay whole.
+    `model`. `keeps` are the kinds of spans that pass the model by and stay whole. With `fast`, the
+    engine searches where it knows how, by a copy of the weights: for a model that stays as it is.
     """
 
     model: Seq2Seq
@@ -116,6 +91,7 @@ class Translator:
     keeps: tuple[str, ...] = ()
     beside: tuple[Seq2Seq, ...] = ()
     tokens_per_batch: int = 4096
+    fast: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def __call__(
@@ -151,9 +127,13 @@ class Translator:
             check_sayable(told, forbidden, self.target, by="a prefix says")
         asked = [*rules, *([never_words(self.target, forbidden)] if forbidden else [])]
         found: dict[int, Translation] = {}
-        for rows in self._batches(orders, manner.width):
+        fast = self.fast and at_speed(
+            self.voice, manner, rules_of(orders, manner, asked, self.target)
+        )
+        for rows in self._batches(orders, 0 if fast else manner.width):
             batch = [orders[row] for row in rows]
-            for row, hypotheses in zip(rows, self._search(batch, manner, asked), strict=True):
+            searched = self._at_speed(batch, manner) if fast else self._search(batch, manner, asked)
+            for row, hypotheses in zip(rows, searched, strict=True):
                 found[row] = self._say(hypotheses, orders[row], manner, forbidden)
             if hear:
                 hear(len(found))
@@ -203,7 +183,10 @@ class Translator:
         return orders
 
     def _batches(self, orders: Sequence[Order], width: int) -> Iterator[list[int]]:
-        """Rows of like length together, so that little is padded; those with phrases apart."""
+        """Rows of like length together, so that little is padded; those with phrases apart.
+
+        A width of 0 is a search that makes its own batches.
+        """
         kinds = [(bool(order.required), len(order.ids)) for order in orders]
         batch: list[int] = []
         for row in sorted((r for r, (_, n) in enumerate(kinds) if n), key=lambda r: kinds[r]):
@@ -236,6 +219,17 @@ class Translator:
                 return [list(own) for own in zip(*drawn, strict=True)]
             beam = beginnings(orders, manner, self.device)
             found = grow(beam, voice, source, limit=limit, rules=rules)
+        return self._ranked(orders, found, manner.coverage) if manner.coverage else found
+
+    def _at_speed(self, orders: Sequence[Order], manner: Manner) -> list[list[Hypothesis]]:
+        """The same by the engine."""
+        limits = [self.limits.of(order, manner) for order in orders]
+        found = engine_for(self.model).translate(
+            [order.ids for order in orders],
+            width=manner.width,
+            limits=limits,
+            power=manner.length_power,
+        )
         return self._ranked(orders, found, manner.coverage) if manner.coverage else found
 
     def _ranked(

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dhyan.models.unrolled import runs, unrolled
+
 Cell = Literal["lstm", "gru", "rnn"]
 CELLS: dict[str, type[nn.LSTM] | type[nn.GRU] | type[nn.RNN]] = {
     "lstm": nn.LSTM,
@@ -31,6 +33,8 @@ class Recurrence(nn.Module):
         self, inputs: Float[Tensor, "B T I"], state: Float[Tensor, "B P L D"]
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B P L D"]]:
         """Take the inputs one after the other; the top layer's outputs, and the state after."""
+        if inputs.shape[1] > 1 and runs(self.rnn, inputs):
+            return unrolled(self.rnn, inputs, state)
         kind = next(self.rnn.parameters()).dtype
         parts = [part.transpose(0, 1).contiguous() for part in state.to(kind).unbind(dim=1)]
         with in_full(inputs):

@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from dhyan.attention import Attention, Memory, the_first, the_last
 from dhyan.batch import Tokens, turned
 from dhyan.models.interface import Encoded
+from dhyan.models.loops import look_then_step, looped, step_then_look
 from dhyan.models.recurrence import (
     CELLS,
     PARTS,
@@ -20,7 +21,8 @@ from dhyan.models.recurrence import (
     gathered,
     in_full,
 )
-from dhyan.models.words import Words, output_layer
+from dhyan.models.unrolled import runs, unrolled
+from dhyan.models.words import Words, maxout, output_layer
 
 Bridge = LearnedBridge | DirectBridge
 
@@ -62,6 +64,8 @@ class RNNEncoder(nn.Module):
 
     def forward(self, source: Tokens) -> Encoded:
         """One state per token, in the order of the sentence however it was read."""
+        if runs(self.rnn, source.ids):
+            return self._unrolled(source)
         read = source.backwards() if self.backwards else source
         embedded = self.dropout(self.words(read.ids)).to(next(self.rnn.parameters()).dtype)
         packed = pack_padded_sequence(
@@ -73,6 +77,12 @@ class RNNEncoder(nn.Module):
         if self.backwards:
             states = states.take_along_dim(turned(source.mask).unsqueeze(-1), dim=1)
         return Encoded(states, gathered(last).flatten(1), source)
+
+    def _unrolled(self, source: Tokens) -> Encoded:
+        """The same by the kernels, which read backwards by themselves and know where rows end."""
+        embedded = self.dropout(self.words(source.ids))
+        states, last = unrolled(self.rnn, embedded, lengths=source.lengths, flipped=self.backwards)
+        return Encoded(states, last.flatten(1), source)
 
 
 @dataclass(frozen=True)
@@ -136,16 +146,26 @@ class BahdanauDecoder(nn.Module):
         self, ids: Int[Tensor, "B T"], state: BahdanauState
     ) -> tuple[Float[Tensor, "B T R"], BahdanauState]:
         """Step by step, since each look needs the step before; what to say is read off at once."""
-        embedded = self.dropout(self.words(ids))
-        known = []
-        for word in embedded.split(1, dim=1):
+        known, state = self._steps(self.dropout(self.words(ids)), state)
+        return self.dropout(maxout(self.readout(known))), state
+
+    def _steps(
+        self, words: Float[Tensor, "B T W"], state: BahdanauState
+    ) -> tuple[Float[Tensor, "B T K"], BahdanauState]:
+        """What is known after each step: its state, its word and its context."""
+        if looped(self.attention, self.recurrence, state.memory, words):
+            known, hidden = look_then_step(
+                self.recurrence, self.attention, words, state.hidden, state.memory
+            )
+            return known, BahdanauState(hidden, state.memory.after(words.shape[1]))
+        steps = []
+        for word in words.split(1, dim=1):
             attended = self.attention(state.hidden[:, 0, -1:], state.memory)
             inputs = torch.cat([word, attended.context], dim=-1)
             told, hidden = self.recurrence(inputs, state.hidden)
-            known.append(torch.cat([told, inputs], dim=-1))
+            steps.append(torch.cat([told, inputs], dim=-1))
             state = BahdanauState(hidden, attended.memory)
-        pairs = self.readout(torch.cat(known, dim=1)).unflatten(-1, (-1, 2))
-        return self.dropout(pairs.amax(dim=-1)), state
+        return torch.cat(steps, dim=1), state
 
 
 @dataclass(frozen=True)
@@ -213,7 +233,19 @@ class LuongDecoder(nn.Module):
         self, ids: Int[Tensor, "B T"], state: LuongState
     ) -> tuple[Float[Tensor, "B T D"], LuongState]:
         """Step by step if each step is fed the last, else all at once."""
-        embedded = self.dropout(self.words(ids))
+        embedded, memory = self.dropout(self.words(ids)), state.memory
+        if self.input_feeding and looped(self.attention, self.recurrence, memory, embedded):
+            vectors, hidden = step_then_look(
+                self.recurrence,
+                self.attention,
+                self.combine,
+                embedded,
+                hidden=state.hidden,
+                fed=state.fed,
+                memory=memory,
+            )
+            state = LuongState(hidden, vectors[:, -1:], memory.after(ids.shape[1]))
+            return self.dropout(vectors), state
         told = []
         for words in embedded.split(1 if self.input_feeding else ids.shape[1], dim=1):
             state, attentional = self._step(words, state)

@@ -5,14 +5,18 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from dhyan.attention import Attention, Memory, the_last
+from dhyan.attention import Attended, Attention, Memory, the_last
 from dhyan.batch import Tokens
+from dhyan.kernels.backend import hurries
 from dhyan.models.interface import Encoded
 from dhyan.models.positions import Positions
+from dhyan.models.residual import Residual as Residual
+from dhyan.models.residual import normed
 from dhyan.models.words import output_layer
+from dhyan.special import PAD
 
 
 class Embedding(nn.Module):
@@ -26,29 +30,19 @@ class Embedding(nn.Module):
 
     def forward(self, ids: Int[Tensor, "B T"], first: int = 0) -> Float[Tensor, "B T D"]:
         """Embeddings scaled up to the size of the positions added to them."""
-        words = self.words(ids) * self.words.embedding_dim**0.5
-        return self.dropout(words + self.positions(first, ids.shape[1]).to(words.dtype))
+        scale, places = self.words.embedding_dim**0.5, self.positions(first, ids.shape[1])
+        if hurries(self, self.words.weight) and not places.requires_grad:
+            return self._at_once(ids, places, scale)
+        words = self.words(ids) * scale
+        return self.dropout(words + places.to(words.dtype))
 
-
-class Residual(nn.Module):
-    """A step beside the main road: normalised before it (pre-norm) or after it (post-norm)."""
-
-    def __init__(self, width: int, *, pre_norm: bool, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.pre_norm = pre_norm
-        self.dropout = nn.Dropout(dropout)
-
-    def enter(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """What the step is given."""
-        return self.norm(x) if self.pre_norm else x
-
-    def leave(
-        self, x: Float[Tensor, "B T D"], found: Float[Tensor, "B T D"]
+    def _at_once(
+        self, ids: Int[Tensor, "B T"], places: Float[Tensor, "T D"], scale: float
     ) -> Float[Tensor, "B T D"]:
-        """The road again, with what the step found."""
-        x = x + self.dropout(found)
-        return x if self.pre_norm else self.norm(x)
+        from dhyan.kernels.embed import embedded
+
+        table, dropout = self.words.weight, self.dropout.p
+        return embedded(ids, table, places, scale=scale, dropout=dropout, padding=PAD)
 
 
 class EncoderLayer(nn.Module):
@@ -73,11 +67,13 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
         """Every position asks, every real position answers."""
-        if self.self_attention is not None and self.looking is not None:
-            asked = self.looking.enter(x)
-            memory = self.self_attention.remember(asked, source.mask)
-            x = self.looking.leave(x, self.self_attention(asked, memory).context)
-        return self.thinking.leave(x, self.feed_forward(self.thinking.enter(x)))
+        if self.self_attention is None or self.looking is None:
+            x, asked = self.thinking.fork(x)
+        else:
+            x, asked = self.looking.fork(x)
+            found = look_within(self.self_attention, asked, source.mask).context
+            x, asked = self.looking.go_on(x, found, self.thinking)
+        return self.thinking.leave(x, self.feed_forward(asked))
 
 
 class TransformerEncoder(nn.Module):
@@ -105,9 +101,9 @@ class TransformerEncoder(nn.Module):
         x = self.embed(source.ids)
         for layer in self.layers:
             x = layer(x, source)
-        states = self.norm(x)
+        states = normed(self.norm, x)
         real = source.mask.unsqueeze(-1)
-        return Encoded(states, (states * real).sum(dim=1) / real.sum(dim=1), source)
+        return Encoded(states, (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1), source)
 
 
 @dataclass(frozen=True)
@@ -170,14 +166,13 @@ class DecoderLayer(nn.Module):
         self, x: Float[Tensor, "B T D"], state: LayerState
     ) -> tuple[Float[Tensor, "B T D"], LayerState]:
         """New positions join the past before they ask it."""
-        asked = self.recalling.enter(x)
+        x, asked = self.recalling.fork(x)
         real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
-        past = state.past.append(self.self_attention.remember(asked, real))
-        recalled = self.self_attention(asked, past)
-        x = self.recalling.leave(x, recalled.context)
-        seen = self.cross_attention(self.looking.enter(x), state.source)
-        x = self.looking.leave(x, seen.context)
-        x = self.thinking.leave(x, self.feed_forward(self.thinking.enter(x)))
+        recalled = look_within(self.self_attention, asked, real, state.past)
+        x, asked = self.recalling.go_on(x, recalled.context, self.looking)
+        seen = self.cross_attention(asked, state.source)
+        x, asked = self.looking.go_on(x, seen.context, self.thinking)
+        x = self.thinking.leave(x, self.feed_forward(asked))
         return x, LayerState(recalled.memory, seen.memory)
 
 
@@ -228,4 +223,20 @@ class TransformerDecoder(nn.Module):
         for layer, before in zip(self.layers, state.layers, strict=True):
             x, after = layer(x, before)
             states.append(after)
-        return self.norm(x), TransformerState(tuple(states))
+        return normed(self.norm, x), TransformerState(tuple(states))
+
+
+def look_within(
+    attention: Attention,
+    states: Float[Tensor, "B T D"],
+    mask: Bool[Tensor, "B T"],
+    past: Memory | None = None,
+) -> Attended:
+    """A sequence asks itself, and what came before it, if there is a past."""
+    within = getattr(attention, "within", None)
+    if within is not None and (past is None or not past.mask.shape[1]):
+        found = within(states, mask)
+        if found is not None:
+            return found
+    memory = attention.remember(states, mask)
+    return attention(states, memory if past is None else past.append(memory))

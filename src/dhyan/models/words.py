@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dhyan.kernels.backend import triton_runs
 from dhyan.special import PAD
 
 
@@ -43,3 +44,12 @@ def output_layer(width: int, words: Words, *, tied: bool) -> nn.Linear:
             )
         output.weight = words.weight
     return output
+
+
+def maxout(pairs: Float[Tensor, "B T K"]) -> Float[Tensor, "B T R"]:
+    """Of every two neighbours the larger (Goodfellow et al., 2013)."""
+    if triton_runs(pairs):
+        from dhyan.kernels.maxout import Maxout
+
+        return Maxout.apply(pairs)
+    return pairs.unflatten(-1, (-1, 2)).amax(dim=-1)

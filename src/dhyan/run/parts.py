@@ -1,6 +1,7 @@
 """What a trainer is made of: batches, validation, optimizer, schedules."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import log
 
 import torch
@@ -19,33 +20,61 @@ from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.folder import RunFolder
 from dhyan.training import forcing
+from dhyan.training.captured import CapturedUpdate
 from dhyan.training.ema import WeightAverage
+from dhyan.training.feed import Ahead, Direct
 from dhyan.training.forcing import Ratio
 from dhyan.training.loss import Objective, cross_entropy
 from dhyan.training.schedule import Plateau, Schedule, constant, cosine, halving, inverse_sqrt
-from dhyan.training.trainer import Settings, Trainer
+from dhyan.training.trainer import Progress, Settings, Trainer
+from dhyan.training.update import PlainUpdate
 
 FAR = 1.0  # nats above a guess; fresh weights are nearer
+DEVICE_MULTIPLE = {"cuda": 4}  # so that batches have few shapes there, each recorded once
 
 
 def make_trainer(
-    recipe: Recipe, corpus: Corpus, examples: Examples, home: RunFolder, say: Say
+    recipe: Recipe,
+    corpus: Corpus,
+    examples: Examples,
+    home: RunFolder,
+    say: Say,
+    *,
+    multiple: int | None = None,
 ) -> Trainer:
-    """Batches, optimizer, schedule and validation, joined."""
+    """Batches, optimizer, schedule and validation, joined.
+
+    The lengths of batches are rounded to a `multiple`; where none is given, as suits the device.
+    """
     training, translator = recipe.training, home.translator
-    model = translator.model
+    model, device = translator.model, translator.device
     validate = Validation.of(recipe, corpus.validation, translator, say)
     if validate is None:
         refuse_unvalidated(training)
+    fast = device.type == "cuda" and training.kernels == "auto"
+    multiple = multiple or DEVICE_MULTIPLE.get(device.type, 1)
     return Trainer(
         model=model,
         optimizer=make_optimizer(training, model),
-        batches=Batches(examples, tokens_per_batch=training.tokens_per_batch, seed=training.seed),
+        batches=Batches(
+            examples,
+            tokens_per_batch=training.tokens_per_batch,
+            seed=training.seed,
+            multiple=multiple,
+            longest=recipe.data.longest + 1,  # EOS or BOS comes on top
+        ),
         settings=make_settings(training),
-        device=translator.device,
+        device=device,
         validate=validate,
         save=home.save,
         average=WeightAverage.of(model, training.ema) if training.ema else None,
+        updates=(
+            partial(CapturedUpdate, say=say)
+            if fast and multiple > 1  # with any shape allowed, few would come twice
+            else partial(PlainUpdate, defined=training.kernels == "plain")
+        ),
+        feeds=Ahead if fast else Direct,
+        progress=Progress(multiple=multiple),
     )
 
 
@@ -121,14 +150,16 @@ class Validation:
 
 
 def make_optimizer(training: Training, model: Seq2Seq) -> torch.optim.Optimizer:
-    """The recipe's optimizer over every weight that is not frozen."""
+    """The recipe's optimizer over every weight that is not frozen, in one kernel on a GPU."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     rate, decay = training.learning_rate, training.weight_decay
+    one_kernel = training.kernels == "auto" and all(weight.is_cuda for weight in weights)
+    fused = True if one_kernel else None
     if training.optimizer == "sgd":
-        return torch.optim.SGD(weights, lr=rate, weight_decay=decay)
+        return torch.optim.SGD(weights, lr=rate, weight_decay=decay, fused=fused)
     kind = torch.optim.AdamW if training.optimizer == "adamw" else torch.optim.Adam
     betas = (training.betas[0], training.betas[1])
-    return kind(weights, lr=rate, betas=betas, eps=1e-9, weight_decay=decay)
+    return kind(weights, lr=rate, betas=betas, eps=1e-9, weight_decay=decay, fused=fused)
 
 
 def make_settings(training: Training) -> Settings:

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -33,7 +33,8 @@ def load(folder: str | Path, *, device: str = "auto") -> Translator:
     source, target = saved_tokenizers(files)
     model = build_model(recipe, len(source), len(target))
     load_weights(model, tensors_from_bytes(files["model.safetensors"]))
-    return make_translator(recipe, model.to(place).eval(), source, target, place)
+    translator = make_translator(recipe, model.to(place).eval(), source, target, place)
+    return replace(translator, fast=place.type == "cuda")
 
 
 def load_ensemble(folders: Sequence[str | Path], *, device: str = "auto") -> Translator:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -20,6 +20,7 @@ from dhyan.corpora.gather import gather, with_languages
 from dhyan.corpora.interface import Corpus, Say
 from dhyan.data.permutation import derive
 from dhyan.faults import Fault
+from dhyan.kernels.backend import by_definition
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.board import Board
@@ -169,12 +170,19 @@ def go_on(
     def weigh(model: Seq2Seq) -> None:
         load_weights(model, tensors_from_bytes(files["model.safetensors"]))
 
-    tokenizers = saved_tokenizers(files)
+    tokenizers, facts = saved_tokenizers(files), json.loads(files["training.json"])
     home, trainer = assemble(
-        recipe, corpus, tokenizers, folder.parent, weigh=weigh, device=device, say=say
+        recipe,
+        corpus,
+        tokenizers,
+        folder.parent,
+        weigh=weigh,
+        device=device,
+        say=say,
+        multiple=facts.get("multiple", 1),
     )
     tensors = tensors_from_bytes(files["training.safetensors"])
-    restore(trainer, tensors, json.loads(files["training.json"]))
+    restore(trainer, tensors, facts)
     home.point(trainer.progress)
     left = recipe.training.steps - trainer.progress.step
     say(f"going on from {folder}" if left > 0 else f"{folder} is the end: raise training.steps")
@@ -190,10 +198,12 @@ def assemble(
     weigh: Callable[[Seq2Seq], None],
     device: torch.device,
     say: Say,
+    multiple: int | None = None,
 ) -> tuple[RunFolder, Trainer]:
     """Model, translator, folder and trainer, joined.
 
-    The first weights follow from the seed; then `weigh` may give the model others.
+    The first weights follow from the seed; then `weigh` may give the model others. `multiple` is
+    what a run that goes on has rounded the lengths of its batches to.
     """
     source, target = tokenizers
     torch.manual_seed(derive(recipe.training.seed))
@@ -205,11 +215,12 @@ def assemble(
         f"parameters {sum(p.numel() for p in model.parameters()):,}, examples {len(examples):,}, "
         f"device {device}, threads {torch.get_num_threads()}"
     )
-    recipe = fitted(
-        recipe, model, make_objective(recipe.training), examples, device=device, say=say
-    )
+    with by_definition() if recipe.training.kernels == "plain" else nullcontext():
+        recipe = fitted(
+            recipe, model, make_objective(recipe.training), examples, device=device, say=say
+        )
     home = RunFolder(out, recipe, translator, corpus.fingerprint)
-    return home, make_trainer(recipe, corpus, examples, home, say)
+    return home, make_trainer(recipe, corpus, examples, home, say, multiple=multiple)
 
 
 def inherited(recipe: Recipe, old: Recipe) -> Recipe:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
@@ -27,9 +28,18 @@ class WeightAverage:
 
     def follow(self, model: nn.Module, step: int) -> None:
         """Take in the weights after a step."""
-        decay = min(self.decay, (1 + step) / (10 + step))
         current = [weight.detach() for weight in model.parameters()]
-        get_ema_multi_avg_fn(decay)(list(self.weights.values()), current, step)
+        get_ema_multi_avg_fn(self.decay_at(step))(list(self.weights.values()), current, step)
+
+    def decay_at(self, step: int) -> float:
+        """How much of the average a step leaves."""
+        return min(self.decay, (1 + step) / (10 + step))
+
+    @torch.no_grad()
+    def take_in(self, model: nn.Module, share: Float[Tensor, ""]) -> None:
+        """Take in the weights by a share, 1 − decay, that is read on the device."""
+        for average, weight in zip(self.weights.values(), model.parameters(), strict=True):
+            average.lerp_(weight, share)
 
     @contextmanager
     def lent(self, model: nn.Module) -> Iterator[None]:

@@ -41,8 +41,13 @@ def inverse_sigmoid(*, k: float) -> Ratio:
     return ratio
 
 
+def all_told(ratio: float | Float[Tensor, ""]) -> bool:
+    """Whether every word is told; a ratio on the device is not looked at, and taken for less."""
+    return not isinstance(ratio, Tensor) and ratio >= 1
+
+
 def forced(
-    model: Seq2Seq, batch: Batch, ratio: float, *, passes: int = 1
+    model: Seq2Seq, batch: Batch, ratio: float | Float[Tensor, ""], *, passes: int = 1
 ) -> Float[Tensor, "B T V"]:
     """The logits when each word before is the correct one with this chance, else the model's own.
 
@@ -50,7 +55,7 @@ def forced(
     A batch that holds the same sentences in several `passes` has the same coins in each. With a
     ratio of 1 there is nothing to wait for, and all places are computed at once.
     """
-    if ratio >= 1:
+    if all_told(ratio):
         return model(batch)
     ids = batch.inputs.ids
     coins = torch.rand(len(ids) // passes, ids.shape[1], device=ids.device) < ratio

@@ -42,6 +42,7 @@ def restore(trainer: Trainer, tensors: Mapping[str, Tensor], facts: Mapping[str,
             with torch.no_grad():
                 parameters[name].copy_(tensor)
         else:
-            place = tensor if key == "step" else tensor.to(parameters[name].device)
+            counted_here = key == "step" and not trainer.optimizer.defaults.get("fused")
+            place = tensor if counted_here else tensor.to(parameters[name].device)
             trainer.optimizer.state[parameters[name]][key] = place
     trainer.progress = Progress(**facts)

@@ -6,34 +6,20 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from time import perf_counter
-from typing import Protocol, runtime_checkable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dhyan.batch import Batch
-from dhyan.data.permutation import derive
 from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.training.ema import WeightAverage
 from dhyan.training.events import Event, Saved, Stepped, Stopped, Validated
+from dhyan.training.feed import BatchStream, Direct, Fed, Feed
 from dhyan.training.loss import Objective
 from dhyan.training.schedule import Plateau, Schedule
+from dhyan.training.update import Found, Learner, PlainUpdate, Update
 
 LOWER_IS_BETTER = {"loss"}
-
-
-@runtime_checkable
-class BatchStream(Protocol):
-    """Training batches as a pure function of one integer."""
-
-    def at(self, position: int) -> tuple[Batch, int]:
-        """The batch at a position, and the next position."""
-        ...
-
-    def epoch(self, position: int) -> int:
-        """How often all examples have been seen."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -42,7 +28,8 @@ class Progress:
 
     `waited` counts the validations since one was better than all before, `falls` how often a
     plateau lowered the rate. Only those on schedule count there, and `to_beat` is the best of them:
-    the one at the end of a run that is made longer later changes nothing of what follows.
+    the one at the end of a run that is made longer later changes nothing of what follows. Batches
+    whose lengths are rounded to another `multiple` begin at other positions.
     """
 
     step: int = 0
@@ -53,6 +40,7 @@ class Progress:
     falls: int = 0
     to_beat: float | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
+    multiple: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +67,8 @@ class Trainer:
 
     With an `average` of the weights, that is what is validated and saved. Every random choice of
     a step follows from (seed, step), and every batch from the position, so a run that is stopped
-    anywhere and goes on from its last checkpoint ends in the same weights.
+    anywhere and goes on from its last checkpoint ends in the same weights. `updates` says how a
+    step is taken, `feeds` how batches reach the device.
     """
 
     model: Seq2Seq
@@ -90,17 +79,24 @@ class Trainer:
     validate: Callable[[], Mapping[str, float]] | None
     save: Callable[["Trainer"], Path]
     average: WeightAverage | None = None
+    updates: Callable[[Learner], Update] = PlainUpdate
+    feeds: Callable[[BatchStream, torch.device], Feed] = Direct
     progress: Progress = field(default_factory=Progress)
     stopping: str = ""
     saved_at: int = 0
+    _update: tuple[Learner, Update] | None = field(default=None, init=False, repr=False)
 
     def run(self, steps: int) -> Iterator[Event]:
         """Take up to `steps` more steps; a checkpoint stands at the end of them."""
         self.saved_at, last = self.progress.step, self.progress.step + steps
         self._lose_patience()
-        while self.progress.step < last and not self.stopping:
-            yield from self._stretch(last)
-            yield from self._rest(last)
+        feed = self.feeds(self.batches, self.device)
+        try:
+            while self.progress.step < last and not self.stopping:
+                yield from self._stretch(last, feed)
+                yield from self._rest(last)
+        finally:
+            feed.close()
         if self.progress.step != self.saved_at:  # asked to stop when there was no time to save
             yield self._saved(best=False)
         if self.stopping:
@@ -114,13 +110,14 @@ class Trainer:
         """What the run has found so far, by name: the weights, or their average."""
         return self.average.weights if self.average else dict(self.model.named_parameters())
 
-    def _stretch(self, last: int) -> Iterator[Stepped]:
+    def _stretch(self, last: int, feed: Feed) -> Iterator[Stepped]:
         """Steps without a break, up to the next validation, save or end."""
         pauses = (self.settings.validate_every, self.settings.save_every)
         self.model.train()
+        update = self._updating()
         losses, tokens, start = [], 0, perf_counter()
         while True:
-            loss, norm, count = self._step()
+            (loss, norm), count = self._step(update, feed)
             losses.append(loss)
             tokens += count
             step = self.progress.step
@@ -139,29 +136,33 @@ class Trainer:
             if pause:
                 return
 
-    def _step(self) -> tuple[Tensor, Tensor, int]:
-        """One update: the summed loss and gradient norm, still on the device, and the tokens."""
-        settings, step, position = self.settings, self.progress.step + 1, self.progress.position
-        batches = []
-        for _ in range(settings.accumulate):
-            batch, position = self.batches.at(position)
-            batches.append(batch)
-        tokens = sum(batch.labels.count for batch in batches)
-        total = torch.zeros((), device=self.device)
-        self.optimizer.zero_grad(set_to_none=True)
-        for part, batch in enumerate(batches):
-            torch.manual_seed(derive(settings.seed, step, part))
-            loss = settings.objective(self.model, batch.to(self.device), step)
-            (loss / tokens).backward()
-            total += loss.detach()
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._rate(step)
-        self.optimizer.step()
-        if self.average:
-            self.average.follow(self.model, step)
+    def _step(self, update: Update, feed: Feed) -> tuple[Found, int]:
+        """One update: what it found, still on the device, and how many words it learned from."""
+        step, position = self.progress.step + 1, self.progress.position
+        parts: list[Fed] = []
+        for _ in range(self.settings.accumulate):
+            parts.append(feed.at(position))
+            position = parts[-1].after
+        tokens = sum(part.tokens for part in parts)
+        batches = [part.batch for part in parts]
+        found = update(batches, tokens=tokens, step=step, rate=self._rate(step))
         self.progress = replace(self.progress, step=step, position=position)
-        return total, norm, tokens
+        return found, tokens
+
+    def _updating(self) -> Update:
+        """The way steps are taken; made anew only if something of it has been replaced."""
+        learner = Learner(
+            model=self.model,
+            optimizer=self.optimizer,
+            objective=self.settings.objective,
+            average=self.average,
+            device=self.device,
+            clip=self.settings.clip,
+            seed=self.settings.seed,
+        )
+        if self._update is None or not learner.like(self._update[0]):
+            self._update = (learner, self.updates(learner))
+        return self._update[1]
 
     def _rest(self, last: int) -> Iterator[Event]:
         """Between stretches: validate and save when it is time."""

@@ -1,0 +1,155 @@
+"""What a kernel takes beside plain PyTorch and its compiler: right first, then time and memory."""
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dhyan.kernels import reference
+
+Attend = Callable[..., Tensor]
+
+
+def additive_case(
+    batch: int,
+    queries: int,
+    positions: int,
+    width: int,
+    *,
+    breadth: int | None = None,
+    dtype: torch.dtype = torch.bfloat16,
+    compiled: bool = True,
+) -> dict[str, Any]:
+    """Additive attention by our kernels, by its definition and by the definition compiled."""
+    from dhyan.kernels.additive import additive_attention
+
+    shape = (batch, queries, positions, width, breadth or width)
+    ways: dict[str, Attend] = {"ours": additive_attention, "eager": _defined}
+    if compiled:
+        ways["compiled"] = torch.compile(_defined, dynamic=False)
+    tensors, seen = _additive_inputs(shape, dtype)
+    return {
+        "what": "additive attention",
+        "shape": dict(zip(("B", "T", "S", "A", "E"), shape, strict=True)),
+        "dtype": str(dtype).removeprefix("torch."),
+        "errors": _errors(ways, shape, dtype),
+        **{name: _measured(way, tensors, seen) for name, way in ways.items()},
+    }
+
+
+def _defined(query: Tensor, keys: Tensor, values: Tensor, energy: Tensor, seen: Tensor) -> Tensor:
+    return reference.mix(reference.additive_scores(query, keys, energy), values, seen)[0]
+
+
+def _additive_inputs(
+    shape: tuple[int, ...], dtype: torch.dtype, *, seed: int = 0
+) -> tuple[list[Tensor], Tensor]:
+    """Random queries, keys, values and energy; a tenth of the positions is hidden."""
+    batch, queries, positions, width, breadth = shape
+    chance = torch.Generator("cuda").manual_seed(seed)
+
+    def random(*sizes: int) -> Tensor:
+        numbers = torch.randn(*sizes, device="cuda", generator=chance)
+        return numbers.to(dtype).requires_grad_()
+
+    tensors = [
+        random(batch, 1, queries, width),
+        random(batch, 1, positions, width),
+        random(batch, 1, positions, breadth),
+        (random(width).detach() * width**-0.5).requires_grad_(),
+    ]
+    seen = torch.rand(batch, 1, 1, positions, device="cuda", generator=chance) > 0.1
+    return tensors, seen.expand(-1, 1, queries, -1)
+
+
+def _errors(
+    ways: dict[str, Attend], shape: tuple[int, ...], dtype: torch.dtype
+) -> dict[str, list[float]]:
+    """‖found − exact‖ / ‖exact‖ of the context and the gradients of q, k, v and energy.
+
+    Over a few sentences, in double precision; ours may lose at most twice what PyTorch loses.
+    """
+    small = (min(shape[0], 2), *shape[1:])
+    tensors, seen = _additive_inputs(small, dtype, seed=1)
+    exact = _with_gradients(_defined, [one.detach().double() for one in tensors], seen)
+    found = {}
+    for name in ("ours", "eager"):
+        near = _with_gradients(ways[name], [one.detach() for one in tensors], seen)
+        found[name] = [
+            float((one.double() - true).norm() / true.norm())
+            for one, true in zip(near, exact, strict=True)
+        ]
+    for ours, theirs in zip(found["ours"], found["eager"], strict=True):
+        if not ours <= 2 * theirs + 1e-5:
+            raise AssertionError(f"our error of {ours:.2g}, theirs of {theirs:.2g}: {found}")
+    return found
+
+
+def _with_gradients(way: Attend, tensors: list[Tensor], seen: Tensor) -> list[Tensor]:
+    inputs = [one.clone().requires_grad_() for one in tensors]
+    context = way(*inputs, seen)
+    chance = torch.Generator("cuda").manual_seed(2)
+    given = torch.randn(context.shape, device="cuda", generator=chance)
+    return [context.detach(), *torch.autograd.grad(context, inputs, given.to(context.dtype))]
+
+
+def _measured(way: Attend, tensors: list[Tensor], seen: Tensor) -> dict[str, float]:
+    """Milliseconds and memory, forward and with backward; `graph` as the replay of a CUDA graph."""
+    given = torch.randn_like(way(*tensors, seen))
+
+    def forward() -> Tensor:
+        return way(*tensors, seen)
+
+    def both() -> None:
+        torch.autograd.grad(forward(), tensors, given)
+
+    return {
+        "forward_ms": timed(forward),
+        "both_ms": timed(both),
+        "graph_forward_ms": timed(captured(forward)),
+        "graph_both_ms": timed(captured(both)),
+        "forward_gb": extra_memory(forward),
+        "both_gb": extra_memory(both),
+    }
+
+
+def timed(run: Callable[[], object], *, seconds: float = 0.4) -> float:
+    """The median of many runs, by the device's clock, after some that do not count."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    spent: list[float] = []
+    for warm in (True, False):
+        spent.clear()
+        while len(spent) < 5 or (sum(spent) < 1000 * seconds / (4 if warm else 1)):
+            begin.record()
+            run()
+            end.record()
+            end.synchronize()
+            spent.append(begin.elapsed_time(end))
+            if len(spent) >= 300:
+                break
+    return statistics.median(spent)
+
+
+def captured(run: Callable[[], object]) -> Callable[[], None]:
+    """The same kernels without their launches, by a CUDA graph."""
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        run()
+    torch.cuda.current_stream().wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay
+
+
+def extra_memory(run: Callable[[], object]) -> float:
+    """The most memory a run holds above what lay there before it, in GB."""
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    run()
+    torch.cuda.synchronize()
+    return (torch.cuda.max_memory_allocated() - before) / 1e9

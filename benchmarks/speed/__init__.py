@@ -1,0 +1,1 @@
+"""How fast the library trains and translates beside others, and whether it stays right."""

@@ -1,0 +1,92 @@
+"""Pairs in memory, ready to train on: Multi30k, and made-up ids of one length."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice, product
+from pathlib import Path
+
+import numpy as np
+
+from dhyan.config import Recipe
+from dhyan.corpora.interface import Say
+from dhyan.data.examples import Examples, Growing, encode_pairs
+from dhyan.data.tally import Pair
+from dhyan.special import BOS, EOS
+from dhyan.text.tokenizer import Tokenizer
+
+SPECIAL = 4  # ids before the words
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A corpus whose pairs are ids already: what a trainer asks of one."""
+
+    examples: Examples
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    validation: list[Pair] = field(default_factory=list)
+    test: list[Pair] = field(default_factory=list)
+    fingerprint: str = ""
+    sample: str = ""
+
+    def lessons(self, recipe: Recipe) -> Iterator[Pair]:
+        """Nothing is learned from it any more."""
+        return iter(())
+
+    def learn(self, recipe: Recipe, say: Say) -> tuple[Tokenizer, Tokenizer]:
+        """The vocabularies it has."""
+        return self.tokenizers
+
+    def encode(self, source: Tokenizer, target: Tokenizer, longest: int, say: Say) -> Examples:
+        """The ids it has."""
+        return self.examples
+
+
+@cache
+def multi30k(folder: Path, pieces: int, *, first: int | None = None) -> Ready:
+    """English to German; the tokenizers are learned once and lie beside the text."""
+    training, validation, test = (
+        read(folder, part)[:first] for part in ("train", "valid", "test_2016_flickr")
+    )
+    source = _tokenizer(folder / f"bpe-{pieces}.en.json", [p.source for p in training], pieces)
+    target = _tokenizer(folder / f"bpe-{pieces}.de.json", [p.target for p in training], pieces)
+    examples = encode_pairs(training, source, target, longest=256)
+    return Ready(examples, (source, target), validation, test, sample=training[0].source)
+
+
+def read(folder: Path, part: str) -> list[Pair]:
+    """The pairs of one part, line by line."""
+    sides = [
+        (folder / f"{part}.{language}").read_text(encoding="utf-8").splitlines()
+        for language in ("en", "de")
+    ]
+    lines = enumerate(zip(*sides, strict=True), start=1)
+    return [Pair(one, other, line) for line, (one, other) in lines]
+
+
+def made_up(sentences: int, length: int, vocabulary: int, *, seed: int = 1) -> Ready:
+    """Random ids; every source has `length` tokens and every target as many to say."""
+    draw = np.random.default_rng(seed)
+    sources, targets = Growing(), Growing()
+    for _ in range(sentences):
+        words = draw.integers(SPECIAL, vocabulary, (2, length - 1)).tolist()
+        sources.add([*words[0], EOS])
+        targets.add([BOS, *words[1], EOS])
+    words = numbered_words(vocabulary)
+    return Ready(Examples(sources.done(), targets.done()), (words, words))
+
+
+@cache
+def numbered_words(vocabulary: int) -> Tokenizer:
+    """A vocabulary of so many made-up words."""
+    letters = ("".join(word) for word in product("abcdefghijklmnopqrstuvwxyz", repeat=4))
+    sentence = " ".join(islice(letters, vocabulary))
+    return Tokenizer.learn([sentence], kind="words", size=vocabulary)
+
+
+def _tokenizer(path: Path, sentences: Sequence[str], pieces: int) -> Tokenizer:
+    if not path.exists():
+        path.write_text(
+            Tokenizer.learn(sentences, kind="bpe", size=pieces).to_json(), encoding="utf-8"
+        )
+    return Tokenizer.from_json(path.read_text(encoding="utf-8"))

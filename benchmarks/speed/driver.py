@@ -1,0 +1,228 @@
+"""The cases by name: run some of them here, and keep a file of each."""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from benchmarks.report import RESULTS, write_beside
+from benchmarks.speed.attention import SHAPES, additive
+from benchmarks.speed.ceilings import ceilings
+from benchmarks.speed.contest import (
+    SETTINGS,
+    Contest,
+    Setting,
+    ctranslate2,
+    transformers_generate,
+)
+from benchmarks.speed.corpus import Ready, multi30k
+from benchmarks.speed.growth import growth
+from benchmarks.speed.marian import MARIANS
+from benchmarks.speed.quality import bleu, losses
+from benchmarks.speed.sizes import FULL, TINY, Size, bahdanau, luong, transformer
+from benchmarks.speed.timing import Effort, Say, Table
+from benchmarks.speed.training import on_corpus, without_padding
+from benchmarks.speed.translation import ours
+
+DATA, BEGAN = Path("carry/gpu/data"), perf_counter()
+
+
+@dataclass(frozen=True)
+class Here:
+    """Where, how large and how thoroughly the cases are run."""
+
+    device: str
+    quick: bool
+    warm: bool
+    data: Path
+    peers: bool
+    seconds: float
+    say: Say
+
+    @property
+    def size(self) -> Size:
+        """The size of the models."""
+        return TINY if self.quick else FULL
+
+    @property
+    def effort(self) -> Effort:
+        """How long to measure: once to warm up, twice to see that it runs."""
+        if self.warm:
+            return Effort(2, 1, checks=False)
+        return Effort(2, 2) if self.quick else Effort(100, 5)
+
+    @property
+    def about_quality(self) -> dict[str, Any]:
+        """What the cases of quality want to know."""
+        names = ("data", "device", "quick", "seconds", "say")
+        return {name: getattr(self, name) for name in names}
+
+    def corpus(self) -> Ready:
+        """Multi30k, or the first few sentences of it."""
+        first = 40 if self.quick else None
+        return multi30k(self.data / "multi30k", self.size.pieces, first=first)
+
+
+def limits(here: Here) -> dict[str, Any]:
+    """What the device can do at most."""
+    return ceilings(device=here.device, quick=here.quick, say=here.say)
+
+
+def attention(here: Here) -> dict[str, Any]:
+    """Additive attention, all queries at once."""
+    shapes = ((2, 3, 5, 16),) if here.quick else SHAPES
+    return additive(shapes=shapes, compiled=here.peers, say=here.say)
+
+
+def multi30k_training(
+    here: Here, *, recipe: Callable[..., Any], budgets: tuple[int, ...]
+) -> dict[str, Any]:
+    """A model on Multi30k, with growing batches."""
+    return on_corpus(
+        partial(recipe, here.size),
+        here.corpus(),
+        device=here.device,
+        budgets=(96,) if here.quick else budgets,
+        effort=here.effort,
+        say=here.say,
+    )
+
+
+def transformer_training(here: Here) -> dict[str, Any]:
+    """Transformer-base on sentences of one length, beside `transformers`."""
+    peers = [name for name in MARIANS if "compiled" in name or not here.warm]
+    return without_padding(
+        here.size,
+        device=here.device,
+        peers=peers[: 1 if here.quick else None] if here.peers else (),
+        effort=here.effort,
+        say=here.say,
+    )
+
+
+def transformer_translation(here: Here) -> dict[str, Any]:
+    """Transformer-base translating, beside `transformers` and CTranslate2."""
+    settings = (Setting(1, 1), Setting(3, 2)) if here.quick else SETTINGS
+    size = here.size
+    table = Table({"tokens a side": size.length, "vocabulary": size.vocabulary}, here.say)
+    contest = Contest(table, size, settings, here.device, here.effort)
+    with table.trying("dhyan"):
+        ours(contest, transformer(size))
+    if here.peers:
+        with table.trying("CTranslate2"):
+            ctranslate2(contest, here.data / "ct2.tar.xz")
+        with table.trying("transformers"):
+            transformers_generate(contest)
+    return table.figures()
+
+
+def recurrent_translation(here: Here) -> dict[str, Any]:
+    """A recurrent model translating."""
+    settings = (Setting(3, 1), Setting(3, 2)) if here.quick else (Setting(128, 1), Setting(128, 5))
+    size = replace(here.size, vocabulary=here.size.pieces)
+    table = Table({"tokens a side": size.length, "vocabulary": size.vocabulary}, here.say)
+    with table.trying("dhyan"):
+        ours(Contest(table, size, settings, here.device, here.effort), bahdanau(size))
+    return table.figures()
+
+
+def same_losses(here: Here) -> dict[str, Any]:
+    """Fast and plain, the same losses."""
+    return losses(**here.about_quality)
+
+
+def same_bleu(here: Here) -> dict[str, Any]:
+    """Fast and plain, the same BLEU."""
+    return bleu(**here.about_quality)
+
+
+def growing(here: Here) -> dict[str, Any]:
+    """What training costs as it grows."""
+    return growth(size=here.size, device=here.device, quick=here.quick, say=here.say)
+
+
+Case = Callable[[Here], dict[str, Any]]
+SMALL_TO_LARGE = {"budgets": (4096, 16_384, 65_536)}
+CASES: dict[str, dict[str, Case]] = {
+    "ceilings": {"ceilings": limits},
+    "kernels": {"additive": attention},
+    "training": {
+        "train-bahdanau": partial(multi30k_training, recipe=bahdanau, **SMALL_TO_LARGE),
+        "train-luong": partial(multi30k_training, recipe=luong, **SMALL_TO_LARGE),
+        "train-luong-unfed": partial(
+            multi30k_training, recipe=partial(luong, feeding=False), **SMALL_TO_LARGE
+        ),
+        "train-transformer-multi30k": partial(
+            multi30k_training,
+            recipe=partial(transformer, shared=False),
+            budgets=(16_384, 65_536),
+        ),
+        "train-transformer": transformer_training,
+    },
+    "translation": {
+        "translate-bahdanau": recurrent_translation,
+        "translate-transformer": transformer_translation,
+    },
+    "quality": {"quality-losses": same_losses, "quality-bleu": same_bleu},
+    "growth": {"growth": growing},
+}
+
+
+def main(words: Sequence[str]) -> None:
+    """Run the cases of some kinds, or those that are named, and write a file for each."""
+    asked = argparse.ArgumentParser(prog="python -m benchmarks")
+    asked.add_argument("kinds", choices=CASES, nargs="+", metavar="KIND", help=" ".join(CASES))
+    asked.add_argument("--case", action="append", help="only this one; may come again")
+    asked.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
+    asked.add_argument("--warm", action="store_true", help="compile what the cases need, no more")
+    asked.add_argument("--alone", action="store_true", help="without other libraries")
+    asked.add_argument("--out", type=Path, default=RESULTS, help="the folder of the files")
+    asked.add_argument("--data", type=Path, default=DATA, help="where multi30k/ lies")
+    asked.add_argument("--seconds", type=float, default=3600.0, help="of quality: leave off then")
+    found = asked.parse_args(words)
+    gpu = torch.cuda.is_available()
+    place, name = ("cuda", torch.cuda.get_device_name()) if gpu else ("cpu", "")
+    here = Here(place, found.quick, found.warm, found.data, not found.alone, found.seconds, _say)
+    keep = partial(write_beside, accelerator=name, folder=found.out)
+    for what, case in {k: v for kind in found.kinds for k, v in CASES[kind].items()}.items():
+        if found.case and what not in found.case:
+            continue
+        _say(f"== {what}")
+        with cut_short(what, keep):
+            figures = case(here)
+        if not found.warm:
+            print(keep(what, figures), flush=True)
+
+
+@contextmanager
+def cut_short(what: str, keep: Callable[[str, object], Path]) -> Iterator[None]:
+    """Whoever ends the process inside the block gets the rows that there are so far."""
+
+    def rescue(number: int, frame: object) -> None:
+        if Table.last is not None:
+            Table.last.failed["the rest"] = "there was no time"
+            print(keep(what, Table.last.figures()), flush=True)
+        os._exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, rescue)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say(line: str) -> None:
+    print(f"{perf_counter() - BEGAN:6.1f} {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

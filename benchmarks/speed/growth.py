@@ -1,0 +1,82 @@
+"""How the cost of training grows with the batch, the length and the width; and a picture of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.speed.corpus import made_up
+from benchmarks.speed.sizes import Size, bahdanau, trained, transformer
+from benchmarks.speed.timing import TRAINED, Row, Say, Table
+from benchmarks.speed.training import pace, trainer_of
+
+AXES = {  # what grows, through which sizes; the rest stays
+    "sentences": (8, 32, 128, 512, 2048),
+    "length": (8, 32, 128, 512),
+    "width": (128, 256, 512, 1024),
+}
+SMALL_AXES = {"sentences": (2,), "length": (6,), "width": (8,)}
+TOKENS, LENGTH = 16_384, 32
+HEADINGS = {
+    "sentences": f"By the batch: sentences of {LENGTH} tokens, 512 wide",
+    "length": f"By the length: {TOKENS:,} tokens a batch, 512 wide",
+    "width": f"By the width: {TOKENS // LENGTH} sentences of {LENGTH} tokens",
+}
+FAMILIES = {"Transformer": transformer, "Bahdanau": bahdanau}
+
+
+def growth(*, size: Size, device: str, quick: bool, say: Say) -> dict[str, Any]:
+    """Target tokens a second of either family along every axis."""
+    axes = SMALL_AXES if quick else AXES
+    table = Table({"axes": {k: list(v) for k, v in axes.items()}, "tokens": TOKENS}, say)
+    for axis, sizes in axes.items():
+        for number in sizes:
+            for family in FAMILIES:
+                with table.trying(f"{family}, {axis} {number}"):
+                    found = _pace(family, axis, number, size, device, quick=quick)
+                    table.add(Row.of(family, f"{axis} {number}", TRAINED, found))
+    return table.figures()
+
+
+def _pace(
+    family: str, axis: str, number: int, size: Size, device: str, *, quick: bool
+) -> list[float]:
+    length = number if axis == "length" else (4 if quick else LENGTH)
+    sentences = number if axis == "sentences" else max(1, (8 if quick else TOKENS) // length)
+    if axis == "width":
+        size = replace(size, width=number, hidden=4 * number, recurrent=number)
+        size = replace(size, heads=max(1, number // 64))
+    recipe = FAMILIES[family](size)
+    corpus = made_up(sentences * 2, length, size.pieces)
+    budget = sentences * length
+    trainer = trainer_of(trained(recipe, tokens_per_batch=budget), corpus, device)
+    return pace(trainer, steps=1 if quick else 3, windows=3)
+
+
+def picture(figures: Mapping[str, Any], path: Path) -> None:
+    """A curve for either family along every axis, by logarithms."""
+    from dhyan.insight.figures import save
+    from dhyan.insight.parts import Curve, Lines
+    from dhyan.insight.sheet import sheet
+
+    found = {(row["who"], row["at"]): row for row in figures["rows"]}
+    parts = [
+        Lines(
+            title=HEADINGS[axis],
+            curves=tuple(
+                Curve(family, *_bands([found.get((family, f"{axis} {n}")) for n in sizes]))
+                for family in FAMILIES
+            ),
+            places=tuple(map(str, sizes)),
+            across={"sentences": "sentences a batch"}.get(axis, axis),
+            up="target tokens a second",
+            log=True,
+        )
+        for axis, sizes in figures["shapes"]["axes"].items()
+    ]
+    save(sheet(parts, title="What training costs as it grows"), path)
+
+
+def _bands(rows: Sequence[Mapping[str, Any] | None]) -> tuple[list[float | None], ...]:
+    """Medians and ranges, with gaps where nothing was measured."""
+    return tuple([row and row[key] for row in rows] for key in ("median", "low", "high"))

@@ -1,0 +1,203 @@
+"""Whether the fast path learns what the plain one learns: losses step by step, and BLEU."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.speed.sizes import Size, bahdanau, luong, trained, transformer
+from benchmarks.speed.timing import Row, Say, Table
+from dhyan.config import Recipe
+
+MEDIUM = Size(256, 1024, 4, 3, 512, 8_000, 8_000)
+SMALL = Size(16, 32, 2, 1, 16, 300, 300)
+LOSS_WITHIN, BLEU_WITHIN = 0.005, 0.6  # a share of the loss, and points
+LAST = 50  # steps whose losses are averaged
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training in a process of its own."""
+
+    model: str
+    path: str  # "fast" or "plain"
+    precision: str = "bf16"
+    seed: int = 1
+    steps: int = 500
+    tokens_per_batch: int = 4096
+    dropout: bool = False
+    test: int = 0  # sentences of the test set to translate
+    quick: bool = False
+    data: str = ""
+    device: str = "cuda"
+
+    @property
+    def who(self) -> str:
+        """The path and its precision."""
+        return f"{self.path}, {self.precision}"
+
+    def recipe(self) -> Recipe:
+        """Its model and training."""
+        size = SMALL if self.quick else MEDIUM
+        off: dict[str, Any] = {} if self.dropout else {"dropout": 0.0}
+        made = {
+            "transformer": lambda: transformer(size, shared=False, **off),
+            "bahdanau": lambda: bahdanau(size, **off),
+            "luong": lambda: luong(size, **off),
+        }[self.model]()
+        return trained(
+            made,
+            seed=self.seed,
+            precision=self.precision,
+            tokens_per_batch=256 if self.quick else self.tokens_per_batch,
+            learning_rate=1e-3,
+            warmup=200,
+        )
+
+
+def losses(*, data: Path, device: str, quick: bool, seconds: float, say: Say) -> dict[str, Any]:
+    """One seed and one order of batches, without dropout: the losses after so many steps."""
+    steps = 6 if quick else 500
+    jobs = [
+        Job(model, path, precision, steps=steps, data=str(data), device=device, quick=quick)
+        for path, precision in (("plain", "bf16"), ("plain", "fp32"), ("fast", "bf16"))
+        for model in ("bahdanau", "luong", "transformer")
+        if (model, precision) != ("luong", "fp32")
+    ]
+    table = Table({"steps": steps, "tokens a batch": jobs[0].tokens_per_batch}, say)
+    found = all_done(jobs, table, seconds=seconds)
+    for job, one in found.items():
+        curve = one["losses"][-LAST:]
+        note = f"validation {one['valid']:.4f}, {one['seconds']:.0f} s"
+        mean = statistics.mean(curve)
+        unit = "training loss"
+        table.add(Row(job.who, job.model, unit, mean, min(curve), max(curve), len(curve), note))
+    for model in dict.fromkeys(job.model for job in jobs):
+        means = {row.who: row.median for row in table.rows if row.at == model}
+        if not means.keys() >= {"fast, bf16", "plain, bf16"}:
+            continue
+        apart = abs(means["fast, bf16"] / means["plain, bf16"] - 1)
+        found_right = {"apart": apart, "right": apart <= LOSS_WITHIN}
+        table.check(f"{model}: fast within 0.5 % of plain", found_right)
+    return {**table.figures(), "runs": [told(job, one) for job, one in found.items()]}
+
+
+def bleu(*, data: Path, device: str, quick: bool, seconds: float, say: Say) -> dict[str, Any]:
+    """Three seeds by either path: BLEU of the test set, searched with a beam of five."""
+    plan = {"bahdanau": 4 if quick else 400, "transformer": 4 if quick else 600}
+    jobs = [
+        Job(
+            model,
+            path,
+            seed=seed,
+            steps=steps,
+            tokens_per_batch=8192,
+            dropout=True,
+            test=20 if quick else 1000,
+            data=str(data),
+            device=device,
+            quick=quick,
+        )
+        for path in ("plain", "fast")
+        for seed in ((1,) if quick else (1, 2, 3))
+        for model, steps in plan.items()
+    ]
+    table = Table({"steps": plan, "tokens a batch": jobs[0].tokens_per_batch}, say)
+    found = all_done(jobs, table, seconds=seconds)
+    for model in plan:
+        means = {}
+        for path in ("fast", "plain"):
+            own = [one for job, one in found.items() if (job.model, job.path) == (model, path)]
+            if not own:
+                continue
+            scores = [one["bleu"] for one in own]
+            means[path] = statistics.mean(scores)
+            seconds = statistics.mean(one["seconds"] for one in own)
+            note = f"mean {means[path]:.2f}; {seconds:.0f} s each; {own[0]['signature']}"
+            table.add(Row.of(f"{path}, bf16", model, "BLEU", scores, note))
+        if len(means) < 2:
+            continue
+        apart = abs(means["fast"] - means["plain"])
+        table.check(f"{model}: means within 0.6", {"apart": apart, "right": apart <= BLEU_WITHIN})
+    return {**table.figures(), "runs": [told(job, one) for job, one in found.items()]}
+
+
+def told(job: Job, found: dict[str, Any]) -> dict[str, Any]:
+    """A run for the file, its losses as means of fifty steps."""
+    curve = found["losses"]
+    parts = [curve[at : at + LAST] for at in range(0, len(curve), LAST)]
+    return {**asdict(job), **found, "losses": [round(statistics.mean(one), 5) for one in parts]}
+
+
+def all_done(
+    jobs: Sequence[Job], table: Table, *, seconds: float, at_once: int = 8
+) -> dict[Job, dict[str, Any]]:
+    """What each job came to that was done in time.
+
+    Several share the device, for none of this is timed.
+    """
+    end = perf_counter() + seconds
+
+    def one(job: Job) -> dict[str, Any]:
+        words = [sys.executable, "-m", "benchmarks.speed.quality", json.dumps(asdict(job))]
+        done = subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "OMP_NUM_THREADS": "2"},
+            timeout=max(end - perf_counter(), 0.1),
+        )
+        if done.returncode:
+            raise RuntimeError(f"{job}\n{done.stderr[-2000:]}")
+        return json.loads(done.stdout.splitlines()[-1])
+
+    found = {}
+    with ThreadPoolExecutor(min(at_once, os.cpu_count() or 1)) as pool:
+        for job, waiting in [(job, pool.submit(one, job)) for job in jobs]:
+            with table.trying(f"{job.model}, {job.who}, seed {job.seed}"):
+                found[job] = waiting.result()
+    return found
+
+
+def _done(job: Job) -> dict[str, Any]:
+    """Train, and if asked translate the test set: what a process of its own does."""
+    from benchmarks.speed.corpus import multi30k
+    from benchmarks.speed.training import made, plainly
+    from dhyan.training.events import Stepped, Validated
+
+    recipe, began = job.recipe(), perf_counter()
+    size, first = recipe.text.source_size, 40 if job.quick else None
+    corpus = multi30k(Path(job.data) / "multi30k", size, first=first)
+    recipe = plainly(recipe) if job.path == "plain" else recipe
+    translator, trainer = made(recipe, corpus, job.device)
+    trainer.settings = replace(trainer.settings, report_every=1)
+    events = list(trainer.run(job.steps))
+    taught = perf_counter()
+    found: dict[str, Any] = {
+        "losses": [event.loss for event in events if isinstance(event, Stepped)],
+        "valid": [event.scores["loss"] for event in events if isinstance(event, Validated)][-1],
+    }
+    if job.test:
+        found |= _tested(translator, corpus.test[: job.test], plain=job.path == "plain")
+    return {**found, "seconds": perf_counter() - began, "taught": taught - began}
+
+
+def _tested(translator: Any, pairs: Sequence[Any], *, plain: bool) -> dict[str, Any]:
+    from dhyan.evaluation.scores import score
+
+    translator = replace(translator, fast=not plain, tokens_per_batch=32_768)
+    said = [one.text for one in translator([pair.source for pair in pairs], beam=5)]
+    found = score(said, [pair.target for pair in pairs], language="de", metrics=("bleu",))["bleu"]
+    return {"bleu": found.value, "signature": found.signature}
+
+
+if __name__ == "__main__":
+    print(json.dumps(_done(Job(**json.loads(sys.argv[1])))))

@@ -1,0 +1,116 @@
+"""The models that are measured, as settings of a recipe."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dhyan.config import (
+    Attention,
+    BahdanauDecoder,
+    Data,
+    LuongDecoder,
+    Recipe,
+    RNNEncoder,
+    Text,
+    Training,
+    TransformerDecoder,
+    TransformerEncoder,
+)
+
+NEVER = 10**9  # a step that does not come
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the models are, and what they are trained and tried on."""
+
+    width: int = 512
+    hidden: int = 2048
+    heads: int = 8
+    layers: int = 6
+    recurrent: int = 512
+    vocabulary: int = 32_000
+    pieces: int = 8_000
+    length: int = 32
+    sentences: int = 768
+
+
+FULL = Size()
+TINY = Size(32, 64, 2, 1, 16, 96, 300, 6, 4)
+TRAINING = Training(
+    precision="bf16",
+    tokens_per_batch=16_384,
+    learning_rate=5e-4,
+    schedule="inverse_sqrt",
+    warmup=400,
+    validate_every=NEVER,
+    save_every=NEVER,
+    valid_sentences=0,
+    report_every=NEVER,
+)
+
+
+def transformer(size: Size, *, shared: bool = True, dropout: float = 0.1) -> Recipe:
+    """Transformer-base as `transformers` and CTranslate2 have it: normalised after each step."""
+    common: dict[str, Any] = {
+        "width": size.width,
+        "heads": size.heads,
+        "hidden": size.hidden,
+        "layers": size.layers,
+        "norm": "post",
+        "dropout": dropout,
+    }
+    return Recipe(
+        data=Data(longest=1024),
+        text=Text(kind="bpe", source_size=size.pieces, target_size=size.pieces, shared=shared),
+        encoder=TransformerEncoder(**common),
+        decoder=TransformerDecoder(**common, tied=True, shares_embedding=shared),
+        training=TRAINING,
+    )
+
+
+def bahdanau(size: Size, *, dropout: float = 0.2) -> Recipe:
+    """JoeyNMT's setting: a bi-LSTM of two halves, and an LSTM that looks before each step."""
+    width = size.recurrent
+    return Recipe(
+        data=Data(longest=1024),
+        text=Text(kind="bpe", source_size=size.pieces, target_size=size.pieces),
+        encoder=_reader(size, dropout),
+        decoder=BahdanauDecoder(
+            attention=Attention(kind="additive", hidden=width),
+            cell="lstm",
+            embedding=width // 2,
+            width=width,
+            readout=width,
+            dropout=dropout,
+        ),
+        training=replace(TRAINING, learning_rate=1e-3),
+    )
+
+
+def luong(size: Size, *, feeding: bool = True, dropout: float = 0.2) -> Recipe:
+    """The same, with the general score after each step."""
+    width = size.recurrent
+    return Recipe(
+        data=Data(longest=1024),
+        text=Text(kind="bpe", source_size=size.pieces, target_size=size.pieces),
+        encoder=_reader(size, dropout),
+        decoder=LuongDecoder(
+            attention=Attention(kind="general"),
+            cell="lstm",
+            embedding=width // 2,
+            width=width,
+            input_feeding=feeding,
+            dropout=dropout,
+        ),
+        training=replace(TRAINING, learning_rate=1e-3),
+    )
+
+
+def _reader(size: Size, dropout: float) -> RNNEncoder:
+    half = size.recurrent // 2
+    return RNNEncoder(cell="lstm", embedding=half, width=half, bidirectional=True, dropout=dropout)
+
+
+def trained(recipe: Recipe, **settings: object) -> Recipe:
+    """The recipe with other settings of its training."""
+    return replace(recipe, training=replace(recipe.training, **settings))

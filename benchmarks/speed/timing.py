@@ -1,0 +1,128 @@
+"""Paces, measured several times over, and what a case of them comes to."""
+
+import gc
+import statistics
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from time import perf_counter
+from typing import Any, ClassVar
+
+import torch
+
+Say = Callable[[str], None]
+TRAINED = "target tokens/s"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: who reached it, at what, the median of its repeats and their range."""
+
+    who: str
+    at: str
+    unit: str
+    median: float
+    low: float
+    high: float
+    repeats: int
+    note: str = ""
+
+    @classmethod
+    def of(cls, who: str, at: str, unit: str, found: Sequence[float], note: str = "") -> "Row":
+        """The row of several measurements."""
+        low, high = min(found), max(found)
+        return cls(who, at, unit, statistics.median(found), low, high, len(found), note)
+
+    def __str__(self) -> str:
+        spread = f"{short(self.low)}–{short(self.high)} of {self.repeats}"
+        note = f"; {self.note}" if self.note else ""
+        return f"{self.who} | {self.at} | {short(self.median)} {self.unit} ({spread}{note})"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure: steps in a stretch, stretches, and whether to check and compare."""
+
+    steps: int
+    windows: int
+    checks: bool = True
+
+
+@dataclass
+class Table:
+    """The rows of a case as they come; a contestant that fails is a note, and the rest goes on."""
+
+    shapes: dict[str, Any]
+    say: Say
+    rows: list[Row] = field(default_factory=list)
+    checks: dict[str, Any] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    last: ClassVar["Table | None"] = None
+
+    def __post_init__(self) -> None:
+        Table.last = self
+
+    def add(self, row: Row) -> None:
+        """One more figure."""
+        self.rows.append(row)
+        self.say(str(row))
+
+    def check(self, name: str, found: Any) -> None:
+        """What was compared before anything was timed, and what came out."""
+        self.checks[name] = found
+        self.say(f"checked {name}: {found}")
+
+    @contextmanager
+    def trying(self, who: str) -> Iterator[None]:
+        """What goes wrong inside is noted, and the memory is given back."""
+        try:
+            yield
+        except Exception as error:  # whatever another library raises
+            self.failed[who] = f"{type(error).__name__}: {error}"[:500]
+            self.say(f"FAILED {who}\n{traceback.format_exc()}")
+        finally:
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+
+    def figures(self) -> dict[str, Any]:
+        """All of it, for a file."""
+        rows = [asdict(row) for row in self.rows]
+        return {
+            "shapes": self.shapes,
+            "checks": self.checks,
+            "rows": rows,
+            "failed": self.failed,
+        }
+
+
+def paces(
+    work: Callable[[], object], amount: float, *, repeats: int = 5, warm: int = 1
+) -> list[float]:
+    """How much of its amount the work does a second, each time it is done."""
+    for _ in range(warm):
+        work()
+    settle()
+    return [amount / _seconds(work) for _ in range(repeats)]
+
+
+def settle() -> None:
+    """Wait until the device has nothing left to do."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def short(number: float) -> str:
+    """A figure as tables have it: 4.21, 57.3k, 1.02M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(number) >= size:
+            return f"{number / size:.3g}{letter}" if abs(number) < 1000 * size else f"{number:.3g}"
+    return f"{number:.3g}"
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = perf_counter()
+    work()
+    settle()
+    return perf_counter() - began

@@ -1,0 +1,198 @@
+"""The engine: sentences of any number through stations, as many at once as pays."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import torch
+
+from dhyan.decoding.beam import Hypothesis
+from dhyan.decoding.engine.recurrent import RecurrentStepper, fits_recurrent
+from dhyan.decoding.engine.station import Seats, Station, Stepper, power_of_two
+from dhyan.decoding.engine.transformer import TransformerPart, TransformerStepper
+from dhyan.decoding.engine.weights import fits_decoder, fold_norms
+from dhyan.decoding.manner import Manner
+from dhyan.decoding.rules import Rule
+from dhyan.kernels.boards import BeamBoard, GreedyBoard
+from dhyan.models.seq2seq import Seq2Seq
+from dhyan.models.transformer import TransformerDecoder
+
+WIDEST = 32  # beams beyond this are the plain search's
+SENTENCES = 1024  # at once, at most
+SHARE = 0.3  # of the device's memory, for what sentences have said and read
+LOOK_EVERY = 4  # steps between two looks at who has ended
+STATIONS = 3  # kept for the next call
+LEAST_ROOM = 64
+
+
+def suits(model: object) -> bool:
+    """Whether the engine knows the model's kind; the plain search knows all of them."""
+    return isinstance(model, Seq2Seq) and (
+        fits_decoder(model.decoder) or fits_recurrent(model.decoder)
+    )
+
+
+def at_speed(model: object, manner: Manner, rules: Sequence[Rule]) -> bool:
+    """Whether the engine can search so: greedily or with one beam, and without any rules."""
+    plain = not (manner.sample or rules) and manner.groups == 1 and manner.width <= WIDEST
+    return plain and suits(model)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Sentences as ids, the most tokens each may become, and how scores go by length."""
+
+    sources: Sequence[Sequence[int]]
+    limits: Sequence[int]
+    power: float
+
+
+class Engine:
+    """Greedy and beam search for one model, with the results of the plain search to rounding.
+
+    It works on a copy of the weights in its own precision: what happens to the model afterwards
+    does not change it.
+    """
+
+    def __init__(self, model: Seq2Seq, precision: torch.dtype) -> None:
+        if not suits(model):
+            raise ValueError("the engine does not know this kind of model: use the plain search")
+        self.model = deepcopy(model).eval().requires_grad_(False)
+        self.device, self.part = next(model.parameters()).device, None
+        if isinstance(self.model.decoder, TransformerDecoder):
+            fold_norms(self.model.decoder)
+            self.part = TransformerPart(self.model, precision)
+        self.model.to(precision)
+        self.stations: dict[tuple[int, int, int], Station] = {}
+
+    @torch.inference_mode()
+    def translate(
+        self,
+        sources: Sequence[Sequence[int]],
+        *,
+        width: int,
+        limits: Sequence[int],
+        power: float = 0.0,
+    ) -> list[list[Hypothesis]]:
+        """Each sentence's hypotheses, best first: one if `width` is 1, for that is greedy search.
+
+        `sources` end in EOS, `limits` are the most tokens of each, EOS counted, and scores are
+        divided by length^power.
+        """
+        asked, found = Asked(sources, limits, power), dict[int, list[Hypothesis]]()
+        for room, rows in self._alike(asked):
+            station = self._station(len(rows), width, room)
+            if isinstance(station.board, BeamBoard):
+                station.board.by_length(power)
+            found |= self._through(station, rows, asked)
+        return [found[row] for row in range(len(sources))]
+
+    def _alike(self, asked: Asked) -> list[tuple[int, list[int]]]:
+        """Sentences that want about as much room together, the longest first."""
+        groups: dict[int, list[int]] = {}
+        for row, (source, limit) in enumerate(zip(asked.sources, asked.limits, strict=True)):
+            room = max(LEAST_ROOM, power_of_two(max(len(source), limit + 1)))
+            groups.setdefault(room, []).append(row)
+        for rows in groups.values():
+            rows.sort(
+                key=lambda row: (asked.limits[row], len(asked.sources[row])),
+                reverse=True,
+            )
+        return sorted(groups.items(), reverse=True)
+
+    def _through(
+        self, station: Station, rows: Sequence[int], asked: Asked
+    ) -> dict[int, list[Hypothesis]]:
+        """Sentences take places as they come free, until all are through."""
+        seats, waiting, size = Seats(station.size), list(rows), station.size
+        found = {}
+        while waiting or seats.holds:
+            waiting = self._seated(station, seats, waiting, asked)
+            if not waiting:
+                size = self._closed_up(station, seats, size)
+            steps = min(LOOK_EVERY, max(seats.left.values()))
+            station.run(size, steps)
+            seats.passed(steps)
+            living = set(station.living(size))
+            ended = [slot for slot in seats.holds if slot not in living]
+            if ended:
+                for slot, told in zip(ended, station.told(ended, asked.power), strict=True):
+                    found[seats.leave(slot)] = told
+        return found
+
+    def _seated(
+        self, station: Station, seats: Seats, waiting: list[int], asked: Asked
+    ) -> list[int]:
+        """Let those who wait take free places, once there are enough of them: who still waits."""
+        free = seats.free() if waiting else []
+        if not free or len(free) < min(station.size // 4, len(waiting)):
+            return waiting
+        coming, waiting = waiting[: len(free)], waiting[len(free) :]
+        station.seat(
+            [asked.sources[row] for row in coming],
+            [asked.limits[row] for row in coming],
+            free[: len(coming)],
+        )
+        for slot, row in zip(free, coming, strict=False):
+            seats.take(slot, row, asked.limits[row])
+        return waiting
+
+    def _closed_up(self, station: Station, seats: Seats, size: int) -> int:
+        """The fewest places that hold all who are left, who move there."""
+        fits = min(one for one in station.steps if one >= len(seats.holds))
+        if fits >= size and max(seats.holds) < size:
+            return size
+        start, end = seats.closed_up(fits)
+        if start:
+            station.move(start, end)
+        return fits
+
+    def _station(self, sentences: int, width: int, room: int) -> Station:
+        """One with places enough, or as many as there is memory for."""
+        most = self._most(width, room)
+        size = min(power_of_two(sentences), SENTENCES, most)
+        key = (size, width, room)
+        station = self.stations.pop(key, None)
+        if station is None:
+            while len(self.stations) >= STATIONS:
+                self.stations.pop(next(iter(self.stations)))
+            station = self._new_station(size, width, room)
+        self.stations[key] = station
+        return station
+
+    def _new_station(self, size: int, width: int, room: int) -> Station:
+        board: GreedyBoard | BeamBoard
+        if width == 1:
+            board = GreedyBoard.empty(size + 1, room, self.device)
+        else:
+            board = BeamBoard.empty(size + 1, width, room, self.device)
+        stepper: Stepper
+        if self.part is not None:
+            stepper = TransformerStepper(self.part, size + 1, width, room)
+        else:
+            stepper = RecurrentStepper(self.model, size + 1, width, room)
+        captures = self.part is not None and self.part.reader is not None
+        return Station(stepper, board, captures_loads=captures)
+
+    def _most(self, width: int, room: int) -> int:
+        """How many sentences the memory has places for: a power of two."""
+        if self.device.type != "cuda" or self.part is None:
+            return SENTENCES
+        stack = self.part.stack
+        each = 2 * len(stack.layers) * stack.groups * stack.head_width * self.part.kind.itemsize
+        memory = torch.cuda.get_device_properties(self.device).total_memory
+        most = int(SHARE * memory / STATIONS / (each * room * (width + 1)))
+        return power_of_two(max(most, 1) + 1) // 2
+
+
+_engines: WeakKeyDictionary[Seq2Seq, Engine] = WeakKeyDictionary()
+
+
+def engine_for(model: Seq2Seq) -> Engine:
+    """The engine of a model, made when it is first asked for: on a GPU in half precision."""
+    engine = _engines.get(model)
+    if engine is None:
+        on_gpu = next(model.parameters()).is_cuda
+        engine = _engines[model] = Engine(model, torch.float16 if on_gpu else torch.float32)
+    return engine

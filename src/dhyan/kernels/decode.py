@@ -1,0 +1,270 @@
+"""The parts of a step of translating: their definitions, and the kernels that stand in for them.
+
+A row is one beginning of a sentence; the rows of a sentence lie side by side. Everything here reads
+and writes tensors that stay where they are, so that a step can be captured and replayed.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from dhyan.kernels.backend import triton_runs
+from dhyan.kernels.reference import mix, scaled_dot_scores
+
+VECTORS = 2  # rows, up to which a product takes them one by one
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A layer normalisation: gain, shift, and what keeps it from dividing by zero."""
+
+    gain: Float[Tensor, " D"]
+    shift: Float[Tensor, " D"]
+    epsilon: float
+
+    def __call__(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
+        """The definition, in single precision."""
+        width = self.gain.shape
+        gain, shift = self.gain.float(), self.shift.float()
+        return functional.layer_norm(x.float(), width, gain, shift, self.epsilon)
+
+    @property
+    def parts(self) -> tuple[Tensor, Tensor, float]:
+        """What a kernel takes."""
+        return self.gain, self.shift, self.epsilon
+
+
+@dataclass(frozen=True)
+class Linear:
+    """One matrix, or several side by side, with the sums of its rows."""
+
+    weight: Float[Tensor, "O K"]
+    bias: Float[Tensor, " O"]
+    across: Float[Tensor, " O"]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is kept of a road beside itself: its sums and those of its squares, in parts; a copy.
+
+    The copy has the precision of the weights.
+    """
+
+    sums: Float[Tensor, "R P 2"]
+    copy: Float[Tensor, "R D"]
+
+    @classmethod
+    def of(cls, rows: int, like: Float[Tensor, "V D"]) -> "Told | None":
+        """Room for it, where `off_road` and `on_road` have a kernel that needs any."""
+        if rows <= VECTORS or not triton_runs(like):
+            return None
+        from dhyan.kernels.decode_products import tile_for
+
+        width = like.shape[1]
+        parts = -(-width // tile_for(rows, width, width).wide)
+        sums = torch.empty(rows, parts, 2, device=like.device)
+        return cls(sums, like.new_empty(rows, width))
+
+
+def past_attention(
+    joined: Float[Tensor, "R J"],
+    keys: Float[Tensor, "A G T E"],
+    values: Float[Tensor, "A G T E"],
+    places: Int[Tensor, " N"],
+    origins: Int[Tensor, "2 N W T"] | None,
+    *,
+    heads: int,
+    scale: float,
+) -> Float[Tensor, "R C"]:
+    """Each row's new word joins its cache at the sentence's place, and looks at all up to itself.
+
+    `joined` is query, key and value side by side. Of several rows a sentence has, `origins` says
+    which was fed the word at each earlier place.
+    """
+    context = joined.new_empty(len(joined), heads * keys.shape[3])
+    if triton_runs(joined):
+        from dhyan.kernels import decode_attention
+
+        decode_attention.past_attention(
+            joined, keys, values, places, origins, context, heads=heads, scale=scale
+        )
+        return context
+    groups, room, width = keys.shape[1:]
+    beam = len(joined) // len(places)
+    parts = joined.unflatten(1, (-1, width)).split([heads, groups, groups], dim=1)
+    rows = torch.arange(len(joined), device=joined.device)
+    at = places.repeat_interleave(beam).long()
+    keys[rows, :, at], values[rows, :, at] = parts[1], parts[2]
+    holders = rows.unsqueeze(1).expand(-1, room)
+    past = torch.arange(room, device=joined.device)
+    if origins is not None:
+        own = origins[at % 2, rows // beam, rows % beam].long()
+        holders = torch.where(
+            past < at.unsqueeze(1), rows.unsqueeze(1) // beam * beam + own, holders
+        )
+    seen = (past <= at.unsqueeze(1))[:, None, None]
+    keys, values = (cache[holders, :, past].transpose(1, 2) for cache in (keys, values))
+    mixed = _looked(parts[0].unsqueeze(2), keys, values, seen, scale)
+    return context.copy_(mixed.flatten(1))
+
+
+def source_attention(
+    query: Float[Tensor, "N Q H E"],
+    keys: Float[Tensor, "N G S E"],
+    values: Float[Tensor, "N G S E"],
+    lengths: Int[Tensor, " N"],
+    *,
+    scale: float,
+    settled: bool = False,
+) -> Float[Tensor, "N Q C"]:
+    """The queries of each sentence look at the first `lengths` places of its memory.
+
+    A `settled` memory is not of this step's making: it can be read before all else is done.
+    """
+    context = query.new_empty(*query.shape[:2], query.shape[2] * query.shape[3])
+    if triton_runs(query):
+        from dhyan.kernels import decode_attention
+
+        decode_attention.source_attention(
+            query, keys, values, lengths, context, scale=scale, settled=settled
+        )
+        return context
+    places = torch.arange(keys.shape[2], device=query.device)
+    seen = (places < lengths.unsqueeze(1))[:, None, None]
+    mixed = _looked(query.transpose(1, 2), keys, values, seen, scale)
+    return context.copy_(mixed.transpose(1, 2).flatten(2))
+
+
+def _looked(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor, scale: float) -> Tensor:
+    """Dot-product attention of every head, by the definition."""
+    times = query.shape[1] // keys.shape[1]
+    keys, values = (part.repeat_interleave(times, dim=1) for part in (keys, values))
+    scores = scaled_dot_scores(query, keys) * (scale * query.shape[-1] ** 0.5)
+    return mix(scores, values, seen.expand(-1, 1, query.shape[2], -1))[0]
+
+
+def embed(
+    words: Int[Tensor, " R"],
+    places: Int[Tensor, " N"],
+    table: Float[Tensor, "V D"],
+    positions: Float[Tensor, "T D"],
+    norm: Norm | None,
+    *,
+    scale: float,
+    told: Told | None = None,
+) -> tuple[Float[Tensor, "R D"], Float[Tensor, "R D"]]:
+    """Words and their places as vectors, in single precision, and what enters the first step."""
+    if triton_runs(table):
+        from dhyan.kernels import decode_rows
+
+        road = torch.empty(len(words), table.shape[1], device=table.device)
+        entering = told.copy if told else torch.empty_like(road, dtype=table.dtype)
+        parts, sums = norm.parts if norm else None, told.sums if told else None
+        decode_rows.embed(
+            words,
+            places,
+            table,
+            positions,
+            parts,
+            road,
+            entering,
+            scale=scale,
+            sums=sums,
+        )
+        return road, entering
+    at = places.repeat_interleave(len(words) // len(places))
+    road = functional.embedding(words, table).float() * scale + functional.embedding(at, positions)
+    return road, (norm(road) if norm else road).to(table.dtype)
+
+
+def join(
+    road: Float[Tensor, "R D"],
+    found: Float[Tensor, "R D"],
+    bias: Float[Tensor, " D"],
+    norm: Norm,
+    *,
+    post: bool,
+) -> Float[Tensor, "R D"]:
+    """What a step found and its bias join the road, in place; returned is what enters the next.
+
+    Where the norm stands after the step (`post`), what it gives is the road as well.
+    """
+    if triton_runs(found):
+        from dhyan.kernels import decode_rows
+
+        entering = torch.empty_like(found)
+        decode_rows.join(road, found, bias, norm.parts, entering, post=post)
+        return entering
+    road += found + bias
+    entering = norm(road)
+    if post:
+        road.copy_(entering)
+    return entering.to(found.dtype)
+
+
+def off_road(
+    road: Float[Tensor, "R K"],
+    way: Linear,
+    norm: Norm,
+    told: Told | None,
+    *,
+    bend: str = "none",
+    exact: bool = False,
+) -> Float[Tensor, "R O"]:
+    """A product of the normalised road for few rows, with bias and bend, in one launch.
+
+    `exact` asks for single precision. With what is told of the road, the norm must have no gain
+    and no shift: they are to be in the weights.
+    """
+    kind = torch.float32 if exact else way.weight.dtype
+    if triton_runs(way.weight):
+        from dhyan.kernels import decode_products
+
+        out = road.new_empty(len(road), len(way.weight), dtype=kind)
+        if told is None:
+            decode_products.vector_linear(
+                road, way.weight, way.bias, norm.parts, None, out, bend=bend
+            )
+        else:
+            decode_products.tile_linear(
+                told.copy,
+                way.weight,
+                way.bias,
+                out,
+                told.sums,
+                copy=None,
+                tile=decode_products.tile_for(len(out), out.shape[1], road.shape[1]),
+                across=way.across,
+                epsilon=norm.epsilon,
+                bend=bend,
+            )
+        return out
+    given = norm(road).to(way.weight.dtype)
+    return BENDS[bend](functional.linear(given, way.weight, way.bias)).to(kind)
+
+
+def on_road(
+    road: Float[Tensor, "R O"],
+    found: Float[Tensor, "R K"],
+    way: Linear,
+    told: Told | None,
+) -> None:
+    """A product of what was found joins the road, and what is told of it, in one launch."""
+    if not triton_runs(found):
+        road.add_(functional.linear(found, way.weight, way.bias))
+        return
+    from dhyan.kernels import decode_products
+
+    if told is None:
+        decode_products.vector_linear(found, way.weight, way.bias, None, road, road)
+    else:
+        tile = decode_products.tile_for(len(road), road.shape[1], found.shape[1])
+        decode_products.tile_linear(
+            found, way.weight, way.bias, road, told.sums, copy=told.copy, tile=tile
+        )
+
+
+BENDS = {"none": lambda y: y, "relu": torch.relu, "gelu": functional.gelu}

@@ -1,0 +1,79 @@
+"""One update of the weights, from batches to the optimizer and the average."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from dhyan.batch import Batch
+from dhyan.data.permutation import derive
+from dhyan.kernels.backend import by_definition
+from dhyan.models.seq2seq import Seq2Seq
+from dhyan.training.ema import WeightAverage
+from dhyan.training.loss import Objective
+
+Found = tuple[Float[Tensor, ""], Float[Tensor, ""]]
+"""A step's loss, summed over its words, and its gradient's norm; both still on the device."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learner:
+    """What an update changes, and what it is to bring about.
+
+    All that is random in a step follows from the seed, the step, and which of its batches it is.
+    """
+
+    model: Seq2Seq
+    optimizer: torch.optim.Optimizer
+    objective: Objective
+    average: WeightAverage | None
+    device: torch.device
+    clip: float
+    seed: int
+
+    def draw(self, step: int, part: int) -> None:
+        """Set the random numbers of one of a step's batches."""
+        torch.manual_seed(derive(self.seed, step, part))
+
+    def like(self, other: "Learner") -> bool:
+        """Whether all of it is the very same."""
+        return all(mine is vars(other)[name] for name, mine in vars(self).items())
+
+
+@runtime_checkable
+class Update(Protocol):
+    """A way to take a step."""
+
+    def __call__(self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float) -> Found:
+        """Learn from batches that have so many words to say in all."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlainUpdate:
+    """Kernel after kernel, as PyTorch does it; with `defined`, by the definitions alone."""
+
+    learner: Learner
+    defined: bool = False
+
+    def __call__(self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float) -> Found:
+        """Add up the gradients of the batches, clip them, move the weights and their average."""
+        learner, total = self.learner, torch.zeros((), device=self.learner.device)
+        learner.optimizer.zero_grad(set_to_none=True)
+        for part, batch in enumerate(batches):
+            learner.draw(step, part)
+            with by_definition() if self.defined else nullcontext():
+                loss = learner.objective(learner.model, batch, step)
+            (loss / tokens).backward()
+            total += loss.detach()
+        norm = nn.utils.clip_grad_norm_(learner.model.parameters(), learner.clip)
+        for group in learner.optimizer.param_groups:
+            group["lr"] = rate
+        learner.optimizer.step()
+        if learner.average:
+            learner.average.follow(learner.model, step)
+        return total, norm

@@ -1,0 +1,20 @@
+"""Kernels run on the CPU by Triton's interpreter, beside the definitions they equal."""
+
+import os
+from importlib.util import find_spec
+
+import pytest
+import torch
+
+from dhyan.kernels.backend import interpreted
+
+os.environ.setdefault("TRITON_INTERPRET", "1")  # read when triton is imported, so before any test
+
+
+@pytest.fixture(autouse=True)
+def interpreter():
+    if find_spec("triton") is None:
+        pytest.skip("needs Triton, for its interpreter: pip install --no-deps triton==3.6.0")
+    torch.set_num_threads(1)
+    with interpreted():
+        yield

@@ -1,0 +1,195 @@
+"""The parts of a step of translating, against their definitions."""
+
+from dataclasses import fields
+
+import pytest
+import torch
+
+from dhyan.kernels import decode
+from dhyan.kernels.backend import by_definition
+from dhyan.kernels.boards import BeamBoard, GreedyBoard
+from dhyan.kernels.choose import choose_beams, choose_greedily
+from dhyan.kernels.decode import Linear, Norm, Told
+from dhyan.special import EOS
+
+CPU = torch.device("cpu")
+KINDS = [torch.float32, torch.float16]  # Triton's interpreter has no products in bfloat16
+
+
+def defined(function, *given, **how):
+    """The definition, in single precision, on copies."""
+    with by_definition():
+        return function(*map(single, given), **{name: single(one) for name, one in how.items()})
+
+
+def single(one):
+    if isinstance(one, Norm):
+        return Norm(one.gain.float(), one.shift.float(), one.epsilon)
+    if isinstance(one, torch.Tensor):
+        return one.float() if one.is_floating_point() else one.clone()
+    return one
+
+
+def close(kernel, exact, kind):
+    scale = exact.abs().max().clamp(min=1)
+    assert not kernel.isnan().any()
+    assert (kernel.float() - exact).abs().max() <= scale * (1e-5 if kind == torch.float32 else 2e-2)
+
+
+def norm_of(width):
+    return Norm(torch.rand(width) + 0.5, torch.randn(width), 1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize(
+    ("sentences", "beam", "heads", "groups", "width", "room"),
+    [(1, 1, 1, 1, 1, 8), (3, 1, 4, 2, 5, 40), (2, 3, 2, 2, 8, 70), (2, 2, 3, 1, 7, 300)],
+)
+def test_a_new_word_looks_at_the_past_of_its_row(sentences, beam, heads, groups, width, room, kind):
+    rows = sentences * beam
+    joined = torch.randn(rows, (heads + 2 * groups) * width).to(kind)
+    keys, values = torch.randn(2, rows + 1, groups, room, width).to(kind)
+    places = torch.tensor([0, room - 1, 37][:sentences], dtype=torch.int32)
+    origins = None
+    if beam > 1:
+        origins = torch.randint(beam, (2, sentences, beam, room), dtype=torch.int8)
+    caches = keys.float(), values.float()
+    how = {"heads": heads, "scale": 0.7}
+    with by_definition():
+        exact = decode.past_attention(joined.float(), *caches, places, origins, **how)
+    found = decode.past_attention(joined, keys, values, places, origins, **how)
+    close(found, exact, kind)
+    assert torch.equal(keys.float(), caches[0])
+    assert torch.equal(values.float(), caches[1])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize(
+    ("queries", "heads", "groups", "width", "room"),
+    [(1, 2, 2, 8, 6), (1, 2, 1, 5, 70), (5, 3, 3, 7, 33), (17, 2, 1, 16, 70), (67, 1, 1, 4, 67)],
+)
+def test_the_rows_of_a_sentence_look_at_its_source(queries, heads, groups, width, room, kind):
+    query = torch.randn(3, queries, heads, width).to(kind)
+    memory = torch.randn(3, room, 2 * groups, width).to(kind)
+    keys, values = memory.transpose(1, 2).split(groups, dim=1)
+    lengths = torch.tensor([1, 0, room], dtype=torch.int32)
+    exact = defined(decode.source_attention, query, keys, values, lengths, scale=0.5)
+    found = decode.source_attention(query, keys, values, lengths, scale=0.5)
+    close(found, exact, kind)
+    assert not found[1].any()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("width", [1, 17, 64])
+def test_words_and_places_become_vectors(width, kind):
+    table, positions = torch.randn(9, width).to(kind), torch.randn(5, width)
+    words = torch.tensor([8, 0, 3, 3], dtype=torch.int32)
+    places = torch.tensor([4, 0], dtype=torch.int32)
+    for norm in (None, norm_of(width)):
+        given = (words, places, table, positions, norm)
+        exact = defined(decode.embed, *given, scale=3.0)
+        for part, wanted in zip(decode.embed(*given, scale=3.0), exact, strict=True):
+            close(part, wanted, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("post", [False, True])
+@pytest.mark.parametrize("width", [2, 17, 64])
+def test_what_a_step_found_joins_the_road(width, post, kind):
+    road, norm = torch.randn(3, width), norm_of(width)
+    found, bias = torch.randn(3, width).to(kind), torch.randn(width).to(kind)
+    wanted = road.clone()
+    with by_definition():
+        exact = decode.join(wanted, found.float(), bias.float(), norm, post=post)
+    close(decode.join(road, found, bias, norm, post=post), exact, kind)
+    close(road, wanted, torch.float32)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("bend", ["none", "relu", "gelu"])
+@pytest.mark.parametrize(
+    ("rows", "width", "outputs"), [(1, 16, 3), (2, 67, 19), (3, 16, 5), (7, 67, 40), (33, 40, 70)]
+)
+def test_products_lead_off_the_road_and_onto_it(rows, width, outputs, bend, kind):
+    """Onto the road, off it by a norm, back to it, and off again."""
+    table, positions = torch.randn(9, width).to(kind), torch.randn(4, width)
+    words, places = torch.randint(9, (rows,)).int(), torch.randint(4, (rows,)).int()
+    enter, leave = way(width, outputs, kind), way(outputs, width, kind)
+    plain = Norm(torch.ones(width), torch.zeros(width), 1e-5)
+
+    def through():
+        told = Told.of(rows, table)
+        road, _ = decode.embed(words, places, table, positions, None, scale=3.0, told=told)
+        found = decode.off_road(road, enter, plain, told, bend=bend)
+        decode.on_road(road, found, leave, told)
+        return found, road, decode.off_road(road, enter, plain, told, exact=True)
+
+    with by_definition():
+        assert Told.of(rows, table) is None
+        exact = through()
+    for part, wanted in zip(through(), exact, strict=True):
+        close(part, wanted.float(), kind)
+
+
+def test_a_norm_with_gain_and_shift_leads_off_the_road():
+    road, norm, leave = torch.randn(2, 40), norm_of(40), way(40, 19, torch.float32)
+    with by_definition():
+        exact = decode.off_road(road, leave, norm, None)
+    close(decode.off_road(road, leave, norm, None), exact, torch.float32)
+
+
+def way(inputs, outputs, kind):
+    weight = (torch.randn(outputs, inputs) / inputs**0.5).to(kind)
+    return Linear(weight, torch.randn(outputs).to(kind), weight.float().sum(dim=1))
+
+
+def grown(choose, boards, rows, vocabulary, steps):
+    """Let the definition and the kernel see the same logits, step by step."""
+    defined, kernel = boards
+    for step in range(steps):
+        logits = torch.randn(rows, vocabulary) * 3
+        logits[:, EOS] += step - 1.0
+        with by_definition():
+            choose(defined, logits)
+        choose(kernel, logits)
+        yield
+
+
+@pytest.mark.parametrize("vocabulary", [4, 37, 5000])
+def test_the_likeliest_words_are_said(vocabulary):
+    boards = [GreedyBoard.empty(5, 9, CPU) for _ in range(2)]
+    for board in boards:
+        board.seat(torch.tensor([0, 1, 3, 4]), torch.tensor([8, 1, 3, 8], dtype=torch.int32))
+    for _ in grown(choose_greedily, boards, 5, vocabulary, 6):
+        for part in fields(GreedyBoard):
+            ours, theirs = (getattr(board, part.name) for board in boards)
+            assert torch.allclose(ours.float(), theirs.float(), atol=1e-4), part.name
+
+
+@pytest.mark.parametrize(("width", "vocabulary"), [(2, 5), (3, 37), (5, 4200)])
+def test_beams_grow_and_end(width, vocabulary):
+    boards = [BeamBoard.empty(3, width, 12, CPU) for _ in range(2)]
+    for board in boards:
+        board.by_length(0.8)
+        board.seat(torch.tensor([0, 2]), torch.tensor([11, 4], dtype=torch.int32))
+    for _ in grown(choose_beams, boards, 3 * width, vocabulary, 6):
+        ours, theirs = boards
+        for part in fields(BeamBoard):
+            one, other = (getattr(board, part.name) for board in boards)
+            if part.name in ("ended_length", "ended_parent"):
+                no_end = ours.ended_score.isneginf()
+                one, other = one.masked_fill(no_end, 0), other.masked_fill(no_end, 0)
+            assert torch.allclose(one.float(), other.float(), atol=1e-4), part.name
+
+
+def test_rows_without_numbers_end_at_minus_infinity():
+    logits = torch.full((2, 8), torch.nan)
+    logits[1] = torch.inf
+    greedy, beams = GreedyBoard.empty(2, 4, CPU), BeamBoard.empty(1, 2, 4, CPU)
+    for board, choose in ((greedy, choose_greedily), (beams, choose_beams)):
+        slots = torch.arange(len(board.places))
+        board.seat(slots, torch.full_like(slots, 3).int())
+        choose(board, logits)
+        assert not board.live.any()
+        assert board.score.isneginf().all()
+    assert not greedy.said[:, 1].any()

@@ -1,0 +1,239 @@
+"""Recurrent layers and loops by the kernels are what PyTorch's layers and the plain loop are."""
+
+import pytest
+import torch
+
+from dhyan import config
+from dhyan.attention import near_the_step
+from dhyan.batch import Tokens
+from dhyan.kernels.backend import by_definition
+from dhyan.models.build import build_decoder, build_encoder
+from dhyan.models.interface import Encoded
+from dhyan.models.loops import looped
+from dhyan.models.recurrence import Recurrence
+from dhyan.models.words import maxout
+from dhyan.watch import watch
+
+CLOSE = {"atol": 2e-6, "rtol": 1e-4}
+LENGTHS = (3, 1, 4)
+HALF = torch.float16  # the interpreter cannot multiply matrices of bfloat16
+
+
+def differ(one, other):
+    """How far numbers are apart, as a share of their size."""
+    return float((one.double() - other.double()).norm() / other.double().norm().clamp_min(1e-9))
+
+
+def random_source(lengths=LENGTHS, vocabulary=11):
+    return Tokens.pad([torch.randint(4, vocabulary, (n,)).tolist() for n in lengths])
+
+
+def learned(module, outputs):
+    """The outputs, and the gradients of a loss that asks for all of them."""
+    module.zero_grad()
+    generator = torch.Generator().manual_seed(3)
+    loss = sum((out.float() * torch.randn(out.shape, generator=generator)).sum() for out in outputs)
+    loss.backward()
+    gradients = {
+        name: p.grad.clone() for name, p in module.named_parameters() if p.grad is not None
+    }
+    return [out.detach() for out in outputs], gradients
+
+
+def assert_same(module, run):
+    ours, our_gradients = learned(module, run())
+    with by_definition():
+        theirs, their_gradients = learned(module, run())
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, **CLOSE)
+    assert our_gradients.keys() == their_gradients.keys()
+    for name, gradient in their_gradients.items():
+        torch.testing.assert_close(
+            our_gradients[name], gradient, msg=lambda told, name=name: f"{name}: {told}", **CLOSE
+        )
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
+def test_an_encoder_is_the_packed_one(cell, bidirectional, backwards):
+    chosen = config.RNNEncoder(
+        cell=cell, embedding=5, width=7, layers=2 if cell == "gru" else 1,
+        bidirectional=bidirectional, backwards=backwards, dropout=0.0,
+    )  # fmt: skip
+    encoder, source = build_encoder(chosen, 11, 40), random_source()
+
+    def run():
+        encoded = encoder(source)
+        return encoded.states, encoded.summary
+
+    assert_same(encoder, run)
+
+
+def test_a_row_without_words_has_zeros_and_harms_nothing():
+    encoder = build_encoder(
+        config.RNNEncoder(cell="lstm", embedding=4, width=5, bidirectional=True), 11, 40
+    ).eval()
+    source = random_source((2, 3))
+    empty = Tokens(source.ids, source.mask & torch.tensor([[True], [False]]))
+    encoded, full = encoder(empty), encoder(source)
+    assert not encoded.states[1].any()
+    assert not encoded.summary[1].any()
+    torch.testing.assert_close(encoded.states[0], full.states[0], rtol=0, atol=0)
+    (encoded.states.sum() + encoded.summary.sum()).backward()
+    assert all(p.grad.isfinite().all() for p in encoder.parameters())
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
+def test_a_recurrence_is_torchs_own(cell, layers):
+    recurrence = Recurrence(cell, 5, 6, layers)
+    inputs = torch.randn(3, 4, 5)
+    state = torch.nn.Parameter(torch.randn(3, *recurrence.shape))
+    recurrence.register_parameter("start", state)
+    assert_same(recurrence, lambda: recurrence(inputs, state))
+
+
+ATTENTIONS = {kind: config.Attention(kind=kind, hidden=9) for kind in ("additive", "general")}
+ATTENTIONS |= {kind: config.Attention(kind=kind) for kind in ("dot", "scaled_dot")}
+BAHDANAU, LUONG = config.BahdanauDecoder, config.LuongDecoder
+
+
+def decoder_of(kind, attention, cell, *, width=8, memory=8, **more):
+    """A decoder, and a function that reads what it would be told."""
+    sizes = {"embedding": 5, "width": width, "cell": cell, "dropout": 0.0, **more}
+    if kind is BAHDANAU:
+        sizes["readout"] = 3
+    recipe = config.Recipe(
+        encoder=config.RNNEncoder(embedding=4, width=memory),
+        decoder=kind(attention=attention, **sizes),
+        data=config.Data(longest=40),
+    )
+    return build_decoder(recipe, build_encoder(recipe.encoder, 11, 40), 11)
+
+
+def heard(decoder, source, memory=8):
+    """Encoder states made up, with gradients of their own."""
+    states = torch.nn.Parameter(torch.randn(*source.ids.shape, memory))
+    summary = torch.nn.Parameter(torch.randn(len(source), memory))
+    decoder.register_parameter("states", states)
+    decoder.register_parameter("summary", summary)
+    return Encoded(states, summary, source)
+
+
+@pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_a_loop_is_the_plain_one(kind, cell, attention):
+    if kind is LUONG and attention == "additive":
+        attention = "concat"
+    chosen = ATTENTIONS.get(attention, config.Attention(kind="concat", hidden=9))
+    decoder = decoder_of(kind, chosen, cell)
+    encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 3))
+    state = decoder.start(encoded)
+    assert looped(decoder.attention, decoder.recurrence, state.memory, torch.ones(3, 3, 5))
+
+    def run():
+        vectors, after = decoder.think(ids, decoder.start(encoded))
+        return vectors, after.hidden
+
+    assert_same(decoder, run)
+
+
+@pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
+def test_a_loop_over_long_odd_rows_is_the_plain_one(kind):
+    decoder = decoder_of(kind, config.Attention(kind="general"), "rnn", width=17)
+    encoded, ids = heard(decoder, random_source((37,))), torch.randint(4, 11, (1, 2))
+    assert_same(decoder, lambda: decoder.think(ids, decoder.start(encoded))[:1])
+
+
+def test_an_additive_loop_over_long_odd_rows_is_the_plain_one():
+    decoder = decoder_of(BAHDANAU, config.Attention(kind="additive", hidden=67), "gru", width=17)
+    encoded, ids = heard(decoder, random_source((37, 2))), torch.randint(4, 11, (2, 2))
+    assert_same(decoder, lambda: decoder.think(ids, decoder.start(encoded))[:1])
+
+
+@pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
+def test_a_row_that_may_see_nothing_has_no_context(kind):
+    decoder = decoder_of(kind, config.Attention(kind="general"), "lstm")
+    source = random_source()
+    blind = Tokens(source.ids, source.mask & torch.tensor([[True], [False], [True]]))
+    encoded, ids = heard(decoder, blind), torch.randint(4, 11, (3, 2))
+    assert_same(decoder, lambda: decoder.think(ids, decoder.start(encoded))[:1])
+
+
+@pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
+def test_half_precision_costs_no_more_than_it_does_plainly(kind):
+    decoder = decoder_of(kind, ATTENTIONS["general"], "lstm")
+    encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 4))
+
+    def run():
+        return decoder.think(ids, decoder.start(encoded))[:1]
+
+    with by_definition():
+        (exact,), exact_gradients = learned(decoder, run())
+        with torch.autocast("cpu", HALF):
+            (half,), half_gradients = learned(decoder, run())
+    with torch.autocast("cpu", HALF):
+        (ours,), our_gradients = learned(decoder, run())
+    assert ours.dtype == HALF
+    assert differ(ours, exact) <= 2 * differ(half, exact) + 5e-3
+    for name, gradient in exact_gradients.items():
+        lost = differ(half_gradients[name], gradient)
+        assert differ(our_gradients[name], gradient) <= 2 * lost + 1e-2, name
+
+
+@pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
+def test_a_token_at_a_time_equals_a_loop(kind):
+    decoder = decoder_of(kind, ATTENTIONS["general"], "lstm")
+    encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 4))
+    with torch.no_grad():
+        together, end = decoder.think(ids, decoder.start(encoded))
+        state, apart = decoder.start(encoded), []
+        for one in ids.split(1, dim=1):
+            vector, state = decoder.think(one, state)
+            apart.append(vector)
+    torch.testing.assert_close(torch.cat(apart, 1), together, **CLOSE)
+    torch.testing.assert_close(state.hidden, end.hidden, **CLOSE)
+    assert state.memory.asked == end.memory.asked == 4
+
+
+def test_watching_sees_every_look():
+    decoder = decoder_of(BAHDANAU, ATTENTIONS["general"], "lstm")
+    encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 2))
+    with watch(decoder) as sightings:
+        decoder.think(ids, decoder.start(encoded))
+    assert sightings.weights()["attention"].shape == (3, 1, 2, 4)
+
+
+def test_what_the_kernels_do_not_know_runs_plainly():
+    def knows(attention, **more):
+        decoder = decoder_of(BAHDANAU, config.Attention(**attention), "lstm", **more)
+        memory = decoder.start(heard(decoder, random_source())).memory
+        return looped(decoder.attention, decoder.recurrence, memory, torch.ones(3, 2, 5))
+
+    assert knows({"kind": "general"})
+    assert not knows({"kind": "general"}, layers=2)
+    assert not knows({"kind": "general", "dropout": 0.1})
+    assert not knows({"kind": "coverage"})
+    assert not knows({"kind": "general", "heads": 2})
+    assert not knows({"kind": "bottleneck"})
+
+
+def test_a_window_runs_plainly():
+    decoder = decoder_of(LUONG, config.Attention(kind="general"), "lstm")
+    decoder.attention.sees = near_the_step(1)
+    memory = decoder.start(heard(decoder, random_source())).memory
+    assert not looped(decoder.attention, decoder.recurrence, memory, torch.ones(3, 2, 5))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 2), (3, 5, 14), (2, 3, 700)])
+def test_the_larger_of_two_takes_all_and_equals_share(shape):
+    pairs = torch.randn(shape).requires_grad_()
+    with torch.no_grad():
+        pairs[0, 0, :2] = 0.5
+    wanted = torch.randn(*shape[:-1], shape[-1] // 2)
+    ours, found = maxout(pairs), torch.autograd.grad(maxout(pairs), pairs, wanted)
+    with by_definition():
+        assert torch.equal(ours, maxout(pairs))
+        assert torch.equal(*found, *torch.autograd.grad(maxout(pairs), pairs, wanted))

@@ -1,0 +1,118 @@
+"""Attention over short sentences equals its definition, gradients too."""
+
+import pytest
+import torch
+
+from dhyan.kernels.joined import joined_linear, laid_alike, side_by_side, together
+from dhyan.kernels.reference import mix, scaled_dot_scores
+
+
+def case(rows, heads, groups, queries, positions, width, kind=torch.float32):
+    torch.manual_seed(3)
+    query = torch.randn(rows, queries, heads, width)
+    keys, values = (torch.randn(rows, positions, groups, width) for _ in range(2))
+    lengths = torch.randint(positions + 1, (rows, 1))
+    lengths[0] = positions
+    mask = torch.arange(positions) < lengths
+    parts = (part.to(kind).transpose(1, 2).requires_grad_() for part in (query, keys, values))
+    return *parts, mask
+
+
+def by_definition(query, keys, values, mask, causal):
+    times, (queries, positions) = query.shape[1] // keys.shape[1], (query.shape[2], keys.shape[2])
+    keys, values = (part.repeat_interleave(times, 1) for part in (keys, values))
+    seen = mask[:, None, None, :].expand(-1, 1, queries, -1)
+    if causal:
+        seen = seen & torch.ones(queries, positions, dtype=torch.bool).tril(positions - queries)
+    return mix(scaled_dot_scores(query, keys), values, seen)[0]
+
+
+def by_kernel(query, keys, values, mask, causal):
+    from dhyan.kernels.short_attention import short_attention
+
+    scale = query.shape[-1] ** -0.5
+    return short_attention(query, keys, values, mask, causal=causal, scale=scale)
+
+
+def gradients(context, parts):
+    torch.manual_seed(5)
+    return torch.autograd.grad(context, parts, torch.randn(context.shape).to(context.dtype))
+
+
+SIZES = [
+    (1, 1, 1, 1, 1, 1),
+    (2, 2, 2, 5, 5, 8),
+    (3, 4, 2, 3, 7, 5),
+    (2, 4, 1, 17, 17, 16),
+    (2, 1, 1, 1, 20, 24),
+]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_a_short_sentence_is_attended_to_as_defined(sizes, causal):
+    *parts, mask = case(*sizes)
+    wanted, found = by_definition(*parts, mask, causal), by_kernel(*parts, mask, causal)
+    torch.testing.assert_close(found, wanted)
+    for one, other in zip(gradients(found, parts), gradients(wanted, parts), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_query_that_may_see_nothing_gets_zeros_and_gives_none():
+    *parts, mask = case(2, 2, 2, 3, 4, 8)
+    found = by_kernel(*parts, torch.zeros_like(mask), False)
+    assert not found.any()
+    assert all(not one.any() for one in gradients(found, parts))
+
+
+def test_half_precision_loses_little_more_than_plain_pytorch():
+    """The interpreter cuts numbers off where a GPU rounds them, so it loses twice as much."""
+    *parts, mask = case(3, 2, 2, 9, 9, 16, torch.bfloat16)
+    full = [part.detach().float().requires_grad_() for part in parts]
+    exact, half = by_definition(*full, mask, True), by_definition(*parts, mask, True)
+    found = by_kernel(*parts, mask, True)
+    assert (found - exact).abs().max() <= 4 * (half - exact).abs().max() + 1e-3
+    trios = zip(
+        gradients(found, parts), gradients(half, parts), gradients(exact, full), strict=True
+    )
+    for one, plain, right in trios:
+        assert (one - right).abs().max() <= 4 * (plain - right).abs().max() + 1e-3
+
+
+def test_several_maps_at_once_are_each_of_them():
+    torch.manual_seed(1)
+    maps = [torch.nn.Linear(6, width) for width in (6, 3, 5)]
+    x = torch.randn(2, 4, 6, requires_grad=True)
+    weights = [weight for one in maps for weight in one.parameters()]
+    found, wanted = joined_linear(x, maps), [one(x) for one in maps]
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other)
+    losses = (sum((i + part).square().sum() for i, part in enumerate(p)) for p in (found, wanted))
+    ours, theirs = (torch.autograd.grad(loss, [x, *weights]) for loss in losses)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_slices_that_lie_side_by_side_are_one_tensor():
+    whole = torch.arange(24.0).view(2, 3, 4)
+    slices = whole.split((1, 3), dim=-1)
+    assert side_by_side(slices)
+    assert together(slices).data_ptr() == whole.data_ptr()
+    assert torch.equal(together(slices), whole)
+    assert side_by_side(laid_alike(slices))
+    for others in (slices[::-1], (slices[0], slices[1].clone()), (slices[0].clone(), slices[1])):
+        assert not side_by_side(others)
+        assert torch.equal(together(others), torch.cat(others, dim=-1))
+
+
+def test_the_gradients_of_one_product_are_laid_as_it_is():
+    torch.manual_seed(2)
+    maps = [torch.nn.Linear(8, 8) for _ in range(3)]
+    x, mask = torch.randn(2, 5, 8, requires_grad=True), torch.ones(2, 5, dtype=torch.bool)
+    slices = joined_linear(x, maps)
+    laid = []
+    for part in slices:
+        part.register_hook(laid.append)
+    heads = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in slices)
+    by_kernel(*heads, mask, True).square().sum().backward()
+    assert side_by_side(sorted(laid, key=torch.Tensor.data_ptr))
