@@ -115,7 +115,7 @@ def _measured(way: Attend, tensors: list[Tensor], seen: Tensor) -> dict[str, flo
     }
 
 
-def timed(run: Callable[[], object], *, seconds: float = 0.4) -> float:
+def timed(run: Callable[[], object], *, seconds: float = 0.2) -> float:
     """The median of many runs, by the device's clock, after some that do not count."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     spent: list[float] = []

@@ -13,7 +13,7 @@ from benchmarks import report
 from benchmarks.speed import driver, tables
 from benchmarks.speed.corpus import made_up, multi30k
 from benchmarks.speed.growth import picture
-from benchmarks.speed.quality import Job, _done
+from benchmarks.speed.quality import Job, _done, paired
 from benchmarks.speed.timing import Row, Table, paces, short
 
 PARTS = {"train": 40, "valid": 6, "test_2016_flickr": 6}
@@ -87,6 +87,16 @@ def test_both_paths_learn_the_same(data, model):
     fast, plain = (_done(Job(**{**asdict(job), "path": path})) for path in ("fast", "plain"))
     assert fast["losses"] == pytest.approx(plain["losses"], rel=1e-3)
     assert fast["bleu"] == pytest.approx(plain["bleu"], abs=5)
+
+
+def test_means_are_compared_over_the_same_seeds_and_count_only_if_none_is_missing():
+    plain = {1: 27.0, 2: 26.0, 3: 19.0}
+    assert paired({1: 27.2, 2: 26.2, 3: 19.2}, plain, 3)["right"]
+    some = paired({1: 27.2, 2: 26.2}, plain, 3)
+    assert some["apart"] == pytest.approx(0.2)
+    assert not some["right"]
+    assert not paired({1: 25.0, 2: 26.0, 3: 19.0}, {1: 27.0, 2: 27.0, 3: 19.0}, 3)["right"]
+    assert not paired({}, plain, 3)["right"]
 
 
 def test_a_corpus_has_its_tokenizers_learned_once(data):

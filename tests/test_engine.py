@@ -100,6 +100,26 @@ def test_long_sentences_have_room_of_their_own(kind):
     same(found, plainly(model, sources, limits, 3, 0.0))
 
 
+def test_a_search_that_was_broken_off_leaves_nothing_behind():
+    model = lively(OFTEN[0], 2)
+    sources, limits = sentences(2, 6)
+    engine = Engine(model, torch.float32)
+    wanted = engine.translate(sources, width=2, limits=limits)
+    [station] = engine.stations.values()
+    with torch.inference_mode():
+        station.seat([[4, EOS]] * 8, [50] * 8, range(8))
+    same(engine.translate(sources, width=2, limits=limits), wanted)
+
+
+@pytest.mark.parametrize("encoder", ["transformer-post-learned"])
+@pytest.mark.parametrize("decoder", ["luong-general", "transformer"])
+def test_sources_as_long_as_the_model_takes(encoder, decoder):
+    model = lively((encoder, decoder), 4)
+    sources = [[5] * (model.encoder.longest - 1) + [EOS], [4, EOS]]
+    found = Engine(model, torch.float32).translate(sources, width=2, limits=[4, 4])
+    same(found, plainly(model, sources, [4, 4], 2, 0.0))
+
+
 def test_what_happens_to_a_model_later_does_not_change_its_engine():
     model = lively(OFTEN[0], 1)
     sources, limits = sentences(1, 3)

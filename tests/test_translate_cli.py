@@ -147,6 +147,10 @@ def test_a_glossary_with_a_fault_is_refused_by_its_place(place, text, sentence):
     refused(place, sentence, "--glossary", place / "bad.tsv")
 
 
+def test_the_plain_search_can_be_asked_for(place):
+    assert run(place, "--plain") == run(place)
+
+
 def test_plain_json_says_no_more_than_it_must(place):
     first = rows(place)[0]
     assert list(first) == ["line", "source", "text", "score", "finished"]

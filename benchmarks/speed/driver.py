@@ -31,9 +31,9 @@ from benchmarks.speed.quality import bleu, losses
 from benchmarks.speed.sizes import FULL, TINY, Size, bahdanau, luong, transformer
 from benchmarks.speed.timing import Effort, Say, Table
 from benchmarks.speed.training import on_corpus, without_padding
-from benchmarks.speed.translation import ours
+from benchmarks.speed.translation import endless, ours, ours_plain
 
-DATA, BEGAN = Path("carry/gpu/data"), perf_counter()
+DATA, BEGAN = Path("benchmarks/data"), perf_counter()
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,15 @@ def transformer_translation(here: Here) -> dict[str, Any]:
     size = here.size
     table = Table({"tokens a side": size.length, "vocabulary": size.vocabulary}, here.say)
     contest = Contest(table, size, settings, here.device, here.effort)
+    model = endless(transformer(size), size.vocabulary, here.device)
     with table.trying("dhyan"):
-        ours(contest, transformer(size))
+        ours(contest, model)
     if here.peers:
         with table.trying("CTranslate2"):
             ctranslate2(contest, here.data / "ct2.tar.xz")
         with table.trying("transformers"):
             transformers_generate(contest)
+    ours_plain(contest, model)
     return table.figures()
 
 
@@ -130,8 +132,11 @@ def recurrent_translation(here: Here) -> dict[str, Any]:
     settings = (Setting(3, 1), Setting(3, 2)) if here.quick else (Setting(128, 1), Setting(128, 5))
     size = replace(here.size, vocabulary=here.size.pieces)
     table = Table({"tokens a side": size.length, "vocabulary": size.vocabulary}, here.say)
+    contest = Contest(table, size, settings, here.device, here.effort)
+    model = endless(bahdanau(size), size.vocabulary, here.device)
     with table.trying("dhyan"):
-        ours(Contest(table, size, settings, here.device, here.effort), bahdanau(size))
+        ours(contest, model)
+    ours_plain(contest, model)
     return table.figures()
 
 

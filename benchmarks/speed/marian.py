@@ -104,6 +104,6 @@ def train_marian(
 
 MARIANS = {  # whether the weights are bf16, and how it is compiled
     "transformers, autocast": (False, None),
-    "transformers, autocast, compiled": (False, "default"),
     "transformers, bf16 weights": (True, None),
+    "transformers, autocast, compiled": (False, "default"),
 }

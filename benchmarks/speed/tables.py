@@ -56,9 +56,10 @@ def section(what: str, title: str, result: Mapping[str, Any], path: Path) -> str
         who, pace = QUOTED[what]
         lines += [f"{who}, measured earlier on such a machine: {short(pace)}.", ""]
     wrong = [name for name, found in figures["checks"].items() if not right(found)]
-    checked = f"not right: {', '.join(wrong)}" if wrong else "checked before it was timed"
+    checked = f"not shown to be right: {', '.join(wrong)}" if wrong else "checked"
     left_out = f"; left out: {', '.join(figures['failed'])}" if figures["failed"] else ""
-    commit = (result["commit"] or "unknown")[:9]
+    changed = " and changes" if result["changed_since"] else ""
+    commit = (result["commit"] or "unknown")[:9] + changed
     source = f"[{path.name}](results/{path.name})"
     lines.append(
         f"{machine}, {result['date'][:10]}, commit {commit}; {checked}{left_out}; {source}"

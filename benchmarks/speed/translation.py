@@ -42,9 +42,8 @@ def engine_search(engine: Engine, asked: Asked) -> list[tuple[int, ...]]:
     return [own[0].ids for own in engine.translate(asked.rows, width=asked.beam, limits=limits)]
 
 
-def ours(contest: Contest, recipe: Recipe) -> None:
-    """Our engine and our plain search, if both say the same."""
-    model = endless(recipe, contest.size.vocabulary, contest.device)
+def ours(contest: Contest, model: Seq2Seq) -> None:
+    """Our engine, if it says what the plain search says."""
     widths = sorted({setting.beam for setting in contest.settings})
     for width in widths if contest.effort.checks else ():
         with contest.table.trying(f"check, beam {width}"):
@@ -55,6 +54,10 @@ def ours(contest: Contest, recipe: Recipe) -> None:
             contest.table.check(f"beam {width}: the engine says what the plain search says", found)
     engine = engine_for(model)
     contest.enter("dhyan", partial(engine_search, engine), _kind(engine.model))
+
+
+def ours_plain(contest: Contest, model: Seq2Seq) -> None:
+    """Our plain search, which is slow."""
     if contest.effort.checks:
         contest.enter("dhyan, plain", partial(plain_search, model), _kind(model), slow=True)
 

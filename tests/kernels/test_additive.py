@@ -72,6 +72,17 @@ def test_scores_equal_their_definition(shape):
         assert (ours.double() - wanted).abs().max() <= 1e-6 * (10 + wanted.abs().max())
 
 
+@pytest.mark.parametrize("enough", [0, 10**9])
+def test_scores_do_not_depend_on_how_programs_share_them(enough, monkeypatch):
+    from dhyan.kernels import pairs
+
+    monkeypatch.setattr(pairs, "ENOUGH", enough)
+    query, keys, _, energy, _ = made((2, 1, 40, 70, 9, 1))
+    exact = reference.additive_scores(query.double(), keys.double(), energy.double())
+    found = pairs.scores_of_many(query[:, 0], keys[:, 0], energy)
+    torch.testing.assert_close(found, exact[:, 0].float(), atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_context_equals_its_definition(shape, dtype):
@@ -220,6 +231,9 @@ def test_attentions_use_the_kernel_and_nothing_changes(attention, queries):
     found = run()
     with by_definition():
         wanted = run()
+    with torch.no_grad():
+        alone = attention(query, attention.remember(states, mask)).context
+        torch.testing.assert_close(alone, wanted[0].detach(), atol=1e-5, rtol=1e-4)
     for ours, theirs in zip(found, wanted, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
 

@@ -135,7 +135,9 @@ def test_a_norm_with_gain_and_shift_leads_off_the_road():
     road, norm, leave = torch.randn(2, 40), norm_of(40), way(40, 19, torch.float32)
     with by_definition():
         exact = decode.off_road(road, leave, norm, None)
+        entering = decode.normalised(road, norm, like=leave.weight)
     close(decode.off_road(road, leave, norm, None), exact, torch.float32)
+    close(decode.normalised(road, norm, like=leave.weight), entering, torch.float32)
 
 
 def way(inputs, outputs, kind):

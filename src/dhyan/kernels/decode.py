@@ -205,6 +205,19 @@ def join(
     return entering.to(found.dtype)
 
 
+def normalised(
+    road: Float[Tensor, "R D"], norm: Norm, *, like: Float[Tensor, "O D"]
+) -> Float[Tensor, "R D"]:
+    """What enters the last step, in the precision of its weights."""
+    if not triton_runs(like):
+        return norm(road).to(like.dtype)
+    from dhyan.kernels import decode_rows
+
+    entering = torch.empty_like(road, dtype=like.dtype)
+    decode_rows.join(road, None, None, norm.parts, entering, post=False)
+    return entering
+
+
 def off_road(
     road: Float[Tensor, "R K"],
     way: Linear,

@@ -13,7 +13,6 @@ from torch import Tensor
 from dhyan.kernels.early import early
 
 LOG2E = tl.constexpr(1.4426950408889634)
-FEW = 2048  # programs
 
 
 @triton.jit
@@ -273,7 +272,8 @@ def past_attention(
         E_PAD=triton.next_power_of_2(width),
         BEAM=rows // len(places),
         ROOM=room,
-        **_blocks(rows * heads),
+        BLOCK=32,
+        num_warps=1,
         **early(joined),
     )
 
@@ -306,7 +306,8 @@ def source_attention(
             query.stride(0),
             *strides,
             **sizes,
-            **_blocks(sentences * heads),
+            BLOCK=32,
+            num_warps=1,
             **early(query),
         )
         return
@@ -324,9 +325,3 @@ def source_attention(
         num_warps=4,
         **early(query),
     )
-
-
-def _blocks(programs: int) -> dict[str, int]:
-    """Few programs look at many places at once, so as to be done soon; many need few registers."""
-    few = programs <= FEW
-    return {"BLOCK": 64 if few else 32, "num_warps": 4 if few else 1}

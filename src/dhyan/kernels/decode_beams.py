@@ -163,6 +163,7 @@ def _beam_kernel(
         ended = tl.load(ended_score + row, mask=mine, other=nothing)
         ended_at = tl.load(ended_length + row, mask=mine, other=0)
         ended_by = tl.load(ended_parent + row, mask=mine, other=0)
+        tl.debug_barrier()  # a slow warp may still be reading what a fast one writes below
         last = nothing
         for turn in range(W):
             before, old_at = tl.max(ended, axis=0, return_indices=True)
@@ -197,7 +198,7 @@ def choose_beams(board: BeamBoard, logits: Float[Tensor, "R V"]) -> None:
         words,
         **found.sizes,
         **sizes,
-        num_warps=1,
+        num_warps=4,
         **early(logits),
     )
     _beam_kernel[(sentences,)](
@@ -222,6 +223,6 @@ def choose_beams(board: BeamBoard, logits: Float[Tensor, "R V"]) -> None:
         ROOM=board.origins.shape[3],
         **sizes,
         BLOCK=64,
-        num_warps=1,
+        num_warps=4,
         **early(logits),
     )

@@ -80,6 +80,7 @@ def _join_kernel(
     epsilon,
     D: tl.constexpr,
     D_PAD: tl.constexpr,
+    FOUND: tl.constexpr,
     POST: tl.constexpr,
     EARLY: tl.constexpr,
 ):
@@ -91,11 +92,13 @@ def _join_kernel(
     if EARLY:
         tl.extra.cuda.gdc_wait()
     x = tl.load(road + row * D + column, mask=inside, other=0.0).to(tl.float32)
-    x += tl.load(found + row * D + column, mask=inside, other=0.0).to(tl.float32)
-    x += tl.load(bias + column, mask=inside, other=0.0).to(tl.float32)
+    if FOUND:
+        x += tl.load(found + row * D + column, mask=inside, other=0.0).to(tl.float32)
+        x += tl.load(bias + column, mask=inside, other=0.0).to(tl.float32)
     entered = normed(x, gain, shift, column, inside, epsilon, D)
-    kept = entered if POST else x
-    tl.store(road + row * D + column, kept.to(road.dtype.element_ty), mask=inside)
+    if FOUND:
+        kept = entered if POST else x
+        tl.store(road + row * D + column, kept.to(road.dtype.element_ty), mask=inside)
     tl.store(entering + row * D + column, entered.to(entering.dtype.element_ty), mask=inside)
 
 
@@ -142,26 +145,27 @@ def embed(
 
 def join(
     road: Float[Tensor, "R D"],
-    found: Float[Tensor, "R D"],
-    bias: Float[Tensor, " D"],
+    found: Float[Tensor, "R D"] | None,
+    bias: Float[Tensor, " D"] | None,
     norm: tuple[Float[Tensor, " D"], Float[Tensor, " D"], float],
     entering: Float[Tensor, "R D"],
     *,
     post: bool,
 ) -> None:
-    """Launch: what a step found joins the road, and is made ready for the next step."""
+    """Launch: what a step found, if anything, joins the road; and the next step is made ready."""
     gain, shift, epsilon = norm
     width = road.shape[1]
     _join_kernel[(len(road),)](
         road,
-        found,
-        bias,
+        road if found is None else found,
+        road if bias is None else bias,
         gain,
         shift,
         entering,
         epsilon,
         D=width,
         D_PAD=triton.next_power_of_2(width),
+        FOUND=found is not None,
         POST=post,
         num_warps=_warps(width),
         **early(road),

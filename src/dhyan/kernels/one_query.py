@@ -21,10 +21,6 @@ def attend_one(
     energy: Float[Tensor, " A"],
     seen: Bool[Tensor, "#B #H T S"],
     dtype: torch.dtype,
-    *,
-    columns: int = 128,
-    chunk: int = 256,
-    warps: int = 4,
 ) -> Float[Tensor, "B H T E"]:
     """The context of each query, by programs of its own; no gradients.
 
@@ -35,17 +31,17 @@ def attend_one(
     query, keys, values = query.contiguous(), _rows(keys), _rows(values)
     seen = seen.expand(batch, heads, queries, positions)
     context = torch.empty(*query.shape[:-1], breadth, dtype=dtype, device=query.device)
-    chunk, count = min(chunk, triton.next_power_of_2(breadth)), batch * heads * queries
+    places, count = triton.next_power_of_2(positions), batch * heads * queries
+    chunk = min(max(16, min(256, 8192 // places)), triton.next_power_of_2(breadth))
     parts = min(triton.cdiv(breadth, chunk), max(1, 512 // count))
     _context_of_one[(count, parts)](
         query, keys, values, energy.contiguous(), seen, context,
         heads, queries, positions, width, breadth, parts,
         *keys.stride()[:3], *values.stride()[:3], *seen.stride(),
-        PLACES=triton.next_power_of_2(positions),
-        COLUMNS=min(columns, triton.next_power_of_2(width)),
+        PLACES=places,
+        COLUMNS=min(max(16, min(128, 4096 // places)), triton.next_power_of_2(width)),
         CHUNK=chunk,
         FAST=_fast(query, keys),
-        num_warps=warps,
     )  # fmt: skip
     return context
 

@@ -18,24 +18,23 @@ from triton import language as tl
 
 from dhyan.kernels.hyperbolic import ONE, one_plus, powers, reciprocal
 
+ENOUGH = 1024  # programs that keep a GPU busy; with fewer, each takes less
+
 
 def scores_of_many(
-    query: Float[Tensor, "N T A"],
-    keys: Float[Tensor, "N S A"],
-    energy: Float[Tensor, " A"],
-    *,
-    rows: int = 32,
-    columns: int = 64,
-    warps: int = 4,
+    query: Float[Tensor, "N T A"], keys: Float[Tensor, "N S A"], energy: Float[Tensor, " A"]
 ) -> Float[Tensor, "N T S"]:
     """The scores of all pairs, by programs that each take some queries and some keys."""
     (count, queries, _), positions = query.shape, keys.shape[1]
+    rows, columns = 32, 64
+    if count * triton.cdiv(queries, rows) * triton.cdiv(positions, columns) < ENOUGH:
+        columns = 32
     scores = torch.empty(count, queries, positions, dtype=torch.float32, device=query.device)
     asked, known = exponentials(query, rows, turned=True), exponentials(keys, columns, turned=True)
     tiles, steps = (asked.shape[1], known.shape[1]), asked.shape[2]
     _scores_of_tile[(count * tiles[0] * tiles[1],)](
         asked, known, _filled(energy.float()), scores, queries, positions, steps,
-        *tiles, ROWS=rows, COLUMNS=columns, HARDWARE=query.is_cuda, num_warps=warps,
+        *tiles, ROWS=rows, COLUMNS=columns, HARDWARE=query.is_cuda,
     )  # fmt: skip
     return scores
 
@@ -53,21 +52,17 @@ def gradient(
     inner: Float[Tensor, "N I A"],
     energy: Float[Tensor, " A"],
     slopes: Float[Tensor, "N O I"],
-    *,
-    rows: int = 32,
-    columns: int = 64,
-    warps: int = 4,
 ) -> tuple[Float[Tensor, "N O A"], Float[Tensor, "X A"]]:
     """What the slopes of the scores mean for queries or keys; Σ slope / (1 + E E), by program."""
     count, outers, width = outer.shape
-    rows = min(rows, triton.next_power_of_2(outers))
-    columns = min(columns, triton.next_power_of_2(width))
+    rows = min(32, triton.next_power_of_2(outers))
+    columns = min(64, triton.next_power_of_2(width))
     found, known = torch.empty_like(outer), exponentials(inner, columns, turned=False)
     tiles, steps = (triton.cdiv(outers, rows), known.shape[1]), known.shape[2]
     shares = torch.empty(count * tiles[0], width, dtype=torch.float32, device=outer.device)
     _gradient_of_tile[(count * tiles[0] * tiles[1],)](
         outer, known, energy, _filled(slopes), found, shares, outers, width, steps, *tiles,
-        ROWS=rows, COLUMNS=columns, HARDWARE=outer.is_cuda, num_warps=warps,
+        ROWS=rows, COLUMNS=columns, HARDWARE=outer.is_cuda,
     )  # fmt: skip
     return found, shares
 

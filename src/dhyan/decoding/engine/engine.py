@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 import torch
@@ -14,6 +15,7 @@ from dhyan.decoding.engine.transformer import TransformerPart, TransformerSteppe
 from dhyan.decoding.engine.weights import fits_decoder, fold_norms
 from dhyan.decoding.manner import Manner
 from dhyan.decoding.rules import Rule
+from dhyan.kernels.backend import triton_runs
 from dhyan.kernels.boards import BeamBoard, GreedyBoard
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder
@@ -36,7 +38,10 @@ def suits(model: object) -> bool:
 def at_speed(model: object, manner: Manner, rules: Sequence[Rule]) -> bool:
     """Whether the engine can search so: greedily or with one beam, and without any rules."""
     plain = not (manner.sample or rules) and manner.groups == 1 and manner.width <= WIDEST
-    return plain and suits(model)
+    if not (plain and isinstance(model, Seq2Seq) and suits(model)):
+        return False
+    weight = next(model.parameters())
+    return triton_runs(weight) or not weight.is_cuda
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class Engine:
             self.part = TransformerPart(self.model, precision)
         self.model.to(precision)
         self.stations: dict[tuple[int, int, int], Station] = {}
+        self.lock = Lock()
 
     @torch.inference_mode()
     def translate(
@@ -81,24 +87,21 @@ class Engine:
         divided by length^power.
         """
         asked, found = Asked(sources, limits, power), dict[int, list[Hypothesis]]()
-        for room, rows in self._alike(asked):
-            station = self._station(len(rows), width, room)
-            if isinstance(station.board, BeamBoard):
-                station.board.by_length(power)
-            found |= self._through(station, rows, asked)
+        with self.lock:
+            for room, rows in self._alike(asked):
+                station = self._station(len(rows), width, room)
+                station.open(power)
+                found |= self._through(station, rows, asked)
         return [found[row] for row in range(len(sources))]
 
     def _alike(self, asked: Asked) -> list[tuple[int, list[int]]]:
         """Sentences that want about as much room together, the longest first."""
+        sizes = [
+            max(limit + 1, len(one)) for one, limit in zip(asked.sources, asked.limits, strict=True)
+        ]
         groups: dict[int, list[int]] = {}
-        for row, (source, limit) in enumerate(zip(asked.sources, asked.limits, strict=True)):
-            room = max(LEAST_ROOM, power_of_two(max(len(source), limit + 1)))
-            groups.setdefault(room, []).append(row)
-        for rows in groups.values():
-            rows.sort(
-                key=lambda row: (asked.limits[row], len(asked.sources[row])),
-                reverse=True,
-            )
+        for row in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
+            groups.setdefault(max(LEAST_ROOM, power_of_two(sizes[row])), []).append(row)
         return sorted(groups.items(), reverse=True)
 
     def _through(
@@ -111,12 +114,12 @@ class Engine:
             waiting = self._seated(station, seats, waiting, asked)
             if not waiting:
                 size = self._closed_up(station, seats, size)
-            steps = min(LOOK_EVERY, max(seats.left.values()))
+            steps = min(LOOK_EVERY, seats.left())
             station.run(size, steps)
-            seats.passed(steps)
+            seats.clock += steps
             living = set(station.living(size))
-            ended = [slot for slot in seats.holds if slot not in living]
-            if ended:
+            if len(living) < len(seats.holds):
+                ended = [slot for slot in seats.holds if slot not in living]
                 for slot, told in zip(ended, station.told(ended, asked.power), strict=True):
                     found[seats.leave(slot)] = told
         return found
@@ -173,7 +176,8 @@ class Engine:
         else:
             stepper = RecurrentStepper(self.model, size + 1, width, room)
         captures = self.part is not None and self.part.reader is not None
-        return Station(stepper, board, captures_loads=captures)
+        longest = self.model.encoder.longest
+        return Station(stepper, board, longest=longest, captures_loads=captures)
 
     def _most(self, width: int, room: int) -> int:
         """How many sentences the memory has places for: a power of two."""

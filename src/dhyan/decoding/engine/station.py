@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol, runtime_checkable
 
 import numpy
@@ -57,20 +58,21 @@ class Loading:
     ) -> None:
         """Sentences, how long they may become, and where they go; what is spare goes to no one."""
         rows, length = self.source.ids.shape
-        ids = numpy.full((rows, length), PAD)
-        for row, source in zip(ids, sources, strict=False):
-            row[: len(source)] = source
-        ids[len(sources) :, 0] = EOS
         spare = rows - len(sources)
+        lengths = numpy.array([*map(len, sources), *[1] * spare])
+        words = numpy.array([*chain.from_iterable(sources), *[EOS] * spare])
+        ids = numpy.full((rows, length), PAD)
+        ids[numpy.arange(length) < lengths[:, None]] = words
         self.source.ids.copy_(torch.from_numpy(ids))
-        self.limits.copy_(torch.tensor([*limits, *[1] * spare]))
-        self.slots.copy_(torch.tensor([*slots, *[nobody] * spare]))
+        self.limits.copy_(torch.from_numpy(numpy.array([*limits, *[1] * spare])))
+        self.slots.copy_(torch.from_numpy(numpy.array([*slots, *[nobody] * spare])))
 
 
 class Station:
     """`size` sentences at a time, each with `width` rows (one: greedy), of up to `room` tokens.
 
-    The last place is no one's: what pads a group of sentences is read into it.
+    The last place is no one's: what pads a group of sentences is read into it. `longest` is the
+    most tokens of a source that the model takes, if there is a bound.
     """
 
     def __init__(
@@ -78,9 +80,10 @@ class Station:
         stepper: Stepper,
         board: GreedyBoard | BeamBoard,
         *,
+        longest: int | None,
         captures_loads: bool,
     ) -> None:
-        self.stepper, self.board = stepper, board
+        self.stepper, self.board, self.longest = stepper, board, longest
         self.size, self.device = len(board.places) - 1, board.places.device
         self.captures_loads = captures_loads
         self.steps: dict[int, Captured] = {}
@@ -102,6 +105,12 @@ class Station:
         self.steps[size] = Captured(work, self.device)
         self.steps[size].prepare(self.pool)
 
+    def open(self, power: float) -> None:
+        """All places are free, whatever was left undone; scores are divided by length^power."""
+        self.board.live.zero_()
+        if isinstance(self.board, BeamBoard):
+            self.board.by_length(power)
+
     def seat(
         self,
         sources: Sequence[Sequence[int]],
@@ -111,6 +120,7 @@ class Station:
         """Sentences take these places."""
         rows = power_of_two(len(sources))
         length = -(-max(map(len, sources)) // ALIKE) * ALIKE
+        length = min(length, self.longest or length)
         known = self.loads.get((rows, length)) or self._loading(rows, length)
         known.fill(sources, limits, slots, nobody=self.size)
         known.uses += 1
@@ -139,7 +149,7 @@ class Station:
 
     def living(self, size: int) -> list[int]:
         """Which of the first places hold a sentence that goes on."""
-        return self.board.live[:size].cpu().nonzero().flatten().tolist()
+        return numpy.flatnonzero(self.board.live[:size].cpu().numpy()).tolist()
 
     def told(self, slots: Sequence[int], power: float) -> list[list[Hypothesis]]:
         """What the sentences at these places have come to."""
@@ -170,34 +180,34 @@ def power_of_two(count: int) -> int:
 
 @dataclass
 class Seats:
-    """Who sits where at a station, and how many steps each has left at most."""
+    """Who sits where at a station, and by which step of its clock each has ended at the latest."""
 
     size: int
-    left: dict[int, int] = field(default_factory=dict)
+    clock: int = 0
     holds: dict[int, int] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)
 
     def free(self) -> list[int]:
         """The places no one has, first ones first."""
         return [slot for slot in range(self.size) if slot not in self.holds]
 
+    def left(self) -> int:
+        """After so many steps all of them have ended, if not before."""
+        return max(self.ends.values()) - self.clock
+
     def take(self, slot: int, sentence: int, steps: int) -> None:
         """A sentence sits down."""
-        self.holds[slot], self.left[slot] = sentence, steps
+        self.holds[slot], self.ends[slot] = sentence, self.clock + steps
 
     def leave(self, slot: int) -> int:
         """A sentence gets up: which one."""
-        del self.left[slot]
+        del self.ends[slot]
         return self.holds.pop(slot)
-
-    def passed(self, steps: int) -> None:
-        """So many steps were made by all of them."""
-        for slot in self.left:
-            self.left[slot] -= steps
 
     def closed_up(self, size: int) -> tuple[list[int], list[int]]:
         """Everyone moves within the first `size` places: from where, and to where."""
         start = [slot for slot in self.holds if slot >= size]
         end = self.free()[: len(start)]
         for old, new in zip(start, end, strict=True):
-            self.holds[new], self.left[new] = self.holds.pop(old), self.left.pop(old)
+            self.holds[new], self.ends[new] = self.holds.pop(old), self.ends.pop(old)
         return start, end

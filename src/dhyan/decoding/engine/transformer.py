@@ -25,7 +25,7 @@ from dhyan.models.positions import Positions
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder, TransformerEncoder
 
-THIN = 128  # rows, up to which a product is a matter of reading its weights
+THIN = 32  # rows, up to which a product is a matter of reading its weights
 
 
 class TransformerPart:
