@@ -34,6 +34,15 @@ def _builder():
 
 BUILD = _builder()
 PAGES = pytest.mark.parametrize("page", BUILD.LECTURES, ids=lambda page: page.stem)
+LONG = ("01", "04", "06", "08")  # they train for a quarter to half a minute each
+RUN = pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.soak) if page.stem[:2] in LONG else page
+        for page in BUILD.LECTURES
+    ],
+    ids=lambda page: page.stem,
+)
 
 
 def kept(page):
@@ -148,7 +157,7 @@ def alone(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@PAGES
+@RUN
 def test_a_notebook_runs_without_a_network(page, alone):
     found = BUILD.executed(BUILD.notebook(page))
     assert all(cell.execution_count for cell in cells(found, "code"))

@@ -1,6 +1,7 @@
 """Attention with many heads (Vaswani et al., 2017): self, masked and cross are one class."""
 
 from dataclasses import replace
+from typing import cast
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -66,9 +67,10 @@ class MultiHeadAttention(nn.Module):
 
     def within(self, states: Float[Tensor, "B T D"], mask: Bool[Tensor, "B T"]) -> Attended | None:
         """The answer of a sequence that asks itself, by one product; None where that cannot be."""
-        if self.key is None or not hurries(self, states):
+        maps = [one for one in (self.query, self.key, self.value) if isinstance(one, nn.Linear)]
+        if len(maps) < 3 or not hurries(self, states):
             return None
-        asked, known, values = joined_linear(states, [self.query, self.key, self.value])
+        asked, known, values = joined_linear(states, maps)
         return self._answer(asked, self._memory(known, values, mask))
 
     def _memory(
@@ -100,8 +102,9 @@ class MultiHeadAttention(nn.Module):
             return None
         return short(asked, memory, causal=causal)
 
-    def _mapped(self, part: nn.Linear, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T W"]:
-        return joined_linear(x, [part])[0] if hurries(self, x) else part(x)
+    def _mapped(self, part: nn.Module, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T W"]:
+        fast = isinstance(part, nn.Linear) and hurries(self, x)
+        return joined_linear(x, [cast(nn.Linear, part)])[0] if fast else part(x)
 
     def _spread(self, memory: Memory) -> Memory:
         """The memory as every single head sees it."""

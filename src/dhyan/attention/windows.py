@@ -30,7 +30,8 @@ class Whole:
         return real & past.tril(positions - queries)
 
 
-everything, the_past = Whole(causal=False), Whole(causal=True)
+everything = Whole(causal=False)
+the_past = Whole(causal=True)
 
 
 def the_last(query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
