@@ -12,7 +12,7 @@ DATA = Path(os.environ.get("DHYAN_DATA", Path(__file__).parents[2] / "shared" / 
 CORPUS = DATA / "tatoeba-en-hi"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(not CORPUS.is_dir(), reason=f"needs the corpus {CORPUS}, which is not there")
 def test_english_to_hindi_trains_end_to_end(tmp_path):
     def pair(split, prefix=""):

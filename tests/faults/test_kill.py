@@ -20,10 +20,13 @@ def train_command(family, files, out, steps=STEPS):
 
 
 @pytest.mark.parametrize(
-    ("kills", "steps"),
-    [pytest.param(6, STEPS, marks=pytest.mark.slow), pytest.param(50, 300, marks=pytest.mark.soak)],
+    ("family", "kills", "steps"),
+    [
+        pytest.param("rnn", 6, STEPS, marks=pytest.mark.slow),
+        pytest.param("rnn", 50, 300, marks=pytest.mark.soak),
+        pytest.param("transformer", 50, 300, marks=pytest.mark.soak),
+    ],
 )
-@pytest.mark.parametrize("family", ["rnn", "transformer"])
 def test_kills_leave_no_trace(family, kills, steps, tmp_path):
     files = write_corpus(tmp_path, pairs=250)
     alone = dhyan(*train_command(family, files, tmp_path / "alone", steps))

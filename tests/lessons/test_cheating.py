@@ -6,7 +6,7 @@ from dhyan.faults import Fault
 from dhyan.lessons.many.cheating import cheating
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_without_the_mask_the_loss_falls_to_nothing_and_the_model_can_say_nothing():
     heard = []
     found = cheating(steps=400, hear=heard.append)
