@@ -69,6 +69,16 @@ def test_the_engine_finds_what_the_plain_search_finds(kind):
     for width in (1, 3):
         found = engine.translate(sources, width=width, limits=limits, power=power)
         same(found, plainly(model, sources, limits, width, power))
+    one = engine.translate(sources[:1], width=1, limits=limits[:1], power=power)
+    same(one, plainly(model, sources[:1], limits[:1], 1, power))
+
+
+def test_of_a_beam_only_so_many_are_told_as_are_asked_for():
+    model = lively(OFTEN[0], 5)
+    sources, limits = sentences(5, 6)
+    engine = Engine(model, torch.float32)
+    found = engine.translate(sources, width=4, limits=limits, count=2)
+    same(found, [own[:2] for own in plainly(model, sources, limits, 4, 0.0)])
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])

@@ -39,7 +39,8 @@ def plain_search(model: Seq2Seq, asked: Asked) -> list[tuple[int, ...]]:
 def engine_search(engine: Engine, asked: Asked) -> list[tuple[int, ...]]:
     """Our search by the engine."""
     limits = [asked.length] * len(asked.rows)
-    return [own[0].ids for own in engine.translate(asked.rows, width=asked.beam, limits=limits)]
+    found = engine.translate(asked.rows, width=asked.beam, limits=limits, count=1)
+    return [own[0].ids for own in found]
 
 
 def ours(contest: Contest, model: Seq2Seq) -> None:

@@ -83,6 +83,17 @@ def test_scores_do_not_depend_on_how_programs_share_them(enough, monkeypatch):
     torch.testing.assert_close(found, exact[:, 0].float(), atol=1e-5, rtol=1e-5)
 
 
+def test_gradients_do_not_depend_on_how_many_exponentials_are_held(monkeypatch):
+    from dhyan.kernels import pairs
+    from dhyan.kernels.additive import additive_attention
+
+    *tensors, seen = made((5, 1, 6, 9, 8, 3))
+    at_once = with_gradients(additive_attention, tensors, seen)
+    monkeypatch.setattr(pairs, "HELD", 2 * 8 * 13)
+    for one, other in zip(with_gradients(additive_attention, tensors, seen), at_once, strict=True):
+        assert torch.equal(one, other)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_context_equals_its_definition(shape, dtype):

@@ -8,7 +8,7 @@ import torch
 from dhyan.kernels import decode
 from dhyan.kernels.backend import by_definition
 from dhyan.kernels.boards import BeamBoard, GreedyBoard
-from dhyan.kernels.choose import choose_beams, choose_greedily
+from dhyan.kernels.choose import choose_beams, choose_greedily, followed_back
 from dhyan.kernels.decode import Linear, Norm, Told
 from dhyan.special import EOS
 
@@ -140,6 +140,61 @@ def test_a_norm_with_gain_and_shift_leads_off_the_road():
     close(decode.normalised(road, norm, like=leave.weight), entering, torch.float32)
 
 
+def test_a_source_is_kept_at_its_places():
+    known, slots = torch.randn(3, 37, 2 * 2 * 3 * 5), torch.tensor([4, 0, 2])
+    ours, theirs = torch.zeros(2, 2, 2, 5, 3, 40, 5)
+    decode.keep(known, slots, ours)
+    with by_definition():
+        decode.keep(known, slots, theirs)
+    assert torch.equal(ours, theirs)
+    assert torch.equal(ours[1, 0, 4, 2, :37], known[0, :, 40:45])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_the_road_goes_on_as_a_norm_makes_it(rows, kind):
+    road, found, before = torch.randn(rows, 40), torch.randn(rows, 19).to(kind), norm_of(40)
+    leave = way(19, 40, kind)
+    with by_definition():
+        exact = decode.on_road(road, found.float(), leave_in(leave, torch.float32), None, before)
+        entered = decode.off_road(road, leave_in(way(40, 7, kind), torch.float32), None, None)
+    kept = road.clone()
+    close(decode.on_road(road, found, leave, None, before), exact, kind)
+    assert torch.equal(road, kept)
+    assert entered.shape == (rows, 7)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("post", [False, True])
+@pytest.mark.parametrize(("rows", "width", "outputs"), [(3, 16, 5), (17, 67, 40), (33, 40, 70)])
+def test_the_last_block_of_a_product_makes_the_norm(rows, width, outputs, post, kind):
+    """Twice over: who counts the blocks begins at nothing again."""
+    road, leave, norm = torch.randn(rows, outputs), way(width, outputs, kind), norm_of(outputs)
+    arrivals, ours, theirs = torch.zeros(4, dtype=torch.int32), road.clone(), road.clone()
+    for _ in range(2):
+        found = torch.randn(rows, width).to(kind)
+        entering = decode.arrive(ours, found, leave, norm, arrivals, post=post)
+        with by_definition():
+            single_way = leave_in(leave, torch.float32)
+            exact = decode.arrive(theirs, found.float(), single_way, norm, arrivals, post=post)
+        assert entering.dtype == kind
+        close(entering, exact, kind)
+        close(ours, theirs, kind)
+    assert not arrivals.any()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_product_whose_weights_are_read_ahead(kind):
+    entering, enter = torch.randn(17, 67).to(kind), way(67, 40, kind)
+    with by_definition():
+        exact = decode.depart(entering.float(), leave_in(enter, torch.float32))
+    close(decode.depart(entering, enter), exact, kind)
+
+
+def leave_in(one, kind):
+    return Linear(one.weight.to(kind), one.bias.to(kind), one.across)
+
+
 def way(inputs, outputs, kind):
     weight = (torch.randn(outputs, inputs) / inputs**0.5).to(kind)
     return Linear(weight, torch.randn(outputs).to(kind), weight.float().sum(dim=1))
@@ -182,6 +237,24 @@ def test_beams_grow_and_end(width, vocabulary):
                 no_end = ours.ended_score.isneginf()
                 one, other = one.masked_fill(no_end, 0), other.masked_fill(no_end, 0)
             assert torch.allclose(one.float(), other.float(), atol=1e-4), part.name
+
+
+def test_hypotheses_are_followed_back_to_their_first_words():
+    board = BeamBoard.empty(4, 3, 9, CPU)
+    board.said.copy_(torch.randint(4, 99, board.said.shape))
+    board.grew_from.copy_(torch.randint(3, board.said.shape))
+    slots = torch.tensor([3, 0])
+    lengths = torch.tensor([[7, 0], [1, 4]], dtype=torch.int32)
+    last = torch.tensor([[2, 1], [0, 2]], dtype=torch.int32)
+    with by_definition():
+        exact = followed_back(board, slots, lengths, last, longest=7)
+    found = followed_back(board, slots, lengths, last, longest=7)
+    assert torch.equal(found, exact)
+    at = 2
+    for place in range(6, -1, -1):
+        assert found[0, 0, place] == board.said[3, place, at]
+        at = board.grew_from[3, place, at]
+    assert not found[0, 1].any()
 
 
 def test_rows_without_numbers_end_at_minus_infinity():

@@ -229,6 +229,7 @@ class Translator:
             width=manner.width,
             limits=limits,
             power=manner.length_power,
+            count=1 if manner.nbest == 1 and not manner.coverage else None,
         )
         return self._ranked(orders, found, manner.coverage) if manner.coverage else found
 

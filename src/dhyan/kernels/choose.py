@@ -1,7 +1,7 @@
 """The choice of the next words, greedily or of beams: its definition, or the kernels for it."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from dhyan.kernels.backend import triton_runs
@@ -43,6 +43,30 @@ def choose_beams(board: BeamBoard, logits: Float[Tensor, "R V"]) -> None:
         decode_beams.choose_beams(board, logits)
         return
     _grow(board, _log_chances(logits).unflatten(0, board.score.shape))
+
+
+def followed_back(
+    board: BeamBoard,
+    slots: Int[Tensor, " B"],
+    lengths: Int[Tensor, "B C"],
+    last: Int[Tensor, "B C"],
+    longest: int,
+) -> Int[Tensor, "B C L"]:
+    """The words of C hypotheses of each sentence, so many, from the beginnings they ended in."""
+    told = board.said.new_full((*lengths.shape, longest), PAD)
+    lengths, last = torch.stack([lengths, last]).to(told.device)
+    if triton_runs(board.score):
+        from dhyan.kernels import decode_paths
+
+        decode_paths.followed_back(board.said, board.grew_from, slots, lengths, last, told)
+        return told
+    words, parents = board.said[slots, :longest], board.grew_from[slots, :longest].long()
+    at = last.long()
+    for place in range(longest - 1, -1, -1):
+        within = lengths > place
+        told[:, :, place] = words[:, place].gather(1, at).where(within, told[:, :, place])
+        at = parents[:, place].gather(1, at).where(within, at)
+    return told
 
 
 def _log_chances(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:

@@ -15,6 +15,8 @@ from dhyan.kernels.backend import triton_runs
 from dhyan.kernels.reference import mix, scaled_dot_scores
 
 VECTORS = 2  # rows, up to which a product takes them one by one
+ARRIVING = 256  # rows, up to which a product's last block makes the norm
+DEEPEST = 512  # inputs of a product whose weights are read ahead
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,22 @@ def source_attention(
     return context.copy_(mixed.transpose(1, 2).flatten(2))
 
 
+def keep(
+    known: Float[Tensor, "B S C"],
+    slots: Int[Tensor, " B"],
+    cache: Float[Tensor, "L 2 N G R E"],
+) -> None:
+    """Keys and values of all layers, side by side for every word, go to these places of a cache."""
+    if triton_runs(known):
+        from dhyan.kernels import decode_rows
+
+        decode_rows.keep(known.contiguous(), slots, cache)
+        return
+    layers, both, _, groups, _, width = cache.shape
+    parts = known.unflatten(-1, (layers, both, groups, width)).permute(2, 3, 0, 4, 1, 5)
+    cache[..., : known.shape[1], :].index_copy_(2, slots, parts)
+
+
 def _looked(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor, scale: float) -> Tensor:
     """Dot-product attention of every head, by the definition."""
     times = query.shape[1] // keys.shape[1]
@@ -205,6 +223,53 @@ def join(
     return entering.to(found.dtype)
 
 
+def arrive(
+    road: Float[Tensor, "R D"],
+    found: Float[Tensor, "R K"],
+    way: Linear,
+    norm: Norm,
+    arrivals: Int[Tensor, " M"],
+    *,
+    post: bool,
+) -> Float[Tensor, "R D"]:
+    """A product of what was found joins the road, as in `join`: in one launch for some rows.
+
+    `arrivals` are zeros that belong to the road.
+    """
+    if not _some(found, way):
+        return join(road, functional.linear(found, way.weight), way.bias, norm, post=post)
+    from dhyan.kernels import decode_arrivals
+
+    entering = torch.empty_like(road, dtype=found.dtype)
+    decode_arrivals.arrive(
+        found,
+        way.weight,
+        way.bias,
+        entering,
+        road=road,
+        norm=norm.parts,
+        arrivals=arrivals,
+        post=post,
+    )
+    return entering
+
+
+def depart(entering: Float[Tensor, "R K"], way: Linear) -> Float[Tensor, "R O"]:
+    """A product of what enters a step."""
+    if not _some(entering, way) or len(way.weight) > DEEPEST:
+        return functional.linear(entering, way.weight, way.bias)
+    from dhyan.kernels import decode_arrivals
+
+    out = entering.new_empty(len(entering), len(way.weight))
+    decode_arrivals.arrive(entering, way.weight, way.bias, out)
+    return out
+
+
+def _some(given: Float[Tensor, "R K"], way: Linear) -> bool:
+    few = len(given) <= ARRIVING and given.shape[1] <= DEEPEST
+    return few and triton_runs(way.weight)
+
+
 def normalised(
     road: Float[Tensor, "R D"], norm: Norm, *, like: Float[Tensor, "O D"]
 ) -> Float[Tensor, "R D"]:
@@ -221,7 +286,7 @@ def normalised(
 def off_road(
     road: Float[Tensor, "R K"],
     way: Linear,
-    norm: Norm,
+    norm: Norm | None,
     told: Told | None,
     *,
     bend: str = "none",
@@ -238,10 +303,10 @@ def off_road(
 
         out = road.new_empty(len(road), len(way.weight), dtype=kind)
         if told is None:
-            decode_products.vector_linear(
-                road, way.weight, way.bias, norm.parts, None, out, bend=bend
-            )
+            parts = norm.parts if norm else None
+            decode_products.vector_linear(road, way.weight, way.bias, parts, None, out, bend=bend)
         else:
+            assert norm is not None
             decode_products.tile_linear(
                 told.copy,
                 way.weight,
@@ -255,7 +320,7 @@ def off_road(
                 bend=bend,
             )
         return out
-    given = norm(road).to(way.weight.dtype)
+    given = (norm(road) if norm else road).to(way.weight.dtype)
     return BENDS[bend](functional.linear(given, way.weight, way.bias)).to(kind)
 
 
@@ -264,20 +329,28 @@ def on_road(
     found: Float[Tensor, "R K"],
     way: Linear,
     told: Told | None,
-) -> None:
-    """A product of what was found joins the road, and what is told of it, in one launch."""
+    before: Norm | None = None,
+) -> Float[Tensor, "R O"]:
+    """The road after a product of what was found has joined it, with what is told of it.
+
+    It is the same tensor, unless a norm stands `before`: then it is that of the road which goes on.
+    """
     if not triton_runs(found):
-        road.add_(functional.linear(found, way.weight, way.bias))
-        return
+        joined = functional.linear(found, way.weight, way.bias)
+        return before(road) + joined if before else road.add_(joined)
     from dhyan.kernels import decode_products
 
     if told is None:
-        decode_products.vector_linear(found, way.weight, way.bias, None, road, road)
-    else:
-        tile = decode_products.tile_for(len(road), road.shape[1], found.shape[1])
-        decode_products.tile_linear(
-            found, way.weight, way.bias, road, told.sums, copy=told.copy, tile=tile
-        )
+        out = torch.empty_like(road) if before else road
+        parts = before.parts if before else None
+        decode_products.vector_linear(found, way.weight, way.bias, parts, road, out)
+        return out
+    assert before is None
+    tile = decode_products.tile_for(len(road), road.shape[1], found.shape[1])
+    decode_products.tile_linear(
+        found, way.weight, way.bias, road, told.sums, copy=told.copy, tile=tile
+    )
+    return road
 
 
 BENDS = {"none": lambda y: y, "relu": torch.relu, "gelu": functional.gelu}

@@ -42,6 +42,7 @@ def _vector_kernel(
     outputs,
     K: tl.constexpr,
     K_PAD: tl.constexpr,
+    ROAD_PAD: tl.constexpr,
     BLOCK: tl.constexpr,
     NORM: tl.constexpr,
     JOIN: tl.constexpr,
@@ -71,7 +72,17 @@ def _vector_kernel(
     y = _bent(y, BEND)
     cell = row * outputs + line
     if JOIN:
-        y += tl.load(road + cell, mask=wanted, other=0.0)
+        met = tl.load(road + cell, mask=wanted, other=0.0)
+        if ROAD_PAD > 0:  # the road is what a norm makes of it
+            column = tl.arange(0, ROAD_PAD)
+            inside = column < outputs
+            whole = tl.load(road + row * outputs + column, mask=inside, other=0.0)
+            mean = tl.sum(whole, axis=0) / outputs
+            centred = tl.where(inside, whole - mean, 0.0)
+            spread = tl.rsqrt(tl.sum(centred * centred, axis=0) / outputs + epsilon)
+            by = tl.load(gain + line, mask=wanted, other=0.0)
+            met = (met - mean) * spread * by + tl.load(shift + line, mask=wanted, other=0.0)
+        y += met
     tl.store(out + cell, y.to(out.dtype.element_ty), mask=wanted)
 
 
@@ -151,13 +162,16 @@ def vector_linear(
     x: Float[Tensor, "R K"],
     weight: Float[Tensor, "O K"],
     bias: Float[Tensor, " O"],
-    norm: tuple[Float[Tensor, " K"], Float[Tensor, " K"], float] | None,
+    norm: tuple[Float[Tensor, " N"], Float[Tensor, " N"], float] | None,
     road: Float[Tensor, "R O"] | None,
     out: Float[Tensor, "R O"],
     *,
     bend: str = "none",
 ) -> None:
-    """Launch, for a row or two: norm, product, bias, bend and the way back to the road in one."""
+    """Launch, for a row or two: norm, product, bias, bend and the way back to the road in one.
+
+    On the way back the norm is the road's, which must then be another tensor than `out`.
+    """
     gain, shift, epsilon = norm or (weight, weight, 0.0)
     rows, width = x.shape
     outputs = len(weight)
@@ -174,8 +188,9 @@ def vector_linear(
         outputs,
         K=width,
         K_PAD=triton.next_power_of_2(width),
+        ROAD_PAD=triton.next_power_of_2(outputs) if norm and road is not None else 0,
         BLOCK=block,
-        NORM=norm is not None,
+        NORM=norm is not None and road is None,
         JOIN=road is not None,
         BEND=BENDS[bend],
         num_warps=4,

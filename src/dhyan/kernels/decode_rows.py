@@ -172,5 +172,55 @@ def join(
     )
 
 
+@triton.jit
+@no_type_check
+def _keep_kernel(
+    known,
+    slots,
+    cache,
+    length,
+    sentences,
+    room,
+    G: tl.constexpr,
+    E: tl.constexpr,
+    E_PAD: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    sentence = tl.program_id(0).to(tl.int64)
+    part = tl.program_id(1)
+    slot = tl.load(slots + sentence)
+    column = tl.arange(0, E_PAD)
+    given = known + sentence * length * tl.num_programs(1) * E + part * E
+    kept = cache + (((part // G).to(tl.int64) * sentences + slot) * G + part % G) * room * E
+    for start in range(0, length, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        real = (place < length)[:, None] & (column < E)[None, :]
+        line = place[:, None] * (tl.num_programs(1) * E)
+        x = tl.load(given + line + column[None, :], mask=real, other=0.0)
+        tl.store(kept + place[:, None] * E + column[None, :], x, mask=real)
+
+
+def keep(
+    known: Float[Tensor, "B S C"],
+    slots: Int[Tensor, " B"],
+    cache: Float[Tensor, "L 2 N G R E"],
+) -> None:
+    """Launch: keys and values of all layers, side by side, go to these places of a cache."""
+    layers, both, sentences, groups, room, width = cache.shape
+    _keep_kernel[(len(known), layers * both * groups)](
+        known,
+        slots,
+        cache,
+        known.shape[1],
+        sentences,
+        room,
+        G=groups,
+        E=width,
+        E_PAD=triton.next_power_of_2(width),
+        BLOCK=32,
+        num_warps=2,
+    )
+
+
 def _warps(width: int) -> int:
     return 1 if width <= 256 else 2 if width <= 512 else 4 if width <= 2048 else 8

@@ -19,6 +19,7 @@ from triton import language as tl
 from dhyan.kernels.hyperbolic import ONE, one_plus, powers, reciprocal
 
 ENOUGH = 1024  # programs that keep a GPU busy; with fewer, each takes less
+HELD = 17 << 17  # exponentials at a time: as many as keep it busy, 9 MB
 
 
 def scores_of_many(
@@ -53,18 +54,41 @@ def gradient(
     energy: Float[Tensor, " A"],
     slopes: Float[Tensor, "N O I"],
 ) -> tuple[Float[Tensor, "N O A"], Float[Tensor, "X A"]]:
-    """What the slopes of the scores mean for queries or keys; Σ slope / (1 + E E), by program."""
+    """What the slopes of the scores mean for queries or keys; Σ slope / (1 + E E), by program.
+
+    A few of the N at a time, so that there are never many exponentials.
+    """
     count, outers, width = outer.shape
     rows = min(32, triton.next_power_of_2(outers))
+    tiles = triton.cdiv(outers, rows)
+    found = torch.empty_like(outer)
+    shares = torch.empty(count * tiles, width, dtype=torch.float32, device=outer.device)
+    few = max(1, HELD // (width * (inner.shape[1] + 4)))
+    for at in range(0, count, few):
+        some = slice(at, at + few)
+        own = found[some], shares[at * tiles : (at + few) * tiles]
+        _gradient(outer[some], inner[some], energy, slopes[some], *own, rows=rows)
+    return found, shares
+
+
+def _gradient(
+    outer: Float[Tensor, "N O A"],
+    inner: Float[Tensor, "N I A"],
+    energy: Float[Tensor, " A"],
+    slopes: Float[Tensor, "N O I"],
+    found: Float[Tensor, "N O A"],
+    shares: Float[Tensor, "X A"],
+    *,
+    rows: int,
+) -> None:
+    count, outers, width = outer.shape
     columns = min(64, triton.next_power_of_2(width))
-    found, known = torch.empty_like(outer), exponentials(inner, columns, turned=False)
+    known = exponentials(inner, columns, turned=False)
     tiles, steps = (triton.cdiv(outers, rows), known.shape[1]), known.shape[2]
-    shares = torch.empty(count * tiles[0], width, dtype=torch.float32, device=outer.device)
     _gradient_of_tile[(count * tiles[0] * tiles[1],)](
         outer, known, energy, _filled(slopes), found, shares, outers, width, steps, *tiles,
         ROWS=rows, COLUMNS=columns, HARDWARE=outer.is_cuda,
     )  # fmt: skip
-    return found, shares
 
 
 def exponentials(

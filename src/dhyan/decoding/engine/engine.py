@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from threading import Lock
 from weakref import WeakKeyDictionary
 
+import numpy
 import torch
 
 from dhyan.decoding.beam import Hypothesis
@@ -24,6 +25,7 @@ WIDEST = 32  # beams beyond this are the plain search's
 SENTENCES = 1024  # at once, at most
 SHARE = 0.3  # of the device's memory, for what sentences have said and read
 LOOK_EVERY = 4  # steps between two looks at who has ended
+TOGETHER = 512  # sentences that are read at once: while one group is read, the next is laid out
 STATIONS = 3  # kept for the next call
 LEAST_ROOM = 64
 
@@ -46,10 +48,14 @@ def at_speed(model: object, manner: Manner, rules: Sequence[Rule]) -> bool:
 
 @dataclass(frozen=True)
 class Asked:
-    """Sentences as ids, the most tokens each may become, and how scores go by length."""
+    """Sentences as ids, the most tokens each may become, and which hypotheses are wanted of each.
+
+    The best `count`, by scores that are divided by length^power.
+    """
 
     sources: Sequence[Sequence[int]]
     limits: Sequence[int]
+    count: int
     power: float
 
 
@@ -80,13 +86,15 @@ class Engine:
         width: int,
         limits: Sequence[int],
         power: float = 0.0,
+        count: int | None = None,
     ) -> list[list[Hypothesis]]:
         """Each sentence's hypotheses, best first: one if `width` is 1, for that is greedy search.
 
         `sources` end in EOS, `limits` are the most tokens of each, EOS counted, and scores are
-        divided by length^power.
+        divided by length^power. Of a beam, only the best `count` are told, if that is said.
         """
-        asked, found = Asked(sources, limits, power), dict[int, list[Hypothesis]]()
+        asked = Asked(sources, limits, min(count or width, width), power)
+        found: dict[int, list[Hypothesis]] = {}
         with self.lock:
             for room, rows in self._alike(asked):
                 station = self._station(len(rows), width, room)
@@ -96,13 +104,13 @@ class Engine:
 
     def _alike(self, asked: Asked) -> list[tuple[int, list[int]]]:
         """Sentences that want about as much room together, the longest first."""
-        sizes = [
-            max(limit + 1, len(one)) for one, limit in zip(asked.sources, asked.limits, strict=True)
-        ]
+        lengths = numpy.fromiter(map(len, asked.sources), int, len(asked.sources))
+        sizes = numpy.maximum(numpy.array(asked.limits, int) + 1, lengths)
+        order = numpy.argsort(-sizes, kind="stable")
         groups: dict[int, list[int]] = {}
-        for row in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
-            groups.setdefault(max(LEAST_ROOM, power_of_two(sizes[row])), []).append(row)
-        return sorted(groups.items(), reverse=True)
+        for size, row in zip(sizes[order].tolist(), order.tolist(), strict=True):
+            groups.setdefault(max(LEAST_ROOM, power_of_two(size)), []).append(row)
+        return list(groups.items())
 
     def _through(
         self, station: Station, rows: Sequence[int], asked: Asked
@@ -114,15 +122,22 @@ class Engine:
             waiting = self._seated(station, seats, waiting, asked)
             if not waiting:
                 size = self._closed_up(station, seats, size)
-            steps = min(LOOK_EVERY, seats.left())
-            station.run(size, steps)
-            seats.clock += steps
+            self._run(station, seats, size)
             living = set(station.living(size))
             if len(living) < len(seats.holds):
                 ended = [slot for slot in seats.holds if slot not in living]
-                for slot, told in zip(ended, station.told(ended, asked.power), strict=True):
-                    found[seats.leave(slot)] = told
+                told = station.told(ended, asked.count, asked.power)
+                for slot, own in zip(ended, told, strict=True):
+                    found[seats.leave(slot)] = own
         return found
+
+    def _run(self, station: Station, seats: Seats, size: int) -> None:
+        """Some steps, a question who goes on, and one step more to do until it is answered."""
+        left = seats.left()
+        station.run(size, min(LOOK_EVERY, left))
+        station.look()
+        station.run(size, min(1, max(0, left - LOOK_EVERY)))
+        seats.clock += min(LOOK_EVERY + 1, left)
 
     def _seated(
         self, station: Station, seats: Seats, waiting: list[int], asked: Asked
@@ -131,15 +146,14 @@ class Engine:
         free = seats.free() if waiting else []
         if not free or len(free) < min(station.size // 4, len(waiting)):
             return waiting
-        coming, waiting = waiting[: len(free)], waiting[len(free) :]
-        station.seat(
-            [asked.sources[row] for row in coming],
-            [asked.limits[row] for row in coming],
-            free[: len(coming)],
-        )
-        for slot, row in zip(free, coming, strict=False):
-            seats.take(slot, row, asked.limits[row])
-        return waiting
+        coming = list(zip(free, waiting, strict=False))
+        for start in range(0, len(coming), TOGETHER):
+            slots, rows = zip(*coming[start : start + TOGETHER], strict=True)
+            limits = [asked.limits[row] for row in rows]
+            station.seat([asked.sources[row] for row in rows], limits, slots)
+            for slot, row, limit in zip(slots, rows, limits, strict=True):
+                seats.take(slot, row, limit)
+        return waiting[len(coming) :]
 
     def _closed_up(self, station: Station, seats: Seats, size: int) -> int:
         """The fewest places that hold all who are left, who move there."""

@@ -9,7 +9,20 @@ from torch import Tensor
 from torch.nn import functional
 
 from dhyan.decoding.engine.weights import Stack
-from dhyan.kernels.decode import Linear, Norm, Told, embed, join, normalised, off_road, on_road
+from dhyan.kernels.decode import (
+    VECTORS,
+    Linear,
+    Norm,
+    Told,
+    arrive,
+    depart,
+    embed,
+    normalised,
+    off_road,
+    on_road,
+)
+
+THIN = 32  # rows, up to which a product is a matter of reading its weights
 
 
 @runtime_checkable
@@ -35,6 +48,7 @@ class WideRoad:
 
     road: Float[Tensor, "R D"]
     entering: Float[Tensor, "R D"]
+    arrivals: Int[Tensor, " M"]
     post: bool
 
     @classmethod
@@ -44,18 +58,17 @@ class WideRoad:
         road, entering = embed(
             words, places, stack.table, stack.positions, stack.first, scale=width**0.5
         )
-        return cls(road, entering, stack.post)
+        return cls(road, entering, stack.arrivals, stack.post)
 
     def enter(self, way: Linear, bend: str = "none") -> Float[Tensor, "R O"]:
         """The normalised road through a product."""
         if bend == "relu" and self.entering.is_cuda:
             return torch._addmm_activation(way.bias, self.entering, way.weight.t())
-        return bent(functional.linear(self.entering, way.weight, way.bias), bend)
+        return bent(depart(self.entering, way), bend)
 
     def leave(self, found: Float[Tensor, "R K"], way: Linear, norm: Norm) -> None:
-        """The bias joins with the rest."""
-        found = functional.linear(found, way.weight)
-        self.entering = join(self.road, found, way.bias, norm, post=self.post)
+        """Product, sum and norm in as few launches as may be."""
+        self.entering = arrive(self.road, found, way, norm, self.arrivals, post=self.post)
 
     def say(self, words: Linear) -> Float[Tensor, "R V"]:
         """In the precision of the weights."""
@@ -64,19 +77,27 @@ class WideRoad:
 
 @dataclass
 class ThinRoad:
-    """For few rows: each product with the norm before it and the sum after it in one launch."""
+    """For few rows: each product with the norm before it and the sum after it in one launch.
+
+    The norm is still to come; where norms stand after the steps, so is that of the road itself.
+    """
 
     road: Float[Tensor, "R D"]
-    norm: Norm
+    norm: Norm | None
     told: Told | None
+    post: bool
+
+    @staticmethod
+    def takes(stack: Stack, rows: int) -> bool:
+        """Whether so few rows are a matter of reading the weights."""
+        return rows <= (VECTORS if stack.post else THIN)
 
     @classmethod
     def start(cls, stack: Stack, words: Int[Tensor, " R"], places: Int[Tensor, " N"]) -> "ThinRoad":
-        """At the first step, whose norm is still to come."""
-        assert stack.first is not None
+        """At the first step, whose norm, if there is one, is still to come."""
         told, scale = Told.of(len(words), stack.table), stack.table.shape[1] ** 0.5
         road, _ = embed(words, places, stack.table, stack.positions, None, scale=scale, told=told)
-        return cls(road, stack.first, told)
+        return cls(road, stack.first, told, stack.post)
 
     def enter(self, way: Linear, bend: str = "none") -> Float[Tensor, "R O"]:
         """Norm, product and bend at once."""
@@ -86,13 +107,14 @@ class ThinRoad:
 
     def leave(self, found: Float[Tensor, "R K"], way: Linear, norm: Norm) -> None:
         """The norm waits for the next product."""
-        on_road(self.road, found, way, self.told)
-        self.norm = norm
+        before = self.norm if self.post else None
+        self.road, self.norm = on_road(self.road, found, way, self.told, before), norm
 
     def say(self, words: Linear) -> Float[Tensor, "R V"]:
         """In single precision where that is one launch."""
         if self.told is None:
             return off_road(self.road, words, self.norm, None, exact=True)
+        assert self.norm is not None
         entering = normalised(self.road, self.norm, like=words.weight)
         return functional.linear(entering, words.weight, words.bias)
 

@@ -1,8 +1,9 @@
 """Places for sentences that are being translated, and the captured steps that translate them."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy
@@ -15,9 +16,11 @@ from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.engine.captured import Captured
 from dhyan.decoding.engine.results import beam_results, greedy_results
 from dhyan.kernels.boards import BeamBoard, GreedyBoard
-from dhyan.kernels.choose import choose_beams, choose_greedily
+from dhyan.kernels.choose import choose_beams, choose_greedily, followed_back
 from dhyan.special import EOS, PAD
 
+GREEDY = ("live", "score", "said")  # what a look sees of a board
+BEAM = ("live", "score", "places", "ended_score", "ended_length", "ended_parent")
 ALIKE = 16  # sources are padded to a multiple of so many tokens
 
 
@@ -38,15 +41,21 @@ class Stepper(Protocol):
         ...
 
 
-@dataclass
 class Loading:
-    """A group of sentences on its way in: tensors that stay, and the reading of them."""
+    """A group of sentences on its way in: tensors that stay, and the reading of them.
 
-    source: Tokens
-    limits: Int[Tensor, " B"]
-    slots: Int[Tensor, " B"]
-    read: Captured
-    uses: int = 0
+    Ids, how long the sentences may become and where they go are laid out on the host and sent in
+    one piece, while the device may still be reading the group before.
+    """
+
+    def __init__(self, rows: int, length: int, device: torch.device) -> None:
+        self.given = torch.full((rows * (length + 2),), PAD, device=device)
+        gpu = device.type == "cuda"
+        self.staged = torch.empty_like(self.given, device="cpu", pin_memory=gpu)
+        self.sent = torch.cuda.Event() if gpu else None
+        self.ids, self.limits, self.slots = _parts(self.given, rows, length)
+        self.read = Captured(lambda: None, device)
+        self.uses = 0
 
     def fill(
         self,
@@ -57,15 +66,26 @@ class Loading:
         nobody: int,
     ) -> None:
         """Sentences, how long they may become, and where they go; what is spare goes to no one."""
-        rows, length = self.source.ids.shape
+        rows, length = self.ids.shape
         spare = rows - len(sources)
+        words = array("i")  # the quickest way from lists
+        for one in (*sources, [EOS] * spare):
+            words.fromlist(list(one))
         lengths = numpy.array([*map(len, sources), *[1] * spare])
-        words = numpy.array([*chain.from_iterable(sources), *[EOS] * spare])
-        ids = numpy.full((rows, length), PAD)
+        if self.sent is not None:
+            self.sent.synchronize()
+        ids, most, to = (part.numpy() for part in _parts(self.staged, rows, length))
+        ids.fill(PAD)
         ids[numpy.arange(length) < lengths[:, None]] = words
-        self.source.ids.copy_(torch.from_numpy(ids))
-        self.limits.copy_(torch.from_numpy(numpy.array([*limits, *[1] * spare])))
-        self.slots.copy_(torch.from_numpy(numpy.array([*slots, *[nobody] * spare])))
+        most[:], to[:] = [*limits, *[1] * spare], [*slots, *[nobody] * spare]
+        self.given.copy_(self.staged, non_blocking=True)
+        if self.sent is not None:
+            self.sent.record()
+
+
+def _parts(given: Int[Tensor, " X"], rows: int, length: int) -> tuple[Tensor, Tensor, Tensor]:
+    ids, most, to = given.split([rows * length, rows, rows])
+    return ids.view(rows, length), most, to
 
 
 class Station:
@@ -89,6 +109,11 @@ class Station:
         self.steps: dict[int, Captured] = {}
         self.loads: dict[tuple[int, int], Loading] = {}
         self.pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
+        self.seen = {
+            name: torch.zeros_like(getattr(board, name), device="cpu", pin_memory=bool(self.pool))
+            for name in (GREEDY if isinstance(board, GreedyBoard) else BEAM)
+        }
+        self.asked = torch.cuda.Event() if self.pool is not None else None
         for size in sizes_up_to(self.size):
             self._add_step(size)
 
@@ -129,16 +154,15 @@ class Station:
         known.read()
 
     def _loading(self, rows: int, length: int) -> Loading:
-        ids = torch.full((rows, length), PAD, device=self.device)
-        source = Tokens(ids, torch.zeros_like(ids, dtype=torch.bool))
-        limits, slots = torch.full((2, rows), self.size, device=self.device)
+        loading = Loading(rows, length, self.device)
+        source = Tokens(loading.ids, torch.zeros_like(loading.ids, dtype=torch.bool))
 
         def work() -> None:
             torch.ne(source.ids, PAD, out=source.mask)
-            self.stepper.load(source, slots)
-            self.board.seat(slots, limits.int())
+            self.stepper.load(source, loading.slots)
+            self.board.seat(loading.slots, loading.limits.int())
 
-        loading = Loading(source, limits, slots, Captured(work, self.device))
+        loading.read = Captured(work, self.device)
         self.loads[rows, length] = loading
         return loading
 
@@ -147,16 +171,26 @@ class Station:
         for _ in range(steps):
             self.steps[size]()
 
-    def living(self, size: int) -> list[int]:
-        """Which of the first places hold a sentence that goes on."""
-        return numpy.flatnonzero(self.board.live[:size].cpu().numpy()).tolist()
+    def look(self) -> None:
+        """Ask how things stand after the steps so far; `living` and `told` have the answer."""
+        for name, part in self.seen.items():
+            part.copy_(getattr(self.board, name), non_blocking=True)
+        if self.asked is not None:
+            self.asked.record()
 
-    def told(self, slots: Sequence[int], power: float) -> list[list[Hypothesis]]:
-        """What the sentences at these places have come to."""
-        places = torch.tensor(slots, device=self.device)
+    def living(self, size: int) -> list[int]:
+        """Which of the first places held a sentence that goes on, at the last look."""
+        if self.asked is not None:
+            self.asked.synchronize()
+        return numpy.flatnonzero(self.seen["live"][:size].numpy()).tolist()
+
+    def told(self, slots: Sequence[int], count: int, power: float) -> list[list[Hypothesis]]:
+        """What sentences had come to that had ended at the last look, the best `count` of each."""
+        seen = {name: part.numpy()[slots] for name, part in self.seen.items()}
         if isinstance(self.board, GreedyBoard):
-            return greedy_results(self.board, places, power)
-        return beam_results(self.board, places)
+            return greedy_results(seen, power)
+        places = torch.tensor(slots, device=self.device)
+        return beam_results(seen, partial(followed_back, self.board, places), count, power)
 
     def move(self, start: Sequence[int], end: Sequence[int]) -> None:
         """Sentences change their places."""

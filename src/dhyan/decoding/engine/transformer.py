@@ -20,12 +20,10 @@ from dhyan.decoding.engine.weights import (
     source_memory,
 )
 from dhyan.kernels.boards import BeamBoard, GreedyBoard
-from dhyan.kernels.decode import past_attention, source_attention
+from dhyan.kernels.decode import keep, past_attention, source_attention
 from dhyan.models.positions import Positions
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder, TransformerEncoder
-
-THIN = 32  # rows, up to which a product is a matter of reading its weights
 
 
 class TransformerPart:
@@ -98,12 +96,9 @@ class TransformerStepper:
 
     def load(self, source: Tokens, slots: Int[Tensor, " B"]) -> None:
         """Read sentences and remember them at these places."""
-        stack, memory = self.part.stack, self.part.memory
+        memory = self.part.memory
         states = self.part.encode(source)
-        known = functional.linear(states, memory.weight, memory.bias)
-        sizes = (len(stack.layers), 2, stack.groups, stack.head_width)
-        known = known.unflatten(-1, sizes).permute(2, 3, 0, 4, 1, 5)
-        self.source[..., : source.ids.shape[1], :].index_copy_(2, slots, known)
+        keep(functional.linear(states, memory.weight, memory.bias), slots, self.source)
         self.lengths.index_copy_(0, slots, source.lengths.int())
 
     def step(self, board: GreedyBoard | BeamBoard) -> Float[Tensor, "R V"]:
@@ -111,8 +106,7 @@ class TransformerStepper:
         part, stack = self.part, self.part.stack
         sentences, rows = len(board.places), board.words.numel()
         origins = board.origins if isinstance(board, BeamBoard) and self.width > 1 else None
-        thin = rows <= THIN and not stack.post
-        kind = ThinRoad if thin else WideRoad
+        kind = ThinRoad if ThinRoad.takes(stack, rows) else WideRoad
         road: Road = kind.start(stack, board.words.flatten(), board.places)
         for layer, past, source in zip(stack.layers, self.past, self.source, strict=True):
             assert layer.look is not None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
@@ -28,6 +28,8 @@ from dhyan.models.transformer import (
     TransformerEncoder,
 )
 
+BLOCKS = 256  # of rows that a product can count
+
 
 @dataclass(frozen=True)
 class Block:
@@ -49,7 +51,10 @@ class Layer:
 
 @dataclass(frozen=True)
 class Stack:
-    """Layers with their embedding; `first` is the norm before all of them, if there is one."""
+    """Layers with their embedding; `first` is the norm before all of them, if there is one.
+
+    `arrivals` are zeros by which the blocks of a product count themselves.
+    """
 
     layers: tuple[Layer, ...]
     table: Float[Tensor, "V D"]
@@ -59,6 +64,7 @@ class Stack:
     groups: int
     scale: float
     bend: str
+    arrivals: Int[Tensor, " M"]
 
     @property
     def post(self) -> bool:
@@ -181,6 +187,7 @@ def _stack(
         groups=heads.groups,
         scale=(words.embedding_dim // heads.heads) ** -0.5 if scaled else 1.0,
         bend=_bend(layer.feed_forward),
+        arrivals=torch.zeros(BLOCKS, dtype=torch.int32, device=words.weight.device),
     )
 
 
