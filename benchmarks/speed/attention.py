@@ -13,6 +13,8 @@ NAMES = {"ours": "dhyan", "eager": "PyTorch", "compiled": "PyTorch, compiled"}
 MEASURES = {
     "forward_ms": "forward, ms",
     "both_ms": "forward and backward, ms",
+    "graph_forward_ms": "forward, recorded, ms",
+    "graph_both_ms": "forward and backward, recorded, ms",
     "both_gb": "extra memory, GB",
 }
 
