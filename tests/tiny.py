@@ -1,11 +1,17 @@
 """A corpus and recipes small enough to train in a test, made by code."""
 
+import io
 import itertools
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import torch
+
+from dhyan.cli import main
 from dhyan.config import load_recipe
 from dhyan.data.synthetic import number_pairs, reverse_pairs
 
@@ -90,10 +96,43 @@ def dhyan(*arguments, stdin=None, cwd=None, timeout=120):
     )
 
 
+def here(*arguments, stdin=b"", cwd=None):
+    """The same in this process, for what needs no other: the package is loaded already."""
+    before = sys.argv, sys.stdin, sys.stdout, sys.stderr, os.getcwd()
+    handler, threads = signal.getsignal(signal.SIGPIPE), torch.get_num_threads()
+    files = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115
+    files[0].write(stdin or b"")
+    files[0].seek(0)
+    try:
+        sys.argv = ["dhyan", *map(str, arguments)]
+        sys.stdin, sys.stdout, sys.stderr = (
+            io.TextIOWrapper(file, "utf-8", write_through=True) for file in files
+        )
+        os.chdir(cwd or before[-1])
+        try:
+            main()
+            code = 0
+        except SystemExit as left:
+            code = int(left.code or 0)
+        said = []
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            stream.seek(0)
+            said.append(stream.buffer.read())
+        return subprocess.CompletedProcess(sys.argv, code, *said)
+    finally:
+        *streams, place = before
+        sys.argv, sys.stdin, sys.stdout, sys.stderr = streams
+        os.chdir(place)
+        signal.signal(signal.SIGPIPE, handler)
+        torch.set_num_threads(threads)
+
+
 __all__ = [
     "as_arguments",
     "command",
     "dhyan",
+    "here",
     "environment",
     "reverse_pairs",
     "tiny_recipe",

@@ -23,7 +23,7 @@ from dhyan.data.synthetic import number_pairs
 from dhyan.evaluation.judge import Resampling
 from dhyan.faults import Fault
 from dhyan.training.events import Stepped, Validated
-from tests.tiny import dhyan, tiny_recipe, write_corpus
+from tests.tiny import dhyan, here, tiny_recipe, write_corpus
 
 ALONE = {"device": "cpu", "threads": 1}
 
@@ -307,7 +307,7 @@ def test_the_command_trains_side_by_side_and_does_nothing_twice(tmp_path):
     ],
 )
 def test_mistakes_are_one_line(words, message, tmp_path):
-    done = dhyan("compare", *words, "--out", "out", cwd=tmp_path)
+    done = here("compare", *words, "--out", "out", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert message in done.stderr

@@ -61,7 +61,7 @@ def test_what_cannot_be_made_of_so_few_words_is_left_out_and_said(monkeypatch):
 
 
 def test_a_test_that_comes_short_is_kept_and_said(monkeypatch):
-    monkeypatch.setattr(stream, "PATIENCE", 4000)
+    monkeypatch.setattr(stream, "PATIENCE", 1200)
 
     def words(sheet):
         sides = ([one.source for one in sheet.questions], [one.target for one in sheet.questions])

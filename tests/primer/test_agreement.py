@@ -14,8 +14,9 @@ from dhyan.data.primer.templates import templates
 from tests.primer.reading import disagreements
 from tests.primer.tables import GOING, PAST, PRESENT
 
-SEEDS, EACH = (1, 2, 3, 4), 25_000
-# What at least was looked at, of each that agrees; fewer would mean that it is no longer read.
+SEEDS, EACH = (1, 2, 3, 4), 25_000  # of the soak; else the first seed alone
+# What at least is looked at in all of these, of each that agrees; fewer would mean that it is no
+# longer read.
 LOOKED_AT = {
     "adjectives": 15_000,  # in gender, number and case with their noun
     "agents": 50_000,  # ने, where something was done by someone
@@ -55,6 +56,7 @@ class Survey:
     wrong: dict[str, list[str]] = field(default_factory=dict)
     meant: dict[str, tuple[str, ...]] = field(default_factory=dict)
     by_hand: int = 0
+    sentences: int = 0
 
     def note(self, what: str, twin: Twin, why: str = "") -> None:
         """Keep a sentence for what is wrong in it."""
@@ -122,16 +124,19 @@ def _unlinked(twin: Twin) -> Iterable[tuple[str, str]]:
                 yield "unlinked", word
 
 
-@pytest.fixture(scope="module")
-def survey() -> Survey:
-    return _surveyed(chain(*(islice(primer_twins("train", seed=one), EACH) for one in SEEDS)))
+@pytest.fixture(scope="module", params=[1, pytest.param(len(SEEDS), marks=pytest.mark.soak)])
+def survey(request: pytest.FixtureRequest) -> Survey:
+    seeds = SEEDS[: request.param]
+    found = _surveyed(chain(*(islice(primer_twins("train", seed=one), EACH) for one in seeds)))
+    return replace(found, sentences=EACH * len(seeds))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", [*LOOKED_AT, "following", "unlinked"])
 def test_all_of_these_agree(what: str, survey: Survey) -> None:
     assert survey.wrong.get(what, [])[:5] == []
-    assert survey.seen[what] >= LOOKED_AT.get(what, 0)
+    share = survey.sentences / (EACH * len(SEEDS))
+    assert survey.seen[what] >= 0.9 * share * LOOKED_AT.get(what, 0)
 
 
 # Of these 100,000, 96,116 English sentences differ and 95,930 Hindi ones; short ones come again. No
@@ -146,12 +151,12 @@ def test_no_english_sentence_of_so_many_has_two_translations(survey: Survey) -> 
 
 @pytest.mark.slow
 def test_nearly_all_of_so_many_differ(survey: Survey) -> None:
-    assert len(survey.meant) > 0.95 * EACH * len(SEEDS)
+    assert len(survey.meant) > 0.95 * survey.sentences
 
 
 @pytest.mark.slow
 def test_only_what_was_written_by_hand_is_left_unread(survey: Survey) -> None:
-    assert survey.by_hand < 0.06 * EACH * len(SEEDS)
+    assert survey.by_hand < 0.06 * survey.sentences
 
 
 # One word wrong, and what finds it.
