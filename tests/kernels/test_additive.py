@@ -74,7 +74,7 @@ def test_scores_equal_their_definition(shape):
 
 @pytest.mark.parametrize("enough", [0, 10**9])
 def test_scores_do_not_depend_on_how_programs_share_them(enough, monkeypatch):
-    from dhyan.kernels import pairs
+    from dhyan.kernels.asking import pairs
 
     monkeypatch.setattr(pairs, "ENOUGH", enough)
     query, keys, _, energy, _ = made((2, 1, 40, 70, 9, 1))
@@ -84,8 +84,8 @@ def test_scores_do_not_depend_on_how_programs_share_them(enough, monkeypatch):
 
 
 def test_gradients_do_not_depend_on_how_many_exponentials_are_held(monkeypatch):
-    from dhyan.kernels import pairs
     from dhyan.kernels.additive import additive_attention
+    from dhyan.kernels.asking import pairs
 
     *tensors, seen = made((5, 1, 6, 9, 8, 3))
     at_once = with_gradients(additive_attention, tensors, seen)

@@ -5,11 +5,22 @@ from dataclasses import fields
 import pytest
 import torch
 
-from dhyan.kernels import decode
 from dhyan.kernels.backend import by_definition
-from dhyan.kernels.boards import BeamBoard, GreedyBoard
-from dhyan.kernels.choose import choose_beams, choose_greedily, followed_back
-from dhyan.kernels.decode import Linear, Norm, Told
+from dhyan.kernels.decode import attending
+from dhyan.kernels.decode.boards import BeamBoard, GreedyBoard
+from dhyan.kernels.decode.choose import choose_beams, choose_greedily, followed_back
+from dhyan.kernels.decode.road import (
+    Linear,
+    Norm,
+    Told,
+    arrive,
+    depart,
+    embed,
+    join,
+    normalised,
+    off_road,
+    on_road,
+)
 from dhyan.special import EOS
 
 CPU = torch.device("cpu")
@@ -56,8 +67,8 @@ def test_a_new_word_looks_at_the_past_of_its_row(sentences, beam, heads, groups,
     caches = keys.float(), values.float()
     how = {"heads": heads, "scale": 0.7}
     with by_definition():
-        exact = decode.past_attention(joined.float(), *caches, places, origins, **how)
-    found = decode.past_attention(joined, keys, values, places, origins, **how)
+        exact = attending.past_attention(joined.float(), *caches, places, origins, **how)
+    found = attending.past_attention(joined, keys, values, places, origins, **how)
     close(found, exact, kind)
     assert torch.equal(keys.float(), caches[0])
     assert torch.equal(values.float(), caches[1])
@@ -73,8 +84,8 @@ def test_the_rows_of_a_sentence_look_at_its_source(queries, heads, groups, width
     memory = torch.randn(3, room, 2 * groups, width).to(kind)
     keys, values = memory.transpose(1, 2).split(groups, dim=1)
     lengths = torch.tensor([1, 0, room], dtype=torch.int32)
-    exact = defined(decode.source_attention, query, keys, values, lengths, scale=0.5)
-    found = decode.source_attention(query, keys, values, lengths, scale=0.5)
+    exact = defined(attending.source_attention, query, keys, values, lengths, scale=0.5)
+    found = attending.source_attention(query, keys, values, lengths, scale=0.5)
     close(found, exact, kind)
     assert not found[1].any()
 
@@ -87,8 +98,8 @@ def test_words_and_places_become_vectors(width, kind):
     places = torch.tensor([4, 0], dtype=torch.int32)
     for norm in (None, norm_of(width)):
         given = (words, places, table, positions, norm)
-        exact = defined(decode.embed, *given, scale=3.0)
-        for part, wanted in zip(decode.embed(*given, scale=3.0), exact, strict=True):
+        exact = defined(embed, *given, scale=3.0)
+        for part, wanted in zip(embed(*given, scale=3.0), exact, strict=True):
             close(part, wanted, kind)
 
 
@@ -100,8 +111,8 @@ def test_what_a_step_found_joins_the_road(width, post, kind):
     found, bias = torch.randn(3, width).to(kind), torch.randn(width).to(kind)
     wanted = road.clone()
     with by_definition():
-        exact = decode.join(wanted, found.float(), bias.float(), norm, post=post)
-    close(decode.join(road, found, bias, norm, post=post), exact, kind)
+        exact = join(wanted, found.float(), bias.float(), norm, post=post)
+    close(join(road, found, bias, norm, post=post), exact, kind)
     close(road, wanted, torch.float32)
 
 
@@ -119,10 +130,10 @@ def test_products_lead_off_the_road_and_onto_it(rows, width, outputs, bend, kind
 
     def through():
         told = Told.of(rows, table)
-        road, _ = decode.embed(words, places, table, positions, None, scale=3.0, told=told)
-        found = decode.off_road(road, enter, plain, told, bend=bend)
-        decode.on_road(road, found, leave, told)
-        return found, road, decode.off_road(road, enter, plain, told, exact=True)
+        road, _ = embed(words, places, table, positions, None, scale=3.0, told=told)
+        found = off_road(road, enter, plain, told, bend=bend)
+        on_road(road, found, leave, told)
+        return found, road, off_road(road, enter, plain, told, exact=True)
 
     with by_definition():
         assert Told.of(rows, table) is None
@@ -134,18 +145,18 @@ def test_products_lead_off_the_road_and_onto_it(rows, width, outputs, bend, kind
 def test_a_norm_with_gain_and_shift_leads_off_the_road():
     road, norm, leave = torch.randn(2, 40), norm_of(40), way(40, 19, torch.float32)
     with by_definition():
-        exact = decode.off_road(road, leave, norm, None)
-        entering = decode.normalised(road, norm, like=leave.weight)
-    close(decode.off_road(road, leave, norm, None), exact, torch.float32)
-    close(decode.normalised(road, norm, like=leave.weight), entering, torch.float32)
+        exact = off_road(road, leave, norm, None)
+        entering = normalised(road, norm, like=leave.weight)
+    close(off_road(road, leave, norm, None), exact, torch.float32)
+    close(normalised(road, norm, like=leave.weight), entering, torch.float32)
 
 
 def test_a_source_is_kept_at_its_places():
     known, slots = torch.randn(3, 37, 2 * 2 * 3 * 5), torch.tensor([4, 0, 2])
     ours, theirs = torch.zeros(2, 2, 2, 5, 3, 40, 5)
-    decode.keep(known, slots, ours)
+    attending.keep(known, slots, ours)
     with by_definition():
-        decode.keep(known, slots, theirs)
+        attending.keep(known, slots, theirs)
     assert torch.equal(ours, theirs)
     assert torch.equal(ours[1, 0, 4, 2, :37], known[0, :, 40:45])
 
@@ -156,10 +167,10 @@ def test_the_road_goes_on_as_a_norm_makes_it(rows, kind):
     road, found, before = torch.randn(rows, 40), torch.randn(rows, 19).to(kind), norm_of(40)
     leave = way(19, 40, kind)
     with by_definition():
-        exact = decode.on_road(road, found.float(), leave_in(leave, torch.float32), None, before)
-        entered = decode.off_road(road, leave_in(way(40, 7, kind), torch.float32), None, None)
+        exact = on_road(road, found.float(), leave_in(leave, torch.float32), None, before)
+        entered = off_road(road, leave_in(way(40, 7, kind), torch.float32), None, None)
     kept = road.clone()
-    close(decode.on_road(road, found, leave, None, before), exact, kind)
+    close(on_road(road, found, leave, None, before), exact, kind)
     assert torch.equal(road, kept)
     assert entered.shape == (rows, 7)
 
@@ -173,10 +184,10 @@ def test_the_last_block_of_a_product_makes_the_norm(rows, width, outputs, post, 
     arrivals, ours, theirs = torch.zeros(4, dtype=torch.int32), road.clone(), road.clone()
     for _ in range(2):
         found = torch.randn(rows, width).to(kind)
-        entering = decode.arrive(ours, found, leave, norm, arrivals, post=post)
+        entering = arrive(ours, found, leave, norm, arrivals, post=post)
         with by_definition():
             single_way = leave_in(leave, torch.float32)
-            exact = decode.arrive(theirs, found.float(), single_way, norm, arrivals, post=post)
+            exact = arrive(theirs, found.float(), single_way, norm, arrivals, post=post)
         assert entering.dtype == kind
         close(entering, exact, kind)
         close(ours, theirs, kind)
@@ -187,8 +198,8 @@ def test_the_last_block_of_a_product_makes_the_norm(rows, width, outputs, post, 
 def test_a_product_whose_weights_are_read_ahead(kind):
     entering, enter = torch.randn(17, 67).to(kind), way(67, 40, kind)
     with by_definition():
-        exact = decode.depart(entering.float(), leave_in(enter, torch.float32))
-    close(decode.depart(entering, enter), exact, kind)
+        exact = depart(entering.float(), leave_in(enter, torch.float32))
+    close(depart(entering, enter), exact, kind)
 
 
 def leave_in(one, kind):

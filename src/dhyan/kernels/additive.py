@@ -7,9 +7,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.one_query import LONGEST, attend_one, scores_of_few
-from dhyan.kernels.pairs import gradient, scores_of_many
-from dhyan.kernels.weigh import weigh
+from dhyan.kernels.asking.one_query import LONGEST, attend_one, scores_of_few
+from dhyan.kernels.asking.pairs import gradient, scores_of_many
+from dhyan.kernels.asking.weigh import weigh
 
 FEW = 4  # up to so many queries, taking every tanh by itself is faster than preparing exponentials
 

@@ -17,7 +17,7 @@ from dhyan.decoding.engine.weights import fits_decoder, fold_norms
 from dhyan.decoding.manner import Manner
 from dhyan.decoding.rules import Rule
 from dhyan.kernels.backend import triton_runs
-from dhyan.kernels.boards import BeamBoard, GreedyBoard
+from dhyan.kernels.decode.boards import BeamBoard, GreedyBoard
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder
 

@@ -21,7 +21,7 @@ from dhyan.attention import (
 )
 from dhyan.attention.bottleneck import EvenScore
 from dhyan.batch import Tokens
-from dhyan.kernels.boards import BeamBoard, GreedyBoard
+from dhyan.kernels.decode.boards import BeamBoard, GreedyBoard
 from dhyan.models.rnn import BahdanauDecoder, BahdanauState, LuongDecoder, LuongState
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.words import OneHot

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dhyan.decoding.engine.weights import Stack
-from dhyan.kernels.decode import (
+from dhyan.kernels.decode.road import (
     VECTORS,
     Linear,
     Norm,

@@ -15,8 +15,8 @@ from dhyan.batch import Tokens
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.engine.captured import Captured
 from dhyan.decoding.engine.results import beam_results, greedy_results
-from dhyan.kernels.boards import BeamBoard, GreedyBoard
-from dhyan.kernels.choose import choose_beams, choose_greedily, followed_back
+from dhyan.kernels.decode.boards import BeamBoard, GreedyBoard
+from dhyan.kernels.decode.choose import choose_beams, choose_greedily, followed_back
 from dhyan.special import EOS, PAD
 
 GREEDY = ("live", "score", "said")  # what a look sees of a board

@@ -19,8 +19,8 @@ from dhyan.decoding.engine.weights import (
     places,
     source_memory,
 )
-from dhyan.kernels.boards import BeamBoard, GreedyBoard
-from dhyan.kernels.decode import keep, past_attention, source_attention
+from dhyan.kernels.decode.attending import keep, past_attention, source_attention
+from dhyan.kernels.decode.boards import BeamBoard, GreedyBoard
 from dhyan.models.positions import Positions
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder, TransformerEncoder

@@ -12,8 +12,8 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.kernels.boards import GreedyBoard
-from dhyan.kernels.early import early
+from dhyan.kernels.decode.boards import GreedyBoard
+from dhyan.kernels.decode.early import early
 from dhyan.special import BOS, EOS, PAD
 
 PAD_ID, BOS_ID, EOS_ID = tl.constexpr(PAD), tl.constexpr(BOS), tl.constexpr(EOS)

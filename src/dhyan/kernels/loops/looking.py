@@ -8,8 +8,8 @@ import triton
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from dhyan.kernels.looks import keys_back, look, look_back
-from dhyan.kernels.recurrent import fast
+from dhyan.kernels.loops.looks import keys_back, look, look_back
+from dhyan.kernels.loops.recurrent import fast
 
 
 def look_tile(size: int, width: int) -> dict[str, int]:

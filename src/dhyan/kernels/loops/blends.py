@@ -5,7 +5,8 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from dhyan.kernels.tiles import product, tanh
+from dhyan.kernels.loops.tiles import product
+from dhyan.kernels.smooth import tanh
 
 
 @triton.jit(do_not_specialize=["step", "steps", "batch"])

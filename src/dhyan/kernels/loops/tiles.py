@@ -1,29 +1,9 @@
-"""What the kernels of recurrent layers share: products of tiles, smooth steps, reading orders."""
+"""What the kernels of recurrent layers share: products of tiles, and reading orders."""
 
 from typing import no_type_check
 
 import triton
 import triton.language as tl
-
-
-@triton.jit
-@no_type_check
-def tanh(numbers, FAST: tl.constexpr):
-    """The hyperbolic tangent: by the GPU's own instruction if FAST, else to single precision."""
-    if FAST:
-        smooth = tl.inline_asm_elementwise(
-            "tanh.approx.f32 $0, $1;", "=f,f", [numbers], dtype=tl.float32, is_pure=True, pack=1
-        )
-    else:
-        smooth = 1.0 - 2.0 / (tl.exp(2.0 * numbers) + 1.0)
-    return smooth
-
-
-@triton.jit
-@no_type_check
-def sigmoid(numbers, FAST: tl.constexpr):
-    """σ(x) = (1 + tanh(x / 2)) / 2."""
-    return 0.5 + 0.5 * tanh(0.5 * numbers, FAST)
 
 
 @triton.jit

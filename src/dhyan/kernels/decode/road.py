@@ -1,7 +1,7 @@
-"""The parts of a step of translating: their definitions, and the kernels that stand in for them.
+"""A Transformer's main road, row by row: what enters its steps and joins it again, by definition.
 
-A row is one beginning of a sentence; the rows of a sentence lie side by side. Everything here reads
-and writes tensors that stay where they are, so that a step can be captured and replayed.
+And the choice of the kernels for it. A row is one beginning of a sentence; the rows of a sentence
+lie side by side.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from dhyan.kernels.backend import triton_runs
-from dhyan.kernels.reference import mix, scaled_dot_scores
 
 VECTORS = 2  # rows, up to which a product takes them one by one
 ARRIVING = 256  # rows, up to which a product's last block makes the norm
@@ -63,105 +62,12 @@ class Told:
         """Room for it, where `off_road` and `on_road` have a kernel that needs any."""
         if rows <= VECTORS or not triton_runs(like):
             return None
-        from dhyan.kernels.decode_products import tile_for
+        from dhyan.kernels.decode.products import tile_for
 
         width = like.shape[1]
         parts = -(-width // tile_for(rows, width, width).wide)
         sums = torch.empty(rows, parts, 2, device=like.device)
         return cls(sums, like.new_empty(rows, width))
-
-
-def past_attention(
-    joined: Float[Tensor, "R J"],
-    keys: Float[Tensor, "A G T E"],
-    values: Float[Tensor, "A G T E"],
-    places: Int[Tensor, " N"],
-    origins: Int[Tensor, "2 N W T"] | None,
-    *,
-    heads: int,
-    scale: float,
-) -> Float[Tensor, "R C"]:
-    """Each row's new word joins its cache at the sentence's place, and looks at all up to itself.
-
-    `joined` is query, key and value side by side. Of several rows a sentence has, `origins` says
-    which was fed the word at each earlier place.
-    """
-    context = joined.new_empty(len(joined), heads * keys.shape[3])
-    if triton_runs(joined):
-        from dhyan.kernels import decode_attention
-
-        decode_attention.past_attention(
-            joined, keys, values, places, origins, context, heads=heads, scale=scale
-        )
-        return context
-    groups, room, width = keys.shape[1:]
-    beam = len(joined) // len(places)
-    parts = joined.unflatten(1, (-1, width)).split([heads, groups, groups], dim=1)
-    rows = torch.arange(len(joined), device=joined.device)
-    at = places.repeat_interleave(beam).long()
-    keys[rows, :, at], values[rows, :, at] = parts[1], parts[2]
-    holders = rows.unsqueeze(1).expand(-1, room)
-    past = torch.arange(room, device=joined.device)
-    if origins is not None:
-        own = origins[at % 2, rows // beam, rows % beam].long()
-        holders = torch.where(
-            past < at.unsqueeze(1), rows.unsqueeze(1) // beam * beam + own, holders
-        )
-    seen = (past <= at.unsqueeze(1))[:, None, None]
-    keys, values = (cache[holders, :, past].transpose(1, 2) for cache in (keys, values))
-    mixed = _looked(parts[0].unsqueeze(2), keys, values, seen, scale)
-    return context.copy_(mixed.flatten(1))
-
-
-def source_attention(
-    query: Float[Tensor, "N Q H E"],
-    keys: Float[Tensor, "N G S E"],
-    values: Float[Tensor, "N G S E"],
-    lengths: Int[Tensor, " N"],
-    *,
-    scale: float,
-    settled: bool = False,
-) -> Float[Tensor, "N Q C"]:
-    """The queries of each sentence look at the first `lengths` places of its memory.
-
-    A `settled` memory is not of this step's making: it can be read before all else is done.
-    """
-    context = query.new_empty(*query.shape[:2], query.shape[2] * query.shape[3])
-    if triton_runs(query):
-        from dhyan.kernels import decode_attention
-
-        decode_attention.source_attention(
-            query, keys, values, lengths, context, scale=scale, settled=settled
-        )
-        return context
-    places = torch.arange(keys.shape[2], device=query.device)
-    seen = (places < lengths.unsqueeze(1))[:, None, None]
-    mixed = _looked(query.transpose(1, 2), keys, values, seen, scale)
-    return context.copy_(mixed.transpose(1, 2).flatten(2))
-
-
-def keep(
-    known: Float[Tensor, "B S C"],
-    slots: Int[Tensor, " B"],
-    cache: Float[Tensor, "L 2 N G R E"],
-) -> None:
-    """Keys and values of all layers, side by side for every word, go to these places of a cache."""
-    if triton_runs(known):
-        from dhyan.kernels import decode_rows
-
-        decode_rows.keep(known.contiguous(), slots, cache)
-        return
-    layers, both, _, groups, _, width = cache.shape
-    parts = known.unflatten(-1, (layers, both, groups, width)).permute(2, 3, 0, 4, 1, 5)
-    cache[..., : known.shape[1], :].index_copy_(2, slots, parts)
-
-
-def _looked(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor, scale: float) -> Tensor:
-    """Dot-product attention of every head, by the definition."""
-    times = query.shape[1] // keys.shape[1]
-    keys, values = (part.repeat_interleave(times, dim=1) for part in (keys, values))
-    scores = scaled_dot_scores(query, keys) * (scale * query.shape[-1] ** 0.5)
-    return mix(scores, values, seen.expand(-1, 1, query.shape[2], -1))[0]
 
 
 def embed(
@@ -176,12 +82,12 @@ def embed(
 ) -> tuple[Float[Tensor, "R D"], Float[Tensor, "R D"]]:
     """Words and their places as vectors, in single precision, and what enters the first step."""
     if triton_runs(table):
-        from dhyan.kernels import decode_rows
+        from dhyan.kernels.decode import rows
 
         road = torch.empty(len(words), table.shape[1], device=table.device)
         entering = told.copy if told else torch.empty_like(road, dtype=table.dtype)
         parts, sums = norm.parts if norm else None, told.sums if told else None
-        decode_rows.embed(
+        rows.embed(
             words,
             places,
             table,
@@ -211,10 +117,10 @@ def join(
     Where the norm stands after the step (`post`), what it gives is the road as well.
     """
     if triton_runs(found):
-        from dhyan.kernels import decode_rows
+        from dhyan.kernels.decode import rows
 
         entering = torch.empty_like(found)
-        decode_rows.join(road, found, bias, norm.parts, entering, post=post)
+        rows.join(road, found, bias, norm.parts, entering, post=post)
         return entering
     road += found + bias
     entering = norm(road)
@@ -238,10 +144,10 @@ def arrive(
     """
     if not _some(found, way):
         return join(road, functional.linear(found, way.weight), way.bias, norm, post=post)
-    from dhyan.kernels import decode_arrivals
+    from dhyan.kernels.decode import arrivals as kernels
 
     entering = torch.empty_like(road, dtype=found.dtype)
-    decode_arrivals.arrive(
+    kernels.arrive(
         found,
         way.weight,
         way.bias,
@@ -258,10 +164,10 @@ def depart(entering: Float[Tensor, "R K"], way: Linear) -> Float[Tensor, "R O"]:
     """A product of what enters a step."""
     if not _some(entering, way) or len(way.weight) > DEEPEST:
         return functional.linear(entering, way.weight, way.bias)
-    from dhyan.kernels import decode_arrivals
+    from dhyan.kernels.decode import arrivals as kernels
 
     out = entering.new_empty(len(entering), len(way.weight))
-    decode_arrivals.arrive(entering, way.weight, way.bias, out)
+    kernels.arrive(entering, way.weight, way.bias, out)
     return out
 
 
@@ -276,10 +182,10 @@ def normalised(
     """What enters the last step, in the precision of its weights."""
     if not triton_runs(like):
         return norm(road).to(like.dtype)
-    from dhyan.kernels import decode_rows
+    from dhyan.kernels.decode import rows
 
     entering = torch.empty_like(road, dtype=like.dtype)
-    decode_rows.join(road, None, None, norm.parts, entering, post=False)
+    rows.join(road, None, None, norm.parts, entering, post=False)
     return entering
 
 
@@ -299,22 +205,22 @@ def off_road(
     """
     kind = torch.float32 if exact else way.weight.dtype
     if triton_runs(way.weight):
-        from dhyan.kernels import decode_products
+        from dhyan.kernels.decode import products
 
         out = road.new_empty(len(road), len(way.weight), dtype=kind)
         if told is None:
             parts = norm.parts if norm else None
-            decode_products.vector_linear(road, way.weight, way.bias, parts, None, out, bend=bend)
+            products.vector_linear(road, way.weight, way.bias, parts, None, out, bend=bend)
         else:
             assert norm is not None
-            decode_products.tile_linear(
+            products.tile_linear(
                 told.copy,
                 way.weight,
                 way.bias,
                 out,
                 told.sums,
                 copy=None,
-                tile=decode_products.tile_for(len(out), out.shape[1], road.shape[1]),
+                tile=products.tile_for(len(out), out.shape[1], road.shape[1]),
                 across=way.across,
                 epsilon=norm.epsilon,
                 bend=bend,
@@ -338,18 +244,16 @@ def on_road(
     if not triton_runs(found):
         joined = functional.linear(found, way.weight, way.bias)
         return before(road) + joined if before else road.add_(joined)
-    from dhyan.kernels import decode_products
+    from dhyan.kernels.decode import products
 
     if told is None:
         out = torch.empty_like(road) if before else road
         parts = before.parts if before else None
-        decode_products.vector_linear(found, way.weight, way.bias, parts, road, out)
+        products.vector_linear(found, way.weight, way.bias, parts, road, out)
         return out
     assert before is None
-    tile = decode_products.tile_for(len(road), road.shape[1], found.shape[1])
-    decode_products.tile_linear(
-        found, way.weight, way.bias, road, told.sums, copy=told.copy, tile=tile
-    )
+    tile = products.tile_for(len(road), road.shape[1], found.shape[1])
+    products.tile_linear(found, way.weight, way.bias, road, told.sums, copy=told.copy, tile=tile)
     return road
 
 

@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from triton import language as tl
 
-from dhyan.kernels.hyperbolic import tanh
-from dhyan.kernels.weigh import softmax_of_one
+from dhyan.kernels.asking.weigh import softmax_of_one
+from dhyan.kernels.smooth import tanh
 
 LONGEST = 256  # positions whose scores one program holds
 

@@ -11,9 +11,9 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.kernels.boards import BeamBoard
-from dhyan.kernels.decode_words import EOS_ID, PAD_ID, in_chunks, log_mass, sayable
-from dhyan.kernels.early import early
+from dhyan.kernels.decode.boards import BeamBoard
+from dhyan.kernels.decode.early import early
+from dhyan.kernels.decode.words import EOS_ID, PAD_ID, in_chunks, log_mass, sayable
 
 
 @triton.jit

@@ -10,7 +10,8 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from dhyan.kernels.tiles import placed, product, sigmoid, tanh
+from dhyan.kernels.loops.tiles import placed, product
+from dhyan.kernels.smooth import sigmoid, tanh
 
 
 @triton.jit

@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.looking import Memory
-from dhyan.kernels.recurrent import USED, Reading, Returning
+from dhyan.kernels.loops.looking import Memory
+from dhyan.kernels.loops.recurrent import USED, Reading, Returning
 
 
 class LookThenStep(torch.autograd.Function):

@@ -7,9 +7,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.blends import blend, blend_back
-from dhyan.kernels.looking import Memory
-from dhyan.kernels.recurrent import USED, Reading, Returning, fast, one_product, precision
+from dhyan.kernels.loops.blends import blend, blend_back
+from dhyan.kernels.loops.looking import Memory
+from dhyan.kernels.loops.recurrent import USED, Reading, Returning, fast, one_product, precision
 
 
 class StepThenLook(torch.autograd.Function):

@@ -9,7 +9,7 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from dhyan.kernels.tiles import tanh
+from dhyan.kernels.smooth import tanh
 
 
 @triton.jit

@@ -1,6 +1,6 @@
 """Triton: what a decoder does to every row by itself, in as few launches as may be.
 
-Imported only where Triton runs; `decode.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `road.py` has the definitions and chooses between the two.
 """
 
 from typing import no_type_check
@@ -10,7 +10,7 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.kernels.early import early
+from dhyan.kernels.decode.early import early
 
 
 @triton.jit

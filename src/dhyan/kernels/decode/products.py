@@ -1,6 +1,6 @@
 """Triton: products for few rows, with all that stands about them in one launch.
 
-Imported only where Triton runs; `decode.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `road.py` has the definitions and chooses between the two.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.kernels.decode_rows import normed
-from dhyan.kernels.early import early
+from dhyan.kernels.decode.early import early
+from dhyan.kernels.decode.rows import normed
 
 BENDS = {"none": 0, "relu": 1, "gelu": 2}
 

@@ -1,6 +1,6 @@
 """Triton: products whose weights are read ahead, and the last of whose blocks makes the norm.
 
-Imported only where Triton runs; `decode.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `road.py` has the definitions and chooses between the two.
 """
 
 from typing import no_type_check
@@ -11,7 +11,7 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.kernels.early import early
+from dhyan.kernels.decode.early import early
 
 HIGH, WIDE = 16, 64  # rows and outputs of a block
 

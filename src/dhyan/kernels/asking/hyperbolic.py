@@ -59,16 +59,3 @@ def reciprocal(x, HARDWARE: tl.constexpr):
     else:
         found = 1.0 / x
     return found
-
-
-@triton.jit
-@no_type_check
-def tanh(x, FAST: tl.constexpr):
-    """tanh of one number, to 1e-7; by the GPU's own instruction if FAST, to 5e-4."""
-    if FAST:
-        found = tl.inline_asm_elementwise(
-            "tanh.approx.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
-        )
-    else:
-        found = 1.0 - 2.0 / (1.0 + tl.exp2(x * LOG))
-    return found

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dhyan.kernels.backend import triton_runs
-from dhyan.kernels.boards import BeamBoard, GreedyBoard
+from dhyan.kernels.decode.boards import BeamBoard, GreedyBoard
 from dhyan.special import BOS, EOS, PAD
 
 
@@ -15,9 +15,9 @@ def choose_greedily(board: GreedyBoard, logits: Float[Tensor, "N V"]) -> None:
     Where a row has no numbers, its sentence ends at −∞.
     """
     if triton_runs(logits):
-        from dhyan.kernels import decode_words
+        from dhyan.kernels.decode import words
 
-        decode_words.choose_greedily(board, logits)
+        words.choose_greedily(board, logits)
         return
     best, word = _log_chances(logits).max(dim=1)
     live, rows = board.live > 0, torch.arange(len(logits), device=logits.device)
@@ -38,9 +38,9 @@ def choose_beams(board: BeamBoard, logits: Float[Tensor, "R V"]) -> None:
     nothing that is going beats the last of W ends, or at its limit.
     """
     if triton_runs(logits):
-        from dhyan.kernels import decode_beams
+        from dhyan.kernels.decode import beams
 
-        decode_beams.choose_beams(board, logits)
+        beams.choose_beams(board, logits)
         return
     _grow(board, _log_chances(logits).unflatten(0, board.score.shape))
 
@@ -56,9 +56,9 @@ def followed_back(
     told = board.said.new_full((*lengths.shape, longest), PAD)
     lengths, last = torch.stack([lengths, last]).to(told.device)
     if triton_runs(board.score):
-        from dhyan.kernels import decode_paths
+        from dhyan.kernels.decode import paths
 
-        decode_paths.followed_back(board.said, board.grew_from, slots, lengths, last, told)
+        paths.followed_back(board.said, board.grew_from, slots, lengths, last, told)
         return told
     words, parents = board.said[slots, :longest], board.grew_from[slots, :longest].long()
     at = last.long()

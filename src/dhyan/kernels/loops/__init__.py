@@ -1,0 +1,1 @@
+"""Recurrent layers and decoders: all steps of a sentence, forwards and back."""
