@@ -1,6 +1,6 @@
-"""Measurements: start demo quick mechanisms mixer vectors primer recipes ladder lessons; and of
+"""Measurements: start demo quick mechanisms mixer vectors primer recipes ladder lessons failures
 
-speed: ceilings kernels training translation quality growth, then keep and tables.
+serving; and of speed: ceilings kernels training translation quality growth, then keep and tables.
 """
 
 import json
@@ -150,7 +150,7 @@ def recipes(folder: Path) -> object:
         with tempfile.TemporaryDirectory() as out:
             run = Path(out) / name
             _, seconds = dhyan(
-                "train", name, "--out", run, "--quiet",
+                "train", name, "--out", run, "--quiet", "--allow-leak",
                 "--source", folder / "train.en.xz", "--target", folder / "train.hi.xz",
                 "--valid-source", folder / "valid.en.xz", "--valid-target", folder / "valid.hi.xz",
             )  # fmt: skip
@@ -199,8 +199,16 @@ if __name__ == "__main__":
             from benchmarks.kept import make_all
 
             make_all(Path(folder), *commit)
+        case ["serving", model, *seconds]:
+            from benchmarks.serving import serving
+
+            print(write("serving", serving(Path(model), *map(float, seconds))))
         case ["recipes", folder]:
             print(write("recipes", recipes(Path(folder))))
+        case ["failures", *numbers]:
+            from benchmarks.failures import failures
+
+            print(write("failures", failures(*map(float, numbers))))
         case ["tables"]:
             from benchmarks.speed.tables import write_page
 

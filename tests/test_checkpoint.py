@@ -1,8 +1,10 @@
 """Checkpoints are whole or absent, and every damage is noticed."""
 
-import hashlib
+import fcntl
 import json
 import os
+import shutil
+import threading
 
 import pytest
 import torch
@@ -42,25 +44,18 @@ def test_every_flipped_bit_is_noticed(run):
             bad = bytearray(good)
             bad[place] ^= 1 << (place % 8)
             path.write_bytes(bad)
-            if path.name == "manifest.json" and harmless(bad):
-                assert checkpoint.read_checkpoint(folder) == FILES
-            else:
-                with pytest.raises(Fault, match=folder.name):
-                    checkpoint.read_checkpoint(folder)
+            with pytest.raises(Fault, match=f"{folder.name}/"):
+                checkpoint.read_checkpoint(folder)
         path.write_bytes(good)
+    assert checkpoint.read_checkpoint(folder) == FILES
 
 
-def harmless(manifest):
-    """Whether a changed manifest still says the same about the files."""
-    try:
-        facts = json.loads(manifest)
-        listed = facts["files"]
-    except (ValueError, KeyError):
-        return False
-    if not facts.keys() >= {"step", *FACTS}:
-        return False
-    wanted = {n: (hashlib.sha256(d).hexdigest(), len(d)) for n, d in FILES.items()}
-    return wanted == {n: (f.get("sha256"), f.get("bytes")) for n, f in listed.items()}
+def test_a_manifest_without_a_sum_of_its_own_is_still_read(run):
+    path = run / "step-30" / "manifest.json"
+    facts = json.loads(path.read_text())
+    del facts["manifest"], facts["sum"]
+    path.write_text(json.dumps(facts))
+    assert checkpoint.read_checkpoint(run / "step-30") == FILES
 
 
 def test_a_truncated_or_missing_file_is_named(run):
@@ -79,8 +74,10 @@ def test_the_newest_whole_one_is_taken_and_the_damaged_set_aside(run):
     folder, files = checkpoint.newest_whole(run, FILES, said.append)
     assert folder == run / "step-20"
     assert files == FILES
-    assert len(said) == 2
-    assert all("step-30" in line for line in said)
+    (line,) = said
+    assert (
+        "step-30/manifest.json: is missing: skipped, now damaged-step-30; step-20 is used" in line
+    )
     assert (run / "damaged-step-30").is_dir()
 
 
@@ -88,7 +85,7 @@ def test_if_none_is_whole_that_is_said_not_passed_over(run):
     for step in (10, 20, 30):
         (run / f"step-{step}" / "recipe.toml").write_bytes(b"")
     for _ in range(2):
-        with pytest.raises(Fault, match="none of its 3 checkpoints is whole"):
+        with pytest.raises(Fault, match="none of its 3 checkpoints is whole .*step-30/rec"):
             checkpoint.newest_whole(run, FILES, lambda line: None)
     assert checkpoint.steps_in(run) == [30, 20, 10]
 
@@ -100,7 +97,7 @@ def test_a_manifest_that_leaves_something_out_is_damage(run):
     facts = json.loads(path.read_text())
     for key in facts:
         path.write_text(json.dumps({k: v for k, v in facts.items() if k != key}))
-        with pytest.raises(Fault, match="manifest.json: cannot be understood"):
+        with pytest.raises(Fault, match="manifest.json: (cannot be understood|was changed)"):
             checkpoint.read_checkpoint(run / "step-30")
 
 
@@ -152,6 +149,35 @@ def test_old_ones_go_the_newest_and_the_best_stay(run):
     assert not list(run.glob("tmp-*"))
 
 
+@pytest.mark.parametrize("keep", [0, 1])
+def test_two_stay_whatever_is_asked(run, keep):
+    checkpoint.forget_old(run, keep=keep, best=None)
+    assert checkpoint.steps_in(run) == [30, 20]
+
+
+def test_a_disk_without_room_is_said_before_anything_is_written(run, monkeypatch):
+    usage = shutil.disk_usage(run)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    before = sorted(run.rglob("*"))
+    with pytest.raises(checkpoint.Unwritten, match="1,000 bytes are free; it needs 1,036 bytes"):
+        checkpoint.write_checkpoint(run, 50, FILES, **FACTS)
+    assert sorted(run.rglob("*")) == before
+
+
+def test_a_file_that_cannot_be_changed_is_as_it_was(run, monkeypatch):
+    checkpoint.point(run, "last.json", 20)
+    before = (run / "last.json").read_bytes()
+
+    def full(path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "sync", full)
+    with pytest.raises(OSError, match="No space"):
+        checkpoint.point(run, "last.json", 30)
+    assert (run / "last.json").read_bytes() == before
+    assert not list(run.glob("tmp-*"))
+
+
 def test_a_half_written_folder_is_no_checkpoint_and_is_replaced(run):
     half = run / "tmp-step-40"
     half.mkdir()
@@ -181,3 +207,13 @@ def test_a_folder_has_one_trainer_at_a_time_and_is_swept_of_what_trainers_leave(
         checkpoint.take_hold(run)
     claim.close()
     checkpoint.take_hold(run).close()
+
+
+def test_whoever_only_looks_keeps_nobody_out(run):
+    checkpoint.take_hold(run).close()
+    with open(run / "lock", "rb") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        release = threading.Timer(0.03, fcntl.flock, (looking, fcntl.LOCK_UN))
+        release.start()
+        checkpoint.take_hold(run).close()
+        release.join()

@@ -17,6 +17,7 @@ from tests.tiny import (
     command,
     dhyan,
     environment,
+    here,
     tiny_settings,
     write_corpus,
 )
@@ -285,42 +286,47 @@ def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
     (folder / "short.hi").write_bytes(b"\n".join((folder / "a.hi").read_bytes().split(b"\n")[:7]))
     (folder / "latin.en").write_bytes(english.replace(b"\n", b"\n\xff", 3))
     (folder / "empty.en").write_bytes(b"")
-    mistake(dhyan(*TRAIN, "--source", "a.en", "--target", "short.hi", cwd=folder),
+    mistake(here(*TRAIN, "--source", "a.en", "--target", "short.hi", cwd=folder),
             "short.hi:7: ", "7", "a.en has 400")  # fmt: skip
-    mistake(dhyan(*TRAIN, "--source", "latin.en", "--target", "a.hi", cwd=folder),
+    mistake(here(*TRAIN, "--source", "latin.en", "--target", "a.hi", cwd=folder),
             "latin.en:2: ", "not UTF-8", "iconv")  # fmt: skip
-    mistake(dhyan(*TRAIN, "--source", "empty.en", "--target", "a.hi", cwd=folder),
+    mistake(here(*TRAIN, "--source", "empty.en", "--target", "a.hi", cwd=folder),
             "empty.en: is empty")  # fmt: skip
-    mistake(dhyan(*TRAIN, "--source", "a.eng", "--target", "a.hi", cwd=folder),
+    mistake(here(*TRAIN, "--source", "a.eng", "--target", "a.hi", cwd=folder),
             "a.eng: there is no such file; did you mean a.en")  # fmt: skip
-    mistake(dhyan("train", "bahdanu2015-small", cwd=folder), "did you mean 'bahdanau2015-small'?")
-    mistake(dhyan(*TRAIN, "--set", "training.lr=1", cwd=folder), "unknown key 'lr'")
-    mistake(dhyan(*TRAIN, "--set", "training.step=1", cwd=folder), "did you mean 'steps'?")
-    mistake(dhyan(*TRAIN, cwd=folder), "no training data")
+    mistake(here("train", "bahdanu2015-small", cwd=folder), "did you mean 'bahdanau2015-small'?")
+    mistake(here(*TRAIN, "--set", "training.lr=1", cwd=folder), "unknown key 'lr'")
+    mistake(here(*TRAIN, "--set", "training.step=1", cwd=folder), "did you mean 'steps'?")
+    mistake(here(*TRAIN, cwd=folder), "no training data")
     mistake(dhyan("translate", "nowhere", stdin=b"", cwd=folder), "nowhere: no such model folder")
-    mistake(dhyan("translate", ".", stdin=b"", cwd=folder), "holds no checkpoint")
+    mistake(here("translate", ".", stdin=b"", cwd=folder), "holds no checkpoint")
     model = "runs/bahdanau2015-small"
-    done = dhyan("translate", model, stdin=b"one\n\xff\ntwo\n", cwd=folder)
-    mistake(done, "stdin:2: ", "not UTF-8")
-    assert done.stdout.count(b"\n") == 1, "the line before the bad one is not lost"
-    mistake(dhyan("show", model, "one " * 99, cwd=folder), "the sentence: ", "takes at most 60")
+    done = here("translate", model, stdin=b"one\n\xff\ntwo\n", cwd=folder)
+    mistake(done, "1 of 3 lines could not be translated")
+    assert b"stdin:2: " in done.stderr
+    assert b"not UTF-8" in done.stderr
+    assert done.stdout.count(b"\n") == 3, "no line is lost"
+    mistake(here("show", model, "one " * 99, cwd=folder), "the sentence: ", "takes at most 60")
     mistake(
-        dhyan("translate", model, "missing.en", cwd=folder), "missing.en: there is no such file"
+        here("translate", model, "missing.en", cwd=folder),
+        "missing.en: there is no such file",
     )
     pair = ("--source", "a.en", "--target", "a.hi")
-    mistake(dhyan("evaluate", model, *pair, "--language", "klingon", cwd=folder), "klingon")
-    mistake(dhyan(*TRAIN, "--target", "a.hi", cwd=folder), "a.hi: has no source side; add --source")
-    mistake(dhyan(*TRAIN, "--source", "a.en", "--target", "a.hi", "--columns", ",", cwd=folder),
+    mistake(here("evaluate", model, *pair, "--language", "klingon", cwd=folder), "klingon")
+    mistake(here(*TRAIN, "--target", "a.hi", cwd=folder), "a.hi: has no source side; add --source")
+    mistake(here(*TRAIN, "--source", "a.en", "--target", "a.hi", "--columns", ",", cwd=folder),
             "--columns ,: two names")  # fmt: skip
-    mistake(dhyan("data", "check", "nope.en", "a.hi", cwd=folder), "nope.en: there is no such file")
-    mistake(dhyan("info", "a.en", cwd=folder), "a.en: is a file")
+    mistake(here("data", "check", "nope.en", "a.hi", cwd=folder), "nope.en: there is no such file")
+    mistake(here("info", "a.en", cwd=folder), "a.en: is a file")
     (folder / "long.en").write_bytes(b"one\n" + b" " * 2**20 + b"two\n")
-    mistake(dhyan("translate", model, "long.en", cwd=folder), "long.en:2: a line of 1,048,576")
-    mistake(dhyan("info", "two\nlines", cwd=folder), "two\\nlines: no such model folder")
-    mistake(dhyan("show", model, "one", "-o", "map.docx", cwd=folder), "map.docx", ".png")
-    mistake(dhyan("show", model, "one", "--where", "nose", cwd=folder), "decoder.attention")
-    mistake(dhyan("show", model, "  ", cwd=folder), "empty sentence")
-    mistake(dhyan("translate", model, "--device", "cuda:7", stdin=b"", cwd=folder), "cuda:7")
+    done = here("translate", model, "long.en", cwd=folder)
+    mistake(done, "1 of 2 lines could not be translated")
+    assert b"long.en:2: a line of 1,048,576" in done.stderr
+    mistake(here("info", "two\nlines", cwd=folder), "two\\nlines: no such model folder")
+    mistake(here("show", model, "one", "-o", "map.docx", cwd=folder), "map.docx", ".png")
+    mistake(here("show", model, "one", "--where", "nose", cwd=folder), "decoder.attention")
+    mistake(here("show", model, "  ", cwd=folder), "empty sentence")
+    mistake(here("translate", model, "--device", "cuda:7", stdin=b"", cwd=folder), "cuda:7")
     assert not (folder / "never").exists()
 
 
@@ -334,7 +340,7 @@ def test_a_corrupted_model_is_refused_by_the_name_of_the_file(place):
         data[len(data) // 2] ^= 1
         (copy / name).write_bytes(data)
         for arguments in (("translate", copy), ("info", copy)):
-            mistake(dhyan(*arguments, stdin=b"one\n"), "copy/", "damaged")
+            mistake(here(*arguments, stdin=b"one\n"), "copy/", "damaged")
         shutil.rmtree(copy)
 
 

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import tomllib
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,10 @@ import typer
 from dhyan.cli import app, main
 from dhyan.config import load_recipe, shipped_recipes
 from dhyan.config.reading import KEYS, RECIPES
+from dhyan.data.distinct import distinct
 from dhyan.data.synthetic import number_pairs
 from dhyan.run import train
+from tests.serving.running import started
 from tests.studio.running import running
 from tests.tiny import environment
 
@@ -43,7 +44,7 @@ def commands(page):
 def prepared(tmp_path_factory):
     """What the pages take for granted: two corpora, two models, and `dhyan` on the path."""
     folder = tmp_path_factory.mktemp("guide")
-    made = list(islice(number_pairs(seed=3), 420))
+    made = list(distinct(number_pairs(seed=3), lambda pair: pair.source, 420))
     for name, pairs in (("train", made[:400]), ("test", made[400:])):
         for side in ("source", "target"):
             text = "".join(f"{getattr(pair, side)}\n" for pair in pairs)
@@ -91,6 +92,8 @@ def test_every_command_of_a_page_runs(page, prepared, tmp_path):
             with running(*shlex.split(line)[2:], cwd=folder) as (process, _):
                 pass
             code, said = process.returncode, line
+        elif line.startswith("dhyan serve") and "--add-key" not in line:
+            code, said = started(*shlex.split(line)[2:], cwd=folder)
         elif re.match(r"dhyan [^|<>&;$]*$", line):
             code, said = in_process(shlex.split(line, comments=True)[1:], folder)
         else:

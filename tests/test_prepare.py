@@ -408,6 +408,7 @@ def test_a_task_has_no_bounds():
 def test_columns_of_one_table_among_files_are_used(files, tmp_path):
     (tmp_path / "own.tsv").write_text("english\thindi\n" + "one\tएक\n" * 5, encoding="utf-8")
     named = {"data.columns": ["english", "hindi"], "data.valid_source": str(tmp_path / "own.tsv")}
+    named["data.allow_leak"] = True
     assert len(gather(tiny_recipe("rnn", *files, **named), quietly).validation) == 5
 
 
@@ -448,6 +449,7 @@ def test_vocabularies_are_learned_from_the_first_pairs_only(files):
 
 def test_named_validation_pairs_are_prepared_whole(files, more, tmp_path):
     own = {"data.valid_source": str(more[0]), "data.valid_target": str(more[1])}
+    own["data.allow_leak"] = True
     recipe = tiny_recipe("rnn", *files, **own, **{"data.most_words": 4})
     ready = replaced(prepared(recipe, tmp_path / "ready"), valid_source="", valid_target="")
     assert len(gather(with_languages(ready), quietly).validation) == 120

@@ -173,13 +173,13 @@ def test_what_follows_the_validations_needs_something_to_validate_on(tmp_path, k
 
 
 @pytest.mark.parametrize("validated", [True, False])
-def test_as_many_are_kept_as_asked_and_the_best_may_be_extra(files, tmp_path, validated):
+def test_two_are_kept_at_least_and_the_best_may_be_extra(files, tmp_path, validated):
     few = files if validated else write_corpus(tmp_path, pairs=50)
     run = train(tiny_recipe("rnn", *few, **{"training.keep": 1}), tmp_path / "run", threads=1)
     list(run)
     best = run.trainer.progress.best_step
     assert (best is not None) == validated
-    assert set(steps_in(tmp_path / "run")) == {12, best} - {None}
+    assert set(steps_in(tmp_path / "run")) == {12, 10, best} - {None}
 
 
 def test_a_cosine_made_longer_says_that_the_rate_changes(files, tmp_path):
@@ -273,6 +273,16 @@ def test_nothing_to_resume_is_said(files, tmp_path):
     assert any("nothing to resume" in line for line in said)
 
 
+def test_checkpoints_that_are_gone_are_not_begun_anew(files, tmp_path):
+    recipe = tiny_recipe("rnn", *files, **{"training.steps": 2})
+    list(train(recipe, tmp_path / "run", threads=1))
+    for step in steps_in(tmp_path / "run"):
+        shutil.rmtree(tmp_path / "run" / f"step-{step}")
+    for resume in (True, False):
+        with pytest.raises(Fault, match="checkpoints are gone, last.json is left"):
+            train(recipe, tmp_path / "run", resume=resume)
+
+
 def test_validation_pairs_are_not_trained_on(files):
     corpus = gather(tiny_recipe("rnn", *files), lambda line: None)
     assert corpus.validation
@@ -283,6 +293,7 @@ def test_validation_pairs_are_not_trained_on(files):
 def test_named_validation_files_are_used(files, tmp_path):
     held = write_corpus(tmp_path, pairs=7)
     more = {"data.valid_source": str(held[0]), "data.valid_target": str(held[1])}
+    more["data.allow_leak"] = True
     corpus = gather(tiny_recipe("rnn", *files, **more), lambda line: None)
     assert (len(corpus.training), len(corpus.validation)) == (400, 7)
 

@@ -57,6 +57,9 @@ class Endless:
     def epoch(self, position):
         return position // 100
 
+    def members(self, position):
+        return list(range(position, position + self.rows))
+
 
 class Joined(Endless):
     """The same examples, several batches in one."""

@@ -207,7 +207,7 @@ def test_a_line_that_is_too_long_can_be_a_paragraph(place):
 def test_lines_that_are_too_long_are_left_empty_and_the_others_translated(place, more):
     lines = ["one", "two " * 9, "six", "", "two " * 7 + "six. " + "two " * 9, "seven"]
     out, errors, fault = ended(place, *more, model="narrow", lines=lines)
-    assert str(fault) == "2 of 6 lines are too long and were left empty"
+    assert str(fault) == "2 of 6 lines could not be translated and were left empty"
     assert ("--paragraphs" in errors) == (not more)
     short = [line if len(line) < 9 else "" for line in lines]
     assert out == run(place, *more, model="narrow", lines=short)[0]
@@ -236,11 +236,16 @@ def test_prefixes_are_counted_before_anything_is_translated(place):
                 place / "prefixes", model="nowhere")  # fmt: skip
 
 
+def test_prefixes_that_are_no_text_are_refused_before_anything_is_translated(place):
+    (place / "prefixes").write_bytes(b"\n\n\n\xff\n")
+    done = invoke(place, "--prefixes", place / "prefixes")
+    assert "prefixes:4: byte 1 of the line (0xff) is not UTF-8" in str(done.exception)
+    assert not done.stdout
+
+
 @pytest.mark.parametrize(
     ("option", "text", "sentence"),
     [
-        ("--prefixes", "एक\n\nसोना\n\n", "terms:3: the model cannot write 'सोना'"),
-        ("--prefixes", "एक\n\n\n" + "एक " * 20 + "\n", "terms:4: a prefix of 20 tokens leaves"),
         ("--glossary", "one\tएक\n\nseven\tसोना\n", "terms:3: the model cannot write 'सोना'"),
         ("--glossary", "one six\tएक\none  six\tदो\n", "terms:2: the glossary has both"),
         ("--forbid", "एक\n \u200b\n", "terms:2: an empty term is forbidden"),
@@ -253,11 +258,38 @@ def test_terms_with_a_fault_are_named_by_their_line(place, option, text, sentenc
     refused(place, sentence, option, place / "terms", *more)
 
 
-def test_a_sentence_that_cannot_be_translated_so_is_named_by_its_line(place):
+def test_a_sentence_that_cannot_be_translated_so_is_named_by_its_line_and_left_empty(place):
     (place / "terms.tsv").write_text("seven\tदो लाख तीन सौ\n")
     arguments = ("--glossary", place / "terms.tsv", "--limit", 3)
     for more in ([], ["--paragraphs"]):
-        refused(place, "stdin:4: दो लाख तीन सौ: required terms that take", *arguments, *more)
+        out, errors, fault = ended(place, *arguments, *more)
+        assert f"dhyan: {place}/terms.tsv:4: " not in errors
+        assert "stdin:4: दो लाख तीन सौ: required terms that take" in errors
+        assert str(fault).startswith("1 of 4 lines")
+        assert out == [*run(place, "--limit", 3, *more)[0][:3], ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("एक\n\nसोना\n\n", "terms:3: the model cannot write 'सोना'"),
+        ("एक\n\n\n" + "एक " * 20 + "\n", "terms:4: a prefix of 20 tokens leaves"),
+    ],
+)
+def test_a_prefix_that_cannot_be_said_leaves_its_line_empty(place, text, sentence):
+    (place / "terms").write_text(text)
+    out, errors, fault = ended(place, "--prefixes", place / "terms")
+    assert f"dhyan: {place}/{sentence}" in errors
+    assert str(fault).startswith("1 of 4 lines could not be translated")
+    assert len(out) == 4
+    assert out.count("") == 2, "the line at fault, and the one that was empty"
+
+
+def test_a_prefix_for_all_that_cannot_be_said_is_refused_at_once(place):
+    done = invoke(place, "--prefix", "सोना")
+    assert isinstance(done.exception, Fault)
+    assert "the model cannot write 'सोना'" in str(done.exception)
+    assert not done.stdout
 
 
 def test_a_long_translation_says_that_it_goes_on(place, monkeypatch):

@@ -18,7 +18,7 @@ from dhyan.training.feed import Ahead, Direct
 from dhyan.training.forcing import linear
 from dhyan.training.loss import Objective
 from dhyan.training.resume import restore, training_tensors
-from dhyan.training.update import Learner, PlainUpdate
+from dhyan.training.update import Learner, PlainUpdate, step_where
 from tests.laws.family import build
 from tests.test_training import Endless, trainer, weights
 from tests.tiny import tiny_recipe, write_corpus
@@ -267,3 +267,19 @@ def test_a_weight_that_gets_no_gradient_is_left_alone(on_tape):
     list(made.run(2))
     assert unused.tolist() == [1.0, 1.0, 1.0]
     assert unused not in made.optimizer.state
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
+def test_a_fused_optimizer_stands_still_where_it_is_told_to(kind):
+    model = build("gru", "luong-general")
+    optimizer, no, yes = kind(model.parameters(), lr=0.1, fused=True), *torch.tensor([False, True])
+    for told in (yes, no, yes):
+        before = [weight.detach().clone() for weight in model.parameters()]
+        for weight in model.parameters():
+            weight.grad = torch.full_like(weight, 0.5 if told else float("nan"))
+        step_where(told, optimizer)
+        same = [torch.equal(*both) for both in zip(before, model.parameters(), strict=True)]
+        assert not any(same) if told else all(same)
+    counts = {float(state["step"]) for state in optimizer.state.values() if "step" in state}
+    assert counts <= {2.0}
+    assert not hasattr(optimizer, "found_inf")

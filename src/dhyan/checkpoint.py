@@ -1,21 +1,33 @@
 """Run folders: checkpoints written whole or not at all, and checked when they are read."""
 
-import json
+import errno
+import io
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from dhyan import whole
 from dhyan.faults import Fault
+from dhyan.untrusted.files import read_file
+from dhyan.untrusted.notation import read_json
+from dhyan.untrusted.tensors import read_header
 from dhyan.whole import MANIFEST, Damaged, as_json, sync
 
 REMEDY = "the model is damaged: give another step-N of the run, or train again"
 FACTS = {"step", "data", "device", "threads", "versions", "files"}
 PREPARED = "validation.jsonl"  # lies beside the manifest of a prepared corpus, and of no model
+SPARE, LEAST_KEPT = 1.1, 2  # a save needs so many times its size; so many checkpoints always stay
+LONGEST_POINTER = 2**16
 HALF = re.compile(r"tmp-((step|old)-\d+|best\.json|last\.json|metrics\.jsonl)")
+
+
+class Unwritten(Fault):
+    """A checkpoint that could not be written; those before it are as they were."""
 
 
 def write_checkpoint(run: Path, step: int, files: Mapping[str, bytes], **facts: object) -> Path:
@@ -23,16 +35,17 @@ def write_checkpoint(run: Path, step: int, files: Mapping[str, bytes], **facts: 
     final = run / f"step-{step}"
     if final.exists():
         raise FileExistsError(f"{final} exists already; a checkpoint is never written over")
+    size = sum(map(len, files.values()))
     sums = {name: whole.sum_of(data) for name, data in files.items()}
     try:
+        _check_room(run, size)
         with whole.whole_folder(final, half=run / f"tmp-step-{step}") as folder:
             for name, data in files.items():
                 (folder / name).write_bytes(data)
             whole.write_manifest(folder, {"step": step, **facts}, sums)
     except OSError as error:
-        size = sum(map(len, files.values()))
         reason = f"{error.strerror}; it needs {size:,} bytes"
-        raise Fault(f"{final}: the checkpoint cannot be written: {reason}") from None
+        raise Unwritten(f"{final}: the checkpoint cannot be written: {reason}") from None
     return final
 
 
@@ -59,21 +72,23 @@ def steps_in(run: Path) -> list[int]:
 def newest_whole(
     run: Path, needed: Iterable[str], say: Callable[[str], None]
 ) -> tuple[Path, dict[str, bytes]] | None:
-    """The newest checkpoint that can be trusted; damaged newer ones are named and set aside."""
-    damaged: list[Path] = []
+    """The newest checkpoint that can be trusted; of each damaged newer one is said what became."""
+    damaged: dict[Path, str] = {}
     for step in steps_in(run):
         folder = run / f"step-{step}"
         try:
             files = read_checkpoint(folder, *needed)
         except Damaged as fault:
-            say(str(fault).replace(REMEDY, "it is damaged, trying the one before"))
-            damaged.append(folder)
+            damaged[folder] = str(fault).removesuffix(f"; {REMEDY}")
         else:
-            for one in damaged:
-                say(f"set {one} aside as {_set_aside(one).name}")
+            for one, why in damaged.items():
+                say(f"{why}: skipped, now {_set_aside(one).name}; {folder.name} is used")
             return folder, files
     if damaged:
-        raise Fault(f"{run}: none of its {len(damaged)} checkpoints is whole; name another --out")
+        newest = next(iter(damaged.values()))
+        raise Fault(
+            f"{run}: none of its {len(damaged)} checkpoints is whole ({newest}); name another --out"
+        )
     return None
 
 
@@ -91,10 +106,10 @@ def find_checkpoint(folder: Path) -> Path:
     if not steps:
         raise Fault(f"{folder}: holds no checkpoint (no step-N); train one with 'dhyan train'")
     for pointer in (folder / "best.json", folder / "last.json"):
-        if not pointer.exists():
+        if not os.path.lexists(pointer):
             continue
         try:
-            step = json.loads(pointer.read_bytes())["step"]
+            step = read_json(read_file(pointer, most=LONGEST_POINTER))["step"]
         except (OSError, ValueError, KeyError, TypeError):
             step = None
         if type(step) is not int or step not in steps:
@@ -109,12 +124,17 @@ def point(run: Path, name: str, step: int, **facts: object) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Change a small file in one move."""
+    """Change a small file in one move; where that fails it is as it was."""
     temporary = path.with_name(f"tmp-{path.name}")
-    temporary.write_bytes(data)
-    sync(temporary)
-    temporary.rename(path)
-    sync(path.parent)
+    try:
+        temporary.write_bytes(data)
+        sync(temporary)
+        temporary.rename(path)
+        sync(path.parent)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
 
 
 def take_hold(run: Path) -> IO[bytes]:
@@ -123,20 +143,16 @@ def take_hold(run: Path) -> IO[bytes]:
     The claim ends with the process, however it ends; what one that was killed left half written
     is removed, and nothing else.
     """
-    import fcntl
-
     try:
         run.mkdir(parents=True, exist_ok=True)
         claim = (run / "lock").open("a+b")
     except OSError as error:
         raise Fault(f"{run}: cannot be written to: {error.strerror}; name another --out") from None
-    try:
-        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _got(claim):
         claim.seek(0)
         holder = claim.read().decode() or "unknown"
         claim.close()
-        raise Fault(f"{run}: process {holder} is training here; name another --out") from None
+        raise Fault(f"{run}: process {holder} is training here; name another --out")
     claim.truncate(0)
     claim.write(str(os.getpid()).encode())
     claim.flush()
@@ -147,8 +163,8 @@ def take_hold(run: Path) -> IO[bytes]:
 
 
 def forget_old(run: Path, *, keep: int, best: int | None) -> None:
-    """Delete all but the newest `keep` checkpoints and the best."""
-    for step in steps_in(run)[keep:]:
+    """Delete all but the newest `keep` checkpoints, two at least, and the best."""
+    for step in steps_in(run)[max(keep, LEAST_KEPT) :]:
         if step != best:
             going = run / f"tmp-old-{step}"
             shutil.rmtree(going, ignore_errors=True)
@@ -164,10 +180,32 @@ def tensors_to_bytes(tensors: Mapping[str, Any]) -> bytes:
 
 
 def tensors_from_bytes(data: bytes) -> dict[str, Any]:
-    """Tensors from the safetensors format."""
+    """Tensors from the safetensors format, once its header is known to be sound."""
     from safetensors.torch import load
 
+    read_header(io.BytesIO(data), len(data))
     return load(data)
+
+
+def _got(claim: IO[bytes], tries: int = 5) -> bool:
+    """Whether a claim was to be had; whoever only looks if it is taken holds it for a moment."""
+    import fcntl
+
+    for left in reversed(range(tries)):
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02 if left else 0)
+        else:
+            return True
+    return False
+
+
+def _check_room(run: Path, size: int) -> None:
+    """Refuse to begin what the disk has no room for."""
+    free = shutil.disk_usage(run).free
+    if free < SPARE * size:
+        raise OSError(errno.ENOSPC, f"{free:,} bytes are free")
 
 
 def _set_aside(folder: Path) -> Path:

@@ -1,5 +1,6 @@
 """Folders that appear whole or not at all, with a manifest of what each of their files must be."""
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -11,8 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.faults import Fault
+from dhyan.untrusted.files import Strange, is_name, read_file, size_of
+from dhyan.untrusted.notation import read_json, shown
 
 MANIFEST = "manifest.json"
+MARK, SUM, BLANK = "manifest", "sum", "0" * 64  # what a manifest says of itself: first, last
+LONGEST_MANIFEST = 2**20
 
 
 class Damaged(Fault):
@@ -65,29 +70,42 @@ def file_sum(path: Path) -> dict[str, object]:
 def write_manifest(
     folder: Path, facts: Mapping[str, object], sums: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Write what a folder holds, and whatever else is to be known of it."""
-    manifest = {**facts, "files": dict(sums)}
+    """Write what a folder holds, whatever else is to be known of it, and a sum of all that."""
+    manifest = {MARK: 1, **facts, "files": dict(sums), SUM: BLANK}
+    before, _, after = as_json(manifest).rpartition(BLANK.encode())
+    manifest[SUM] = _own_sum(before, after)
     (folder / MANIFEST).write_bytes(as_json(manifest))
     return manifest
 
 
 def read_manifest(folder: Path, facts: Collection[str], *, remedy: str) -> dict[str, Any]:
-    """What a folder says it holds; it must say all these facts."""
+    """What a folder says it holds; it must say all these facts, and name files right in it."""
     path = folder / MANIFEST
+    data = _read(path, LONGEST_MANIFEST, remedy)
     try:
-        manifest = json.loads(_read(path, remedy))
-        listed = manifest["files"].values()
-        told = manifest.keys() >= set(facts) and all({"sha256", "bytes"} <= set(s) for s in listed)
+        manifest = read_json(data)
+        listed = manifest["files"].items()
+        told = manifest.keys() >= set(facts) and all(_is_sum(one) for _, one in listed)
     except (ValueError, KeyError, TypeError, AttributeError):
         told = False
     if not told:
         raise Damaged(f"{path}: cannot be understood; {remedy}")
+    for name in manifest["files"]:
+        if not is_name(name):
+            raise Damaged(f"{path}: {shown(name)} may not name a file; {remedy}")
+    if not _as_written(data, manifest):
+        raise Damaged(f"{path}: was changed since it was written; {remedy}")
     return manifest
 
 
-def read_files(folder: Path, manifest: Mapping[str, Any], *, remedy: str) -> dict[str, bytes]:
-    """Every file of a folder, compared with its sum."""
-    files = {name: _read(folder / name, remedy) for name in manifest["files"]}
+def read_files(
+    folder: Path, manifest: Mapping[str, Any], names: Iterable[str] | None = None, *, remedy: str
+) -> dict[str, bytes]:
+    """Every file of a folder, or those named, compared with its sum."""
+    files = {}
+    for name in manifest["files"] if names is None else names:
+        _check_size(folder / name, manifest, remedy)
+        files[name] = _read(folder / name, manifest["files"][name]["bytes"], remedy)
     for name, data in files.items():
         _compare(folder / name, sum_of(data), manifest, remedy)
     return files
@@ -98,6 +116,7 @@ def check_files(
 ) -> None:
     """Compare files that are too large to be read at once with their sums."""
     for name in names:
+        _check_size(folder / name, manifest, remedy)
         try:
             found = file_sum(folder / name)
         except OSError as error:
@@ -139,16 +158,54 @@ def _claimed(half: Path, out: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _read(path: Path, remedy: str) -> bytes:
+def _as_written(data: bytes, manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest's bytes have its own sum; one from before there were sums has none."""
+    if MARK not in manifest and SUM not in manifest:
+        return True
+    found = str(manifest.get(SUM) or BLANK).encode(errors="replace")
+    before, _, after = data.rpartition(found)
+    return _own_sum(before, after).encode() == found
+
+
+def _own_sum(before: bytes, after: bytes) -> str:
+    """The sum of a manifest in whose place for it stand zeros."""
+    return hashlib.sha256(before + BLANK.encode() + after).hexdigest()
+
+
+def _read(path: Path, most: int, remedy: str) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path, most=most)
     except OSError as error:
         raise _unread(path, error, remedy) from None
+    except Strange as fault:
+        raise Damaged(f"{fault}; {remedy}") from None
+
+
+def _is_sum(listed: Mapping[str, Any]) -> bool:
+    size, digest = listed["bytes"], listed["sha256"]
+    return type(size) is int and size >= 0 and isinstance(digest, str)
+
+
+def _check_size(path: Path, manifest: Mapping[str, Any], remedy: str) -> None:
+    """Refuse what is no plain file, or of another size, before any of it is read."""
+    listed = manifest["files"].get(path.name)
+    if listed is None:
+        raise Damaged(f"{path}: is not listed in {MANIFEST}; {remedy}")
+    try:
+        same = size_of(path) == listed["bytes"]
+    except OSError as error:
+        raise _unread(path, error, remedy) from None
+    except Strange as fault:
+        raise Damaged(f"{fault}; {remedy}") from None
+    if not same:
+        raise Damaged(f"{path}: is not what {MANIFEST} says; {remedy}")
 
 
 def _unread(path: Path, error: OSError, remedy: str) -> Fault:
     if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError):
         return Damaged(f"{path}: is missing; {remedy}")
+    if error.errno == errno.EIO:
+        return Damaged(f"{path}: cannot be read: {error.strerror}; {remedy}")
     return Fault(f"{path}: cannot be read: {error.strerror}")
 
 

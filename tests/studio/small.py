@@ -23,6 +23,7 @@ SMALL = {
 }  # fmt: skip
 ALL = {
     "data.most_words": 12, "data.source_language": "en", "data.target_language": "hi",
+    "data.allow_leak": True,
     "text.kind": "words", "text.source_size": 1200, "text.target_size": 1200,
     "training.steps": 160, "training.tokens_per_batch": 400, "training.learning_rate": 1e-2,
     "training.warmup": 20, "training.validate_every": 160, "training.save_every": 40,

@@ -19,6 +19,7 @@ from dhyan.cli.info import info
 from dhyan.cli.lesson import lesson
 from dhyan.cli.plugins import run_plugin
 from dhyan.cli.recipe import recipe
+from dhyan.cli.serve import serve
 from dhyan.cli.show import show
 from dhyan.cli.studio import studio
 from dhyan.cli.train import train
@@ -36,7 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    demo, studio, train, translate, evaluate, show, lesson, compare, info, recipe, average,
+    demo, studio, train, translate, serve, evaluate, show, lesson, compare, info, recipe, average,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

@@ -14,6 +14,14 @@ Vocabulary = Annotated[
     str, typer.Option(help="With --init: keep its words, extend them, or learn new ones.")
 ]
 
+TestSource = Annotated[
+    str, typer.Option(help="Sentences you will test on: refused if they are trained on.")
+]
+TestTarget = Annotated[str, typer.Option(help="Their translations.")]
+AllowLeak = Annotated[
+    bool, typer.Option("--allow-leak", help="Go on though tests stand in the training text.")
+]
+
 
 def chosen_recipe(name: str, settings: Sequence[str] | None, given: Mapping[str, Any]) -> Recipe:
     """A recipe with `--set`s laid over it, and what other options have `given`, each key once.
@@ -21,7 +29,7 @@ def chosen_recipe(name: str, settings: Sequence[str] | None, given: Mapping[str,
     The model whose recipe it is may have begun from another; that is not taken over.
     """
     given = {key: value for key, value in given.items() if value or type(value) is int}
-    for source in ("source", "valid_source"):
+    for source in ("source", "valid_source", "test_source"):
         side = given.get(f"data.{source.replace('source', 'target')}")
         if side and not given.get(f"data.{source}"):
             raise Fault(f"{side}: has no source side; add --{source.replace('_', '-')} FILE")

@@ -6,17 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.chosen import Init, Vocabulary, chosen_recipe
+from dhyan.cli.chosen import (
+    AllowLeak,
+    Init,
+    TestSource,
+    TestTarget,
+    Vocabulary,
+    chosen_recipe,
+)
 from dhyan.cli.exits import Exit
-from dhyan.cli.options import Columns, two_columns
+from dhyan.cli.options import AsJson, Columns, two_columns
 from dhyan.cli.progress import teller
 from dhyan.cli.stopping import stoppable
 from dhyan.faults import Fault
 
 if TYPE_CHECKING:
-    from dhyan.data.survey import Lengths
+    from dhyan.data.leak import Lookout
 
-FEWEST_FOR_UNKNOWN = 10
 TRAINED = (("source", "train.en"), ("target", "train.hi"))
 
 app = typer.Typer(
@@ -38,40 +44,61 @@ def check(
     target: Annotated[
         Path | None, typer.Argument(metavar="TGT", help="Their translations.")
     ] = None,
+    test_source: Annotated[
+        Path | None, typer.Option(help="A test whose sentences are looked for in the corpus.")
+    ] = None,
+    test_target: Annotated[Path | None, typer.Option(help="Their translations.")] = None,
     columns: Columns = "",
+    as_json: AsJson = False,
 ) -> None:
-    """Name every fault of a corpus, and describe it: lengths, duplicates, unknown words.
+    """Name every fault of a corpus, and describe it: lengths, duplicates, unknown words, leaks.
 
     The exit code is 2 if training would refuse it.
 
     Example: dhyan data check train.en train.hi
     """
+    from dhyan.cli.checked import described, facts, told
     from dhyan.data.corpus import read_pairs
+    from dhyan.data.lines import said
     from dhyan.data.survey import survey
     from dhyan.data.tally import Tally
+    from dhyan.text.languages import language_of
 
-    tally = Tally(tolerant=True)
-    found = survey(read_pairs(source, target, columns=two_columns(columns), tally=tally), tally)
+    tally, named = Tally(tolerant=True), two_columns(columns)
+    lookout = _lookout(test_source, test_target, named)
+    ends = tuple(f"_.{name}" for name in named or ()) or (str(source), str(target or ""))
+    languages = language_of(ends[0]), language_of(ends[1])
+    pairs = read_pairs(source, target, columns=named, tally=tally)
+    if test_source:
+        pairs = lookout.passing(pairs, said(source))
+    found = survey(pairs, tally, languages=languages)
     if not found.pairs:
         raise Fault(tally.faults[0])
-    for line in tally.lines():
-        typer.echo(line)
-    typer.echo(f"\n{'words':<8} {'fewest':>7} {'median':>7} {'mean':>7} {'95 %':>7} {'most':>7}")
-    typer.echo(_row("source", found.source))
-    typer.echo(_row("target", found.target))
-    typer.echo()
-    for name, noted in {
-        "duplicate pairs": found.duplicates,
-        "copies (target = source)": found.copies,
-        "unequal (over 3 times as long)": found.unequal,
-    }.items():
-        typer.echo(f"{name:<32} {noted.count:>7,}  {noted}".rstrip())
-    typer.echo(f"{'sources with several targets':<32} {found.ambiguous:>7,}")
-    if found.pairs >= FEWEST_FOR_UNKNOWN:
-        rates = f"{found.unknown_source:.1%} source, {found.unknown_target:.1%} target"
-        typer.echo(f"unknown words: {rates} (of every tenth pair's, not in the others)")
-    if tally.faulty:
+    leaks = lookout.leaks()
+    if as_json:
+        typer.echo(facts(found, leaks if test_source else None))
+    else:
+        for line in (*described(found), *(told(leaks) if test_source else ())):
+            typer.echo(line)
+    if tally.faulty or leaks.telling:
         raise typer.Exit(Exit.MISTAKE)
+
+
+def _lookout(
+    source: Path | None, target: Path | None, columns: tuple[str, str] | None
+) -> "Lookout":
+    """One that looks for the sentences of a test, if there is one."""
+    from dhyan.data.corpus import read_pairs
+    from dhyan.data.leak import Lookout
+    from dhyan.data.lines import TABLES, kind_of, said
+
+    lookout = Lookout()
+    if target and not source:
+        raise Fault(f"{target}: has no source side; add --test-source FILE")
+    if source:
+        named = columns if kind_of(source) in TABLES else None
+        lookout.expect(read_pairs(source, target, columns=named), said(source))
+    return lookout
 
 
 @app.command()
@@ -83,6 +110,9 @@ def prepare(
     target: Annotated[str, typer.Option(help="Their translations, line by line.")] = "",
     valid_source: Annotated[str, typer.Option(help="Sentences to validate on.")] = "",
     valid_target: Annotated[str, typer.Option(help="Their translations.")] = "",
+    test_source: TestSource = "",
+    test_target: TestTarget = "",
+    allow_leak: AllowLeak = False,
     columns: Columns = "",
     settings: Annotated[
         list[str] | None,
@@ -101,6 +131,9 @@ def prepare(
         "data.target": target,
         "data.valid_source": valid_source,
         "data.valid_target": valid_target,
+        "data.test_source": test_source,
+        "data.test_target": test_target,
+        "data.allow_leak": allow_leak,
         "data.columns": list(two_columns(columns) or ()),
         "training.init": init,
         "training.vocabulary": vocabulary,
@@ -150,10 +183,3 @@ def _beginning(init: str, vocabulary: str) -> str:
     if not init:
         return ""
     return f" --init {shlex.quote(init)}{'' if vocabulary == 'keep' else ' --vocabulary new'}"
-
-
-def _row(name: str, lengths: "Lengths") -> str:
-    return (
-        f"{name:<8} {lengths.shortest:>7} {lengths.median:>7.0f} {lengths.mean:>7.1f} "
-        f"{lengths.percentile_95:>7.0f} {lengths.longest:>7}"
-    )

@@ -56,6 +56,11 @@ Looks = Annotated[
     bool, typer.Option("--attention", help="Add the entropy and coverage of the attention.")
 ]
 
+OUT_OF_ORDER = (
+    "shares no more words with its references than with the lines beside them; see that line N "
+    "translates line N"
+)
+
 
 @stoppable()
 def evaluate(
@@ -80,15 +85,15 @@ def evaluate(
 
     Example: dhyan evaluate runs/bahdanau2015-small --source test.en --target test.hi
     """
-    from dhyan.checkpoint import find_checkpoint
+    _check_there(systems)
+    _look_through(systems)
     from dhyan.data.tally import Tally
     from dhyan.evaluation.counts import known_metrics
     from dhyan.evaluation.judge import Resampling
-    from dhyan.run.evaluate import answers, compare, examine, read_exam
+    from dhyan.run.evaluate import answers, compare, disordered, examine, read_exam
     from dhyan.text.languages import known_language, language_of
 
     asked, wanted = known_language(language), known_metrics(metrics.split(","))
-    _check_there(systems)
     _check_of_use(systems, beam, bootstrap, test, seed)
     how, drawn = test or Test.bootstrap, SEED if seed is None else seed
     resampling, tally = Resampling(bootstrap, drawn, how.value), Tally()
@@ -97,9 +102,6 @@ def evaluate(
     resampling.check(len(exam.pairs))
     seen = _frequencies(train_source, exam.sources)
     finished = {path: answers(path, exam) for path in systems if path.is_file()}
-    for path in systems:
-        if path not in finished:
-            find_checkpoint(path)  # so that nothing is translated in vain
     entered = []
     for path in systems:
         if path in finished:
@@ -120,7 +122,8 @@ def evaluate(
         seen=seen,
         hear=seldom(teller(quiet=False)),
     )
-    for line in tally.lines():
+    doubts = [f"{one.name}: {OUT_OF_ORDER}" for one in finished.values() if disordered(one, exam)]
+    for line in (*tally.lines(), *doubts):
         print(line, file=sys.stderr)
     typer.echo((as_json_text if as_json else as_table)(results, resampling))
 
@@ -133,6 +136,15 @@ def _check_there(systems: Iterable[Path]) -> None:
         if not path.exists():
             reason = "neither a model folder nor a file of translations"
             raise fault(path, 0, f"{reason}; {nearest(path)}")
+
+
+def _look_through(systems: Iterable[Path]) -> None:
+    """Refuse models that are none before torch is imported, and before any is used in vain."""
+    from dhyan.vetting import read_model
+
+    for path in systems:
+        if path.is_dir():
+            read_model(path)
 
 
 def _check_of_use(

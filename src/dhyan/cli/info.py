@@ -2,7 +2,10 @@
 
 import json
 import math
-import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -19,23 +22,22 @@ def info(model: Model, as_json: AsJson = False) -> None:
 
     Example: dhyan info runs/bahdanau2015-small
     """
-    from dhyan.checkpoint import find_checkpoint, read_checkpoint, read_manifest
+    from dhyan.checkpoint import read_manifest
+    from dhyan.vetting import read_model
 
-    folder = find_checkpoint(model)
-    needed = ("recipe.toml", "model.safetensors", "training.json", "source.json", "target.json")
-    files, manifest = read_checkpoint(folder, *needed), read_manifest(folder)
-    recipe = tomllib.loads(files["recipe.toml"].decode())
-    progress = json.loads(files["training.json"])
+    read = read_model(model, foreign=True)
+    recipe, manifest = asdict(read.recipe), read_manifest(read.folder)
+    progress = _progress(read.folder, manifest)
     card = {
-        "folder": str(folder),
+        "folder": str(read.folder),
         "about": recipe["about"],
         "languages": {side: recipe["data"][f"{side}_language"] or "unknown" for side in SIDES},
         "encoder": recipe["encoder"],
         "decoder": recipe["decoder"],
-        "parameters": _parameters(files["model.safetensors"]),
+        "parameters": sum(math.prod(one.shape) for one in read.header.tensors.values()),
         "vocabulary": {
             "kind": recipe["text"]["kind"],
-            **{side: len(json.loads(files[f"{side}.json"])["model"]["vocab"]) for side in SIDES},
+            **dict(zip(SIDES, read.sizes, strict=True)),
         },
         "step": progress["step"],
         "scores": progress["scores"],
@@ -50,10 +52,20 @@ def info(model: Model, as_json: AsJson = False) -> None:
         typer.echo(f"{key:<11} {_spoken(value)}")
 
 
-def _parameters(data: bytes) -> int:
-    """Counted from the safetensors header: its length in eight bytes, then JSON."""
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    return sum(math.prod(t["shape"]) for name, t in header.items() if name != "__metadata__")
+def _progress(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """How far the training had come."""
+    from dhyan import whole
+    from dhyan.checkpoint import REMEDY
+    from dhyan.untrusted.notation import read_json
+
+    name = "training.json"
+    try:
+        progress = read_json(whole.read_files(folder, manifest, [name], remedy=REMEDY)[name])
+        return {key: progress[key] for key in ("step", "scores")}
+    except whole.Damaged:
+        raise
+    except (ValueError, KeyError, TypeError):
+        raise whole.Damaged(f"{folder / name}: cannot be understood; {REMEDY}") from None
 
 
 def _spoken(value: object) -> str:

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation
 
 FIRST_WARNINGS = 3
+JOINERS = "\u200c\u200d"  # invisible, yet they spell words
 
 
 def warn(line: str) -> None:
-    """Say something on stderr that does not stop the command."""
-    print(f"dhyan: {line}", file=sys.stderr)
+    """Say something on stderr that does not stop the command, in one line of visible signs."""
+    shown = (c if c.isprintable() or c in JOINERS else repr(c)[1:-1] for c in line)
+    print(f"dhyan: {''.join(shown)}", file=sys.stderr)
 
 
 class Warnings:

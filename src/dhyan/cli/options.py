@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,11 +26,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def load_model(model: Path, device: str, threads: int, beside: Sequence[Path] = ()) -> "Translator":
-    """The translator in a folder, or in several that speak together."""
-    from dhyan.run.saved import load_ensemble, pick_threads
+    """The translator in a folder, or in several that speak together.
+
+    All are read and looked through before torch is imported, which takes longer than that.
+    """
+    from dhyan.vetting import read_model
+
+    models = [read_model(folder) for folder in (model, *beside)]
+    from dhyan.run.saved import assemble_all, pick_threads
 
     pick_threads(threads)
-    return load_ensemble([model, *beside], device=device)
+    return assemble_all(models, device=device)
 
 
 def two_columns(text: str) -> tuple[str, str] | None:
@@ -77,22 +84,39 @@ def count_lines(file: Path) -> int:
     return sum(1 for _ in raw_lines(file, may_be_empty=True))
 
 
-def lines_of(file: Path | None) -> Iterator[str]:
-    """The lines of a file, perhaps packed, or of stdin."""
-    from dhyan.data.lines import decoded, text_lines
+def lines_of(file: Path) -> Iterator[str]:
+    """The lines of a file, perhaps packed."""
+    from dhyan.data.lines import text_lines
+
+    return text_lines(file)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of input, as far as it can be read, and why it cannot be."""
+
+    text: str
+    fault: Fault | None = None
+
+
+def any_lines(file: Path | None) -> Iterator[Line]:
+    """Every line of a file or of stdin, the unreadable ones with their faults."""
+    from dhyan.data.lines import cut_lines, raw_lines, readable
 
     if file:
-        yield from text_lines(file)
+        raws = raw_lines(file, may_be_empty=True)
     elif sys.stdin is None:
         raise Fault("stdin is closed: name a FILE to read")
     else:
-        for number, line in enumerate(sys.stdin.buffer, start=1):
-            yield decoded(line, Path("stdin"), number)
+        raws = cut_lines(sys.stdin.buffer)
+    for number, raw in enumerate(raws, start=1):
+        text, why = readable(raw, number)
+        yield Line(text, Fault(why) if why else None)
 
 
-def in_chunks(lines: Iterator[str], size: int) -> Iterator[list[str]]:
+def in_chunks(lines: Iterator[Line], size: int) -> Iterator[list[Line]]:
     """So many lines at a time; those before a fault come before it is raised."""
-    chunk: list[str] = []
+    chunk: list[Line] = []
     try:
         for line in lines:
             chunk.append(line)

@@ -119,11 +119,20 @@ def bar(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
 
 def told(event: "Event") -> Iterator[str]:
     """The line for an event that is worth one."""
-    from dhyan.training.events import Stopped, Validated
+    from dhyan.training.events import Returned, Skipped, Split, Stopped, Unsaved, Validated
+    from dhyan.training.finite import named
 
     match event:
         case Validated(step=step, scores=scores, best=best):
             yield f"step {step:,}  valid {spoken(scores)}{'  (best so far)' if best else ''}"
+        case Skipped(step=step, examples=rows, found=found):
+            yield f"step {step:,}  skipped: {found}, with examples {named(rows)}"
+        case Returned(step=step, checkpoint=back):
+            yield f"step {step:,}  nothing is finite: back to step {back:,}, with other batches"
+        case Split(step=step, parts=parts):
+            yield f"step {step:,}  out of memory: repeated in {parts} parts"
+        case Unsaved(step=step, reason=reason):
+            yield f"step {step:,}  not saved, going on: {reason}"
         case Stopped(step=step, reason=reason):
             yield f"step {step:,}  ends here: {reason}"
 
@@ -153,9 +162,9 @@ def stopped_by_signals(trainer: "Trainer") -> Iterator[list[signal.Signals]]:
 
     def stop(number: int, frame: object) -> None:
         received.append(signal.Signals(number))
-        trainer.stop(f"{received[0].name} received")
         for one in ENDINGS:
             signal.signal(one, signal.SIG_DFL)
+        trainer.halt(f"{received[0].name} received")
 
     before = {number: signal.signal(number, stop) for number in ENDINGS}
     try:

@@ -36,15 +36,15 @@ def show(
 
     Example: dhyan show runs/bahdanau2015-small "how are you" -o attention.png
     """
-    from dhyan.decoding.translator import TooLong
-    from dhyan.insight.explain import explain_translation
-    from dhyan.special import UNK
-
     if not sentence.strip():
         raise Fault("an empty sentence: there is nothing to look at")
     if not sentence.isascii() and any("\ud800" <= letter <= "\udfff" for letter in sentence):
         raise Fault("the sentence is not UTF-8: see how the terminal encodes it")
     translator = load_model(model, device, threads)
+    from dhyan.decoding.translator import TooLong
+    from dhyan.insight.explain import explain_translation
+    from dhyan.special import UNK
+
     try:
         [said] = translator(sentence, beam=beam or None, nbest=1)
     except TooLong as fault:

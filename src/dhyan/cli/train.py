@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from dhyan.cli.chosen import Init, Vocabulary, chosen_recipe
+from dhyan.cli.chosen import (
+    AllowLeak,
+    Init,
+    TestSource,
+    TestTarget,
+    Vocabulary,
+    chosen_recipe,
+)
 from dhyan.cli.options import Columns, Device, Threads, two_columns
 from dhyan.cli.progress import follow, teller
 from dhyan.config import shipped_recipes
@@ -19,6 +26,9 @@ def train(
     target: Annotated[str, typer.Option(help="Their translations, line by line.")] = "",
     valid_source: Annotated[str, typer.Option(help="Sentences to validate on.")] = "",
     valid_target: Annotated[str, typer.Option(help="Their translations.")] = "",
+    test_source: TestSource = "",
+    test_target: TestTarget = "",
+    allow_leak: AllowLeak = False,
     columns: Columns = "",
     out: Annotated[str, typer.Option(help="The run's folder; runs/RECIPE if not given.")] = "",
     settings: Annotated[
@@ -45,6 +55,9 @@ def train(
         "data.target": target,
         "data.valid_source": valid_source,
         "data.valid_target": valid_target,
+        "data.test_source": test_source,
+        "data.test_target": test_target,
+        "data.allow_leak": allow_leak,
         "data.columns": list(two_columns(columns) or ()),
         "training.init": init,
         "training.vocabulary": vocabulary,

@@ -1,40 +1,36 @@
 """`dhyan translate`: as many lines out as come in."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import islice, repeat
+from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dhyan.cli.exits import Exit
-from dhyan.cli.noted import Pace, Warnings, warn
+from dhyan.cli.job import Job, flag, place_of
+from dhyan.cli.noted import Pace, warn
 from dhyan.cli.options import (
     AsJson,
     Beam,
     Device,
     Model,
     Threads,
+    any_lines,
     count_lines,
     glossary_in,
     in_chunks,
     lines_of,
     load_model,
-    place_in,
     terms_in,
 )
-from dhyan.cli.written import Style, unsaid, written
+from dhyan.cli.written import Style
 from dhyan.faults import Fault
 
-if TYPE_CHECKING:
-    from dhyan.decoding.translator import TooLong, Translation, Translator
-    from dhyan.decoding.unfit import Unfit
-
 LINES_AT_A_TIME = 512
-FLAGS = {"forbidden": "--forbid"}
 MANNER = (
     *("beam", "nbest", "length_power", "least", "limit", "no_repeat", "coverage", "groups"),
     *("diversity", "sample", "temperature", "top_k", "top_p", "seed"),
@@ -121,27 +117,27 @@ def translate(
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
         raise Fault("one of --prefix, --prefixes and --paragraphs: they do not go together")
     options = asked_for(locals())
-    if file and prefixes:
+    if prefixes:
         same_count(file, prefixes)
     talking = file is None and sys.stdin is not None and sys.stdin.isatty()
     watched = sys.stderr is not None and sys.stderr.isatty()
     lines = (lambda: count_lines(file)) if file else None
+    files = {"glossary": glossary, "forbidden": forbid, "prefixes": prefixes}
     job = Job(
         name=str(file or "stdin"),
         style=style,
         options=options,
         paragraphs=paragraphs,
-        prefixes=prefixes,
+        files=files,
         beginnings=lines_of(prefixes) if prefixes else repeat(prefix) if prefix else None,
         pace=Pace(lines=lines, quiet=talking or not (file or watched)),
     )
-    files = {"glossary": glossary, "forbidden": forbid, "prefixes": prefixes}
     try:
-        with as_typed(job, files):
+        with as_typed(files):
             translator = load_model(model, device, threads, beside or ())
             translator = replace(translator, fast=translator.fast and not plain)
             translator.manner.changed(**{name: options[name] for name in MANNER})
-            for chunk in in_chunks(lines_of(file), 1 if talking else LINES_AT_A_TIME):
+            for chunk in in_chunks(any_lines(file), 1 if talking else LINES_AT_A_TIME):
                 job.translate(translator, chunk)
     except KeyboardInterrupt:
         sys.stdout.flush()
@@ -163,98 +159,18 @@ def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def same_count(file: Path, prefixes: Path) -> None:
-    """Refuse prefixes that are too few or too many, before anything is translated."""
-    wanted, found = count_lines(file), count_lines(prefixes)
+def same_count(file: Path | None, prefixes: Path) -> None:
+    """Refuse prefixes that cannot be read, are too few or too many, before all else."""
+    found = sum(1 for _ in lines_of(prefixes))
+    wanted = count_lines(file) if file else found
     if found != wanted:
         few = f"too few lines, {found:,} for {wanted:,}" if found < wanted else ""
         many = f"more lines than the {wanted:,} of {file}"
         raise Fault(f"{prefixes}: has {few or many}; give a prefix for each, empty for none")
 
 
-@dataclass(kw_only=True)
-class Job:
-    """An input on its way through a translator, and how far it has come."""
-
-    name: str
-    style: Style
-    options: Mapping[str, Any]
-    paragraphs: bool
-    prefixes: Path | None
-    beginnings: Iterator[str] | None
-    pace: Pace
-    warnings: Warnings = field(default_factory=Warnings)
-    done: int = 0
-    skipped: int = 0
-
-    def translate(self, translator: "Translator", lines: Sequence[str]) -> None:
-        """Print the next lines' translations; what is too long is named, and left empty."""
-        said = self._said(translator, lines)
-        for text, one in zip(lines, said, strict=True):
-            place = f"{self.name}:{self.done + 1}"
-            if isinstance(one, Fault):
-                remedy = "" if self.paragraphs else ", or try --paragraphs"
-                self.warnings.say(place, f"{one}{remedy}", "are left empty")
-                self.skipped += 1
-                line = unsaid(self.done + 1, text, str(one), self.style)
-            else:
-                self.warnings.note(place, one)
-                line = written(translator, self.done + 1, text, one, self.style)
-            print(line)
-            self.done += 1
-        sys.stdout.flush()
-        self.pace.hear(self.done)
-
-    def _said(
-        self, translator: "Translator", lines: Sequence[str]
-    ) -> "Sequence[Translation | TooLong]":
-        """A translation for each line, or the reason why there is none."""
-        from dhyan.decoding.translator import TooLong
-
-        call: dict[str, Any] = {**self.options}
-        call["numbers"] = range(self.done, self.done + len(lines))
-        if self.beginnings is not None:
-            call["prefixes"] = self._prefixes(len(lines))
-        try:
-            return self._call(translator, lines, **call)
-        except TooLong as fault:
-            long = {one.index: one for one in (fault, *fault.others)}
-        short = ["" if at in long else line for at, line in enumerate(lines)]
-        said = self._call(translator, short, **call)
-        return [long.get(at, one) for at, one in enumerate(said)]
-
-    def _call(
-        self, translator: "Translator", lines: Sequence[str], **call: Any
-    ) -> "list[Translation]":
-        """Translate sentences, batch by batch, or paragraphs."""
-        from dhyan.decoding.paragraphs import translate_paragraphs
-
-        def hear(count: int) -> None:
-            self.pace.hear(self.done + count)
-
-        if self.paragraphs:
-            return translate_paragraphs(translator, lines, **call)
-        return translator(lines, hear=hear, **call)
-
-    def check_end(self) -> None:
-        """Refuse prefixes that are left over, and lines that could not be translated."""
-        if self.prefixes and next(self.beginnings or iter(()), None) is not None:
-            count = f"the {self.done} of {self.name}"
-            raise Fault(f"{self.prefixes}: has more lines than {count}; give one for each")
-        if self.skipped:
-            raise Fault(f"{self.skipped:,} of {self.done:,} lines are too long and were left empty")
-
-    def _prefixes(self, count: int) -> list[str]:
-        """The next ones, as many as there must be."""
-        found = list(islice(self.beginnings or (), count))
-        if len(found) < count:
-            remedy = "give a prefix for each sentence, empty for none"
-            raise Fault(f"{self.prefixes}: has too few lines; {remedy}")
-        return found
-
-
 @contextmanager
-def as_typed(job: Job, files: Mapping[str, Path | None]) -> Iterator[None]:
+def as_typed(files: Mapping[str, Path | None]) -> Iterator[None]:
     """Faults of what was asked for name options as they are typed, and lines of files."""
     try:
         yield
@@ -263,20 +179,4 @@ def as_typed(job: Job, files: Mapping[str, Path | None]) -> Iterator[None]:
 
         if not isinstance(fault, Unfit):
             raise
-        place = place_of(fault, job, files.get(fault.option))
-        raise Fault(place + fault.spelled(flag)) from None
-
-
-def place_of(fault: "Unfit", job: Job, file: Path | None) -> str:
-    """Where the mistake is: a line with a term, or the one that cannot be translated so."""
-    from dhyan.decoding.paragraphs import MOST
-
-    if fault.number is not None:
-        number = fault.number // MOST if job.paragraphs else fault.number
-        return f"{file or job.name}:{number + 1}: "
-    return f"{place_in(file, fault.term)}: " if file else ""
-
-
-def flag(name: str) -> str:
-    """A setting as it is typed."""
-    return FLAGS.get(name, f"--{name.replace('_', '-')}")
+        raise Fault(place_of(fault, files.get(fault.option)) + fault.spelled(flag)) from None

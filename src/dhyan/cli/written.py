@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
     from dhyan.insight.align import Reading
 
+_UNSEEN = (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_ESCAPES = {code: f"\\u{code:04x}" for code in _UNSEEN}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
@@ -41,7 +44,7 @@ def written(
         whole = {"line": number, "source": text, **found[0]}
         if style.nbest > 1:
             whole["nbest"] = found
-        return json.dumps(whole, ensure_ascii=False, allow_nan=False)
+        return _one_line(whole)
     return "\n".join("\t".join(_columns(translator, number, text, t, style)) for t in everyone)
 
 
@@ -51,9 +54,14 @@ def unsaid(number: int, text: str, why: str, style: Style) -> str:
         found: dict[str, Any] = {"text": "", "score": None, "finished": False, "error": why}
         if style.nbest > 1:
             found["nbest"] = []
-        return json.dumps({"line": number, "source": text, **found}, ensure_ascii=False)
+        return _one_line({"line": number, "source": text, **found})
     columns = [str(number), "", ""] if style.nbest > 1 else [""]
     return "\t".join([*columns, *[""] * (style.align + style.words)])
+
+
+def _one_line(found: dict[str, Any]) -> str:
+    """An object in one line, without anything that a terminal or a reader of lines acts on."""
+    return json.dumps(found, ensure_ascii=False, allow_nan=False).translate(_ESCAPES)
 
 
 def facts(translator: "Translator", text: str, said: "Translation", style: Style) -> dict[str, Any]:

@@ -75,7 +75,8 @@ def _stand(home: Path) -> str:
 def _noted(home: Path) -> Iterator[dict[str, float]]:
     """The events of a run, newest first."""
     path = home / "metrics.jsonl"
-    for line in reversed(path.read_text().splitlines() if path.exists() else []):
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    for line in reversed(text.splitlines()):
         try:
             yield json.loads(line)
         except ValueError:  # being written in this moment

@@ -29,6 +29,7 @@ def prepared(recipe: Recipe, folder: Path, say: Say) -> Recipe:
         prepare(named, folder / CORPUS, say)
     place = named.data.prepared or str(folder / CORPUS)
     data = replace(named.data, source="", target="", valid_source="", valid_target="")
+    data = replace(data, test_source="", test_target="", allow_leak=recipe.data.allow_leak)
     return replace(recipe, data=replace(data, task="", columns=(), mix=(), prepared=place))
 
 
@@ -65,6 +66,7 @@ def _written(recipe: Recipe, folder: Path, say: Say) -> Data:
         target=target,
         valid_source=valid_source,
         valid_target=valid_target,
+        allow_leak=True,  # whoever makes the pairs keeps them apart
         fewest_words=0,
         most_words=0,
         most_ratio=0.0,

@@ -47,16 +47,24 @@ class Budgeted:
         """What happens; the last step is validated, so that it can be the best."""
         trainer = self.trainer
         spent = self.spent()
-        if self.seconds and spent >= self.seconds:
-            self.run.claim.close()
-            return
+        if self._over(spent):
+            if not trainer.progress.owed:
+                self.run.claim.close()
+                return
+            self._end()
         for event in self.run:
             if isinstance(event, Stepped):
                 spent += event.seconds
-                if self.seconds and spent >= self.seconds and not trainer.stopping:
-                    trainer.settings = replace(trainer.settings, validate_every=1)
-                    trainer.stop(f"{self.seconds:g} seconds of training are over")
+                if self._over(spent) and not trainer.stopping:
+                    self._end()
             yield event
+
+    def _over(self, spent: float) -> bool:
+        return bool(self.seconds) and spent >= self.seconds
+
+    def _end(self) -> None:
+        self.trainer.settings = replace(self.trainer.settings, validate_every=1)
+        self.trainer.stop(f"{self.seconds:g} seconds of training are over")
 
 
 def begin(plan: Plan, entry: Entry, *, device: str, threads: int, say: Say) -> Budgeted:

@@ -1,5 +1,6 @@
 """What a run can be told, and the TOML it is told in."""
 
+from dhyan.config.reading import LONGEST_RECIPE as LONGEST_RECIPE
 from dhyan.config.reading import differences as differences
 from dhyan.config.reading import dump_recipe as dump_recipe
 from dhyan.config.reading import load_recipe as load_recipe

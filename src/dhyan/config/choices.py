@@ -19,7 +19,10 @@ BELONGS = {  # a key of `training`: the key whose choices it belongs to, and the
     "forcing_least": ("forcing", ("linear",)),
     "forcing_k": ("forcing", ("exponential", "inverse_sigmoid")),
 }
-FILES = ("source", "target", "columns", "valid_source", "valid_target", "mix")
+FILES = (
+    *("source", "target", "columns", "mix", "valid_source", "valid_target"),
+    *("test_source", "test_target"),
+)
 STANDS_FOR = {  # a key of `data` that names pairs, and what of a recipe it takes the place of
     "task": (*FILES, "prepared"),
     "source": ("task", "target", "prepared"),
@@ -63,5 +66,7 @@ def check_choices(recipe: Recipe, place: str) -> None:
             f"{place}.data.task: {data.task!r} makes its own pairs, and data.{named[0]} names "
             f"others; leave one of them out"
         )
-    if data.valid_target and not data.valid_source:
-        raise Fault(f"{place}.data.valid_target: has no source side; name data.valid_source too")
+    for what in ("valid", "test"):
+        if getattr(data, f"{what}_target") and not getattr(data, f"{what}_source"):
+            reason = f"has no source side; name data.{what}_source too"
+            raise Fault(f"{place}.data.{what}_target: {reason}")

@@ -13,6 +13,8 @@ from typing import Any, Literal, get_args, get_origin
 from dhyan.config.choices import check_choices, set_aside
 from dhyan.config.recipe import Recipe
 from dhyan.faults import Fault
+from dhyan.untrusted.files import read_file
+from dhyan.untrusted.notation import read_toml
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 WORDS = {
@@ -34,6 +36,9 @@ MAY_BE_ZERO = {
     "data.fewest_words", "data.most_words", "encoder.kv_heads", "decoder.kv_heads",
     "decoder.attention.kv_heads", "decoder.attention.filter_reach",
 }  # fmt: skip
+
+LARGEST = 2**63 - 1  # the largest whole number a tensor can hold
+LONGEST_RECIPE = 2**18  # bytes of a recipe
 
 _PRINTS = "'dhyan recipe NAME' prints a whole one to begin from"
 
@@ -70,11 +75,11 @@ def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
     if not path.is_file():
         raise Fault(f"no recipe {name!r}{suggestion(name, shipped_recipes())}; {_shipped()}")
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Fault(f"{path}: not a TOML recipe: {error}") from None
+        table = read_toml(read_file(path, most=LONGEST_RECIPE, linked=True))
     except OSError as error:
         raise Fault(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise Fault(f"{path}: not a TOML recipe: {error}") from None
     over = dict(_spread(settings or {}))
     set_aside(table, over)
     for key, value in sorted(over.items(), key=_kinds_first):
@@ -218,6 +223,8 @@ def _check(recipe: Recipe, place: str) -> None:
         if type(number) is int and number < (0 if key in MAY_BE_ZERO else 1):
             lowest = 0 if key in MAY_BE_ZERO else 1
             raise Fault(f"{place}.{key}: {number} is too small; give at least {lowest}")
+        if type(number) is int and number > LARGEST:
+            raise Fault(f"{place}.{key}: {number:.3e} is too large; give at most {LARGEST:,}")
         least, most = RANGES.get(key.rpartition(".")[2], (0.0, inf))
         if type(number) is float and not least <= number <= most:
             raise Fault(f"{place}.{key}: {number} is not between {least:g} and {most:g}")

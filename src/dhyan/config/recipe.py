@@ -26,7 +26,8 @@ class Data:
     Pairs with fewer or more words a side, or with one side `most_ratio` times as many words as the
     other, are left out and counted; 0 sets no bound. Corpora of `mix` join the first. The task
     "primer" makes sentences within the bounds on words; `core` is the share of its words it uses,
-    those that go with the most others.
+    those that go with the most others. Sentences to validate or test on must not stand in the
+    training text, unless `allow_leak` says so; those to test on are used for nothing else.
     """
 
     source: str = ""
@@ -34,6 +35,9 @@ class Data:
     columns: tuple[str, ...] = ()
     valid_source: str = ""
     valid_target: str = ""
+    test_source: str = ""
+    test_target: str = ""
+    allow_leak: bool = False
     task: Literal["", "primer", "numbers", "reverse", "copy", "dates"] = ""
     pairs: int = 20_000
     core: float = 1.0

@@ -6,7 +6,9 @@ from itertools import chain, islice
 from pathlib import Path
 
 from dhyan.config import Data, Recipe, Text
+from dhyan.corpora.doubts import say_scripts
 from dhyan.corpora.interface import Corpus, Say, sample_of
+from dhyan.corpora.leaks import check_leaks
 from dhyan.corpora.mapped import open_prepared, prepared_languages
 from dhyan.corpora.sources import (
     Reading,
@@ -100,6 +102,8 @@ def read_corpus(recipe: Recipe, say: Say, *, stream: bool = False) -> TextCorpus
         parts.append(Part(Without(pairs, first.known), reading.weight))
         prints.append(f"{fingerprint}@{reading.weight!r}")
         _say_mixed(reading, total, sum(1 for _ in parts[-1].pairs), say)
+    trained = zip([data.source, *(one.source for one in data.mix)], parts, strict=True)
+    check_leaks(data, first.validation, ((name, part.pairs) for name, part in trained), say)
     if not stream:
         parts = [replace(part, pairs=list(part.pairs)) for part in parts]
     return TextCorpus(tuple(parts), first.validation, " ".join(prints), recipe.text)
@@ -141,6 +145,7 @@ class _First:
 
 def _read(data: Data, say: Say, *, stream: bool) -> _First:
     pairs, total, fingerprint = read_once(training_files(data), say, stream=stream)
+    say_scripts(data, pairs, say)
     if own := validation_files(data):
         validation, _, other = read_once(own, say, stream=False)
         return _First(pairs, list(validation), f"{fingerprint} {other}", frozenset())

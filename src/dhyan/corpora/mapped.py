@@ -29,9 +29,9 @@ REMEDY = "prepare it again into another folder with `dhyan data prepare`"
 # Where pairs lie may be left unsaid when they are prepared; how they are read may not.
 MAY_BE_UNSAID = {
     *("source", "target", "columns", "valid_source", "valid_target", "mix"),
-    *("source_language", "target_language"),
+    *("source_language", "target_language", "test_source", "test_target"),
 }
-OF_NO_MATTER = {"task", "pairs", "prepared", "bpe_dropout"}
+OF_NO_MATTER = {"task", "pairs", "prepared", "bpe_dropout", "allow_leak"}
 
 
 @dataclass(frozen=True)

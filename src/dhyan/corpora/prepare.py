@@ -147,7 +147,8 @@ def _already(
 def _anywhere(recipe: Recipe) -> Recipe:
     """The recipe without its files, which are known by their fingerprint wherever they lie."""
     data = replace(recipe.data, source="", target="", valid_source="", valid_target="")
-    return replace(recipe, data=replace(data, columns=(), mix=()))
+    data = replace(data, test_source="", test_target="", columns=(), mix=())
+    return replace(recipe, data=data)
 
 
 def _spoken_of(part: Part, say: Say) -> Part:

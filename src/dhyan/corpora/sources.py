@@ -92,9 +92,16 @@ def validation_files(data: Data) -> Reading | None:
     return Reading(named, data.valid_target, data.columns) if named else None
 
 
+def tested_files(data: Data) -> Reading | None:
+    """The pairs a recipe says it will be tested on; they are looked for, and not used."""
+    named = data.test_source
+    return Reading(named, data.test_target, data.columns) if named else None
+
+
 def check_first(data: Data) -> None:
     """Read the first pair of each corpus, so that a missing file is not found out at the end."""
-    for reading in (training_files(data), validation_files(data), *mixed_files(data)):
+    named = validation_files(data), tested_files(data)
+    for reading in (training_files(data), *named, *mixed_files(data)):
         if reading and reading.source:
             next(reading.read(Tally()))
 
@@ -131,14 +138,15 @@ def check_settings(recipe: Recipe) -> None:
     bounds: tuple[str, ...] = ("fewest_words", "most_words", "most_ratio")
     if data.task == "primer":  # it is made of sentences as long as one likes
         bounds = ("most_ratio",)
-    for key in (*bounds, "valid_source"):
+    for key in (*bounds, "valid_source", "test_source"):
         if data.task and getattr(data, key):
             raise Fault(f"data.{key}: data.task = {data.task!r} makes its own pairs; leave it out")
 
 
 def check_columns(data: Data) -> None:
     """Refuse names of columns where no file has any."""
-    files = (data.source, data.valid_source, *(one.source for one in data.mix))
+    own = (data.source, data.valid_source, data.test_source)
+    files = (*own, *(one.source for one in data.mix))
     if data.columns and not any(kind_of(Path(file)) in TABLES for file in files):
         named = ",".join(data.columns)
         reason = "none of the files is a .tsv, .csv or .jsonl"

@@ -60,6 +60,21 @@ class Batches:
 
     def at(self, position: int) -> tuple[Batch, int]:
         """The batch at a position, and the next position."""
+        examples, rows = self._begun(position)
+        batch = examples.batch(rows)
+        return self.frames.framed(batch) if self.frames else batch, position + len(rows)
+
+    def members(self, position: int) -> list[int]:
+        """Which examples the batch at a position has, each by its row in the corpus."""
+        examples, rows = self._begun(position)
+        if examples is self.examples:
+            return rows.tolist()
+        epoch, done = divmod(position, self.size)
+        places = done // self.window * self.window + rows
+        return self._placed(epoch, places).tolist()
+
+    def _begun(self, position: int) -> tuple[Examples, Rows]:
+        """The rows of the batch that begins at a position, and the examples they are rows of."""
         epoch, done = divmod(position, self.size)
         examples, plan = self._window(epoch, done // self.window)
         rows = plan.get(position)
@@ -68,8 +83,7 @@ class Batches:
                 f"no batch begins at position {position}; go on from 0 or from a position that "
                 f"came with a batch of the same data, tokens_per_batch, seed, window and multiple"
             )
-        batch = examples.batch(rows)
-        return self.frames.framed(batch) if self.frames else batch, position + len(rows)
+        return examples, rows
 
     def _planned(self, epoch: int, number: int) -> tuple[Examples, dict[int, Rows]]:
         """A window's examples, and which rows of them each batch has, by where it begins."""
@@ -90,12 +104,16 @@ class Batches:
 
     def _drawn(self, epoch: int, places: Rows) -> tuple[Examples, Rows]:
         """What stands at these places of an epoch, as it is trained on."""
-        drawn = Permutation(self.size, (self.seed, epoch)).permute(places)
-        rows = self.mixture.rows(drawn, epoch=epoch, seed=self.seed)
+        rows = self._placed(epoch, places)
         if not self.examples.dropout:
             return self.examples, rows
         seeds = [derive(self.seed, epoch, place) for place in places.tolist()]
         return self.examples.recut(rows, seeds), np.arange(len(rows))
+
+    def _placed(self, epoch: int, places: Rows) -> Rows:
+        """The rows that stand at these places of an epoch."""
+        drawn = Permutation(self.size, (self.seed, epoch)).permute(places)
+        return self.mixture.rows(drawn, epoch=epoch, seed=self.seed)
 
 
 def by_length(examples: Examples, rows: Rows, tokens_per_batch: int) -> list[Rows]:

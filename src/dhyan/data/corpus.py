@@ -8,6 +8,7 @@ from pathlib import Path
 from dhyan.data.bounds import Bounds
 from dhyan.data.lines import TABLES, fault, kind_of, raw_lines, said
 from dhyan.data.objects import read_objects
+from dhyan.data.parting import first_parted
 from dhyan.data.tables import Sides, line_text, read_table
 from dhyan.data.tally import Pair, Tally
 
@@ -71,7 +72,8 @@ def _two_files(source: Path, target: Path, tally: Tally) -> Iterator[Sides]:
             shorter, longer = (source, target) if one is None else (target, source)
             total = number + sum(1 for _ in (theirs if one is None else ours))
             reason = f"the number of lines is {number - 1:,}, but {said(longer)} has {total:,}"
-            remedy = "line N of one must translate line N of the other"
+            parted = first_parted(source, target)
+            remedy = f"line N must translate line N, and they seem to part at line {parted:,}"
             tally.report(fault(shorter, number - 1, f"{reason}; {remedy}"))
             return
         text = line_text(one, source, number, tally)

@@ -6,11 +6,14 @@ import stat
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
+from typing import IO
 
 from dhyan.faults import Fault
 from dhyan.text.packing import OPEN, signs_of_damage
 
 LONGEST_READ = 2**20  # bytes of a line that are read; the rest is skipped, so memory stays flat
+SHOWN = 200  # bytes that are shown of a line too long to be read
+TOO_LONG = f"a line of {LONGEST_READ:,} bytes or more; split it"
 
 TABLES = {".tsv", ".csv", ".jsonl"}
 MAGIC = {
@@ -43,27 +46,11 @@ class NotText(Fault):
     """A file that is no UTF-8 text at all, so that its other lines need not be looked at."""
 
 
-def undecodable(raw: bytes, at: int, path: Path, number: int) -> Fault:
-    """Why the byte at this place of a line is no text, and what would do."""
-    for magic, what in MAGIC.items():
-        if number == 1 and raw.startswith(magic):
-            return NotText(str(fault(path, 1, f"this looks like {what}")))
-    if number == 1 and raw.count(0) > len(raw) // 4:
-        reason = "this looks like UTF-16; convert it with `iconv -f UTF-16LE -t UTF-8`"
-        return NotText(str(fault(path, number, reason)))
-    if raw[at] == 0:
-        reason = f"byte {at + 1} of the line is NUL; give a text file, or remove the byte"
-        return fault(path, number, reason)
-    remedy = "convert the file, perhaps with `iconv -f WINDOWS-1252 -t UTF-8`"
-    reason = f"byte {at + 1} of the line (0x{raw[at]:02x}) is not UTF-8; {remedy}"
-    return fault(path, number, reason)
-
-
 def text_lines(path: Path) -> Iterator[str]:
     """The lines of a text without their endings; there may be none."""
     for number, raw in enumerate(raw_lines(path, may_be_empty=True), 1):
         if len(raw) >= LONGEST_READ:
-            raise fault(path, number, f"a line of {LONGEST_READ:,} bytes or more; split it")
+            raise fault(path, number, TOO_LONG)
         yield decoded(raw, path, number)
 
 
@@ -72,12 +59,45 @@ def decoded(raw: bytes, path: Path, number: int, *, cut: bool = False) -> str:
     at = raw.find(0)
     if at < 0:
         try:
-            text, _ = codecs.utf_8_decode(raw, "strict", not cut)
-            text = text.removeprefix("\ufeff") if number == 1 else text
-            return text.removesuffix("\n").removesuffix("\r")
+            return _bare(codecs.utf_8_decode(raw, "strict", not cut)[0], number)
         except UnicodeDecodeError as error:
             at = error.start
-    raise undecodable(raw, at, path, number)
+    if number == 1 and (what := _other_than_text(raw)):
+        raise NotText(str(fault(path, 1, what)))
+    raise fault(path, number, _undecodable(raw, at))
+
+
+def readable(raw: bytes, number: int) -> tuple[str, str]:
+    """A line as far as it can be read, and why it cannot be; NUL is a sign like others here."""
+    if len(raw) >= LONGEST_READ:
+        return f"{_bare(raw[:SHOWN].decode(errors='ignore'), number)}…", TOO_LONG
+    try:
+        return _bare(raw.decode(), number), ""
+    except UnicodeDecodeError as error:
+        why = (number == 1 and _other_than_text(raw)) or _undecodable(raw, error.start)
+        return _bare(raw.decode(errors="replace"), number), why
+
+
+def _bare(text: str, number: int) -> str:
+    text = text.removeprefix("\ufeff") if number == 1 else text
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _other_than_text(raw: bytes) -> str:
+    """What a file with this first line is, if it is no text."""
+    for magic, what in MAGIC.items():
+        if raw.startswith(magic):
+            return f"this looks like {what}"
+    wide = raw.count(0) > len(raw) // 4
+    return "this looks like UTF-16; convert it with `iconv -f UTF-16LE -t UTF-8`" if wide else ""
+
+
+def _undecodable(raw: bytes, at: int) -> str:
+    """Why the byte at this place of a line is no text, and what would do."""
+    if raw[at] == 0:
+        return f"byte {at + 1} of the line is NUL; give a text file, or remove the byte"
+    remedy = "convert the file, perhaps with `iconv -f WINDOWS-1252 -t UTF-8`"
+    return f"byte {at + 1} of the line (0x{raw[at]:02x}) is not UTF-8; {remedy}"
 
 
 def raw_lines(path: Path, *, may_be_empty: bool = False) -> Iterator[bytes]:
@@ -89,11 +109,8 @@ def raw_lines(path: Path, *, may_be_empty: bool = False) -> Iterator[bytes]:
             what = "a folder" if stat.S_ISDIR(before.st_mode) else "not a regular file"
             raise fault(path, 0, f"is {what}; give a file that can be read more than once")
         with OPEN.get(path.suffix.lower(), open)(path, "rb") as file:
-            while line := file.readline(LONGEST_READ):
+            for line in cut_lines(file):
                 number += 1
-                rest = line
-                while len(rest) == LONGEST_READ and not rest.endswith(b"\n"):
-                    rest = file.readline(LONGEST_READ)
                 yield line
         after = path.stat()
     except FileNotFoundError:
@@ -108,6 +125,15 @@ def raw_lines(path: Path, *, may_be_empty: bool = False) -> Iterator[bytes]:
         raise fault(path, number, "changed while it was read; begin again when it is whole")
     if not number and not may_be_empty:
         raise fault(path, 0, "is empty; give a file with one sentence on each line")
+
+
+def cut_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a stream, split at \\n only; of an over-long one, the beginning."""
+    while line := stream.readline(LONGEST_READ):
+        rest = line
+        while len(rest) == LONGEST_READ and not rest.endswith(b"\n"):
+            rest = stream.readline(LONGEST_READ)
+        yield line
 
 
 def nearest(path: Path) -> str:

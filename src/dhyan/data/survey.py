@@ -10,7 +10,9 @@ import numpy as np
 from jaxtyping import Bool, Integer
 
 from dhyan.data.bounds import words
-from dhyan.data.tally import Noted, Pair, Tally
+from dhyan.data.scripts import Scripts
+from dhyan.data.signs import UNSEEN, unseen
+from dhyan.data.tally import Noted, Pair, Side, Tally
 from dhyan.faults import Fault
 from dhyan.text.normalize import normalize
 
@@ -44,15 +46,23 @@ class Survey:
     copies: Noted  # the target is the source
     duplicates: Noted  # pairs that came before
     ambiguous: int  # different sources with more than one target
+    unseen: dict[str, Noted]  # by the kind of sign, lines that hold some
+    strange: dict[Side, Noted]  # lines without a letter of their language's script
+    scripts: Scripts
 
 
-def survey(pairs: Iterable[Pair], tally: Tally) -> Survey:
-    """Go through a corpus once; read it with the same tally, a tolerant one to see every fault."""
+def survey(pairs: Iterable[Pair], tally: Tally, *, languages: tuple[str, str] = ("", "")) -> Survey:
+    """Go through a corpus once; read it with the same tally, a tolerant one to see every fault.
+
+    The languages tell which scripts to expect, where they are known.
+    """
     source, target = _Words(), _Words()
     unequal, copies = Noted(), Noted()
+    odd = _Odd(tally, Scripts.of(languages))
     lines, digests = array("q"), array("Q")
     try:
         for pair in pairs:
+            odd.look(pair)
             one, other = normalize(pair.source), normalize(pair.target)
             held_out = len(lines) % 10 == 9
             fewer, more = sorted((source.add(one, held_out), target.add(other, held_out)))
@@ -79,7 +89,27 @@ def survey(pairs: Iterable[Pair], tally: Tally) -> Survey:
         copies,
         duplicates,
         ambiguous,
+        odd.unseen,
+        odd.strange,
+        odd.scripts,
     )
+
+
+class _Odd:
+    """What is odd about single lines: signs that no one sees, and letters of another script."""
+
+    def __init__(self, tally: Tally, scripts: Scripts) -> None:
+        self.unseen = {name: Noted() for name in UNSEEN}
+        self.strange: dict[Side, Noted] = {"source": Noted(), "target": Noted()}
+        self.scripts, self._tally = scripts, tally
+
+    def look(self, pair: Pair) -> None:
+        sides: dict[Side, str] = {"source": pair.source, "target": pair.target}
+        for side, text in sides.items():
+            for name in unseen(text):
+                self.unseen[name].add(self._tally.place(side, pair.line))
+        for side in self.scripts.strange(pair):
+            self.strange[side].add(self._tally.place(side, pair.line))
 
 
 class _Words:

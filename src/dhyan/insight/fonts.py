@@ -4,6 +4,7 @@ import re
 import threading
 import unicodedata
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -164,9 +165,10 @@ def shorten(text: str, limit: int | float, measure: Callable[[str], int | float]
     """The text if it measures no more than the limit, otherwise its beginning and an ellipsis."""
     if measure(text) <= limit:
         return text
-    kept = ""
-    for cluster in clusters(text):
-        if measure(kept + cluster + "…") > limit:
-            break
-        kept += cluster
-    return kept + "…"
+    letters = list(clusters(text))
+
+    def begun(count: int) -> str:
+        return "".join(letters[:count]) + "…"
+
+    beyond = bisect_right(range(len(letters)), limit, key=lambda count: measure(begun(count)))
+    return begun(max(beyond - 1, 0))

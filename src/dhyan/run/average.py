@@ -11,7 +11,6 @@ from torch import Tensor
 from dhyan.checkpoint import (
     find_checkpoint,
     point,
-    read_checkpoint,
     read_manifest,
     steps_in,
     take_hold,
@@ -24,6 +23,7 @@ from dhyan.faults import Fault
 from dhyan.run.folder import versions
 from dhyan.run.saved import MODEL_FILES, saved_recipe
 from dhyan.training.trainer import Progress
+from dhyan.vetting import read_model
 from dhyan.whole import MANIFEST, check_place
 
 ROOMS = ("encoder.", "decoder.")
@@ -57,7 +57,7 @@ def average(models: Sequence[Path], out: Path) -> Path:
     _check_place(out)
     _check_different(folders)
     _check_trained(folders)
-    read = [read_checkpoint(folder, *MODEL_FILES) for folder in folders]
+    read = [read_model(model, foreign=True).files for model in models]
     for folder, files in zip(folders[1:], read[1:], strict=True):
         _check_alike(folders[0], read[0], folder, files)
     weights = mean([tensors_from_bytes(files["model.safetensors"]) for files in read])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from dhyan.checkpoint import find_checkpoint, read_checkpoint, read_manifest, steps_in
+from dhyan.checkpoint import read_manifest, steps_in
 from dhyan.config import (
     BahdanauDecoder,
     Decoding,
@@ -21,8 +21,9 @@ from dhyan.faults import Fault
 from dhyan.models.build import build_model
 from dhyan.run.board import need_tensorboard
 from dhyan.run.parts import make_settings
-from dhyan.run.saved import MODEL_FILES, make_manner, saved_recipe
+from dhyan.run.saved import make_manner
 from dhyan.text.vectors import width_of
+from dhyan.vetting import read_model
 from dhyan.whole import Damaged
 
 MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
@@ -30,7 +31,7 @@ MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
     "training.tensorboard",
     *(f"decoding.{f.name}" for f in fields(Decoding) if f.name not in ("longest", "limit")),
     *("data.source", "data.target", "data.valid_source", "data.valid_target", "data.prepared"),
-    *("data.mix", "data.columns"),
+    *("data.mix", "data.columns", "data.test_source", "data.test_target", "data.allow_leak"),
 }
 TINY = 16  # a vocabulary to try a recipe with
 
@@ -63,7 +64,7 @@ def check_files(recipe: Recipe) -> None:
 
 def _check_origin(path: Path, recipe: Recipe) -> None:
     """Refuse to begin from a model of another kind."""
-    old = saved_recipe(read_checkpoint(find_checkpoint(path), *MODEL_FILES))
+    old = read_model(path).recipe
     there, here = (f"{one.encoder.kind}/{one.decoder.kind}" for one in (old, recipe))
     if there != here:
         raise Fault(

@@ -20,6 +20,7 @@ from dhyan.evaluation.alignment import (
 from dhyan.evaluation.attention import AttentionFigures, attention_figures
 from dhyan.evaluation.counts import LOWER_IS_BETTER, NAMES, Counts, count
 from dhyan.evaluation.judge import Judgement, Resampling, judge
+from dhyan.evaluation.order import out_of_order
 from dhyan.evaluation.slices import Slice, by_length, by_rarity
 from dhyan.text.placeholders import mask_pair
 
@@ -121,6 +122,11 @@ def answers(file: Path, exam: Exam) -> System:
     if not any(line.strip() for line in lines):
         raise fault(file, 0, "is empty; give one translation on each line")
     return System(str(file), exam.matched(lines, file, "translations"))
+
+
+def disordered(system: System, exam: Exam) -> bool:
+    """Whether what a system said fits the lines beside its references as well as its own."""
+    return out_of_order(system.said, exam.references)
 
 
 def examine(

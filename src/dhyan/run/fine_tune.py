@@ -8,14 +8,15 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from dhyan.checkpoint import find_checkpoint, read_checkpoint, tensors_from_bytes
+from dhyan.checkpoint import tensors_from_bytes
 from dhyan.config import Recipe
 from dhyan.corpora.interface import Corpus, Say
 from dhyan.data.permutation import derive
 from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.saved import MODEL_FILES, load_weights, saved_recipe, saved_tokenizers, weights_of
+from dhyan.run.saved import load_weights, saved_tokenizers, weights_of
 from dhyan.text.tokenizer import Tokenizer
+from dhyan.vetting import read_model
 
 NOISE = 0.1  # of the old rows' spread, so that no two new rows are the same
 NEW = -1  # stands for the row of a piece that the old vocabulary lacks
@@ -36,9 +37,9 @@ class Origin:
     @classmethod
     def read(cls, path: Path) -> "Origin":
         """The model of a run folder (its best checkpoint) or of one checkpoint."""
-        files = read_checkpoint(find_checkpoint(path), *MODEL_FILES)
-        weights = tensors_from_bytes(files["model.safetensors"])
-        return cls(path, saved_recipe(files), saved_tokenizers(files), weights)
+        read = read_model(path)
+        weights = tensors_from_bytes(read.files["model.safetensors"])
+        return cls(path, read.recipe, saved_tokenizers(read.files), weights)
 
 
 def first_tokenizers(recipe: Recipe, corpus: Corpus, say: Say) -> Tokenizers:

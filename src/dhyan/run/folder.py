@@ -1,19 +1,35 @@
 """The folder of a run: its checkpoints, the pointers to them, and its metrics."""
 
+import errno
 import json
+import os
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 
-from dhyan.checkpoint import forget_old, point, replace_file, tensors_to_bytes, write_checkpoint
+from dhyan.checkpoint import (
+    forget_old,
+    newest_whole,
+    point,
+    replace_file,
+    tensors_from_bytes,
+    tensors_to_bytes,
+    write_checkpoint,
+)
 from dhyan.config import Recipe, dump_recipe
+from dhyan.corpora.interface import Say
 from dhyan.decoding.translator import Translator
+from dhyan.faults import Fault
+from dhyan.run.saved import MODEL_FILES, load_weights
 from dhyan.training.events import Event
-from dhyan.training.resume import training_tensors
+from dhyan.training.resume import restore, training_tensors
 from dhyan.training.trainer import Progress, Trainer
 from dhyan.version import __version__
+
+STATE_FILES = ("training.safetensors", "training.json")
 
 
 @dataclass(frozen=True)
@@ -24,30 +40,32 @@ class RunFolder:
     recipe: Recipe
     translator: Translator
     fingerprint: str
+    say: Say = lambda line: None
 
     def save(self, trainer: Trainer) -> Path:
-        """Write a checkpoint that stands on its own, then let the pointers name it."""
-        files = {
-            "recipe.toml": dump_recipe(self.recipe).encode(),
-            "model.safetensors": tensors_to_bytes(trainer.weights()),
-            "source.json": self.translator.source.to_json().encode(),
-            "target.json": self.translator.target.to_json().encode(),
-            "training.safetensors": tensors_to_bytes(training_tensors(trainer)),
-            "training.json": json.dumps(asdict(trainer.progress), indent=1).encode(),
-        }
-        folder = write_checkpoint(
-            self.path,
-            trainer.progress.step,
-            files,
-            data=self.fingerprint,
-            device=self.translator.device.type,
-            threads=torch.get_num_threads(),
-            versions=versions(),
-        )
-        self.point(trainer.progress)
-        keep = self.recipe.training.keep
-        forget_old(self.path, keep=keep, best=trainer.progress.best_step)
+        """Write a checkpoint that stands on its own, then let the pointers name it.
+
+        One that a run has gone on from stays as it is, and is only pointed to.
+        """
+        step = trainer.progress.step
+        folder = self.path / f"step-{step}"
+        if trainer.saved_at != step or not folder.is_dir():
+            self._write(trainer)
+        try:
+            self.point(trainer.progress)
+            keep = self.recipe.training.keep
+            forget_old(self.path, keep=keep, best=trainer.progress.best_step)
+        except OSError as error:
+            trouble = f"{error.filename}: {error.strerror}"
+            self.say(f"{folder} is whole, but {trouble}; the next checkpoint makes up for it")
         return folder
+
+    def recall(self, trainer: Trainer) -> None:
+        """Give a trainer back what its newest whole checkpoint holds."""
+        found = newest_whole(self.path, (*MODEL_FILES, *STATE_FILES), self.say)
+        if found is None:
+            raise Fault(f"{self.path}: holds no checkpoint any more; name another --out")
+        take_up(trainer, found[1])
 
     def point(self, progress: Progress) -> None:
         """Let last.json and best.json name the checkpoints the trainer knows as such.
@@ -62,6 +80,33 @@ class RunFolder:
         else:
             (self.path / "best.json").unlink(missing_ok=True)
 
+    def _write(self, trainer: Trainer) -> None:
+        files = {
+            "recipe.toml": dump_recipe(self.recipe).encode(),
+            "model.safetensors": tensors_to_bytes(trainer.weights()),
+            "source.json": self.translator.source.to_json().encode(),
+            "target.json": self.translator.target.to_json().encode(),
+            "training.safetensors": tensors_to_bytes(training_tensors(trainer)),
+            "training.json": json.dumps(asdict(trainer.progress), indent=1).encode(),
+        }
+        write_checkpoint(
+            self.path,
+            trainer.progress.step,
+            files,
+            data=self.fingerprint,
+            device=self.translator.device.type,
+            threads=torch.get_num_threads(),
+            versions=versions(),
+            position=trainer.progress.position,
+        )
+
+
+def take_up(trainer: Trainer, files: Mapping[str, bytes]) -> None:
+    """Give a trainer the weights, the memory and the place that a checkpoint's files hold."""
+    load_weights(trainer.model, tensors_from_bytes(files["model.safetensors"]))
+    tensors = tensors_from_bytes(files["training.safetensors"])
+    restore(trainer, tensors, json.loads(files["training.json"]))
+
 
 def versions() -> dict[str, str]:
     """What a model was made with."""
@@ -73,10 +118,16 @@ def versions() -> dict[str, str]:
 
 
 class MetricsLog:
-    """A run's events as lines of JSON; a resumed run first forgets those it will repeat."""
+    """A run's events as lines of JSON; a resumed run first forgets those it will repeat.
 
-    def __init__(self, path: Path, *, until: int) -> None:
+    Lines that cannot be written, on a full disk say, are written once they can be.
+    """
+
+    def __init__(self, path: Path, *, until: int, say: Say = lambda line: None) -> None:
         self.path = path
+        self.say = say
+        self._kept = b""
+        self._warned = False
         if path.exists():
             lines = path.read_bytes().splitlines(keepends=True)
             replace_file(path, b"".join(line for line in lines if _step(line) <= until))
@@ -84,8 +135,27 @@ class MetricsLog:
     def note(self, event: Event) -> None:
         """Append an event."""
         facts = {"event": type(event).__name__.lower(), **asdict(event)}
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(facts, default=str) + "\n")
+        self._kept += (json.dumps(facts, default=str) + "\n").encode()
+        try:
+            _append(self.path, self._kept)
+        except OSError as error:
+            if not self._warned:
+                self.say(f"{self.path}: {error.strerror}; its lines are kept until there is room")
+            self._warned = True
+        else:
+            self._kept, self._warned = b"", False
+
+
+def _append(path: Path, data: bytes) -> None:
+    """Add to the end of a file, all of it or nothing."""
+    with open(path, "ab", buffering=0) as file:
+        size = file.tell()
+        try:
+            if file.write(data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            file.truncate(size)
+            raise
 
 
 def _step(line: bytes) -> float:

@@ -67,6 +67,7 @@ def make_trainer(
         device=device,
         validate=validate,
         save=home.save,
+        recall=home.recall,
         average=WeightAverage.of(model, training.ema) if training.ema else None,
         updates=(
             partial(CapturedUpdate, say=say)

@@ -1,6 +1,5 @@
 """From a checkpoint's files to a translator."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -8,8 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from dhyan.checkpoint import find_checkpoint, read_checkpoint, tensors_from_bytes
-from dhyan.config import Decoding, Recipe, parse_recipe
+from dhyan.checkpoint import tensors_from_bytes
+from dhyan.config import Decoding, Recipe
 from dhyan.decoding.manner import Manner
 from dhyan.decoding.together import together
 from dhyan.decoding.translator import Limits, Translator
@@ -17,22 +16,28 @@ from dhyan.faults import Fault
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.text.tokenizer import Tokenizer
+from dhyan.vetting import MODEL_FILES as MODEL_FILES
+from dhyan.vetting import Vetted, check_fits, is_foreseen, parse_saved_recipe, read_model
 
 DEVICES = {"cpu", "cuda", "mps"}
-MODEL_FILES = ("recipe.toml", "model.safetensors", "source.json", "target.json")
 
 
 def load(folder: str | Path, *, device: str = "auto") -> Translator:
     """A translator from a run folder (its best checkpoint) or from one checkpoint.
 
-    Every file is compared with its hash first.
+    Every file is compared with its hash first, and looked through as a stranger's.
     """
-    place = pick_device(device)
-    files = read_checkpoint(find_checkpoint(Path(folder)), *MODEL_FILES)
-    recipe = saved_recipe(files)
-    source, target = saved_tokenizers(files)
+    return assemble(read_model(folder), pick_device(device))
+
+
+def assemble(read: Vetted, place: torch.device) -> Translator:
+    """A translator from a model that was read."""
+    recipe = read.recipe
+    source, target = saved_tokenizers(read.files)
+    if not is_foreseen(recipe):
+        _try_shapes(read)
     model = build_model(recipe, len(source), len(target))
-    load_weights(model, tensors_from_bytes(files["model.safetensors"]))
+    load_weights(model, tensors_from_bytes(read.files["model.safetensors"]))
     translator = make_translator(recipe, model.to(place).eval(), source, target, place)
     return replace(translator, fast=place.type == "cuda")
 
@@ -44,8 +49,14 @@ def load_ensemble(folders: Sequence[str | Path], *, device: str = "auto") -> Tra
     """
     if not folders:
         raise Fault("no model is named: give at least one")
-    found = [load(folder, device=device) for folder in folders]
-    return together(found, names=[str(folder) for folder in folders])
+    return assemble_all([read_model(folder) for folder in folders], device=device)
+
+
+def assemble_all(models: Sequence[Vetted], *, device: str = "auto") -> Translator:
+    """One translator from models that were read."""
+    place = pick_device(device)
+    found = [assemble(read, place) for read in models]
+    return together(found, names=[read.name for read in models])
 
 
 def pick_device(name: str) -> torch.device:
@@ -72,11 +83,7 @@ def pick_threads(wanted: int) -> None:
 
 def saved_recipe(files: Mapping[str, bytes]) -> Recipe:
     """The recipe a checkpoint was made by."""
-    try:
-        table = tomllib.loads(files["recipe.toml"].decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Fault(f"recipe.toml of the model cannot be read: {error}") from None
-    return parse_recipe(table, place="recipe.toml")
+    return parse_saved_recipe(files["recipe.toml"])
 
 
 def saved_tokenizers(files: Mapping[str, bytes]) -> tuple[Tokenizer, Tokenizer]:
@@ -133,3 +140,11 @@ def load_weights(model: Seq2Seq, saved: Mapping[str, Tensor]) -> None:
                     f"{tuple(saved[name].shape)}, the model needs {tuple(weight.shape)}"
                 )
             weight.copy_(saved[name])
+
+
+def _try_shapes(read: Vetted) -> None:
+    """Compare weights with a model that takes no room, where only a plugin knows their shapes."""
+    with torch.device("meta"):
+        shell = build_model(read.recipe, *read.sizes)
+    shapes = {name: tuple(weight.shape) for name, weight in weights_of(shell).items()}
+    check_fits(read.header, shapes)

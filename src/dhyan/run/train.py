@@ -33,7 +33,7 @@ from dhyan.run.checks import (
 )
 from dhyan.run.fine_tune import Origin, carry, choose_tokenizers
 from dhyan.run.fit import fitted
-from dhyan.run.folder import MetricsLog, RunFolder
+from dhyan.run.folder import STATE_FILES, MetricsLog, RunFolder
 from dhyan.run.parts import make_objective, make_trainer
 from dhyan.run.saved import (
     MODEL_FILES,
@@ -50,8 +50,6 @@ from dhyan.training.events import Event, Saved
 from dhyan.training.resume import restore
 from dhyan.training.trainer import Trainer
 from dhyan.whole import check_place
-
-STATE_FILES = ("training.safetensors", "training.json")
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,9 @@ class Run:
         path, fresh = self.folder.path, not steps_in(self.folder.path)
         step = -1 if fresh else self.trainer.progress.step
         with self.claim, ExitStack() as held:
-            listeners: list[MetricsLog | Board] = [MetricsLog(path / "metrics.jsonl", until=step)]
+            listeners: list[MetricsLog | Board] = [
+                MetricsLog(path / "metrics.jsonl", until=step, say=self.folder.say)
+            ]
             if self.folder.recipe.training.tensorboard:
                 board = Board(path / "tensorboard", after=step)
                 held.callback(board.close)
@@ -116,6 +116,8 @@ def train(
     with ExitStack() as held:
         claim = held.enter_context(take_hold(out))
         found = newest_whole(out, (*MODEL_FILES, *STATE_FILES), say)
+        if found is None and (out / "last.json").exists():
+            raise Fault(f"{out}: its checkpoints are gone, last.json is left; name another --out")
         if found is None and resume:
             say(f"nothing to resume in {out}: starting from the beginning")
         if found is None:
@@ -219,7 +221,7 @@ def assemble(
         recipe = fitted(
             recipe, model, make_objective(recipe.training), examples, device=device, say=say
         )
-    home = RunFolder(out, recipe, translator, corpus.fingerprint)
+    home = RunFolder(out, recipe, translator, corpus.fingerprint, say)
     return home, make_trainer(recipe, corpus, examples, home, say, multiple=multiple)
 
 

@@ -55,12 +55,15 @@ def foreign(headers: MutableMapping[bytes, str]) -> str:
     host = headers.get(b"host", "")
     if _name(host) not in LOOPBACK:
         return "this page is for this machine alone: open it as http://127.0.0.1"
+    return "requests from other pages are refused" if elsewhere(headers) else ""
+
+
+def elsewhere(headers: MutableMapping[bytes, str]) -> bool:
+    """Whether a browser says that another page asks."""
     origin = headers.get(b"origin")
-    if origin is not None and origin != f"http://{host}":
-        return "requests from other pages are refused"
-    if headers.get(b"sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        return "requests from other pages are refused"
-    return ""
+    if origin is not None and origin != f"http://{headers.get(b'host', '')}":
+        return True
+    return headers.get(b"sec-fetch-site", "same-origin") not in ("same-origin", "none")
 
 
 def too_large(headers: MutableMapping[bytes, str]) -> bool:

@@ -21,7 +21,7 @@ PATIENCE = 2  # seconds that answers under way have when the server ends
 
 def take_port(port: int) -> socket.socket:
     """The port if it is free; 0 takes any that is."""
-    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # or Nagle waits
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((HOST, port))

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from tokenizers import Regex, pre_tokenizers
+from tokenizers import Regex, decoders, pre_tokenizers
+from tokenizers import Tokenizer as Backend
 
 from dhyan.text.pieces import MARK
 
@@ -19,6 +20,13 @@ CHARACTERS = pre_tokenizers.Split(Regex("."), "isolated")
 def after_marking(split: pre_tokenizers.Split) -> pre_tokenizers.Sequence:
     """A cut of the text whose spaces have become word marks."""
     return pre_tokenizers.Sequence([pre_tokenizers.Metaspace(MARK, split=False), split])
+
+
+def furnished(backend: Backend, kind: str) -> Backend:
+    """With what cuts a text before its pieces are found, and what puts it together again."""
+    backend.pre_tokenizer = after_marking(CHARACTERS if kind == "characters" else WORDS)
+    backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(MARK)])
+    return backend
 
 
 def word_counts(texts: Iterable[str]) -> Counter[str]:

@@ -8,15 +8,17 @@ from pathlib import Path
 from unicodedata import category
 
 from tokenizers import Tokenizer as Backend
-from tokenizers import decoders, models
+from tokenizers import models
 
 from dhyan.faults import Fault
 from dhyan.special import BOS, EOS, NAMES, PAD, UNK
 from dhyan.text.byte_pairs import extend_byte_pairs, learn_byte_pairs, read_byte_pairs
-from dhyan.text.cuts import CHARACTERS, WORDS, after_marking, word_counts
+from dhyan.text.cuts import WORDS, furnished, word_counts
 from dhyan.text.normalize import normalize
 from dhyan.text.pieces import BYTES, GIVEN, MARK, alphabet, by_count, new_letters
 from dhyan.text.unigram import extend_unigram, learn_unigram
+from dhyan.text.vetted import MOST_BYTES, MOST_PIECES, count_pieces
+from dhyan.untrusted.files import read_file
 
 KINDS = ("words", "characters", "bpe", "unigram")
 
@@ -52,6 +54,8 @@ class Tokenizer:
         least = 1 + len(GIVEN if kind in ("bpe", "unigram") else NAMES)
         if size < least:
             raise Fault(f"size {size} is too small a vocabulary for {kind}: give at least {least}")
+        if size > MOST_PIECES:
+            raise Fault(f"size {size} is too large a vocabulary: give at most {MOST_PIECES}")
         texts = [normalize(sentence) for sentence in sentences]
         counts = word_counts(texts)
         if not counts:
@@ -65,25 +69,23 @@ class Tokenizer:
                 backend = Backend(learn_byte_pairs(texts, counts, size - len(GIVEN)))
             case _:
                 backend = Backend(learn_unigram(counts, size - len(GIVEN)))
-        return cls(_furnished(backend, kind))
+        return cls(furnished(backend, kind))
 
     @classmethod
     def from_json(cls, text: str) -> "Tokenizer":
-        """Take up what `to_json` wrote."""
+        """Take up what `to_json` wrote, and nothing else."""
+        count_pieces(text)
         try:
-            backend = Backend.from_str(text)
+            return cls(Backend.from_str(text))
         except Exception as error:  # the library raises no narrower one
             raise Fault(f"this is not a whole tokenizer: {error}") from error
-        pieces = [backend.id_to_token(id) for id in range(backend.get_vocab_size())]
-        if None in pieces or tuple(pieces[: len(NAMES)]) != NAMES:
-            raise Fault(f"not a tokenizer of dhyan: its ids must begin with {', '.join(NAMES)}")
-        return cls(backend)
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
         """Read a tokenizer from its file."""
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+            data = read_file(Path(path), most=MOST_BYTES, linked=True)
+            return cls.from_json(data.decode("utf-8"))
         except (OSError, ValueError) as error:
             raise Fault(f"{path}: cannot read the tokenizer: {error}") from error
 
@@ -124,7 +126,7 @@ class Tokenizer:
                 backend = Backend(extend_byte_pairs(self._backend, counts, room))
             case _:
                 backend = Backend(extend_unigram(self._backend, counts, room))
-        return Tokenizer(_furnished(backend, kind))
+        return Tokenizer(furnished(backend, kind))
 
     def piece_ids(self) -> dict[str, int]:
         """The id of each piece as it is stored, in the order of the ids."""
@@ -245,10 +247,3 @@ def _shown(piece: str) -> str:
 def _table(pieces: list[str]) -> models.WordLevel:
     ids = {piece: id for id, piece in enumerate(pieces)}
     return models.WordLevel(ids, unk_token=NAMES[UNK])
-
-
-def _furnished(backend: Backend, kind: str) -> Backend:
-    """With what cuts a text before its pieces are found, and what puts it together again."""
-    backend.pre_tokenizer = after_marking(CHARACTERS if kind == "characters" else WORDS)
-    backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(MARK)])
-    return backend

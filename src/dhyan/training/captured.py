@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 from warnings import catch_warnings, simplefilter
 
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from dhyan.batch import Batch, Tokens
 from dhyan.corpora.interface import Say
 from dhyan.training.forcing import Ratio, constant
-from dhyan.training.update import Found, Learner
+from dhyan.training.update import Found, Learner, finite, free_unused, step_where
 
 MOST = 256  # graphs; batches of further shapes run kernel after kernel
 
@@ -86,8 +87,10 @@ class CapturedUpdate:
     the weights and their average, and clears the sums for the next step. Before a shape is recorded
     it is tried on a side stream, without changing a weight, and then its first step too is a
     replay: so a resumed run, which records anew, repeats every bit. What differs from step to step
-    (the rate, the number of words, the seed …) lies on the device, where graphs read it. A model
-    that cannot be recorded runs kernel after kernel, and that is said.
+    (the rate, the number of words, the seed …) lies on the device, where graphs read it, and there
+    it is decided whether what was found is finite and the weights may move: nobody waits for that.
+    A model that cannot be recorded runs kernel after kernel, which is said, and so do parts of a
+    step for which the memory was too small.
     """
 
     def __init__(self, learner: Learner, *, say: Say = lambda line: None) -> None:
@@ -96,7 +99,7 @@ class CapturedUpdate:
         self.recorder = Recorder(learner.device)
         self.passes: dict[Key, Pass] = {}
         self.last: Work | None = None
-        self.recordable = True
+        self.recordable, self.short = True, False
         self.tokens, self.rate, self.ratio, self.fresh, self.loss = (
             torch.zeros((), device=learner.device) for _ in range(5)
         )
@@ -114,18 +117,32 @@ class CapturedUpdate:
         if learner.average:
             self.fresh.fill_(1 - learner.average.decay_at(step))
         passes = [self._prepared(batch, told=ratio >= 1) for batch in batches]
-        if self.last is None:
-            ready(learner.optimizer, self.rate)
-            self.last = self.recorder.record(self._end)
-        for part, (run, batch) in enumerate(zip(passes, batches, strict=True)):
+        if not self.short:
+            self._ending()
+        for part, run in enumerate(passes):
             learner.draw(step, part)
-            run(batch)
-        self.last()
-        loss, norm = self.found.clone().unbind()
-        return loss, norm
+            run(batches[part])
+        self._ending()()
+        self.short = False
+        return cast(Found, self.found.clone().unbind())
+
+    def make_room(self) -> None:
+        """Take the next step kernel after kernel: what is recorded keeps its memory."""
+        self._clear()
+        self.short = True
+        free_unused(self.learner.device)
+
+    def _ending(self) -> Work:
+        """The end of a step, recorded if it has not been yet."""
+        if not self.last:
+            ready(self.learner.optimizer, self.rate)
+            self.last = self.recorder.record(self._end)
+        return self.last
 
     def _prepared(self, batch: Batch, *, told: bool) -> Pass:
         """The pass over batches of this shape; it is recorded if it has not been yet."""
+        if self.short:
+            return partial(self._pass, told=told)
         key = (batch.source.ids.shape, batch.target.ids.shape, told)
         if key not in self.passes:
             self.passes[key] = self._made(batch, told=told)
@@ -144,6 +161,8 @@ class CapturedUpdate:
                 self._try(run, place)
             return Replay(self.recorder.record(lambda: run(place)), place)
         except RuntimeError as error:
+            if isinstance(error, torch.OutOfMemoryError):
+                raise
             reason = str(error.__context__ or error).strip().partition("\n")[0]
             self.say(f"the steps of this model are not recorded as CUDA graphs: {reason}")
             self.recordable = False
@@ -161,8 +180,7 @@ class CapturedUpdate:
         chance = constant() if told else cast(Ratio, lambda step: self.ratio)
         objective = replace(self.learner.objective, forcing=chance)
         loss = objective(self.learner.model, batch, 0)
-        found = torch.autograd.grad(loss / self.tokens, self.weights, allow_unused=True)
-        self._add(found)
+        self._add(torch.autograd.grad(loss / self.tokens, self.weights, allow_unused=True))
         self.loss.add_(loss.detach())
 
     def _add(self, found: Sequence[Tensor | None]) -> None:
@@ -180,9 +198,10 @@ class CapturedUpdate:
         """Clip, move the weights and their average, keep what was found, and clear the rest."""
         learner = self.learner
         norm = nn.utils.clip_grad_norm_(learner.model.parameters(), learner.clip)
-        learner.optimizer.step()
+        moves = finite(self.loss, norm)
+        step_where(moves, learner.optimizer)
         if learner.average:
-            learner.average.take_in(learner.model, self.fresh)
+            learner.average.take_in(learner.model, self.fresh * moves)
         self.found.copy_(torch.stack([self.loss, norm]))
         self._clear()
 

@@ -37,6 +37,45 @@ class Saved:
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """A step that found no finite loss or gradient, and so changed nothing.
+
+    `positions` are where its batches begin in the order of the run, `examples` the rows of the
+    corpus they hold.
+    """
+
+    step: int
+    positions: tuple[int, ...]
+    examples: tuple[int, ...]
+    found: str
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The run went back from a step to a checkpoint, and takes the batches after `position`."""
+
+    step: int
+    checkpoint: int
+    position: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """A step whose batches were too large for the memory, and were taken in so many parts."""
+
+    step: int
+    parts: int
+
+
+@dataclass(frozen=True)
+class Unsaved:
+    """A checkpoint that could not be written, and why; the run goes on."""
+
+    step: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Stopped:
     """The run ended before its last step, and why."""
 
@@ -44,4 +83,4 @@ class Stopped:
     reason: str
 
 
-Event = Stepped | Validated | Saved | Stopped
+Event = Stepped | Validated | Saved | Skipped | Returned | Split | Unsaved | Stopped

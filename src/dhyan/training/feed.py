@@ -24,6 +24,10 @@ class BatchStream(Protocol):
         """How often all examples have been seen."""
         ...
 
+    def members(self, position: int) -> list[int]:
+        """Which examples the batch at a position has."""
+        ...
+
 
 @dataclass(frozen=True)
 class Fed:

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from dhyan.faults import Fault
 from dhyan.training.ema import WeightAverage
-from dhyan.training.trainer import Progress, Trainer
+from dhyan.training.progress import Progress
+from dhyan.training.trainer import Trainer
 
 RAW = "raw"
 
@@ -33,6 +34,7 @@ def restore(trainer: Trainer, tensors: Mapping[str, Tensor], facts: Mapping[str,
     """Give a trainer, whose model has the saved weights, back its memory and its place."""
     if trainer.average:
         trainer.average = WeightAverage.of(trainer.model, trainer.average.decay)
+    trainer.optimizer.state.clear()
     parameters = dict(trainer.model.named_parameters())
     for full_name, tensor in tensors.items():
         name, _, key = full_name.rpartition(":")

@@ -3,62 +3,35 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from pathlib import Path
 from time import perf_counter
 
 import torch
 from torch import Tensor
 
+from dhyan.checkpoint import Unwritten
 from dhyan.faults import Fault
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.training.ema import WeightAverage
-from dhyan.training.events import Event, Saved, Stepped, Stopped, Validated
+from dhyan.training.events import (
+    Event,
+    Returned,
+    Saved,
+    Skipped,
+    Split,
+    Stepped,
+    Stopped,
+    Unsaved,
+    Validated,
+)
 from dhyan.training.feed import BatchStream, Direct, Fed, Feed
-from dhyan.training.loss import Objective
-from dhyan.training.schedule import Plateau, Schedule
-from dhyan.training.update import Found, Learner, PlainUpdate, Update
+from dhyan.training.finite import Taken, Told, all_finite, diverged, remembered, told
+from dhyan.training.judging import judged
+from dhyan.training.progress import Halted, Progress, Settings
+from dhyan.training.shortage import fitted_step
+from dhyan.training.update import Learner, PlainUpdate, Update
 
-LOWER_IS_BETTER = {"loss"}
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run stands: all of it that is not weights.
-
-    `waited` counts the validations since one was better than all before, `falls` how often a
-    plateau lowered the rate. Only those on schedule count there, and `to_beat` is the best of them:
-    the one at the end of a run that is made longer later changes nothing of what follows. Batches
-    whose lengths are rounded to another `multiple` begin at other positions.
-    """
-
-    step: int = 0
-    position: int = 0
-    best_step: int | None = None
-    best_score: float | None = None
-    waited: int = 0
-    falls: int = 0
-    to_beat: float | None = None
-    scores: Mapping[str, float] = field(default_factory=dict)
-    multiple: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How often things happen, in steps, and what an update is."""
-
-    learning_rate: float
-    schedule: Schedule
-    seed: int
-    plateau: Plateau | None = None
-    objective: Objective = field(default_factory=Objective)
-    clip: float = 1.0
-    accumulate: int = 1
-    report_every: int = 10
-    validate_every: int = 500
-    save_every: int = 500
-    stop_on: str = "loss"
-    patience: int = 0
+__all__ = ["Progress", "Settings", "Trainer"]
 
 
 @dataclass(kw_only=True)
@@ -68,7 +41,8 @@ class Trainer:
     With an `average` of the weights, that is what is validated and saved. Every random choice of
     a step follows from (seed, step), and every batch from the position, so a run that is stopped
     anywhere and goes on from its last checkpoint ends in the same weights. `updates` says how a
-    step is taken, `feeds` how batches reach the device.
+    step is taken, `feeds` how batches reach the device. What is not finite is neither learned from
+    nor saved: `recall` brings the last checkpoint back where there is no other way on.
     """
 
     model: Seq2Seq
@@ -78,27 +52,35 @@ class Trainer:
     device: torch.device
     validate: Callable[[], Mapping[str, float]] | None
     save: Callable[["Trainer"], Path]
+    recall: Callable[["Trainer"], None] | None = None
     average: WeightAverage | None = None
     updates: Callable[[Learner], Update] = PlainUpdate
     feeds: Callable[[BatchStream, torch.device], Feed] = Direct
     progress: Progress = field(default_factory=Progress)
     stopping: str = ""
+    halted: bool = False
+    validating: bool = False
     saved_at: int = 0
+    unsaved: int = 0
     _update: tuple[Learner, Update] | None = field(default=None, init=False, repr=False)
+    _skipped: tuple[Skipped, ...] = field(default=(), init=False, repr=False)
 
     def run(self, steps: int) -> Iterator[Event]:
         """Take up to `steps` more steps; a checkpoint stands at the end of them."""
         self.saved_at, last = self.progress.step, self.progress.step + steps
         self._lose_patience()
+        if self.progress.owed:
+            self.progress = replace(self.progress, owed=False)
+            yield from self._rest(last)
         feed = self.feeds(self.batches, self.device)
         try:
             while self.progress.step < last and not self.stopping:
                 yield from self._stretch(last, feed)
-                yield from self._rest(last)
+                yield from self._rest(last) if self._sound() else self._go_back()
         finally:
             feed.close()
         if self.progress.step != self.saved_at:  # asked to stop when there was no time to save
-            yield self._saved(best=False)
+            yield self._saved(best=False, last=True)
         if self.stopping:
             yield Stopped(self.progress.step, self.stopping)
 
@@ -106,48 +88,82 @@ class Trainer:
         """End the run after the step in hand, with a checkpoint."""
         self.stopping = reason
 
+    def halt(self, reason: str) -> None:
+        """The same, and soon: a validation is broken off, to be made up for when the run goes on.
+
+        To be called from a signal's handler, which may interrupt anything.
+        """
+        self.stop(reason)
+        self.halted = True
+        if self.validating:
+            raise Halted
+
     def weights(self) -> Mapping[str, Tensor]:
         """What the run has found so far, by name: the weights, or their average."""
         return self.average.weights if self.average else dict(self.model.named_parameters())
 
-    def _stretch(self, last: int, feed: Feed) -> Iterator[Stepped]:
+    def _stretch(self, last: int, feed: Feed) -> Iterator[Event]:
         """Steps without a break, up to the next validation, save or end."""
         pauses = (self.settings.validate_every, self.settings.save_every)
         self.model.train()
         update = self._updating()
-        losses, tokens, start = [], 0, perf_counter()
+        taken, start = list[Taken](), perf_counter()
         while True:
-            (loss, norm), count = self._step(update, feed)
-            losses.append(loss)
-            tokens += count
+            taken.append(self._step(update, feed))
             step = self.progress.step
             pause = step >= last or self.stopping or any(step % n == 0 for n in pauses)
             if pause or step % self.settings.report_every == 0:
-                mean = float(torch.stack(losses).sum()) / tokens
-                if not isfinite(mean + float(norm)):
-                    raise Fault(
-                        f"training diverged before step {step}: the loss is {mean}, the gradient "
-                        f"{float(norm)}; lower training.learning_rate and begin in another --out"
-                    )
-                epoch = self.batches.epoch(self.progress.position)
-                rate, seconds = self._rate(step), perf_counter() - start
-                yield Stepped(step, epoch, mean, rate, float(norm), tokens, seconds)
-                losses, tokens, start = [], 0, perf_counter()
+                yield from self._report(told(taken), start)
+                taken, start = [], perf_counter()
+                pause = pause or self.progress.in_a_row >= self.settings.most_skipped
             if pause:
                 return
 
-    def _step(self, update: Update, feed: Feed) -> tuple[Found, int]:
-        """One update: what it found, still on the device, and how many words it learned from."""
+    def _step(self, update: Update, feed: Feed) -> Taken:
+        """One update."""
         step, position = self.progress.step + 1, self.progress.position
-        parts: list[Fed] = []
+        parts, positions = list[Fed](), list[int]()
         for _ in range(self.settings.accumulate):
+            positions.append(position)
             parts.append(feed.at(position))
             position = parts[-1].after
         tokens = sum(part.tokens for part in parts)
         batches = [part.batch for part in parts]
-        found = update(batches, tokens=tokens, step=step, rate=self._rate(step))
+        found, count = fitted_step(update, batches, tokens=tokens, step=step, rate=self._rate(step))
         self.progress = replace(self.progress, step=step, position=position)
-        return found, tokens
+        return Taken(step, tuple(positions), found, tokens, count)
+
+    def _report(self, steps: list[Told], start: float) -> Iterator[Event]:
+        """What the steps since the last report have come to."""
+        for one in steps:
+            self.progress = self.progress.counting(finite=one.finite, split=one.split)
+            if one.split:
+                yield Split(one.step, one.parts)
+            if not one.finite:
+                self._skipped += (one.skipped(self.batches),)
+                yield self._skipped[-1]
+        good = [one for one in steps if one.finite]
+        if good:
+            step, tokens = self.progress.step, sum(one.tokens for one in good)
+            loss, norm = sum(one.loss for one in good) / tokens, good[-1].norm
+            epoch = self.batches.epoch(self.progress.position)
+            seconds = perf_counter() - start
+            yield Stepped(step, epoch, loss, self._rate(step), norm, tokens, seconds)
+
+    def _sound(self) -> bool:
+        """Whether the run may go on from here: every number that would be saved is one."""
+        tensors = (*remembered(self.optimizer), *self.weights().values(), *self.model.parameters())
+        return self.progress.in_a_row < self.settings.most_skipped and all_finite(tensors)
+
+    def _go_back(self) -> Iterator[Event]:
+        """Take up the last checkpoint again, but with the batches after those that led astray."""
+        astray = self.progress
+        if self.recall is None or astray.returns >= self.settings.most_returns:
+            raise Fault(diverged(astray, self._skipped, checkpoint=self.saved_at))
+        self.recall(self)
+        self._update, self.saved_at = None, self.progress.step
+        self.progress = self.progress.after(astray)
+        yield Returned(astray.step, self.saved_at, astray.position)
 
     def _updating(self) -> Update:
         """The way steps are taken; made anew only if something of it has been replaced."""
@@ -166,17 +182,37 @@ class Trainer:
 
     def _rest(self, last: int) -> Iterator[Event]:
         """Between stretches: validate and save when it is time."""
-        step, settings = self.progress.step, self.settings
-        ending, best = step >= last, False
-        if self.validate and (ending or step % settings.validate_every == 0):
-            self.model.eval()
+        step, settings, before = self.progress.step, self.settings, self.progress
+        ending, best, regular = step >= last, False, step % self.settings.validate_every == 0
+        if self.validate and (ending or regular):
+            scores = self._scores(self.validate)
+            self.progress = replace(before, owed=scores is None)
+            if scores is not None:
+                self.progress, best = judged(self.progress, scores, settings, on_schedule=regular)
+                yield Validated(step, scores, best)
+                self._lose_patience()
+        on_schedule = step % settings.save_every == 0 and not self.progress.in_a_row
+        if best or ending or self.stopping or on_schedule:
+            saved = self._saved(best=best)
+            if isinstance(saved, Unsaved):
+                best_step, score = before.best_step, before.best_score
+                self.progress = replace(self.progress, best_step=best_step, best_score=score)
+            yield saved
+
+    def _scores(self, validate: Callable[[], Mapping[str, float]]) -> Mapping[str, float] | None:
+        """What a validation finds; nothing if there is no time for it."""
+        if self.halted:
+            return None
+        self.model.eval()
+        try:
             with self._averaged():
-                scores = self.validate()
-            best = self._judge(scores, on_schedule=step % settings.validate_every == 0)
-            yield Validated(step, scores, best)
-            self._lose_patience()
-        if best or ending or self.stopping or step % settings.save_every == 0:
-            yield self._saved(best=best)
+                try:
+                    self.validating = True
+                    return validate()
+                finally:
+                    self.validating = False
+        except Halted:
+            return None
 
     def _lose_patience(self) -> None:
         """Stop if too many validations in a row have brought nothing better."""
@@ -187,28 +223,20 @@ class Trainer:
                 f"the best was at step {progress.best_step}"
             )
 
-    def _judge(self, scores: Mapping[str, float], *, on_schedule: bool) -> bool:
-        """Note the scores of a validation; True if they are the best so far."""
-        noted, now = replace(self.progress, scores=scores), scores[self.settings.stop_on]
-        best = self._better(now, noted.best_score)
-        if best:
-            noted = replace(noted, best_step=noted.step, best_score=now)
-        if on_schedule and self._better(now, noted.to_beat):
-            noted = replace(noted, to_beat=now, waited=0)
-        elif on_schedule:
-            waited, plateau = noted.waited + 1, self.settings.plateau
-            falls = noted.falls + bool(plateau and plateau.falls(waited))
-            noted = replace(noted, waited=waited, falls=falls)
-        self.progress = noted
-        return best
-
-    def _better(self, now: float, before: float | None) -> bool:
-        sign = 1 if self.settings.stop_on in LOWER_IS_BETTER else -1
-        return isfinite(now) and (before is None or sign * now < sign * before)
-
-    def _saved(self, *, best: bool) -> Saved:
-        self.saved_at = self.progress.step
-        return Saved(self.progress.step, self.save(self), best)
+    def _saved(self, *, best: bool, last: bool = False) -> Saved | Unsaved:
+        """Save; where that fails, go on, unless it is the last chance or has failed too often."""
+        before, step = self.progress, self.progress.step
+        self.progress = replace(before, returns=before.returns if before.in_a_row else 0)
+        try:
+            folder = self.save(self)
+        except Unwritten as fault:
+            self.progress = before
+            self.unsaved += 1
+            if last or self.unsaved >= self.settings.most_unsaved:
+                raise
+            return Unsaved(step, str(fault))
+        self.saved_at, self.unsaved, self._skipped = step, 0, ()
+        return Saved(step, folder, best)
 
     def _rate(self, step: int) -> float:
         plateau = self.settings.plateau

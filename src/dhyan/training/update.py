@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dhyan.batch import Batch
@@ -49,7 +49,14 @@ class Update(Protocol):
     """A way to take a step."""
 
     def __call__(self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float) -> Found:
-        """Learn from batches that have so many words to say in all."""
+        """Learn from batches that have so many words to say in all.
+
+        A step that finds no finite loss and gradient leaves everything as it is.
+        """
+        ...
+
+    def make_room(self) -> None:
+        """Forget a step that broke off for want of memory; it is taken again in smaller parts."""
         ...
 
 
@@ -71,9 +78,38 @@ class PlainUpdate:
             (loss / tokens).backward()
             total += loss.detach()
         norm = nn.utils.clip_grad_norm_(learner.model.parameters(), learner.clip)
+        if not finite(total, norm):
+            learner.optimizer.zero_grad(set_to_none=True)
+            return total, norm
         for group in learner.optimizer.param_groups:
             group["lr"] = rate
         learner.optimizer.step()
         if learner.average:
             learner.average.follow(learner.model, step)
         return total, norm
+
+    def make_room(self) -> None:
+        """Let go of the gradients, and of what the device keeps for later."""
+        self.learner.optimizer.zero_grad(set_to_none=True)
+        free_unused(self.learner.device)
+
+
+def finite(loss: Float[Tensor, ""], norm: Float[Tensor, ""]) -> Bool[Tensor, ""]:
+    """Whether a step may be taken; the answer stays on the device."""
+    return torch.isfinite(loss) & torch.isfinite(norm)
+
+
+def step_where(moves: Bool[Tensor, ""], optimizer: torch.optim.Optimizer) -> None:
+    """Let a fused optimizer take its step, or leave everything as it is, as the device has it."""
+    own = vars(optimizer)
+    own["found_inf"] = (~moves).float()
+    try:
+        optimizer.step()
+    finally:
+        del own["found_inf"]
+
+
+def free_unused(device: torch.device) -> None:
+    """Give back the memory that PyTorch holds and nobody uses."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()

@@ -1,0 +1,184 @@
+"""An open loop of requests: they come when they come, however the server fares.
+
+Arrivals are Poisson; a request's time runs from when it should have been sent, so that a client
+that cannot keep up is not mistaken for a quick server.
+"""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """When a request should have come, how long it took, and what came of it; 0 is nothing."""
+
+    at: float
+    seconds: float
+    status: int
+    body: bytes = b""
+    retry: bool = False
+
+
+@dataclass
+class Outcome:
+    """All replies of a run."""
+
+    seconds: float
+    replies: list[Reply] = field(default_factory=list)
+
+    def of(self, *statuses: int) -> list[Reply]:
+        """Those of some statuses."""
+        return [one for one in self.replies if one.status in statuses]
+
+    def figures(self, *, within: float) -> dict[str, Any]:
+        """What is kept of it; good is what was answered within a time."""
+        accepted, refused = self.of(200), self.of(429)
+        good = sum(one.seconds <= within for one in accepted)
+        return {
+            "offered_per_second": round(len(self.replies) / self.seconds, 1),
+            "good_per_second": round(good / self.seconds, 1),
+            "accepted": len(accepted),
+            "accepted_ms": percentiles([one.seconds for one in accepted]),
+            "refused": len(refused),
+            "refused_ms": percentiles([one.seconds for one in refused]),
+            "refused_without_retry_after": sum(not one.retry for one in refused),
+            "other_statuses": len(self.replies) - len(accepted) - len(refused) - len(self.of(0)),
+            "connection_errors": len(self.of(0)),
+        }
+
+
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+    """Milliseconds that half, and nearly all, took at most."""
+    ranked = sorted(seconds)
+    return {
+        f"p{part}": round(1000 * ranked[min(len(ranked) - 1, len(ranked) * part // 100)], 1)
+        for part in (50, 90, 99)
+        if ranked
+    }
+
+
+def request(port: int, path: str, body: Any, headers: str = "") -> bytes:
+    """The bytes of a request."""
+    raw = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
+    return f"{head}{headers}content-length: {len(raw)}\r\n\r\n".encode() + raw
+
+
+class Line(asyncio.Protocol):
+    """A connection that has one request under way at most."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.answer: asyncio.Future[tuple[int, bool, bytes]] | None = None
+        self.alive, self._held = True, b""
+
+    def connection_made(self, transport: Any) -> None:
+        """It is open."""
+        self.transport = transport
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """It is closed; what was under way gets no answer."""
+        self.alive = False
+        if self.answer and not self.answer.done():
+            self.answer.set_exception(error or ConnectionResetError())
+
+    def data_received(self, data: bytes) -> None:
+        """An answer, once it is whole."""
+        self._held += data
+        head, found, body = self._held.partition(b"\r\n\r\n")
+        if not found:
+            return
+        lines = head.lower().split(b"\r\n")
+        [length] = [int(line[15:]) for line in lines if line.startswith(b"content-length:")]
+        if len(body) >= length and self.answer and not self.answer.done():
+            self.alive = self.alive and b"connection: close" not in lines
+            self._held = b""
+            retry = any(line.startswith(b"retry-after:") for line in lines)
+            self.answer.set_result((int(head[9:12]), retry, body))
+
+    async def ask(self, sent: bytes) -> tuple[int, bool, bytes]:
+        """Send a request and wait for its answer."""
+        self.answer = asyncio.get_running_loop().create_future()
+        assert self.transport
+        self.transport.write(sent)
+        return await asyncio.wait_for(self.answer, PATIENCE)
+
+
+class Client:
+    """Connections to one server, opened as they are needed and used again."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._idle: list[tuple[float, Line]] = []
+
+    async def ask(self, sent: bytes, at: float) -> Reply:
+        """One request, timed from when it should have been sent."""
+        try:
+            line = await self._line()
+            status, retry, body = await line.ask(sent)
+        except (OSError, TimeoutError):
+            return Reply(at, perf_counter() - at, 0)
+        if line.alive:
+            self._idle.append((perf_counter(), line))
+        elif line.transport:
+            line.transport.close()
+        return Reply(at, perf_counter() - at, status, body, retry)
+
+    async def _line(self) -> Line:
+        while self._idle:
+            since, line = self._idle.pop()
+            if line.alive and perf_counter() - since < 2:  # the server closes those that rest
+                return line
+            if line.transport:
+                line.transport.close()
+        loop = asyncio.get_running_loop()
+        _, line = await loop.create_connection(Line, "127.0.0.1", self.port)
+        return line
+
+    def close(self) -> None:
+        """Close those that rest."""
+        for _, line in self._idle:
+            if line.transport:
+                line.transport.close()
+
+
+async def arrive(
+    port: int, rate: float, seconds: float, sent: Callable[[int], bytes], *, seed: int = 1
+) -> Outcome:
+    """So many requests a second on average, for so long; then wait for all answers."""
+    chance, client, outcome = random.Random(seed), Client(port), Outcome(seconds)
+    tasks: list[asyncio.Task[Reply]] = []
+    begun = at = perf_counter()
+    number = 0
+    while (at := at + chance.expovariate(rate)) < begun + seconds:
+        if (early := at - perf_counter()) > 0:
+            await asyncio.sleep(early)
+        tasks.append(asyncio.ensure_future(client.ask(sent(number), at)))
+        number += 1
+    outcome.replies = list(await asyncio.gather(*tasks))
+    client.close()
+    return outcome
+
+
+async def saturate(
+    port: int, at_once: int, count: int, sent: Callable[[int], bytes]
+) -> tuple[float, list[Reply]]:
+    """So many requests, always some under way: the seconds they took, and the replies in order."""
+    client, numbers = Client(port), iter(range(count))
+    replies: dict[int, Reply] = {}
+
+    async def work() -> None:
+        for number in numbers:
+            replies[number] = await client.ask(sent(number), perf_counter())
+
+    begun = perf_counter()
+    await asyncio.gather(*(work() for _ in range(at_once)))
+    client.close()
+    return perf_counter() - begun, [replies[number] for number in range(count)]

@@ -1,0 +1,265 @@
+"""The server under an open loop of requests: what it does of what is asked, and how soon.
+
+First with a model whose batches take a fixed time, so that its capacity is known; then with a real
+one on a core of its own, beside which the server and the clients have another.
+"""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from benchmarks.load import Outcome, Reply, arrive, percentiles, request, saturate
+from dhyan.serving.keys import add_key
+
+EACH, PER_TEXT, TEXTS = 0.03, 0.005, 16
+CAPACITY = TEXTS / (EACH + PER_TEXT * TEXTS)
+FIXED: dict[str, Any] = {
+    "load": {"each": EACH, "per_text": PER_TEXT},
+    "settings": {"batch": 2 * TEXTS, "queue": 4 * TEXTS},  # a text of one word is two of work
+}
+LEVELS = (0.5, 0.9, 1.0, 2.0, 4.0, 10.0)
+REAL_LEVELS = (0.5, 0.9, 1.0, 1.5, 2.0)
+WITHIN = 2.0  # seconds in which an answer is good: the deadline of every request
+CLIENTS = 10
+WARM, RECOVERY = 3.0, 7.0
+BUSY = 128  # requests that are always under way
+LINES, AT_ONCE, TOGETHER = 4000, 2, 64
+
+
+def serving(model: Path, seconds: float = 20.0) -> object:
+    """All of it, with a model and as long at every level."""
+    return {
+        "seconds_each": seconds,
+        "good_within_seconds": WITHIN,
+        "fixed": fixed(seconds),
+        "fairness": fairness(seconds),
+        "real": real(model, seconds),
+        "throughput": throughput(model),
+    }
+
+
+def fixed(seconds: float) -> dict[str, Any]:
+    """A model of fixed time, at half to ten times what it can do."""
+    with served(FIXED) as port:
+        levels = _levels(port, CAPACITY, LEVELS, seconds, _word)
+        after = asyncio.run(arrive(port, 0.9 * CAPACITY, RECOVERY, _sent(port, _word)))
+    late = [one for one in after.of(200) if one.at > after.replies[0].at + 2]
+    about = {"batch_ms": round(1000 * TEXTS / CAPACITY), "texts_in_a_batch": TEXTS}
+    again = percentiles([one.seconds for one in late])
+    return {**about, **_judged(CAPACITY, levels), "two_seconds_after_ten_times_ms": again}
+
+
+def fairness(seconds: float) -> dict[str, Any]:
+    """Ten clients at nine tenths of capacity; then nine as before and one that asks for thrice."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "keys"
+        keys = [add_key(file, f"client-{number}") for number in range(CLIENTS)]
+        with served({**FIXED, "keys": str(file)}) as port:
+            calm = 0.9 * CAPACITY / CLIENTS
+            usual = asyncio.run(_side_by_side(port, keys, [calm] * CLIENTS, seconds))
+            rates = [3 * CAPACITY, *[calm] * (CLIENTS - 1)]
+            flood, *others = asyncio.run(_side_by_side(port, keys, rates, seconds))
+    before = percentiles([one.seconds for own in usual for one in own.of(200)])
+    during = percentiles([one.seconds for own in others for one in own.of(200)])
+    return {
+        "clients": CLIENTS,
+        "usual_ms": before,
+        "beside_a_flood_ms": during,
+        "p99_by_usual": round(during["p99"] / before["p99"], 2),
+        "others_refused": sum(len(own.replies) - len(own.of(200)) for own in others),
+        "flood_refused": round(len(flood.of(429)) / len(flood.replies), 3),
+    }
+
+
+async def _side_by_side(
+    port: int, keys: Sequence[str], rates: Sequence[float], seconds: float
+) -> list[Outcome]:
+    runs = [
+        arrive(port, rate, seconds, _sent(port, _word, key), seed=number)
+        for number, (key, rate) in enumerate(zip(keys, rates, strict=True))
+    ]
+    return list(await asyncio.gather(*runs))
+
+
+def _word(number: int) -> str:
+    return f"w{number % 10**7:07d}"
+
+
+def _sent(port: int, text: Callable[[int], str], key: str = "") -> Callable[[int], bytes]:
+    head = f"authorization: Bearer {key}\r\n" if key else ""
+
+    def sent(number: int) -> bytes:
+        body = {"text": text(number), "deadline": WITHIN}
+        return request(port, "/v1/translate", body, head)
+
+    return sent
+
+
+def real(model: Path, seconds: float) -> dict[str, Any]:
+    """A model on one core, at half to twice what it does when there is always more to do."""
+    texts = sentences()
+    with served(_pinned(model)) as port:
+        sent = _sent(port, lambda number: texts[number % len(texts)])
+        took, replies = asyncio.run(saturate(port, BUSY, 3000, sent))
+        rough = sum(one.status == 200 for one in replies) / took
+        most = asyncio.run(arrive(port, 2 * rough, seconds, sent, seed=77))
+        capacity = len(most.of(200)) / seconds
+        levels = _levels(
+            port, capacity, REAL_LEVELS, seconds, lambda number: texts[number % len(texts)]
+        )
+    return {"model": _about(model), **_judged(capacity, levels)}
+
+
+def throughput(model: Path) -> dict[str, Any]:
+    """Sentences a second of `dhyan translate` and of the server, of the same file on one core."""
+    texts = sentences()[:LINES]
+    parts = [texts[first : first + TOGETHER] for first in range(0, len(texts), TOGETHER)]
+    with served(_pinned(model)) as port:
+
+        def sent(number: int) -> bytes:
+            body = {"text": parts[number % len(parts)], "deadline": 60}
+            return request(port, "/v1/translate", body)
+
+        asyncio.run(saturate(port, AT_ONCE, len(parts) // 4, sent))
+        runs = [asyncio.run(saturate(port, AT_ONCE, len(parts), sent)) for _ in range(3)]
+    for _, replies in runs:
+        assert {one.status for one in replies} == {200}, {one.status for one in replies}
+    served_rate = len(texts) / min(took for took, _ in runs)
+    commanded = _commanded(model, texts)
+    same = _said(runs[-1][1]) == commanded["said"]
+    return {
+        "sentences": len(texts),
+        "translate_per_second": round(commanded["rate"], 1),
+        "served_per_second": round(served_rate, 1),
+        "share": round(served_rate / commanded["rate"], 3),
+        "same_translations": same,
+    }
+
+
+def _commanded(model: Path, texts: Sequence[str]) -> dict[str, Any]:
+    """The command on the same core, less the time it takes to start and load."""
+
+    def run(lines: Sequence[str]) -> tuple[float, list[str]]:
+        words = [*_on(0), sys.executable, "-m", "dhyan", "translate", str(model), "--threads", "1"]
+        text = "".join(f"{line}\n" for line in lines)
+        began = time.perf_counter()
+        done = subprocess.run(words, input=text, capture_output=True, text=True, check=True)
+        return time.perf_counter() - began, done.stdout.splitlines()
+
+    start = min(run(texts[:1])[0] for _ in range(3))
+    runs = [run(texts) for _ in range(3)]
+    return {"rate": len(texts) / (min(took for took, _ in runs) - start), "said": runs[0][1]}
+
+
+def _said(replies: Sequence[Reply]) -> list[str]:
+    return [own[0]["text"] for one in replies for own in json.loads(one.body)["translations"]]
+
+
+def _levels(
+    port: int,
+    capacity: float,
+    levels: Sequence[float],
+    seconds: float,
+    text: Callable[[int], str],
+) -> dict[str, Any]:
+    sent = _sent(port, text)
+    asyncio.run(arrive(port, 0.8 * capacity, WARM, sent, seed=99))
+    found = {}
+    for level in levels:
+        outcome = asyncio.run(arrive(port, level * capacity, seconds, sent, seed=int(10 * level)))
+        found[f"{level:g}"] = outcome.figures(within=WITHIN)
+        print(f"{level:g}", found[f"{level:g}"], file=sys.stderr)
+    return found
+
+
+def _judged(capacity: float, levels: dict[str, Any]) -> dict[str, Any]:
+    """What is asked of it: goodput by capacity, the slowest by those at nine tenths, refusals."""
+    over = {level: own for level, own in levels.items() if float(level) >= 1}
+    usual = levels["0.9"]["accepted_ms"]["p99"]
+    refusals = [own["refused_ms"]["p99"] for own in levels.values() if own["refused"]]
+    return {
+        "capacity_per_second": round(capacity, 1),
+        "least_good_share_of_capacity": round(
+            min(
+                own["good_per_second"] / min(capacity, own["offered_per_second"])
+                for own in over.values()
+            ),
+            3,
+        ),
+        "worst_accepted_p99_by_that_at_0.9": round(
+            max(own["accepted_ms"]["p99"] for own in over.values()) / usual, 2
+        ),
+        "worst_refused_p99_ms": max(refusals, default=0.0),
+        "connection_errors": sum(own["connection_errors"] for own in levels.values()),
+        "other_statuses": sum(own["other_statuses"] for own in levels.values()),
+        "levels": levels,
+    }
+
+
+def sentences() -> list[str]:
+    """Different ones of the primer, none of which any model was trained on."""
+    from itertools import islice
+
+    from dhyan.data.primer import primer_twins
+
+    made = islice(primer_twins("random", longest=15), 2 * LINES)
+    return list(dict.fromkeys(twin.english for twin in made))
+
+
+def _pinned(model: Path) -> dict[str, Any]:
+    command = [*_on(0), sys.executable, "-m", "dhyan.serving.model"]
+    load = {"folder": str(model.resolve()), "device": "cpu", "threads": 1}
+    return {"command": command, "load": load}
+
+
+def _on(core: int) -> list[str]:
+    return ["taskset", "-c", str(core)]
+
+
+def _about(model: Path) -> dict[str, Any]:
+    from dhyan.checkpoint import find_checkpoint
+    from dhyan.config import load_recipe
+
+    recipe = load_recipe(str(find_checkpoint(model) / "recipe.toml"))
+    return {"about": recipe.about, "beam": recipe.decoding.beam}
+
+
+@contextmanager
+def served(given: dict[str, Any]) -> Iterator[int]:
+    """The port of a server that is ready; it ends with the block."""
+    away = _on(1) if (os.cpu_count() or 1) > 1 and "command" in given else []
+    process = subprocess.Popen(
+        [*away, sys.executable, "-m", "benchmarks.stand_in", json.dumps(given)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout
+        found = re.search(r":(\d+)/", process.stdout.readline())
+        assert found
+        _until_ready(int(found[1]))
+        yield int(found[1])
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _until_ready(port: int, within: float = 120.0) -> None:
+    until = time.monotonic() + within
+    while time.monotonic() < until:
+        with suppress(urllib.error.URLError):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz").close()
+            return
+        time.sleep(0.1)
+    raise TimeoutError("the server is not ready")

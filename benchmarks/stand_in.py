@@ -1,0 +1,31 @@
+"""`python -m benchmarks.stand_in '{…}'`: a server whose model takes a fixed time, or another."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dhyan.serving.keeper import Canary, Keeper
+from dhyan.serving.keys import read_keys
+from dhyan.serving.serve import Place, log_to, serve, take_place
+from dhyan.serving.settings import Settings
+
+FIXED = [sys.executable, "-m", "benchmarks.fixed"]
+
+
+def main(given: Mapping[str, Any]) -> None:
+    """Serve by the settings, the command and what it is to load, the canary, names and keys."""
+    settings = Settings(**given.get("settings", {}))
+    load = {"each": 0.0, "per_text": 0.0, **given.get("load", {})}
+    canary = Canary(**given.get("canary", {}))
+    keeper = Keeper(given.get("command", FIXED), load, settings, canary)
+    place = Place(port=0, names=given.get("names", ()))
+    keys = read_keys(Path(given["keys"])) if "keys" in given else None
+    log_to(lambda line: print(line, file=sys.stderr, flush=True))
+    taken = take_place(place)
+    serve(keeper, taken, place, keys, lambda line: print(line, flush=True))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

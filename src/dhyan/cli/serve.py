@@ -1,0 +1,118 @@
+"""`dhyan serve`: translation for other programs, over HTTP."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dhyan.cli.noted import warn
+from dhyan.cli.options import Device, Model, Threads
+from dhyan.faults import Fault
+
+if TYPE_CHECKING:
+    from dhyan.serving.keeper import Canary
+    from dhyan.serving.keys import Keys
+    from dhyan.serving.serve import Place
+
+CHILD = "dhyan.serving.model"
+
+
+def serve(
+    model: Model,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8080,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    name: Annotated[
+        list[str] | None, typer.Option(help="Answer under this Host too, as host or host:port.")
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Whose keys are needed to ask.")
+    ] = None,
+    add_key: Annotated[
+        str, typer.Option(metavar="NAME", help="Add a key to --key-file, print it, and end.")
+    ] = "",
+    no_auth: Annotated[
+        bool, typer.Option("--no-auth", help="Listen beyond this machine without any key.")
+    ] = False,
+    rate: Annotated[
+        float, typer.Option(min=0, help="Letters a second of one client; 0 is no limit.")
+    ] = 0,
+    deadline: Annotated[
+        float, typer.Option(min=0.1, max=60, help="Seconds for a request that names none.")
+    ] = 10,
+    batch: Annotated[int, typer.Option(min=1, help="Most tokens, times beam, of a batch.")] = 4096,
+    queue: Annotated[int, typer.Option(min=0, help="How many such may wait.")] = 4096,
+    canary: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Sentence, tab, translation: ready only if so."),
+    ] = None,
+    device: Device = "auto",
+    threads: Threads = 0,
+) -> None:
+    """Translate for other programs over HTTP, until Ctrl-C or SIGTERM.
+
+    It listens on this machine alone; beyond it, a key is needed to ask.
+
+    Example: dhyan serve runs/bahdanau2015-small
+    """
+    try:
+        from dhyan.serving.keeper import Keeper
+        from dhyan.serving.serve import Place, log_to, take_place
+        from dhyan.serving.serve import serve as run
+        from dhyan.serving.settings import Settings
+    except ModuleNotFoundError as missing:
+        raise Fault(f"the server needs {missing.name}: pip install 'dhyan[studio]'") from None
+
+    if add_key:
+        _add(key_file, add_key)
+        return
+    place = Place(host, port, tuple(name or ()))
+    keys = _keys(place, key_file, no_auth)
+    _look_at(model)
+    settings = Settings(rate=rate, deadline=deadline, batch=batch, queue=queue)
+    load = {"folder": str(model), "device": device, "threads": threads}
+    keeper = Keeper([sys.executable, "-m", CHILD], load, settings, _canary(canary))
+    taken = take_place(place)
+    log_to(warn)
+    run(keeper, taken, place, keys, lambda line: typer.echo(f"{line} (Ctrl-C to stop)"))
+
+
+def _add(file: Path | None, name: str) -> None:
+    from dhyan.serving.keys import add_key
+
+    if file is None:
+        raise Fault(f"--add-key {name}: say where by --key-file FILE")
+    typer.echo(add_key(file, name))
+    warn(f"{file}: has a key for {name} now; only its sum is kept, so note the key")
+
+
+def _keys(place: "Place", file: Path | None, no_auth: bool) -> "Keys | None":
+    """The keys that are needed, if any are."""
+    from dhyan.serving.keys import read_keys
+
+    if no_auth and file:
+        raise Fault("--no-auth and --key-file: leave one out")
+    if not place.loopback and not file and not no_auth:
+        raise Fault(
+            f"--host {place.host} lets other machines ask: give --key-file FILE, or type --no-auth"
+        )
+    return read_keys(file) if file else None
+
+
+def _look_at(model: Path) -> None:
+    """See that there is a model, before anyone waits for it."""
+    from dhyan.checkpoint import find_checkpoint
+
+    find_checkpoint(model)
+
+
+def _canary(file: Path | None) -> "Canary":
+    from dhyan.cli.options import glossary_in
+    from dhyan.serving.keeper import Canary
+
+    if file is None:
+        return Canary()
+    pairs = glossary_in(file)
+    if not pairs:
+        raise Fault(f"{file}: has no sentence; give a sentence, a tab and its translation")
+    return Canary(tuple(pairs), tuple(pairs.values()))

@@ -1,0 +1,62 @@
+"""A batch that the model's process has, from its sending to its end."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from dhyan.serving.asked import Piece
+from dhyan.serving.child import Child
+
+
+class Batch:
+    """Pieces of one manner under one number; answers come one by one, then the end."""
+
+    def __init__(self, number: int, pieces: Sequence[Piece], stuck_for: float) -> None:
+        self.number, self.pieces = number, {piece.number: piece for piece in pieces}
+        self.expected, self._stuck_for = 0.0, stuck_for
+        self._ended = asyncio.Event()
+        self._gone: set[int] = set()
+
+    def send(self, child: Child) -> None:
+        """Give it to a process."""
+        (manner, *_) = {piece.manner for piece in self.pieces.values()}
+        texts = [[piece.number, piece.text] for piece in self.pieces.values()]
+        child.tell(do="translate", number=self.number, pieces=texts, **asdict(manner))
+
+    def hear(self, message: dict[str, Any]) -> tuple[int, int]:
+        """Pass on what the process says; the letters it has read, and their tokens."""
+        if message.get("number") != self.number:
+            return 0, 0
+        match message["is"]:
+            case "done":
+                self._ended.set()
+            case "words":
+                piece = self.pieces[message["piece"]]
+                if piece.hear and not piece.gone:
+                    piece.hear(message["words"])
+            case "said":
+                piece = self.pieces[message["piece"]]
+                if not piece.gone:
+                    piece.answer.set_result(message["answer"])
+                return len(piece.text), message["answer"].get("tokens", 0)
+        return 0, 0
+
+    def leave(self, child: Child, numbers: Sequence[int]) -> None:
+        """Some of it is not wanted any more; a process that goes on with none at all is ended."""
+        self._gone |= {number for number in numbers if number in self.pieces}
+        child.tell(do="leave", pieces=sorted(self._gone))
+        if all(piece.gone for piece in self.pieces.values()):
+            asyncio.get_running_loop().call_later(self._stuck_for, self._end, child)
+
+    async def over(self, child: Child) -> bool:
+        """Wait for its end, or the process's; whether all of it was translated."""
+        tasks = {asyncio.ensure_future(one.wait()) for one in (self._ended, child.over)}
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        return self._ended.is_set() and not self._gone
+
+    def _end(self, child: Child) -> None:
+        if not self._ended.is_set() and not child.over.is_set():
+            child.kill()

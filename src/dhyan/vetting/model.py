@@ -1,0 +1,141 @@
+"""Reading a model folder of unknown origin: small things first, each before the next is touched."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dhyan import whole
+from dhyan.checkpoint import REMEDY, find_checkpoint, read_manifest
+from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
+from dhyan.faults import Fault
+from dhyan.text.vetted import MOST_BYTES, count_pieces
+from dhyan.untrusted.files import open_file, read_file
+from dhyan.untrusted.notation import read_json, read_toml, shown
+from dhyan.untrusted.tensors import Header, Misshapen, read_header
+from dhyan.vetting.fitting import check_recipe
+from dhyan.whole import MANIFEST, Damaged
+
+RECIPE, WEIGHTS, SOURCE, TARGET = "recipe.toml", "model.safetensors", "source.json", "target.json"
+MODEL_FILES = (RECIPE, WEIGHTS, SOURCE, TARGET)
+TRAINING_FILES = ("training.safetensors", "training.json")
+SOON_SUMMED = 2**26  # bytes; of larger weights the header is looked at before the sum is taken
+SMALL = {RECIPE: LONGEST_RECIPE, SOURCE: MOST_BYTES, TARGET: MOST_BYTES}
+
+
+@dataclass(frozen=True)
+class Vetted:
+    """A model that was looked through, by the name it was asked for: all that it is made of."""
+
+    name: str
+    folder: Path
+    recipe: Recipe
+    sizes: tuple[int, int]
+    header: Header
+    files: Mapping[str, bytes]
+
+
+def read_model(model: str | Path, *, foreign: bool = False) -> Vetted:
+    """The model meant by a path, once it is known to be whole, and to be one.
+
+    Names, kinds and sizes of files come first, then recipe and vocabularies, compared with their
+    hashes; then what the weights' header says is compared with what the recipe implies; then the
+    weights are read. A `foreign` one may name an attention of its own: it is looked at, not run.
+    """
+    folder = find_checkpoint(Path(model))
+    if folder != Path(model) and folder.is_symlink():
+        raise Fault(f"{folder}: is a link, not a checkpoint of this run; name what it points to")
+    manifest = read_manifest(folder)
+    _check_names(folder, manifest)
+    files = whole.read_files(folder, manifest, SMALL, remedy=REMEDY)
+    recipe = _recipe(folder, files[RECIPE])
+    sizes = _pieces(folder / SOURCE, files[SOURCE]), _pieces(folder / TARGET, files[TARGET])
+    size = manifest["files"][WEIGHTS]["bytes"]
+    if size <= SOON_SUMMED:
+        whole.check_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
+    header = _header(folder / WEIGHTS, size)
+    try:
+        check_recipe(recipe, header, sizes, foreign=foreign)
+    except Fault as fault:
+        raise Fault(f"{folder}: {fault}") from None
+    files |= whole.read_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
+    _check_numbers(folder / WEIGHTS, files[WEIGHTS], header)
+    _check_rest(folder, manifest)
+    return Vetted(str(model), folder, recipe, sizes, header, files)
+
+
+def parse_saved_recipe(data: bytes) -> Recipe:
+    """The recipe a checkpoint was made by."""
+    if len(data) > LONGEST_RECIPE:
+        raise Fault(f"recipe.toml of the model has more than {LONGEST_RECIPE:,} bytes")
+    try:
+        table = read_toml(data)
+    except ValueError as error:
+        raise Fault(f"recipe.toml of the model cannot be read: {error}") from None
+    return parse_recipe(table, place="recipe.toml")
+
+
+def _recipe(folder: Path, data: bytes) -> Recipe:
+    try:
+        return parse_saved_recipe(data)
+    except Fault as fault:
+        raise Fault(f"{folder}: {fault}") from None
+
+
+def _check_names(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a list of files that is not a model's, and small files that are large."""
+    listed = manifest["files"]
+    for name in MODEL_FILES:
+        if name not in listed:
+            raise Damaged(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
+    for name in listed:
+        if name not in (*MODEL_FILES, *TRAINING_FILES):
+            raise Damaged(f"{folder / MANIFEST}: a model has no file {shown(name)}; {REMEDY}")
+    for name, most in SMALL.items():
+        if listed[name]["bytes"] > most:
+            raise Damaged(f"{folder / name}: has more than the {most:,} bytes it may; {REMEDY}")
+
+
+def _check_rest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a training state that is none, though only a run that goes on would read it."""
+    for name in manifest["files"].keys() & TRAINING_FILES:
+        whole.check_files(folder, manifest, [name], remedy=REMEDY)
+        if name.endswith(".safetensors"):
+            _header(folder / name, manifest["files"][name]["bytes"])
+        else:
+            _check_progress(folder / name)
+
+
+def _check_progress(path: Path) -> None:
+    try:
+        read_json(read_file(path, most=LONGEST_RECIPE))
+    except (OSError, ValueError) as error:
+        raise Damaged(f"{path}: cannot be understood: {error}; {REMEDY}") from None
+
+
+def _pieces(path: Path, data: bytes) -> int:
+    try:
+        return count_pieces(data.decode())
+    except ValueError as error:
+        raise Fault(f"{path}: {error}") from None
+
+
+def _header(path: Path, size: int) -> Header:
+    """What the weights' file says it holds; nothing after it is read."""
+    try:
+        with open_file(path, most=size) as file:
+            return read_header(file, size)
+    except OSError as error:
+        raise Damaged(f"{path}: cannot be read: {error.strerror}; {REMEDY}") from None
+    except Misshapen as fault:
+        raise Damaged(f"{path}: {fault}; {REMEDY}") from None
+    except Fault as fault:
+        raise Damaged(f"{fault}; {REMEDY}") from None
+
+
+def _check_numbers(path: Path, data: bytes, header: Header) -> None:
+    """Refuse weights among which is one that is no number: no translation comes of them."""
+    import numpy
+
+    if not numpy.isfinite(numpy.frombuffer(data, "<f4", offset=header.begins)).all():
+        raise Damaged(f"{path}: holds a weight that is no number; {REMEDY}")

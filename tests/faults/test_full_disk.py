@@ -1,0 +1,85 @@
+"""A disk that is full or fails takes nothing that was saved, and the run goes on."""
+
+import shutil
+
+import pytest
+
+from dhyan.checkpoint import read_checkpoint, steps_in
+from tests.faults.staged import changes, traced
+
+ERRORS = {
+    "openat": ("ENOSPC", "EDQUOT", "EROFS", "EIO"),
+    "write": ("ENOSPC", "EDQUOT", "EIO"),
+    "fsync": ("ENOSPC", "EDQUOT", "EIO"),
+    "mkdir": ("ENOSPC", "EDQUOT", "EROFS"),
+    "rename": ("ENOSPC", "EDQUOT", "EROFS", "EIO"),
+}
+WARNINGS = ("not saved, going on: ", " is whole, but ", "its lines are kept until there is room")
+QUICK, ALL = 10, 0
+
+
+@pytest.fixture
+def saves(stage, told, tmp_path):
+    """A story, a folder, and the changes that saving its checkpoints 1 and 2 makes there."""
+    story, out = told("rnn"), tmp_path / "run"
+    code, calls, said = traced(stage, story.words(out))
+    assert code == 0, said
+    points = changes(calls, out, ERRORS)
+    begins = [
+        n
+        for n, point in enumerate(points)
+        if 'mkdir("RUN/tmp-step-' in f"{point.call}({point.about}"
+    ]
+    return story, out, points[begins[1] : begins[3]]
+
+
+@pytest.mark.parametrize(
+    "count",
+    [pytest.param(QUICK, marks=pytest.mark.slow), pytest.param(ALL, marks=pytest.mark.soak)],
+)
+def test_whatever_cannot_be_written_the_run_goes_on_and_loses_nothing(stage, saves, count):
+    story, out, points = saves
+    cases = [(p, error) for p in points for error in ERRORS[p.call]]
+    if count:
+        cases = [(p, ERRORS[p.call][n % len(ERRORS[p.call])]) for n, p in enumerate(points)]
+        cases = cases[:: max(1, len(cases) // count)]
+    unsaved = 0
+    for point, error in cases:
+        shutil.rmtree(out)
+        code, calls, said = traced(stage, story.words(out), *point.inject(f"error={error}"))
+        case = (point, error, said)
+        assert f"{error} " in calls, case
+        assert code == 0, case
+        lines = [
+            line for line in said.splitlines() if "not saved" in line or "is whole, but" in line
+        ]
+        lines += [line for line in said.splitlines() if "its lines are kept" in line]
+        assert len(lines) == 1, case
+        if "tmp-step-" in point.about:
+            unsaved += 1
+            assert "the checkpoint cannot be written" in lines[0], case
+            assert " bytes" in lines[0], case
+        assert story.ending(out)[0] == story.ending(story.alone)[0], case
+        assert not list(out.glob("tmp-step-*")), case
+        assert len(steps_in(out)) >= 2, case
+        for step in steps_in(out):
+            assert read_checkpoint(out / f"step-{step}"), case
+    assert unsaved, "void: no checkpoint was hit"
+    print(f"{len(cases)} errors at {len({p for p, _ in cases})} calls, {unsaved} in a checkpoint")
+
+
+@pytest.mark.slow
+def test_a_disk_that_stays_full_ends_the_run_after_three_and_room_lets_it_go_on(stage, saves):
+    story, out, points = saves
+    (first,) = [p for p in points if p.call == "mkdir" and "tmp-step-1" in p.about]
+    shutil.rmtree(out)
+    full = ("-e", f"inject=mkdir:error=ENOSPC:when={first.number}+")
+    code, _, said = traced(stage, story.words(out), *full)
+    assert code == 2, said
+    assert said.count("not saved, going on") == 2
+    (line,) = [line for line in said.splitlines() if line.startswith("dhyan: ")]
+    assert "No space left on device; it needs " in line
+    assert steps_in(out) == [0]
+    code, said = stage.run(*story.words(out))
+    assert code == 0, said
+    assert story.ending(out) == story.ending(story.alone)

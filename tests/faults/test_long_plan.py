@@ -1,0 +1,66 @@
+"""An epoch of a thousand million examples is planned at once, wherever a run goes on from."""
+
+import random
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+from dhyan.data.batches import Batches
+from dhyan.data.examples import Examples, Sentences
+from dhyan.data.permutation import Permutation
+
+SIZE, WORDS = 10**9, 8
+
+
+class Evenly(np.ndarray):
+    """Where sentences of the same length begin: as long as need be, and of no size."""
+
+    def __getitem__(self, rows):
+        return np.asarray(rows) * WORDS
+
+
+def endless():
+    """So many examples, all alike, in no memory."""
+    offsets = as_strided(np.zeros(1, np.int64), (SIZE + 1,), (0,)).view(Evenly)
+    ids = as_strided(np.full(1, 7, np.int32), (SIZE * WORDS,), (0,))
+    return Examples(Sentences(ids, offsets), Sentences(ids, offsets))
+
+
+def test_a_permutation_of_so_many_is_one():
+    places = np.unique(np.random.default_rng(3).integers(0, SIZE, 300_000))
+    there = Permutation(SIZE, (1, 0)).permute(places)
+    assert there.min() >= 0
+    assert there.max() < SIZE
+    assert len(np.unique(there)) == len(places)
+    first = Permutation(SIZE, (1, 0)).permute(np.arange(1000))
+    assert len({*first.tolist()}) == 1000
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 40])
+def test_a_run_goes_on_from_anywhere_at_once_and_in_little_memory(epoch):
+    examples, chance = endless(), random.Random(epoch)
+    window = Batches(examples, tokens_per_batch=4096, seed=1).window
+    position = epoch * SIZE + chance.randrange(SIZE // window) * window
+    batches = Batches(examples, tokens_per_batch=4096, seed=1)
+    for _ in range(chance.randrange(1, 20)):
+        position = batches.at(position)[1]
+    straight = [batches.at(position)]
+    straight.append(batches.at(straight[0][1]))
+    tracemalloc.start()
+    began = time.process_time()
+    again = Batches(examples, tokens_per_batch=4096, seed=1)
+    found = [again.at(position)]
+    seconds = time.process_time() - began
+    memory = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    found.append(again.at(found[0][1]))
+    print(f"epoch {epoch}: {seconds:.3f} s, {memory / 1e6:.1f} MB")
+    assert seconds < 1
+    assert memory < 100e6
+    assert [after for _, after in found] == [after for _, after in straight]
+    members = again.members(position)
+    assert len(set(members)) == len(members) == found[0][1] - position
+    assert members == batches.members(position)

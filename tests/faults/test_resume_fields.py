@@ -1,0 +1,118 @@
+"""A run goes on as it began, or it is said by name what has changed."""
+
+import json
+from dataclasses import fields, is_dataclass, replace
+
+import pytest
+
+from dhyan.checkpoint import read_checkpoint
+from dhyan.config import load_recipe
+from dhyan.corpora.gather import gather
+from dhyan.faults import Fault
+from dhyan.run.checks import MAY_CHANGE, check_same
+from dhyan.run.saved import saved_recipe
+from dhyan.whole import write_manifest
+from tests.faults.staged import newest_step
+
+
+def leaves(value, *path):
+    """Every setting of a recipe, by its path."""
+    for one in fields(value):
+        inner = getattr(value, one.name)
+        if is_dataclass(inner):
+            yield from leaves(inner, *path, one.name)
+        else:
+            yield (*path, one.name), inner
+
+
+def changed(recipe, path, value):
+    name, *rest = path
+    inner = changed(getattr(recipe, name), rest, value) if rest else value
+    return replace(recipe, **{name: inner})
+
+
+def other(value):
+    """Another value of the same kind."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case str():
+            return f"{value}x"
+        case tuple():
+            return (*value, *value[-1:]) if value else ("x",)
+    return "something"
+
+
+@pytest.mark.parametrize("family", ["rnn", "transformer"])
+def test_every_setting_is_refused_by_its_name_or_may_change(told, family):
+    story = told(family)
+    folder = story.alone / f"step-{newest_step(story.alone)}"
+    recipe = saved_recipe(read_checkpoint(folder))
+    corpus = gather(recipe, lambda line: None)
+    check_same(folder, recipe, recipe, corpus)
+    refused = set()
+    for path, value in leaves(recipe):
+        key, now = ".".join(path), changed(recipe, path, other(value))
+        if key in MAY_CHANGE:
+            check_same(folder, recipe, now, corpus)
+            continue
+        with pytest.raises(Fault, match=f"was trained with {key} = "):
+            check_same(folder, recipe, now, corpus)
+        refused.add(key)
+    wanted = {"training.seed", "text.source_size", "encoder.width", "training.learning_rate"}
+    assert refused >= wanted
+    assert len(refused) > 50
+
+
+def test_only_what_changes_no_bit_may_change():
+    shape = {key for key in MAY_CHANGE if key.startswith(("encoder.", "decoder.", "text."))}
+    assert shape == set()
+    assert "training.seed" not in MAY_CHANGE
+    known = {".".join(path) for name in ("numbers",) for path, _ in leaves(load_recipe(name))}
+    assert known >= MAY_CHANGE, "a name that no setting has"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("key", "before", "now"),
+    [("training.seed", 1, 9), ("text.source_size", 320, 330), ("decoder.width", 24, 32)],
+)
+def test_the_command_line_refuses_in_one_line(stage, fresh, key, before, now):
+    story, run = fresh("rnn")
+    code, output = stage.run(*story.words(run, **{key: now}))
+    assert code == 2
+    (line,) = [line for line in output.splitlines() if line.startswith("dhyan: ")]
+    assert f"was trained with {key} = {before}, now it is {now}: " in line
+
+
+@pytest.mark.slow
+def test_other_threads_are_said(stage, fresh):
+    story, run = fresh("rnn")
+    words = list(map(str, story.words(run, 4)))
+    words[words.index("--threads") + 1] = "2"
+    code, output = stage.run(*words)
+    assert code == 0, output
+    assert "was trained with threads 1, now 2: the last digits may differ" in output
+
+
+@pytest.mark.slow
+def test_another_torch_device_and_data_are_said_or_refused(stage, fresh):
+    story, run = fresh("rnn")
+    folder = run / f"step-{newest_step(run)}"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    sums, facts = manifest.pop("files"), {k: manifest[k] for k in manifest if k != "sum"}
+    facts["versions"]["torch"], facts["device"] = "1.0", "cuda"
+    write_manifest(folder, facts, sums)
+    code, output = stage.run(*story.words(run, 4))
+    assert code == 0, output
+    assert "was trained with torch 1.0, now " in output
+    assert "was trained with device cuda, now cpu: the last digits may differ" in output
+    lines = story.files[1].read_text().splitlines()
+    moved = story.files[1].with_name("moved.hi")
+    moved.write_text("\n".join([*lines[1:], lines[0]]) + "\n")
+    words = [str(w).replace(str(story.files[1]), str(moved)) for w in story.words(run, 5)]
+    code, output = stage.run(*words)
+    assert code == 2
+    assert "was trained on other pairs" in output

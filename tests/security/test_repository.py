@@ -1,0 +1,109 @@
+"""The repository itself: no text that reads otherwise than it runs, no secrets, one wheel."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+UNSEEN = re.compile(  # bidi controls, tags, and what has no width; the joiners spell Hindi
+    "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+SECRETS = {  # what is to be found only where a word stands that is quickly looked for
+    "PRIVATE KEY": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
+    "AKIA": r"\bAKIA[0-9A-Z]{16}\b",
+    "gh": r"\bgh[pousr]_[A-Za-z0-9]{36}",
+    "github_pat": r"\bgithub_pat_\w{22}",
+    "xox": r"\bxox[abprs]-[0-9A-Za-z-]{10}",
+    "hf_": r"\bhf_[A-Za-z0-9]{30}",
+    "sk-": r"\bsk-[A-Za-z0-9_-]{20}",
+    "pypi-": r"\bpypi-AgEI\w{20}",
+    "AIza": r"\bAIza[0-9A-Za-z_-]{35}",
+    "glpat-": r"\bglpat-[\w-]{20}",
+    ".eyJ": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.",
+    **{
+        word: rf"{word}\s*[=:]\s*[\"'][^\"'\s{{}}$<]{{12,}}[\"']"
+        for name in ("password", "passwd", "api_key", "apikey", "secret")
+        for word in (name, name.upper(), name.title())
+    },
+}
+TEXT = {".py", ".md", ".toml", ".js", ".css", ".html", ".txt", ".json", ".ipynb", ".svg", ".yml"}
+TEXT |= {".cfg", ".sh", ".jsonl", ".csv", ""}
+
+
+def texts():
+    """Every text that git knows, or would be told of."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=True,
+    ).stdout.decode()  # fmt: skip
+    for name in listed.rstrip("\0").split("\0"):
+        path = ROOT / name
+        if path.suffix in TEXT and path.is_file():
+            yield name, path.read_text(encoding="utf-8")
+
+
+def secrets(text):
+    """Whatever in a text looks like one."""
+    for word, pattern in SECRETS.items():
+        if word in text:
+            yield from re.finditer(pattern, text)
+
+
+def found(look):
+    """What is found in the texts, by file and line."""
+    places, read = [], 0
+    for name, text in texts():
+        read += 1
+        for one in look(text):
+            line = text.count("\n", 0, one.start()) + 1
+            places.append(f"{name}:{line}: {ascii(one[0])[:60]}")
+    assert read > 800
+    return places
+
+
+def test_no_sign_is_there_that_is_not_seen():
+    assert not found(UNSEEN.finditer)
+
+
+def test_no_secret_is_there():
+    planted = "tests/serving/"  # what its tests look for in logs
+    assert not [place for place in found(secrets) if not place.startswith(planted)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-----BEGIN RSA PRIVATE" + " KEY-----",
+        "AKIA" + "A" * 16,
+        "ghp_" + "a" * 36,
+        "hf_" + "a" * 34,
+        "password = " + '"correct-horse-battery"',
+    ],
+)
+def test_a_secret_would_be_found(text):
+    assert list(secrets(text))
+
+
+@pytest.mark.parametrize("sign", ["\u202e", "\u2066", "\u200b", "\U000e0041"])
+def test_an_unseen_sign_would_be_found(sign):
+    assert UNSEEN.search(f"a{sign}b")
+
+
+@pytest.mark.soak
+def test_two_builds_of_the_wheel_are_one(tmp_path):
+    sums = set()
+    for number in (1, 2):
+        out = tmp_path / str(number)
+        environment = {**os.environ, "PYTHONHASHSEED": str(number), "TZ": f"UTC{number}"}
+        subprocess.run(
+            [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT],
+            check=True, capture_output=True, env=environment,
+        )  # fmt: skip
+        [wheel] = out.glob("*.whl")
+        sums.add(hashlib.sha256(wheel.read_bytes()).hexdigest())
+    assert len(sums) == 1

@@ -1,0 +1,62 @@
+"""What a recipe implies of its weights is known without building the model, for every model."""
+
+import pytest
+import torch
+
+from dhyan import config
+from dhyan.config import load_recipe, shipped_recipes
+from dhyan.faults import Fault
+from dhyan.models.build import build_model
+from dhyan.run.saved import weights_of
+from dhyan.vetting import weights
+from dhyan.vetting.scores import SCORES
+from tests.laws.family import BUILT_IN, DECODERS, ENCODERS, MODELS
+
+SIZES = (14, 17)
+
+
+def built(recipe, sizes):
+    """The shapes of the real model's weights, which take no room."""
+    with torch.device("meta"):
+        model = build_model(recipe, *sizes)
+    return {name: tuple(weight.shape) for name, weight in weights_of(model).items()}
+
+
+def recipe_of(encoder, decoder):
+    return config.Recipe(
+        encoder=ENCODERS[encoder],
+        decoder=DECODERS[decoder],
+        data=config.Data(longest=40),
+        text=config.Text(shared=True),
+    )
+
+
+@pytest.mark.parametrize(("encoder", "decoder"), MODELS[::3])
+def test_the_weights_of_a_model_are_foreseen(encoder, decoder):
+    recipe = recipe_of(encoder, decoder)
+    assert weights.weights_of(recipe, *SIZES) == built(recipe, SIZES)
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_the_weights_of_every_shipped_recipe_are_foreseen(name):
+    recipe = load_recipe(name)
+    assert weights.weights_of(recipe, *SIZES) == built(recipe, SIZES)
+
+
+@pytest.mark.soak
+def test_the_weights_of_every_pair_of_halves_are_foreseen():
+    compared = 0
+    for encoder in ENCODERS:
+        for decoder in DECODERS:
+            recipe = recipe_of(encoder, decoder)
+            try:
+                wanted = built(recipe, SIZES)
+            except Fault:
+                continue
+            assert weights.weights_of(recipe, *SIZES) == wanted, (encoder, decoder)
+            compared += 1
+    assert compared > 1000
+
+
+def test_every_mechanism_of_our_own_is_foreseen():
+    assert set(SCORES) == set(BUILT_IN)

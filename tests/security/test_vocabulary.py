@@ -1,0 +1,45 @@
+"""Vocabularies of our own are taken up, whatever they are; those of others are not."""
+
+import json
+
+import pytest
+
+from dhyan.faults import Fault
+from dhyan.text.tokenizer import KINDS, Tokenizer
+from dhyan.text.vetted import MOST_PIECES, count_pieces
+from tests.security.good import SENTENCES, tokenizer
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_our_own_are_taken_up(kind):
+    one = tokenizer(kind, 400)
+    assert count_pieces(one.to_json()) == len(one)
+    wider = one.extended(["quite other words, नए शब्द"], 450)
+    assert count_pieces(wider.to_json()) == len(wider)
+    assert Tokenizer.from_json(wider.to_json()).to_json() == wider.to_json()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_of_any_kind_may_be_learned_and_read_again(kind):
+    odd = ["a" * 5000, "🇮🇳👩\u200d🚀", "क्‍ष" * 40, '"[{,]}"', "\\", "<pad> <unk> <0x41>"]
+    one = Tokenizer.learn(odd * 3, kind=kind, size=400)
+    assert Tokenizer.from_json(one.to_json()).encode(odd[0]) == one.encode(odd[0])
+
+
+def test_what_a_library_did_not_say_yet_is_not_missed():
+    table = json.loads(tokenizer("bpe").to_json())
+    for key in ("ignore_merges", "dropout", "fuse_unk"):
+        del table["model"][key]
+    assert count_pieces(json.dumps(table)) == len(tokenizer("bpe"))
+
+
+def test_what_it_will_say_one_day_is_not_taken_for_known():
+    table = json.loads(tokenizer("bpe").to_json())
+    table["model"]["code"] = False
+    with pytest.raises(Fault, match="in a way of its own"):
+        count_pieces(json.dumps(table))
+
+
+def test_none_is_learned_that_could_not_be_read():
+    with pytest.raises(Fault, match=f"at most {MOST_PIECES}"):
+        Tokenizer.learn(SENTENCES, kind="words", size=MOST_PIECES + 1)

@@ -1,0 +1,93 @@
+"""Requests made by rule and at random, thousands of them: the server answers all and stays well."""
+
+import random
+import re
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+
+import pytest
+
+from tests.serving.running import ROOT, served
+from tests.tiny import environment
+
+SOAK = [pytest.mark.slow, pytest.mark.soak]
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+def test_every_request_that_follows_from_the_document_is_answered_by_it(tmp_path):
+    """Schemathesis, with all its checks: no 5xx, nothing undocumented, in 10,000 cases."""
+    with served(tmp_path) as running:
+        words = ("--checks", "all", "-n", "3500", "--seed", "1", "--generation-database", "none")
+        found = subprocess.run(
+            [sys.executable, "-m", "schemathesis.cli", "run", *words,
+             f"http://127.0.0.1:{running.port}/openapi.json"],
+            capture_output=True, text=True, cwd=ROOT, env=environment(),
+        )  # fmt: skip
+        assert found.returncode == 0, found.stdout[-4000:]
+        [cases] = map(int, re.findall(r"(\d+) generated", found.stdout))
+        assert cases >= 10_000
+        counts = running.metrics()
+    statuses = {name for name in counts if name.startswith("dhyan_responses_total")}
+    assert not [name for name in statuses if '"50' in name and '"503"' not in name]
+    assert counts["dhyan_model_starts"] == 1
+
+
+LINES = [
+    b"GET /livez HTTP/1.1", b"POST /v1/translate HTTP/1.1", b"DELETE /translate HTTP/1.1",
+    b"GET /%00 HTTP/1.0", b"OPTIONS * HTTP/1.1", b"CONNECT x:1 HTTP/1.1", b"GET http://x/ HTTP/1.1",
+    b"POST /translate HTTP/1.1", b"GET /metrics HTTP/1.1", b"PRI * HTTP/2.0", b"get / http/1.1",
+]  # fmt: skip
+HEADERS = [
+    b"host: 127.0.0.1:%d", b"content-length: 10", b"content-length: -1", b"content-length: 1, 1",
+    b"transfer-encoding: chunked", b"transfer-encoding: gzip, chunked", b"expect: 100-continue",
+    b"connection: upgrade", b"upgrade: websocket", b"content-type: application/json",
+    b"connection: close", b"x: \x00", b": x", b"x", b" folded", b"authorization: Bearer \xff",
+    b"origin: null", b"te: trailers", b"range: bytes=0-,0-,0-", b"content-encoding: gzip",
+]  # fmt: skip
+BODIES = [
+    b'{"text": "a"}',
+    b"5\r\nhello\r\n0\r\n\r\n",
+    b"ffffffff\r\n",
+    b"\x00" * 50,
+    b"",
+    b"{" * 200,
+]
+
+
+def odd(chance, port):
+    """A request of right parts in wrong places, with some bytes changed."""
+    lines = [chance.choice(LINES), *chance.choices(HEADERS, k=chance.randint(0, 6))]
+    if chance.random() < 0.7:
+        lines.insert(1, HEADERS[0])
+    end = chance.choice([b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r"])
+    raw = end.join(lines).replace(b"%d", b"%d" % port) + 2 * end + chance.choice(BODIES)
+    if chance.random() < 0.3:
+        changed = bytearray(raw)
+        for _ in range(chance.randint(1, 5)):
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
+        raw = bytes(changed)
+    return raw
+
+
+@pytest.mark.parametrize("count", [400, pytest.param(20_000, marks=SOAK)])
+def test_odd_bytes_break_nothing(tmp_path, count):
+    short = {"headers_within": 0.2, "body_within": 0.2, "idle_for": 0.2}
+    chance = random.Random(count)
+    with served(tmp_path, settings=short) as running:
+        for _ in range(count):
+            with closing(running.connect()) as one, suppress(OSError):
+                one.sendall(odd(chance, running.port))
+                if chance.random() < 0.5:
+                    one.shutdown(socket.SHUT_WR)
+                    one.settimeout(5)
+                    answer = one.recv(65536)
+                    assert not answer or re.match(rb"HTTP/1\.1 [1-4]\d\d ", answer), answer
+        time.sleep(0.5)
+        assert running.ask("GET", "/readyz")[0] == 200
+        assert running.translate("still here")[0] == 200
+        assert running.metrics()["dhyan_open_requests"] == 0
+        assert "Traceback" not in running.errors.read_text()
