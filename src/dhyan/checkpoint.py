@@ -109,7 +109,7 @@ def find_checkpoint(folder: Path) -> Path:
         if not os.path.lexists(pointer):
             continue
         try:
-            step = read_json(read_file(pointer, most=LONGEST_POINTER))["step"]
+            step = read_json(read_file(pointer, most=LONGEST_POINTER), finite=False)["step"]
         except (OSError, ValueError, KeyError, TypeError):
             step = None
         if type(step) is not int or step not in steps:

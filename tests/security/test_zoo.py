@@ -129,6 +129,12 @@ def test_the_good_model_itself_is_taken(tmp_path, files):
     assert read.files["recipe.toml"] == files["recipe.toml"]
 
 
+def test_a_score_that_was_no_number_is_no_harm(tmp_path, files):
+    progress = json.dumps({"step": 3, "scores": {"loss": float("nan")}}).encode()
+    write_model(tmp_path / "run", {**files, "training.json": progress})
+    assert read_model(tmp_path / "run").recipe
+
+
 def test_a_copy_of_hard_links_is_as_good(tmp_path, files):
     folder = write_model(tmp_path / "run", files)
     copy = tmp_path / "copy"

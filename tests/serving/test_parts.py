@@ -52,7 +52,7 @@ class Future:
 
 
 def piece(number, client="a", cost=10, **manner):
-    return Piece(number, f"text {number}", Manner(**manner), client, cost, 0.0, Future())
+    return Piece(number, f"text {number}", Manner(**manner), client, cost, Future())
 
 
 def queue_of(*pieces):

@@ -60,7 +60,8 @@ def _progress(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
 
     name = "training.json"
     try:
-        progress = read_json(whole.read_files(folder, manifest, [name], remedy=REMEDY)[name])
+        data = whole.read_files(folder, manifest, [name], remedy=REMEDY)[name]
+        progress = read_json(data, finite=False)
         return {key: progress[key] for key in ("step", "scores")}
     except whole.Damaged:
         raise

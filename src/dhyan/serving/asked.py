@@ -30,7 +30,6 @@ class Piece:
     manner: Manner
     client: str
     cost: int
-    until: float
     answer: "asyncio.Future[Answer]"
     hear: Hear | None = None
     tag: float = 0.0

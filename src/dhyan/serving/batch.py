@@ -1,6 +1,7 @@
 """A batch that the model's process has, from its sending to its end."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,9 +15,15 @@ class Batch:
 
     def __init__(self, number: int, pieces: Sequence[Piece], stuck_for: float) -> None:
         self.number, self.pieces = number, {piece.number: piece for piece in pieces}
-        self.expected, self._stuck_for = 0.0, stuck_for
-        self._ended = asyncio.Event()
+        self.began, self.work = time.monotonic(), sum(piece.cost for piece in pieces)
+        self.expected, self._stuck_for = self.began, stuck_for
+        self.ended = False
         self._gone: set[int] = set()
+
+    @property
+    def whole(self) -> bool:
+        """Whether everyone who asked has waited for it."""
+        return not self._gone
 
     def send(self, child: Child) -> None:
         """Give it to a process."""
@@ -30,7 +37,7 @@ class Batch:
             return 0, 0
         match message["is"]:
             case "done":
-                self._ended.set()
+                self.ended = True
             case "words":
                 piece = self.pieces[message["piece"]]
                 if piece.hear and not piece.gone:
@@ -49,14 +56,6 @@ class Batch:
         if all(piece.gone for piece in self.pieces.values()):
             asyncio.get_running_loop().call_later(self._stuck_for, self._end, child)
 
-    async def over(self, child: Child) -> bool:
-        """Wait for its end, or the process's; whether all of it was translated."""
-        tasks = {asyncio.ensure_future(one.wait()) for one in (self._ended, child.over)}
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks:
-            task.cancel()
-        return self._ended.is_set() and not self._gone
-
     def _end(self, child: Child) -> None:
-        if not self._ended.is_set() and not child.over.is_set():
+        if not self.ended and not child.over.is_set():
             child.kill()

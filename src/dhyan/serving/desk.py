@@ -7,7 +7,8 @@ told that its deadline has passed. Whoever leaves takes the work along.
 import asyncio
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from dhyan.serving import refusals
 from dhyan.serving.asked import Answer, Hear, Manner, Piece
@@ -19,6 +20,7 @@ from dhyan.serving.pace import Pace
 from dhyan.serving.settings import Settings
 from dhyan.serving.waiting import Waiting
 
+NOBODY = ""  # whose pieces the canary's are
 CROWD = 4  # times the queue that one client may fill is what all may
 FEW = 0.25  # tokens of a letter, before any were counted
 
@@ -32,7 +34,6 @@ class Desk:
         self.draining = False
         self.open = 0
         self._numbers = itertools.count(1)
-        self._some = asyncio.Event()
         self._batch: Batch | None = None
         self._density = FEW
 
@@ -46,28 +47,36 @@ class Desk:
         hear: Hear | None = None,
     ) -> list[Answer]:
         """The answers to some texts, all of them, by a deadline."""
-        costs = [self._cost(text, manner) for text in texts]
-        self.admit(client, sum(costs), within)
-        began = time.monotonic()
-        loop = asyncio.get_running_loop()
-        pieces = [
-            Piece(
-                next(self._numbers), text, manner, client, cost, began + within,
-                loop.create_future(), hear, added=began,
-            )
-            for text, cost in zip(texts, costs, strict=True)
-        ]  # fmt: skip
-        self.metrics.count("accepted")
-        self.open += 1
-        end = "failed"
-        try:
+        pieces = self._pieces(texts, manner, client, hear)
+        self.admit(client, sum(piece.cost for piece in pieces), within)
+        with self._accounted(pieces):
             for piece in pieces:
                 self.waiting.add(piece)
-            self._some.set()
+            self._begin(self.keeper.child)
             async with asyncio.timeout(within):
-                found = [await piece.answer for piece in pieces]
+                return [await piece.answer for piece in pieces]
+
+    def _pieces(
+        self, texts: Sequence[str], manner: Manner, client: str, hear: Hear | None = None
+    ) -> list[Piece]:
+        now, loop = time.monotonic(), asyncio.get_running_loop()
+        return [
+            Piece(
+                next(self._numbers), text, manner, client, self._cost(text, manner),
+                loop.create_future(), hear, added=now,
+            )
+            for text in texts
+        ]  # fmt: skip
+
+    @contextmanager
+    def _accounted(self, pieces: Sequence[Piece]) -> Iterator[None]:
+        """Count a request that is accepted, and what becomes of it; at its end nothing is left."""
+        self.metrics.count("accepted")
+        self.open += 1
+        began, end = time.monotonic(), "failed"
+        try:
+            yield
             end = "done"
-            return found
         except TimeoutError:
             end = "expired"
             raise refusals.expired() from None
@@ -102,76 +111,68 @@ class Desk:
         return ahead > most or own > most or all_ > CROWD * most
 
     async def serve(self, child: Child) -> None:
-        """Batch after batch for a process, until it is over."""
-        child.heard = self._hear
+        """Batch after batch for a process, until it is over; the canary now and then."""
+        child.heard = lambda message: self._hear(child, message)
+        trial: asyncio.Future[None] | None = None
         try:
-            while not child.over.is_set():
-                if not await self._come(child):
-                    continue
-                pieces = self.waiting.take(self.settings.batch)
-                if pieces:
-                    await self._translate(child, pieces)
+            while not await self._over(child):
+                if self._batch is None:
+                    trial = asyncio.ensure_future(self._try(child))
         finally:
-            self._fail(list(self.waiting))
+            batch, self._batch = self._batch, None
+            self._fail([*(batch.pieces.values() if batch else ()), *self.waiting])
             self.waiting.sweep()
+            if trial:
+                await trial
 
-    async def _come(self, child: Child) -> bool:
-        """Wait for work, and try the model now and then while there is none."""
-        if len(self.waiting):
-            return True
-        self._some.clear()
-        tasks = {asyncio.ensure_future(one.wait()) for one in (self._some, child.over)}
-        done, _ = await asyncio.wait(
-            tasks, timeout=self.settings.canary_every, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in tasks:
-            task.cancel()
-        if not done:
-            await self._try(child)
-        return self._some.is_set()
+    async def _over(self, child: Child) -> bool:
+        """Whether a process has ended before it is time for the canary."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(child.over.wait(), self.settings.canary_every)
+        return child.over.is_set()
 
     async def _try(self, child: Child) -> None:
         """Let it translate the canary; a model that no longer can is ended."""
-        canary, until = self.keeper.canary, time.monotonic() + self.settings.deadline
-        loop = asyncio.get_running_loop()
-        pieces = [
-            Piece(next(self._numbers), text, Manner(), "", 1, until, loop.create_future())
-            for text in canary.sentences
-        ]
-        watch = loop.call_later(self.settings.deadline, child.kill)
-        await self._translate(child, pieces, learn=False)
+        canary = self.keeper.canary
+        pieces = self._pieces(canary.sentences, Manner(), client=NOBODY)
+        watch = asyncio.get_running_loop().call_later(self.settings.deadline, child.kill)
+        self._send(child, pieces)
+        found = await asyncio.gather(*(one.answer for one in pieces), return_exceptions=True)
         watch.cancel()
-        found = [one.answer.result() for one in pieces if one.answer.exception() is None]
-        said = [one["translations"][0]["text"] if "translations" in one else "" for one in found]
-        if not child.over.is_set() and (reason := canary.check(said)):
-            self.keeper.reason = reason
+        told = [one.get("translations") for one in found if isinstance(one, dict)]
+        said = [one[0]["text"] if one else "" for one in told]
+        if not child.over.is_set() and canary.check(said):
             child.kill()
-            await child.over.wait()
 
-    async def _translate(self, child: Child, pieces: Sequence[Piece], learn: bool = True) -> None:
+    def _begin(self, child: Child | None) -> None:
+        """Give a process its next batch, if it has none and something waits."""
+        if child and not self._batch and (pieces := self.waiting.take(self.settings.batch)):
+            self._send(child, pieces)
+
+    def _send(self, child: Child, pieces: Sequence[Piece]) -> None:
         batch = self._batch = Batch(next(self._numbers), pieces, self.settings.stuck_for)
-        began, work = time.monotonic(), sum(piece.cost for piece in pieces)
+        batch.expected = batch.began + self.pace.seconds(batch.work, self.settings.batch)
         for piece in pieces:
             piece.sent = True
-            if learn:
-                self.metrics.wait.add(began - piece.added)
-        batch.expected = began + self.pace.seconds(work, self.settings.batch)
+            if piece.client != NOBODY:
+                self.metrics.wait.add(batch.began - piece.added)
         batch.send(child)
-        try:
-            whole = await batch.over(child)
-        finally:
-            self._batch = None
-            self._fail(pieces)
-        if learn and whole:
-            self.pace.learn(work, time.monotonic() - began)
-            self.metrics.batch.add(len(pieces))
 
-    def _hear(self, message: dict[str, object]) -> None:
-        if self._batch:
-            letters, tokens = self._batch.hear(message)
-            if letters:
-                self.metrics.tokens += tokens
-                self._density += 0.05 * (tokens / letters - self._density)
+    def _hear(self, child: Child, message: dict[str, object]) -> None:
+        """An answer, or the end of a batch: then the next begins before anything else is done."""
+        if not (batch := self._batch):
+            return
+        letters, tokens = batch.hear(message)
+        if letters:
+            self.metrics.tokens += tokens
+            self._density += 0.05 * (tokens / letters - self._density)
+        if batch.ended:
+            self._batch = None
+            self._begin(child)
+            self._fail(list(batch.pieces.values()))
+            if batch.whole:
+                self.pace.learn(batch.work, time.monotonic() - batch.began)
+                self.metrics.batch.add(len(batch.pieces))
 
     def _leave(self, pieces: Sequence[Piece]) -> None:
         """Nobody waits for these any more: out of the queue, and out of the batch."""

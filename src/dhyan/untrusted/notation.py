@@ -10,17 +10,16 @@ SHOWN = 60
 MOST_DOTS = 5000  # what dotted keys cost Python's reader of TOML grows with the square of them
 
 
-def read_json(data: bytes | str) -> Any:
+def read_json(data: bytes | str, *, finite: bool = True) -> Any:
     """The value that JSON in UTF-8 stands for; anything else is a ValueError.
 
-    Unlike Python's own reader it takes no key twice, neither NaN nor what is too large for a
-    number, and what is nested too deeply is no more than wrong.
+    Unlike Python's own reader it takes no key twice, and what is nested too deeply is no more than
+    wrong. If all is to be `finite`, neither NaN nor what is too large for a number will do.
     """
     text = data if isinstance(data, str) else data.decode("utf-8")
+    numbers: dict[str, Any] = {"parse_constant": _refused, "parse_float": _finite} if finite else {}
     try:
-        return json.loads(
-            text, object_pairs_hook=_each_once, parse_constant=_refused, parse_float=_finite
-        )
+        return json.loads(text, object_pairs_hook=_each_once, **numbers)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

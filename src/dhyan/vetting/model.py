@@ -108,7 +108,7 @@ def _check_rest(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 def _check_progress(path: Path) -> None:
     try:
-        read_json(read_file(path, most=LONGEST_RECIPE))
+        read_json(read_file(path, most=LONGEST_RECIPE), finite=False)
     except (OSError, ValueError) as error:
         raise Damaged(f"{path}: cannot be understood: {error}; {REMEDY}") from None
 
