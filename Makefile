@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Small tensors crawl with more than one thread.
 test check test-all figures: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo studio browser test lint check test-all format figures notebooks pictures clean
+.PHONY: help demo studio browser tracer test lint check test-all format figures notebooks pictures clean
 
 help:           ## these lines
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
@@ -17,7 +17,7 @@ demo: .venv/ready       ## train, translate, score and draw something, in three 
 studio: .venv/ready     ## the page: translate, watch, and open every number
 	$(BIN)/dhyan studio
 
-test: .venv/ready browser       ## every test
+test: .venv/ready browser tracer        ## every test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 lint: .venv/ready       ## style, types and floors
@@ -26,10 +26,10 @@ lint: .venv/ready       ## style, types and floors
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint browser     ## what a developer runs before every commit
+check: lint browser tracer      ## what a developer runs before every commit
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not soak"
 
-test-all: .venv/ready browser   ## every test, and the long soaks
+test-all: .venv/ready browser tracer    ## every test, and the long soaks
 	$(BIN)/python -m pytest -n 2
 
 format: .venv/ready     ## let ruff mend what it can
@@ -54,6 +54,12 @@ browser:
 	@test -n "$$CHROMIUM" || command -v chromium > /dev/null \
 	|| { apt-get update -qq && apt-get install -y -qq chromium; } > /dev/null 2>&1 \
 	|| { echo "the page's tests need a browser: sudo apt-get install chromium" >&2; exit 1; }
+
+# Faults are put into system calls, and connections looked for, by strace.
+tracer:
+	@command -v strace > /dev/null \
+	|| { apt-get update -qq && apt-get install -y -qq strace; } > /dev/null 2>&1 \
+	|| { echo "the tests of faults need strace: sudo apt-get install strace" >&2; exit 1; }
 
 # Torch first and pinned, so that no other package chooses a build of it. Triton comes with a GPU's
 # torch; elsewhere it is installed for its interpreter, by which the kernels are tested.
