@@ -18,7 +18,7 @@ SETTINGS = {
     "training.steps": 1_000_000,
     "training.validate_every": 1_000_000,
     "training.report_every": 5,
-    "training.save_every": 60,
+    "training.save_every": 25,
 }
 
 
@@ -50,32 +50,52 @@ class Attempt:
         )
 
 
-def failures(minutes: float = 10.0, every: float = 60.0) -> dict[str, object]:
-    """Kill a training every so many seconds, for so many minutes, and add up where they went."""
-    attempts = list[Attempt]()
+class Child:
+    """A training in a process of its own, and what it has told so far."""
+
+    def __init__(self, out: Path, *, wait: bool) -> None:
+        self.told: list[Line] = []
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.failures", str(out), *["--wait"] * wait],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.reader = Thread(target=self._read)
+        self.reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.told.extend(json.loads(line) for line in self.process.stdout if line.endswith("\n"))
+
+    def kill(self) -> None:
+        """SIGKILL, and be there."""
+        assert self.process.poll() is None, "the training ended by itself"
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+
+
+def failures(minutes: float = 10.0, every: float = 60.0, spare: float = 1) -> dict[str, object]:
+    """Kill a training every so many seconds, for so many minutes, and add up where they went.
+
+    With a spare, another process stands by (`dhyan train … --resume --wait`).
+    """
+    attempts, children = list[Attempt](), list[Child]()
     with tempfile.TemporaryDirectory() as folder:
-        out, until = Path(folder) / "run", time.monotonic() + 60 * minutes
+        out, began = Path(folder) / "run", time.monotonic()
+        until = began + 60 * minutes
         while time.monotonic() < until - 1:
-            attempts.append(attempt(out, min(every, until - time.monotonic())))
+            while len(children) < 1 + bool(spare):
+                children.append(Child(out, wait=bool(children)))
+            time.sleep(max(0.0, min(began + every, until) - time.monotonic()))
+            killed = children.pop(0)
+            killed.kill()
+            attempts.append(Attempt(began, began := time.monotonic(), killed.told))
             print(f"{len(attempts)}: saved step {attempts[-1].saved}", file=sys.stderr)
-    return {"minutes": minutes, "killed_every_seconds": every, **account(attempts)}
-
-
-def attempt(out: Path, seconds: float) -> Attempt:
-    """Train for so many seconds, then SIGKILL."""
-    told = list[Line]()
-    began = time.monotonic()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.failures", str(out)], stdout=subprocess.PIPE, text=True
-    )
-    reader = Thread(target=lambda: told.extend(_read(process)))
-    reader.start()
-    time.sleep(max(0.0, began + seconds - time.monotonic()))
-    assert process.poll() is None, "the training ended by itself"
-    process.kill()
-    process.wait()
-    reader.join()
-    return Attempt(began, time.monotonic(), told)
+        for child in children:
+            child.kill()
+    facts = {"minutes": minutes, "killed_every_seconds": every, "spare": bool(spare)}
+    return {**facts, **account(attempts)}
 
 
 def account(attempts: Sequence[Attempt]) -> dict[str, object]:
@@ -98,22 +118,16 @@ def account(attempts: Sequence[Attempt]) -> dict[str, object]:
     }
 
 
-def _read(process: "subprocess.Popen[str]") -> Iterator[Line]:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.endswith("\n"):
-            yield json.loads(line)
-
-
-def _train(out: Path) -> None:
+def _train(out: Path, *, wait: bool) -> None:
     """What is killed: the training of `dhyan train numbers --resume`, telling each event's time."""
     from dhyan.config import load_recipe
     from dhyan.run import train
 
-    for event in train(load_recipe("numbers", SETTINGS), out, resume=True, threads=1):
+    recipe = load_recipe("numbers", SETTINGS)
+    for event in train(recipe, out, resume=True, wait=wait, threads=1):
         facts = {"at": time.monotonic(), "event": type(event).__name__, "step": event.step}
         print(json.dumps({**facts, "seconds": getattr(event, "seconds", 0.0)}), flush=True)
 
 
 if __name__ == "__main__":
-    _train(Path(sys.argv[1]))
+    _train(Path(sys.argv[1]), wait="--wait" in sys.argv)

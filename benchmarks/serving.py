@@ -6,20 +6,16 @@ one on a core of its own, beside which the server and the clients have another.
 
 import asyncio
 import json
-import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.load import Outcome, Reply, arrive, percentiles, request, saturate
+from benchmarks.served import about, on, pinned, sentences, served
 from dhyan.serving.keys import add_key
 
 EACH, PER_TEXT, TEXTS = 0.03, 0.005, 16
@@ -34,7 +30,11 @@ WITHIN = 2.0  # seconds in which an answer is good: the deadline of every reques
 CLIENTS = 10
 WARM, RECOVERY = 3.0, 7.0
 BUSY = 128  # requests that are always under way
-LINES, AT_ONCE, TOGETHER = 4000, 2, 64
+LINES = 4000
+BULK: dict[str, tuple[dict[str, int], int]] = {  # settings, and the texts of a request
+    "as_it_is": ({"batch": 4096, "queue": 4096}, 64),
+    "for_bulk": ({"batch": 8192, "queue": 8192}, 128),
+}
 
 
 def serving(model: Path, seconds: float = 20.0) -> object:
@@ -55,9 +55,9 @@ def fixed(seconds: float) -> dict[str, Any]:
         levels = _levels(port, CAPACITY, LEVELS, seconds, _word)
         after = asyncio.run(arrive(port, 0.9 * CAPACITY, RECOVERY, _sent(port, _word)))
     late = [one for one in after.of(200) if one.at > after.replies[0].at + 2]
-    about = {"batch_ms": round(1000 * TEXTS / CAPACITY), "texts_in_a_batch": TEXTS}
+    shape = {"batch_ms": round(1000 * TEXTS / CAPACITY), "texts_in_a_batch": TEXTS}
     again = percentiles([one.seconds for one in late])
-    return {**about, **_judged(CAPACITY, levels), "two_seconds_after_ten_times_ms": again}
+    return {**shape, **_judged(CAPACITY, levels), "two_seconds_after_ten_times_ms": again}
 
 
 def fairness(seconds: float) -> dict[str, Any]:
@@ -109,49 +109,60 @@ def _sent(port: int, text: Callable[[int], str], key: str = "") -> Callable[[int
 def real(model: Path, seconds: float) -> dict[str, Any]:
     """A model on one core, at half to twice what it does when there is always more to do."""
     texts = sentences()
-    with served(_pinned(model)) as port:
+    with served(pinned(model)) as port:
         sent = _sent(port, lambda number: texts[number % len(texts)])
         took, replies = asyncio.run(saturate(port, BUSY, 3000, sent))
         rough = sum(one.status == 200 for one in replies) / took
-        most = asyncio.run(arrive(port, 2 * rough, seconds, sent, seed=77))
-        capacity = len(most.of(200)) / seconds
+        most = [asyncio.run(arrive(port, 2 * rough, seconds, sent, seed=77 + n)) for n in range(2)]
+        capacity = max(len(one.of(200)) for one in most) / seconds
         levels = _levels(
             port, capacity, REAL_LEVELS, seconds, lambda number: texts[number % len(texts)]
         )
-    return {"model": _about(model), **_judged(capacity, levels)}
+    return {"model": about(model), **_judged(capacity, levels)}
 
 
 def throughput(model: Path) -> dict[str, Any]:
     """Sentences a second of `dhyan translate` and of the server, of the same file on one core."""
     texts = sentences()[:LINES]
-    parts = [texts[first : first + TOGETHER] for first in range(0, len(texts), TOGETHER)]
-    with served(_pinned(model)) as port:
+    commanded = _commanded(model, texts)
+    found: dict[str, Any] = {
+        "sentences": len(texts),
+        "translate_per_second": round(commanded["rate"], 1),
+    }
+    for name, (settings, together) in BULK.items():
+        rate, said = _served(model, texts, settings, together)
+        found[name] = {
+            **settings,
+            "texts_in_a_request": together,
+            "served_per_second": round(rate, 1),
+            "share": round(rate / commanded["rate"], 3),
+            "same_translations": said == commanded["said"],
+        }
+    return found
+
+
+def _served(
+    model: Path, texts: Sequence[str], settings: dict[str, int], together: int
+) -> tuple[float, list[str]]:
+    parts = [texts[first : first + together] for first in range(0, len(texts), together)]
+    with served({**pinned(model), "settings": settings}) as port:
 
         def sent(number: int) -> bytes:
             body = {"text": parts[number % len(parts)], "deadline": 60}
             return request(port, "/v1/translate", body)
 
-        asyncio.run(saturate(port, AT_ONCE, len(parts) // 4, sent))
-        runs = [asyncio.run(saturate(port, AT_ONCE, len(parts), sent)) for _ in range(3)]
+        asyncio.run(saturate(port, 2, len(parts) // 4, sent))
+        runs = [asyncio.run(saturate(port, 2, len(parts), sent)) for _ in range(3)]
     for _, replies in runs:
         assert {one.status for one in replies} == {200}, {one.status for one in replies}
-    served_rate = len(texts) / min(took for took, _ in runs)
-    commanded = _commanded(model, texts)
-    same = _said(runs[-1][1]) == commanded["said"]
-    return {
-        "sentences": len(texts),
-        "translate_per_second": round(commanded["rate"], 1),
-        "served_per_second": round(served_rate, 1),
-        "share": round(served_rate / commanded["rate"], 3),
-        "same_translations": same,
-    }
+    return len(texts) / min(took for took, _ in runs), _said(runs[-1][1])
 
 
 def _commanded(model: Path, texts: Sequence[str]) -> dict[str, Any]:
     """The command on the same core, less the time it takes to start and load."""
 
     def run(lines: Sequence[str]) -> tuple[float, list[str]]:
-        words = [*_on(0), sys.executable, "-m", "dhyan", "translate", str(model), "--threads", "1"]
+        words = [*on(0), sys.executable, "-m", "dhyan", "translate", str(model), "--threads", "1"]
         text = "".join(f"{line}\n" for line in lines)
         began = time.perf_counter()
         done = subprocess.run(words, input=text, capture_output=True, text=True, check=True)
@@ -205,61 +216,3 @@ def _judged(capacity: float, levels: dict[str, Any]) -> dict[str, Any]:
         "other_statuses": sum(own["other_statuses"] for own in levels.values()),
         "levels": levels,
     }
-
-
-def sentences() -> list[str]:
-    """Different ones of the primer, none of which any model was trained on."""
-    from itertools import islice
-
-    from dhyan.data.primer import primer_twins
-
-    made = islice(primer_twins("random", longest=15), 2 * LINES)
-    return list(dict.fromkeys(twin.english for twin in made))
-
-
-def _pinned(model: Path) -> dict[str, Any]:
-    command = [*_on(0), sys.executable, "-m", "dhyan.serving.model"]
-    load = {"folder": str(model.resolve()), "device": "cpu", "threads": 1}
-    return {"command": command, "load": load}
-
-
-def _on(core: int) -> list[str]:
-    return ["taskset", "-c", str(core)]
-
-
-def _about(model: Path) -> dict[str, Any]:
-    from dhyan.checkpoint import find_checkpoint
-    from dhyan.config import load_recipe
-
-    recipe = load_recipe(str(find_checkpoint(model) / "recipe.toml"))
-    return {"about": recipe.about, "beam": recipe.decoding.beam}
-
-
-@contextmanager
-def served(given: dict[str, Any]) -> Iterator[int]:
-    """The port of a server that is ready; it ends with the block."""
-    away = _on(1) if (os.cpu_count() or 1) > 1 and "command" in given else []
-    process = subprocess.Popen(
-        [*away, sys.executable, "-m", "benchmarks.stand_in", json.dumps(given)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout
-        found = re.search(r":(\d+)/", process.stdout.readline())
-        assert found
-        _until_ready(int(found[1]))
-        yield int(found[1])
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _until_ready(port: int, within: float = 120.0) -> None:
-    until = time.monotonic() + within
-    while time.monotonic() < until:
-        with suppress(urllib.error.URLError):
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz").close()
-            return
-        time.sleep(0.1)
-    raise TimeoutError("the server is not ready")

@@ -137,11 +137,11 @@ def replace_file(path: Path, data: bytes) -> None:
         raise
 
 
-def take_hold(run: Path) -> IO[bytes]:
+def take_hold(run: Path, *, wait: Callable[[str], None] | None = None) -> IO[bytes]:
     """Claim a run folder for as long as the returned file stays open, and sweep it.
 
     The claim ends with the process, however it ends; what one that was killed left half written
-    is removed, and nothing else.
+    is removed, and nothing else. With `wait`, which is told for whom, its end is waited for.
     """
     try:
         run.mkdir(parents=True, exist_ok=True)
@@ -150,9 +150,12 @@ def take_hold(run: Path) -> IO[bytes]:
         raise Fault(f"{run}: cannot be written to: {error.strerror}; name another --out") from None
     if not _got(claim):
         claim.seek(0)
-        holder = claim.read().decode() or "unknown"
-        claim.close()
-        raise Fault(f"{run}: process {holder} is training here; name another --out")
+        found = f"{run}: process {claim.read().decode() or 'unknown'} is training here"
+        if wait is None:
+            claim.close()
+            raise Fault(f"{found}; name another --out")
+        wait(f"{found}: waiting for its end")
+        _await(claim)
     claim.truncate(0)
     claim.write(str(os.getpid()).encode())
     claim.flush()
@@ -199,6 +202,12 @@ def _got(claim: IO[bytes], tries: int = 5) -> bool:
         else:
             return True
     return False
+
+
+def _await(claim: IO[bytes]) -> None:
+    import fcntl
+
+    fcntl.flock(claim, fcntl.LOCK_EX)
 
 
 def _check_room(run: Path, size: int) -> None:

@@ -14,6 +14,8 @@ from dhyan.run import load, train
 from tests.serving.running import served
 from tests.tiny import command, tiny_recipe, write_corpus
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -12,6 +12,7 @@ import pytest
 
 from tests.serving.running import served
 
+pytestmark = pytest.mark.slow
 LONG = [pytest.mark.slow, pytest.mark.soak]
 
 

@@ -9,6 +9,7 @@ from benchmarks.load import Client, arrive, request, saturate
 from dhyan.serving.keys import add_key
 from tests.serving.running import served
 
+pytestmark = pytest.mark.slow
 EACH, PER_TEXT, TEXTS = 0.1, 0.01, 16  # slow, so that it matters little what else runs
 CAPACITY = TEXTS / (EACH + PER_TEXT * TEXTS)
 LONG = [pytest.mark.slow, pytest.mark.soak]
@@ -115,3 +116,10 @@ def test_a_request_that_cannot_be_done_in_time_is_refused_before_it_waits(tmp_pa
         refused, took, done = asyncio.run(ask())
     assert (refused.status, refused.retry, done.status) == (429, True, 200)
     assert took < 0.3
+
+
+def test_a_slow_moment_is_not_held_against_the_model_for_ever(tmp_path):
+    with served(tmp_path) as running:
+        for _ in range(3):
+            assert running.translate("!slow 0.6")[0] == 200
+        assert [running.translate("no slower", deadline=0.4)[0] for _ in range(3)] == [200] * 3

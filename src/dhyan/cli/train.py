@@ -41,6 +41,9 @@ def train(
         bool, typer.Option("--tensorboard", help="Write the run's course for TensorBoard.")
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the run stopped.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="With --resume: stand by until the run there has ended.")
+    ] = False,
     device: Device = "auto",
     threads: Threads = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="training.seed, for short.")] = None,
@@ -70,5 +73,6 @@ def train(
 
     folder = Path(out) if out else Path("runs") / Path(recipe).stem
     say = teller(quiet=quiet)
-    run = start(chosen, folder, resume=resume, device=device, threads=threads, say=say)
+    how = {"resume": resume, "wait": wait}
+    run = start(chosen, folder, **how, device=device, threads=threads, say=say)
     follow(run, say, quiet=quiet)

@@ -93,6 +93,7 @@ def train(
     out: Path,
     *,
     resume: bool = False,
+    wait: bool = False,
     device: str = "auto",
     threads: int = 0,
     say: Say = lambda line: None,
@@ -100,7 +101,7 @@ def train(
     """A run in the folder `out`, ready to go; `say` is told what was read, dropped and learned.
 
     Resumed, it goes on from the newest checkpoint that is whole, and ends in the same weights as
-    if it had never stopped.
+    if it had never stopped. With `wait`, another that is training there is let come to its end.
     """
     pick_threads(threads)
     place, recipe = pick_device(device), with_languages(recipe)
@@ -114,7 +115,7 @@ def train(
         check_files(recipe)
     corpus = gather(recipe, say)
     with ExitStack() as held:
-        claim = held.enter_context(take_hold(out))
+        claim = held.enter_context(take_hold(out, wait=say if wait else None))
         found = newest_whole(out, (*MODEL_FILES, *STATE_FILES), say)
         if found is None and (out / "last.json").exists():
             raise Fault(f"{out}: its checkpoints are gone, last.json is left; name another --out")

@@ -95,6 +95,8 @@ class Desk:
             raise refusals.ending()
         if not self.keeper.ready:
             raise refusals.unready(self.keeper.reason)
+        if not self._batch and not len(self.waiting):
+            return  # nothing is lost by trying, and a pace that was misjudged is learnt anew
         ahead = self.waiting.ahead(client, cost)
         wait = self._left() + self.pace.seconds(ahead + cost, self.settings.batch)
         if self._full(client, ahead) or wait > within:
