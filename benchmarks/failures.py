@@ -65,7 +65,9 @@ class Child:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        self.told.extend(json.loads(line) for line in self.process.stdout if line.endswith("\n"))
+        for line in self.process.stdout:
+            if line.endswith("\n"):
+                self.told.append(json.loads(line))
 
     def kill(self) -> None:
         """SIGKILL, and be there."""
@@ -85,8 +87,10 @@ def failures(minutes: float = 10.0, every: float = 60.0, spare: float = 1) -> di
         out, began = Path(folder) / "run", time.monotonic()
         until = began + 60 * minutes
         while time.monotonic() < until - 1:
-            while len(children) < 1 + bool(spare):
-                children.append(Child(out, wait=bool(children)))
+            children = children or [Child(out, wait=False)]
+            while spare and not children[0].told:  # it has the folder before another asks for it
+                time.sleep(0.05)
+            children += [Child(out, wait=True)] if spare else []
             time.sleep(max(0.0, min(began + every, until) - time.monotonic()))
             killed = children.pop(0)
             killed.kill()

@@ -256,6 +256,7 @@ def tried(corpus, folder):
     from dhyan.cli import main
 
     files = build(corpus, folder)
+    recipe = recipe_of(files, corpus.more)  # as long as one may read the package
     if corpus.nobody and not os.getuid():
         os.seteuid(NOBODY)
     output, errors, began = io.StringIO(), io.StringIO(), time.process_time()
@@ -267,7 +268,7 @@ def tried(corpus, folder):
             code = int(leaving.code or 0)
         except BaseException as error:  # what no one should ever see
             code, errors = 1, io.StringIO(f"{type(error).__name__}: {error}")
-    taken = trained(files, corpus.more)
+    taken = trained(recipe)
     os.seteuid(os.getuid())
     return {
         "code": code,
@@ -279,16 +280,22 @@ def tried(corpus, folder):
     }
 
 
-def trained(files, more):
-    """The fault by which training refuses a corpus, or nothing."""
+def recipe_of(files, more):
+    """A recipe that trains on these files."""
     from dhyan.config import load_recipe
-    from dhyan.corpora.gather import read_corpus
-    from dhyan.faults import Fault
 
     named = dict(zip(("data.source", "data.target"), files, strict=False))
     columns = {"data.columns": more[1].split(",")} if more else {}
+    return load_recipe("numbers", {**named, **columns})
+
+
+def trained(recipe):
+    """The fault by which training refuses a corpus, or nothing."""
+    from dhyan.corpora.gather import read_corpus
+    from dhyan.faults import Fault
+
     try:
-        read_corpus(load_recipe("numbers", {**named, **columns}), lambda line: None, stream=True)
+        read_corpus(recipe, lambda line: None, stream=True)
     except Fault as fault:
         return str(fault)
     return ""
