@@ -2,7 +2,6 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS ?= 3  # many tests wait for a browser or a server: one more than two cores
 
 # Small tensors crawl with more than one thread.
 test check test-all figures: export OMP_NUM_THREADS ?= 1
@@ -19,7 +18,7 @@ studio: .venv/ready     ## the page: translate, watch, and open every number
 	$(BIN)/dhyan studio
 
 test: .venv/ready browser tracer        ## every test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
 lint: .venv/ready       ## style, types and floors
 	$(BIN)/ruff check
@@ -28,7 +27,7 @@ lint: .venv/ready       ## style, types and floors
 	$(BIN)/lint-imports
 
 check: lint browser tracer      ## what a developer runs before every commit
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not soak"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not soak"
 
 test-all: .venv/ready browser tracer    ## every test, and the long soaks
 	$(BIN)/python -m pytest -n 2
