@@ -1,4 +1,7 @@
-"""One thread for small tensors, and a fixed seed for every test."""
+"""One thread for small tensors, a fixed seed for every test, and closed pipes that are errors."""
+
+import signal
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -9,3 +12,11 @@ torch.set_num_threads(1)
 @pytest.fixture(autouse=True)
 def seed() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def closed_pipes_are_errors() -> Iterator[None]:
+    """As Python has it; the command line, run within this process, lets them end it."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)

@@ -1,7 +1,5 @@
 """One server for all tests that leave it as it was."""
 
-import signal
-
 import pytest
 
 from tests.serving.running import served
@@ -12,11 +10,3 @@ def server(tmp_path_factory):
     """A model that takes a millisecond, for this machine alone."""
     with served(tmp_path_factory.mktemp("serving"), load={"per_text": 0.001}) as running:
         yield running
-
-
-@pytest.fixture(autouse=True)
-def closed_sockets_are_errors():
-    """As Python has it; the command line, run within a process, leaves it otherwise."""
-    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    yield
-    signal.signal(signal.SIGPIPE, before)
