@@ -29,8 +29,8 @@ lint: .venv/ready       ## style, types and floors
 check: lint browser tracer      ## what a developer runs before every commit
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not soak"
 
-test-all: .venv/ready browser tracer    ## every test, and the long soaks
-	$(BIN)/python -m pytest -n 2
+test-all: test          ## every test, then the long soaks, kept as a result
+	$(BIN)/python -m benchmarks soaks
 
 format: .venv/ready     ## let ruff mend what it can
 	$(BIN)/ruff check --fix

@@ -1,6 +1,7 @@
 """Measurements: start demo quick mechanisms mixer vectors primer recipes ladder lessons failures
 
-serving; and of speed: ceilings kernels training translation quality growth, then keep and tables.
+serving soaks; and of speed: ceilings kernels training translation quality growth, then keep and
+tables.
 """
 
 import json
@@ -203,6 +204,12 @@ if __name__ == "__main__":
             from benchmarks.serving import serving
 
             print(write("serving", serving(Path(model), *map(float, seconds))))
+        case ["soaks", *words]:
+            from benchmarks.soaks import soaks
+
+            found = soaks(words)
+            print(write("soaks", found))
+            sys.exit(found["exit"])
         case ["recipes", folder]:
             print(write("recipes", recipes(Path(folder))))
         case ["failures", *numbers]:

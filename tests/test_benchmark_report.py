@@ -1,10 +1,12 @@
 """A result says where it was measured, and claims nothing of the machine that only keeps it."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
 from benchmarks import report
+from benchmarks.soaks import summed
 
 FIGURES = {
     "machine": {"gpu": "some", "processor": "another", "cores": 512, "system": "Plan 9"},
@@ -34,3 +36,15 @@ def test_what_was_measured_here_is_said_to_be_of_here():
     assert kept["machine"]["cores"] != 512
     assert kept["changed_since"] is True
     assert kept["versions"].keys() == set(report.PACKAGES)
+
+
+def test_of_the_long_tests_is_kept_how_each_ended_and_what_it_said():
+    text = """<testsuites><testsuite>
+      <testcase classname="a" time="1.4"><system-out>--- Captured ---
+10 of 10</system-out></testcase>
+      <testcase classname="a" time="2.2"><failure/></testcase>
+      <testcase classname="b" time="0.1"><skipped/></testcase></testsuite></testsuites>"""
+    found = summed(ElementTree.fromstring(text))
+    assert found["ends"] == {"passed": 1, "failure": 1, "skipped": 1}
+    assert found["files"]["a"] == {"passed": 1, "failure": 1, "seconds": 4, "said": ["10 of 10"]}
+    assert found["files"]["b"] == {"skipped": 1, "seconds": 0, "said": []}

@@ -39,6 +39,12 @@ def random_weights(recipe, sizes):
     return {name: draw.normal(0, 0.1, shape).astype("f4") for name, shape in shapes.items()}
 
 
+def memory_of(name, size):
+    """What Adam remembers of a weight."""
+    moments = {f"{name}:{what}": numpy.zeros(size, "f4") for what in ("exp_avg", "exp_avg_sq")}
+    return {f"{name}:step": numpy.zeros((), "f4"), **moments}
+
+
 def good_files(family="rnn", **more):
     """The files of a model that can be loaded."""
     recipe = settings(family, **{"text.kind": "bpe"}, **more)
@@ -48,7 +54,7 @@ def good_files(family="rnn", **more):
         "model.safetensors": save(random_weights(recipe, (len(source), len(target)))),
         "source.json": source.to_json().encode(),
         "target.json": target.to_json().encode(),
-        "training.safetensors": save({"decoder.output.bias:step": numpy.zeros((), "f4")}),
+        "training.safetensors": save(memory_of("decoder.output.bias", len(target))),
         "training.json": json.dumps({"step": STEP, "scores": {}}).encode(),
     }
 

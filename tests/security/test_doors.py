@@ -1,21 +1,28 @@
 """By whichever way a model comes in, one that means harm is a fault and nothing else."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from dhyan import whole
 from dhyan.attention import GeneralScore, registry
 from dhyan.checkpoint import tensors_to_bytes
+from dhyan.cli.exits import Exit
 from dhyan.cli.info import info
 from dhyan.config import dump_recipe
 from dhyan.faults import Fault
 from dhyan.models.build import build_model
+from dhyan.run import train
 from dhyan.run.average import average
 from dhyan.run.fine_tune import Origin
 from dhyan.run.saved import load, load_ensemble, weights_of
 from dhyan.text.vetted import count_pieces
 from tests.security.good import good_files, settings, write_model
 from tests.security.zoo import EVERYONE, release
+from tests.tiny import environment, tiny_recipe, write_corpus
 
 EVERY = 16  # one of so many in the quick form
 DOORS = {
@@ -49,6 +56,58 @@ def test_no_door_lets_one_in(good, tmp_path, door, step):
         assert "\n" not in str(caught.value), name
     assert not marker.exists()
     assert not (tmp_path / "out").exists()
+
+
+UNBORN = """
+import sys
+sys.modules["torch"] = None  # whoever imports it now fails
+from dhyan.cli import main
+main()
+"""
+COMMANDS = {
+    "translate": lambda bad, good: ("translate", bad),
+    "ensemble": lambda bad, good: ("translate", good, "--with", bad),
+    "evaluate": lambda bad, good: ("evaluate", bad, "--source", "a", "--target", "b"),
+    "average": lambda bad, good: ("average", good, bad, "--out", "out"),
+    "last": lambda bad, good: ("average", bad, "--last", 1, "--out", "out"),
+    "init": lambda bad, good: ("train", "bahdanau2015-small", "--init", bad),
+    "show": lambda bad, good: ("show", bad, "a"),
+    "serve": lambda bad, good: ("serve", bad),
+    "studio": lambda bad, good: ("studio", bad),
+    "info": lambda bad, good: ("info", bad),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_refuses_one_before_torch_is_there(good, tmp_path, name):
+    bad = release("weights-another-shape", good, tmp_path / "bad" / "run", tmp_path / "marker")
+    for side in "ab":
+        (tmp_path / side).write_text("one\n")
+    words = map(str, COMMANDS[name](bad, good))
+    done = subprocess.run(
+        [sys.executable, "-c", UNBORN, *words],
+        capture_output=True, text=True, env=environment(), cwd=tmp_path, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == Exit.MISTAKE, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "do not fit the recipe" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_run_does_not_go_on_from_what_only_seems_its_own(tmp_path):
+    recipe = tiny_recipe("rnn", *write_corpus(tmp_path), **{"training.steps": 2})
+    for _ in train(recipe, tmp_path / "run", device="cpu", threads=1):
+        pass
+    folder = tmp_path / "run" / "step-2"
+    said = json.loads((folder / "manifest.json").read_bytes())
+    facts = json.loads((folder / "training.json").read_bytes())
+    (folder / "training.json").write_text(json.dumps({**facts, "position": "far"}))
+    sums = {name: whole.file_sum(folder / name) for name in said["files"]}
+    kept = {key: value for key, value in said.items() if key not in ("manifest", "files", "sum")}
+    whole.write_manifest(folder, kept, sums)
+    with pytest.raises(Fault, match=r"training.json: its 'position' cannot be 'far'"):
+        train(recipe, tmp_path / "run", resume=True, device="cpu", threads=1)
 
 
 @pytest.fixture

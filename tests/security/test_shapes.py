@@ -1,5 +1,7 @@
 """What a recipe implies of its weights is known without building the model, for every model."""
 
+from dataclasses import asdict
+
 import pytest
 import torch
 
@@ -8,7 +10,8 @@ from dhyan.config import load_recipe, shipped_recipes
 from dhyan.faults import Fault
 from dhyan.models.build import build_model
 from dhyan.run.saved import weights_of
-from dhyan.vetting import weights
+from dhyan.training.progress import Progress
+from dhyan.vetting import state, weights
 from dhyan.vetting.scores import SCORES
 from tests.laws.family import BUILT_IN, DECODERS, ENCODERS, MODELS
 
@@ -41,6 +44,14 @@ def test_the_weights_of_a_model_are_foreseen(encoder, decoder):
 def test_the_weights_of_every_shipped_recipe_are_foreseen(name):
     recipe = load_recipe(name)
     assert weights.weights_of(recipe, *SIZES) == built(recipe, SIZES)
+
+
+def test_all_that_a_run_keeps_of_itself_is_known_to_be_kept():
+    kept = asdict(Progress(step=3, best_step=2, best_score=1.5, to_beat=2.5, scores={"loss": 2.5}))
+    state.check_progress(kept, 3)
+    for name in kept:
+        with pytest.raises(Fault):
+            state.check_progress({**kept, name: "text"}, 3)
 
 
 @pytest.mark.soak

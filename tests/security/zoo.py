@@ -16,7 +16,8 @@ from dhyan import whole
 from tests.security.good import STEP, put, resigned
 
 WEIGHTS, RECIPE, SOURCE = "model.safetensors", "recipe.toml", "source.json"
-SLOTS = (RECIPE, WEIGHTS, SOURCE, "target.json", "training.safetensors", "training.json")
+MEMORY, PROGRESS, BIAS = "training.safetensors", "training.json", "decoder.output.bias"
+SLOTS = (RECIPE, WEIGHTS, SOURCE, "target.json", MEMORY, PROGRESS)
 ZOO = {}
 OF_RUNS = {}
 
@@ -463,6 +464,50 @@ for title, change in {
     "no-facts": lambda m: {"files": m["files"]},
 }.items():
     animal(f"manifest-{title}")(manifest(change))
+
+
+# what a run would go on from
+
+
+def placed(facts):
+    return lambda folder, marker: put(folder, PROGRESS, json.dumps(facts).encode())
+
+
+for title, facts in {
+    "is-a-list": [1],
+    "of-another-step": {"step": STEP + 1},
+    "without-a-step": {},
+    "before-the-start": {"step": STEP, "position": -1},
+    "in-words": {"step": STEP, "position": "here"},
+    "true-for-one": {"step": STEP, "waited": True},
+    "beyond-all-numbers": {"step": STEP, "position": 2**64},
+    "rounded-to-nothing": {"step": STEP, "multiple": 0},
+    "with-code": {"step": STEP, "__class__": "os.system"},
+    "scored-in-words": {"step": STEP, "scores": {"loss": "low"}},
+    "owing-a-number": {"step": STEP, "owed": 1},
+}.items():
+    animal(f"place-{title}")(placed(facts))
+
+
+def remembered(change):
+    def spoil(folder, marker):
+        tensors = dict(load((folder / MEMORY).read_bytes()))
+        change(tensors)
+        put(folder, MEMORY, save(tensors))
+
+    return spoil
+
+
+for title, change in {
+    "of-no-weight": lambda kept: kept.update({"os.system:step": numpy.zeros((), "f4")}),
+    "without-a-name": lambda kept: kept.update({"": numpy.zeros((), "f4")}),
+    "of-another-shape": lambda kept: kept.update({f"{BIAS}:exp_avg": numpy.zeros(3, "f4")}),
+    "of-another-type": lambda kept: kept.update({f"{BIAS}:step": numpy.zeros((), "f8")}),
+    "by-halves": lambda kept: kept.pop(f"{BIAS}:exp_avg"),
+    "of-another-kind": lambda kept: kept.update({f"{BIAS}:sum": kept[f"{BIAS}:exp_avg"]}),
+    "of-an-average": lambda kept: kept.update({f"{BIAS}:raw": kept[f"{BIAS}:exp_avg"]}),
+}.items():
+    animal(f"memory-{title}")(remembered(change))
 
 
 # whole run folders

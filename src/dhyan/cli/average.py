@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dhyan.cli.options import look_through
 from dhyan.faults import Fault
 
 
@@ -23,13 +24,18 @@ def average(
 
     Example: dhyan average runs/numbers --last 3 --out runs/averaged
     """
-    from dhyan.checkpoint import read_manifest
-    from dhyan.run.average import average as write
-    from dhyan.run.average import newest
+    from dhyan.checkpoint import read_manifest, steps_in
 
     if last and len(models) > 1:
         raise Fault(f"--last {last} is for one run, and {len(models)} models are named")
-    chosen = newest(models[0], last) if last else models
+    run = models[0]
+    named = [run / f"step-{step}" for step in steps_in(run)[:last]] if last else models
+    look_through(*named, foreign=True)
+
+    from dhyan.run.average import average as write
+    from dhyan.run.average import newest
+
+    chosen = newest(run, last) if last else models
     folder = write(chosen, out)
     parts = [one.name for one in chosen] if last else read_manifest(folder)["average_of"]
     typer.echo(f"{folder}  the mean of {', '.join(parts)}")

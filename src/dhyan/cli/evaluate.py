@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dhyan.cli.noted import Pace
-from dhyan.cli.options import AsJson, Beam, Columns, Device, Threads, load_model, two_columns
+from dhyan.cli.options import (
+    AsJson,
+    Beam,
+    Columns,
+    Device,
+    Threads,
+    load_model,
+    look_through,
+    two_columns,
+)
 from dhyan.cli.progress import teller
 from dhyan.cli.standings import as_json_text, as_table
 from dhyan.cli.stopping import seldom, stoppable
@@ -86,7 +95,7 @@ def evaluate(
     Example: dhyan evaluate runs/bahdanau2015-small --source test.en --target test.hi
     """
     _check_there(systems)
-    _look_through(systems)
+    look_through(*(path for path in systems if path.is_dir()))
     from dhyan.data.tally import Tally
     from dhyan.evaluation.counts import known_metrics
     from dhyan.evaluation.judge import Resampling
@@ -136,15 +145,6 @@ def _check_there(systems: Iterable[Path]) -> None:
         if not path.exists():
             reason = "neither a model folder nor a file of translations"
             raise fault(path, 0, f"{reason}; {nearest(path)}")
-
-
-def _look_through(systems: Iterable[Path]) -> None:
-    """Refuse models that are none before torch is imported, and before any is used in vain."""
-    from dhyan.vetting import read_model
-
-    for path in systems:
-        if path.is_dir():
-            read_model(path)
 
 
 def _check_of_use(

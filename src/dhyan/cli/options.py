@@ -39,6 +39,14 @@ def load_model(model: Path, device: str, threads: int, beside: Sequence[Path] = 
     return assemble_all(models, device=device)
 
 
+def look_through(*models: str | Path, foreign: bool = False) -> None:
+    """Refuse a model that is none, before torch is imported; it is read again when it is used."""
+    from dhyan.vetting import read_model
+
+    for model in models:
+        read_model(model, foreign=foreign)
+
+
 def two_columns(text: str) -> tuple[str, str] | None:
     """`a,b` as two names."""
     if not text:

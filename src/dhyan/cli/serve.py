@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dhyan.cli.noted import warn
-from dhyan.cli.options import Device, Model, Threads
+from dhyan.cli.options import Device, Model, Threads, look_through
 from dhyan.faults import Fault
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def serve(
         return
     place = Place(host, port, tuple(name or ()))
     keys = _keys(place, key_file, no_auth)
-    _look_at(model)
+    look_through(model)
     settings = Settings(rate=rate, deadline=deadline, batch=batch, queue=queue)
     load = {"folder": str(model), "device": device, "threads": threads}
     keeper = Keeper([sys.executable, "-m", CHILD], load, settings, _canary(canary))
@@ -97,13 +97,6 @@ def _keys(place: "Place", file: Path | None, no_auth: bool) -> "Keys | None":
             f"--host {place.host} lets other machines ask: give --key-file FILE, or type --no-auth"
         )
     return read_keys(file) if file else None
-
-
-def _look_at(model: Path) -> None:
-    """See that there is a model, before anyone waits for it."""
-    from dhyan.checkpoint import find_checkpoint
-
-    find_checkpoint(model)
 
 
 def _canary(file: Path | None) -> "Canary":

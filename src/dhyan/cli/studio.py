@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dhyan.cli.noted import warn
+from dhyan.cli.options import look_through
 from dhyan.faults import Fault
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def studio(
 
     Example: dhyan studio runs/bahdanau2015-small
     """
+    look_through(*models or [])
     try:
         from dhyan.studio.serve import serve, take_port
         from dhyan.studio.shelf import Shelf

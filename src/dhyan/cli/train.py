@@ -13,7 +13,7 @@ from dhyan.cli.chosen import (
     Vocabulary,
     chosen_recipe,
 )
-from dhyan.cli.options import Columns, Device, Threads, two_columns
+from dhyan.cli.options import Columns, Device, Threads, look_through, two_columns
 from dhyan.cli.progress import follow, teller
 from dhyan.config import shipped_recipes
 
@@ -68,6 +68,8 @@ def train(
         "training.seed": seed,
     }
     chosen = chosen_recipe(recipe, settings, given)
+    if chosen.training.init:
+        look_through(chosen.training.init)
 
     from dhyan.run import train as start
 

@@ -49,6 +49,7 @@ from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Event, Saved
 from dhyan.training.resume import restore
 from dhyan.training.trainer import Trainer
+from dhyan.vetting import read_model
 from dhyan.whole import check_place
 
 
@@ -124,6 +125,7 @@ def train(
         if found is None:
             home, trainer = begin(recipe, corpus, out, device=place, say=say)
         else:
+            read_model(found[0])  # whole it is, but who knows whose
             home, trainer = go_on(recipe, corpus, *found, device=place, say=say)
         held.pop_all()
     return Run(home, trainer, corpus.sample, claim)

@@ -8,7 +8,7 @@ from dhyan.serving.desk import Desk
 from dhyan.serving.keys import Keys
 from dhyan.serving.refusals import Refusal
 from dhyan.serving.settings import Settings
-from dhyan.studio.guard import App, Message, Receive, Scope, Send, elsewhere
+from dhyan.web import App, Message, Receive, Scope, Send, elsewhere
 
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),

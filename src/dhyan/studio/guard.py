@@ -4,8 +4,9 @@ The page is served to this machine alone. A foreign `Host` (a name that was made
 a foreign `Origin` (another page in the same browser) is refused before anything is read.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import MutableMapping
+
+from dhyan.web import App, Message, Receive, Scope, Send, elsewhere
 
 LOOPBACK = frozenset(("127.0.0.1", "localhost", "[::1]", "::1"))
 LARGEST = 64 * 1024  # bytes of a body
@@ -21,12 +22,6 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Guard:
@@ -56,14 +51,6 @@ def foreign(headers: MutableMapping[bytes, str]) -> str:
     if _name(host) not in LOOPBACK:
         return "this page is for this machine alone: open it as http://127.0.0.1"
     return "requests from other pages are refused" if elsewhere(headers) else ""
-
-
-def elsewhere(headers: MutableMapping[bytes, str]) -> bool:
-    """Whether a browser says that another page asks."""
-    origin = headers.get(b"origin")
-    if origin is not None and origin != f"http://{headers.get(b'host', '')}":
-        return True
-    return headers.get(b"sec-fetch-site", "same-origin") not in ("same-origin", "none")
 
 
 def too_large(headers: MutableMapping[bytes, str]) -> bool:

@@ -14,11 +14,12 @@ from dhyan.untrusted.files import open_file, read_file
 from dhyan.untrusted.notation import read_json, read_toml, shown
 from dhyan.untrusted.tensors import Header, Misshapen, read_header
 from dhyan.vetting.fitting import check_recipe
+from dhyan.vetting.state import check_memory, check_progress
 from dhyan.whole import MANIFEST, Damaged
 
 RECIPE, WEIGHTS, SOURCE, TARGET = "recipe.toml", "model.safetensors", "source.json", "target.json"
 MODEL_FILES = (RECIPE, WEIGHTS, SOURCE, TARGET)
-TRAINING_FILES = ("training.safetensors", "training.json")
+MEMORY, PROGRESS = TRAINING_FILES = ("training.safetensors", "training.json")
 SOON_SUMMED = 2**26  # bytes; of larger weights the header is looked at before the sum is taken
 SMALL = {RECIPE: LONGEST_RECIPE, SOURCE: MOST_BYTES, TARGET: MOST_BYTES}
 
@@ -60,7 +61,7 @@ def read_model(model: str | Path, *, foreign: bool = False) -> Vetted:
         raise Fault(f"{folder}: {fault}") from None
     files |= whole.read_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
     _check_numbers(folder / WEIGHTS, files[WEIGHTS], header)
-    _check_rest(folder, manifest)
+    _check_rest(folder, manifest, recipe, header)
     return Vetted(str(model), folder, recipe, sizes, header, files)
 
 
@@ -96,21 +97,23 @@ def _check_names(folder: Path, manifest: Mapping[str, Any]) -> None:
             raise Damaged(f"{folder / name}: has more than the {most:,} bytes it may; {REMEDY}")
 
 
-def _check_rest(folder: Path, manifest: Mapping[str, Any]) -> None:
+def _check_rest(folder: Path, manifest: Mapping[str, Any], recipe: Recipe, weights: Header) -> None:
     """Refuse a training state that is none, though only a run that goes on would read it."""
-    for name in manifest["files"].keys() & TRAINING_FILES:
-        whole.check_files(folder, manifest, [name], remedy=REMEDY)
-        if name.endswith(".safetensors"):
-            _header(folder / name, manifest["files"][name]["bytes"])
-        else:
-            _check_progress(folder / name)
-
-
-def _check_progress(path: Path) -> None:
-    try:
-        read_json(read_file(path, most=LONGEST_RECIPE), finite=False)
-    except (OSError, ValueError) as error:
-        raise Damaged(f"{path}: cannot be understood: {error}; {REMEDY}") from None
+    listed = manifest["files"]
+    present = [name for name in TRAINING_FILES if name in listed]
+    whole.check_files(folder, manifest, present, remedy=REMEDY)
+    for name in present:
+        path = folder / name
+        try:
+            if name == MEMORY:
+                check_memory(_header(path, listed[name]["bytes"]), weights, recipe)
+            else:
+                facts = read_json(read_file(path, most=LONGEST_RECIPE), finite=False)
+                check_progress(facts, manifest["step"])
+        except Damaged:
+            raise
+        except (OSError, ValueError) as error:
+            raise Damaged(f"{path}: {error}; {REMEDY}") from None
 
 
 def _pieces(path: Path, data: bytes) -> int:
