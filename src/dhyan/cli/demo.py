@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dhyan.watch import AttentionMap
 
 SHOWN, TRIED = 3, 20
+FEWEST_PAIRS = 10_000  # else words are missing
 BANK = "bank"  # where money is, and beside a river
 BEST_TO_LOOK_AT = range(7, 11)  # words
 
@@ -61,12 +62,16 @@ what to try next
 
 
 def _recipe(steps: int) -> "Recipe":
-    """The primer's; of other steps than its own no more than a tenth warm up."""
+    """The primer's; fewer steps than its own see fewer pairs, and no more than a tenth warm up."""
     from dhyan.config import load_recipe
 
     recipe = load_recipe("primer")
-    warmup = min(recipe.training.warmup, steps // 10)
-    changes = {"training.steps": steps, "training.warmup": warmup}
+    pairs = max(FEWEST_PAIRS, recipe.data.pairs * steps // recipe.training.steps)
+    changes = {
+        "training.steps": steps,
+        "training.warmup": min(recipe.training.warmup, steps // 10),
+        "data.pairs": min(recipe.data.pairs, pairs),
+    }
     return load_recipe("primer", changes) if steps else recipe
 
 
