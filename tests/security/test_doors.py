@@ -1,15 +1,19 @@
 """By whichever way a model comes in, one that means harm is a fault and nothing else."""
 
 import json
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from safetensors.numpy import load as load_tensors
 
 from dhyan import whole
 from dhyan.attention import GeneralScore, registry
 from dhyan.checkpoint import tensors_to_bytes
+from dhyan.cli.chosen import recipe_of
 from dhyan.cli.exits import Exit
 from dhyan.cli.info import info
 from dhyan.config import dump_recipe
@@ -20,8 +24,9 @@ from dhyan.run.average import average
 from dhyan.run.fine_tune import Origin
 from dhyan.run.saved import load, load_ensemble, weights_of
 from dhyan.text.vetted import count_pieces
-from tests.security.good import good_files, settings, write_model
-from tests.security.zoo import EVERYONE, release
+from dhyan.vetting import look_at_newest
+from tests.security.good import STEP, good_files, put, settings, write_model
+from tests.security.zoo import EVERYONE, hollow_weights, release
 from tests.tiny import environment, tiny_recipe, write_corpus
 
 EVERY = 16  # one of so many in the quick form
@@ -71,6 +76,8 @@ COMMANDS = {
     "average": lambda bad, good: ("average", good, bad, "--out", "out"),
     "last": lambda bad, good: ("average", bad, "--last", 1, "--out", "out"),
     "init": lambda bad, good: ("train", "bahdanau2015-small", "--init", bad),
+    "recipe": lambda bad, good: ("train", bad, "--out", "out"),
+    "resume": lambda bad, good: ("train", "bahdanau2015-small", "--resume", "--out", bad),
     "show": lambda bad, good: ("show", bad, "a"),
     "serve": lambda bad, good: ("serve", bad),
     "studio": lambda bad, good: ("studio", bad),
@@ -92,6 +99,26 @@ def test_each_command_refuses_one_before_torch_is_there(good, tmp_path, name):
     assert done.returncode == Exit.MISTAKE, done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
     assert "do not fit the recipe" in done.stderr
+
+
+def test_the_recipe_of_a_model_is_no_link_to_another(good, tmp_path):
+    bad = release("link-recipe-to-a-secret", good, tmp_path / "bad" / "run", tmp_path / "marker")
+    with pytest.raises(Fault, match=r"recipe.toml: is a link, not a file"):
+        recipe_of(str(bad))
+    assert recipe_of(str(good)) == str(good / f"step-{STEP}" / "recipe.toml")
+
+
+def test_what_is_damaged_is_left_to_the_run_that_skips_it(good, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(good, run)
+    newest = run / f"step-{STEP + 1}"
+    shutil.copytree(run / f"step-{STEP}", newest)
+    (newest / "training.json").write_bytes(b"{")
+    look_at_newest(run)
+    look_at_newest(tmp_path / "nothing-yet")
+    put(newest, "training.json", b"{")  # now its sum is right: someone meant it
+    with pytest.raises(Fault, match=r"training.json: .*; the model is damaged"):
+        look_at_newest(run)
 
 
 @pytest.mark.slow
@@ -143,6 +170,22 @@ def test_without_its_plugin_such_a_model_is_looked_at_but_not_run(tmp_path, caps
         load(tmp_path / "run", device="cpu")
     info(tmp_path / "run")
     assert "own" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("beyond", [True, False], ids=["hollow", "too-large"])
+def test_an_attention_of_its_own_is_no_leave_to_be_read_without_end(tmp_path, monkeypatch, beyond):
+    recipe = settings("rnn", **{"decoder.attention.kind": "own", "text.kind": "bpe"})
+    files = {**good_files(), "recipe.toml": dump_recipe(recipe).encode()}
+    folder = write_model(tmp_path / "run", files)
+    table = load_tensors(files["model.safetensors"])
+    shapes = {name: one.shape for name, one in table.items()} | {"decoder.attention.own": (2**35,)}
+    hollow_weights(folder, shapes)
+    if not beyond:
+        monkeypatch.setattr("dhyan.vetting.model.is_hollow", lambda path: False)
+    began = time.process_time()
+    with pytest.raises(Fault, match="mostly a hole" if beyond else "bytes it may"):
+        info(tmp_path / "run")
+    assert time.process_time() - began < 1
 
 
 def test_the_good_one_comes_in_by_each(good, tmp_path, capsys):

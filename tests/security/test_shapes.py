@@ -1,6 +1,6 @@
 """What a recipe implies of its weights is known without building the model, for every model."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from dhyan.faults import Fault
 from dhyan.models.build import build_model
 from dhyan.run.saved import weights_of
 from dhyan.training.progress import Progress
-from dhyan.vetting import state, weights
+from dhyan.vetting import fitting, state, weights
 from dhyan.vetting.scores import SCORES
 from tests.laws.family import BUILT_IN, DECODERS, ENCODERS, MODELS
 
@@ -67,6 +67,15 @@ def test_the_weights_of_every_pair_of_halves_are_foreseen():
             assert weights.weights_of(recipe, *SIZES) == wanted, (encoder, decoder)
             compared += 1
     assert compared > 1000
+
+
+def test_every_whole_number_that_bounds_work_is_bounded():
+    rooms = {"decoding": config.Decoding, "data": config.Data}
+    numbers = {f"{room}.{f.name}" for room, kind in rooms.items() for f in fields(kind)
+               if f.type is int}  # fmt: skip
+    assert numbers - {"decoding.seed"} == set(fitting.MOST)
+    for name in shipped_recipes():
+        fitting.check_bounds(load_recipe(name))
 
 
 def test_every_mechanism_of_our_own_is_foreseen():

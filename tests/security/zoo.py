@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import math
 import os
 import shutil
 import socket
@@ -13,6 +14,8 @@ import numpy
 from safetensors.numpy import load, save
 
 from dhyan import whole
+from dhyan.vetting import parse_saved_recipe
+from dhyan.vetting.weights import weights_of
 from tests.security.good import STEP, put, resigned
 
 WEIGHTS, RECIPE, SOURCE = "model.safetensors", "recipe.toml", "source.json"
@@ -241,6 +244,9 @@ HEADERS = {
     "more-axes": header({"a": one(shape=(1,) * 100)}, bytes(4)),
     "no-length": b"\1\2\3",
     "length-without-end": b"\xff" * 8 + b"{}",
+    "of-lists": header(b'{"a":[' + b",".join([b"[]"] * (8 * 2**20 // 3 - 4)) + b"]}"),
+    "of-tables": header(b'{"a":[' + b",".join([b"{}"] * (8 * 2**20 // 3 - 4)) + b"]}"),
+    "of-numbers": header(b'{"a":[' + b",".join([b"1"] * (8 * 2**20 // 2 - 4)) + b"]}"),
     "tensors-20001": header({f"{i}": one(shape=(0,), places=(0, 0)) for i in range(20_001)}),
 }
 for title, data in HEADERS.items():
@@ -270,6 +276,26 @@ def a_terabyte_of_nothing(folder, marker):
     size = 2**40
     begins = header({"a": one(shape=(size // 4,), places=(0, size))})
     hollow(folder, WEIGHTS, begins, len(begins) + size)
+
+
+def hollow_weights(folder, shapes):
+    """Weights of these shapes, none of which are there."""
+    table, end = {}, 0
+    for name, shape in shapes.items():
+        start, end = end, end + 4 * math.prod(shape)
+        table[name] = one(shape=shape, places=(start, end))
+    begins = header(table)
+    hollow(folder, WEIGHTS, begins, len(begins) + end)
+
+
+@animal()
+def a_model_of_nothing(folder, marker):
+    """All weights are as the recipe wants them, and it wants many."""
+    reworded("embedding = 16", f"embedding = {10**8}")(folder, marker)
+    files = [json.loads((folder / name).read_bytes()) for name in (SOURCE, "target.json")]
+    sizes = [len(one["model"]["vocab"]) for one in files]
+    recipe = parse_saved_recipe((folder / RECIPE).read_bytes())
+    hollow_weights(folder, weights_of(recipe, *sizes))
 
 
 # weights that are not the recipe's
@@ -323,6 +349,16 @@ for title, (old, new) in {
     "layers-one-more": ("layers = 1", "layers = 2"),
     "heads-without-end": ("heads = 1", f"heads = {10**9}"),
     "beam-without-end": ("beam = 5", f"beam = {10**9}"),
+    "groups-without-end": ("groups = 1", f"groups = {2**62}"),
+    "sources-without-end": ("longest = 60\nbeam", f"longest = {2**62}\nbeam"),
+    "translations-without-end": ("limit = 0", f"limit = {2**62}"),
+    "no-end-before-long": ("least = 0", f"least = {2**62}"),
+    "repeats-without-end": ("no_repeat = 0", f"no_repeat = {2**62}"),
+    "choices-without-end": ("top_k = 0", f"top_k = {2**62}"),
+    "texts-without-end": ("longest = 60\nfewest", f"longest = {2**62}\nfewest"),
+    "words-without-end": ("most_words = 0", f"most_words = {2**62}"),
+    "few-words-without-end": ("fewest_words = 0", f"fewest_words = {2**62}"),
+    "pairs-without-end": ("pairs = 20000", f"pairs = {2**62}"),
     "beyond-all-numbers": ("longest = 60", f"longest = {10**30}"),
     "a-million-digits": ("longest = 60", "longest = 1" + "0" * 10**5),
     "not-a-number": ("dropout = 0.2", "dropout = nan"),
@@ -508,6 +544,19 @@ for title, change in {
     "of-an-average": lambda kept: kept.update({f"{BIAS}:raw": kept[f"{BIAS}:exp_avg"]}),
 }.items():
     animal(f"memory-{title}")(remembered(change))
+
+
+@animal()
+def memory_of_a_terabyte(folder, marker):
+    """Its header and its manifest agree, and its sum would take minutes."""
+    size = 2**40
+    begins = header({f"{BIAS}:exp_avg": one(shape=(size // 4,), places=(0, size))})
+    hollow(folder, MEMORY, begins, len(begins) + size)
+
+
+@animal()
+def place_of_a_terabyte(folder, marker):
+    hollow(folder, PROGRESS, b"{", 2**40)
 
 
 # whole run folders

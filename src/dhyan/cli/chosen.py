@@ -56,9 +56,12 @@ def _check_once(settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def recipe_of(name: str) -> str:
-    """The recipe meant by a name: that of a model, if it is a model's folder, else itself."""
-    from dhyan.checkpoint import find_checkpoint
+    """The recipe meant by a name: that of a model, if it is a model's folder, else itself.
+
+    A model is looked through first, so that its recipe is the one it was saved with.
+    """
+    from dhyan.vetting import read_model
 
     if name in shipped_recipes() or not Path(name).is_dir():
         return name
-    return str(find_checkpoint(Path(name)) / "recipe.toml")
+    return str(read_model(name, foreign=True).folder / "recipe.toml")

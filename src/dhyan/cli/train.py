@@ -68,12 +68,16 @@ def train(
         "training.seed": seed,
     }
     chosen = chosen_recipe(recipe, settings, given)
+    folder = Path(out) if out else Path("runs") / Path(recipe).stem
     if chosen.training.init:
         look_through(chosen.training.init)
+    if resume:
+        from dhyan.vetting import look_at_newest
+
+        look_at_newest(folder)
 
     from dhyan.run import train as start
 
-    folder = Path(out) if out else Path("runs") / Path(recipe).stem
     say = teller(quiet=quiet)
     how = {"resume": resume, "wait": wait}
     run = start(chosen, folder, **how, device=device, threads=threads, say=say)

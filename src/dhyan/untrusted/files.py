@@ -17,6 +17,7 @@ KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+BLOCK = 512  # bytes, in which the room is counted that a file takes
 
 
 class Strange(Fault):
@@ -33,6 +34,12 @@ def size_of(path: Path) -> int:
     found = os.lstat(path)
     _check_kind(path, found)
     return found.st_size
+
+
+def is_hollow(path: Path) -> bool:
+    """Whether most of a file is a hole, which takes no room until someone reads it."""
+    found = os.lstat(path)
+    return 0 < found.st_blocks * BLOCK < found.st_size // 4  # some file systems count no blocks
 
 
 def open_file(path: Path, *, most: int, linked: bool = False) -> IO[bytes]:

@@ -10,6 +10,7 @@ from dhyan.untrusted.notation import read_json, shown
 LONGEST_HEADER = 8 * 2**20
 MOST_TENSORS = 20_000
 MOST_AXES = 8
+MOST_SIGNS = {b"{": 2 * MOST_TENSORS, b"[": 4 * MOST_TENSORS, b",": 12 * MOST_TENSORS}
 METADATA = "__metadata__"
 BYTES = {
     **dict.fromkeys(("BOOL", "U8", "I8"), 1),
@@ -60,6 +61,9 @@ def read_header(file: IO[bytes], size: int) -> Header:
 def _table(data: bytes) -> dict[str, Any]:
     if data.count(b'"data_offsets"') > MOST_TENSORS:
         raise Misshapen(f"it lists more than {MOST_TENSORS:,} tensors")
+    for sign, most in MOST_SIGNS.items():
+        if data.count(sign) > most:
+            raise Misshapen(f"its header has more than {most:,} {sign.decode()}")
     try:
         table = read_json(data)
     except ValueError as error:

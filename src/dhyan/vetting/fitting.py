@@ -16,7 +16,19 @@ from dhyan.untrusted.tensors import Header
 from dhyan.vetting.scores import SCORES
 from dhyan.vetting.weights import Shape, weights_of
 
-WIDEST_BEAM = 1000
+MOST = {  # far above all use: what the loops that read and translate could be told to do
+    "decoding.beam": 1000,
+    "decoding.groups": 1000,
+    "decoding.longest": 10_000,
+    "decoding.least": 10_000,
+    "decoding.limit": 10_000,
+    "decoding.no_repeat": 10_000,
+    "decoding.top_k": 1_000_000,
+    "data.longest": 1_000_000,
+    "data.fewest_words": 1_000_000,
+    "data.most_words": 1_000_000,
+    "data.pairs": 10**9,
+}
 DTYPE = "F32"
 
 
@@ -28,9 +40,7 @@ def check_recipe(recipe: Recipe, header: Header, sizes: tuple[int, int], *, fore
     layers, tensors = max(recipe.encoder.layers, recipe.decoder.layers), len(header.tensors)
     if layers > tensors:
         raise Fault(f"recipe.toml asks for {layers:,} layers, and there are {tensors:,} tensors")
-    if recipe.decoding.beam > WIDEST_BEAM:
-        wide = f"{recipe.decoding.beam:,}"
-        raise Fault(f"recipe.toml: decoding.beam is {wide}, at most {WIDEST_BEAM:,} are searched")
+    check_bounds(recipe)
     for name, listed in header.tensors.items():
         if listed.dtype != DTYPE:
             raise Fault(f"the saved weight {shown(name)} is of type {listed.dtype}, not {DTYPE}")
@@ -39,6 +49,15 @@ def check_recipe(recipe: Recipe, header: Header, sizes: tuple[int, int], *, fore
         raise Fault(f"recipe.toml: no attention is called {shown(strangers[0])}; {hint}")
     if is_foreseen(recipe):
         check_fits(header, weights_of(recipe, *sizes))
+
+
+def check_bounds(recipe: Recipe) -> None:
+    """Refuse a recipe by which work on one sentence, or on made-up ones, would not end."""
+    for key, most in MOST.items():
+        room, _, name = key.partition(".")
+        value = getattr(getattr(recipe, room), name)
+        if value > most:
+            raise Fault(f"recipe.toml: {key} is {value:,}; give at most {most:,}")
 
 
 def is_foreseen(recipe: Recipe) -> bool:

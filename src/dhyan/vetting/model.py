@@ -6,21 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from dhyan import whole
-from dhyan.checkpoint import REMEDY, find_checkpoint, read_manifest
+from dhyan.checkpoint import REMEDY, find_checkpoint, read_manifest, steps_in
 from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
 from dhyan.faults import Fault
 from dhyan.text.vetted import MOST_BYTES, count_pieces
-from dhyan.untrusted.files import open_file, read_file
+from dhyan.untrusted.files import is_hollow, open_file, read_file
 from dhyan.untrusted.notation import read_json, read_toml, shown
-from dhyan.untrusted.tensors import Header, Misshapen, read_header
-from dhyan.vetting.fitting import check_recipe
-from dhyan.vetting.state import check_memory, check_progress
+from dhyan.untrusted.tensors import LONGEST_HEADER, Header, Misshapen, read_header
+from dhyan.vetting.fitting import check_recipe, is_foreseen
+from dhyan.vetting.state import PER_WEIGHT, check_memory, check_progress
 from dhyan.whole import MANIFEST, Damaged
 
 RECIPE, WEIGHTS, SOURCE, TARGET = "recipe.toml", "model.safetensors", "source.json", "target.json"
 MODEL_FILES = (RECIPE, WEIGHTS, SOURCE, TARGET)
 MEMORY, PROGRESS = TRAINING_FILES = ("training.safetensors", "training.json")
-SOON_SUMMED = 2**26  # bytes; of larger weights the header is looked at before the sum is taken
+SOON_SUMMED = 2**26  # bytes; of larger files the header is looked at before the sum is taken
+MOST_UNFORESEEN = 2**34  # bytes of weights whose shapes do not follow from the recipe
 SMALL = {RECIPE: LONGEST_RECIPE, SOURCE: MOST_BYTES, TARGET: MOST_BYTES}
 
 
@@ -51,18 +52,36 @@ def read_model(model: str | Path, *, foreign: bool = False) -> Vetted:
     files = whole.read_files(folder, manifest, SMALL, remedy=REMEDY)
     recipe = _recipe(folder, files[RECIPE])
     sizes = _pieces(folder / SOURCE, files[SOURCE]), _pieces(folder / TARGET, files[TARGET])
-    size = manifest["files"][WEIGHTS]["bytes"]
-    if size <= SOON_SUMMED:
+    soon = manifest["files"][WEIGHTS]["bytes"] <= SOON_SUMMED
+    if soon:
         whole.check_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
-    header = _header(folder / WEIGHTS, size)
+    header = _header(folder, manifest, WEIGHTS)
     try:
         check_recipe(recipe, header, sizes, foreign=foreign)
     except Fault as fault:
         raise Fault(f"{folder}: {fault}") from None
+    if not soon:
+        _check_large(folder, manifest, foreseen=is_foreseen(recipe))
     files |= whole.read_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
     _check_numbers(folder / WEIGHTS, files[WEIGHTS], header)
     _check_rest(folder, manifest, recipe, header)
     return Vetted(str(model), folder, recipe, sizes, header, files)
+
+
+def look_at_newest(run: Path) -> None:
+    """Refuse a run whose newest checkpoint that is whole is no model of ours.
+
+    What is damaged is left to the run that would go on, which tells of it and takes the one before.
+    """
+    for step in steps_in(run):
+        folder = run / f"step-{step}"
+        try:
+            read_model(folder)
+        except Damaged:
+            if _is_whole(folder):
+                raise
+        else:
+            return
 
 
 def parse_saved_recipe(data: bytes) -> Recipe:
@@ -92,28 +111,59 @@ def _check_names(folder: Path, manifest: Mapping[str, Any]) -> None:
     for name in listed:
         if name not in (*MODEL_FILES, *TRAINING_FILES):
             raise Damaged(f"{folder / MANIFEST}: a model has no file {shown(name)}; {REMEDY}")
-    for name, most in SMALL.items():
-        if listed[name]["bytes"] > most:
-            raise Damaged(f"{folder / name}: has more than the {most:,} bytes it may; {REMEDY}")
+    most = {**SMALL, PROGRESS: LONGEST_RECIPE, MEMORY: _most_memory(listed[WEIGHTS]["bytes"])}
+    for name in listed.keys() & most.keys():
+        if listed[name]["bytes"] > most[name]:
+            raise Fault(f"{folder / name}: has more than the {most[name]:,} bytes it may; {REMEDY}")
+
+
+def _most_memory(weights: int) -> int:
+    """How many bytes an optimizer's memory of so many bytes of weights may have."""
+    return PER_WEIGHT * weights + LONGEST_HEADER + 8
+
+
+def _check_large(folder: Path, manifest: Mapping[str, Any], *, foreseen: bool) -> None:
+    """Refuse large weights that are a hole in a file, or that only claim to be someone's own."""
+    path, size = folder / WEIGHTS, manifest["files"][WEIGHTS]["bytes"]
+    if is_hollow(path):
+        raise Fault(f"{path}: is mostly a hole where {size:,} bytes should be; name another model")
+    if not foreseen:
+        if size > MOST_UNFORESEEN:
+            raise Fault(f"{path}: has more than the {MOST_UNFORESEEN:,} bytes it may; {REMEDY}")
+        whole.check_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
 
 
 def _check_rest(folder: Path, manifest: Mapping[str, Any], recipe: Recipe, weights: Header) -> None:
     """Refuse a training state that is none, though only a run that goes on would read it."""
     listed = manifest["files"]
-    present = [name for name in TRAINING_FILES if name in listed]
-    whole.check_files(folder, manifest, present, remedy=REMEDY)
-    for name in present:
-        path = folder / name
+    for name in TRAINING_FILES:
+        if name not in listed:
+            continue
+        soon = listed[name]["bytes"] <= SOON_SUMMED
+        if soon:
+            whole.check_files(folder, manifest, [name], remedy=REMEDY)
         try:
             if name == MEMORY:
-                check_memory(_header(path, listed[name]["bytes"]), weights, recipe)
+                check_memory(_header(folder, manifest, name), weights, recipe)
             else:
-                facts = read_json(read_file(path, most=LONGEST_RECIPE), finite=False)
+                facts = read_json(read_file(folder / name, most=LONGEST_RECIPE), finite=False)
                 check_progress(facts, manifest["step"])
         except Damaged:
             raise
         except (OSError, ValueError) as error:
-            raise Damaged(f"{path}: {error}; {REMEDY}") from None
+            raise Damaged(f"{folder / name}: {error}; {REMEDY}") from None
+        if not soon:
+            whole.check_files(folder, manifest, [name], remedy=REMEDY)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether every file of a checkpoint has its sum."""
+    try:
+        manifest = read_manifest(folder)
+        whole.check_files(folder, manifest, manifest["files"], remedy=REMEDY)
+    except Damaged:
+        return False
+    return True
 
 
 def _pieces(path: Path, data: bytes) -> int:
@@ -123,8 +173,9 @@ def _pieces(path: Path, data: bytes) -> int:
         raise Fault(f"{path}: {error}") from None
 
 
-def _header(path: Path, size: int) -> Header:
-    """What the weights' file says it holds; nothing after it is read."""
+def _header(folder: Path, manifest: Mapping[str, Any], name: str) -> Header:
+    """What a file of tensors says it holds; nothing after it is read."""
+    path, size = folder / name, manifest["files"][name]["bytes"]
     try:
         with open_file(path, most=size) as file:
             return read_header(file, size)

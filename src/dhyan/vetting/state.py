@@ -15,6 +15,7 @@ COUNTS = {
 MAY_LACK = {"best_step", "best_score", "to_beat"}  # before the first validation
 RAW = "raw"  # the weight itself, where the model is an average
 MEMORY = {"step", "exp_avg", "exp_avg_sq"}  # what Adam keeps of each weight; plain descent, nothing
+PER_WEIGHT = 4  # times what a weight takes is more than a run keeps of it
 DTYPE = "F32"
 
 
