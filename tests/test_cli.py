@@ -121,14 +121,14 @@ def test_closed_streams_and_full_disks_are_one_line(place):
 def test_maps_of_different_words_become_several_figures(place):
     folder, _ = place
     settings = tiny_settings("transformer", "a.en", "a.hi", **{"training.steps": 1})
-    trained = dhyan("train", "transformer2017-small", "--threads", 1, "--out", "t",
+    trained = here("train", "transformer2017-small", "--threads", 1, "--out", "t",
                     *as_arguments(settings), cwd=folder)  # fmt: skip
     assert trained.returncode == 0, trained.stderr.decode()
-    done = dhyan("show", "t", "three hundred", "-o", "look.json", cwd=folder)
+    done = here("show", "t", "three hundred", "-o", "look.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     found = Trace.from_json((folder / "look.json").read_text(encoding="utf-8"))
     assert found.source.words == ("three", "hundred", "</s>")
-    done = dhyan("show", "t", "three hundred", "--where", "all", "-o", "all.svg", cwd=folder)
+    done = here("show", "t", "three hundred", "--where", "all", "-o", "all.svg", cwd=folder)
     assert done.returncode == 0, done.stderr.decode()
     assert len(list(folder.glob("all-*.svg"))) == 3
     assert b"encoder.layers.0.self_attention" in done.stderr
@@ -145,7 +145,7 @@ def test_a_file_and_a_pipe_give_the_same(place):
 
 def test_json_has_a_line_for_each_sentence(place):
     folder, _ = place
-    done = dhyan("translate", "runs/bahdanau2015-small", "--json", "--nbest", 3, "--threads", 1,
+    done = here("translate", "runs/bahdanau2015-small", "--json", "--nbest", 3, "--threads", 1,
                  cwd=folder, stdin=b"one\ntwo\n")  # fmt: skip
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["line"] for row in rows] == [1, 2]
@@ -154,7 +154,7 @@ def test_json_has_a_line_for_each_sentence(place):
 
 def test_the_best_n_are_numbered_by_their_line(place):
     folder, _ = place
-    done = dhyan("translate", "runs/bahdanau2015-small", "--nbest", 2, "--threads", 1,
+    done = here("translate", "runs/bahdanau2015-small", "--nbest", 2, "--threads", 1,
                  cwd=folder, stdin=b"one\ntwo\n")  # fmt: skip
     rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
     assert [row[0] for row in rows] == ["1", "1", "2", "2"]
@@ -164,13 +164,13 @@ def test_the_best_n_are_numbered_by_their_line(place):
 def test_evaluation_prints_scores_with_signatures_and_by_length(place):
     folder, _ = place
     arguments = ("--source", "a.en", "--target", "a.hi", "--beam", 1, "--threads", 1)
-    done = dhyan("evaluate", "runs/bahdanau2015-small", *arguments, cwd=folder)
+    done = here("evaluate", "runs/bahdanau2015-small", *arguments, cwd=folder)
     text = done.stdout.decode()
     assert "tok:intl" in text
     assert "chrF++" in text
     assert "1–5" in text
     facts = json.loads(
-        dhyan("evaluate", "runs/bahdanau2015-small", *arguments, "--json", cwd=folder).stdout
+        here("evaluate", "runs/bahdanau2015-small", *arguments, "--json", cwd=folder).stdout
     )
     assert facts["sentences"] == 400 == sum(part["sentences"] for part in facts["by_length"])
     assert f"{facts['scores']['bleu']['value']:6.2f}" in text
@@ -181,7 +181,7 @@ def test_evaluation_prints_scores_with_signatures_and_by_length(place):
 )
 def test_a_picture_is_drawn(place, name, magic):
     folder, _ = place
-    done = dhyan("show", "runs/bahdanau2015-small", "three hundred two", "-o", name,
+    done = here("show", "runs/bahdanau2015-small", "three hundred two", "-o", name,
                  "--threads", 1, cwd=folder)  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     assert (folder / name).read_bytes().startswith(magic)
@@ -231,10 +231,10 @@ def in_a_terminal(folder, *arguments):
 
 def test_the_card_names_recipe_parameters_scores_and_hashes(place):
     folder, _ = place
-    text = dhyan("info", "runs/bahdanau2015-small", cwd=folder).stdout.decode()
+    text = here("info", "runs/bahdanau2015-small", cwd=folder).stdout.decode()
     for part in ("Bahdanau", "source en, target hi", "kind additive", "model.safetensors", "chrf"):
         assert part in text
-    facts = json.loads(dhyan("info", "runs/bahdanau2015-small", "--json", cwd=folder).stdout)
+    facts = json.loads(here("info", "runs/bahdanau2015-small", "--json", cwd=folder).stdout)
     import dhyan as package
 
     model = package.load(folder / "runs/bahdanau2015-small").model
@@ -263,14 +263,14 @@ def test_the_layout_of_kaggles_corpus_trains(place):
 
 def test_a_check_describes_the_corpus_and_names_its_faults(place):
     folder, _ = place
-    good = dhyan("data", "check", "a.en", "a.hi", cwd=folder)
+    good = here("data", "check", "a.en", "a.hi", cwd=folder)
     assert good.returncode == 0
     for part in ("kept 400 pairs", "median", "duplicate pairs", "unknown words: "):
         assert part in good.stdout.decode()
     lines = (folder / "a.en").read_bytes().split(b"\n")
     lines[6], lines[8] = b"caf\xe9", b""
     (folder / "bad.en").write_bytes(b"\n".join(lines[:-3]))
-    bad = dhyan("data", "check", "bad.en", "a.hi", cwd=folder)
+    bad = here("data", "check", "bad.en", "a.hi", cwd=folder)
     assert bad.returncode == 2
     for part in ("bad.en:7: ", "empty source (bad.en:9)", "398", "400"):
         assert part in bad.stdout.decode()
@@ -430,10 +430,10 @@ def test_a_command_written_wrong_is_one_line(words, said, tmp_path):
 
 
 def test_a_recipe_is_printed_whole_and_is_one(tmp_path):
-    done = dhyan("recipe", "luong2015-small", "--set", "training.steps=7", cwd=tmp_path)
+    done = here("recipe", "luong2015-small", "--set", "training.steps=7", cwd=tmp_path)
     (tmp_path / "mine.toml").write_bytes(done.stdout)
-    again = dhyan("recipe", "mine.toml", cwd=tmp_path)
+    again = here("recipe", "mine.toml", cwd=tmp_path)
     assert again.stdout == done.stdout
     assert b"steps = 7\n" in again.stdout
-    listed = dhyan("recipe", cwd=tmp_path).stdout.decode()
+    listed = here("recipe", cwd=tmp_path).stdout.decode()
     assert all(name in listed for name in ("luong2015-small", "transformer2017", "numbers"))

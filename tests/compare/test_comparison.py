@@ -286,10 +286,10 @@ def test_the_command_trains_side_by_side_and_does_nothing_twice(tmp_path):
     assert first.returncode == 0, first.stderr.decode()
     assert first.stdout.startswith(b"out/report.md  2 models")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/*/result.json")}
-    again = dhyan(*words, cwd=tmp_path)
+    again = here(*words, cwd=tmp_path)
     assert again.returncode == 0, again.stderr.decode()
     assert before == {path: path.stat().st_mtime_ns for path in tmp_path.glob("out/*/result.json")}
-    other = dhyan(*words, "--seed", 5, cwd=tmp_path)
+    other = here(*words, "--seed", 5, cwd=tmp_path)
     assert other.returncode == 2
     assert other.stderr.count(b"\n") == 1
     assert b"numbers: training.seed: 1 before, 5 now" in other.stderr
