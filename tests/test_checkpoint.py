@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 import torch
@@ -32,8 +33,42 @@ def test_what_was_written_is_read_back(run):
 
 
 def test_a_checkpoint_is_never_written_over(run):
-    with pytest.raises(FileExistsError):
-        checkpoint.write_checkpoint(run, 30, FILES)
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    assert checkpoint.write_checkpoint(run, 30, FILES, **FACTS) == run / "step-30"
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
+    other = {**FILES, "recipe.toml": b"about = 'y'\n"}
+    checkpoint.write_checkpoint(run, 30, other, **FACTS)
+    assert checkpoint.read_checkpoint(run / "step-30") == other
+    assert checkpoint.read_checkpoint(run / "damaged-step-30") == FILES
+
+
+def test_one_that_is_damaged_is_set_aside_and_written_again(run):
+    (run / "step-30" / "recipe.toml").write_bytes(b"")
+    checkpoint.write_checkpoint(run, 30, FILES, **FACTS)
+    assert checkpoint.read_checkpoint(run / "step-30") == FILES
+    assert (run / "damaged-step-30" / "recipe.toml").read_bytes() == b""
+
+
+def test_one_whose_folder_was_not_known_to_be_on_disk_is_made_sure_of(run, monkeypatch):
+    fsync, refused = os.fsync, [True, True, False]
+
+    def failing(descriptor):
+        if os.path.samestat(os.fstat(descriptor), run.stat()) and refused.pop(0):
+            raise OSError(5, "Input/output error")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    for _ in range(2):
+        with pytest.raises(checkpoint.Unwritten, match="step-40: .*Input/output error"):
+            checkpoint.write_checkpoint(run, 40, FILES, **FACTS)
+    assert checkpoint.write_checkpoint(run, 40, FILES, **FACTS) == run / "step-40"
+    assert refused == []
+    assert sorted(path.name for path in run.iterdir()) == [
+        "step-10",
+        "step-20",
+        "step-30",
+        "step-40",
+    ]
 
 
 def test_every_flipped_bit_is_noticed(run):
@@ -124,7 +159,11 @@ def test_a_run_folder_means_its_best_then_its_last_then_its_newest(run):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"step": 99}', '{"step": "../outside/step-1"}', '{"checkpoint": "x"}']
+    "text",
+    [
+        *("", "{", "[]", '{"checkpoint": "step-99", "step": 99}', '{"step": "../outside/step-1"}'),
+        *('{"checkpoint": "x"}', '{"checkpoint": "step-20", "step": 10}', '{"step": 10}'),
+    ],
 )
 def test_a_pointer_to_nothing_is_named_not_passed_over(run, text):
     (run / "best.json").write_text(text)
@@ -176,6 +215,19 @@ def test_a_file_that_cannot_be_changed_is_as_it_was(run, monkeypatch):
         checkpoint.point(run, "last.json", 30)
     assert (run / "last.json").read_bytes() == before
     assert not list(run.glob("tmp-*"))
+
+
+@pytest.mark.parametrize("call", ["fsync", "write"])
+def test_an_error_that_says_no_name_is_given_one(run, monkeypatch, call):
+    def failing(*arguments):
+        raise OSError(5, "Input/output error")
+
+    if call == "fsync":
+        monkeypatch.setattr(os, "fsync", failing)
+    else:
+        monkeypatch.setattr(Path, "write_bytes", failing)
+    with pytest.raises(OSError, match="Input/output error: '.*last.json'"):
+        checkpoint.point(run, "last.json", 30)
 
 
 def test_a_half_written_folder_is_no_checkpoint_and_is_replaced(run):

@@ -1,6 +1,7 @@
 """From files to a run folder and back: training, loading, resuming."""
 
 import json
+import os
 import shutil
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from dhyan.faults import Fault
 from dhyan.run import train
 from dhyan.run.saved import pick_device
 from dhyan.text.languages import language_of
-from dhyan.training.events import Saved, Stepped, Validated
+from dhyan.training.events import Saved, Stepped, Unsaved, Validated
 from tests.tiny import tiny_recipe, write_corpus
 
 
@@ -265,6 +266,42 @@ def test_a_damaged_checkpoint_is_passed_over_and_the_end_is_the_same(finished, t
     list(train(recipe, copy, resume=True, threads=1, say=said.append))
     assert any("step-10" in line and "damaged" in line for line in said)
     assert read_checkpoint(copy / "step-12") == read_checkpoint(out / "step-12")
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize("failing", ["a file", "the run"])
+def test_a_last_save_that_fails_is_made_up_for(files, tmp_path, monkeypatch, stopped, failing):
+    steps = {"training.steps": 3 if stopped else 2, "training.save_every": 100}
+    recipe, fsync, out = tiny_recipe("rnn", *files, **steps), os.fsync, tmp_path / "run"
+    run, alone = (train(recipe, tmp_path / one, threads=1) for one in ("run", "alone"))
+    refused = []
+
+    def failing_once(descriptor):
+        place = os.readlink(f"/proc/self/fd/{descriptor}")
+        hit = out / "tmp-step-2" / "recipe.toml" if failing == "a file" else out
+        there = failing == "a file" or (out / "step-2").exists()
+        if there and not refused and place == str(hit):
+            refused.append(place)
+            raise OSError(5, "Input/output error")
+        fsync(descriptor)
+
+    def ended(run):
+        for event in run:
+            if stopped and event.step == 1 and not run.trainer.stopping:
+                run.trainer.halt("asked to")
+            yield event
+
+    wanted = list(ended(alone))
+    monkeypatch.setattr(os, "fsync", failing_once)
+    events = list(ended(run))
+    assert refused
+    assert [type(e) for e in events if not isinstance(e, Unsaved)] == [type(e) for e in wanted]
+    (unsaved,) = [event for event in events if isinstance(event, Unsaved)]
+    assert "Input/output error" in unsaved.reason
+    for name in ("step-2", "step-0"):
+        assert read_checkpoint(out / name) == read_checkpoint(tmp_path / "alone" / name)
+    left = [sorted(path.name for path in one.iterdir()) for one in (out, tmp_path / "alone")]
+    assert left[0] == left[1]
 
 
 def test_nothing_to_resume_is_said(files, tmp_path):

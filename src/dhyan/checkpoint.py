@@ -31,13 +31,19 @@ class Unwritten(Fault):
 
 
 def write_checkpoint(run: Path, step: int, files: Mapping[str, bytes], **facts: object) -> Path:
-    """Write `step-N` beside the others: a folder that appears whole, with a manifest."""
+    """Write `step-N` beside the others: a folder that appears whole, with a manifest.
+
+    One that is there and holds the same is only made sure of; any other is set aside first.
+    """
     final = run / f"step-{step}"
-    if final.exists():
-        raise FileExistsError(f"{final} exists already; a checkpoint is never written over")
     size = sum(map(len, files.values()))
     sums = {name: whole.sum_of(data) for name, data in files.items()}
     try:
+        if final.exists():
+            if _holds(final, files):
+                sync(run)
+                return final
+            _set_aside(final)
         _check_room(run, size)
         with whole.whole_folder(final, half=run / f"tmp-step-{step}") as folder:
             for name, data in files.items():
@@ -108,11 +114,8 @@ def find_checkpoint(folder: Path) -> Path:
     for pointer in (folder / "best.json", folder / "last.json"):
         if not os.path.lexists(pointer):
             continue
-        try:
-            step = read_json(read_file(pointer, most=LONGEST_POINTER), finite=False)["step"]
-        except (OSError, ValueError, KeyError, TypeError):
-            step = None
-        if type(step) is not int or step not in steps:
+        step = _pointed(pointer)
+        if step not in steps:
             raise Damaged(f"{pointer}: names no checkpoint of this run; name step-{steps[0]}")
         return folder / f"step-{step}"
     return folder / f"step-{steps[0]}"
@@ -124,16 +127,17 @@ def point(run: Path, name: str, step: int, **facts: object) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Change a small file in one move; where that fails it is as it was."""
+    """Change a small file in one move; where that fails it is as it was, and the error names it."""
     temporary = path.with_name(f"tmp-{path.name}")
     try:
         temporary.write_bytes(data)
         sync(temporary)
         temporary.rename(path)
         sync(path.parent)
-    except OSError:
+    except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+        error.filename = error.filename or str(path)
         raise
 
 
@@ -188,6 +192,24 @@ def tensors_from_bytes(data: bytes) -> dict[str, Any]:
 
     read_header(io.BytesIO(data), len(data))
     return load(data)
+
+
+def _holds(folder: Path, files: Mapping[str, bytes]) -> bool:
+    """Whether a checkpoint is whole, and these are its files."""
+    try:
+        return read_checkpoint(folder) == files
+    except Fault:
+        return False
+
+
+def _pointed(pointer: Path) -> int | None:
+    """The step that best.json or last.json names, if both places where it does so agree."""
+    try:
+        facts = read_json(read_file(pointer, most=LONGEST_POINTER), finite=False)
+        step, name = facts["step"], facts["checkpoint"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return step if type(step) is int and name == f"step-{step}" else None
 
 
 def _got(claim: IO[bytes], tries: int = 5) -> bool:

@@ -125,10 +125,12 @@ def check_files(
 
 
 def sync(path: Path) -> None:
-    """Wait until a file or a folder is on the disk."""
+    """Wait until a file or a folder is on the disk; an error names it."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         os.close(descriptor)
 

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -23,14 +24,25 @@ SECONDS_BETWEEN_LINES = 10.0
 ENDINGS = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
 
 
-def teller(*, quiet: bool) -> Say:
-    """Prints on stderr what a person wants to know meanwhile; or, quiet, nothing."""
+@dataclass(frozen=True)
+class Teller:
+    """Prints on stderr what a person wants to know meanwhile; quiet, only what is a warning."""
 
-    def say(line: str) -> None:
-        if not quiet:
-            print(line, file=sys.stderr, flush=True)
+    quiet: bool
 
-    return say
+    def __call__(self, line: str) -> None:
+        """Say what one may do without."""
+        if not self.quiet:
+            self.warn(line)
+
+    def warn(self, line: str) -> None:
+        """Say what nobody may miss."""
+        print(line, file=sys.stderr, flush=True)
+
+
+def teller(*, quiet: bool) -> Teller:
+    """Who speaks to a person."""
+    return Teller(quiet)
 
 
 def follow(run: "Run", say: Say, *, quiet: bool = False, again: str = " with --resume") -> None:
@@ -62,7 +74,8 @@ def result(run: "Run") -> str:
 @contextmanager
 def plain(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
     """A line for what matters, and one every few seconds to show that it goes on."""
-    from dhyan.training.events import Stepped
+    from dhyan.corpora.interface import warner
+    from dhyan.training.events import Stepped, Trouble
 
     steps, first = run.folder.recipe.training.steps, run.trainer.progress.step
     began = spoke = monotonic()
@@ -71,7 +84,7 @@ def plain(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
         nonlocal spoke
         if not isinstance(event, Stepped):
             for line in told(event):
-                say(line)
+                warner(say)(line) if isinstance(event, Trouble) else say(line)
         elif monotonic() - spoke >= SECONDS_BETWEEN_LINES or event.step == steps:
             spoke = monotonic()
             left = (spoke - began) / (event.step - first) * (steps - event.step)

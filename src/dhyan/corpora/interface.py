@@ -12,6 +12,24 @@ Say = Callable[[str], None]
 
 
 @runtime_checkable
+class Voice(Protocol):
+    """Says what may be muted, and warns of what may not."""
+
+    def __call__(self, line: str) -> None:
+        """Say what one may do without."""
+        ...
+
+    def warn(self, line: str) -> None:
+        """Say what nobody may miss."""
+        ...
+
+
+def warner(say: Say) -> Say:
+    """How whoever says things says what nobody may miss: by its `warn`, if it has one."""
+    return say.warn if isinstance(say, Voice) else say
+
+
+@runtime_checkable
 class Corpus(Protocol):
     """Pairs to train on and pairs to validate on, as text or prepared as ids."""
 

@@ -20,6 +20,7 @@ from dhyan.corpora.interface import Corpus, Say
 from dhyan.faults import Fault
 from dhyan.models.build import build_model
 from dhyan.run.board import need_tensorboard
+from dhyan.run.folder import deterministic
 from dhyan.run.parts import make_settings
 from dhyan.run.saved import make_manner
 from dhyan.text.vectors import width_of
@@ -114,11 +115,12 @@ def check_resumable(out: Path) -> None:
             )
 
 
-def compare_machines(folder: Path, device: torch.device, say: Say) -> None:
-    """Say what may change the last digits of a run that goes on elsewhere."""
+def compare_machines(folder: Path, device: torch.device, warn: Say) -> None:
+    """Warn of what may change the last digits of a run that goes on elsewhere."""
     manifest = read_manifest(folder)
     before = {**manifest, "torch": manifest["versions"].get("torch")}
     here = {"device": device.type, "threads": torch.get_num_threads(), "torch": torch.__version__}
+    here |= {"deterministic": deterministic()}
     for key, now in here.items():
-        if before[key] != now:
-            say(f"was trained with {key} {before[key]}, now {now}: the last digits may differ")
+        if key in before and before[key] != now:  # an older manifest does not say all of it
+            warn(f"was trained with {key} {before[key]}, now {now}: the last digits may differ")

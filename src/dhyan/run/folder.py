@@ -40,7 +40,7 @@ class RunFolder:
     recipe: Recipe
     translator: Translator
     fingerprint: str
-    say: Say = lambda line: None
+    warn: Say = lambda line: None
 
     def save(self, trainer: Trainer) -> Path:
         """Write a checkpoint that stands on its own, then let the pointers name it.
@@ -56,13 +56,13 @@ class RunFolder:
             keep = self.recipe.training.keep
             forget_old(self.path, keep=keep, best=trainer.progress.best_step)
         except OSError as error:
-            trouble = f"{error.filename}: {error.strerror}"
-            self.say(f"{folder} is whole, but {trouble}; the next checkpoint makes up for it")
+            trouble = f"{error.filename or self.path}: {error.strerror}"
+            self.warn(f"{folder} is whole, but {trouble}; the next checkpoint makes up for it")
         return folder
 
     def recall(self, trainer: Trainer) -> None:
         """Give a trainer back what its newest whole checkpoint holds."""
-        found = newest_whole(self.path, (*MODEL_FILES, *STATE_FILES), self.say)
+        found = newest_whole(self.path, (*MODEL_FILES, *STATE_FILES), self.warn)
         if found is None:
             raise Fault(f"{self.path}: holds no checkpoint any more; name another --out")
         take_up(trainer, found[1])
@@ -96,6 +96,7 @@ class RunFolder:
             data=self.fingerprint,
             device=self.translator.device.type,
             threads=torch.get_num_threads(),
+            deterministic=deterministic(),
             versions=versions(),
             position=trainer.progress.position,
         )
@@ -117,15 +118,24 @@ def versions() -> dict[str, str]:
     }
 
 
+def deterministic() -> str:
+    """Which parts of PyTorch were told to compute in one way only; "none" if no part was."""
+    flags = {
+        "algorithms": torch.are_deterministic_algorithms_enabled(),
+        "cudnn": torch.backends.cudnn.deterministic,
+    }
+    return " and ".join(name for name, on in flags.items() if on) or "none"
+
+
 class MetricsLog:
     """A run's events as lines of JSON; a resumed run first forgets those it will repeat.
 
     Lines that cannot be written, on a full disk say, are written once they can be.
     """
 
-    def __init__(self, path: Path, *, until: int, say: Say = lambda line: None) -> None:
+    def __init__(self, path: Path, *, until: int, warn: Say = lambda line: None) -> None:
         self.path = path
-        self.say = say
+        self.warn = warn
         self._kept = b""
         self._warned = False
         if path.exists():
@@ -140,7 +150,7 @@ class MetricsLog:
             _append(self.path, self._kept)
         except OSError as error:
             if not self._warned:
-                self.say(f"{self.path}: {error.strerror}; its lines are kept until there is room")
+                self.warn(f"{self.path}: {error.strerror}; its lines are kept until there is room")
             self._warned = True
         else:
             self._kept, self._warned = b"", False

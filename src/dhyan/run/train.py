@@ -17,7 +17,7 @@ from dhyan.checkpoint import (
 )
 from dhyan.config import Recipe
 from dhyan.corpora.gather import gather, with_languages
-from dhyan.corpora.interface import Corpus, Say
+from dhyan.corpora.interface import Corpus, Say, warner
 from dhyan.data.permutation import derive
 from dhyan.faults import Fault
 from dhyan.kernels.backend import by_definition
@@ -71,7 +71,7 @@ class Run:
         step = -1 if fresh else self.trainer.progress.step
         with self.claim, ExitStack() as held:
             listeners: list[MetricsLog | Board] = [
-                MetricsLog(path / "metrics.jsonl", until=step, say=self.folder.say)
+                MetricsLog(path / "metrics.jsonl", until=step, warn=self.folder.warn)
             ]
             if self.folder.recipe.training.tensorboard:
                 board = Board(path / "tensorboard", after=step)
@@ -101,8 +101,9 @@ def train(
 ) -> Run:
     """A run in the folder `out`, ready to go; `say` is told what was read, dropped and learned.
 
-    Resumed, it goes on from the newest checkpoint that is whole, and ends in the same weights as
-    if it had never stopped. With `wait`, another that is training there is let come to its end.
+    Where it is a `Voice`, it is warned of what went wrong. Resumed, the run goes on from the newest
+    checkpoint that is whole, and ends in the same weights as if it had never stopped. With `wait`,
+    another that is training there is let come to its end.
     """
     pick_threads(threads)
     place, recipe = pick_device(device), with_languages(recipe)
@@ -117,11 +118,11 @@ def train(
     corpus = gather(recipe, say)
     with ExitStack() as held:
         claim = held.enter_context(take_hold(out, wait=say if wait else None))
-        found = newest_whole(out, (*MODEL_FILES, *STATE_FILES), say)
+        found = newest_whole(out, (*MODEL_FILES, *STATE_FILES), warner(say))
         if found is None and (out / "last.json").exists():
             raise Fault(f"{out}: its checkpoints are gone, last.json is left; name another --out")
         if found is None and resume:
-            say(f"nothing to resume in {out}: starting from the beginning")
+            warner(say)(f"nothing to resume in {out}: starting from the beginning")
         if found is None:
             home, trainer = begin(recipe, corpus, out, device=place, say=say)
         else:
@@ -140,7 +141,7 @@ def begin(
         origin = Origin.read(Path(recipe.training.init))
         tokenizers = choose_tokenizers(recipe, origin, corpus, say)
         for path in filter(None, (recipe.encoder.vectors, recipe.decoder.vectors)):
-            say(f"{path} is not read: the word vectors are those of {origin.path}")
+            warner(say)(f"{path} is not read: the word vectors are those of {origin.path}")
 
         def weigh(model: Seq2Seq) -> None:
             carry(model, origin, tokenizers, seed=seed, say=say)
@@ -166,11 +167,11 @@ def go_on(
     """A run from one of its checkpoints, if recipe and data are still the same."""
     old = saved_recipe(files)
     recipe = inherited(recipe, old)
-    steps = (old.training.steps, recipe.training.steps)
-    if recipe.training.schedule == "cosine" and steps[0] != steps[1]:
-        say(f"the cosine ended at step {steps[0]:,}, now at {steps[1]:,}: the rate changes at once")
+    warn, then, now = warner(say), old.training.steps, recipe.training.steps
+    if recipe.training.schedule == "cosine" and then != now:
+        warn(f"the cosine ended at step {then:,}, now at {now:,}: the rate changes at once")
     check_same(folder, old, recipe, corpus)
-    compare_machines(folder, device, say)
+    compare_machines(folder, device, warn)
 
     def weigh(model: Seq2Seq) -> None:
         load_weights(model, tensors_from_bytes(files["model.safetensors"]))
@@ -190,7 +191,10 @@ def go_on(
     restore(trainer, tensors, facts)
     home.point(trainer.progress)
     left = recipe.training.steps - trainer.progress.step
-    say(f"going on from {folder}" if left > 0 else f"{folder} is the end: raise training.steps")
+    if left > 0:
+        say(f"going on from {folder}")
+    else:
+        warn(f"{folder} is the end: raise training.steps")
     return home, trainer
 
 
@@ -224,7 +228,7 @@ def assemble(
         recipe = fitted(
             recipe, model, make_objective(recipe.training), examples, device=device, say=say
         )
-    home = RunFolder(out, recipe, translator, corpus.fingerprint, say)
+    home = RunFolder(out, recipe, translator, corpus.fingerprint, warner(say))
     return home, make_trainer(recipe, corpus, examples, home, say, multiple=multiple)
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from dhyan.batch import Batch, Tokens
-from dhyan.corpora.interface import Say
+from dhyan.corpora.interface import Say, warner
 from dhyan.training.forcing import Ratio, constant
 from dhyan.training.update import Found, Learner, finite, free_unused, step_where
 
@@ -164,7 +164,7 @@ class CapturedUpdate:
             if isinstance(error, torch.OutOfMemoryError):
                 raise
             reason = str(error.__context__ or error).strip().partition("\n")[0]
-            self.say(f"the steps of this model are not recorded as CUDA graphs: {reason}")
+            warner(self.say)(f"the steps of this model are not recorded as CUDA graphs: {reason}")
             self.recordable = False
             self._clear()
             return run

@@ -83,4 +83,5 @@ class Stopped:
     reason: str
 
 
-Event = Stepped | Validated | Saved | Skipped | Returned | Split | Unsaved | Stopped
+Trouble = Skipped | Returned | Split | Unsaved
+Event = Stepped | Validated | Saved | Trouble | Stopped

@@ -194,6 +194,9 @@ class Trainer:
         on_schedule = step % settings.save_every == 0 and not self.progress.in_a_row
         if best or ending or self.stopping or on_schedule:
             saved = self._saved(best=best)
+            if isinstance(saved, Unsaved) and (ending or self.stopping):  # once more, the last time
+                yield saved
+                saved = self._saved(best=best, last=True)
             if isinstance(saved, Unsaved):
                 best_step, score = before.best_step, before.best_score
                 self.progress = replace(self.progress, best_step=best_step, best_score=score)

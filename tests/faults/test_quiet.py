@@ -1,0 +1,93 @@
+"""Quiet, a run says nothing but its result; what went wrong is said all the same."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from dhyan.cli.progress import plain, teller
+from dhyan.corpora.interface import warner
+from dhyan.run.checks import compare_machines
+from dhyan.run.saved import pick_device
+from dhyan.training.events import (
+    Returned,
+    Saved,
+    Skipped,
+    Split,
+    Stepped,
+    Stopped,
+    Unsaved,
+    Validated,
+)
+from tests.faults.staged import newest_step, traced
+
+RUN = SimpleNamespace(
+    folder=SimpleNamespace(recipe=SimpleNamespace(training=SimpleNamespace(steps=2))),
+    trainer=SimpleNamespace(progress=SimpleNamespace(step=0)),
+)
+TROUBLE = {
+    Skipped(1, (0,), (4, 5), "a loss of nan"): "step 1  skipped: a loss of nan",
+    Returned(2, 1, 7): "step 2  nothing is finite: back to step 1",
+    Split(1, 2): "step 1  out of memory: repeated in 2 parts",
+    Unsaved(1, "no room"): "step 1  not saved, going on: no room",
+}
+COURSE = (
+    Stepped(2, 0, 1.0, 0.1, 1.0, 10, 0.1),
+    Validated(2, {"loss": 1.0}, best=True),
+    Saved(2, Path("step-2"), best=True),
+    Stopped(2, "asked to"),
+)
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_trouble_is_told_and_the_course_only_to_whoever_wants_it(capsys, quiet):
+    with plain(RUN, teller(quiet=quiet)) as hear:
+        for event in (*TROUBLE, *COURSE):
+            hear(event)
+    lines = capsys.readouterr().err.splitlines()
+    for line, wanted in zip(lines, TROUBLE.values(), strict=False):
+        assert line.startswith(wanted)
+    assert len(lines) == len(TROUBLE) + (0 if quiet else 3)
+
+
+def test_whoever_has_one_voice_is_warned_by_it():
+    said = []
+    warner(said.append)("a line")
+    assert said == ["a line"]
+
+
+def test_other_deterministic_flags_are_said(told, monkeypatch):
+    folder, said = told("rnn").alone, []
+    folder = folder / f"step-{newest_step(folder)}"
+    compare_machines(folder, pick_device("cpu"), said.append)
+    assert not any("deterministic" in line for line in said)
+    monkeypatch.setattr("torch.are_deterministic_algorithms_enabled", lambda: True)
+    compare_machines(folder, pick_device("cpu"), said.append)
+    wanted = "was trained with deterministic none, now algorithms: the last digits may differ"
+    assert wanted in said
+
+
+def test_a_quiet_run_says_what_it_skipped_and_what_has_changed(stage, fresh):
+    story, run = fresh("rnn")
+    newest = newest_step(run)
+    (run / f"step-{newest}" / "training.json").unlink()
+    words = [*map(str, story.words(run)), "--quiet"]
+    words[words.index("--threads") + 1] = "2"
+    code, said = stage.run(*words)
+    assert code == 0, said
+    skipped, threads, result = said.splitlines()
+    assert f"skipped, now damaged-step-{newest}; step-{newest - 1} is used" in skipped
+    assert threads == "was trained with threads 1, now 2: the last digits may differ"
+    assert result.startswith(str(run))
+
+
+@pytest.mark.slow
+def test_a_quiet_run_says_that_it_begins_anew_and_what_was_not_saved(stage, told, tmp_path):
+    story, out = told("rnn"), tmp_path / "run"
+    full = ("-e", "inject=mkdir:error=ENOSPC:when=3")  # the run, step 0, step 1
+    code, _, said = traced(stage, (*story.words(out), "--quiet"), *full)
+    assert code == 0, said
+    anew, unsaved, result = said.splitlines()
+    assert anew == f"nothing to resume in {out}: starting from the beginning"
+    assert "step 1  not saved, going on: " in unsaved
+    assert result.startswith(str(out))
