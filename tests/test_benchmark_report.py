@@ -44,7 +44,7 @@ def test_of_the_long_tests_is_kept_how_each_ended_and_what_it_said():
 10 of 10</system-out></testcase>
       <testcase classname="a" time="2.2"><failure/></testcase>
       <testcase classname="b" time="0.1"><skipped/></testcase></testsuite></testsuites>"""
-    found = summed(ElementTree.fromstring(text))
+    found = summed([ElementTree.fromstring(text)])
     assert found["ends"] == {"passed": 1, "failure": 1, "skipped": 1}
     assert found["files"]["a"] == {"passed": 1, "failure": 1, "seconds": 4, "said": ["10 of 10"]}
     assert found["files"]["b"] == {"skipped": 1, "seconds": 0, "said": []}
