@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-
 TIMED = Path("tests/serving")  # they measure time, so that nothing may run beside them
 
 
