@@ -13,7 +13,8 @@ from tests.security.good import good_files, write_model
 from tests.security.zoo import EVERYONE, ZOO, payload, release
 from tests.tiny import command, environment
 
-SECONDS, MEGABYTES = 1.0, 200
+SECONDS, MEGABYTES = 1.0, 100
+IN_A_ROW = 120  # megabytes of a process that has looked at all of them
 SOME = (
     "link-weights-to-zeros-without-end", "pipe-manifest.json", "pickle-model.safetensors",
     "header-of-a-million-tensors", "weights-another-shape", "recipe-width-of-a-billion",
@@ -103,7 +104,7 @@ def test_every_one_is_refused_without_torch_in_a_second_and_in_little_memory(zoo
         assert "\n" not in fault, name
         assert len(fault) < 1000, name
     megabytes, torch = last.split()
-    assert int(megabytes) <= MEGABYTES
+    assert int(megabytes) <= IN_A_ROW
     assert torch == "False"
     assert not marker.exists()
 

@@ -14,6 +14,8 @@ import numpy
 from safetensors.numpy import load, save
 
 from dhyan import whole
+from dhyan.text.vetted import MOST_BYTES
+from dhyan.untrusted.tensors import LONGEST_HEADER
 from dhyan.vetting import parse_saved_recipe
 from dhyan.vetting.weights import weights_of
 from tests.security.good import STEP, put, resigned
@@ -244,9 +246,12 @@ HEADERS = {
     "more-axes": header({"a": one(shape=(1,) * 100)}, bytes(4)),
     "no-length": b"\1\2\3",
     "length-without-end": b"\xff" * 8 + b"{}",
-    "of-lists": header(b'{"a":[' + b",".join([b"[]"] * (8 * 2**20 // 3 - 4)) + b"]}"),
-    "of-tables": header(b'{"a":[' + b",".join([b"{}"] * (8 * 2**20 // 3 - 4)) + b"]}"),
-    "of-numbers": header(b'{"a":[' + b",".join([b"1"] * (8 * 2**20 // 2 - 4)) + b"]}"),
+    "of-lists": header(b'{"a":[' + b",".join([b"[]"] * (LONGEST_HEADER // 3 - 4)) + b"]}"),
+    "of-tables": header(b'{"a":[' + b",".join([b"{}"] * (LONGEST_HEADER // 3 - 4)) + b"]}"),
+    "of-numbers": header(b'{"a":[' + b",".join([b"1"] * (LONGEST_HEADER // 2 - 4)) + b"]}"),
+    "of-wide-letters": header(
+        b'{"a":"' + b"a" * (LONGEST_HEADER - 20) + "\U0001f600".encode() + b'"}'
+    ),
     "tensors-20001": header({f"{i}": one(shape=(0,), places=(0, 0)) for i in range(20_001)}),
 }
 for title, data in HEADERS.items():
@@ -267,7 +272,7 @@ def header_of_99_megabytes(folder, marker):
 
 @animal()
 def header_just_within_the_bound(folder, marker):
-    put(folder, WEIGHTS, header(b'{"__metadata__":{"a":"' + b"[" * (8 * 2**20 - 25) + b'"}}'))
+    put(folder, WEIGHTS, header(b'{"__metadata__":{"a":"' + b"[" * (LONGEST_HEADER - 25) + b'"}}'))
 
 
 @animal()
@@ -449,6 +454,18 @@ animal("tokenizer-of-lists")(filled(SOURCE, b"[" + b"[]," * 5_000_000 + b"[]]"))
 animal("tokenizer-of-keys")(
     filled(SOURCE, b"{" + b",".join([b'"%d":0' % i for i in range(1000)] * 6000) + b"}")
 )
+WIDE = "\U0001f600".encode()
+LONG, LONG_KEYS = b"a" * (MOST_BYTES - 2**10), b'"%s":0,' % (b"a" * 60) * (MOST_BYTES // 65 - 10)
+animal("tokenizer-of-one-wide-letter")(filled(SOURCE, b'{"model":"' + LONG + WIDE + b'"}'))
+animal("tokenizer-of-escaped-quotes")(
+    filled(
+        SOURCE,
+        b'{"model":"'
+        + b'\\",'.join([b"a" * 10**4] * (MOST_BYTES // 10**4 - 10))
+        + b'\\ud83d\\ude00"}',
+    )
+)
+animal("tokenizer-of-wide-keys")(filled(SOURCE, b'{"' + WIDE + b'":0,' + LONG_KEYS + b'"b":0}'))
 
 
 @animal()

@@ -5,6 +5,7 @@ else that its format has; none of that gets through.
 """
 
 import json
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -17,10 +18,27 @@ from dhyan.text.cuts import furnished
 from dhyan.text.unigram import LONGEST_PIECE
 from dhyan.untrusted.notation import read_json, shown
 
-MOST_BYTES = 64 * 2**20
+MOST_BYTES = 48 * 2**20
 MOST_PIECES = 500_000
 MOST_SIGNS = {"[": 2 * MOST_PIECES, '"': 10 * MOST_PIECES, ",": 10 * MOST_PIECES}
+WIDEST_BYTES = 32 * 2**20  # of a file with letters of four bytes: all others take as much then
+BLOCK = 2**16  # bytes, in every such block of a file a string must begin or end
+EDGE = re.compile(rb'[^\\]"')
+WIDE = re.compile(rb"[\xf0-\xff]")
 BY_ID = ("WordLevel", "BPE")
+
+
+def text_of(data: bytes) -> str:
+    """The text of a tokenizer's file, unless it would take far more room than pieces do."""
+    for sign, most in MOST_SIGNS.items():
+        if data.count(sign.encode()) > most:
+            raise _many(sign, most)
+    for start in range(0, len(data) - BLOCK, BLOCK):
+        if not EDGE.search(data, start, start + BLOCK):
+            raise Fault(f"this is not a whole tokenizer: no piece has {BLOCK:,} bytes")
+    if len(data) > WIDEST_BYTES and WIDE.search(data):
+        raise Fault(f"the tokenizer has more than the {WIDEST_BYTES:,} bytes it may")
+    return data.decode()
 
 
 def count_pieces(text: str) -> int:
@@ -48,7 +66,7 @@ def count_pieces(text: str) -> int:
 def _table(text: str) -> dict[str, Any]:
     for sign, most in MOST_SIGNS.items():
         if text.count(sign) > most:
-            raise Fault(f"this is not a whole tokenizer: it has more than {most:,} {sign}")
+            raise _many(sign, most)
     try:
         table = read_json(text)
     except ValueError as error:
@@ -129,6 +147,10 @@ def _check_merges(merges: Any, known: set[str]) -> None:
             case [str(left), str(right)] if known.issuperset((left, right, left + right)):
                 continue
         raise _foreign(f"{shown(entry)} does not merge two pieces into a third")
+
+
+def _many(sign: str, most: int) -> Fault:
+    return Fault(f"this is not a whole tokenizer: it has more than {most:,} {sign}")
 
 
 def _foreign(reason: str) -> Fault:

@@ -7,7 +7,7 @@ from typing import IO, Any
 from dhyan.faults import Fault
 from dhyan.untrusted.notation import read_json, shown
 
-LONGEST_HEADER = 8 * 2**20
+LONGEST_HEADER = 4 * 2**20
 MOST_TENSORS = 20_000
 MOST_AXES = 8
 MOST_SIGNS = {b"{": 2 * MOST_TENSORS, b"[": 4 * MOST_TENSORS, b",": 12 * MOST_TENSORS}

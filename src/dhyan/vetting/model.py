@@ -9,7 +9,7 @@ from dhyan import whole
 from dhyan.checkpoint import REMEDY, find_checkpoint, read_manifest, steps_in
 from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
 from dhyan.faults import Fault
-from dhyan.text.vetted import MOST_BYTES, count_pieces
+from dhyan.text.vetted import MOST_BYTES, count_pieces, text_of
 from dhyan.untrusted.files import is_hollow, open_file, read_file
 from dhyan.untrusted.notation import read_json, read_toml, shown
 from dhyan.untrusted.tensors import LONGEST_HEADER, Header, Misshapen, read_header
@@ -168,7 +168,7 @@ def _is_whole(folder: Path) -> bool:
 
 def _pieces(path: Path, data: bytes) -> int:
     try:
-        return count_pieces(data.decode())
+        return count_pieces(text_of(data))
     except ValueError as error:
         raise Fault(f"{path}: {error}") from None
 
