@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -64,14 +65,27 @@ def converted(model: Any, packed: Path | None) -> Iterator[Converted]:
         folder = Path(name)
         surroundings = dict(os.environ)
         if find_spec("ctranslate2") is None and packed is not None and packed.exists():
-            with tarfile.open(packed) as tar:
-                tar.extractall(folder / "wheel", filter="data")
+            _unpack(packed, folder / "wheel")
             sys.path.insert(0, str(folder / "wheel"))
             paths = [str(folder / "wheel"), surroundings.get("PYTHONPATH", "")]
             surroundings["PYTHONPATH"] = ":".join(filter(None, paths))
         surroundings |= _cublas_12(folder)
         _convert(model, folder / "model")
         yield Converted(folder / "model", surroundings)
+
+
+def _unpack(packed: Path, place: Path) -> None:
+    """Write the plain files of a tar into a folder, and nothing else that it may hold."""
+    inside = place.resolve()
+    with tarfile.open(packed) as tar:
+        for member in tar:
+            path = (inside / member.name).resolve()
+            file = tar.extractfile(member) if member.isreg() else None
+            if file is None or inside not in path.parents:
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with file, path.open("wb") as out:
+                shutil.copyfileobj(file, out)
 
 
 def _convert(model: Any, place: Path) -> None:
