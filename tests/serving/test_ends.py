@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,40 @@ def test_a_signal_under_load_loses_nothing(tmp_path, sign):
     assert {one[0] for one in found} == {200, 503}
     refused = [one[-1] for one in found if one[0] == 503]
     assert all(headers["connection"] == "close" for headers in refused)
+
+
+def test_what_cannot_be_done_before_the_end_is_told_so(tmp_path):
+    settings = {"notice": 0.1, "drain_within": 0.4}
+    with served(tmp_path, load={"each": 0.02}, settings=settings) as running:
+        found = {}
+
+        def ask(text, path):
+            body = {"text": text, "deadline": 60}
+            found[text] = running.ask("POST", path, body)
+
+        asked = {"!slow 30": "/v1/translate", "!slow 31": "/v1/translate", "a b": "/v1/translate"}
+        threads = [threading.Thread(target=ask, args=one) for one in asked.items()]
+        for thread in threads:
+            thread.start()
+            time.sleep(0.1)
+        with closing(running.connect()) as unfinished:
+            unfinished.sendall(
+                f"POST /v1/translate HTTP/1.1\r\nhost: 127.0.0.1:{running.port}\r\n"
+                "content-type: application/json\r\ncontent-length: 100\r\n\r\n{".encode()
+            )
+            time.sleep(0.1)
+            began = time.monotonic()
+            running.process.terminate()
+            assert running.process.wait(10) == 0
+            assert time.monotonic() - began < 5
+            late = unfinished.recv(65536)
+        join(threads)
+        errors = running.errors.read_text()
+    assert {status for status, _, _ in found.values()} == {503}
+    assert {json.loads(raw)["error"]["code"] for _, _, raw in found.values()} == {"ending"}
+    assert late.startswith(b"HTTP/1.1 503 ")
+    assert b'"ending"' in late
+    assert "Traceback" not in errors
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path):
@@ -194,3 +229,10 @@ def test_health_is_true_of_a_model_that_changes_when_it_is_started_again(tmp_pat
 def test_a_command_that_is_no_model_is_told(tmp_path):
     with served(tmp_path, ready=False, command=["false"], settings={"rest": 0.05}) as running:
         until(running, "died while it was loading")
+
+
+def test_a_command_that_cannot_be_started_ends_no_server(tmp_path):
+    command = ["/nowhere/no-model"]
+    with served(tmp_path, ready=False, command=command, settings={"rest": 0.05}) as running:
+        until(running, "cannot be started: No such file or directory")
+        assert running.ask("GET", "/livez")[0] == 200

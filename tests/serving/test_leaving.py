@@ -78,6 +78,16 @@ def test_a_text_that_left_does_not_end_the_others_of_its_batch(slow):
     assert texts == {f"STAYS {n}" for n in range(5)}
 
 
+def test_a_stream_that_nobody_reads_holds_no_one_up(slow):
+    before = settled(slow)
+    with closing(begin(slow, "a " * 2500, "/v1/translate/stream")):
+        assert slow.translate("next")[0] == 200
+        until = time.monotonic() + 5
+        while (after := counts(slow))["open"] and time.monotonic() < until:
+            time.sleep(0.02)
+    assert after["done"] == before["done"] + 2
+
+
 @pytest.mark.parametrize(
     "times", [60, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.soak])]
 )

@@ -1,7 +1,10 @@
 """The parts of the server that need no server: messages, the queue, times, keys and bodies."""
 
+import asyncio
 import random
+import socket
 import stat
+import time
 
 import pytest
 
@@ -14,6 +17,8 @@ from dhyan.serving.pace import Pace
 from dhyan.serving.reading import from_form, from_json
 from dhyan.serving.refusals import Refusal
 from dhyan.serving.serve import Place
+from dhyan.serving.speaking import Talk
+from dhyan.serving.translate import Telling
 from dhyan.serving.waiting import Waiting
 from dhyan.serving.wire import LENGTH, Unpacker, pack
 
@@ -93,8 +98,66 @@ def test_who_left_is_not_batched_and_not_counted():
     waiting = queue_of(*pieces)
     for one in pieces[::2]:
         one.answer.given = True
-    assert (len(waiting), waiting.cost) == (5, 50)
-    assert [one.number for one in waiting.take(1000)] == [1, 3, 5, 7, 9]
+        waiting.drop(one)
+        waiting.drop(one)
+    assert (len(waiting), waiting.cost, waiting.of("a")) == (5, 50, 50)
+    pieces[1].answer.given = True  # it has left, but was not dropped yet
+    assert [one.number for one in waiting.take(1000)] == [3, 5, 7, 9]
+    assert (len(waiting), waiting.cost, waiting.of("a"), waiting.crowd) == (0, 0, 0, 0)
+
+
+def test_who_left_owes_nothing():
+    others = [piece(100 + number, "b") for number in range(20)]
+    left = [piece(number, "a") for number in range(50)]
+    waiting = queue_of(*others, *left)
+    for one in left:
+        waiting.drop(one)
+    assert waiting.ahead("a", 10) == 10  # one of the other's has the same tag
+    waiting.add(piece(60, "a"))
+    assert 60 in [one.number for one in waiting.take(20)]
+
+
+def test_sums_are_those_of_what_waits():
+    chance, waiting, held = random.Random(1), Waiting(40), {}
+    for number in range(3000):
+        match chance.randrange(4):
+            case 0 | 1:
+                one = piece(number, chance.choice("abcdef"), chance.randint(1, 30))
+                held[number] = one
+                waiting.add(one)
+            case 2 if held:
+                waiting.drop(held.pop(chance.choice(list(held))))
+            case _:
+                for one in waiting.take(chance.randint(1, 60)):
+                    del held[one.number]
+        works = {name: sum(o.cost for o in held.values() if o.client == name) for name in "abcdef"}
+        assert {one.number for one in waiting} == set(held)
+        assert (len(waiting), waiting.cost) == (len(held), sum(works.values()))
+        assert {name: waiting.of(name) for name in works} == works
+        assert waiting.crowd == sum(min(work, 40) for work in works.values())
+
+
+def test_to_ask_what_is_ahead_takes_no_longer_when_much_waits():
+    def seconds(count):
+        waiting = queue_of(*(piece(number) for number in range(count)))
+        began = time.perf_counter()
+        for _ in range(300):
+            waiting.ahead("b", 10**9)
+            len(waiting)
+        return time.perf_counter() - began
+
+    assert seconds(10_000) < 10 * seconds(10) + 0.01
+
+
+def test_clients_that_have_gone_are_forgotten():
+    waiting = Waiting()
+    for number in range(5000):
+        waiting.add(piece(number, f"client-{number}", cost=number % 7 + 1))
+        if number % 100 == 99:
+            waiting.take(1000)
+    assert len(waiting._lanes) <= 4096 + 100
+    assert not waiting.take(100)
+    assert not waiting._lanes
 
 
 def test_a_flood_waits_behind_itself():
@@ -147,6 +210,18 @@ def test_a_key_opens_only_as_it_was_given(tmp_path):
     assert not Keys().owner("")
     with pytest.raises(Fault, match="one has a key already"):
         add_key(file, "one")
+
+
+def test_a_key_is_added_on_a_line_of_its_own(tmp_path):
+    file = tmp_path / "keys"
+    first = add_key(file, "one")
+    file.write_text(file.read_text().rstrip("\n"))
+    second = add_key(file, "two")
+    known = read_keys(file)
+    assert (known.owner(first), known.owner(second)) == ("one", "two")
+    file.write_text("")
+    add_key(file, "three")
+    assert read_keys(file).sums.keys() == {"three"}
 
 
 @pytest.mark.parametrize(
@@ -219,6 +294,14 @@ def test_a_histogram_counts_what_is_at_most_a_bound():
     assert lines == ["2", "4", "5", "8.000000", "5"]
 
 
+@pytest.mark.parametrize("said", [[], [""], [" "], ["एक", "दो"]])
+def test_a_canary_that_gets_no_answer_at_first_is_not_satisfied(said):
+    canary = Canary(("one",))
+    assert "no translation for a canary sentence" in canary.check(said)
+    assert not canary.check(["एक"])
+    assert "wrongly" in canary.check([""])
+
+
 def test_a_canary_remembers_what_was_said_first():
     canary = Canary(("one",))
     assert not canary.check(["एक"])
@@ -239,5 +322,51 @@ def test_a_place_answers_under_its_own_names_with_their_port():
         assert Place("example.org").loopback
 
 
-def test_a_message_to_a_person_is_short():
-    assert len(Refusal(400, "x", "y" * 10_000).body()) < 2048
+@pytest.mark.parametrize("letter", ["y", "क", "😀", "\x00", '"', "\ud800"])
+def test_a_message_to_a_person_is_short(letter):
+    refusal = Refusal(400, "x", letter * 10_000)
+    assert len(refusal.body()) < 1100
+    assert 80 <= len(refusal.message) <= 500
+    assert Refusal(400, "x", 20 * letter).message == 20 * letter
+
+
+def test_of_a_translation_that_grows_only_what_is_new_is_sent():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        talk, unpacker = Talk(theirs), Unpacker()
+        so_far = [["a"], ["a"], ["a", "b"], ["a", "c", "d"], ["a"], ["x", "y"]]
+        for words in so_far:
+            talk.words(7, words)
+        talk.end()
+        talk.words(7, ["a"])
+        found = [(one.get("from"), one.get("words")) for one in unpacker.feed(ours.recv(65536))]
+    new = [(0, ["a"]), (1, ["b"]), (1, ["c", "d"]), (1, []), (0, ["x", "y"])]
+    assert found == [*new, (None, None), (0, ["a"])]
+
+
+def test_a_reader_gets_the_latest_words_however_slow_it_is():
+    async def read():
+        telling = Telling()
+        for count in range(1000):
+            telling.hear(count, [f"w{count}"])
+        telling.hear(998, ["x"])
+        assert await telling.begun()
+        told = aiter(telling)
+        first = await anext(told)
+        telling.hear(999, ["y"])
+        telling.hear(5, ["z"])
+        telling.end(None)
+        return first, [one async for one in told]
+
+    first, rest = asyncio.run(read())
+    assert (first["from"], len(first["words"]), first["words"][-1]) == (0, 999, "x")
+    assert rest == [{"from": 5, "words": ["z"]}]
+
+
+def test_a_stream_of_nothing_has_not_begun():
+    async def read():
+        telling = Telling()
+        telling.end(None)
+        return await telling.begun(), [one async for one in telling]
+
+    assert asyncio.run(read()) == (False, [])

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Answer = dict[str, Any]
-Hear = Callable[[list[str]], None]
+Hear = Callable[[int, list[str]], None]
+"""From which word on a translation has changed, and its words from there."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,6 @@ class Piece:
     cost: int
     answer: "asyncio.Future[Answer]"
     hear: Hear | None = None
-    tag: float = 0.0
     added: float = 0.0
     sent: bool = field(default=False)
 

@@ -41,7 +41,7 @@ class Batch:
             case "words":
                 piece = self.pieces[message["piece"]]
                 if piece.hear and not piece.gone:
-                    piece.hear(message["words"])
+                    piece.hear(message["from"], message["words"])
             case "said":
                 piece = self.pieces[message["piece"]]
                 if not piece.gone:

@@ -155,7 +155,9 @@ class Language(BaseModel):
 
 
 class Event(BaseModel):
-    """An event of a stream: `words` so far, then `done` with the whole, or `error`."""
+    """An event of a stream: `words` that are new, then `done` with the whole, or `error`."""
 
     event: Literal["words", "done", "error"]
-    data: Annotated[str, Field(description="JSON: {words}, a translation, or {code, message}.")]
+    data: Annotated[
+        str, Field(description="JSON: {from, words}, a translation, {code, message}.")
+    ]

@@ -50,7 +50,12 @@ class Child:
             raise
         finally:
             theirs.close()
-        reader, writer = await asyncio.open_connection(sock=ours)
+        try:
+            reader, writer = await asyncio.open_connection(sock=ours)
+        except BaseException:
+            process.kill()
+            ours.close()
+            raise
         return cls(process, reader, writer)
 
     def tell(self, **message: Any) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dhyan.serving.refusals import Refusal
+from dhyan.serving.refusals import Refusal, ending
 from dhyan.serving.settings import Settings
 
 LAST = 0.5  # seconds that a connection stays open for a request when the server ends
+GRACE = 1.0  # seconds that one under way has then for what it sends or reads
 LINGER = 1.0  # seconds in which a client that still sends may read why it is refused
 MOST_PARTS = 4096  # of a body
 DISCARD = 8 * 1024 * 1024  # bytes that are thrown away meanwhile
@@ -143,10 +144,16 @@ class Connection(H11Protocol):
             self.loop.call_later(LAST, self._forsake)
         else:
             super().shutdown()
+            self.loop.call_later(GRACE, self._forsake)
 
     def _forsake(self) -> None:
+        """Do not wait for those who neither send nor read."""
         if self.cycle is None or self.cycle.response_complete:
             self.part(linger=False)
+        elif self.flow.write_paused:
+            self.transport.abort()
+        elif self.conn.their_state is h11.SEND_BODY:
+            self._refuse(ending())
 
     @property
     def parted(self) -> bool:

@@ -7,7 +7,7 @@ told that its deadline has passed. Whoever leaves takes the work along.
 import asyncio
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from dhyan.serving import refusals
@@ -17,6 +17,7 @@ from dhyan.serving.child import Child
 from dhyan.serving.keeper import DIED, Keeper
 from dhyan.serving.metrics import Metrics
 from dhyan.serving.pace import Pace
+from dhyan.serving.refusals import Refusal
 from dhyan.serving.settings import Settings
 from dhyan.serving.waiting import Waiting
 
@@ -24,13 +25,19 @@ NOBODY = ""  # whose pieces the canary's are
 CROWD = 4  # times the queue that one client may fill is what all may
 FEW = 0.25  # tokens of a letter, before any were counted
 
+Why = Callable[[], Refusal]
+
+
+def _died() -> Refusal:
+    return refusals.unready(DIED)
+
 
 class Desk:
     """One queue before one model."""
 
     def __init__(self, keeper: Keeper, settings: Settings, metrics: Metrics) -> None:
         self.keeper, self.settings, self.metrics = keeper, settings, metrics
-        self.waiting, self.pace = Waiting(), Pace()
+        self.waiting, self.pace = Waiting(settings.queue), Pace()
         self.draining = False
         self.open = 0
         self._numbers = itertools.count(1)
@@ -93,8 +100,8 @@ class Desk:
         """Refuse what cannot be done."""
         if self.draining:
             raise refusals.ending()
-        if not self.keeper.ready:
-            raise refusals.unready(self.keeper.reason)
+        if not self.keeper.ready or not self.keeper.child or self.keeper.child.over.is_set():
+            raise refusals.unready(self.keeper.reason or DIED)
         if not self._batch and not len(self.waiting):
             return  # nothing is lost by trying, and a pace that was misjudged is learnt anew
         ahead = self.waiting.ahead(client, cost)
@@ -107,10 +114,11 @@ class Desk:
         """Whether even a small request of this client would be refused."""
         return self._full(client, self.waiting.ahead(client, 1))
 
-    def _full(self, client: str, ahead: int) -> bool:
-        """Whether too much waits: before this client's next, of its own, or of all."""
-        most, own, all_ = self.settings.queue, self.waiting.of(client), self.waiting.cost
-        return ahead > most or own > most or all_ > CROWD * most
+    def _full(self, client: str, ahead: float) -> bool:
+        """Whether too much waits: before this client's next, of its own, or of all, where none
+        counts for more than its own queue."""
+        most, own = self.settings.queue, self.waiting.of(client)
+        return ahead > most or own > most or self.waiting.crowd > CROWD * most
 
     async def serve(self, child: Child) -> None:
         """Batch after batch for a process, until it is over; the canary now and then."""
@@ -119,13 +127,15 @@ class Desk:
         try:
             while not await self._over(child):
                 if self._batch is None:
-                    trial = asyncio.ensure_future(self._try(child))
+                    trial = self._try(child)
         finally:
-            batch, self._batch = self._batch, None
-            self._fail([*(batch.pieces.values() if batch else ()), *self.waiting])
-            self.waiting.sweep()
+            self._fail_all(_died)
             if trial:
-                await trial
+                trial.cancel()
+
+    def close(self) -> None:
+        """The server ends now: what is not done will not be."""
+        self._fail_all(refusals.ending)
 
     async def _over(self, child: Child) -> bool:
         """Whether a process has ended before it is time for the canary."""
@@ -133,17 +143,22 @@ class Desk:
             await asyncio.wait_for(child.over.wait(), self.settings.canary_every)
         return child.over.is_set()
 
-    async def _try(self, child: Child) -> None:
-        """Let it translate the canary; a model that no longer can is ended."""
-        canary = self.keeper.canary
-        pieces = self._pieces(canary.sentences, Manner(), client=NOBODY)
-        watch = asyncio.get_running_loop().call_later(self.settings.deadline, child.kill)
+    def _try(self, child: Child) -> "asyncio.Future[None]":
+        """Let it translate the canary, from this moment on, as nothing is under way."""
+        pieces = self._pieces(self.keeper.canary.sentences, Manner(), client=NOBODY)
         self._send(child, pieces)
-        found = await asyncio.gather(*(one.answer for one in pieces), return_exceptions=True)
-        watch.cancel()
+        return asyncio.ensure_future(self._judge(child, pieces))
+
+    async def _judge(self, child: Child, pieces: Sequence[Piece]) -> None:
+        """A model that no longer can translate the canary, or takes too long, is ended."""
+        watch = asyncio.get_running_loop().call_later(self.settings.deadline, child.kill)
+        try:
+            found = await asyncio.gather(*(one.answer for one in pieces), return_exceptions=True)
+        finally:
+            watch.cancel()
         told = [one.get("translations") for one in found if isinstance(one, dict)]
         said = [one[0]["text"] if one else "" for one in told]
-        if not child.over.is_set() and canary.check(said):
+        if not child.over.is_set() and self.keeper.canary.check(said):
             child.kill()
 
     def _begin(self, child: Child | None) -> None:
@@ -171,7 +186,7 @@ class Desk:
         if batch.ended:
             self._batch = None
             self._begin(child)
-            self._fail(list(batch.pieces.values()))
+            self._fail(list(batch.pieces.values()), _died)
             if batch.whole:
                 self.pace.learn(batch.work, time.monotonic() - batch.began)
                 self.metrics.batch.add(len(batch.pieces))
@@ -185,16 +200,25 @@ class Desk:
             if not piece.answer.cancelled():
                 piece.answer.exception()
         if left:
-            self.waiting.sweep()
+            for piece in pieces:
+                self.waiting.drop(piece)
             sent = [piece.number for piece in left if piece.sent]
             if sent and self._batch and self.keeper.child:
                 self._batch.leave(self.keeper.child, sent)
 
-    def _fail(self, pieces: Sequence[Piece]) -> None:
+    def _fail_all(self, why: Why) -> None:
+        """No answer will come to what is under way or waits."""
+        batch, self._batch = self._batch, None
+        waiting = list(self.waiting)
+        self._fail([*(batch.pieces.values() if batch else ()), *waiting], why)
+        for piece in waiting:
+            self.waiting.drop(piece)
+
+    def _fail(self, pieces: Sequence[Piece], why: Why) -> None:
         """No answer will come to these."""
         for piece in pieces:
             if not piece.answer.done():
-                piece.answer.set_exception(refusals.unready(DIED))
+                piece.answer.set_exception(why())
 
     def _cost(self, text: str, manner: Manner) -> int:
         width = max(manner.beam or int(self.keeper.about.get("beam", 1)), manner.nbest)

@@ -18,7 +18,7 @@ Serve = Callable[[Child], Awaitable[None]]
 @dataclass
 class Canary:
     """Sentences whose translations must stay what they are; without any given, what the first
-    process said is what they are."""
+    process said is what they are, if it said something."""
 
     sentences: tuple[str, ...] = ("one",)
     wanted: tuple[str, ...] | None = None
@@ -26,6 +26,8 @@ class Canary:
     def check(self, said: Sequence[str]) -> str:
         """Why these cannot be trusted; nothing if they can."""
         if self.wanted is None:
+            if len(said) != len(self.sentences) or not all(one.strip() for one in said):
+                return "the model has no translation for a canary sentence: choose by --canary"
             self.wanted = tuple(said)
         wrong = sum(one != other for one, other in zip(said, self.wanted, strict=False))
         if len(said) != len(self.wanted) or wrong:
@@ -60,6 +62,9 @@ class Keeper:
                     await serve(self.child)
                     self._not_ready(DIED)
                     continue
+            except OSError as error:
+                why = error.strerror or str(error)
+                self._not_ready(f"the model's process cannot be started: {why}")
             finally:
                 self.ready = False
                 if self.child:

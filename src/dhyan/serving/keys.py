@@ -65,10 +65,11 @@ def add_key(file: Path, name: str) -> str:
         raise Fault(f"--add-key {name}: a name has up to 64 of a-z, A-Z, 0-9, '.', '_' and '-'")
     if file.exists() and file.stat().st_size and name in read_keys(file).sums:
         raise Fault(f"{file}: {name} has a key already; remove its line first")
+    between = "\n" if file.exists() and file.read_bytes()[-1:] not in (b"", b"\n") else ""
     key = secrets.token_urlsafe(32)
     descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "a", encoding="utf-8") as opened:
-        opened.write(f"{name} {_sum(key).hex()}\n")
+        opened.write(f"{between}{name} {_sum(key).hex()}\n")
         opened.flush()
         os.fsync(opened.fileno())
     return key

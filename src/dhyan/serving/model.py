@@ -153,11 +153,12 @@ class Model:
         rules = [leaving([partial(talk.left, unit.work.text.number) for unit in heard])]
         if manner.stream:
             [unit] = group
-            before = [unit.work.said[place].text for place in range(unit.place)]
+            said = [unit.work.said[place].text for place in range(unit.place)]
+            before = " ".join(said).split()
 
             def tell(ids: list[int]) -> None:
-                words = [*before, self.translator.target.decode(ids)]
-                talk.words(unit.work.text.number, " ".join(words).split())
+                words = self.translator.target.decode(ids).split()
+                talk.words(unit.work.text.number, [*before, *words])
 
             rules.append(overhear(tell))
         return rules

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 Headers = list[tuple[bytes, bytes]]
 LONGEST = 500  # letters of a message
+LARGEST = 1000  # bytes of it, as JSON writes it
 
 
 class Refusal(Exception):
@@ -12,7 +13,7 @@ class Refusal(Exception):
 
     def __init__(self, status: int, code: str, message: str, *, after: float = 0.0) -> None:
         super().__init__(message)
-        self.status, self.code, self.message = status, code, message[:LONGEST]
+        self.status, self.code, self.message = status, code, _short(message)
         self.after = after
 
     def body(self) -> bytes:
@@ -28,6 +29,14 @@ class Refusal(Exception):
         if self.status == 401:
             found.append((b"www-authenticate", b"Bearer"))
         return found
+
+
+def _short(message: str) -> str:
+    """As much of a message as is sent."""
+    cut = message[:LONGEST]
+    while (over := len(json.dumps(cut)) - LARGEST) > 0:
+        cut = cut[: -max(1, over // 12)]  # bytes that a letter takes at most
+    return cut
 
 
 def busy(seconds: float) -> Refusal:

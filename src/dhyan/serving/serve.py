@@ -170,7 +170,10 @@ class _Server(uvicorn.Server):
             gone = time.monotonic() - self._ending
             settings = self.desk.settings
             over = not self.desk.open and gone >= settings.notice
-            self.should_exit = self.should_exit or over or gone >= settings.drain_within
+            if gone >= settings.drain_within:
+                self.desk.close()
+                over = True
+            self.should_exit = self.should_exit or over
         return await super().on_tick(counter)
 
 

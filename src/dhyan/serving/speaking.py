@@ -46,6 +46,7 @@ class Talk:
         self._own, self._unpacker = own, Unpacker()
         self._inbox: deque[Message] = deque()
         self._left: set[int] = set()
+        self._said: dict[int, list[str]] = {}
         self._number, self._looked = 0, 0.0
 
     def next(self) -> Message:
@@ -72,13 +73,18 @@ class Talk:
         self.send({"is": "said", "number": self._number, "piece": number, "answer": answer})
 
     def words(self, number: int, words: Sequence[str]) -> None:
-        """A text's translation so far."""
-        told = {"is": "words", "number": self._number, "piece": number, "words": list(words)}
-        self.send(told)
+        """A text's translation so far, of which only what has changed is sent."""
+        before = self._said.get(number, ())
+        first = _alike(before, words)
+        if first < max(len(before), len(words)):
+            self._said[number] = list(words)
+            told = {"is": "words", "number": self._number, "piece": number}
+            self.send({**told, "from": first, "words": list(words[first:])})
 
     def end(self) -> None:
-        """The batch is over; who left during it is forgotten."""
+        """The batch is over; who left during it, and what was said, is forgotten."""
         self._left.clear()
+        self._said.clear()
         self.send({"is": "done", "number": self._number})
 
     def send(self, message: Message) -> None:
@@ -97,6 +103,12 @@ class Talk:
                 self._left.update(message["pieces"])
             else:
                 self._inbox.append(message)
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words two translations begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def converse(descriptor: int, load: Callable[[Message], Speaker]) -> None:

@@ -39,17 +39,14 @@ def add(app: FastAPI, service: Service) -> None:
         """Translate one text, word by word, as server-sent events: words, then done or error."""
         asked = await read_body(request, AskedStream)
         manner = Manner(beam=asked.beam, paragraphs=asked.paragraphs, stream=True)
-        told: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+        telling = Telling()
+        client = request.scope["client_name"]
         work = asyncio.ensure_future(
-            service.ask(
-                request.scope["client_name"], [asked.text], manner, asked.deadline,
-                lambda words: told.put_nowait(("words", {"words": words})),
-            )
-        )  # fmt: skip
-        work.add_done_callback(lambda done: told.put_nowait(("end", done)))
-        kind, first = await while_there(request, _first(told, work))
-        events = _events(kind, first, told, work)
-        return StreamingResponse(events, media_type="text/event-stream")
+            service.ask(client, [asked.text], manner, asked.deadline, telling.hear)
+        )
+        work.add_done_callback(telling.end)
+        await while_there(request, _begun(telling, work))
+        return StreamingResponse(_events(telling, work), media_type="text/event-stream")
 
     @app.get("/v1/models", response_model=Models, **asks())
     async def models() -> Response:
@@ -70,26 +67,61 @@ def _check(asked: Asked) -> None:
         raise refusals.malformed("paragraphs have one translation, without alignment")
 
 
-async def _first(told: "asyncio.Queue[tuple[str, Any]]", work: Any) -> tuple[str, Any]:
-    """The first event; a refusal before any is an answer of its own."""
+class Telling:
+    """What a reader has yet to be told: the words from the first that has changed. However slowly
+    it reads, it gets their latest state, and no more than that is kept."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+        self._first: int | None = None
+        self._ended = False
+        self._news = asyncio.Event()
+
+    def hear(self, first: int, words: list[str]) -> None:
+        """Words have changed from the first of these on."""
+        self._words[first:] = words
+        self._first = first if self._first is None else min(self._first, first)
+        self._news.set()
+
+    def end(self, _: object) -> None:
+        """Nothing more comes."""
+        self._ended = True
+        self._news.set()
+
+    async def begun(self) -> bool:
+        """Whether there are words, once there are or can be none."""
+        await self._news.wait()
+        return self._first is not None
+
+    async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+        """What is new, whenever something is."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._first is not None:
+                first, self._first = self._first, None
+                yield {"from": first, "words": self._words[first:]}
+            elif self._ended:
+                return
+            if self._ended:
+                self._news.set()
+
+
+async def _begun(telling: Telling, work: "asyncio.Future[Any]") -> None:
+    """Wait for the first words; a refusal before any is an answer of its own."""
     try:
-        kind, first = await told.get()
+        if not await telling.begun():
+            work.result()
     except asyncio.CancelledError:
         work.cancel()
         raise
-    if kind == "end":
-        work.result()
-    return kind, first
 
 
-async def _events(
-    kind: str, first: Any, told: "asyncio.Queue[tuple[str, Any]]", work: "asyncio.Future[Any]"
-) -> AsyncIterator[str]:
+async def _events(telling: Telling, work: "asyncio.Future[Any]") -> AsyncIterator[str]:
     """Words as they come, then the whole, or why there is none."""
     try:
-        while kind != "end":
-            yield _event(kind, first)
-            kind, first = await told.get()
+        async for words in telling:
+            yield _event("words", words)
         yield _ending(work)
     finally:
         work.cancel()

@@ -5,82 +5,125 @@ an equal share; the lowest tag goes first. A client that floods waits behind its
 """
 
 import heapq
+from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from dhyan.serving.asked import Piece
 
 MOST_CLIENTS = 4096
 
 
-class Waiting:
-    """Pieces by their tags; those whose asker has left are passed over."""
+@dataclass
+class Lane:
+    """One client's pieces in their order; tags follow from where the first begins, so that a piece
+    which leaves moves up all behind it."""
 
-    def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Piece]] = []
-        self._last: dict[str, float] = {}
-        self._now = 0.0
+    start: float
+    pieces: "OrderedDict[int, Piece]" = field(default_factory=OrderedDict)
+    work: int = 0
+
+    def tagged(self) -> Iterator[tuple[float, int, Piece]]:
+        """Pieces with their tags."""
+        tag = self.start
+        for number, piece in self.pieces.items():
+            tag += piece.cost
+            yield tag, number, piece
+
+    def before(self, tag: float) -> float:
+        """How much of it goes before a tag, to within a piece."""
+        first = next(iter(self.pieces.values()), None)
+        if first is None or self.start + first.cost > tag:
+            return 0
+        return min(self.work, tag - self.start)
+
+
+class Waiting:
+    """A lane for each client. Sums are kept as pieces come and go, so that to ask for one takes no
+    longer when much waits."""
+
+    def __init__(self, most: int = 0) -> None:
+        self._most = most
+        self._lanes: dict[str, Lane] = {}
+        self._count, self._now = 0, 0.0
+        self.cost, self.crowd = 0, 0
+        """the work of all that wait; the same, but of no client more than `most`"""
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return self._count
 
     def __iter__(self) -> Iterator[Piece]:
-        return (piece for _, _, piece in self._heap if not piece.gone)
-
-    @property
-    def cost(self) -> int:
-        """The work of all that wait."""
-        return sum(piece.cost for piece in self)
+        return (piece for lane in self._lanes.values() for piece in lane.pieces.values())
 
     def add(self, piece: Piece) -> None:
         """Put one behind those of its client, and among the others by its share."""
-        piece.tag = self._tag(piece.client) + piece.cost
-        self._last[piece.client] = piece.tag
-        heapq.heappush(self._heap, (piece.tag, piece.number, piece))
+        lane = self._lanes.setdefault(piece.client, Lane(self._now))
+        if not lane.pieces:
+            lane.start = max(lane.start, self._now)
+        lane.pieces[piece.number] = piece
+        self._change(lane, piece.cost, 1)
 
-    def ahead(self, client: str, cost: int) -> int:
+    def drop(self, piece: Piece) -> None:
+        """Let go of one whose asker has left: its client owes nothing for it."""
+        lane = self._lanes.get(piece.client)
+        if lane and lane.pieces.pop(piece.number, None):
+            self._change(lane, -piece.cost, -1)
+
+    def ahead(self, client: str, cost: int) -> float:
         """The work that goes before the end of so much more of a client's."""
-        tag = self._tag(client) + cost
-        return sum(piece.cost for piece in self if piece.tag <= tag)
+        own = self._lanes.get(client) or Lane(self._now)
+        tag = max(own.start, self._now) + own.work + cost
+        others = (lane.before(tag) for name, lane in self._lanes.items() if name != client)
+        return own.work + sum(others)
 
     def of(self, client: str) -> int:
         """The work of one client that waits."""
-        return sum(piece.cost for piece in self if piece.client == client)
+        lane = self._lanes.get(client)
+        return lane.work if lane else 0
 
     def take(self, most: int) -> list[Piece]:
-        """The next pieces, all of one manner, up to so much work; one alone may be more."""
+        """The next pieces, all of one manner, up to so much work; one alone may be more.
+
+        Called when nothing is under way: if nothing waits either, all clients begin anew.
+        """
+        taken, gone = self._chosen(most)
+        for piece in gone:
+            self.drop(piece)
+        for piece in taken:
+            self.drop(piece)
+            self._lanes[piece.client].start += piece.cost
+        self._forget(all_=not taken or len(self._lanes) > MOST_CLIENTS)
+        return taken
+
+    def _chosen(self, most: int) -> tuple[list[Piece], list[Piece]]:
+        """Those to be taken, and those on the way whose asker has left."""
         taken: list[Piece] = []
-        others: list[tuple[float, int, Piece]] = []
+        gone: list[Piece] = []
         work = 0
-        while self._heap:
-            tag, number, piece = heapq.heappop(self._heap)
+        for tag, _, piece in heapq.merge(*(lane.tagged() for lane in self._lanes.values())):
             if piece.gone:
-                continue
-            if not taken or (piece.manner == taken[0].manner and work + piece.cost <= most):
+                gone.append(piece)
+            elif not taken or (piece.manner == taken[0].manner and work + piece.cost <= most):
                 taken.append(piece)
                 work += piece.cost
                 self._now = max(self._now, tag - piece.cost)
                 if piece.manner.stream:
                     break
-            else:
-                others.append((tag, number, piece))
-                if work + piece.cost > most:
-                    break
-        for other in others:
-            heapq.heappush(self._heap, other)
-        self._forget()
-        return taken
+            elif work + piece.cost > most:
+                break
+        return taken, gone
 
-    def sweep(self) -> None:
-        """Let go of those whose asker has left."""
-        kept = [entry for entry in self._heap if not entry[2].gone]
-        if len(kept) < len(self._heap):
-            self._heap = kept
-            heapq.heapify(self._heap)
+    def _forget(self, *, all_: bool) -> None:
+        """Of clients with nothing that waits, those that had no more than their share, or all."""
+        self._lanes = {
+            name: lane
+            for name, lane in self._lanes.items()
+            if lane.pieces or (lane.start > self._now and not all_)
+        }
 
-    def _tag(self, client: str) -> float:
-        return max(self._now, self._last.get(client, 0.0))
-
-    def _forget(self) -> None:
-        """Clients that have no more than their share need no memory."""
-        if len(self._last) > MOST_CLIENTS or not self._heap:
-            self._last = {name: tag for name, tag in self._last.items() if tag > self._now}
+    def _change(self, lane: Lane, work: int, count: int) -> None:
+        self.crowd -= min(lane.work, self._most)
+        lane.work += work
+        self.crowd += min(lane.work, self._most)
+        self.cost += work
+        self._count += count
