@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 
 from tests.security.good import good_files, write_model
-from tests.security.traced import listeners, offences, strace, traced
+from tests.security.traced import CALLS, listeners, offences, strace, traced
 from tests.tiny import as_arguments, command, environment, tiny_settings, write_corpus
 
 SEVERAL = """
@@ -135,36 +135,52 @@ def test_no_command_speaks_to_anybody(place, tmp_path, name):
     assert all(where.startswith("127.") for where in listeners(tmp_path / "log"))
 
 
+SERVERS = {
+    "studio": (
+        ("studio", "model", "--no-browser"),
+        ("/", "/api/models"),
+        ("/api/translate", {"model": "model", "text": "how are you"}),
+    ),
+    "serve": (
+        ("serve", "model"),
+        ("/livez", "/readyz", "/metrics"),
+        ("/v1/translate", {"text": "how are you", "nbest": 2, "align": True}),
+    ),
+}
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    ("words", "path"),
-    [(("studio", "model", "--no-browser"), "/"), (("serve", "model"), "/livez")],
-    ids=["studio", "serve"],
-)
-def test_a_server_listens_to_this_machine_alone(place, tmp_path, words, path):
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_server_listens_to_this_machine_alone_also_while_it_translates(place, tmp_path, name):
+    words, paths, (question, body) = SERVERS[name]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    log = tmp_path / "log"
+    log, here = tmp_path / "log", f"http://127.0.0.1:{port}"
     process = subprocess.Popen(
         [*strace(log), *command(*words, "--port", port)],
         env=environment(), cwd=place, stdout=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:
-        assert answered(f"http://127.0.0.1:{port}{path}")
+        for path in paths:
+            assert answered(here + path), path
+        said = answered(here + question, body=body)
+        assert "translation" in said, said
     finally:
         os.killpg(process.pid, signal.SIGINT)  # strace itself waits for what it traces
         process.wait(timeout=60)
     assert not offences(log)
+    print(f"{name}: translating, {len(CALLS.findall(log.read_text()))} calls, none beyond loopback")
     assert any(where.startswith(f"127.0.0.1:{port}") for where in listeners(log))
 
 
-def answered(address, seconds=60):
-    """Whether it answers in time."""
-    until = time.monotonic() + seconds
+def answered(address, seconds=60, body=None):
+    """What it answers, as soon as it does."""
+    until, data = time.monotonic() + seconds, body and json.dumps(body).encode()
+    asked = urllib.request.Request(address, data, {"Content-Type": "application/json"})
     while time.monotonic() < until:
         try:
-            with urllib.request.urlopen(address, timeout=5) as reply:
-                return reply.status == 200
-        except OSError:
+            with urllib.request.urlopen(asked, timeout=20) as reply:
+                return reply.read().decode()
+        except OSError:  # nobody is there yet, or says that it is not ready
             time.sleep(0.3)
-    return False
+    return ""
