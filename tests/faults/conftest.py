@@ -1,6 +1,7 @@
 """A stage for all tests of this folder, and runs of both families that nobody disturbed."""
 
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ class Story:
     alone: Path
 
     def words(self, out, steps=STEPS, **more):
-        every = {"training.steps": steps, "training.save_every": 1, **more}
+        every = {"training.steps": steps, "training.save_every": 1, "decoding.limit": 8, **more}
         settings = as_arguments(tiny_settings(self.family, *self.files, **every))
         return ("train", RECIPES[self.family], "--resume", "--threads", 1, "--out", out, *settings)
 
@@ -54,6 +55,14 @@ def told(stage, tmp_path_factory):
         return known[family]
 
     return tell
+
+
+@pytest.fixture
+def swift():
+    """A folder in memory, where there is one: who is killed there leaves the same behind."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

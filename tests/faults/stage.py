@@ -1,6 +1,7 @@
 """A process with everything imported, which forks a child for each command: none waits to start."""
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -64,9 +65,12 @@ def wait(pid, seconds):
 
 
 def load(names):
+    """Import all these, and let no child look through them for what can be freed."""
     for name in names:
         with suppress(Exception):
             importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
 
 
 if __name__ == "__main__":

@@ -113,6 +113,10 @@ class Point:
     number: int
     about: str
 
+    def begins(self, words):
+        """Whether the call is written like this."""
+        return f"{self.call}({self.about}".startswith(words)
+
     def inject(self, what):
         """The words that make strace meddle with this call, and with no other."""
         return "-e", f"inject={self.call}:{what}:when={self.number}"
