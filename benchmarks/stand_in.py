@@ -15,7 +15,8 @@ FIXED = [sys.executable, "-m", "benchmarks.fixed"]
 
 
 def main(given: Mapping[str, Any]) -> None:
-    """Serve by the settings, the command and what it is to load, the canary, names and keys."""
+    """Serve by the settings, the command and what it is to load, the canary, names, keys and
+    whether it is watched."""
     settings = Settings(**given.get("settings", {}))
     load = {"each": 0.0, "per_text": 0.0, **given.get("load", {})}
     canary = Canary(**given.get("canary", {}))
@@ -24,7 +25,12 @@ def main(given: Mapping[str, Any]) -> None:
     keys = read_keys(Path(given["keys"])) if "keys" in given else None
     log_to(lambda line: print(line, file=sys.stderr, flush=True))
     taken = take_place(place)
-    serve(keeper, taken, place, keys, lambda line: print(line, flush=True))
+    watched = take_place(Place(port=0)) if given.get("watched") else None
+    serve(keeper, taken, place, keys, _say, watched=watched)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ class Running:
     process: subprocess.Popen
     port: int
     errors: Path
+    watched: int = 0
 
     def ask(self, method, path, body=None, headers=(), timeout=30):
         """Status, headers and body of one answer."""
@@ -79,9 +80,11 @@ def served(tmp_path, *, ready=True, words=None, **given):
         )  # fmt: skip
     try:
         line = process.stdout.readline()
-        found = re.fullmatch(r"Serving: http://[\d.]+:(\d+)/.*\n", line)
+        found = re.fullmatch(
+            r"Serving: http://[\d.]+:(\d+)/(?: and http://127.0.0.1:(\d+)/metrics)?.*\n", line
+        )
         assert found, line + errors.read_text()
-        running = Running(process, int(found[1]), errors)
+        running = Running(process, int(found[1]), errors, int(found[2] or 0))
         if ready:
             running.until_ready()
         yield running

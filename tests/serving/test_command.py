@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dhyan.cli import main
-from dhyan.cli.serve import _canary
+from dhyan.cli.serve import _canary, _rate
 from dhyan.faults import Fault
 from dhyan.serving.serve import Place, take_place
 from tests.serving.running import ROOT
@@ -24,6 +24,7 @@ SOURCE = ROOT / "src" / "dhyan" / "serving"
         ((".", "--host", "0.0.0.0"), "give --key-file FILE, or type --no-auth"),
         ((".", "--host", "::"), "give --key-file FILE, or type --no-auth"),
         ((".", "--host", "example.org"), "give an address"),
+        ((".", "--host", "0.0.0.0", "--no-auth", "--rate", "0"), "give one, as --rate 2000"),
         ((".", "--key-file", "none"), "none"),
         ((".", "--key-file", "none", "--no-auth"), "leave one out"),
         ((".", "--add-key", "a"), "--key-file FILE"),
@@ -48,6 +49,17 @@ def test_a_taken_port_is_named():
         port = other.getsockname()[1]
         with pytest.raises(Fault, match=f"127.0.0.1 port {port}: .*choose another by --port"):
             take_place(Place(port=port))
+
+
+@pytest.mark.parametrize(
+    ("host", "given", "found"),
+    [
+        ("127.0.0.1", None, 0), ("::1", 0.0, 0), ("127.0.0.1", 5.0, 5),
+        ("0.0.0.0", None, 2000), ("10.0.0.5", 7.0, 7),
+    ],
+)  # fmt: skip
+def test_clients_on_other_machines_always_have_a_limit(host, given, found):
+    assert _rate(Place(host), given) == found
 
 
 def test_a_canary_is_read_from_its_file(tmp_path):

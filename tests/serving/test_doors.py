@@ -8,6 +8,7 @@ import math
 import statistics
 import time
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -33,7 +34,8 @@ def keyed(tmp_path_factory):
     """A server that needs a key, and the key."""
     folder = tmp_path_factory.mktemp("keyed")
     key = add_key(folder / "keys", "one")
-    with served(folder, keys=str(folder / "keys"), names=["example.org"]) as running:
+    given = {"keys": str(folder / "keys"), "names": ["example.org"], "watched": True}
+    with served(folder, **given) as running:
         yield running, key
 
 
@@ -127,6 +129,17 @@ def test_health_needs_no_key_and_tells_nothing(keyed):
     for path in ("/livez", "/readyz"):
         status, _, raw = running.ask("GET", path)
         assert (status, len(raw) < 10) == (200, True)
+
+
+def test_metrics_are_told_to_this_machine_without_a_key_on_a_port_of_their_own(keyed):
+    running, key = keyed
+    own = replace(running, port=running.watched)
+    assert own.metrics().keys() == running.metrics({"authorization": f"Bearer {key}"}).keys()
+    assert running.ask("GET", "/metrics")[0] == 401
+    for path in ("/v1/translate", "/v1/models", "/livez", "/openapi.json", "/"):
+        assert own.ask("GET", path)[0] == 404
+    for host in ("evil.example", f"127.0.0.1:{running.port}", "example.org"):
+        assert ask(own, "GET", {"host": host}, "/metrics")[0] == 403
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dhyan.serving.serve import Place
 
 CHILD = "dhyan.serving.model"
+RATE = 2000  # letters a second of one client on another machine
 
 
 def serve(
@@ -35,8 +36,13 @@ def serve(
         bool, typer.Option("--no-auth", help="Listen beyond this machine without any key.")
     ] = False,
     rate: Annotated[
-        float, typer.Option(min=0, help="Letters a second of one client; 0 is no limit.")
-    ] = 0,
+        float | None,
+        typer.Option(
+            min=0,
+            show_default="0, which is no limit; with --host beyond this machine 2000",
+            help="Letters a second of one client.",
+        ),
+    ] = None,
     deadline: Annotated[
         float, typer.Option(min=0.1, max=60, help="Seconds for a request that names none.")
     ] = 10,
@@ -46,12 +52,17 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="Sentence, tab, translation: ready only if so."),
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Tell /metrics here too, to this machine, keyless."),
+    ] = None,
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
     """Translate for other programs over HTTP, until Ctrl-C or SIGTERM.
 
-    It listens on this machine alone; beyond it, a key is needed to ask.
+    It listens on this machine alone; beyond it, a key is needed to ask, and each client has a
+    limit.
 
     Example: dhyan serve runs/bahdanau2015-small
     """
@@ -67,14 +78,20 @@ def serve(
         _add(key_file, add_key)
         return
     place = Place(host, port, tuple(name or ()))
-    keys = _keys(place, key_file, no_auth)
+    keys, allowed = _keys(place, key_file, no_auth), _rate(place, rate)
     look_through(model)
-    settings = Settings(rate=rate, deadline=deadline, batch=batch, queue=queue)
+    settings = Settings(rate=allowed, deadline=deadline, batch=batch, queue=queue)
     load = {"folder": str(model), "device": device, "threads": threads}
     keeper = Keeper([sys.executable, "-m", CHILD], load, settings, _canary(canary))
-    taken = take_place(place)
+    taken, watched = take_place(place), None
+    if metrics_port is not None:
+        watched = take_place(Place(port=metrics_port), "--metrics-port")
     log_to(warn)
-    run(keeper, taken, place, keys, lambda line: typer.echo(f"{line} (Ctrl-C to stop)"))
+    run(keeper, taken, place, keys, _say, watched=watched)
+
+
+def _say(line: str) -> None:
+    typer.echo(f"{line} (Ctrl-C to stop)")
 
 
 def _add(file: Path | None, name: str) -> None:
@@ -97,6 +114,17 @@ def _keys(place: "Place", file: Path | None, no_auth: bool) -> "Keys | None":
             f"--host {place.host} lets other machines ask: give --key-file FILE, or type --no-auth"
         )
     return read_keys(file) if file else None
+
+
+def _rate(place: "Place", rate: float | None) -> float:
+    """Letters a second of one client: beyond this machine there is always a limit."""
+    if place.loopback:
+        return rate or 0.0
+    if rate == 0:
+        raise Fault(
+            f"--rate 0 --host {place.host}: other machines need a limit; give one, as --rate {RATE}"
+        )
+    return rate or RATE
 
 
 def _canary(file: Path | None) -> "Canary":

@@ -27,11 +27,22 @@ def make_app(desk: Desk, rules: Rules) -> FastAPI:
     service = Service(desk, rules, Allowance(settings.rate, settings.burst))
     for routes in (translate, libre, health):
         routes.add(app, service)
+    app.openapi = lambda: document(app, desk.keeper.about)  # type: ignore[method-assign]
+    return _behind(app, desk, rules)
+
+
+def make_watch(desk: Desk, rules: Rules) -> FastAPI:
+    """The metrics alone."""
+    app = FastAPI(title="dhyan serve", openapi_url=None, redirect_slashes=False)
+    health.add_metrics(app, desk)
+    return _behind(app, desk, rules)
+
+
+def _behind(app: FastAPI, desk: Desk, rules: Rules) -> FastAPI:
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _broken)
     app.add_middleware(Door, rules=rules, desk=desk)
-    app.openapi = lambda: document(app, desk.keeper.about)  # type: ignore[method-assign]
     return app
 
 

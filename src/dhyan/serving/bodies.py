@@ -158,6 +158,4 @@ class Event(BaseModel):
     """An event of a stream: `words` that are new, then `done` with the whole, or `error`."""
 
     event: Literal["words", "done", "error"]
-    data: Annotated[
-        str, Field(description="JSON: {from, words}, a translation, {code, message}.")
-    ]
+    data: Annotated[str, Field(description="JSON: {from, words}, a translation, {code, message}.")]

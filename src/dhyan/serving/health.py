@@ -4,6 +4,7 @@ from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse, Response
 
 from dhyan.serving import refusals
+from dhyan.serving.desk import Desk
 from dhyan.serving.document import asks
 from dhyan.serving.service import Service
 
@@ -25,6 +26,12 @@ def add(app: FastAPI, service: Service) -> None:
         if not desk.keeper.ready:
             raise refusals.unready(desk.keeper.reason)
         return PlainTextResponse("ready\n")
+
+    add_metrics(app, desk)
+
+
+def add_metrics(app: FastAPI, desk: Desk) -> None:
+    """The route of what is counted."""
 
     @app.get("/metrics", response_class=PlainTextResponse, **asks())
     async def metrics() -> Response:

@@ -10,18 +10,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 
 import uvicorn
 
 from dhyan.faults import Fault
-from dhyan.serving.app import make_app
+from dhyan.serving.app import make_app, make_watch
 from dhyan.serving.connection import connection_class
 from dhyan.serving.desk import Desk
 from dhyan.serving.door import Rules
 from dhyan.serving.keeper import Keeper
 from dhyan.serving.keys import Keys
 from dhyan.serving.metrics import Metrics
+from dhyan.serving.settings import Settings
+from dhyan.web import App
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 SPARE = 64  # descriptors for all else than connections
@@ -51,7 +54,7 @@ class Place:
         return frozenset(name.lower() for name in (*named, *self.names))
 
 
-def take_place(place: Place) -> socket.socket:
+def take_place(place: Place, option: str = "--port") -> socket.socket:
     """The socket, if it is free."""
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # or Nagle waits
@@ -61,7 +64,7 @@ def take_place(place: Place) -> socket.socket:
     except OSError as error:
         taken.close()
         why = error.strerror or str(error)
-        raise Fault(f"{place.host} port {place.port}: {why}; choose another by --port") from None
+        raise Fault(f"{place.host} port {place.port}: {why}; choose another by {option}") from None
     return taken
 
 
@@ -71,11 +74,14 @@ def serve(
     place: Place,
     keys: Keys | None,
     say: Callable[[str], None],
+    *,
+    watched: socket.socket | None = None,
 ) -> None:
-    """Answer until SIGTERM or Ctrl-C, then finish what was accepted."""
+    """Answer until SIGTERM or Ctrl-C, then finish what was accepted; `watched` is where its
+    metrics are told without a key."""
     settings = keeper.settings
     allow_descriptors(settings.connections + SPARE)
-    asyncio.run(_serve(keeper, taken, place, keys, say))
+    asyncio.run(_serve(keeper, taken, place, keys, say, watched=watched))
 
 
 async def _serve(
@@ -84,26 +90,22 @@ async def _serve(
     place: Place,
     keys: Keys | None,
     say: Callable[[str], None],
+    *,
+    watched: socket.socket | None,
 ) -> None:
     settings, metrics = keeper.settings, Metrics()
     desk = Desk(keeper, settings, metrics)
     port = taken.getsockname()[1]
     app = make_app(desk, Rules(place.hosts(port), keys, settings))
-    config = uvicorn.Config(
-        app,
-        http=connection_class(settings, metrics.answered),
-        ws="none",
-        lifespan="off",
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # who asks is who is connected
-        timeout_keep_alive=settings.idle_for,  # type: ignore[arg-type]
-        timeout_graceful_shutdown=5,
-        backlog=2048,
-    )
+    config = _config(app, settings, metrics)
     shown = f"[{place.host}]" if ":" in place.host else place.host
-    server = _Server(config, desk, lambda: say(f"Serving: http://{shown}:{port}/"))
+    where, watch = f"http://{shown}:{port}/", None
+    if watched:
+        own = Place(port=watched.getsockname()[1])
+        rules = Rules(own.hosts(own.port), None, settings)
+        watch = Watch(watched, _config(make_watch(desk, rules), settings, metrics))
+        where += f" and http://{own.host}:{own.port}/metrics"
+    server = _Server(config, desk, lambda: say(f"Serving: {where}"), watch)
     kept = asyncio.ensure_future(keeper.run(desk.serve))
     ended = asyncio.ensure_future(server.serve(sockets=[taken]))
     try:
@@ -117,6 +119,22 @@ async def _serve(
             await kept
 
 
+def _config(app: App, settings: Settings, metrics: Metrics) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=connection_class(settings, metrics.answered),
+        ws="none",
+        lifespan="off",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # who asks is who is connected
+        timeout_keep_alive=settings.idle_for,  # type: ignore[arg-type]
+        timeout_graceful_shutdown=5,
+        backlog=2048,
+    )
+
+
 def allow_descriptors(wanted: int) -> None:
     """As many open connections as the settings say, if the system lets us."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -126,17 +144,30 @@ def allow_descriptors(wanted: int) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
+@dataclass(frozen=True)
+class Watch:
+    """A second place to listen, and what is told there."""
+
+    taken: socket.socket
+    config: uvicorn.Config
+
+
 class _Server(uvicorn.Server):
     """Says when it listens; ends by draining, or at once when it is told twice."""
 
-    def __init__(self, config: uvicorn.Config, desk: Desk, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, desk: Desk, ready: Callable[[], None], watch: "Watch | None"
+    ) -> None:
         super().__init__(config)
-        self.desk, self.ready = desk, ready
+        self.desk, self.ready, self.watch = desk, ready, watch
         self._ending = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
         await super().startup(sockets)
+        if self.watch:
+            loop, made = asyncio.get_running_loop(), partial(self._protocol, self.watch.config)
+            self.servers.append(await loop.create_server(made, sock=self.watch.taken))
         if self.started:
             self.ready()
 
@@ -156,13 +187,15 @@ class _Server(uvicorn.Server):
             server.close()
         loop = asyncio.get_running_loop()
         for one in last:
-            await loop.connect_accepted_socket(self._protocol, one)
+            await loop.connect_accepted_socket(partial(self._protocol, self.config), one)
         await super().shutdown(sockets)
 
-    def _protocol(self) -> asyncio.Protocol:
-        kind = self.config.http_protocol_class
+    def _protocol(self, config: uvicorn.Config) -> asyncio.Protocol:
+        if not config.loaded:
+            config.load()
+        kind = config.http_protocol_class
         state = {"server_state": self.server_state, "app_state": self.lifespan.state}
-        return kind(config=self.config, **state)  # type: ignore[call-arg]
+        return kind(config=config, **state)  # type: ignore[call-arg]
 
     async def on_tick(self, counter: int) -> bool:
         """Go on until all that was accepted is answered, and those who ask have been told."""
