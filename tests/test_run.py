@@ -304,6 +304,27 @@ def test_a_last_save_that_fails_is_made_up_for(files, tmp_path, monkeypatch, sto
     assert left[0] == left[1]
 
 
+@pytest.mark.parametrize("failures", [1, 2])
+def test_pointers_that_fail_are_tried_again_and_made_up_for(files, tmp_path, monkeypatch, failures):
+    recipe, left, said = tiny_recipe("rnn", *files, **{"training.steps": 1}), [failures], []
+    run = train(recipe, tmp_path / "run", threads=1, say=said.append)
+
+    def failing(folder, name, step, **facts):
+        if step == 1 and left[0]:
+            left[0] -= 1
+            raise OSError(5, "Input/output error", str(folder / name))
+        checkpoint.point(folder, name, step, **facts)
+
+    monkeypatch.setattr("dhyan.run.folder.point", failing)
+    list(run)
+    lines = [line for line in said if "is whole, but " in line]
+    assert len(lines) == failures
+    assert all("last.json: Input/output error; " in line for line in lines)
+    assert (tmp_path / "run" / "best.json").exists() == (failures == 1)
+    train(recipe, tmp_path / "run", resume=True, threads=1).claim.close()
+    assert checkpoint.find_checkpoint(tmp_path / "run").name == "step-1"
+
+
 def test_nothing_to_resume_is_said(files, tmp_path):
     said = []
     train(tiny_recipe("rnn", *files), tmp_path / "run", resume=True, say=said.append)

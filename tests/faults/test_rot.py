@@ -1,15 +1,18 @@
 """What a disk does to a checkpoint is noticed, named and gone around."""
 
 import random
+import shutil
 from collections import Counter
 
 import pytest
 
-from dhyan.checkpoint import read_checkpoint
-from dhyan.faults import Fault
+from dhyan.checkpoint import newest_whole, read_checkpoint
+from dhyan.run.folder import STATE_FILES
+from dhyan.run.saved import MODEL_FILES
 from tests.faults.staged import newest_step
 
 FLIPS, CUTS = 1000, 200
+NEEDED = (*MODEL_FILES, *STATE_FILES)
 
 
 def flipped(data, chance):
@@ -23,9 +26,12 @@ def cut(data, chance):
     return data[: chance.randrange(len(data))]
 
 
-def test_every_flipped_bit_and_every_cut_is_noticed_and_its_file_named(fresh):
-    _, run = fresh("rnn")
-    folder, chance, noticed = run / f"step-{newest_step(run)}", random.Random(5), Counter()
+def test_every_flipped_bit_and_every_cut_is_noticed_named_and_gone_around(told, swift):
+    run = swift / "run"
+    shutil.copytree(told("rnn").alone, run)
+    newest, chance, noticed = newest_step(run), random.Random(5), Counter()
+    folder, older = run / f"step-{newest}", run / f"step-{newest - 1}"
+    good_ones = read_checkpoint(older)
     paths = sorted(folder.iterdir())
     assert len(paths) == 7
     for harm, count in ((flipped, FLIPS), (cut, CUTS)):
@@ -33,8 +39,12 @@ def test_every_flipped_bit_and_every_cut_is_noticed_and_its_file_named(fresh):
             path = paths[number % len(paths)]
             good = path.read_bytes()
             path.write_bytes(harm(good, chance))
-            with pytest.raises(Fault, match=f"{folder.name}/{path.name}: "):
-                read_checkpoint(folder)
+            said = []
+            assert newest_whole(run, NEEDED, said.append) == (older, good_ones)
+            (line,) = said
+            assert line.startswith(f"{path}: ")
+            assert f"skipped, now damaged-{folder.name}; {older.name} is used" in line
+            (run / f"damaged-{folder.name}").rename(folder)
             noticed[harm.__name__] += 1
             path.write_bytes(good)
     assert noticed == {"flipped": FLIPS, "cut": CUTS}

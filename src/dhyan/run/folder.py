@@ -51,13 +51,14 @@ class RunFolder:
         folder = self.path / f"step-{step}"
         if trainer.saved_at != step or not folder.is_dir():
             self._write(trainer)
-        try:
-            self.point(trainer.progress)
-            keep = self.recipe.training.keep
-            forget_old(self.path, keep=keep, best=trainer.progress.best_step)
-        except OSError as error:
-            trouble = f"{error.filename or self.path}: {error.strerror}"
-            self.warn(f"{folder} is whole, but {trouble}; the next checkpoint makes up for it")
+        for remedy in ("it is tried again", "the next checkpoint, or --resume, makes up for it"):
+            try:
+                self._tidy(trainer.progress)
+            except OSError as error:
+                trouble = f"{error.filename or self.path}: {error.strerror}"
+                self.warn(f"{folder} is whole, but {trouble}; {remedy}")
+            else:
+                break
         return folder
 
     def recall(self, trainer: Trainer) -> None:
@@ -79,6 +80,11 @@ class RunFolder:
             point(self.path, "best.json", best, **scored)
         else:
             (self.path / "best.json").unlink(missing_ok=True)
+
+    def _tidy(self, progress: Progress) -> None:
+        """Point to the checkpoints that count, and delete those that do no longer."""
+        self.point(progress)
+        forget_old(self.path, keep=self.recipe.training.keep, best=progress.best_step)
 
     def _write(self, trainer: Trainer) -> None:
         files = {
