@@ -72,6 +72,21 @@ SAYS = """(text) => {
   const cells = [...document.querySelectorAll("[role=gridcell]")];
   return cells.length === 1 && bare(cells[0].getAttribute("aria-label")).includes(bare(text));
 }"""
+TYPE_EACH = f"""async (texts) => {{
+  const says = {SAYS};
+  const wrong = [];
+  for (const text of texts) {{
+    const box = document.querySelector("#sentence");
+    box.value = text;
+    box.dispatchEvent(new InputEvent("input", {{ bubbles: true }}));
+    const enter = {{ key: "Enter", bubbles: true, cancelable: true }};
+    box.dispatchEvent(new KeyboardEvent("keydown", enter));
+    const until = performance.now() + 5000;
+    while (!says(text) && performance.now() < until) await new Promise((go) => setTimeout(go, 2));
+    if (!says(text) || document.querySelector("#sentence").value !== text) wrong.push(text);
+  }}
+  return wrong;
+}}"""
 WATCH = """window.reports = [];
 document.addEventListener("securitypolicyviolation", (event) => reports.push(event.blockedURI));
 """
@@ -115,15 +130,27 @@ def test_as_output_and_as_labels_they_are_text(browser, tmp_path, first):
     assert not opened.foreign
 
 
+def echoed(route):
+    """Answer a question by a trace in which what was asked is the source."""
+    text = route.request.post_data_json["text"]
+    heard = as_trace(text)
+    trace = {**as_trace("said"), "text": text, "source": heard["source"]}
+    body = f"event: done\ndata: {json.dumps(trace)}\n\n"
+    route.fulfill(body=body, content_type="text/event-stream")
+
+
 def test_as_input_they_are_text(studio):
     page = studio.open("/translate?m=bahdanau")
     page.evaluate(WATCH)
-    for text in HOSTILE:
-        page.locator("#sentence").fill(text)
-        page.locator("#sentence").press("Enter")
-    expect(page.locator("[role=gridcell]").first).to_be_visible()
-    assert page.locator("#sentence").input_value() == HOSTILE[-1]
+    page.route("**/api/translate/stream", echoed)
+    assert page.evaluate(TYPE_EACH, HOSTILE) == []
+    page.unroute("**/api/translate/stream")
+    page.locator("#sentence").fill(HOSTILE[0])  # and once the model itself is asked
+    page.locator("#sentence").press("Enter")
+    expect(page.locator("[role=gridcell]").nth(1)).to_be_visible()
+    assert page.locator("#sentence").input_value() == HOSTILE[0]
     assert page.evaluate("window.reports") == []
+    assert page.evaluate("window.done") is None
 
 
 @pytest.mark.parametrize("text", HOSTILE[1::20])
