@@ -18,8 +18,9 @@ SETTINGS = {
     "training.steps": 1_000_000,
     "training.validate_every": 1_000_000,
     "training.report_every": 5,
-    "training.save_every": 25,
+    "training.save_every": 50,
 }
+LEAST_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,19 @@ def failures(minutes: float = 10.0, every: float = 60.0, spare: float = 1) -> di
         for child in children:
             child.kill()
     facts = {"minutes": minutes, "killed_every_seconds": every, "spare": bool(spare)}
-    return {**facts, **account(attempts)}
+    found = account(attempts)
+    return {**facts, **found, "misses": misses(found)}
+
+
+def misses(found: Mapping[str, Any]) -> list[str]:
+    """What is below the target, in words; nothing, if all is well."""
+    share, lost = found["effective_share"], {**found["seconds"]}
+    if share >= LEAST_SHARE:
+        return []
+    lost.pop("steps_kept")
+    most = max(lost, key=lambda part: lost[part])
+    where = f"most went into {most}, {lost[most]} of {found['wall_seconds']} s"
+    return [f"effective_share: {share}, and {LEAST_SHARE} was wanted; {where}"]
 
 
 def account(attempts: Sequence[Attempt]) -> dict[str, object]:

@@ -1,8 +1,11 @@
 """What failures cost adds up, and a run that is killed again and again comes forward."""
 
+import json
+
 import pytest
 
-from benchmarks.failures import Attempt, account, failures
+from benchmarks.failures import LEAST_SHARE, Attempt, account, failures, misses
+from benchmarks.report import RESULTS, newest
 
 
 def stepped(at, step, seconds):
@@ -33,6 +36,22 @@ def test_a_process_that_never_came_to_a_step_was_only_starting():
     found = account([Attempt(0.0, 7.0, []), Attempt(7.0, 9.0, [saved(8.0, 0)])])
     assert found["seconds"]["starting"] == 9.0
     assert found["effective_share"] == 0.0
+
+
+def test_what_is_below_the_target_is_named_with_where_the_time_went():
+    parts = {"steps_kept": 89.0, "starting": 7.0, "steps_done_again": 4.0}
+    found = {"wall_seconds": 100.0, "effective_share": 0.89, "seconds": parts}
+    (miss,) = misses(found)
+    assert miss.startswith("effective_share: 0.89, and 0.9 was wanted; most went into starting")
+    assert misses({**found, "effective_share": 0.9}) == []
+
+
+def test_the_newest_result_reaches_the_target():
+    if not any(RESULTS.glob("failures_*.json")):
+        pytest.skip("there is no result yet: python -m benchmarks failures")
+    figures = json.loads(newest("failures").read_text())["figures"]
+    assert figures["effective_share"] >= LEAST_SHARE
+    assert figures["misses"] == []
 
 
 @pytest.mark.soak
