@@ -1,5 +1,6 @@
 """Quiet, a run says nothing but its result; what went wrong is said all the same."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from dhyan.training.events import (
     Unsaved,
     Validated,
 )
+from dhyan.whole import write_manifest
 from tests.faults.staged import newest_step, traced
 
 RUN = SimpleNamespace(
@@ -56,15 +58,20 @@ def test_whoever_has_one_voice_is_warned_by_it():
     assert said == ["a line"]
 
 
-def test_other_deterministic_flags_are_said(told, monkeypatch):
-    folder, said = told("rnn").alone, []
-    folder = folder / f"step-{newest_step(folder)}"
+def test_other_deterministic_flags_are_said(fresh, monkeypatch):
+    (_, run), said = fresh("rnn"), []
+    folder = run / f"step-{newest_step(run)}"
     compare_machines(folder, pick_device("cpu"), said.append)
     assert not any("deterministic" in line for line in said)
     monkeypatch.setattr("torch.are_deterministic_algorithms_enabled", lambda: True)
     compare_machines(folder, pick_device("cpu"), said.append)
     wanted = "was trained with deterministic none, now algorithms: the last digits may differ"
     assert wanted in said
+    facts = json.loads((folder / "manifest.json").read_text())
+    sums = [facts.pop(key) for key in ("files", "sum", "deterministic")][0]
+    write_manifest(folder, facts, sums)  # as it was before the flags were noted
+    compare_machines(folder, pick_device("cpu"), said.append)
+    assert said.count(wanted) == 1
 
 
 def test_a_quiet_run_says_what_it_skipped_and_what_has_changed(stage, fresh):

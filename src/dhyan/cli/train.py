@@ -47,7 +47,7 @@ def train(
     device: Device = "auto",
     threads: Threads = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="training.seed, for short.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the result.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only the result, and warnings.")] = False,
 ) -> None:
     """Train a model by a recipe, on your own pairs.
 
