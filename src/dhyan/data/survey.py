@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-from jaxtyping import Bool, Integer
+from jaxtyping import Bool, Integer, UInt64
 
 from dhyan.data.bounds import words
 from dhyan.data.scripts import Scripts
@@ -54,12 +54,13 @@ class Survey:
 def survey(pairs: Iterable[Pair], tally: Tally, *, languages: tuple[str, str] = ("", "")) -> Survey:
     """Go through a corpus once; read it with the same tally, a tolerant one to see every fault.
 
-    The languages tell which scripts to expect, where they are known.
+    The languages tell which scripts to expect, where they are known. Of a pair three numbers are
+    kept, beside the words no pair before it had.
     """
     source, target = _Words(), _Words()
     unequal, copies = Noted(), Noted()
     odd = _Odd(tally, Scripts.of(languages))
-    lines, digests = array("q"), array("Q")
+    lines, sources, both = array("q"), array("Q"), array("Q")
     try:
         for pair in pairs:
             odd.look(pair)
@@ -71,10 +72,11 @@ def survey(pairs: Iterable[Pair], tally: Tally, *, languages: tuple[str, str] = 
             if one == other:
                 copies.add(tally.place("source", pair.line))
             lines.append(pair.line)
-            digests.extend((_digest(one), _digest(other)))
+            sources.append(_digest(one))
+            both.append(_digest(f"{one}\0{other}"))
     except Fault as fault:
         tally.report(fault)
-    repeated, ambiguous = _repeats(np.array(digests, np.uint64).reshape(-1, 2))
+    repeated, ambiguous = _repeats(*(np.asarray(one, np.uint64) for one in (sources, both)))
     duplicates = Noted()
     for place in np.flatnonzero(repeated):
         duplicates.add(tally.place("source", lines[place]))
@@ -116,34 +118,56 @@ class _Words:
     """One side's words: how many a sentence has, and which are known."""
 
     def __init__(self) -> None:
-        self._counts = array("q")
+        self._counts: Counter[int] = Counter()
         self._known: set[str] = set()
         self._held_out: Counter[str] = Counter()
 
     def add(self, text: str, held_out: bool) -> int:
         found = words(text)
-        self._counts.append(len(found))
+        self._counts[len(found)] += 1
         (self._held_out if held_out else self._known).update(found)
         return len(found)
 
     def lengths(self) -> Lengths:
-        counts = np.array(self._counts or [0])
-        median, high = np.percentile(counts, (50, 95)).tolist()
-        return Lengths(int(counts.min()), median, float(counts.mean()), high, int(counts.max()))
+        counts = sorted((self._counts or Counter([0])).items())
+        sizes, often = (np.array(one) for one in zip(*counts, strict=True))
+        mean = float(sizes @ often / often.sum())
+        return Lengths(
+            int(sizes[0]), _between(sizes, often, 50), mean, _between(sizes, often, 95),
+            int(sizes[-1]),
+        )  # fmt: skip
 
     def unknown(self) -> float:
         unseen = sum(n for word, n in self._held_out.items() if word not in self._known)
         return unseen / max(1, self._held_out.total())
 
 
+def _between(
+    sizes: Integer[np.ndarray, " N"], often: Integer[np.ndarray, " N"], percent: int
+) -> float:
+    """A percentile of sizes that come so often each, between two of them if it falls there."""
+    whole, rest = divmod((int(often.sum()) - 1) * percent, 100)
+    ends = often.cumsum()
+    low, high = (
+        int(sizes[ends.searchsorted(at, side="right")]) for at in (whole, whole + bool(rest))
+    )
+    return low + (high - low) * rest / 100
+
+
 def _digest(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def _repeats(digests: Integer[np.ndarray, "N 2"]) -> tuple[Bool[np.ndarray, " N"], int]:
+def _repeats(
+    sources: UInt64[np.ndarray, " N"], both: UInt64[np.ndarray, " N"]
+) -> tuple[Bool[np.ndarray, " N"], int]:
     """Which pairs came before, and how many sources have several targets."""
-    distinct, first = np.unique(digests, axis=0, return_index=True)
-    repeated = np.ones(len(digests), dtype=bool)
-    repeated[first] = False
-    _, targets = np.unique(distinct[:, 0], return_counts=True)
-    return repeated, int((targets > 1).sum())
+    order = both.argsort(kind="stable")
+    ordered = both[order]
+    repeated = np.zeros(len(both), dtype=bool)
+    repeated[order[1:][ordered[1:] == ordered[:-1]]] = True
+    del order, ordered
+    distinct = np.sort(sources[~repeated])
+    same = distinct[1:] == distinct[:-1]
+    several = same & ~np.concatenate(([False], same[:-1])) if len(same) else same
+    return repeated, int(several.sum())
