@@ -7,7 +7,7 @@ that cannot keep up is not mistaken for a quick server.
 import asyncio
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -62,6 +62,51 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
         for part in (50, 90, 99)
         if ranked
     }
+
+
+LEAST_GOOD = 0.95  # share of capacity
+MOST_SLOWER = 2.0  # times, the slowest accepted by those at nine tenths of capacity
+MOST_REFUSED_MS = 50.0
+MOST_AFTER = 1.5  # times the usual, two seconds after a flood or beside one
+
+
+def verdict(figures: Mapping[str, Any]) -> list[str]:
+    """What the figures of a server miss of what was promised, a line each; none is what we want."""
+    misses: list[str] = []
+    for name in ("fixed", "real"):
+        misses += (f"{name}: {miss}" for miss in _under_load(figures[name]))
+    fixed, fair, bulk = figures["fixed"], figures["fairness"], figures["throughput"]
+    after, usual = fixed["two_seconds_after_ten_times_ms"], fixed["levels"]["0.9"]["accepted_ms"]
+    if after["p99"] > MOST_AFTER * usual["p99"]:
+        misses.append(f"fixed: p99 {after['p99']} ms after a flood; usual is {usual['p99']}")
+    if fair["p99_by_usual"] > MOST_AFTER:
+        misses.append(f"fairness: p99 {fair['p99_by_usual']} times the usual beside a flood")
+    if fair["others_refused"]:
+        misses.append(f"fairness: {fair['others_refused']} of other clients refused")
+    if not fair["flood_refused"]:
+        misses.append("fairness: nothing of the flood refused")
+    for name, own in bulk.items():
+        if isinstance(own, dict) and not own["same_translations"]:
+            misses.append(f"throughput: {name}: other translations than by the command")
+    return misses
+
+
+def _under_load(found: Mapping[str, Any]) -> Iterator[str]:
+    """What one model's figures miss."""
+    if (good := found["least_good_share_of_capacity"]) < LEAST_GOOD:
+        yield f"{good} of capacity done in time; wanted {LEAST_GOOD}"
+    if (slower := found["worst_accepted_p99_by_that_at_0.9"]) > MOST_SLOWER:
+        yield f"accepted p99 {slower} times that at 0.9; at most {MOST_SLOWER}"
+    if (refused := found["worst_refused_p99_ms"]) > MOST_REFUSED_MS:
+        yield f"refused p99 {refused} ms; at most {MOST_REFUSED_MS}"
+    bare = sum(own["refused_without_retry_after"] for own in found["levels"].values())
+    for name, count in (
+        ("connection errors", found["connection_errors"]),
+        ("other statuses", found["other_statuses"]),
+        ("refused without Retry-After", bare),
+    ):
+        if count:
+            yield f"{count} {name}"
 
 
 def request(port: int, path: str, body: Any, headers: str = "") -> bytes:

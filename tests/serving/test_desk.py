@@ -15,6 +15,14 @@ from dhyan.serving.refusals import Refusal
 from dhyan.serving.settings import Settings
 
 
+def messages(batch):
+    """What a child says to a batch."""
+    for number, text in batch["pieces"]:
+        answer = {"translations": [{"text": text.upper()}], "tokens": 1}
+        yield {"is": "said", "number": batch["number"], "piece": number, "answer": answer}
+    yield {"is": "done", "number": batch["number"]}
+
+
 class Played:
     """In a child's place: keeps what it is told, and answers when the test says so."""
 
@@ -38,11 +46,8 @@ class Played:
 
     def answer(self, batch):
         """All of a batch, and its end."""
-        for number, text in batch["pieces"]:
-            answer = {"translations": [{"text": text.upper()}], "tokens": 1}
-            said = {"is": "said", "number": batch["number"], "piece": number, "answer": answer}
-            self.heard(said)
-        self.heard({"is": "done", "number": batch["number"]})
+        for message in messages(batch):
+            self.heard(message)
 
     async def works(self):
         """Answer whatever comes, for good."""
@@ -186,6 +191,30 @@ async def canary_dies():
 
 def test_a_process_that_dies_with_the_canary_keeps_no_request():
     canary_dies()
+
+
+@played
+async def answered():
+    desk = desk_of()
+    child = desk.keeper.child
+    child.heard = lambda message: desk._hear(child, message)
+    for _ in range(5):
+        desk.pace.learn(2, 3.0)
+    first = asked(desk, "first")
+    await turns()
+    *said_, done = messages(child.told[0])
+    for message in said_:
+        child.heard(message)
+    assert said(await first) == ["FIRST"]
+    second = asked(desk, "second", within=1.0)  # before the end of the batch is heard
+    await turns()
+    child.heard(done)
+    child.answer(child.told[1])
+    assert said(await second) == ["SECOND"]
+
+
+def test_a_batch_that_is_answered_holds_no_one_up():
+    answered()
 
 
 @played

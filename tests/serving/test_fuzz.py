@@ -17,19 +17,27 @@ SOAK = [pytest.mark.slow, pytest.mark.soak]
 
 
 @pytest.mark.slow
-@pytest.mark.soak
-def test_every_request_that_follows_from_the_document_is_answered_by_it(tmp_path):
-    """Schemathesis, with all its checks: no 5xx, nothing undocumented, in 10,000 cases."""
+@pytest.mark.parametrize(
+    ("each", "least", "phases"),
+    [
+        (5, 20, "fuzzing"),
+        pytest.param(3500, 10_000, "examples,coverage,fuzzing,stateful", marks=SOAK),
+    ],
+)
+def test_every_request_that_follows_from_the_document_is_answered_by_it(
+    tmp_path, each, least, phases
+):
+    """Schemathesis, with all its checks: no 5xx, nothing undocumented."""
     with served(tmp_path) as running:
-        words = ("--checks", "all", "-n", "3500", "--seed", "1", "--generation-database", "none")
+        words = ("--checks", "all", "-n", str(each), "--seed", "1", "--phases", phases)
         found = subprocess.run(
             [sys.executable, "-m", "schemathesis.cli", "run", *words,
-             f"http://127.0.0.1:{running.port}/openapi.json"],
+             "--generation-database", "none", f"http://127.0.0.1:{running.port}/openapi.json"],
             capture_output=True, text=True, cwd=ROOT, env=environment(),
         )  # fmt: skip
         assert found.returncode == 0, found.stdout[-4000:]
         [cases] = map(int, re.findall(r"(\d+) generated", found.stdout))
-        assert cases >= 10_000
+        assert cases >= least
         counts = running.metrics()
     statuses = {name for name in counts if name.startswith("dhyan_responses_total")}
     assert not [name for name in statuses if '"50' in name and '"503"' not in name]

@@ -1,18 +1,24 @@
 """Slow, silent and oversized requests are cut off, and the others do not notice."""
 
+import asyncio
 import json
 import os
+import re
+import select
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
+from benchmarks.load import Client, percentiles, request
 from tests.serving.running import served
 
 SHORT = {"headers_within": 0.5, "body_within": 0.5, "idle_for": 0.5}
 GIB = 2**30
+GOOD = 50  # clients who mean well
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +28,12 @@ def hasty(tmp_path_factory):
         yield running
 
 
-def memory(process):
-    """Megabytes that a process has in use."""
-    pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+def peak(process, *, anew=False):
+    """Megabytes that a process had in use at most, since it was asked to count anew."""
+    if anew:
+        Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
 
 
 def open_of(process):
@@ -38,14 +46,26 @@ def head(port, extra=""):
     return f"POST /v1/translate HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n{extra}"
 
 
-def latencies(running, seconds, found):
-    """A good client, as long as asked."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        began = time.monotonic()
-        status, _ = running.translate("good")
-        found.append((status, time.monotonic() - began))
-        time.sleep(0.02)
+def latencies(running, seconds):
+    """Fifty good clients, each asking again a little after its answer."""
+    found = []
+
+    async def one(client, number):
+        sent = request(running.port, "/v1/translate", {"text": "good"})
+        until = time.perf_counter() + seconds
+        await asyncio.sleep(0.3 * number / GOOD)
+        while time.perf_counter() < until:
+            found.append(await client.ask(sent, time.perf_counter()))
+            await asyncio.sleep(0.3)
+
+    async def all_():
+        clients = [Client(running.port) for _ in range(GOOD)]
+        await asyncio.gather(*map(one, clients, range(GOOD)))
+        for client in clients:
+            client.close()
+
+    asyncio.run(all_())
+    return found
 
 
 def closed(one, within):
@@ -61,34 +81,39 @@ def closed(one, within):
     return True
 
 
-def attack(running, each):
-    """So many of each kind of slow connection, and when they were opened."""
+def attack(running, each, pause=0.0):
+    """So many of each kind of slow connection."""
     port, found = running.port, []
     sized = head(port, "content-type: application/json\r\ncontent-length: 1000\r\n\r\n{")
-    for sent in (head(port, "x: ").encode(), sized.encode(), b""):
-        for _ in range(each):
+    for _ in range(each):
+        for sent in (head(port, "x: ").encode(), sized.encode(), b""):
             one = running.connect()
             one.sendall(sent)
             found.append(one)
+            time.sleep(pause)
     return found
 
 
 @pytest.mark.parametrize(
-    "each", [100, pytest.param(500, marks=[pytest.mark.slow, pytest.mark.soak])]
+    ("each", "seconds"),
+    [(100, 1), pytest.param(500, 8, marks=[pytest.mark.slow, pytest.mark.soak])],
 )
-def test_slow_heads_slow_bodies_and_silence_are_cut_off(hasty, each):
-    before, during = [], []
-    latencies(hasty, 0.5, before)
-    slow = attack(hasty, each)
+def test_slow_heads_slow_bodies_and_silence_are_cut_off(hasty, each, seconds):
+    before = latencies(hasty, seconds)
+    with ThreadPoolExecutor(1) as other:
+        attacking = other.submit(attack, hasty, each, 0.5 * seconds / each / 3)
+        during = latencies(hasty, seconds)
+        slow = attacking.result()
     began = time.monotonic()
-    latencies(hasty, 1, during)
     held = sum(not closed(one, max(0.01, began + 3 - time.monotonic())) for one in slow)
     for one in slow:
         one.close()
     assert held == 0
-    assert {status for status, _ in during} == {200}
-    usual, now = (sorted(seconds for _, seconds in own)[-2] for own in (before, during))
-    assert now <= max(1.5 * usual, 0.05 if each > 100 else 0.5)
+    assert len(during) >= GOOD
+    assert {one.status for one in during} == {200}
+    usual, now = (percentiles([one.seconds for one in own])["p99"] for own in (before, during))
+    print(f"p99 {usual} ms, beside {3 * each} slow connections {now} ms")
+    assert now <= max(1.5 * usual, 50 if each > 100 else 500)  # other tests run beside this one
 
 
 def test_a_trickle_does_not_keep_a_request_alive(hasty):
@@ -128,20 +153,19 @@ def test_a_connection_may_rest_and_ask_again(hasty):
 
 
 def push(one, chunk, most):
-    """Send as much as is taken, and what was answered."""
-    sent = 0
-    try:
-        while sent < most:
-            sent += one.send(chunk)
-    except OSError:
-        pass
-    answer = b""
-    try:
-        while data := one.recv(65536):
-            answer += data
-    except OSError:
-        pass
-    return sent, answer
+    """Send until there is something to read, and read it: what was sent, what was answered, and
+    the seconds until then."""
+    sent, began = 0, time.monotonic()
+    one.setblocking(False)
+    while sent < most and time.monotonic() < began + 5:
+        readable, writable, _ = select.select([one], [one], [], 5)
+        if readable:
+            break
+        if writable:
+            sent += one.send(chunk[sent % len(chunk) :])
+    one.settimeout(5)
+    answer = one.recv(65536)
+    return sent, answer, time.monotonic() - began
 
 
 @pytest.mark.parametrize(
@@ -158,16 +182,14 @@ def push(one, chunk, most):
 )
 def test_what_is_too_large_is_refused_at_once(server, extra, chunk, statuses):
     kind = "content-type: application/json\r\n"
-    before, began = memory(server.process), time.monotonic()
+    before = peak(server.process, anew=True)
     with closing(server.connect()) as one:
-        one.settimeout(5)
         one.sendall(head(server.port, kind + extra).encode())
-        sent, answer = push(one, chunk, GIB)
-    assert time.monotonic() - began < 3
+        sent, answer, seconds = push(one, chunk, GIB)
+    assert answer.split(b" ", 2)[1] in statuses
+    assert seconds <= 1
     assert sent < 64 * 2**20
-    assert memory(server.process) - before < 10
-    if answer:  # one that never stops sending may be reset before it reads
-        assert answer.split(b" ", 2)[1] in statuses
+    assert peak(server.process) - before < 10
     assert server.translate("next")[0] == 200
 
 

@@ -17,13 +17,18 @@ class Batch:
         self.number, self.pieces = number, {piece.number: piece for piece in pieces}
         self.began, self.work = time.monotonic(), sum(piece.cost for piece in pieces)
         self.expected, self._stuck_for = self.began, stuck_for
-        self.ended = False
+        self.ended, self._said = False, 0
         self._gone: set[int] = set()
 
     @property
     def whole(self) -> bool:
         """Whether everyone who asked has waited for it."""
         return not self._gone
+
+    @property
+    def answered(self) -> bool:
+        """Whether all has been said, though the end may be yet to come."""
+        return self._said == len(self.pieces)
 
     def send(self, child: Child) -> None:
         """Give it to a process."""
@@ -43,6 +48,7 @@ class Batch:
                 if piece.hear and not piece.gone:
                     piece.hear(message["from"], message["words"])
             case "said":
+                self._said += 1
                 piece = self.pieces[message["piece"]]
                 if not piece.gone:
                     piece.answer.set_result(message["answer"])

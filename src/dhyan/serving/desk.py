@@ -102,7 +102,7 @@ class Desk:
             raise refusals.ending()
         if not self.keeper.ready or not self.keeper.child or self.keeper.child.over.is_set():
             raise refusals.unready(self.keeper.reason or DIED)
-        if not self._batch and not len(self.waiting):
+        if (not self._batch or self._batch.answered) and not len(self.waiting):
             return  # nothing is lost by trying, and a pace that was misjudged is learnt anew
         ahead = self.waiting.ahead(client, cost)
         wait = self._left() + self.pace.seconds(ahead + cost, self.settings.batch)
