@@ -28,8 +28,9 @@ class Damaged(Fault):
 def whole_folder(out: Path, *, half: Path | None = None) -> Iterator[Path]:
     """A folder to write into, which takes the name `out` once all is written and on the disk.
 
-    Until then it is called `half`, by a name that is nobody else's. If anything goes wrong it is
-    removed; what a killed process left is swept by the next one.
+    Until then it is called `half`, by a name that is nobody else's, and if anything goes wrong it
+    is removed; what a killed process left is swept by the next one. An error after that leaves it
+    in its place: whole, but not known to stay there if the power fails.
     """
     half = half or out.with_name(f".{out.name}.dhyan-half")
     with _claimed(half, out):
