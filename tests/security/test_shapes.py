@@ -1,6 +1,7 @@
 """What a recipe implies of its weights is known without building the model, for every model."""
 
-from dataclasses import asdict, fields
+from contextlib import nullcontext
+from dataclasses import asdict, fields, replace
 
 import pytest
 import torch
@@ -76,6 +77,13 @@ def test_every_whole_number_that_bounds_work_is_bounded():
     assert numbers - {"decoding.seed"} == set(fitting.MOST)
     for name in shipped_recipes():
         fitting.check_bounds(load_recipe(name))
+    recipe = load_recipe("bahdanau2015-small")
+    for key, most in fitting.MOST.items():
+        room, _, name = key.partition(".")
+        for value, refused in ((most, nullcontext()), (most + 1, pytest.raises(Fault, match=key))):
+            told = {room: replace(getattr(recipe, room), **{name: value})}
+            with refused:
+                fitting.check_bounds(replace(recipe, **told))
 
 
 def test_every_mechanism_of_our_own_is_foreseen():

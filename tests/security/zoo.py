@@ -357,10 +357,9 @@ for title, (old, new) in {
     "groups-without-end": ("groups = 1", f"groups = {2**62}"),
     "sources-without-end": ("longest = 60\nbeam", f"longest = {2**62}\nbeam"),
     "translations-without-end": ("limit = 0", f"limit = {2**62}"),
-    "no-end-before-long": ("least = 0", f"least = {2**62}"),
+    "no-end-before-long": ("\nleast = 0", f"\nleast = {2**62}"),
     "repeats-without-end": ("no_repeat = 0", f"no_repeat = {2**62}"),
     "choices-without-end": ("top_k = 0", f"top_k = {2**62}"),
-    "texts-without-end": ("longest = 60\nfewest", f"longest = {2**62}\nfewest"),
     "words-without-end": ("most_words = 0", f"most_words = {2**62}"),
     "few-words-without-end": ("fewest_words = 0", f"fewest_words = {2**62}"),
     "pairs-without-end": ("pairs = 20000", f"pairs = {2**62}"),
@@ -372,6 +371,14 @@ for title, (old, new) in {
     "twice": ("width = 16", "width = 16\nwidth = 16"),
 }.items():
     animal(f"recipe-{title}")(reworded(old, new))
+
+
+@animal()
+def recipe_texts_without_end(folder, marker):
+    reworded("tokens_per_batch = 200", "tokens_per_batch = 0")(folder, marker)
+    reworded("longest = 60\nfewest", f"longest = {2**62}\nfewest")(folder, marker)
+
+
 animal("recipe-nested")(filled(RECIPE, b"about = " + b"[" * 50_000 + b"]" * 50_000))
 animal("recipe-of-dots")(filled(RECIPE, b".".join([b"a"] * 50_000) + b" = 1"))
 animal("recipe-of-a-megabyte")(filled(RECIPE, b"#" * 2**20))
