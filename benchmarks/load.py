@@ -67,6 +67,7 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
 LEAST_GOOD = 0.95  # share of capacity
 MOST_SLOWER = 2.0  # times, the slowest accepted by those at nine tenths of capacity
 MOST_REFUSED_MS = 50.0
+MOST_OTHERS = 0.01  # share of what others ask, refused beside a flood
 MOST_AFTER = 1.5  # times the usual, two seconds after a flood or beside one
 
 
@@ -81,8 +82,8 @@ def verdict(figures: Mapping[str, Any]) -> list[str]:
         misses.append(f"fixed: p99 {after['p99']} ms after a flood; usual is {usual['p99']}")
     if fair["p99_by_usual"] > MOST_AFTER:
         misses.append(f"fairness: p99 {fair['p99_by_usual']} times the usual beside a flood")
-    if fair["others_refused"]:
-        misses.append(f"fairness: {fair['others_refused']} of other clients refused")
+    if fair["others_refused"] > MOST_OTHERS:
+        misses.append(f"fairness: {fair['others_refused']} of what others ask is refused")
     if not fair["flood_refused"]:
         misses.append("fairness: nothing of the flood refused")
     for name, own in bulk.items():

@@ -81,7 +81,9 @@ def fairness(seconds: float) -> dict[str, Any]:
         "usual_ms": before,
         "beside_a_flood_ms": during,
         "p99_by_usual": round(during["p99"] / before["p99"], 2),
-        "others_refused": sum(len(own.replies) - len(own.of(200)) for own in others),
+        "others_refused": round(
+            1 - sum(len(own.of(200)) for own in others) / sum(len(own.replies) for own in others), 4
+        ),
         "flood_refused": round(len(flood.of(429)) / len(flood.replies), 3),
     }
 

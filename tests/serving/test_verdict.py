@@ -15,7 +15,7 @@ LOADED = {
 GOOD = {
     "fixed": {**LOADED, "two_seconds_after_ten_times_ms": {"p99": 300.0}},
     "real": LOADED,
-    "fairness": {"p99_by_usual": 1.5, "others_refused": 0, "flood_refused": 0.7},
+    "fairness": {"p99_by_usual": 1.5, "others_refused": 0.01, "flood_refused": 0.7},
     "throughput": {"sentences": 4000, "as_it_is": {"same_translations": True}},
 }
 
@@ -46,7 +46,7 @@ def test_figures_at_the_limits_miss_nothing():
         (("fixed", "levels", "10", "refused_without_retry_after"), 3, "3 refused without"),
         (("fixed", "two_seconds_after_ten_times_ms", "p99"), 301.0, "after a flood"),
         (("fairness", "p99_by_usual"), 1.51, "1.51 times the usual"),
-        (("fairness", "others_refused"), 1, "1 of other clients"),
+        (("fairness", "others_refused"), 0.02, "0.02 of what others ask"),
         (("fairness", "flood_refused"), 0, "nothing of the flood"),
         (("throughput", "as_it_is", "same_translations"), False, "other translations"),
     ],
