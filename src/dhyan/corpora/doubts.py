@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from dhyan.config import Data
-from dhyan.corpora.interface import Say
+from dhyan.corpora.interface import Say, warner
 from dhyan.data.lines import said
 from dhyan.data.scripts import Scripts
 from dhyan.data.tally import Pair
@@ -32,4 +32,4 @@ def say_scripts(data: Data, pairs: Iterable[Pair], say: Say) -> None:
             reason = (
                 f"of the first {scripts.pairs:,} {side}s {count:,} have no {script.name} letter"
             )
-            say(f"{name}: {reason}{swapped}")
+            warner(say)(f"{name}: {reason}{swapped}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dhyan.config import Data, Recipe, Text
 from dhyan.corpora.doubts import say_scripts
-from dhyan.corpora.interface import Corpus, Say, sample_of
+from dhyan.corpora.interface import Corpus, Say, sample_of, warner
 from dhyan.corpora.leaks import check_leaks
 from dhyan.corpora.mapped import open_prepared, prepared_languages
 from dhyan.corpora.sources import (
@@ -181,7 +181,7 @@ def _different(pairs: Iterator[Pair], count: int, say: Say) -> list[Pair]:
     """So many pairs with different sources, if there are as many."""
     found = list(distinct(pairs, lambda pair: pair.source, count))
     if len(found) < count:
-        say(f"found no more than {len(found):,} different ones")
+        warner(say)(f"found no more than {len(found):,} different ones")
     return found
 
 
@@ -191,7 +191,7 @@ def _hold_out(pairs: Iterable[Pair], total: int, say: Say) -> list[Pair]:
     rest = Without(pairs, _sources(held_out))
     left = sum(1 for _ in rest) if total >= FEWEST_TO_HOLD_OUT else 0
     if not left:
-        say("too few different pairs to hold some out: the run is not validated")
+        warner(say)("too few different pairs to hold some out: the run is not validated")
         return []
     shared = total - left - len(held_out)
     say(

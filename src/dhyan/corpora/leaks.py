@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dhyan.config import Data
-from dhyan.corpora.interface import Say
+from dhyan.corpora.interface import Say, warner
 from dhyan.corpora.sources import read_once, tested_files
 from dhyan.data.leak import Lookout
 from dhyan.data.lines import said
@@ -36,4 +36,4 @@ def check_leaks(
     if leaks.telling and not data.allow_leak:
         raise Fault(f"{leaks}; {REMEDY}")
     if leaks.all:
-        say(f"{leaks}: {'allowed' if leaks.telling else 'short ones, as chance has it'}")
+        warner(say)(f"{leaks}: {'allowed' if leaks.telling else 'short ones, as chance has it'}")

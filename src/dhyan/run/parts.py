@@ -8,7 +8,7 @@ import torch
 
 from dhyan.batch import Batch
 from dhyan.config import Recipe, Training
-from dhyan.corpora.interface import Corpus, Say
+from dhyan.corpora.interface import Corpus, Say, warner
 from dhyan.corpora.vocabulary import encode
 from dhyan.data.batches import Batches, fixed_batches
 from dhyan.data.examples import Examples
@@ -130,7 +130,7 @@ class Validation:
         scores = {"loss": self._loss()}
         guess = log(len(self.translator.target))
         if not scores["loss"] <= guess + FAR:
-            self.say(
+            warner(self.say)(
                 f"warning: the validation loss of {scores['loss']:.2f} is worse than guessing, "
                 f"{guess:.2f}: lower training.learning_rate"
             )
