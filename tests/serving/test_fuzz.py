@@ -20,7 +20,7 @@ SOAK = [pytest.mark.slow, pytest.mark.soak]
 @pytest.mark.parametrize(
     ("each", "least", "phases"),
     [
-        (5, 20, "fuzzing"),
+        (5, 300, "coverage,fuzzing"),
         pytest.param(3500, 10_000, "examples,coverage,fuzzing,stateful", marks=SOAK),
     ],
 )
