@@ -14,7 +14,7 @@ from dhyan.cli.train import train as train_command
 from dhyan.config import load_recipe
 from dhyan.corpora.gather import gather
 from dhyan.corpora.prepare import prepare
-from dhyan.data.leak import SHORT, Lookout, folded
+from dhyan.data.leak import OFTEN, SHORT, Lookout, folded
 from dhyan.data.tally import Pair
 from dhyan.faults import Fault
 from dhyan.text.normalize import normalize
@@ -287,3 +287,14 @@ def test_the_command_refuses_and_goes_on_if_told(place, tmp_path):
     assert not (tmp_path / "no").exists()
     went = run(*words, "--out", tmp_path / "yes", "--allow-leak")
     assert went.exit_code == 0, went.output
+
+
+def test_what_all_tests_say_hides_none_of_them():
+    said = "we hereby certify that all of the following"
+    tests = [Pair(f"{said} {number}", f"{number}", number) for number in range(1, 4 * OFTEN)]
+    lookout = Lookout()
+    lookout.expect(tests, "test")
+    lookout.see([*tests[: 2 * OFTEN], *tests[: 3 * OFTEN]], "train")
+    found = lookout.leaks()
+    assert found.count("pair", "exact") == 3 * OFTEN
+    assert found.found["pair"][0].place == "train:1"

@@ -6,6 +6,7 @@ import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
+from statistics import geometric_mean
 
 import pytest
 import torch
@@ -27,9 +28,10 @@ from dhyan.text.vectors import most_frequent
 from dhyan.watch import AttentionMap
 from tests.security.good import tokenizer
 
-RATIO, FLOOR, ROUNDS = 2.3, 0.05, 6
+RATIO, STEEPEST = 2.3, 2.6  # of a doubling, and of one that outgrows a cache on the way
+FLOOR, ROUNDS = 0.05, 6
 PARTS = {  # what takes long, or as much room as no cache has, gets a part of the largest text
-    **dict.fromkeys(("encode", "decode", "terminal", "leaks", "from-json"), 4),
+    **dict.fromkeys(("encode", "decode", "terminal", "leaks", "boilerplate", "from-json"), 4),
     **dict.fromkeys(("gather", "glossary", "called"), 16),
 }
 KEPT = placeholders.KINDS
@@ -58,6 +60,7 @@ WORST = (
 )  # fmt: skip
 TERMS = Glossary.of({"a a": "b", "क": "ख", "http": "c"}, TOKENIZERS["bpe"])
 WORDS = json.loads(TOKENIZERS["words"].to_json())
+SAID_BY_ALL = "we hereby certify on this day and in this place that all of the following is true"
 
 
 def leaks(text):
@@ -65,6 +68,17 @@ def leaks(text):
     lookout = Lookout()
     lookout.expect([Pair(text, text, 1)], "test")
     lookout.see([Pair(text, text, 1), Pair(f"b {text}", f"{text} b", 2)], "train")
+    return lookout.leaks()
+
+
+def boilerplate(text):
+    """Many sentences, all with the same beginning, and one again and again."""
+    parts = (text[start : start + 40] for start in range(0, len(text), 40))
+    many = [f"{SAID_BY_ALL} {number} {part}" for number, part in enumerate(parts)]
+    pairs = [Pair(one, one, line) for line, one in enumerate(many + many[:1] * len(many))]
+    lookout = Lookout()
+    lookout.expect(pairs, "test")
+    lookout.see(pairs, "train")
     return lookout.leaks()
 
 
@@ -107,6 +121,7 @@ FUNCTIONS = {
     "unseen": lambda text: list(unseen(text)),
     "script": lambda text: script_of("hi").strange(text),
     "leaks": leaks,
+    "boilerplate": boilerplate,
     "from-json": taken_up,
     "vectors": lambda text: written(vectors_of(text), lambda path: most_frequent(path, 10**6), "v"),
     "terms": lambda text: written(terms_of(text), glossary_in, "terms.tsv"),
@@ -148,9 +163,8 @@ def seconds(call, text):
 
 
 def check(call, family, sizes, rounds=ROUNDS):
-    """The steepest doubling, by the best of several rounds, which end as soon as none is too steep.
-
-    What takes no time at the largest size takes none at the others: it counts as 1.
+    """How much a doubling costs, by the best of several rounds, which end once that is no more
+    than it may be. What takes no time at the largest size takes none at the others: it counts as 1.
     """
     texts = [text_of(family, size) for size in sizes]
     longest = seconds(call, texts[-1])
@@ -158,8 +172,9 @@ def check(call, family, sizes, rounds=ROUNDS):
         return 1.0
     best = [*(seconds(call, text) for text in texts[:-1]), longest]
     for _ in range(rounds):
-        if (steepest := max(late / early for early, late in pairwise(best))) <= RATIO:
-            return steepest
+        ratios = [late / early for early, late in pairwise(best)]
+        if geometric_mean(ratios) <= RATIO and max(ratios) <= STEEPEST:
+            return geometric_mean(ratios)
         best = [min(old, seconds(call, text)) for old, text in zip(best, texts, strict=True)]
     pytest.fail(f"{family}: {sizes} bytes take {[f'{t:.3f} s' for t in best]}")
 
@@ -174,9 +189,9 @@ def test_twice_the_text_takes_twice_the_time(name, family):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_so_it_is_up_to_a_megabyte_or_a_part_of_it_where_that_takes_long(name):
     sizes = sizes_for(name, 1_000_000)
-    steepest = {family: check(FUNCTIONS[name], family, sizes) for family in FAMILIES}
-    worst = max(steepest, key=steepest.get)
-    print(f"{name}: at most ×{steepest[worst]:.2f} a doubling ({worst}), to {sizes[-1]:,} bytes")
+    ratios = {family: check(FUNCTIONS[name], family, sizes) for family in FAMILIES}
+    worst = max(ratios, key=ratios.get)
+    print(f"{name}: at most ×{ratios[worst]:.2f} a doubling ({worst}), to {sizes[-1]:,} bytes")
 
 
 def test_what_is_quadratic_would_be_found():

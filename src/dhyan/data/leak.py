@@ -14,6 +14,8 @@ from dhyan.text.normalize import normalize
 RUN = 8  # words in a row that near copies share
 ENDS = 3  # words at one end at least that a sentence keeps when one of its words is changed
 COVER = 0.5  # the share of a test sentence that lies in such runs
+OFTEN = 30  # places of a test in which a run may stand, to be told from a phrase of everyone's
+MOST_KNOWN = 100_000  # training pairs remembered, so that their like need not be looked at again
 SHORT = 4  # fewer words than these may stand in both by chance
 BY_CHANCE = 0.1  # the share of a test that may do so
 
@@ -93,9 +95,11 @@ class Lookout:
         self._short: set[int] = set()
         self._sides = _Side(), _Side()
         self._found: dict[Where, dict[int, Copy]] = {"source": {}, "target": {}, "pair": {}}
+        self._known: set[tuple[str, str]] = set()
 
     def expect(self, tests: Iterable[Pair], name: str) -> None:
         """Look for these too; `name` is that of their file."""
+        self._known.clear()
         for pair in tests:
             number = len(self._places)
             self._places.append(f"{name}:{pair.line}")
@@ -116,9 +120,13 @@ class Lookout:
         ours, theirs = self._sides
         for pair in pairs:
             yield pair
+            if (pair.source, pair.target) in self._known:
+                continue  # it gives nothing away that its like has not
             one, other = ours.copies(pair.source), theirs.copies(pair.target)
             if not (one or other):
                 continue
+            if len(self._known) < MOST_KNOWN:
+                self._known.add((pair.source, pair.target))
             place = f"{name}:{pair.line}"
             both = {n: max(one[n], other[n], key=_STRENGTH.__getitem__) for n in one & other.keys()}
             ways: dict[Where, dict[int, Kind]] = {"source": one, "target": other, "pair": both}
@@ -148,7 +156,9 @@ class _Side:
         self._normal[number], self._words[number] = clean, said
         self._folded.setdefault(" ".join(said) or clean, []).append(number)
         for at, run in enumerate(_runs(said)):
-            self._runs.setdefault(run, []).append((number, at))
+            places = self._runs.setdefault(run, [])
+            if len(places) < OFTEN:
+                places.append((number, at))
         if RUN <= len(said) < 2 * RUN:  # a longer one shares a run, whichever word is changed
             self._starts.setdefault(tuple(said[:ENDS]), []).append(number)
             self._ends.setdefault(tuple(said[-ENDS:]), []).append(number)
