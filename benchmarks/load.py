@@ -5,6 +5,7 @@ that cannot keep up is not mistaken for a quick server.
 """
 
 import asyncio
+import gc
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,6 +68,7 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
 LEAST_GOOD = 0.95  # share of capacity
 MOST_SLOWER = 2.0  # times, the slowest accepted by those at nine tenths of capacity
 MOST_REFUSED_MS = 50.0
+LEAST_SERVED = 0.85  # share of what the command translates
 MOST_OTHERS = 0.01  # share of what others ask, refused beside a flood
 MOST_AFTER = 1.5  # times the usual, two seconds after a flood or beside one
 
@@ -86,6 +88,9 @@ def verdict(figures: Mapping[str, Any]) -> list[str]:
         misses.append(f"fairness: {fair['others_refused']} of what others ask is refused")
     if not fair["flood_refused"]:
         misses.append("fairness: nothing of the flood refused")
+    shares = [own["share"] for own in bulk.values() if isinstance(own, dict)]
+    if max(shares) < LEAST_SERVED:
+        misses.append(f"throughput: {max(shares)} of the command's; wanted {LEAST_SERVED}")
     for name, own in bulk.items():
         if isinstance(own, dict) and not own["same_translations"]:
             misses.append(f"throughput: {name}: other translations than by the command")
@@ -201,6 +206,7 @@ async def arrive(
     """So many requests a second on average, for so long; then wait for all answers."""
     chance, client, outcome = random.Random(seed), Client(port), Outcome(seconds)
     tasks: list[asyncio.Task[Reply]] = []
+    gc.disable()  # the client's own pauses are not the server's
     begun = at = perf_counter()
     number = 0
     while (at := at + chance.expovariate(rate)) < begun + seconds:
@@ -210,6 +216,7 @@ async def arrive(
         number += 1
     outcome.replies = list(await asyncio.gather(*tasks))
     client.close()
+    gc.enable()
     return outcome
 
 

@@ -33,7 +33,7 @@ FLOOD = 3  # times as long as the other levels
 BUSY = 128  # requests that are always under way
 LINES = 4000
 BULK: dict[str, tuple[dict[str, int], int]] = {  # settings, and the texts of a request
-    "as_it_is": ({"batch": 4096, "queue": 4096}, 64),
+    "as_it_is": ({"batch": 4096, "queue": 6144}, 64),
     "for_bulk": ({"batch": 8192, "queue": 8192}, 128),
 }
 

@@ -60,3 +60,4 @@ def test_only_a_fault_escapes_from_a_mutant(name, count, tmp_path):
             assert survey(pairs, Tally(), languages=("en", "hi")).pairs == len(pairs)
     assert taken < count, "not all of them are taken"
     assert taken or name.endswith(("gz", "xz")), "nor are all refused, but for those with a sum"
+    print(f"{name}: {count:,} mutants, {taken:,} read, the others refused in a line")

@@ -228,6 +228,7 @@ def test_only_faults_come_of(name, count, folder):
         call(drawn)
 
     tried()
+    print(f"{name}: {count:,} tries, nothing but faults")
 
 
 def test_the_good_ones_are_taken(folder):

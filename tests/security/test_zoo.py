@@ -83,6 +83,7 @@ def check(name, folder, marker):
     assert seconds <= SECONDS, name
     assert megabytes <= MEGABYTES, name
     assert not marker.exists()
+    print(f"{name}: {seconds:.2f} s, {megabytes:.0f} MB")
 
 
 def test_there_are_enough_of_them():

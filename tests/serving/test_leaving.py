@@ -106,6 +106,7 @@ def test_counts_add_up_however_clients_leave(slow, times):
     assert gained["cancelled"] > times / 10
     assert after["open"] == after["waiting"] == 0
     assert slow.translate("still here")[0] == 200
+    print(f"{times:,} clients left: {', '.join(f'{gained[end]:.0f} {end}' for end in ENDS)}")
 
 
 def test_a_deadline_passes_in_the_queue_too(slow):

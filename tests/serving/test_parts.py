@@ -10,6 +10,7 @@ import pytest
 
 from dhyan.faults import Fault
 from dhyan.serving.asked import Manner, Piece
+from dhyan.serving.hatch import Hatch
 from dhyan.serving.keeper import Canary
 from dhyan.serving.keys import Allowance, Keys, add_key, read_keys
 from dhyan.serving.metrics import Histogram
@@ -370,3 +371,31 @@ def test_a_stream_of_nothing_has_not_begun():
         return await telling.begun(), [one async for one in telling]
 
     assert asyncio.run(read()) == (False, [])
+
+
+def test_answers_are_handed_out_one_at_a_time_and_who_comes_meanwhile_is_heard_between():
+    async def told():
+        loop, order = asyncio.get_running_loop(), []
+        pieces = [Piece(n, "a", Manner(), "one", 1, loop.create_future()) for n in range(3)]
+        for piece in pieces:
+            piece.answer.add_done_callback(lambda _, n=piece.number: order.append(n))
+        pieces[1].answer.cancel()  # its client has left
+
+        def comes(number):
+            order.append(f"new {number}")
+            if number < 3:
+                loop.call_soon(comes, number + 1)
+
+        loop.call_soon(comes, 0)
+        hatch = Hatch()
+        for piece in pieces:
+            hatch.give(piece, {"translations": []})
+        assert not pieces[0].gone
+        assert all(piece.said for piece in pieces)
+        await asyncio.sleep(0.05)
+        return order, [piece.answer.cancelled() for piece in pieces]
+
+    order, cancelled = asyncio.run(told())
+    assert cancelled == [False, True, False]
+    assert [one for one in order if one in (0, 2)] == [0, 2]
+    assert order.index("new 2") < order.index(2)

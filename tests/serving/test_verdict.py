@@ -16,7 +16,7 @@ GOOD = {
     "fixed": {**LOADED, "two_seconds_after_ten_times_ms": {"p99": 300.0}},
     "real": LOADED,
     "fairness": {"p99_by_usual": 1.5, "others_refused": 0.01, "flood_refused": 0.7},
-    "throughput": {"sentences": 4000, "as_it_is": {"same_translations": True}},
+    "throughput": {"sentences": 4000, "as_it_is": {"share": 0.85, "same_translations": True}},
 }
 
 
@@ -49,6 +49,7 @@ def test_figures_at_the_limits_miss_nothing():
         (("fairness", "others_refused"), 0.02, "0.02 of what others ask"),
         (("fairness", "flood_refused"), 0, "nothing of the flood"),
         (("throughput", "as_it_is", "same_translations"), False, "other translations"),
+        (("throughput", "as_it_is", "share"), 0.84, "0.84 of the command's"),
     ],
     ids=lambda value: ".".join(value) if isinstance(value, tuple) else "",
 )

@@ -47,7 +47,7 @@ def serve(
         float, typer.Option(min=0.1, max=60, help="Seconds for a request that names none.")
     ] = 10,
     batch: Annotated[int, typer.Option(min=1, help="Most tokens, times beam, of a batch.")] = 4096,
-    queue: Annotated[int, typer.Option(min=0, help="How many such may wait.")] = 4096,
+    queue: Annotated[int, typer.Option(min=0, help="How many such may wait.")] = 6144,
     canary: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Sentence, tab, translation: ready only if so."),

@@ -1,7 +1,9 @@
 """Terms that a sentence calls for, and terms that contradict each other."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from dhyan.decoding.kept import hide
@@ -67,15 +69,22 @@ class Glossary:
         hidden, kept = hide(sentence, self.keeps)
         words = _words(self.tokenizer, hidden)
         keys, found, place = _folded(words, kept), list[Called](), 0
-        longest = max(map(len, self.entries), default=0)
         while place < len(words):
-            for length in range(min(longest, len(words) - place), 0, -1):
+            for length in self._lengths.get(keys[place], ()):
                 if target := self.entries.get(keys[place : place + length]):
                     found.append(Called(" ".join(words[place : place + length]), target))
                     place += length - 1
                     break
             place += 1
         return found
+
+    @cached_property
+    def _lengths(self) -> dict[str, list[int]]:
+        """How many words the terms have that begin with a word, the longest first."""
+        found = defaultdict[str, set[int]](set)
+        for key in self.entries:
+            found[key[0]].add(len(key))
+        return {first: sorted(lengths, reverse=True) for first, lengths in found.items()}
 
     def wanted(self, sentence: str) -> list[str]:
         """The target terms a sentence calls for, each once."""

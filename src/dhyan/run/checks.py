@@ -24,7 +24,7 @@ from dhyan.run.folder import deterministic
 from dhyan.run.parts import make_settings
 from dhyan.run.saved import make_manner
 from dhyan.text.vectors import width_of
-from dhyan.vetting import read_model
+from dhyan.vetting import check_bounds, read_model
 from dhyan.whole import Damaged
 
 MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
@@ -43,6 +43,7 @@ def check_whole(recipe: Recipe) -> None:
     """Refuse what contradicts itself, before any data are read: build the model without memory."""
     make_settings(recipe.training)
     make_manner(recipe.decoding)
+    check_bounds(recipe)
     if recipe.training.tensorboard:
         need_tensorboard()
     with torch.device("meta"):

@@ -24,7 +24,8 @@ class Manner:
 
 @dataclass(eq=False)
 class Piece:
-    """A text that waits, or is being translated; whoever asked may have left."""
+    """A text that waits, or is being translated, or whose answer is `said` and on its way; whoever
+    asked may have left."""
 
     number: int
     text: str
@@ -35,6 +36,7 @@ class Piece:
     hear: Hear | None = None
     added: float = 0.0
     sent: bool = field(default=False)
+    said: bool = field(default=False)
 
     @property
     def gone(self) -> bool:

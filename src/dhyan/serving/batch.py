@@ -8,12 +8,16 @@ from typing import Any
 
 from dhyan.serving.asked import Piece
 from dhyan.serving.child import Child
+from dhyan.serving.hatch import Hatch
 
 
 class Batch:
     """Pieces of one manner under one number; answers come one by one, then the end."""
 
-    def __init__(self, number: int, pieces: Sequence[Piece], stuck_for: float) -> None:
+    def __init__(
+        self, number: int, pieces: Sequence[Piece], stuck_for: float, hatch: Hatch
+    ) -> None:
+        self.hatch = hatch
         self.number, self.pieces = number, {piece.number: piece for piece in pieces}
         self.began, self.work = time.monotonic(), sum(piece.cost for piece in pieces)
         self.expected, self._stuck_for = self.began, stuck_for
@@ -50,8 +54,7 @@ class Batch:
             case "said":
                 self._said += 1
                 piece = self.pieces[message["piece"]]
-                if not piece.gone:
-                    piece.answer.set_result(message["answer"])
+                self.hatch.give(piece, message["answer"])
                 return len(piece.text), message["answer"].get("tokens", 0)
         return 0, 0
 

@@ -14,6 +14,7 @@ from dhyan.serving import refusals
 from dhyan.serving.asked import Answer, Hear, Manner, Piece
 from dhyan.serving.batch import Batch
 from dhyan.serving.child import Child
+from dhyan.serving.hatch import Hatch
 from dhyan.serving.keeper import DIED, Keeper
 from dhyan.serving.metrics import Metrics
 from dhyan.serving.pace import Pace
@@ -37,7 +38,7 @@ class Desk:
 
     def __init__(self, keeper: Keeper, settings: Settings, metrics: Metrics) -> None:
         self.keeper, self.settings, self.metrics = keeper, settings, metrics
-        self.waiting, self.pace = Waiting(settings.queue), Pace()
+        self.waiting, self.pace, self.hatch = Waiting(settings.queue), Pace(), Hatch()
         self.draining = False
         self.open = 0
         self._numbers = itertools.count(1)
@@ -167,7 +168,9 @@ class Desk:
             self._send(child, pieces)
 
     def _send(self, child: Child, pieces: Sequence[Piece]) -> None:
-        batch = self._batch = Batch(next(self._numbers), pieces, self.settings.stuck_for)
+        batch = self._batch = Batch(
+            next(self._numbers), pieces, self.settings.stuck_for, self.hatch
+        )
         batch.expected = batch.began + self.pace.seconds(batch.work, self.settings.batch)
         for piece in pieces:
             piece.sent = True
@@ -217,7 +220,7 @@ class Desk:
     def _fail(self, pieces: Sequence[Piece], why: Why) -> None:
         """No answer will come to these."""
         for piece in pieces:
-            if not piece.answer.done():
+            if not piece.said and not piece.gone:
                 piece.answer.set_exception(why())
 
     def _cost(self, text: str, manner: Manner) -> int:

@@ -1,6 +1,7 @@
 """The server's life: a socket, the model's process, requests, and an end that loses none."""
 
 import asyncio
+import gc
 import ipaddress
 import logging
 import os
@@ -168,6 +169,7 @@ class _Server(uvicorn.Server):
         if self.watch:
             loop, made = asyncio.get_running_loop(), partial(self._protocol, self.watch.config)
             self.servers.append(await loop.create_server(made, sock=self.watch.taken))
+        gc.freeze()  # what is here by now stays; looking for the rest of it takes a tenth of a second
         if self.started:
             self.ready()
 

@@ -12,7 +12,7 @@ class Settings:
     longest_deadline: float = 60.0
     batch: int = 4096
     """most work of one batch"""
-    queue: int = 4096
+    queue: int = 6144
     """most work that may wait before a request"""
     headers_within: float = 5.0
     body_within: float = 10.0

@@ -17,7 +17,7 @@ from dhyan.text.cuts import WORDS, furnished, word_counts
 from dhyan.text.normalize import normalize
 from dhyan.text.pieces import BYTES, GIVEN, MARK, alphabet, by_count, new_letters
 from dhyan.text.unigram import extend_unigram, learn_unigram
-from dhyan.text.vetted import MOST_BYTES, MOST_PIECES, count_pieces
+from dhyan.text.vetted import MOST_BYTES, MOST_PIECES, count_pieces, text_of
 from dhyan.untrusted.files import read_file
 
 KINDS = ("words", "characters", "bpe", "unigram")
@@ -85,7 +85,7 @@ class Tokenizer:
         """Read a tokenizer from its file."""
         try:
             data = read_file(Path(path), most=MOST_BYTES, linked=True)
-            return cls.from_json(data.decode("utf-8"))
+            return cls.from_json(text_of(data))
         except (OSError, ValueError) as error:
             raise Fault(f"{path}: cannot read the tokenizer: {error}") from error
 

@@ -3,6 +3,7 @@
 Nothing here builds a model, and nothing here imports torch.
 """
 
+from dhyan.vetting.fitting import check_bounds as check_bounds
 from dhyan.vetting.fitting import check_fits as check_fits
 from dhyan.vetting.fitting import is_foreseen as is_foreseen
 from dhyan.vetting.model import MODEL_FILES as MODEL_FILES

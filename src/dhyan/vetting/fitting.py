@@ -57,7 +57,7 @@ def check_bounds(recipe: Recipe) -> None:
         room, _, name = key.partition(".")
         value = getattr(getattr(recipe, room), name)
         if value > most:
-            raise Fault(f"recipe.toml: {key} is {value:,}; give at most {most:,}")
+            raise Fault(f"{key} is {value:,}; give at most {most:,}")
 
 
 def is_foreseen(recipe: Recipe) -> bool:
