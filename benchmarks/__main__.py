@@ -204,12 +204,12 @@ if __name__ == "__main__":
             from benchmarks.serving import serving
 
             print(write("serving", serving(Path(model), *map(float, seconds))))
-        case ["soaks", *words]:
+        case ["soaks"]:
             from benchmarks.soaks import soaks
 
-            found = soaks(words)
-            print(write("soaks", found))
-            sys.exit(found["exit"])
+            for found in soaks():
+                print(write("soaks", found))
+            sys.exit(max(found["exits"].values()))
         case ["recipes", folder]:
             print(write("recipes", recipes(Path(folder))))
         case ["failures", *numbers]:

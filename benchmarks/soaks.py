@@ -5,28 +5,33 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-TIMED = Path("tests/serving")  # they measure time, so that nothing may run beside them
+PARTS = {  # each with what pytest is told; the last measures time, so nothing runs beside it
+    "faults": ("-n", "2", "tests/faults"),
+    "corpora": ("-n", "2", "tests/corpora"),
+    "security": ("-n", "2", "tests/security"),
+    "others": (
+        *("-n", "2", "--ignore=tests/faults", "--ignore=tests/corpora"),
+        *("--ignore=tests/security", "--ignore=tests/serving"),
+    ),
+    "serving": ("tests/serving",),
+}
 
 
-def soaks(words: Sequence[str] = ()) -> dict[str, Any]:
-    """Run the soaks, all or those that are named; what measures time comes last, and alone."""
-    began = time.perf_counter()
+def soaks() -> Iterator[dict[str, Any]]:
+    """Run the soaks, part by part; what was found so far, after each of them."""
+    began, reports, codes = time.perf_counter(), list[ElementTree.Element](), dict[str, int]()
     with tempfile.TemporaryDirectory() as place:
-        if words:
-            parts = [_ran(Path(place), "named", "-n", "2", *words)]
-        else:
-            parts = [
-                _ran(Path(place), "most", "-n", "2", f"--ignore={TIMED}"),
-                _ran(Path(place), "timed", str(TIMED)),
-            ]
-    seconds, found = round(time.perf_counter() - began), summed([report for _, report in parts])
-    code = max(code for code, _ in parts)
-    return {"command": "python -m benchmarks soaks", "exit": code, "seconds": seconds, **found}
+        for name, words in PARTS.items():
+            codes[name], report = _ran(Path(place), name, *words)
+            reports.append(report)
+            seconds = round(time.perf_counter() - began)
+            facts = {"command": "python -m benchmarks soaks", "exits": {**codes}}
+            yield {**facts, "of": list(PARTS), "seconds": seconds, **summed(reports)}
 
 
 def _ran(place: Path, name: str, *words: str) -> tuple[int, ElementTree.Element]:

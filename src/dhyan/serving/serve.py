@@ -169,7 +169,7 @@ class _Server(uvicorn.Server):
         if self.watch:
             loop, made = asyncio.get_running_loop(), partial(self._protocol, self.watch.config)
             self.servers.append(await loop.create_server(made, sock=self.watch.taken))
-        gc.freeze()  # what is here by now stays; looking for the rest of it takes a tenth of a second
+        gc.freeze()  # what is here stays, and looking through it takes a tenth of a second
         if self.started:
             self.ready()
 
