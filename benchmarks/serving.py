@@ -121,7 +121,7 @@ def real(model: Path, seconds: float) -> dict[str, Any]:
         rough = sum(one.status == 200 for one in replies) / took
 
         def capacity() -> float:
-            """What it does now, with twice as much to do; a machine's pace changes by the minute."""
+            """What it does now, with twice as much to do: a machine's pace is not steady."""
             return len(asyncio.run(arrive(port, 2 * rough, BRIEF, sent, seed=77)).of(200)) / BRIEF
 
         levels = _levels(
