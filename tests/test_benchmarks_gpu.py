@@ -65,14 +65,20 @@ def test_every_case_of_training_is_right_and_has_both_paths(run, case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", driver.CASES["translation"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.soak] * (number > 0))
+        for number, case in enumerate(driver.CASES["translation"])
+    ],
+)
 def test_every_case_of_translation_says_as_many_tokens_as_it_should(run, case):
     found = run("translation", "--case", case)[case]["figures"]
     assert not found["failed"]
     assert "dhyan, plain" in {row["who"] for row in found["rows"]}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_growth_is_measured_and_drawn(run, tmp_path):
     found = run("growth")["growth"]["figures"]
     assert not found["failed"]

@@ -26,6 +26,7 @@ from tests.studio.running import running
 from tests.tiny import environment
 
 PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+LONG = ("compare",)  # it trains a dozen models
 SMALL = {
     "training.steps": 60, "training.validate_every": 30,
     "training.save_every": 30,
@@ -78,7 +79,10 @@ def in_process(words, folder):
     return code, output.getvalue()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.soak] * (p.stem in LONG), id=p.stem) for p in PAGES],
+)
 def test_every_command_of_a_page_runs(page, prepared, tmp_path):
     folder = tmp_path / "place"
     shutil.copytree(prepared, folder)

@@ -41,6 +41,8 @@ SHORT, MIDDLE, LONG, SECONDS = 4, 6, 10, 120
 # Of the longest that were trained on; Bahdanau's is what the model without attention stands beside.
 ATTENDED = {"bahdanau2015-small": LONG, "luong2015-small": MIDDLE, "transformer2017-small": MIDDLE}
 
+LATER = ("luong2015-small",)  # its short form is Bahdanau's
+
 
 def learn_to_reverse(name, folder, longest):
     """Train on random letters of 2 … `longest`; the share of unseen ones reversed exactly."""
@@ -85,7 +87,13 @@ def share(right, shortest, longest):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "longest"), ATTENDED.items(), ids=ATTENDED)
+@pytest.mark.parametrize(
+    ("name", "longest"),
+    [
+        pytest.param(name, longest, marks=[pytest.mark.soak] * (name in LATER), id=name)
+        for name, longest in ATTENDED.items()
+    ],
+)
 def test_with_attention_every_length_is_reversed(name, longest, tmp_path):
     right, seconds = learn_to_reverse(name, tmp_path, longest)
     assert share(right, 2, MIDDLE) >= 0.99
@@ -94,7 +102,10 @@ def test_with_attention_every_length_is_reversed(name, longest, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("longest", "least", "most"), [(SHORT, 0.99, 1), (LONG, 0, 0.6)])
+@pytest.mark.parametrize(
+    ("longest", "least", "most"),
+    [pytest.param(SHORT, 0.99, 1, marks=pytest.mark.soak), (LONG, 0, 0.6)],
+)
 def test_without_attention_short_inputs_are_reversed_and_long_ones_are_not(
     longest, least, most, tmp_path
 ):

@@ -81,7 +81,7 @@ def test_saving_and_loading_changes_nothing(finished, files):
 def test_resumed_from_any_checkpoint_it_ends_in_the_same_bits(finished, tmp_path):
     recipe, out, events = finished
     wanted = read_checkpoint(out / "step-12")
-    for step in (0, 2, 4, 6, 10):
+    for step in (0, 6):
         again = tmp_path / f"from-{step}"
         again.mkdir()
         shutil.copytree(out / f"step-{step}", again / f"step-{step}")

@@ -1,6 +1,7 @@
 """Words with joiners go through a trained model, the command line and the page as they are."""
 
 import random
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -37,8 +38,9 @@ def words():
 def copies(words, tmp_path_factory):
     """A model that has learned to say what it reads."""
     folder = tmp_path_factory.mktemp("copies")
-    (folder / "words").write_text("".join(f"{one}\n" for one in words), encoding="utf-8")
-    files = {"data.source": str(folder / "words"), "data.target": str(folder / "words")}
+    files = {"data.source": str(folder / "read"), "data.target": str(folder / "said")}
+    for file in files.values():
+        Path(file).write_text("".join(f"{one}\n" for one in words), encoding="utf-8")
     recipe = load_recipe("bahdanau2015-small", {**SETTINGS, **files})
     for _ in train(recipe, folder / "run", threads=1):
         pass

@@ -8,8 +8,21 @@ from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special import BOS, EOS, UNK
 from tests.laws.family import MODELS, VOCABULARY, build
 
+LATER = ("luong-multihead-", "luong-monotonic-", "luong-predicted-")  # heads, windows × scores
+SOON = ("luong-monotonic-dot", "luong-predicted-additive", "luong-multihead-predicted")
 
-@pytest.fixture(params=MODELS, ids="+".join)
+
+def _of_long_tests(decoder: str) -> bool:
+    """Whether others have the same parts: the score alone, and heads or a window with another."""
+    return decoder.startswith(LATER) and decoder not in SOON
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(pair, marks=[pytest.mark.soak] * _of_long_tests(pair[1])) for pair in MODELS
+    ],
+    ids="+".join,
+)
 def model(request) -> Seq2Seq:
     torch.manual_seed(0)
     return build(*request.param).eval()

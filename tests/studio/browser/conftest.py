@@ -17,6 +17,9 @@ expect.set_options(timeout=20_000)  # ms; a busy machine is slow, not wrong
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 
 
+ALONE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"  # no name leads anywhere
+
+
 @contextmanager
 def serving(shelf):
     """A server on a free port of this machine, in a thread; gives its address."""
@@ -40,7 +43,7 @@ def browser():
     """Debian's chromium, started once."""
     assert Path(BROWSER).exists(), f"no browser at {BROWSER}: apt-get install chromium"
     with sync_playwright() as play:
-        started = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        started = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", ALONE])
         yield started
         started.close()
 
@@ -65,7 +68,7 @@ class Studio:
             **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **options}
         )
         self.contexts.append(context)
-        context.route("**/*", self._pass)
+        context.on("request", self._see)
         page = context.new_page()
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         page.on("console", self._hear)
@@ -75,12 +78,10 @@ class Studio:
             page.wait_for_selector("#view h1")
         return page
 
-    def _pass(self, route):
-        """Only what this server has."""
-        if route.request.url.startswith((self.address, "data:", "blob:")):
-            return route.continue_()
-        self.foreign.append(route.request.url)
-        return route.abort()
+    def _see(self, request):
+        """Only what this server has; nothing else is found, and asking for it is a fault."""
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.foreign.append(request.url)
 
     def _hear(self, message):
         if message.type in ("error", "warning"):
