@@ -55,8 +55,16 @@ def test_a_result_says_what_where_when_and_of_which_commit(run):
         assert row["repeats"] > 1
 
 
+def first_soon(cases):
+    """The first in every run of the tests, the others in the long ones."""
+    return [
+        pytest.param(case, marks=[pytest.mark.soak] * (number > 0))
+        for number, case in enumerate(cases)
+    ]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", driver.CASES["training"])
+@pytest.mark.parametrize("case", first_soon(driver.CASES["training"]))
 def test_every_case_of_training_is_right_and_has_both_paths(run, case):
     found = run("training", "--case", case)[case]["figures"]
     assert not found["failed"]
@@ -65,13 +73,7 @@ def test_every_case_of_training_is_right_and_has_both_paths(run, case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=[pytest.mark.soak] * (number > 0))
-        for number, case in enumerate(driver.CASES["translation"])
-    ],
-)
+@pytest.mark.parametrize("case", first_soon(driver.CASES["translation"]))
 def test_every_case_of_translation_says_as_many_tokens_as_it_should(run, case):
     found = run("translation", "--case", case)[case]["figures"]
     assert not found["failed"]

@@ -181,7 +181,7 @@ def test_runs_of_a_folder_are_asked_the_same(trained):
     assert named.runs == found.runs
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_what_is_kept_of_runs_is_made_by_the_benchmark(trained, monkeypatch, tmp_path):
     for name, value in (("SENTENCES", 5), ("PAIRS", 4), ("ASKED", 6)):
         monkeypatch.setattr(f"benchmarks.attachment.{name}", value)
@@ -194,7 +194,7 @@ def test_what_is_kept_of_runs_is_made_by_the_benchmark(trained, monkeypatch, tmp
     assert [one.heads for one in judged(mixed).runs] == [1]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_runs_that_are_not_alike_are_refused(trained, tmp_path):
     files = write_corpus(tmp_path)
     for family in ("rnn", "transformer"):

@@ -178,7 +178,7 @@ def test_what_does_not_fit_is_said(lesson, given, said):
         lesson(**given)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_bank_learned_from_the_primer_lies_between_money_and_river_but_ocean_and_king_do_not():
     found = learned(read_corpus("", 40_000, 1), "", steps=None, seed=1, hear=None)
     groups = (MONEY.split(), RIVER.split())

@@ -150,7 +150,7 @@ def test_a_course_repeats_and_touches_nothing_else_that_is_random():
     assert torch.equal(before, torch.random.get_rng_state())
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_without_the_root_a_real_run_saturates_and_learns_less():
     good, raw = (
         course(key_width=64, scaled=over, steps=100, seed=1, hear=None) for over in (True, False)
