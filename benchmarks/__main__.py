@@ -1,7 +1,7 @@
 """Measurements: start demo quick mechanisms mixer vectors primer recipes ladder lessons failures
 
-serving soaks; and of speed: ceilings kernels training translation quality growth, then keep and
-tables.
+serving soaks exact; and of speed: ceilings kernels training translation quality growth, then keep
+and tables.
 """
 
 import json
@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.ladder import judged
 from benchmarks.ladder_page import newest_page
 from benchmarks.primer import primer
-from benchmarks.report import keep, write, write_brought
+from benchmarks.report import RESULTS, keep, write, write_beside, write_brought
 
 LADDER = Path(__file__).parents[1] / "docs" / "ladder.md"
 PICTURES = {"bleu-by-length.png": "bleu-by-length.png", "attention.png": "attention-1.png"}
@@ -204,6 +204,15 @@ if __name__ == "__main__":
             from benchmarks.serving import serving
 
             print(write("serving", serving(Path(model), *map(float, seconds))))
+        case ["exact", *folder]:
+            import torch
+
+            from benchmarks.exact import exact
+
+            card = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+            place = Path(*folder) if folder else RESULTS
+            for found in exact():
+                print(write_beside("exact", found, accelerator=card, folder=place))
         case ["soaks"]:
             from benchmarks.soaks import soaks
 

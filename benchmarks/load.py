@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any
 
 PATIENCE = 30.0
+RAMP = 0.5  # seconds at the beginning of a run, in which the queue fills, that do not count
 
 
 @dataclass(frozen=True)
@@ -29,30 +30,46 @@ class Reply:
 
 @dataclass
 class Outcome:
-    """All replies of a run."""
+    """All replies of a run, which began at some time and for some seconds sent requests."""
 
     seconds: float
+    began: float = 0.0
     replies: list[Reply] = field(default_factory=list)
 
     def of(self, *statuses: int) -> list[Reply]:
         """Those of some statuses."""
         return [one for one in self.replies if one.status in statuses]
 
+    def good(self, within: float) -> float:
+        """Answers a second that came within a time from when they were asked for.
+
+        Counted by when they came: what still waits at the end was not done in these seconds.
+        """
+        since, until = self.began + RAMP, self.began + self.seconds
+        soon = (one.at + one.seconds for one in self.of(200) if one.seconds <= within)
+        return sum(since < came <= until for came in soon) / (until - since)
+
     def figures(self, *, within: float) -> dict[str, Any]:
-        """What is kept of it; good is what was answered within a time."""
-        accepted, refused = self.of(200), self.of(429)
-        good = sum(one.seconds <= within for one in accepted)
-        return {
-            "offered_per_second": round(len(self.replies) / self.seconds, 1),
-            "good_per_second": round(good / self.seconds, 1),
-            "accepted": len(accepted),
-            "accepted_ms": percentiles([one.seconds for one in accepted]),
-            "refused": len(refused),
-            "refused_ms": percentiles([one.seconds for one in refused]),
-            "refused_without_retry_after": sum(not one.retry for one in refused),
-            "other_statuses": len(self.replies) - len(accepted) - len(refused) - len(self.of(0)),
-            "connection_errors": len(self.of(0)),
-        }
+        """What is kept of it."""
+        return figures([self], within=within)
+
+
+def figures(runs: Sequence[Outcome], *, within: float) -> dict[str, Any]:
+    """What is kept of runs of one kind; good is what was answered within a time."""
+    replies = [one for run in runs for one in run.replies]
+    accepted, refused = ([one for run in runs for one in run.of(status)] for status in (200, 429))
+    seconds, silent = sum(run.seconds for run in runs), sum(len(run.of(0)) for run in runs)
+    return {
+        "offered_per_second": round(len(replies) / seconds, 1),
+        "good_per_second": round(sum(run.good(within) for run in runs) / len(runs), 1),
+        "accepted": len(accepted),
+        "accepted_ms": percentiles([one.seconds for one in accepted]),
+        "refused": len(refused),
+        "refused_ms": percentiles([one.seconds for one in refused]),
+        "refused_without_retry_after": sum(not one.retry for one in refused),
+        "other_statuses": len(replies) - len(accepted) - len(refused) - silent,
+        "connection_errors": silent,
+    }
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
@@ -204,7 +221,7 @@ async def arrive(
     port: int, rate: float, seconds: float, sent: Callable[[int], bytes], *, seed: int = 1
 ) -> Outcome:
     """So many requests a second on average, for so long; then wait for all answers."""
-    chance, client, outcome = random.Random(seed), Client(port), Outcome(seconds)
+    chance, client = random.Random(seed), Client(port)
     tasks: list[asyncio.Task[Reply]] = []
     gc.disable()  # the client's own pauses are not the server's
     begun = at = perf_counter()
@@ -214,10 +231,10 @@ async def arrive(
             await asyncio.sleep(early)
         tasks.append(asyncio.ensure_future(client.ask(sent(number), at)))
         number += 1
-    outcome.replies = list(await asyncio.gather(*tasks))
+    replies = list(await asyncio.gather(*tasks))
     client.close()
     gc.enable()
-    return outcome
+    return Outcome(seconds, begun, replies)
 
 
 async def saturate(

@@ -11,10 +11,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from benchmarks.load import Outcome, Reply, arrive, percentiles, request, saturate, verdict
+from benchmarks.load import (
+    Outcome,
+    Reply,
+    arrive,
+    figures,
+    percentiles,
+    request,
+    saturate,
+    verdict,
+)
 from benchmarks.served import about, on, pinned, sentences, served
 from dhyan.serving.keys import add_key
 
@@ -28,7 +39,8 @@ LEVELS = (0.5, 0.9, 1.0, 2.0, 4.0, 10.0)
 REAL_LEVELS = (0.5, 0.9, 1.0, 1.5, 2.0)
 WITHIN = 2.0  # seconds in which an answer is good: the deadline of every request
 CLIENTS = 10
-WARM, RECOVERY, BRIEF = 3.0, 7.0, 8.0
+WARM, RECOVERY = 3.0, 7.0
+BRIEF, PARTS = 5.0, 3  # seconds of each look at what a real model can do, around each part
 FLOOD = 3  # times as long as the other levels
 BUSY = 128  # requests that are always under way
 LINES = 4000
@@ -122,10 +134,15 @@ def real(model: Path, seconds: float) -> dict[str, Any]:
 
         def capacity() -> float:
             """What it does now, with twice as much to do: a machine's pace is not steady."""
-            return len(asyncio.run(arrive(port, 2 * rough, BRIEF, sent, seed=77)).of(200)) / BRIEF
+            return asyncio.run(arrive(port, 2 * rough, BRIEF, sent, seed=77)).good(WITHIN)
 
         levels = _levels(
-            port, capacity, REAL_LEVELS, seconds, lambda number: texts[number % len(texts)]
+            port,
+            capacity,
+            REAL_LEVELS,
+            seconds,
+            lambda number: texts[number % len(texts)],
+            parts=PARTS,
         )
     return {"model": about(model), **_judged(levels)}
 
@@ -192,17 +209,27 @@ def _levels(
     levels: Sequence[float],
     seconds: float,
     text: Callable[[int], str],
+    *,
+    parts: int = 1,
 ) -> dict[str, Any]:
-    """What comes of each level of what can be done at that time."""
+    """What comes of each level of what can be done at that time.
+
+    In parts, between which it is measured what can be done, a level is judged by the mean of that.
+    """
     sent = _sent(port, text)
-    asyncio.run(arrive(port, 0.8 * capacity(), WARM, sent, seed=99))
-    found = {}
+    found, now = dict[str, Any](), capacity()
+    asyncio.run(arrive(port, 0.8 * now, WARM, sent, seed=99))
     for level in levels:
-        long = FLOOD * seconds if level >= LEVELS[-1] else seconds
-        now = capacity()
-        outcome = asyncio.run(arrive(port, level * now, long, sent, seed=int(10 * level)))
-        figures = {"capacity_per_second": round(now, 1), **outcome.figures(within=WITHIN)}
-        found[f"{level:g}"] = figures
+        runs, paces = list[Outcome](), [now]
+        long = (FLOOD * seconds if level >= LEVELS[-1] else seconds) / parts
+        for part in range(parts):
+            seed = int(10 * level) + 100 * part
+            runs.append(asyncio.run(arrive(port, level * now, long, sent, seed=seed)))
+            paces.append(now := capacity())
+        around = fmean(fmean(pair) for pair in pairwise(paces))
+        found[f"{level:g}"] = {
+            "capacity_per_second": round(around, 1), **figures(runs, within=WITHIN)
+        }  # fmt: skip
         print(f"{level:g}", found[f"{level:g}"], file=sys.stderr)
     return found
 

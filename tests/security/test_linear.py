@@ -32,6 +32,7 @@ RATIO, STEEPEST = 2.3, 3.0  # of the mean doubling, and of one that outgrows a c
 FLOOR, ROUNDS = 0.05, 6
 PARTS = {  # what takes long, or as much room as no cache has, gets a part of the largest text
     **dict.fromkeys(("encode", "decode", "terminal", "leaks", "boilerplate", "from-json"), 4),
+    "forms": 4,
     **dict.fromkeys(("gather", "glossary", "called"), 16),
 }
 KEPT = placeholders.KINDS
@@ -82,6 +83,20 @@ def boilerplate(text):
     return lookout.leaks()
 
 
+def forms(text):
+    """Many sentences of one form, with the same beginning and the same end."""
+    many = [
+        f"please bring the {number} {word} to our old house"
+        for number in range(len(text) // 80)
+        for word in ("box", f"{number}{text[:4]}")
+    ]
+    pairs = [Pair(one, one, line) for line, one in enumerate(many)]
+    lookout = Lookout()
+    lookout.expect(pairs, "test")
+    lookout.see(pairs, "train")
+    return lookout.leaks()
+
+
 def taken_up(text):
     """A tokenizer of words whose words are parts of a text."""
     parts = [f"{text[start : start + 12]}{start}" for start in range(0, len(text), 12)]
@@ -122,6 +137,7 @@ FUNCTIONS = {
     "script": lambda text: script_of("hi").strange(text),
     "leaks": leaks,
     "boilerplate": boilerplate,
+    "forms": forms,
     "from-json": taken_up,
     "vectors": lambda text: written(vectors_of(text), lambda path: most_frequent(path, 10**6), "v"),
     "terms": lambda text: written(terms_of(text), glossary_in, "terms.tsv"),

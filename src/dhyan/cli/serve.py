@@ -39,7 +39,7 @@ def serve(
         float | None,
         typer.Option(
             min=0,
-            show_default="0, which is no limit; with --host beyond this machine 2000",
+            show_default=f"0, which is no limit; with --host beyond this machine {RATE}",
             help="Letters a second of one client.",
         ),
     ] = None,

@@ -215,7 +215,8 @@ class Training:
     largest that fits. `ema` is the decay of an average of the weights, which is then what is
     validated and saved; `r_drop` weighs the divergence of two passes. With `forcing`, the decoder
     is told the correct word with a chance that follows from the step (Bengio et al., 2015), else
-    its own. `kernels` "plain" computes by the definitions alone, one kernel after the other.
+    its own. `kernels` "plain" computes by the definitions alone, one kernel after the other. With
+    `exact` a GPU adds up in one order only, and repeats a run bit for bit as a CPU does anyway.
     """
 
     init: str = ""
@@ -245,6 +246,7 @@ class Training:
     forcing_least: float = 0.0
     precision: Literal["fp32", "bf16"] = "fp32"
     kernels: Literal["auto", "plain"] = "auto"
+    exact: bool = False
     validate_every: int = 500
     valid_sentences: int = 200
     save_every: int = 500

@@ -14,7 +14,7 @@ from dhyan.text.normalize import normalize
 RUN = 8  # words in a row that near copies share
 ENDS = 3  # words at one end at least that a sentence keeps when one of its words is changed
 COVER = 0.5  # the share of a test sentence that lies in such runs
-OFTEN = 30  # places of a test in which a run may stand, to be told from a phrase of everyone's
+OFTEN = 30  # places of a test that share a run or all words but one: more is everyone's phrase
 MOST_KNOWN = 100_000  # training pairs remembered, so that their like need not be looked at again
 SHORT = 4  # fewer words than these may stand in both by chance
 BY_CHANCE = 0.1  # the share of a test that may do so
@@ -147,8 +147,8 @@ class _Side:
     _words: dict[int, list[str]] = field(default_factory=dict)
     _folded: dict[str, list[int]] = field(default_factory=dict)
     _runs: dict[Gram, list[tuple[int, int]]] = field(default_factory=dict)
-    _starts: dict[Gram, list[int]] = field(default_factory=dict)
-    _ends: dict[Gram, list[int]] = field(default_factory=dict)
+    _edges: set[Gram] = field(default_factory=set)
+    _nearly: dict[int, list[int]] = field(default_factory=dict)
 
     def add(self, number: int, text: str) -> bool:
         """Remember a sentence; whether it is too long to stand elsewhere by chance."""
@@ -160,8 +160,11 @@ class _Side:
             if len(places) < OFTEN:
                 places.append((number, at))
         if RUN <= len(said) < 2 * RUN:  # a longer one shares a run, whichever word is changed
-            self._starts.setdefault(tuple(said[:ENDS]), []).append(number)
-            self._ends.setdefault(tuple(said[-ENDS:]), []).append(number)
+            self._edges |= _edges(said)
+            for most in _but_for_one(said):
+                numbers = self._nearly.setdefault(most, [])
+                if len(numbers) < OFTEN:
+                    numbers.append(number)
         return len(said) >= SHORT
 
     def copies(self, text: str) -> dict[int, Kind]:
@@ -170,15 +173,15 @@ class _Side:
         found: dict[int, Kind] = {}
         if len(said) >= RUN and (shared := self._runs.keys() & _runs(said)):
             found |= self._in_runs(shared)
-        if RUN - 1 <= len(said) <= 2 * RUN:
+        if RUN - 1 <= len(said) <= 2 * RUN and not self._edges.isdisjoint(_edges(said)):
             found |= self._but_for_one(said)
         for number in self._folded.get(" ".join(said) or normalize(text), ()):
             found[number] = "exact" if self._normal[number] == normalize(text) else "folded"
         return found
 
     def _but_for_one(self, said: list[str]) -> Iterator[tuple[int, Kind]]:
-        starts, ends = tuple(said[:ENDS]), tuple(said[-ENDS:])
-        for number in (*self._starts.get(starts, ()), *self._ends.get(ends, ())):
+        known = {number for most in _but_for_one(said) for number in self._nearly.get(most, ())}
+        for number in known:
             own = self._words[number]
             if _alike(own, said) + 1 >= max(len(own), len(said)):
                 yield number, "near"
@@ -214,6 +217,19 @@ def _alike(one: list[str], other: list[str]) -> int:
         (at for at in range(short - front) if one[-1 - at] != other[-1 - at]), short - front
     )
     return front + back
+
+
+def _edges(said: list[str]) -> set[Gram]:
+    """The first words and the last: one of the two stays when a word is changed."""
+    return {("first", *said[:ENDS]), ("last", *said[-ENDS:])}
+
+
+def _but_for_one(said: list[str]) -> set[int]:
+    """A number for all the words, and for all but each one.
+
+    Whether a word was changed, left out or put in, two sentences then share one of them.
+    """
+    return {hash(tuple(said)), *(hash((*said[:at], *said[at + 1 :])) for at in range(len(said)))}
 
 
 def _runs(said: list[str]) -> Iterator[Gram]:

@@ -31,6 +31,7 @@ from dhyan.run.checks import (
     check_whole,
     compare_machines,
 )
+from dhyan.run.exact import one_way
 from dhyan.run.fine_tune import Origin, carry, choose_tokenizers
 from dhyan.run.fit import fitted
 from dhyan.run.folder import STATE_FILES, MetricsLog, RunFolder
@@ -73,6 +74,7 @@ class Run:
             listeners: list[MetricsLog | Board] = [
                 MetricsLog(path / "metrics.jsonl", until=step, warn=self.folder.warn)
             ]
+            held.enter_context(one_way(self.folder.recipe.training.exact))
             if self.folder.recipe.training.tensorboard:
                 board = Board(path / "tensorboard", after=step)
                 held.callback(board.close)
@@ -171,7 +173,8 @@ def go_on(
     if recipe.training.schedule == "cosine" and then != now:
         warn(f"the cosine ended at step {then:,}, now at {now:,}: the rate changes at once")
     check_same(folder, old, recipe, corpus)
-    compare_machines(folder, device, warn)
+    with one_way(recipe.training.exact):
+        compare_machines(folder, device, warn)
 
     def weigh(model: Seq2Seq) -> None:
         load_weights(model, tensors_from_bytes(files["model.safetensors"]))
@@ -224,7 +227,8 @@ def assemble(
         f"parameters {sum(p.numel() for p in model.parameters()):,}, examples {len(examples):,}, "
         f"device {device}, threads {torch.get_num_threads()}"
     )
-    with by_definition() if recipe.training.kernels == "plain" else nullcontext():
+    plain, exact = recipe.training.kernels == "plain", recipe.training.exact
+    with by_definition() if plain else nullcontext(), one_way(exact):
         recipe = fitted(
             recipe, model, make_objective(recipe.training), examples, device=device, say=say
         )
