@@ -5,6 +5,7 @@ import os
 import pytest
 import torch
 
+from benchmarks import exact as benchmark
 from dhyan.checkpoint import read_manifest
 from dhyan.faults import Fault
 from dhyan.run import train
@@ -80,3 +81,20 @@ def test_a_run_that_is_left_leaves_no_trace(corpus, tmp_path):
     assert flags() == (True, False)
     events.close()
     assert flags() == (False, False)
+
+
+@pytest.mark.soak
+def test_the_benchmark_kills_goes_on_and_compares(monkeypatch):
+    tiny = {"data.pairs": 200, "training.steps": 4, "training.save_every": 1}
+    tiny |= {"training.validate_every": 4, "training.valid_sentences": 2}
+    case = {"small": ("transformer2017-small", {"training.report_every": 1})}
+    monkeypatch.setattr(benchmark, "COMMON", benchmark.COMMON | tiny)
+    monkeypatch.setattr(benchmark, "CASES", case)
+    monkeypatch.setattr(benchmark, "TIMED", case)
+    first, last = benchmark.exact()
+    for found in last["runs"].values():
+        assert found["again"]
+        assert found["killed"]
+        assert len(found["killed_at"]) == 1
+    assert last["runs"] == first["runs"]
+    assert last["tokens_per_second"]["small"]["exact"] > 0

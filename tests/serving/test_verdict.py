@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.load import verdict
+from benchmarks.load import RAMP, Outcome, Reply, figures, verdict
 
 LEVEL = {"accepted_ms": {"p99": 200.0}, "refused_without_retry_after": 0}
 LOADED = {
@@ -56,3 +56,14 @@ def test_figures_at_the_limits_miss_nothing():
 def test_every_figure_beyond_its_limit_is_named(path, value, said):
     [miss] = verdict(changed(path, value))
     assert said in miss
+
+
+def test_what_is_good_counts_when_it_comes():
+    soon, late, refused = Reply(101, 0.5, 200), Reply(105, 3.0, 200), Reply(105, 0.1, 429)
+    filling, after = Reply(100.1, RAMP / 2, 200), Reply(109.9, 0.5, 200)
+    run = Outcome(10, 100, [filling, soon, late, refused, after])
+    assert run.good(within=2) == 1 / (10 - RAMP)
+    assert run.good(within=4) == 2 / (10 - RAMP)
+    told = figures([run, Outcome(15, 200, [])], within=2)
+    assert (told["accepted"], told["refused"], told["offered_per_second"]) == (4, 1, 0.2)
+    assert told["good_per_second"] == round(0.5 / (10 - RAMP), 1)
