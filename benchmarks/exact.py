@@ -74,7 +74,8 @@ def _killed(recipe: str, out: Path, settings: Mapping[str, object]) -> list[int]
     chance, at = random.Random(str(out.name)), list[int]()
     steps = int(str(settings["training.steps"]))
     while (last := _newest(out)) < steps:
-        until, process = chance.randint(last + 1, (last + steps) // 2), _train(recipe, out, settings)
+        process = _train(recipe, out, settings)
+        until = chance.randint(last + 1, (last + steps) // 2)
         while process.poll() is None and (len(at) == KILLS or _newest(out) < until):
             time.sleep(0.02)
         if process.poll() is None:
