@@ -13,6 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from dhyan.checkpoint import steps_in
+
 COMMON = {
     "data.task": "primer",
     "data.pairs": 20_000,
@@ -59,8 +61,9 @@ def _again(folder: Path, name: str, on: bool) -> dict[str, Any]:
     recipe, own = CASES[name]
     settings = {**COMMON, **own, "training.exact": str(on).lower()}
     for out in outs[:2]:
-        said = _train(recipe, out, settings).communicate()[0]
-        if not _newest(out):
+        whole = _train(recipe, out, settings)
+        said, _ = whole.communicate()
+        if whole.returncode:
             return {"fault": said.splitlines()[-1]}
     at = _killed(recipe, outs[2], settings)
     one, two, killed = map(_sums, outs)
@@ -99,7 +102,7 @@ def _train(recipe: str, out: Path, settings: Mapping[str, object]) -> "subproces
 
 
 def _newest(out: Path) -> int:
-    return max((int(path.name[5:]) for path in out.glob("step-*")), default=-1)
+    return next(iter(steps_in(out)), -1)
 
 
 def _sums(out: Path) -> dict[str, str]:

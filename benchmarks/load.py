@@ -9,7 +9,7 @@ import gc
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -28,13 +28,13 @@ class Reply:
     retry: bool = False
 
 
-@dataclass
+@dataclass(frozen=True)
 class Outcome:
     """All replies of a run, which began at some time and for some seconds sent requests."""
 
     seconds: float
-    began: float = 0.0
-    replies: list[Reply] = field(default_factory=list)
+    began: float
+    replies: list[Reply]
 
     def of(self, *statuses: int) -> list[Reply]:
         """Those of some statuses."""
@@ -48,10 +48,6 @@ class Outcome:
         since, until = self.began + RAMP, self.began + self.seconds
         soon = (one.at + one.seconds for one in self.of(200) if one.seconds <= within)
         return sum(since < came <= until for came in soon) / (until - since)
-
-    def figures(self, *, within: float) -> dict[str, Any]:
-        """What is kept of it."""
-        return figures([self], within=within)
 
 
 def figures(runs: Sequence[Outcome], *, within: float) -> dict[str, Any]:

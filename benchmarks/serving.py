@@ -235,7 +235,8 @@ def _levels(
 
 
 def _judged(levels: dict[str, Any]) -> dict[str, Any]:
-    """What is asked of it: goodput by capacity, the slowest by those at nine tenths, refusals."""
+    """What is asked of it: goodput by capacity, or by what was asked for where that is less, the
+    slowest by those at nine tenths, refusals."""
     over = {level: own for level, own in levels.items() if float(level) >= 1}
     usual = levels["0.9"]["accepted_ms"]["p99"]
     refusals = [own["refused_ms"]["p99"] for own in levels.values() if own["refused"]]
@@ -243,7 +244,7 @@ def _judged(levels: dict[str, Any]) -> dict[str, Any]:
         "least_good_share_of_capacity": round(
             min(
                 own["good_per_second"] / min(own["capacity_per_second"], own["offered_per_second"])
-                for own in over.values()
+                for own in levels.values()
             ),
             3,
         ),
