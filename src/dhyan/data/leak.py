@@ -161,7 +161,7 @@ class _Side:
                 places.append((number, at))
         if RUN <= len(said) < 2 * RUN:  # a longer one shares a run, whichever word is changed
             self._edges |= _edges(said)
-            for most in _but_for_one(said):
+            for most in _nearly(said):
                 numbers = self._nearly.setdefault(most, [])
                 if len(numbers) < OFTEN:
                     numbers.append(number)
@@ -180,7 +180,7 @@ class _Side:
         return found
 
     def _but_for_one(self, said: list[str]) -> Iterator[tuple[int, Kind]]:
-        known = {number for most in _but_for_one(said) for number in self._nearly.get(most, ())}
+        known = {number for most in _nearly(said) for number in self._nearly.get(most, ())}
         for number in known:
             own = self._words[number]
             if _alike(own, said) + 1 >= max(len(own), len(said)):
@@ -224,7 +224,7 @@ def _edges(said: list[str]) -> set[Gram]:
     return {("first", *said[:ENDS]), ("last", *said[-ENDS:])}
 
 
-def _but_for_one(said: list[str]) -> set[int]:
+def _nearly(said: list[str]) -> set[int]:
     """A number for all the words, and for all but each one.
 
     Whether a word was changed, left out or put in, two sentences then share one of them.
