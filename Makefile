@@ -44,7 +44,7 @@ notebooks: .venv/ready   ## write and run the notebooks anew
 
 pictures: demo browser  ## draw the README's picture and the page's anew
 	cp demo/attention.png docs/attention.png
-	PICTURES=docs/studio $(BIN)/python -m pytest tests/studio/browser/test_pictures.py
+	PICTURES=docs/studio $(BIN)/python -m pytest tests/browser/test_pictures.py
 
 clean:          ## remove what was built
 	rm -rf .venv demo dist build

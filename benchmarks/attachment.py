@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.data.primer import Bounds
-from dhyan.lessons.many.attachment import Attachment, attachment
-from dhyan.lessons.many.watched import Watched, watched
 from dhyan.lessons.of_primer import CORE, LONGEST
-from dhyan.lessons.within.gravity import gravity
-from dhyan.lessons.within.pulled import PulledStates
+from dhyan.lessons.self_attention.gravity import gravity
+from dhyan.lessons.self_attention.pulled import PulledStates
+from dhyan.lessons.transformer.attachment import Attachment, attachment
+from dhyan.lessons.transformer.watched import Watched, watched
 
 RECIPE = "transformer2017-small"
 HEADS, SEEDS, STEPS = (1, 2, 4, 8), tuple(range(1, 9)), 2000

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dhyan.faults import Fault
-from dhyan.serving.asked import Manner
-from dhyan.serving.speaking import Talk, Text, converse, linger
-from dhyan.serving.wire import Message
+from dhyan.errors import UserError
+from dhyan.serving.framing import Message
+from dhyan.serving.jobs import Manner
+from dhyan.serving.worker_protocol import Talk, Text, converse, linger
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def load(asked: Message) -> Fixed:
     """As the settings say, after the time that loading takes."""
     time.sleep(asked.get("loading", 0.0))
     if problem := asked.get("problem"):
-        raise Fault(problem)
+        raise UserError(problem)
     broken = bool(asked.get("broken")) and os.path.exists(asked["broken"])
     return Fixed(asked["each"], asked["per_text"], asked.get("beam", 1), broken)
 

@@ -14,16 +14,16 @@ import numpy as np
 from benchmarks.report import newest
 from benchmarks.trainings import Runs
 from dhyan import load
-from dhyan.compare.primer import Sizes, primer_tests
-from dhyan.compare.sheets import Sheet
+from dhyan.compare.primer_test_sets import Sizes, primer_tests
+from dhyan.compare.test_sets import Sheet
 from dhyan.data.primer import primer_twins
-from dhyan.evaluation.counts import Counts, count
+from dhyan.evaluation.metric_counts import Counts, count
 from dhyan.evaluation.significance import RESAMPLES, SEED, resampled
-from dhyan.lessons.between.bahdanau import bahdanau
-from dhyan.lessons.between.bottleneck import Bottleneck
-from dhyan.lessons.between.bottleneck import bottleneck as bottleneck_of
-from dhyan.lessons.between.luong import luong
-from dhyan.lessons.between.one_look import OneLook
+from dhyan.lessons.encoder_decoder.bahdanau import bahdanau
+from dhyan.lessons.encoder_decoder.bottleneck import Bottleneck
+from dhyan.lessons.encoder_decoder.bottleneck import bottleneck as bottleneck_of
+from dhyan.lessons.encoder_decoder.luong import luong
+from dhyan.lessons.encoder_decoder.one_look import OneLook
 from dhyan.lessons.reports import read_report
 from dhyan.lessons.sequences.gains import Gain
 from dhyan.lessons.sequences.improvements import Improvements, changes_of

@@ -8,8 +8,8 @@ from typing import Any
 from benchmarks.ladder import errors, gain, kept, understood
 from benchmarks.predictions import LEARNED, Found
 from benchmarks.report import newest
-from dhyan.compare.page import AT
-from dhyan.compare.pictures import spoken
+from dhyan.compare.report_figures import spoken
+from dhyan.compare.report_page import AT
 
 FIRST = "first-ladder_h200_2026-11-15.json"
 PHENOMENA = ("context", "idiom", "attachment", "agreement")

@@ -7,12 +7,12 @@ from itertools import count, islice
 from zlib import crc32
 
 from dhyan.data.primer import Twin, primer_twins
-from dhyan.data.primer.contexts import in_context
-from dhyan.data.primer.core import ambiguous
-from dhyan.data.primer.draft import Draft
-from dhyan.data.primer.kinds import Cue
+from dhyan.data.primer.ambiguous_words import in_context
+from dhyan.data.primer.core_vocabulary import ambiguous
 from dhyan.data.primer.lexicon import read_lexicon
+from dhyan.data.primer.sentence_builder import Draft
 from dhyan.data.primer.templates import Template, filled, templates
+from dhyan.data.primer.word_classes import Cue
 
 LITERAL, IDIOMATIC = 0, 1
 STEP = 1 << 40  # seeds of different parts lie so far apart

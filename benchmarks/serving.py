@@ -27,7 +27,7 @@ from benchmarks.load import (
     verdict,
 )
 from benchmarks.served import about, on, pinned, sentences, served
-from dhyan.serving.keys import add_key
+from dhyan.serving.api_keys import add_key
 
 EACH, PER_TEXT, TEXTS = 0.03, 0.005, 16
 CAPACITY = TEXTS / (EACH + PER_TEXT * TEXTS)

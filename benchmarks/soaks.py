@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 
 PARTS = {  # each with what pytest is told; the last measures time, so nothing runs beside it
     "faults": ("-n", "2", "tests/faults"),
-    "corpora": ("-n", "2", "tests/corpora"),
+    "data": ("-n", "2", "tests/data"),
     "security": ("-n", "2", "tests/security"),
     "others": (
-        *("-n", "2", "--ignore=tests/faults", "--ignore=tests/corpora"),
+        *("-n", "2", "--ignore=tests/faults", "--ignore=tests/data"),
         *("--ignore=tests/security", "--ignore=tests/serving"),
     ),
     "serving": ("tests/serving",),

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dhyan.serving.keeper import Canary, Keeper
-from dhyan.serving.keys import read_keys
-from dhyan.serving.serve import Place, log_to, serve, take_place
+from dhyan.serving.api_keys import read_keys
+from dhyan.serving.server import Place, log_to, serve, take_place
 from dhyan.serving.settings import Settings
+from dhyan.serving.supervisor import Canary, Keeper
 
 FIXED = [sys.executable, "-m", "benchmarks.fixed"]
 

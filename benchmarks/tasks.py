@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS
+from dhyan.lessons.self_attention.idioms import Idioms, ask_idioms
+from dhyan.lessons.self_attention.mixers import Climbed, Mixed, Needed
+from dhyan.lessons.self_attention.senses import Senses, senses
+from dhyan.lessons.self_attention.tasks import SENTENCE, Tasks, measure_tasks
+from dhyan.lessons.self_attention.two_tasks import train_both
 from dhyan.lessons.trained import translator_of
-from dhyan.lessons.within.idioms import Idioms, ask_idioms
-from dhyan.lessons.within.mixers import Climbed, Mixed, Needed
-from dhyan.lessons.within.senses import Senses, senses
-from dhyan.lessons.within.tasks import SENTENCE, Tasks, measure_tasks
-from dhyan.lessons.within.two_tasks import train_both
 
 MIXERS = (
     "none",

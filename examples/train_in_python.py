@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dhyan import explain, load
 from dhyan.config import load_recipe
-from dhyan.insight.figures import heatmap, save
+from dhyan.insight.heatmap import heatmap, save
 from dhyan.run import train
 from dhyan.training.events import Validated
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from dhyan import checkpoint
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 
 FILES = {"recipe.toml": b"about = 'x'\n", "model.safetensors": bytes(range(256)) * 4}
 
@@ -79,7 +79,7 @@ def test_every_flipped_bit_is_noticed(run):
             bad = bytearray(good)
             bad[place] ^= 1 << (place % 8)
             path.write_bytes(bad)
-            with pytest.raises(Fault, match=f"{folder.name}/"):
+            with pytest.raises(UserError, match=f"{folder.name}/"):
                 checkpoint.read_checkpoint(folder)
         path.write_bytes(good)
     assert checkpoint.read_checkpoint(folder) == FILES
@@ -96,10 +96,10 @@ def test_a_manifest_without_a_sum_of_its_own_is_still_read(run):
 def test_a_truncated_or_missing_file_is_named(run):
     path = run / "step-30" / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(Fault, match="model.safetensors: is not what manifest.json says"):
+    with pytest.raises(UserError, match="model.safetensors: is not what manifest.json says"):
         checkpoint.read_checkpoint(run / "step-30")
     path.unlink()
-    with pytest.raises(Fault, match="model.safetensors: is missing"):
+    with pytest.raises(UserError, match="model.safetensors: is missing"):
         checkpoint.read_checkpoint(run / "step-30")
 
 
@@ -120,24 +120,24 @@ def test_if_none_is_whole_that_is_said_not_passed_over(run):
     for step in (10, 20, 30):
         (run / f"step-{step}" / "recipe.toml").write_bytes(b"")
     for _ in range(2):
-        with pytest.raises(Fault, match="none of its 3 checkpoints is whole .*step-30/rec"):
+        with pytest.raises(UserError, match="none of its 3 checkpoints is whole .*step-30/rec"):
             checkpoint.newest_whole(run, FILES, lambda line: None)
     assert checkpoint.steps_in(run) == [30, 20, 10]
 
 
 def test_a_manifest_that_leaves_something_out_is_damage(run):
-    with pytest.raises(Fault, match="lists no other.json"):
+    with pytest.raises(UserError, match="lists no other.json"):
         checkpoint.read_checkpoint(run / "step-30", *FILES, "other.json")
     path = run / "step-30" / "manifest.json"
     facts = json.loads(path.read_text())
     for key in facts:
         path.write_text(json.dumps({k: v for k, v in facts.items() if k != key}))
-        with pytest.raises(Fault, match="manifest.json: (cannot be understood|was changed)"):
+        with pytest.raises(UserError, match="manifest.json: (cannot be understood|was changed)"):
             checkpoint.read_checkpoint(run / "step-30")
 
 
 def test_what_cannot_be_written_leaves_the_old_and_no_trace(run):
-    with pytest.raises(Fault, match="step-50: the checkpoint cannot be written.*needs"):
+    with pytest.raises(UserError, match="step-50: the checkpoint cannot be written.*needs"):
         checkpoint.write_checkpoint(run, 50, {**FILES, "no/such/folder": b""}, **FACTS)
     assert checkpoint.steps_in(run) == [30, 20, 10]
     assert not list(run.glob("tmp-*"))
@@ -167,17 +167,17 @@ def test_a_run_folder_means_its_best_then_its_last_then_its_newest(run):
 )
 def test_a_pointer_to_nothing_is_named_not_passed_over(run, text):
     (run / "best.json").write_text(text)
-    with pytest.raises(Fault, match="best.json: names no checkpoint of this run; name step-30"):
+    with pytest.raises(UserError, match="best.json: names no checkpoint of this run; name step-30"):
         checkpoint.find_checkpoint(run)
 
 
 def test_a_folder_without_a_model_is_named(tmp_path):
-    with pytest.raises(Fault, match="holds no checkpoint"):
+    with pytest.raises(UserError, match="holds no checkpoint"):
         checkpoint.find_checkpoint(tmp_path)
-    with pytest.raises(Fault, match="no such model folder"):
+    with pytest.raises(UserError, match="no such model folder"):
         checkpoint.find_checkpoint(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
-    with pytest.raises(Fault, match="is a file, not a model folder"):
+    with pytest.raises(UserError, match="is a file, not a model folder"):
         checkpoint.find_checkpoint(tmp_path / "file")
 
 
@@ -255,7 +255,7 @@ def test_a_folder_has_one_trainer_at_a_time_and_is_swept_of_what_trainers_leave(
     left = {path.name for path in run.glob("tmp-*")}
     assert left == {"tmp-mine", "tmp-step-notes", "tmp-old-10-mine", "tmp-thesis.txt"}
     assert (run / "tmp-mine" / "file").read_text() == "something"
-    with pytest.raises(Fault, match=f"process {os.getpid()} is training here"):
+    with pytest.raises(UserError, match=f"process {os.getpid()} is training here"):
         checkpoint.take_hold(run)
     claim.close()
     checkpoint.take_hold(run).close()

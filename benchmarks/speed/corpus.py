@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from dhyan.config import Recipe
-from dhyan.corpora.interface import Say
+from dhyan.data.corpus import Say
 from dhyan.data.examples import Examples, Growing, encode_pairs
-from dhyan.data.tally import Pair
-from dhyan.special import BOS, EOS
+from dhyan.data.pairs import Pair
+from dhyan.special_tokens import BOS, EOS
 from dhyan.text.tokenizer import Tokenizer
 
 SPECIAL = 4  # ids before the words

@@ -55,9 +55,9 @@ def _pace(
 
 def picture(figures: Mapping[str, Any], path: Path) -> None:
     """A curve for either family along every axis, by logarithms."""
-    from dhyan.insight.figures import save
-    from dhyan.insight.parts import Curve, Lines
-    from dhyan.insight.sheet import sheet
+    from dhyan.insight.blocks import Curve, Lines
+    from dhyan.insight.heatmap import save
+    from dhyan.insight.lesson_figure import sheet
 
     found = {(row["who"], row["at"]): row for row in figures["rows"]}
     parts = [

@@ -12,7 +12,7 @@ from dhyan.decoding.search import beam_search, greedy_search
 from dhyan.kernels.backend import by_definition
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.special import EOS
+from dhyan.special_tokens import EOS
 
 SHARE = 0.98  # of the words; where two are equally likely to all digits, either may be said
 

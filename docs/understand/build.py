@@ -8,8 +8,8 @@ from textwrap import fill
 
 import torch
 
-from dhyan.insight.figures import save
-from dhyan.insight.parts import Words
+from dhyan.insight.blocks import Words
+from dhyan.insight.heatmap import save
 from dhyan.lessons.contents import LESSONS
 from dhyan.lessons.entry import Lesson
 from dhyan.lessons.keeping import KEPT, is_kept, kept

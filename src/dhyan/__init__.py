@@ -8,15 +8,15 @@ from dhyan.version import __version__ as __version__
 if TYPE_CHECKING:
     from dhyan.attention.attend import attend as attend
     from dhyan.attention.registry import register as register
+    from dhyan.attention_maps import AttentionMap as AttentionMap
     from dhyan.decoding.translator import Translation as Translation
     from dhyan.decoding.translator import Translator as Translator
     from dhyan.insight.explain import explain as explain
-    from dhyan.run.saved import load as load
-    from dhyan.run.saved import load_ensemble as load_ensemble
-    from dhyan.watch import AttentionMap as AttentionMap
+    from dhyan.run.load import load as load
+    from dhyan.run.load import load_ensemble as load_ensemble
 
 _HOMES = {
-    "AttentionMap": "dhyan.watch",
+    "AttentionMap": "dhyan.attention_maps",
     "Translation": "dhyan.decoding.translator",
     "Translator": "dhyan.decoding.translator",
     "attend": "dhyan.attention.attend",

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from dhyan.special import PAD
+from dhyan.special_tokens import PAD
 
 
 @dataclass(frozen=True)

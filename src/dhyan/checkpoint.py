@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from dhyan import whole
-from dhyan.faults import Fault
-from dhyan.untrusted.files import read_file
-from dhyan.untrusted.notation import read_json
-from dhyan.untrusted.tensors import read_header
-from dhyan.whole import MANIFEST, Damaged, as_json, sync
+from dhyan import atomic_folder as whole
+from dhyan.atomic_folder import MANIFEST, Damaged, as_json, sync
+from dhyan.errors import UserError
+from dhyan.safe_io.files import read_file
+from dhyan.safe_io.json_toml import read_json
+from dhyan.safe_io.safetensors_header import read_header
 
 REMEDY = "the model is damaged: give another step-N of the run, or train again"
 FACTS = {"step", "data", "device", "threads", "versions", "files"}
@@ -26,7 +26,7 @@ LONGEST_POINTER = 2**16
 HALF = re.compile(r"tmp-((step|old)-\d+|best\.json|last\.json|metrics\.jsonl)")
 
 
-class Unwritten(Fault):
+class Unwritten(UserError):
     """A checkpoint that could not be written; those before it are as they were."""
 
 
@@ -92,7 +92,7 @@ def newest_whole(
             return folder, files
     if damaged:
         newest = next(iter(damaged.values()))
-        raise Fault(
+        raise UserError(
             f"{run}: none of its {len(damaged)} checkpoints is whole ({newest}); name another --out"
         )
     return None
@@ -102,15 +102,15 @@ def find_checkpoint(folder: Path) -> Path:
     """The checkpoint meant by a path: a checkpoint itself, or a run's best, else its newest."""
     if (folder / MANIFEST).is_file() and (folder / PREPARED).is_file():
         use = f"train with --set data.prepared={folder}"
-        raise Fault(f"{folder}: is a prepared corpus, not a model; {use}")
+        raise UserError(f"{folder}: is a prepared corpus, not a model; {use}")
     if (folder / MANIFEST).is_file():
         return folder
     if not folder.is_dir():
         found = "is a file, not a model folder" if folder.exists() else "no such model folder"
-        raise Fault(f"{folder}: {found}; give a run folder or one of its step-N")
+        raise UserError(f"{folder}: {found}; give a run folder or one of its step-N")
     steps = steps_in(folder)
     if not steps:
-        raise Fault(f"{folder}: holds no checkpoint (no step-N); train one with 'dhyan train'")
+        raise UserError(f"{folder}: holds no checkpoint (no step-N); train one with 'dhyan train'")
     for pointer in (folder / "best.json", folder / "last.json"):
         if not os.path.lexists(pointer):
             continue
@@ -151,13 +151,15 @@ def take_hold(run: Path, *, wait: Callable[[str], None] | None = None) -> IO[byt
         run.mkdir(parents=True, exist_ok=True)
         claim = (run / "lock").open("a+b")
     except OSError as error:
-        raise Fault(f"{run}: cannot be written to: {error.strerror}; name another --out") from None
+        raise UserError(
+            f"{run}: cannot be written to: {error.strerror}; name another --out"
+        ) from None
     if not _got(claim):
         claim.seek(0)
         found = f"{run}: process {claim.read().decode() or 'unknown'} is training here"
         if wait is None:
             claim.close()
-            raise Fault(f"{found}; name another --out")
+            raise UserError(f"{found}; name another --out")
         wait(f"{found}: waiting for its end")
         _await(claim)
     claim.truncate(0)
@@ -198,7 +200,7 @@ def _holds(folder: Path, files: Mapping[str, bytes]) -> bool:
     """Whether a checkpoint is whole, and these are its files."""
     try:
         return read_checkpoint(folder) == files
-    except Fault:
+    except UserError:
         return False
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dhyan.compare.budget import Budget, parse_budget, parse_count
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_a_number_is_steps_and_with_a_unit_time(text, budget):
 
 @pytest.mark.parametrize("text", ["", "0", "10x", "1.5", "-3", "m", "0s", "1,5s", "1,5"])
 def test_what_is_neither_is_refused_by_name(text):
-    with pytest.raises(Fault, match="--budget"):
+    with pytest.raises(UserError, match="--budget"):
         parse_budget(text)
 
 
@@ -35,7 +35,7 @@ def test_a_number_of_parameters_may_be_written_short():
         500_000,
         0,
     ]
-    with pytest.raises(Fault, match="--parameters many"):
+    with pytest.raises(UserError, match="--parameters many"):
         parse_count("many")
-    with pytest.raises(Fault, match="--parameters 1,5M"):
+    with pytest.raises(UserError, match="--parameters 1,5M"):
         parse_count("1,5M")

@@ -7,23 +7,23 @@ from dataclasses import replace
 import pytest
 
 from dhyan.compare import report
-from dhyan.compare.alike import Contestant
 from dhyan.compare.budget import ENDLESS, Budget
-from dhyan.compare.jobs import side_by_side
+from dhyan.compare.controlled_recipes import Contestant
+from dhyan.compare.evaluate import sat, sit
+from dhyan.compare.make_plan import make_plan
+from dhyan.compare.parallel_training import side_by_side
 from dhyan.compare.plan import Asked, read_plan
-from dhyan.compare.prepare import make_plan
 from dhyan.compare.report import write_report
-from dhyan.compare.sheets import read_tests
-from dhyan.compare.sitting import sat, sit
 from dhyan.compare.speed import measure, measured
-from dhyan.compare.training import begin, spent_on
-from dhyan.compare.wish import Wish
+from dhyan.compare.test_options import Wish
+from dhyan.compare.test_sets import read_tests
+from dhyan.compare.train_one import begin, spent_on
 from dhyan.config import load_recipe
 from dhyan.data.synthetic import number_pairs
-from dhyan.evaluation.judge import Resampling
-from dhyan.faults import Fault
+from dhyan.errors import UserError
+from dhyan.evaluation.compare_systems import Resampling
 from dhyan.training.events import Stepped, Validated
-from tests.tiny import dhyan, here, tiny_recipe, write_corpus
+from tests.tiny_models import dhyan, here, tiny_recipe, write_corpus
 
 ALONE = {"device": "cpu", "threads": 1}
 
@@ -127,7 +127,7 @@ def test_without_figures_the_page_is_whole_all_the_same(done, monkeypatch):
     plan, _, page = done
 
     def refuse(*given):
-        raise Fault("no font")
+        raise UserError("no font")
 
     monkeypatch.setattr(report, "draw", refuse)
     said = []
@@ -174,7 +174,7 @@ def test_a_folder_of_somebody_else_is_not_touched(tmp_path):
     mine.parent.mkdir(parents=True)
     mine.write_text("precious")
     one = Contestant("a", load_recipe("numbers", {"data.pairs": 100}))
-    with pytest.raises(Fault, match="corpus: holds something else already"):
+    with pytest.raises(UserError, match="corpus: holds something else already"):
         make_plan(Asked((one,), Budget(steps=1), 0), tmp_path / "out")
     assert mine.read_text() == "precious"
 
@@ -207,7 +207,7 @@ def test_called_again_it_finds_its_plan(done, files):
 )
 def test_called_with_something_else_it_says_what_differs(done, files, changes, message):
     plan, _, _ = done
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         make_plan(asked(files, **changes), plan.folder)
 
 
@@ -259,7 +259,7 @@ def test_a_time_budget_counts_what_was_spent_before(done, tmp_path):
 def test_a_recipe_that_cannot_be_built_is_named(files, tmp_path):
     source, target, _ = files
     wrong = tiny_recipe("rnn", source, target, **{"decoder.attention.kind": "dot"})
-    with pytest.raises(Fault, match=r"^wrong: .*dot score needs equal widths"):
+    with pytest.raises(UserError, match=r"^wrong: .*dot score needs equal widths"):
         make_plan(Asked((Contestant("wrong", wrong),), Budget(steps=1), 0), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -267,7 +267,7 @@ def test_a_recipe_that_cannot_be_built_is_named(files, tmp_path):
 def test_a_process_that_fails_stops_the_others_and_says_why(done, tmp_path):
     plan, _, _ = done
     elsewhere = replace(plan, folder=tmp_path)
-    with pytest.raises(Fault, match=r"^(looks|does-not): .*no comparison is planned here"):
+    with pytest.raises(UserError, match=r"^(looks|does-not): .*no comparison is planned here"):
         side_by_side(
             elsewhere,
             plan.entries[:2],
@@ -316,5 +316,5 @@ def test_mistakes_are_one_line(words, message, tmp_path):
 
 def test_names_of_its_own_folders_are_refused(tmp_path):
     one = Contestant("corpus", load_recipe("numbers"))
-    with pytest.raises(Fault, match="'corpus' is a folder of the comparison itself"):
+    with pytest.raises(UserError, match="'corpus' is a folder of the comparison itself"):
         make_plan(Asked((one,), Budget(steps=1), 0), tmp_path / "out")

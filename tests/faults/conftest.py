@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dhyan.checkpoint import read_checkpoint
-from tests.faults.staged import stage_in
-from tests.tiny import RECIPES, as_arguments, tiny_settings, write_corpus
+from tests.faults.fork_client import stage_in
+from tests.tiny_models import RECIPES, as_arguments, tiny_settings, write_corpus
 
 STEPS = 3
 

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from tests.faults.conftest import STEPS
-from tests.faults.staged import CHANGES, changes, newest_step, spread, traced
+from tests.faults.fork_client import CHANGES, changes, newest_step, spread, traced
 
 
 class Killed:

@@ -7,7 +7,7 @@ import pytest
 
 from dhyan.checkpoint import read_checkpoint, steps_in
 from tests.faults.conftest import STEPS
-from tests.faults.staged import changes, traced
+from tests.faults.fork_client import changes, traced
 
 ERRORS = {
     "openat": ("ENOSPC", "EDQUOT", "EROFS", "EIO"),

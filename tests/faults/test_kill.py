@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from tests.faults.staged import attached, newest_step
-from tests.tiny import command, environment
+from tests.faults.fork_client import attached, newest_step
+from tests.tiny_models import command, environment
 
 RARELY = {"training.validate_every": 8}
 

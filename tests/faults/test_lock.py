@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.faults.staged import newest_step
+from tests.faults.fork_client import newest_step
 
 LONG = 4000
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dhyan.checkpoint import newest_whole
-from dhyan.faults import Fault
-from dhyan.run.folder import STATE_FILES
-from dhyan.run.saved import MODEL_FILES
-from tests.faults.staged import traced
+from dhyan.errors import UserError
+from dhyan.run.load import MODEL_FILES
+from dhyan.run.run_folder import STATE_FILES
+from tests.faults.fork_client import traced
 
 OPEN = re.compile(r'^openat\(AT_FDCWD<[^>]*>, "(.*?)", .*O_CREAT.* = \d+')
 WRITE = re.compile(r'^write\(\d+<(.*?)>, "(.*)", \d+\) += \d+$')
@@ -132,7 +132,7 @@ def found_after(state, folder, place):
     laid_out(state, folder, place)
     try:
         found = newest_whole(place, (*MODEL_FILES, *STATE_FILES), lambda line: None)
-    except Fault:
+    except UserError:
         return -1
     return int(found[0].name.removeprefix("step-")) if found else -1
 

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from dhyan.atomic_folder import write_manifest
 from dhyan.cli.progress import plain, teller
-from dhyan.corpora.interface import warner
-from dhyan.run.checks import compare_machines
-from dhyan.run.saved import pick_device
+from dhyan.data.corpus import warner
+from dhyan.run.load import pick_device
+from dhyan.run.resume_checks import compare_machines
 from dhyan.training.events import (
     Returned,
     Saved,
@@ -20,8 +21,7 @@ from dhyan.training.events import (
     Unsaved,
     Validated,
 )
-from dhyan.whole import write_manifest
-from tests.faults.staged import newest_step, traced
+from tests.faults.fork_client import newest_step, traced
 
 RUN = SimpleNamespace(
     folder=SimpleNamespace(recipe=SimpleNamespace(training=SimpleNamespace(steps=2))),

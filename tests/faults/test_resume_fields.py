@@ -5,14 +5,14 @@ from dataclasses import fields, is_dataclass, replace
 
 import pytest
 
+from dhyan.atomic_folder import write_manifest
 from dhyan.checkpoint import read_checkpoint
 from dhyan.config import load_recipe
-from dhyan.corpora.gather import gather
-from dhyan.faults import Fault
-from dhyan.run.checks import MAY_CHANGE, check_same
-from dhyan.run.saved import saved_recipe
-from dhyan.whole import write_manifest
-from tests.faults.staged import newest_step
+from dhyan.data.load_corpus import gather
+from dhyan.errors import UserError
+from dhyan.run.load import saved_recipe
+from dhyan.run.resume_checks import MAY_CHANGE, check_same
+from tests.faults.fork_client import newest_step
 
 
 def leaves(value, *path):
@@ -58,7 +58,7 @@ def test_every_setting_is_refused_by_its_name_or_may_change(told, family):
         if key in MAY_CHANGE:
             check_same(folder, recipe, now, corpus)
             continue
-        with pytest.raises(Fault, match=f"was trained with {key} = "):
+        with pytest.raises(UserError, match=f"was trained with {key} = "):
             check_same(folder, recipe, now, corpus)
         refused.add(key)
     wanted = {"training.seed", "text.source_size", "encoder.width", "training.learning_rate"}

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dhyan.batch import Tokens
-from dhyan.special import PAD
+from dhyan.special_tokens import PAD
 from dhyan.training.loss import cross_entropy
 
 

@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from dhyan.kernels.backend import by_definition
-from dhyan.kernels.decode import attending
-from dhyan.kernels.decode.boards import BeamBoard, GreedyBoard
-from dhyan.kernels.decode.choose import choose_beams, choose_greedily, followed_back
-from dhyan.kernels.decode.road import (
+from dhyan.kernels.decode import attention as attending
+from dhyan.kernels.decode.next_token import choose_beams, choose_greedily, followed_back
+from dhyan.kernels.decode.residual_stream import (
     Linear,
     Norm,
     Told,
@@ -21,7 +20,8 @@ from dhyan.kernels.decode.road import (
     off_road,
     on_road,
 )
-from dhyan.special import EOS
+from dhyan.kernels.decode.search_state import BeamBoard, GreedyBoard
+from dhyan.special_tokens import EOS
 
 CPU = torch.device("cpu")
 KINDS = [torch.float32, torch.float16]  # Triton's interpreter has no products in bfloat16

@@ -5,14 +5,14 @@ import torch
 
 from dhyan import config
 from dhyan.attention import near_the_step
+from dhyan.attention_maps import watch
 from dhyan.batch import Tokens
 from dhyan.kernels.backend import by_definition
 from dhyan.models.build import build_decoder, build_encoder
+from dhyan.models.embedding import maxout
+from dhyan.models.fused_decoder import looped
 from dhyan.models.interface import Encoded
-from dhyan.models.loops import looped
-from dhyan.models.recurrence import Recurrence
-from dhyan.models.words import maxout
-from dhyan.watch import watch
+from dhyan.models.recurrent_layers import Recurrence
 
 CLOSE = {"atol": 2e-6, "rtol": 1e-4}
 LENGTHS = (3, 1, 4)

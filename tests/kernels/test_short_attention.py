@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dhyan.kernels.joined import joined_linear, laid_alike, side_by_side, together
+from dhyan.kernels.packed_linear import joined_linear, laid_alike, side_by_side, together
 from dhyan.kernels.reference import mix, scaled_dot_scores
 
 

@@ -5,7 +5,7 @@ import torch
 
 from dhyan.batch import Batch, Tokens
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.special import BOS, EOS, UNK
+from dhyan.special_tokens import BOS, EOS, UNK
 from tests.laws.family import MODELS, VOCABULARY, build
 
 LATER = ("luong-multihead-", "luong-monotonic-", "luong-predicted-")  # heads, windows × scores

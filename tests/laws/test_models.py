@@ -2,12 +2,12 @@
 
 import torch
 
+from dhyan.attention_maps import watch
 from dhyan.batch import Batch, Tokens
 from dhyan.checkpoint import tensors_from_bytes, tensors_to_bytes
 from dhyan.decoding.search import beam_search, greedy_search
-from dhyan.run.saved import load_weights, weights_of
+from dhyan.run.load import load_weights, weights_of
 from dhyan.training.loss import cross_entropy
-from dhyan.watch import watch
 from tests.laws.family import build
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}

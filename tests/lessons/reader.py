@@ -7,7 +7,7 @@ import torch
 
 from dhyan import config
 from dhyan.data.primer import primer_twins
-from dhyan.decoding.manner import Manner
+from dhyan.decoding.options import Manner
 from dhyan.decoding.translator import Translator
 from dhyan.lessons.of_primer import CORE, LONGEST
 from dhyan.models.build import build_model

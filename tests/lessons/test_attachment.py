@@ -17,12 +17,12 @@ from benchmarks.attachment import (
     runs,
 )
 from dhyan.config import load_recipe
-from dhyan.faults import Fault
-from dhyan.lessons.many.attached import Trained, sign_flips
-from dhyan.lessons.many.attachment import Attachment, attachment
+from dhyan.errors import UserError
+from dhyan.lessons.transformer.attached import Trained, sign_flips
+from dhyan.lessons.transformer.attachment import Attachment, attachment
 from dhyan.run import train
 from tests.lessons.reader import reader
-from tests.tiny import OFTEN, SIZES, tiny_recipe, write_corpus
+from tests.tiny_models import OFTEN, SIZES, tiny_recipe, write_corpus
 
 ONE, MANY = (1,), (2, 4, 8)
 
@@ -139,7 +139,9 @@ def test_runs_trained_before_are_kept():
     assert "Alone, 2 and 4 heads are not told apart from 1." in flat(found)
     assert "अकेले 2 और 4 हेड को 1 हेड से अलग नहीं कहा जा सकता।" in flat(found, "hi")
     for given in ({}, {"models": "kept"}):
-        with pytest.raises(Fault, match="sentences: the runs kept were asked their own; give mod"):
+        with pytest.raises(
+            UserError, match="sentences: the runs kept were asked their own; give mod"
+        ):
             attachment(**given, sentences=20)
 
 
@@ -199,15 +201,17 @@ def test_runs_that_are_not_alike_are_refused(trained, tmp_path):
     files = write_corpus(tmp_path)
     for family in ("rnn", "transformer"):
         list(train(tiny_recipe(family, *files), tmp_path / family, threads=1))
-    with pytest.raises(Fault, match="has no heads; give runs of a Transformer"):
+    with pytest.raises(UserError, match="has no heads; give runs of a Transformer"):
         attachment([trained / "h1", tmp_path / "rnn"])
-    with pytest.raises(Fault, match=r"differ in \[data\]; give runs that differ in heads, seed"):
+    with pytest.raises(
+        UserError, match=r"differ in \[data\]; give runs that differ in heads, seed"
+    ):
         attachment([trained / "h1", tmp_path / "transformer"])
-    with pytest.raises(Fault, match="two runs have the same heads, seed and steps"):
+    with pytest.raises(UserError, match="two runs have the same heads, seed and steps"):
         attachment([trained / "h1", trained / "h1"])
-    with pytest.raises(Fault, match="sentences is 1: give a whole number of at least 2"):
+    with pytest.raises(UserError, match="sentences is 1: give a whole number of at least 2"):
         attachment(trained, sentences=1)
-    with pytest.raises(Fault, match="models: give at least one run's folder"):
+    with pytest.raises(UserError, match="models: give at least one run's folder"):
         attachment([])
-    with pytest.raises(Fault, match="no such model folder"):
+    with pytest.raises(UserError, match="no such model folder"):
         attachment(tmp_path / "nowhere")

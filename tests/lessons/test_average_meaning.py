@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from dhyan.faults import Fault
-from dhyan.lessons.words import average_meaning as module
-from dhyan.lessons.words.average_meaning import average_meaning
-from dhyan.lessons.words.between_senses import between
-from dhyan.lessons.words.neighbours import learned, read_corpus
-from dhyan.lessons.words.senses_chosen import MONEY, RIVER, beside_each_sense
-from dhyan.text.vectors import Vectors
+from dhyan.errors import UserError
+from dhyan.lessons.word_vectors import average_meaning as module
+from dhyan.lessons.word_vectors.average_meaning import average_meaning
+from dhyan.lessons.word_vectors.between_senses import between
+from dhyan.lessons.word_vectors.neighbours import learned, read_corpus
+from dhyan.lessons.word_vectors.senses_chosen import MONEY, RIVER, beside_each_sense
+from dhyan.text.word_vectors import Vectors
 
 FEW = {
     "bank": (1, 1, 0.1),
@@ -174,7 +174,7 @@ def test_the_story_has_the_static_vector(lesson, lang):
     ],
 )
 def test_what_does_not_fit_is_said(lesson, given, said):
-    with pytest.raises(Fault, match=said):
+    with pytest.raises(UserError, match=said):
         lesson(**given)
 
 

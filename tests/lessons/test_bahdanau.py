@@ -8,12 +8,12 @@ import torch
 import dhyan
 from dhyan.attention import AdditiveScore
 from dhyan.config import load_recipe
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.insight.explain import explain_translation
-from dhyan.lessons.between.bahdanau import bahdanau
+from dhyan.lessons.encoder_decoder.bahdanau import bahdanau
 from dhyan.run import load, train
 from tests.lessons.untrained import ENGLISH, translator_of
-from tests.tiny import tiny_recipe, write_corpus
+from tests.tiny_models import tiny_recipe, write_corpus
 
 
 def test_the_network_of_the_notes_has_thirty_parameters():
@@ -94,7 +94,7 @@ def test_other_widths_are_taken_as_they_come():
     ],
 )
 def test_what_does_not_fit_is_said(given, said):
-    with pytest.raises(Fault, match="^" + said):
+    with pytest.raises(UserError, match="^" + said):
         bahdanau(**given)
 
 
@@ -160,17 +160,19 @@ def test_a_models_look_is_told_and_drawn():
     ],
 )
 def test_a_model_of_another_kind_is_refused(decoder, said):
-    with pytest.raises(Fault, match="^model: " + said):
+    with pytest.raises(UserError, match="^model: " + said):
         bahdanau(model=translator_of("gru", decoder))
 
 
 def test_a_step_past_the_end_and_numbers_beside_a_model_are_refused(tmp_path):
     translator = translator_of("gru", "bahdanau-additive")
-    with pytest.raises(Fault, match="^step 99: the translation has . steps"):
+    with pytest.raises(UserError, match="^step 99: the translation has . steps"):
         bahdanau(model=translator, step=99)
-    with pytest.raises(Fault, match="^v: the model brings its own numbers; leave out v or the mod"):
+    with pytest.raises(
+        UserError, match="^v: the model brings its own numbers; leave out v or the mod"
+    ):
         bahdanau(model=translator, v=[1, 2, 3])
-    with pytest.raises(Fault, match="nowhere"):
+    with pytest.raises(UserError, match="nowhere"):
         bahdanau(model=tmp_path / "nowhere")
 
 
@@ -186,9 +188,9 @@ def test_what_a_trained_model_showed_is_kept():
     assert look.apart < 1e-5
     same = bahdanau(look.sentence, model="kept", step=look.step)
     assert torch.equal(same.weights, look.weights)
-    with pytest.raises(Fault, match=r"model: kept is step . of .*give model=RUN, a folder of"):
+    with pytest.raises(UserError, match=r"model: kept is step . of .*give model=RUN, a folder of"):
         bahdanau("come in", model="kept")
-    with pytest.raises(Fault, match="model: kept is step"):
+    with pytest.raises(UserError, match="model: kept is step"):
         bahdanau(model="kept", step=look.step + 1)
 
 

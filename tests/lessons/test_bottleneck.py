@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dhyan.faults import Fault
-from dhyan.lessons.between.bottleneck import bottleneck
+from dhyan.errors import UserError
+from dhyan.lessons.encoder_decoder.bottleneck import bottleneck
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 
@@ -94,7 +94,7 @@ def test_a_folder_and_a_result_file_are_reports_too(tmp_path):
 def test_models_may_be_chosen(tmp_path):
     path = written(tmp_path, bottleneck_forward=model(90, 60, 30), bahdanau=model(90, 90, 90))
     assert [one.name for one in bottleneck(path, models="bahdanau").standings] == ["bahdanau"]
-    with pytest.raises(Fault, match="has no 'luong'; it has bottleneck-forward, bahdanau"):
+    with pytest.raises(UserError, match="has no 'luong'; it has bottleneck-forward, bahdanau"):
         bottleneck(path, models=["luong"])
 
 
@@ -105,12 +105,14 @@ def test_without_a_report_the_kept_ladder_is_shown():
     assert shown.over == 30
     assert "Kept from" in told(shown)
     assert [one.name for one in bottleneck(models=["bahdanau"]).standings] == ["bahdanau"]
-    with pytest.raises(Fault, match="kept has no 'luong'; it has bottleneck-forward"):
+    with pytest.raises(UserError, match="kept has no 'luong'; it has bottleneck-forward"):
         bottleneck(models=["luong"])
 
 
 def test_a_report_that_is_not_there_is_said_and_how_to_make_one(tmp_path):
-    with pytest.raises(Fault, match="cannot be read .No such file or directory.*--ladder --quick"):
+    with pytest.raises(
+        UserError, match="cannot be read .No such file or directory.*--ladder --quick"
+    ):
         bottleneck(tmp_path / "none.json")
 
 
@@ -127,7 +129,7 @@ def test_a_report_that_is_not_there_is_said_and_how_to_make_one(tmp_path):
 def test_another_file_is_refused(tmp_path, text, said):
     path = tmp_path / "report.json"
     path.write_text(text)
-    with pytest.raises(Fault, match=said):
+    with pytest.raises(UserError, match=said):
         bottleneck(path)
 
 

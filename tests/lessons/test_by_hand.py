@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from dhyan.attention import attend
-from dhyan.faults import Fault
-from dhyan.lessons.within.by_hand import EXAMPLES, by_hand
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention.by_hand import EXAMPLES, by_hand
 
 MONEY_BANK = {
     "embeddings": [[2, 7], [9, 3]],
@@ -87,7 +87,7 @@ def test_what_is_given_goes_before_the_example():
 
 
 def test_an_example_that_there_is_not_is_refused():
-    with pytest.raises(Fault, match="example: 'D6' is none; there are D4, D5, D5/10, D5b"):
+    with pytest.raises(UserError, match="example: 'D6' is none; there are D4, D5, D5/10, D5b"):
         by_hand(example="D6")
 
 
@@ -126,10 +126,10 @@ def test_values_may_be_wider_than_keys():
 
 
 def test_queries_and_keys_of_different_width_are_refused():
-    with pytest.raises(Fault, match="w_query and w_key must be equally wide"):
+    with pytest.raises(UserError, match="w_query and w_key must be equally wide"):
         money_bank(w_key=[[1, 0, 1], [0, 1, 1]])
 
 
 def test_a_row_too_few_is_refused():
-    with pytest.raises(Fault, match="embeddings: has 3 rows, but the words of 'a b' are 2"):
+    with pytest.raises(UserError, match="embeddings: has 3 rows, but the words of 'a b' are 2"):
         by_hand("a b")

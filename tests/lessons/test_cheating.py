@@ -2,8 +2,8 @@
 
 import pytest
 
-from dhyan.faults import Fault
-from dhyan.lessons.many.cheating import cheating
+from dhyan.errors import UserError
+from dhyan.lessons.transformer.cheating import cheating
 
 
 @pytest.mark.soak
@@ -40,5 +40,5 @@ def test_a_few_steps_are_said_to_show_nothing():
     ],
 )
 def test_what_does_not_fit_is_said(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         cheating(**given)

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from dhyan.attention import attend
-from dhyan.faults import Fault
-from dhyan.lessons.between.context import STATES, WEIGHTS, context
+from dhyan.errors import UserError
+from dhyan.lessons.encoder_decoder.context import STATES, WEIGHTS, context
 
 NUMBERS = torch.tensor(STATES, dtype=torch.float64)
 
@@ -92,7 +92,7 @@ def test_a_row_of_rounded_weights_is_a_row():
     ],
 )
 def test_what_does_not_fit_is_said(given, said):
-    with pytest.raises(Fault, match="^.*" + said.replace("(", r"\(")):
+    with pytest.raises(UserError, match="^.*" + said.replace("(", r"\(")):
         context(**given)
 
 

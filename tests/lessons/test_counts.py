@@ -4,9 +4,9 @@ import pytest
 import torch
 from sklearn.feature_extraction import text
 
-from dhyan.faults import Fault
-from dhyan.lessons.words.counts import counts
-from dhyan.text.counts import one_hot, presence, tf_idf, vocabulary, word_counts, words_in
+from dhyan.errors import UserError
+from dhyan.lessons.word_vectors.counts import counts
+from dhyan.text.bag_of_words import one_hot, presence, tf_idf, vocabulary, word_counts, words_in
 
 TEXTS = ("The cat sat.", "the cat, the dog", "rain", "a cat and a dog and rain")
 
@@ -77,7 +77,7 @@ def test_words_lose_their_signs_in_every_script():
     ],
 )
 def test_what_cannot_be_counted_is_said(given, said):
-    with pytest.raises(Fault, match=said):
+    with pytest.raises(UserError, match=said):
         counts(**given)
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from dhyan.attention import MultiHeadAttention
-from dhyan.faults import Fault
-from dhyan.lessons.many.cross import cross
+from dhyan.errors import UserError
+from dhyan.lessons.transformer.cross import cross
 
 X = [[1.0, 2.0], [0.5, -1.0], [2.0, 0.0], [1.0, 1.0]]
 Y = [[0.0, 1.0], [1.0, 0.0], [3.0, 1.0]]
@@ -126,5 +126,5 @@ def test_vectors_written_by_hand_are_said_to_be():
     ],
 )
 def test_what_does_not_fit_is_said(call, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         call()

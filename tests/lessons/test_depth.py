@@ -8,9 +8,9 @@ import torch
 from dhyan import config
 from dhyan.batch import Tokens
 from dhyan.data.primer import primer_twins
-from dhyan.decoding.manner import Manner
+from dhyan.decoding.options import Manner
 from dhyan.decoding.translator import Translator
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.keeping import keep, kept
 from dhyan.lessons.origin import Origin
 from dhyan.lessons.sequences.depth import Depth, depth
@@ -115,7 +115,7 @@ def test_every_layer_is_asked_and_the_embedding_knows_its_word():
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         depth(**given)
 
 
@@ -202,14 +202,14 @@ def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
     ],
 )
 def test_what_a_trained_model_brings_itself_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         depth(**{"model": translator_of("gru", "bahdanau-plain-rnn-one-hot"), **given})
 
 
 def test_an_encoder_of_no_recurrent_layers_is_refused():
-    with pytest.raises(Fault, match="give one of recurrent layers"):
+    with pytest.raises(UserError, match="give one of recurrent layers"):
         depth(model=translator_of("transformer", "transformer"))
-    with pytest.raises(Fault, match="reads backwards"):
+    with pytest.raises(UserError, match="reads backwards"):
         depth(model=reader_of(backwards=True))
-    with pytest.raises(Fault, match="differ in layers or cell"):
+    with pytest.raises(UserError, match="differ in layers or cell"):
         stacked([reader_of(), reader_of(layers=2)], sentences=200, seeds=[1])

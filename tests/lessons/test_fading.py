@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.sequences.fading import fading, gradients
 
 
@@ -68,5 +68,5 @@ def test_the_same_seeds_give_the_same_numbers():
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         fading(**given)

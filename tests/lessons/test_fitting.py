@@ -3,8 +3,8 @@
 import pytest
 
 import dhyan
-from dhyan.faults import Fault
-from tests.test_guides import in_process
+from dhyan.errors import UserError
+from tests.docs.test_guides import in_process
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from tests.test_guides import in_process
     ],
 )
 def test_a_value_of_another_kind_is_named_with_what_fits(lesson, given, said):
-    with pytest.raises(Fault, match=said):
+    with pytest.raises(UserError, match=said):
         getattr(dhyan.lessons, lesson)(**given)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.sequences.forcing import Forcing, Trained, forcing
 
 
@@ -69,5 +69,5 @@ def test_equal_seeds_give_equal_curves_and_ratios_differ():
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         forcing(**given)

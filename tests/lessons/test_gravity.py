@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from dhyan.decoding.translator import Limits, Translator
-from dhyan.faults import Fault
-from dhyan.lessons.many.tiny import transformer
-from dhyan.lessons.within.gravity import gravity
-from dhyan.lessons.within.pulled import OTHER, SENTENCE
-from dhyan.special import NAMES
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention.gravity import gravity
+from dhyan.lessons.self_attention.pulled import OTHER, SENTENCE
+from dhyan.lessons.transformer.tiny import transformer
+from dhyan.special_tokens import NAMES
 from dhyan.text.tokenizer import Tokenizer
 
 
@@ -78,7 +78,7 @@ def test_with_three_words_one_may_be_left_behind():
 
 
 def test_the_plane_shows_both_moves():
-    from dhyan.insight.parts import Plane
+    from dhyan.insight.blocks import Plane
 
     (plane,) = (part for part in gravity().told().parts if isinstance(part, Plane))
     assert [move[:2] for move in plane.moves] == [(9, 3), (9, 3)]
@@ -107,7 +107,7 @@ def test_in_more_dimensions_there_is_no_plane_but_there_are_distances():
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         gravity(**given)
 
 
@@ -135,17 +135,17 @@ def test_the_same_sentence_twice_moves_nothing(translator):
 
 
 def test_a_word_that_the_model_does_not_know_is_refused(translator):
-    with pytest.raises(Fault, match="this model does not know 'tiger'"):
+    with pytest.raises(UserError, match="this model does not know 'tiger'"):
         gravity("Ajay saw the tiger", "the tiger saw Ajay", word="tiger", model=translator)
-    with pytest.raises(Fault, match="'bank' does not stand in 'Ajay saw money'"):
+    with pytest.raises(UserError, match="'bank' does not stand in 'Ajay saw money'"):
         gravity("Ajay saw money", model=translator)
 
 
 def test_a_model_takes_no_weights_of_the_readers(translator):
     for given in ({"weights": [0.5, 0.5]}, {"scores": [1, 2]}, {"vectors": {"bank": [1, 0]}}):
-        with pytest.raises(Fault, match="a model has vectors, weights and scores of its own"):
+        with pytest.raises(UserError, match="a model has vectors, weights and scores of its own"):
             gravity(model=translator, **given)
-        with pytest.raises(Fault, match="a model has vectors, weights and scores of its own"):
+        with pytest.raises(UserError, match="a model has vectors, weights and scores of its own"):
             gravity(model="kept", **given)
 
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from dhyan.decoding.translator import Translator
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.sequences.greedy import greedy
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
-from tests.tiny import tiny_recipe, write_corpus
+from tests.tiny_models import tiny_recipe, write_corpus
 
 
 def told(shown, lang="en"):
@@ -86,5 +86,5 @@ def test_the_trained_toy_says_its_translation():
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         greedy(**given)

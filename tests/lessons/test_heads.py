@@ -7,9 +7,9 @@ from dhyan import config
 from dhyan.attention import MultiHeadAttention
 from dhyan.data.primer import primer_twins
 from dhyan.decoding.translator import Translator
-from dhyan.faults import Fault
-from dhyan.insight.measures import distance, entropy, previous_share, target_share
-from dhyan.lessons.many.heads import heads
+from dhyan.errors import UserError
+from dhyan.insight.head_statistics import distance, entropy, previous_share, target_share
+from dhyan.lessons.transformer.heads import heads
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
 
@@ -217,5 +217,5 @@ MAPS = ("w_query", "w_key", "w_value")
     ],
 )
 def test_what_does_not_fit_is_said(call, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         call()

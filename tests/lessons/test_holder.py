@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from dhyan.data.primer.templates import templates
-from dhyan.faults import Fault
-from dhyan.lessons.many.cued import cued
-from dhyan.lessons.many.holder import Holder, holder, log_odds, switched_off
+from dhyan.errors import UserError
 from dhyan.lessons.shown import sayer
+from dhyan.lessons.transformer.cued import cued
+from dhyan.lessons.transformer.holder import Holder, holder, log_odds, switched_off
 from tests.lessons.reader import reader
 
 
@@ -153,5 +153,5 @@ def test_what_is_said_of_the_head_follows_from_the_numbers():
 
 def test_a_model_that_does_not_know_the_words_is_refused(translator):
     strange = replace(translator, source=reader().source.learn(["a b"], kind="words", size=9))
-    with pytest.raises(Fault, match="knows the words of 0 pairs .* data.task=primer"):
+    with pytest.raises(UserError, match="knows the words of 0 pairs .* data.task=primer"):
         holder(strange, 4)

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.tasks import needed
-from dhyan.data.primer.draft import Draft
+from dhyan.data.primer.sentence_builder import Draft
 from dhyan.data.primer.templates import filled, templates
-from dhyan.faults import Fault
-from dhyan.lessons.within import idioms as module
-from dhyan.lessons.within.idioms import Counted, Idioms, Said, idioms
-from dhyan.lessons.within.mixers import LEARNED, Mixed, Needed, against
-from dhyan.lessons.within.new_frames import LITERAL, MEANT, framed
-from dhyan.lessons.within.word_by_word import is_meant, word_by_word
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention import idioms as module
+from dhyan.lessons.self_attention.idioms import Counted, Idioms, Said, idioms
+from dhyan.lessons.self_attention.mixers import LEARNED, Mixed, Needed, against
+from dhyan.lessons.self_attention.new_frames import LITERAL, MEANT, framed
+from dhyan.lessons.self_attention.word_by_word import is_meant, word_by_word
 from tests.lessons.untrained import translator_of
 
 
@@ -108,7 +108,7 @@ def test_new_frames_that_fail_are_told():
 
 def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monkeypatch):
     monkeypatch.setattr("dhyan.lessons.of_primer.known", lambda model, text: True)
-    monkeypatch.setattr("dhyan.lessons.within.new_frames.known", lambda model, text: True)
+    monkeypatch.setattr("dhyan.lessons.self_attention.new_frames.known", lambda model, text: True)
     untrained = translator_of("transformer", "transformer")
     shown = idioms(untrained, sentences=20)
     assert sum(one.asked for one in shown.counted) == 20
@@ -120,12 +120,12 @@ def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monk
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(Fault, match="what is kept cannot translate it; give model=RUN"):
+    with pytest.raises(UserError, match="what is kept cannot translate it; give model=RUN"):
         idioms(sentence="Break a leg!")
     untrained = translator_of("transformer", "transformer")
-    with pytest.raises(Fault, match="this model does not know cake; choose other words"):
+    with pytest.raises(UserError, match="this model does not know cake; choose other words"):
         idioms(untrained, sentence="turn the cake")
-    with pytest.raises(Fault, match="it knows the words of none of the primer's sentences"):
+    with pytest.raises(UserError, match="it knows the words of none of the primer's sentences"):
         module.ask_idioms(untrained, 1)
-    with pytest.raises(Fault, match="sentences is 3: give a whole number of at least 20"):
+    with pytest.raises(UserError, match="sentences is 3: give a whole number of at least 20"):
         idioms(untrained, sentences=3)

@@ -5,7 +5,7 @@ from math import sqrt
 
 import pytest
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.sequences.gains import Change, Gain
 from dhyan.lessons.sequences.improvements import Improvements, improvements
 from dhyan.lessons.sequences.starts import Start
@@ -171,5 +171,5 @@ def test_what_was_measured_is_kept():
 def test_another_file_is_refused(tmp_path, text, said):
     path = tmp_path / "report.json"
     path.write_text(text)
-    with pytest.raises(Fault, match=said):
+    with pytest.raises(UserError, match=said):
         improvements(path)

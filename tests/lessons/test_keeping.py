@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import dhyan
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.keeping import keep, kept
 from dhyan.lessons.origin import Origin
 from dhyan.lessons.shown import Shown, Story
@@ -32,7 +32,7 @@ def test_every_field_comes_back_and_the_story_says_where_it_is_from(tmp_path):
 
 
 def test_what_was_never_kept_is_said_with_what_to_do(tmp_path):
-    with pytest.raises(Fault, match="nothing is kept of 'zebra': give model=RUN"):
+    with pytest.raises(UserError, match="nothing is kept of 'zebra': give model=RUN"):
         kept("zebra", tmp_path)
 
 

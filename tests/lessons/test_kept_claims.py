@@ -5,7 +5,7 @@ import pytest
 import dhyan
 from dhyan.lessons.contents import LESSONS
 from dhyan.lessons.keeping import is_kept, kept
-from dhyan.lessons.many.attached import sign_flips
+from dhyan.lessons.transformer.attached import sign_flips
 
 KEPT = [one.name for one in LESSONS if is_kept(one.name)]
 

@@ -9,12 +9,18 @@ import torch
 from dhyan import config
 from dhyan.batch import Tokens
 from dhyan.data.primer import primer_twins
-from dhyan.insight.parts import Plane
+from dhyan.insight.blocks import Plane
+from dhyan.lessons.self_attention.gravity import gravity
+from dhyan.lessons.self_attention.in_context import (
+    by_layer,
+    in_context,
+    meaning_in,
+    meanings,
+    pairs,
+)
+from dhyan.lessons.self_attention.layered import layered
+from dhyan.lessons.self_attention.pulled import OTHER, SENTENCE
 from dhyan.lessons.shown import sayer
-from dhyan.lessons.within.gravity import gravity
-from dhyan.lessons.within.in_context import by_layer, in_context, meaning_in, meanings, pairs
-from dhyan.lessons.within.layered import layered
-from dhyan.lessons.within.pulled import OTHER, SENTENCE
 from tests.lessons.reader import reader
 
 

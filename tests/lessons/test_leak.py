@@ -2,8 +2,8 @@
 
 import pytest
 
-from dhyan.faults import Fault
-from dhyan.lessons.many.leak import leak
+from dhyan.errors import UserError
+from dhyan.lessons.transformer.leak import leak
 
 LONG = "I like eating pizza with my friends"
 
@@ -44,5 +44,5 @@ def test_the_same_seed_gives_the_same_numbers():
     ],
 )
 def test_what_does_not_fit_is_said(call, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         call()

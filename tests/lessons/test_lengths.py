@@ -2,7 +2,7 @@
 
 import pytest
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.sequences.lengths import NOTHING, lengths
 
 
@@ -80,5 +80,5 @@ def test_the_verdict_follows_the_numbers(shown):
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         lengths(**given)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dhyan.batch import Tokens
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.sequences.loss import loss
 from dhyan.training.loss import cross_entropy
 
@@ -56,5 +56,5 @@ def test_it_is_told_in_both_languages():
     ],
 )
 def test_what_is_no_probability_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         loss(**given)

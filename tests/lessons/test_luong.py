@@ -5,10 +5,10 @@ import torch
 
 from dhyan.attention import AdditiveScore, DotScore, GeneralScore, SingleHeadAttention
 from dhyan.batch import Tokens
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.insight.explain import explain_translation, told_and_said
-from dhyan.lessons.between.bahdanau import bahdanau
-from dhyan.lessons.between.luong import SCORES, luong
+from dhyan.lessons.encoder_decoder.bahdanau import bahdanau
+from dhyan.lessons.encoder_decoder.luong import SCORES, luong
 from tests.lessons.untrained import ENGLISH, translator_of
 
 
@@ -93,7 +93,7 @@ def test_the_parameters_are_named_in_both_languages():
     ],
 )
 def test_what_does_not_fit_is_said(given, said):
-    with pytest.raises(Fault, match="^" + said):
+    with pytest.raises(UserError, match="^" + said):
         luong(**given)
 
 
@@ -169,7 +169,7 @@ def test_a_window_is_shown_where_there_is_one():
     ],
 )
 def test_a_model_of_another_kind_is_refused(decoder, said):
-    with pytest.raises(Fault, match="^model: " + said):
+    with pytest.raises(UserError, match="^model: " + said):
         luong(model=translator_of("gru", decoder))
 
 
@@ -180,10 +180,10 @@ def test_what_a_trained_model_showed_is_kept():
     torch.testing.assert_close(look.context, look.weights @ look.states, atol=1e-3, rtol=0)
     assert look.attentional is not None
     assert look.apart < 1e-5
-    with pytest.raises(Fault, match="general: the model brings its own numbers"):
+    with pytest.raises(UserError, match="general: the model brings its own numbers"):
         luong(model="kept", general=[[1]])
 
 
 def test_numbers_beside_a_model_are_refused():
-    with pytest.raises(Fault, match="^general: the model brings its own numbers"):
+    with pytest.raises(UserError, match="^general: the model brings its own numbers"):
         luong(model=translator_of("gru", "luong-dot"), general=[[1]])

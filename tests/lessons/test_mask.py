@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from dhyan.attention import attend
-from dhyan.faults import Fault
-from dhyan.lessons.many.mask import mask
+from dhyan.errors import UserError
+from dhyan.lessons.transformer.mask import mask
 
 SCORES = torch.tensor([[1.0, 2, 3, 4], [4, 3, 2, 1], [0, 0, 0, 0], [5, -5, 5, -5]])
 
@@ -77,5 +77,5 @@ def test_both_languages_show_minus_infinity_above_the_diagonal():
     ],
 )
 def test_what_does_not_fit_is_said(call, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         call()

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from dhyan.faults import Fault
-from dhyan.lessons.within.mixing import OTHER_WEIGHTS, WEIGHTS, mixing
-from dhyan.lessons.within.space import VECTORS
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention.mixing import OTHER_WEIGHTS, WEIGHTS, mixing
+from dhyan.lessons.self_attention.space import VECTORS
 
 
 def test_the_two_tables_are_those_of_the_notes():
@@ -77,7 +77,7 @@ def test_sentences_of_ones_own_may_share_nothing():
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         mixing(**given)
 
 

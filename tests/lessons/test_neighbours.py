@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dhyan.faults import Fault
-from dhyan.lessons.words.neighbours import neighbours as lesson
-from dhyan.text.neighbours import analogy, cosine, mean_of, neighbours
-from dhyan.text.vectors import Vectors
+from dhyan.errors import UserError
+from dhyan.lessons.word_vectors.neighbours import neighbours as lesson
+from dhyan.text.nearest_neighbours import analogy, cosine, mean_of, neighbours
+from dhyan.text.word_vectors import Vectors
 
 ROYAL = {  # royal, man, woman
     "king": (1, 1, 0),
@@ -53,11 +53,11 @@ def test_the_mean_lies_between(royal):
 
 def test_an_unknown_word_names_the_nearest(royal):
     said = "the word 'kings' is not among the 6 known ones; did you mean 'king'"
-    with pytest.raises(Fault, match=said):
+    with pytest.raises(UserError, match=said):
         neighbours(royal, "kings")
-    with pytest.raises(Fault, match="the word 'xyz' is not among the 6 known ones$"):
+    with pytest.raises(UserError, match="the word 'xyz' is not among the 6 known ones$"):
         analogy(royal, "king", "xyz", "man")
-    with pytest.raises(Fault, match="count is 0; give a whole number from 1 on"):
+    with pytest.raises(UserError, match="count is 0; give a whole number from 1 on"):
         neighbours(royal, "king", count=0)
 
 
@@ -91,7 +91,7 @@ def test_a_file_of_vectors_alone_is_asked_for_its_most_frequent_words(tmp_path):
     few = lesson("King", analogy="king man queen", vectors=str(path), most=4, count=2)
     assert few.known == 4
     assert {one.word for one in few.near[0]} <= {"Delhi", "queen", "man"}
-    with pytest.raises(Fault, match="the word 'woman' is not among the 4 known ones"):
+    with pytest.raises(UserError, match="the word 'woman' is not among the 4 known ones"):
         lesson("king", analogy="king man woman", vectors=str(path), most=4)
 
 
@@ -115,7 +115,7 @@ def test_vectors_are_learned_from_a_text(tmp_path):
     ],
 )
 def test_what_does_not_fit_is_said(given, said):
-    with pytest.raises(Fault, match=said):
+    with pytest.raises(UserError, match=said):
         lesson(**given)
 
 

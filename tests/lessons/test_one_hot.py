@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.sequences.one_hot import one_hot
-from dhyan.models.words import OneHot
-from dhyan.special import NAMES
+from dhyan.models.embedding import OneHot
+from dhyan.special_tokens import NAMES
 
 
 def test_one_hot_times_a_matrix_is_a_row_of_it():
@@ -79,7 +79,7 @@ def test_new_words_join_the_vocabulary():
     ],
 )
 def test_what_does_not_fit_is_said(given, said):
-    with pytest.raises(Fault, match=said):
+    with pytest.raises(UserError, match=said):
         one_hot(**given)
 
 

@@ -5,8 +5,8 @@ from itertools import permutations
 import pytest
 import torch
 
-from dhyan.faults import Fault
-from dhyan.lessons.within.order import order
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention.order import order
 
 
 @pytest.mark.parametrize("turned", list(permutations("dog bites man".split())))
@@ -62,7 +62,7 @@ def test_another_seed_draws_other_vectors():
 
 
 def test_other_words_are_no_other_order():
-    with pytest.raises(Fault, match="'man bites cat' is not 'dog bites man' in another order"):
+    with pytest.raises(UserError, match="'man bites cat' is not 'dog bites man' in another order"):
         order(other="man bites cat")
 
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from dhyan.faults import Fault
-from dhyan.lessons.many.parallel import _typical, parallel
+from dhyan.errors import UserError
+from dhyan.lessons.transformer.parallel import _typical, parallel
 
 
 def test_both_ways_have_the_same_loss_and_the_same_gradients():
@@ -63,5 +63,5 @@ def test_the_story_is_told_in_both_languages():
     ],
 )
 def test_lengths_that_are_none_are_said(lengths, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         parallel(lengths=lengths)

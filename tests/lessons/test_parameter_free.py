@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from dhyan.attention import attend, plain
-from dhyan.faults import Fault
-from dhyan.lessons.within.parameter_free import all_at_once, parameter_free, word_by_word
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention.parameter_free import all_at_once, parameter_free, word_by_word
 
 
 def quick(**given):
@@ -71,9 +71,9 @@ def test_the_sentence_about_the_pace_follows_the_clock():
 
 
 def test_a_word_without_a_vector_and_a_length_of_nothing_are_refused():
-    with pytest.raises(Fault, match="vectors: 'tree' has none"):
+    with pytest.raises(UserError, match="vectors: 'tree' has none"):
         quick(sentence="money tree")
-    with pytest.raises(Fault, match="lengths: give at least one whole number"):
+    with pytest.raises(UserError, match="lengths: give at least one whole number"):
         parameter_free(lengths=())
-    with pytest.raises(Fault, match="lengths is 0: give a whole number of at least 1"):
+    with pytest.raises(UserError, match="lengths is 0: give a whole number of at least 1"):
         parameter_free(lengths=(3, 0))

@@ -6,9 +6,9 @@ import sys
 import pytest
 import torch
 
-from dhyan.faults import Fault
-from dhyan.lessons.many.perspectives import perspectives
-from dhyan.text.counts import tf_idf, word_counts, words_in
+from dhyan.errors import UserError
+from dhyan.lessons.transformer.perspectives import perspectives
+from dhyan.text.bag_of_words import tf_idf, word_counts, words_in
 
 CATS = "The cat sleeps. The dog barks at the cat. Rain falls. The dog eats."
 
@@ -151,7 +151,7 @@ def test_the_figure_fits_a_page(lang):
     ],
 )
 def test_what_does_not_fit_is_said_in_one_line(call, message):
-    with pytest.raises(Fault, match=message) as found:
+    with pytest.raises(UserError, match=message) as found:
         call()
     assert "\n" not in str(found.value)
 

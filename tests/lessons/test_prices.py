@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dhyan.faults import Fault
-from dhyan.lessons.between.prices import MECHANISMS, prices
-from dhyan.models.mechanisms import build_score
+from dhyan.errors import UserError
+from dhyan.lessons.encoder_decoder.prices import MECHANISMS, prices
+from dhyan.models.build_attention import build_score
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_the_verdict_says_so_if_a_formula_is_wrong(shown):
     ],
 )
 def test_what_does_not_fit_is_said(given, said):
-    with pytest.raises(Fault, match="^" + said):
+    with pytest.raises(UserError, match="^" + said):
         prices(**given)
 
 

@@ -6,9 +6,9 @@ from math import e, inf
 import pytest
 import torch
 
-from dhyan.faults import Fault
-from dhyan.lessons.within.fetching import Fetched
-from dhyan.lessons.within.roles import roles
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention.fetching import Fetched
+from dhyan.lessons.self_attention.roles import roles
 
 
 def quick(**given):
@@ -78,5 +78,5 @@ def test_three_vectors_fetch_what_one_in_all_roles_cannot():
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         quick(**given)

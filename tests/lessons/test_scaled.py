@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from dhyan.attention import attend
-from dhyan.faults import Fault
-from dhyan.lessons.within.saturation import slope, spread
-from dhyan.lessons.within.scaled import scaled
-from dhyan.lessons.within.unscaled import Course, course
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention.saturation import slope, spread
+from dhyan.lessons.self_attention.scaled import scaled
+from dhyan.lessons.self_attention.unscaled import Course, course
 
 RUN = Course(
     key_width=64,
@@ -134,7 +134,7 @@ def test_every_width_is_trained_with_the_root_and_without():
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         quick(**given)
 
 

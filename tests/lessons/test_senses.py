@@ -9,11 +9,11 @@ import torch
 from dhyan import config
 from dhyan.batch import Tokens
 from dhyan.decoding.translator import Translator
-from dhyan.faults import Fault
-from dhyan.lessons.within.encoded import untrained, word_vectors
-from dhyan.lessons.within.probing import Probed, between, logistic, plane, wilson
-from dhyan.lessons.within.sense_probes import ALONE, PLACED, STATIC, contexts, sense_of
-from dhyan.lessons.within.senses import WORDS, senses
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention.encoded import untrained, word_vectors
+from dhyan.lessons.self_attention.probing import Probed, between, logistic, plane, wilson
+from dhyan.lessons.self_attention.sense_probes import ALONE, PLACED, STATIC, contexts, sense_of
+from dhyan.lessons.self_attention.senses import WORDS, senses
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
 from tests.laws.family import DECODERS, ENCODERS
@@ -181,11 +181,11 @@ def test_the_verdict_follows_the_numbers(shown):
 def test_what_does_not_fit_is_refused(given, message):
     if "model" in given:
         given = {**given, "model": translator_of("transformer", "transformer")}
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         senses(**given)
 
 
 def test_a_recurrent_encoder_is_refused():
     recurrent = next(name for name in ENCODERS if "transformer" not in name)
-    with pytest.raises(Fault, match="its encoder is no Transformer's"):
+    with pytest.raises(UserError, match="its encoder is no Transformer's"):
         senses(translator_of(recurrent, "transformer"), words=WORDS[0])

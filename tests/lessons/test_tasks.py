@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dhyan.faults import Fault
-from dhyan.lessons.within.probing import Probed, alike
-from dhyan.lessons.within.sentiment import ILL, NEITHER, WELL, sentiment, signs
-from dhyan.lessons.within.task_views import commonest, gender_of, share_of_nearest
-from dhyan.lessons.within.tasks import measure_tasks, tasks
-from dhyan.lessons.within.two_tasks import SENTIMENT, TRANSLATION, UNTRAINED, train_both
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention.probing import Probed, alike
+from dhyan.lessons.self_attention.sentiment import ILL, NEITHER, WELL, sentiment, signs
+from dhyan.lessons.self_attention.task_views import commonest, gender_of, share_of_nearest
+from dhyan.lessons.self_attention.tasks import measure_tasks, tasks
+from dhyan.lessons.self_attention.two_tasks import SENTIMENT, TRANSLATION, UNTRAINED, train_both
 
 
 def told(shown, lang="en"):
@@ -83,9 +83,9 @@ def test_the_verdict_follows_the_numbers():
 
 @pytest.mark.slow
 def test_both_begin_with_the_same_weights_and_every_view_is_of_the_same_sentences(monkeypatch):
-    monkeypatch.setattr("dhyan.lessons.within.two_tasks.PAIRS", 600)
-    monkeypatch.setattr("dhyan.lessons.within.task_views.EACH", 12)
-    monkeypatch.setattr("dhyan.lessons.within.task_views.known", lambda model, text: True)
+    monkeypatch.setattr("dhyan.lessons.self_attention.two_tasks.PAIRS", 600)
+    monkeypatch.setattr("dhyan.lessons.self_attention.task_views.EACH", 12)
+    monkeypatch.setattr("dhyan.lessons.self_attention.task_views.known", lambda model, text: True)
     both = train_both(steps=10, seed=1)
     first, translating, judging = (one.words.weight for one in both.encoders.values())
     assert first.shape == translating.shape == judging.shape
@@ -99,7 +99,7 @@ def test_both_begin_with_the_same_weights_and_every_view_is_of_the_same_sentence
     assert shown.kind == WELL
     assert torch.allclose(shown.alike.diagonal(), torch.ones(3).double())
     assert all(len(one.places) == len(shown.kinds) == 36 for one in shown.views)
-    with pytest.raises(Fault, match="these encoders never met xyzzy; choose other words"):
+    with pytest.raises(UserError, match="these encoders never met xyzzy; choose other words"):
         measure_tasks(both, again, "xyzzy", 10)
 
 
@@ -113,5 +113,5 @@ def test_both_begin_with_the_same_weights_and_every_view_is_of_the_same_sentence
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         tasks(**given)

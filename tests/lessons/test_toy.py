@@ -5,7 +5,7 @@ import torch
 
 from dhyan.batch import Tokens
 from dhyan.decoding.search import greedy_search
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.sequences.miniature import encoder_decoder, in_batch
 from dhyan.lessons.sequences.toy import PAIRS, toy
 from dhyan.training.loss import cross_entropy
@@ -118,5 +118,5 @@ def test_it_is_told_in_both_languages(shown):
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         toy(**given)

@@ -9,13 +9,13 @@ from torch.nn.functional import layer_norm
 
 from dhyan import config
 from dhyan.batch import Batch, Tokens
-from dhyan.faults import Fault
-from dhyan.lessons.many.parts_counted import BASE, Sizes, counted, parameters
-from dhyan.lessons.many.transformer import transformer
-from dhyan.lessons.many.written_out import WITHOUT, sinusoids, written_out
+from dhyan.errors import UserError
+from dhyan.lessons.transformer.parts_counted import BASE, Sizes, counted, parameters
+from dhyan.lessons.transformer.transformer import transformer
+from dhyan.lessons.transformer.written_out import WITHOUT, sinusoids, written_out
 from dhyan.models.build import build_model
 from dhyan.models.positions import Sinusoids
-from dhyan.special import BOS, EOS
+from dhyan.special_tokens import BOS, EOS
 from tests.lessons.untrained import translator_of
 
 NORMS = ["post", "pre"]
@@ -354,6 +354,6 @@ def two_at_once():
     ],
 )
 def test_what_does_not_fit_is_said_in_one_line(call, message):
-    with pytest.raises(Fault, match=message) as found:
+    with pytest.raises(UserError, match=message) as found:
         call()
     assert "\n" not in str(found.value)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.sequences.unrolled import unrolled
 
 
@@ -61,5 +61,5 @@ def test_it_is_told_in_both_languages():
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
-    with pytest.raises(Fault, match=message):
+    with pytest.raises(UserError, match=message):
         unrolled(**given)

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from dhyan.attention import DotScore, SingleHeadAttention, attend
-from dhyan.faults import Fault
-from dhyan.lessons.within.why_self import three_steps, why_self
+from dhyan.errors import UserError
+from dhyan.lessons.self_attention.why_self import three_steps, why_self
 
 
 def both(found):
@@ -66,10 +66,10 @@ def test_sentences_of_ones_own_need_no_states():
 
 
 def test_states_of_different_width_are_refused():
-    with pytest.raises(Fault, match="target_states: have 2 numbers and states 3"):
+    with pytest.raises(UserError, match="target_states: have 2 numbers and states 3"):
         why_self(target_states=[[1, 0], [0, 1], [1, 1]])
 
 
 def test_a_state_too_few_is_refused():
-    with pytest.raises(Fault, match="states: has 1 rows"):
+    with pytest.raises(UserError, match="states: has 1 rows"):
         why_self(states=[[1, 0, 0]])

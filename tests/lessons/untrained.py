@@ -3,7 +3,7 @@
 import torch
 
 from dhyan import config
-from dhyan.decoding.manner import Manner
+from dhyan.decoding.options import Manner
 from dhyan.decoding.translator import Translator
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer

@@ -7,7 +7,7 @@ from torch import nn
 from dhyan import config
 from dhyan.batch import Tokens
 from dhyan.models.build import build_encoder
-from dhyan.models.recurrence import Recurrence
+from dhyan.models.recurrent_layers import Recurrence
 
 THEIRS = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 SOURCE = Tokens.pad([[4, 5, 6, 7, 2], [8, 2], [5, 9, 2]])

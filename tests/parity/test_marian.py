@@ -8,7 +8,7 @@ from dhyan import config
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.search import beam_search, greedy_search
 from dhyan.models.build import build_model
-from dhyan.special import BOS, EOS, PAD
+from dhyan.special_tokens import BOS, EOS, PAD
 
 VOCABULARY, LONGEST, LIMIT, INPUTS = 40, 40, 32, 200
 SHAPES = {

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers.models.llama import modeling_llama as llama
 
-from dhyan.attention.relative import turn
+from dhyan.attention.relative_positions import turn
 
 
 @pytest.mark.parametrize("width", [8, 64])

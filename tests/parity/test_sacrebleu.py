@@ -9,9 +9,9 @@ import sys
 import pytest
 from sacrebleu.significance import PairedTest
 
-from dhyan.evaluation.counts import count
-from dhyan.evaluation.judge import Resampling, judge
-from dhyan.evaluation.language import bleu_tokenizer
+from dhyan.evaluation.bleu_tokenizer import bleu_tokenizer
+from dhyan.evaluation.compare_systems import Resampling, judge
+from dhyan.evaluation.metric_counts import count
 
 WORDS = {
     "hi": "घर, पानी लड़की किताब जाता है। मैं तुम! “सुंदर” नदी आज कल १२.५ 3,000 (राम) क्यों?".split(),

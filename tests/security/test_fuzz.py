@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load
 
-from dhyan import whole
+from dhyan import atomic_folder as whole
 from dhyan.checkpoint import find_checkpoint, read_manifest
 from dhyan.config import dump_recipe
-from dhyan.faults import Fault
+from dhyan.errors import UserError
+from dhyan.model_check import parse_saved_recipe, read_model
+from dhyan.safe_io.safetensors_header import read_header
+from dhyan.text.safe_tokenizer import count_pieces
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.text.vetted import count_pieces
-from dhyan.untrusted.tensors import read_header
-from dhyan.vetting import parse_saved_recipe, read_model
-from tests.security.good import STEP, good_files, tokenizer, write_model
+from tests.security.valid_model import STEP, good_files, tokenizer, write_model
 
 FEW, MANY = 60, 12_000
 FILES = good_files()
@@ -87,7 +87,7 @@ def only_faults(call, *arguments):
     """What a reader gives, or nothing where it refuses; any other error is let through."""
     try:
         return call(*arguments)
-    except Fault as fault:
+    except UserError as fault:
         said = str(fault)
     assert "\n" not in said
     assert len(said) < 3000

@@ -11,22 +11,22 @@ from statistics import geometric_mean
 import pytest
 import torch
 
-from dhyan.cli.options import glossary_in
-from dhyan.data.corpus import Pair
-from dhyan.data.leak import Lookout, folded
-from dhyan.data.scripts import script_of
-from dhyan.data.signs import unseen
+from dhyan.attention_maps import AttentionMap
+from dhyan.cli.shared_options import glossary_in
+from dhyan.data.invisible_characters import unseen
+from dhyan.data.leakage import Lookout, folded
+from dhyan.data.read_pairs import Pair
+from dhyan.data.writing_systems import script_of
 from dhyan.decoding.glossary import Glossary
-from dhyan.insight.terminal import draw
-from dhyan.special import NAMES
+from dhyan.insight.terminal_heatmap import draw
+from dhyan.special_tokens import NAMES
 from dhyan.text import placeholders
-from dhyan.text.counts import words_in
+from dhyan.text.bag_of_words import words_in
 from dhyan.text.normalize import normalize
-from dhyan.text.sentences import cut
+from dhyan.text.sentence_splitter import cut
 from dhyan.text.tokenizer import KINDS, Tokenizer
-from dhyan.text.vectors import most_frequent
-from dhyan.watch import AttentionMap
-from tests.security.good import tokenizer
+from dhyan.text.word_vectors import most_frequent
+from tests.security.valid_model import tokenizer
 
 RATIO, STEEPEST = 2.3, 3.0  # of the mean doubling, and of one that outgrows a cache; a square has 4
 FLOOR, ROUNDS = 0.05, 6

@@ -11,9 +11,9 @@ import urllib.request
 
 import pytest
 
-from tests.security.good import good_files, write_model
-from tests.security.traced import CALLS, listeners, offences, strace, traced
-from tests.tiny import as_arguments, command, environment, tiny_settings, write_corpus
+from tests.security.traced_process import CALLS, listeners, offences, strace, traced
+from tests.security.valid_model import good_files, write_model
+from tests.tiny_models import as_arguments, command, environment, tiny_settings, write_corpus
 
 SEVERAL = """
 import json, sys

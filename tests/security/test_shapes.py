@@ -8,12 +8,14 @@ import torch
 
 from dhyan import config
 from dhyan.config import load_recipe, shipped_recipes
-from dhyan.faults import Fault
+from dhyan.errors import UserError
+from dhyan.model_check import match_recipe as fitting
+from dhyan.model_check import training_state as state
+from dhyan.model_check import weight_shapes as weights
+from dhyan.model_check.score_shapes import SCORES
 from dhyan.models.build import build_model
-from dhyan.run.saved import weights_of
-from dhyan.training.progress import Progress
-from dhyan.vetting import fitting, state, weights
-from dhyan.vetting.scores import SCORES
+from dhyan.run.load import weights_of
+from dhyan.training.state import Progress
 from tests.laws.family import BUILT_IN, DECODERS, ENCODERS, MODELS
 
 SIZES = (14, 17)
@@ -51,7 +53,7 @@ def test_all_that_a_run_keeps_of_itself_is_known_to_be_kept():
     kept = asdict(Progress(step=3, best_step=2, best_score=1.5, to_beat=2.5, scores={"loss": 2.5}))
     state.check_progress(kept, 3)
     for name in kept:
-        with pytest.raises(Fault):
+        with pytest.raises(UserError):
             state.check_progress({**kept, name: "text"}, 3)
 
 
@@ -63,7 +65,7 @@ def test_the_weights_of_every_pair_of_halves_are_foreseen():
             recipe = recipe_of(encoder, decoder)
             try:
                 wanted = built(recipe, SIZES)
-            except Fault:
+            except UserError:
                 continue
             assert weights.weights_of(recipe, *SIZES) == wanted, (encoder, decoder)
             compared += 1
@@ -80,7 +82,10 @@ def test_every_whole_number_that_bounds_work_is_bounded():
     recipe = load_recipe("bahdanau2015-small")
     for key, most in fitting.MOST.items():
         room, _, name = key.partition(".")
-        for value, refused in ((most, nullcontext()), (most + 1, pytest.raises(Fault, match=key))):
+        for value, refused in (
+            (most, nullcontext()),
+            (most + 1, pytest.raises(UserError, match=key)),
+        ):
             told = {room: replace(getattr(recipe, room), **{name: value})}
             with refused:
                 fitting.check_bounds(replace(recipe, **told))

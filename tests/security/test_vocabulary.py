@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
+from dhyan.text.safe_tokenizer import MOST_PIECES, count_pieces
 from dhyan.text.tokenizer import KINDS, Tokenizer
-from dhyan.text.vetted import MOST_PIECES, count_pieces
-from tests.security.good import SENTENCES, tokenizer
+from tests.security.valid_model import SENTENCES, tokenizer
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -36,10 +36,10 @@ def test_what_a_library_did_not_say_yet_is_not_missed():
 def test_what_it_will_say_one_day_is_not_taken_for_known():
     table = json.loads(tokenizer("bpe").to_json())
     table["model"]["code"] = False
-    with pytest.raises(Fault, match="in a way of its own"):
+    with pytest.raises(UserError, match="in a way of its own"):
         count_pieces(json.dumps(table))
 
 
 def test_none_is_learned_that_could_not_be_read():
-    with pytest.raises(Fault, match=f"at most {MOST_PIECES}"):
+    with pytest.raises(UserError, match=f"at most {MOST_PIECES}"):
         Tokenizer.learn(SENTENCES, kind="words", size=MOST_PIECES + 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.serving.running import served
+from tests.serving.running_server import served
 
 
 @pytest.fixture(scope="package")

@@ -9,9 +9,9 @@ import pytest
 
 from dhyan.cli import main
 from dhyan.cli.serve import _canary, _rate
-from dhyan.faults import Fault
-from dhyan.serving.serve import Place, take_place
-from tests.serving.running import ROOT
+from dhyan.errors import UserError
+from dhyan.serving.server import Place, take_place
+from tests.serving.running_server import ROOT
 
 PAGE = (ROOT / "docs" / "serve.md").read_text()
 SOURCE = ROOT / "src" / "dhyan" / "serving"
@@ -47,7 +47,7 @@ def test_a_taken_port_is_named():
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        with pytest.raises(Fault, match=f"127.0.0.1 port {port}: .*choose another by --port"):
+        with pytest.raises(UserError, match=f"127.0.0.1 port {port}: .*choose another by --port"):
             take_place(Place(port=port))
 
 
@@ -68,7 +68,7 @@ def test_a_canary_is_read_from_its_file(tmp_path):
     canary = _canary(file)
     assert (canary.sentences, canary.wanted) == (("one", "two"), ("एक", "दो"))
     file.write_text("\n")
-    with pytest.raises(Fault, match="has no sentence"):
+    with pytest.raises(UserError, match="has no sentence"):
         _canary(file)
 
 

@@ -10,8 +10,8 @@ from contextlib import closing, suppress
 
 import pytest
 
-from tests.serving.running import ROOT, served
-from tests.tiny import environment
+from tests.serving.running_server import ROOT, served
+from tests.tiny_models import environment
 
 SOAK = [pytest.mark.slow, pytest.mark.soak]
 

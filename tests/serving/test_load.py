@@ -14,8 +14,8 @@ from benchmarks.load import (
     request,
     saturate,
 )
-from dhyan.serving.keys import add_key
-from tests.serving.running import served
+from dhyan.serving.api_keys import add_key
+from tests.serving.running_server import served
 
 pytestmark = pytest.mark.slow
 EACH, PER_TEXT, TEXTS = 0.1, 0.01, 16  # slow, so that it matters little what else runs

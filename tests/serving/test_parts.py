@@ -8,20 +8,20 @@ import time
 
 import pytest
 
-from dhyan.faults import Fault
-from dhyan.serving.asked import Manner, Piece
-from dhyan.serving.hatch import Hatch
-from dhyan.serving.keeper import Canary
-from dhyan.serving.keys import Allowance, Keys, add_key, read_keys
+from dhyan.errors import UserError
+from dhyan.serving.api_keys import Allowance, Keys, add_key, read_keys
+from dhyan.serving.body_parsing import from_form, from_json
+from dhyan.serving.errors import Refusal
+from dhyan.serving.fair_queue import Waiting
+from dhyan.serving.framing import LENGTH, Unpacker, pack
+from dhyan.serving.jobs import Manner, Piece
+from dhyan.serving.latency_model import Pace
 from dhyan.serving.metrics import Histogram
-from dhyan.serving.pace import Pace
-from dhyan.serving.reading import from_form, from_json
-from dhyan.serving.refusals import Refusal
-from dhyan.serving.serve import Place
-from dhyan.serving.speaking import Talk
-from dhyan.serving.translate import Telling
-from dhyan.serving.waiting import Waiting
-from dhyan.serving.wire import LENGTH, Unpacker, pack
+from dhyan.serving.response_pacing import Hatch
+from dhyan.serving.server import Place
+from dhyan.serving.supervisor import Canary
+from dhyan.serving.translate_routes import Telling
+from dhyan.serving.worker_protocol import Talk
 
 
 def test_messages_come_whole_however_they_are_cut():
@@ -209,7 +209,7 @@ def test_a_key_opens_only_as_it_was_given(tmp_path):
     wrong = ["", " ", "one", keys["one"][:-1], keys["one"] + " ", keys["one"].swapcase()]
     assert not any(known.owner(key) for key in [*wrong, "ключ", "\ud800", "x" * 2**20])
     assert not Keys().owner("")
-    with pytest.raises(Fault, match="one has a key already"):
+    with pytest.raises(UserError, match="one has a key already"):
         add_key(file, "one")
 
 
@@ -231,13 +231,13 @@ def test_a_key_is_added_on_a_line_of_its_own(tmp_path):
 def test_a_file_of_keys_that_has_none_is_refused(tmp_path, content):
     file = tmp_path / "keys"
     file.write_text(content)
-    with pytest.raises(Fault, match="--add-key"):
+    with pytest.raises(UserError, match="--add-key"):
         read_keys(file)
 
 
 def test_an_allowance_is_a_rate_and_a_burst(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("dhyan.serving.keys.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("dhyan.serving.api_keys.time.monotonic", lambda: now[0])
     allowance = Allowance(rate=100, burst=10)
     assert allowance.take("a", 1000) == 0
     assert allowance.take("a", 50) == pytest.approx(0.5)
@@ -319,7 +319,7 @@ def test_a_place_answers_under_its_own_names_with_their_port():
     assert Place("0.0.0.0").hosts(1) == {"127.0.0.1:1", "localhost:1", "[::1]:1"}
     assert not Place("0.0.0.0").loopback
     assert Place("::1").loopback
-    with pytest.raises(Fault, match="give an address"):
+    with pytest.raises(UserError, match="give an address"):
         assert Place("example.org").loopback
 
 

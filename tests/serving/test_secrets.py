@@ -6,8 +6,8 @@ import string
 
 import pytest
 
-from dhyan.serving.keys import add_key
-from tests.serving.running import served
+from dhyan.serving.api_keys import add_key
+from tests.serving.running_server import served
 
 SECRET = "planted-Zx81-secret"
 

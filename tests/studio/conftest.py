@@ -5,8 +5,8 @@ from fastapi.testclient import TestClient
 from filelock import FileLock
 
 from dhyan.studio.app import make_app
-from dhyan.studio.shelf import Shelf
-from tests.studio.small import NAMES, train_small
+from dhyan.studio.registry import Shelf
+from tests.studio.small_models import NAMES, train_small
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ import torch
 from fontTools.ttLib import TTFont
 
 from dhyan.insight.explain import cross_maps, explain
-from dhyan.insight.figures import heatmap, save
+from dhyan.insight.heatmap import heatmap, save
 from dhyan.insight.trace import trace
 from dhyan.run import load
-from dhyan.studio.questions.figures import FigureQuestion, chosen
+from dhyan.studio.routes.figures import FigureQuestion, chosen
 
 SENTENCE = "how are you"
 MAGIC = {"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-", "svg": b"<?xml"}

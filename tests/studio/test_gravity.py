@@ -7,10 +7,10 @@ import subprocess
 import pytest
 import torch
 
-from dhyan.lessons.within.gravity import gravity
+from dhyan.lessons.self_attention.gravity import gravity
 from dhyan.run import load
-from dhyan.studio.pages import STATIC
-from dhyan.studio.questions.gravity import pulled
+from dhyan.studio.routes.gravity import pulled
+from dhyan.studio.static_files import STATIC
 
 TEXT = "Anil sends the money to Ravi."
 

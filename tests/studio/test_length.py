@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from dhyan.compare.primer import Sizes, primer_tests
-from dhyan.evaluation.counts import count
-from dhyan.faults import Fault
-from dhyan.studio import suited
-from dhyan.studio.questions import length
-from dhyan.studio.shelf import Shelf
-from tests.studio.small import ALL
+from dhyan.compare.primer_test_sets import Sizes, primer_tests
+from dhyan.errors import UserError
+from dhyan.evaluation.metric_counts import count
+from dhyan.studio import test_sentences as suited
+from dhyan.studio.registry import Shelf
+from dhyan.studio.routes import length
+from tests.studio.small_models import ALL
 
 EACH = 3
 
@@ -149,7 +149,7 @@ def test_a_model_that_is_not_there_and_numbers_that_do_not_fit_are_refused_in_wo
 def test_a_model_of_a_made_up_task_is_told_apart(models):
     recipe = suited.recipe_of(Shelf(models).book("luong"))
     toy = replace(recipe, data=replace(recipe.data, task="reverse"))
-    with pytest.raises(Fault, match="reverse"):
+    with pytest.raises(UserError, match="reverse"):
         length._direction("toy", toy)
 
 

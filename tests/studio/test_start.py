@@ -5,8 +5,8 @@ import socket
 import urllib.request
 from pathlib import Path
 
-from tests.studio.running import running
-from tests.tiny import dhyan
+from tests.studio.running_server import running
+from tests.tiny_models import dhyan
 
 
 def answered(address, path=""):

@@ -6,9 +6,9 @@ import json
 import pytest
 import torch
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
+from dhyan.insight.decoder_steps import steps
 from dhyan.insight.explain import explain_translation
-from dhyan.insight.steps import steps
 from tests.lessons.untrained import ENGLISH, translator_of
 
 TEXT = "the man is tall"
@@ -83,7 +83,7 @@ def test_a_window_leaves_out_what_it_does_not_see():
 
 
 def test_a_score_that_looks_back_is_refused():
-    with pytest.raises(Fault, match="CoverageScore; taken apart are additive"):
+    with pytest.raises(UserError, match="CoverageScore; taken apart are additive"):
         read("bahdanau-coverage")
 
 

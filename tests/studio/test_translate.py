@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from dhyan.studio.bodies import Question
-from dhyan.studio.questions import translate
-from dhyan.studio.shelf import Shelf
+from dhyan.studio.registry import Shelf
+from dhyan.studio.routes import translate
+from dhyan.studio.schemas import Question
 
 ASKED = {"text": "The bank of the river is far.", "model": "bahdanau"}
 

@@ -3,9 +3,9 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dhyan.attention.masks import the_last
 from dhyan.attention.protocol import Memory, Sight
-from dhyan.attention.single import SingleHeadAttention
-from dhyan.attention.windows import the_last
+from dhyan.attention.single_head import SingleHeadAttention
 
 
 class EvenScore(nn.Module):

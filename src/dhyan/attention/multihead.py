@@ -6,11 +6,11 @@ from typing import cast
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from dhyan.attention.masks import everything
 from dhyan.attention.multiplicative import DotScore
 from dhyan.attention.protocol import Attended, Memory, Score, Sight, answer
-from dhyan.attention.windows import everything
 from dhyan.kernels.backend import hurries
-from dhyan.kernels.joined import joined_linear
+from dhyan.kernels.packed_linear import joined_linear
 
 
 class MultiHeadAttention(nn.Module):

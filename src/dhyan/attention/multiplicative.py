@@ -4,7 +4,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dhyan.attention.protocol import Memory
-from dhyan.kernels.fused import dot_attention
+from dhyan.kernels.dot_product_attention import dot_attention
 from dhyan.kernels.reference import dot_scores, scaled_dot_scores
 
 

@@ -14,7 +14,7 @@ from dhyan.cli.compare import ONE, compare
 from dhyan.cli.compare_one import compare_one
 from dhyan.cli.demo import demo
 from dhyan.cli.evaluate import evaluate
-from dhyan.cli.exits import Exit
+from dhyan.cli.exit_codes import Exit
 from dhyan.cli.info import info
 from dhyan.cli.lesson import lesson
 from dhyan.cli.plugins import run_plugin
@@ -24,7 +24,7 @@ from dhyan.cli.show import show
 from dhyan.cli.studio import studio
 from dhyan.cli.train import train
 from dhyan.cli.translate import translate
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.version import __version__
 
 UsageError: Any = typer.BadParameter.__base__  # typer exports only this one of its kind
@@ -79,9 +79,9 @@ def main() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         if sys.stdout is None:
-            raise Fault("stdout is closed: there is nowhere to write the result")
+            raise UserError("stdout is closed: there is nowhere to write the result")
         sys.exit(app(standalone_mode=False))
-    except Fault as fault:
+    except UserError as fault:
         leave(str(fault))
     except UsageError as error:
         leave(usage(error))

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dhyan.cli.options import look_through
-from dhyan.faults import Fault
+from dhyan.cli.shared_options import look_through
+from dhyan.errors import UserError
 
 
 def average(
@@ -27,13 +27,13 @@ def average(
     from dhyan.checkpoint import read_manifest, steps_in
 
     if last and len(models) > 1:
-        raise Fault(f"--last {last} is for one run, and {len(models)} models are named")
+        raise UserError(f"--last {last} is for one run, and {len(models)} models are named")
     run = models[0]
     named = [run / f"step-{step}" for step in steps_in(run)[:last]] if last else models
     look_through(*named, foreign=True)
 
-    from dhyan.run.average import average as write
-    from dhyan.run.average import newest
+    from dhyan.run.average_checkpoints import average as write
+    from dhyan.run.average_checkpoints import newest
 
     chosen = newest(run, last) if last else models
     folder = write(chosen, out)

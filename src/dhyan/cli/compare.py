@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dhyan.cli.chosen import chosen_recipe
 from dhyan.cli.compare_one import complete
-from dhyan.cli.options import Columns, Device, Threads, two_columns
+from dhyan.cli.interrupts import seldom
 from dhyan.cli.progress import ENDINGS, Say, teller
-from dhyan.cli.stopping import seldom
-from dhyan.faults import Fault
+from dhyan.cli.recipe_options import chosen_recipe
+from dhyan.cli.shared_options import Columns, Device, Threads, two_columns
+from dhyan.errors import UserError
 
 if TYPE_CHECKING:
-    from dhyan.compare.alike import Contestant
     from dhyan.compare.budget import Budget
+    from dhyan.compare.controlled_recipes import Contestant
     from dhyan.compare.ladder import Course, Rung
     from dhyan.compare.plan import Entry, Plan
     from dhyan.config import Recipe
@@ -78,10 +78,10 @@ def compare(
     Example: dhyan compare --ladder --quick --data primer --out ladder
     """
     from dhyan.compare.budget import parse_budget, parse_count
+    from dhyan.compare.evaluate import sat
+    from dhyan.compare.make_plan import make_plan
     from dhyan.compare.plan import Asked
-    from dhyan.compare.prepare import make_plan
-    from dhyan.compare.sitting import sat
-    from dhyan.compare.wish import Wish
+    from dhyan.compare.test_options import Wish
 
     say, course = teller(quiet=quiet), _course(ladder=ladder, quick=quick)
     spent = parse_budget(budget or course.budget)
@@ -124,13 +124,13 @@ def _rungs(names: str, *, ladder: bool) -> "Sequence[Rung]":
 
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if wanted and not ladder:
-        raise Fault(f"--rungs {names}: are rungs of the ladder; add --ladder")
+        raise UserError(f"--rungs {names}: are rungs of the ladder; add --ladder")
     known = {rung.name: rung for rung in LADDER}
     for name in wanted:
         if name not in known:
-            raise Fault(f"--rungs {name}: the ladder has {', '.join(known)}")
+            raise UserError(f"--rungs {name}: the ladder has {', '.join(known)}")
         if wanted.count(name) > 1:
-            raise Fault(f"--rungs {names}: {name} is named twice; name each once")
+            raise UserError(f"--rungs {names}: {name} is named twice; name each once")
     return [known[name] for name in wanted] or (LADDER if ladder else ())
 
 
@@ -143,7 +143,7 @@ def _contestants(
     given: dict[str, Any],
 ) -> "list[Contestant]":
     """The recipes named, and those of the ladder; what a person sets comes last."""
-    from dhyan.compare.alike import Contestant, named
+    from dhyan.compare.controlled_recipes import Contestant, named
 
     usual = course.usual(budget, primer=given["data.task"] == "primer")
 
@@ -155,13 +155,13 @@ def _contestants(
     for rung in rungs:
         found.append(Contestant(rung.name, chosen(rung.recipe, rung.of(course)), rung.about))
     if len(found) < 2 and rungs:
-        raise Fault(f"nothing to compare {found[0].name} with: name another rung, or a recipe")
+        raise UserError(f"nothing to compare {found[0].name} with: name another rung, or a recipe")
     if len(found) < 2:
-        raise Fault("nothing to compare: name two recipes or more, or add --ladder")
+        raise UserError("nothing to compare: name two recipes or more, or add --ladder")
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
-            raise Fault(f"{name!r} is a rung of the ladder: call your recipe otherwise")
+            raise UserError(f"{name!r} is a rung of the ladder: call your recipe otherwise")
     return found
 
 
@@ -174,7 +174,7 @@ def _side_by_side(
     say: Say,
 ) -> None:
     """Train several at once; on a CPU they share its cores."""
-    from dhyan.compare.jobs import side_by_side
+    from dhyan.compare.parallel_training import side_by_side
 
     before = sys.argv[1 : sys.argv.index("compare")]  # the plugins, if there are any
     each = threads or max(1, (os.cpu_count() or 1) // jobs)
@@ -208,10 +208,10 @@ def _ended_as_by_ctrl_c() -> Iterator[list[signal.Signals]]:
 
 def _reported(plan: "Plan", *, device: str, threads: int, say: Say) -> str:
     """Measure what is not measured yet, write the report, and say where it is."""
+    from dhyan.compare.evaluate import sat
     from dhyan.compare.report import write_report
-    from dhyan.compare.sheets import read_tests
-    from dhyan.compare.sitting import sat
     from dhyan.compare.speed import measure, measured
+    from dhyan.compare.test_sets import read_tests
 
     tests, speeds = read_tests(plan.folder), {}
     for entry in plan.entries:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from dhyan.cli.exits import Exit
-from dhyan.cli.noted import Pace
+from dhyan.cli.exit_codes import Exit
 from dhyan.cli.progress import (
     ENDINGS,
     SECONDS_BETWEEN_LINES,
@@ -24,11 +23,12 @@ from dhyan.cli.progress import (
     teller,
     told,
 )
-from dhyan.faults import Fault
+from dhyan.cli.warnings import Pace
+from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from dhyan.compare.plan import Entry, Plan
-    from dhyan.compare.training import Budgeted
+    from dhyan.compare.train_one import Budgeted
     from dhyan.run import Run
     from dhyan.training.events import Event
 
@@ -39,7 +39,7 @@ def compare_one(folder: Path, name: str, device: str, threads: int) -> None:
 
     plan, parent = read_plan(folder), os.getppid()
     if plan is None:
-        raise Fault(f"{folder}: no comparison is planned here; begin it with dhyan compare")
+        raise UserError(f"{folder}: no comparison is planned here; begin it with dhyan compare")
 
     def alone() -> bool:
         return os.getppid() != parent
@@ -59,9 +59,9 @@ def complete(
     alone: Callable[[], bool] = lambda: False,
 ) -> None:
     """Train an entry to the end of its budget, from wherever it stands, and test it."""
-    from dhyan.compare.sheets import read_tests
-    from dhyan.compare.sitting import sit
-    from dhyan.compare.training import begin
+    from dhyan.compare.evaluate import sit
+    from dhyan.compare.test_sets import read_tests
+    from dhyan.compare.train_one import begin
 
     say(f"\n{entry.name}: {entry.about}")
     run = begin(plan, entry, device=device, threads=threads, say=say)

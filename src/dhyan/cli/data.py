@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.chosen import (
+from dhyan.cli.exit_codes import Exit
+from dhyan.cli.interrupts import stoppable
+from dhyan.cli.progress import teller
+from dhyan.cli.recipe_options import (
     AllowLeak,
     Init,
     TestSource,
@@ -14,14 +17,11 @@ from dhyan.cli.chosen import (
     Vocabulary,
     chosen_recipe,
 )
-from dhyan.cli.exits import Exit
-from dhyan.cli.options import AsJson, Columns, two_columns
-from dhyan.cli.progress import teller
-from dhyan.cli.stopping import stoppable
-from dhyan.faults import Fault
+from dhyan.cli.shared_options import AsJson, Columns, two_columns
+from dhyan.errors import UserError
 
 if TYPE_CHECKING:
-    from dhyan.data.leak import Lookout
+    from dhyan.data.leakage import Lookout
 
 TRAINED = (("source", "train.en"), ("target", "train.hi"))
 
@@ -57,11 +57,11 @@ def check(
 
     Example: dhyan data check train.en train.hi
     """
-    from dhyan.cli.checked import described, facts, told
-    from dhyan.data.corpus import read_pairs
-    from dhyan.data.lines import said
-    from dhyan.data.survey import survey
-    from dhyan.data.tally import Tally
+    from dhyan.cli.data_report import described, facts, told
+    from dhyan.data.corpus_statistics import survey
+    from dhyan.data.pairs import Tally
+    from dhyan.data.read_pairs import read_pairs
+    from dhyan.data.read_text import said
     from dhyan.text.languages import language_of
 
     tally, named = Tally(tolerant=True), two_columns(columns)
@@ -73,7 +73,7 @@ def check(
         pairs = lookout.passing(pairs, said(source))
     found = survey(pairs, tally, languages=languages)
     if not found.pairs:
-        raise Fault(tally.faults[0])
+        raise UserError(tally.faults[0])
     leaks = lookout.leaks()
     if as_json:
         typer.echo(facts(found, leaks if test_source else None))
@@ -88,13 +88,13 @@ def _lookout(
     source: Path | None, target: Path | None, columns: tuple[str, str] | None
 ) -> "Lookout":
     """One that looks for the sentences of a test, if there is one."""
-    from dhyan.data.corpus import read_pairs
-    from dhyan.data.leak import Lookout
-    from dhyan.data.lines import TABLES, kind_of, said
+    from dhyan.data.leakage import Lookout
+    from dhyan.data.read_pairs import read_pairs
+    from dhyan.data.read_text import TABLES, kind_of, said
 
     lookout = Lookout()
     if target and not source:
-        raise Fault(f"{target}: has no source side; add --test-source FILE")
+        raise UserError(f"{target}: has no source side; add --test-source FILE")
     if source:
         named = columns if kind_of(source) in TABLES else None
         lookout.expect(read_pairs(source, target, columns=named), said(source))
@@ -140,7 +140,7 @@ def prepare(
     }
     chosen = chosen_recipe(recipe, settings, given)
 
-    from dhyan.corpora.prepare import prepare as start
+    from dhyan.data.prepare import prepare as start
     from dhyan.run.fine_tune import first_tokenizers
 
     say = teller(quiet=quiet)
@@ -166,7 +166,7 @@ def primer(
 
     Example: dhyan data primer --pairs 20000 --longest 15 --out primer
     """
-    from dhyan.corpora.primer import write_primer
+    from dhyan.data.primer.write_files import write_primer
 
     say = teller(quiet=quiet)
     counts = write_primer(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.options import Threads
 from dhyan.cli.progress import follow, teller
+from dhyan.cli.shared_options import Threads
 
 if TYPE_CHECKING:
-    from dhyan.compare.sheets import Question, Sheet, Sheets
+    from dhyan.attention_maps import AttentionMap
+    from dhyan.compare.test_sets import Question, Sheet, Sheets
     from dhyan.config import Recipe
     from dhyan.decoding.translator import Translator
-    from dhyan.watch import AttentionMap
 
 SHOWN, TRIED = 3, 20
 FEWEST_PAIRS = 10_000  # else words are missing
@@ -76,7 +76,7 @@ def _recipe(steps: int) -> "Recipe":
 
 
 def _tests(recipe: "Recipe", translator: "Translator", sentences: int) -> "Sheets":
-    from dhyan.compare.primer import Sizes, primer_tests
+    from dhyan.compare.primer_test_sets import Sizes, primer_tests
 
     sizes = Sizes(each_length=sentences // 3, each_test=sentences, choosing=1)
     return primer_tests(
@@ -105,7 +105,7 @@ def _show(translator: "Translator", sentences: Sequence[str]) -> None:
 
 def _score(translator: "Translator", sheet: "Sheet") -> None:
     """A line of scores; of words that depend on their context also how many were understood."""
-    from dhyan.compare.standings import understood
+    from dhyan.compare.scores import understood
     from dhyan.run.evaluate import compare, examine
 
     exam = sheet.exam()
@@ -126,7 +126,7 @@ def _draw(translator: "Translator", questions: "Sequence[Question]", picture: Pa
     If possible it is translated rightly, and of those the one whose words are best looked at.
     """
     from dhyan.insight.explain import cross_maps, explain
-    from dhyan.insight.figures import heatmap, save
+    from dhyan.insight.heatmap import heatmap, save
 
     by_crossings = sorted(questions, key=lambda one: -_crossings(_sure(one.links)))
     short = [one for one in by_crossings if len(one.source.split()) in BEST_TO_LOOK_AT]

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.noted import Pace
-from dhyan.cli.options import (
+from dhyan.cli.evaluation_table import as_json_text, as_table
+from dhyan.cli.interrupts import seldom, stoppable
+from dhyan.cli.progress import teller
+from dhyan.cli.shared_options import (
     AsJson,
     Beam,
     Columns,
@@ -19,10 +21,8 @@ from dhyan.cli.options import (
     look_through,
     two_columns,
 )
-from dhyan.cli.progress import teller
-from dhyan.cli.standings import as_json_text, as_table
-from dhyan.cli.stopping import seldom, stoppable
-from dhyan.faults import Fault
+from dhyan.cli.warnings import Pace
+from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -96,9 +96,9 @@ def evaluate(
     """
     _check_there(systems)
     look_through(*(path for path in systems if path.is_dir()))
-    from dhyan.data.tally import Tally
-    from dhyan.evaluation.counts import known_metrics
-    from dhyan.evaluation.judge import Resampling
+    from dhyan.data.pairs import Tally
+    from dhyan.evaluation.compare_systems import Resampling
+    from dhyan.evaluation.metric_counts import known_metrics
     from dhyan.run.evaluate import answers, compare, disordered, examine, read_exam
     from dhyan.text.languages import known_language, language_of
 
@@ -139,7 +139,7 @@ def evaluate(
 
 def _check_there(systems: Iterable[Path]) -> None:
     """Refuse a path to nothing: a system may be a folder or a file."""
-    from dhyan.data.lines import fault, nearest
+    from dhyan.data.read_text import fault, nearest
 
     for path in systems:
         if not path.exists():
@@ -152,10 +152,12 @@ def _check_of_use(
 ) -> None:
     """Refuse options that would do nothing."""
     if beam and all(path.is_file() for path in systems):
-        raise Fault("--beam is for models, and only files of translations are named; leave it out")
+        raise UserError(
+            "--beam is for models, and only files of translations are named; leave it out"
+        )
     for option, given in (("--test", test), ("--seed", seed)):
         if given is not None and not bootstrap:
-            raise Fault(
+            raise UserError(
                 f"{option} is about what is drawn, and --bootstrap 0 draws nothing; leave one out"
             )
 
@@ -165,12 +167,12 @@ def _only_models(systems: Iterable[Path], *, attention: bool, gold: bool) -> Non
     asked = "--attention" if attention else "--gold-alignment" if gold else ""
     for path in systems:
         if asked and path.is_file():
-            raise Fault(f"{path}: a file of translations has no attention; leave out {asked}")
+            raise UserError(f"{path}: a file of translations has no attention; leave out {asked}")
 
 
 def _frequencies(file: Path | None, sentences: list[str]) -> "Counter[str] | None":
     """How often the words of the sentences come in a training text."""
-    from dhyan.data.lines import TABLES, fault, kind_of, text_lines
+    from dhyan.data.read_text import TABLES, fault, kind_of, text_lines
     from dhyan.evaluation.slices import frequencies
 
     if file is None:
@@ -186,5 +188,5 @@ def _language(systems: "Iterable[System]") -> str:
     if len(known) > 1:
         (one, first), (other, second), *_ = known.items()
         both = f"{first} translates into {one!r}, {second} into {other!r}"
-        raise Fault(f"{both}: compare systems of one language, or name it with --language")
+        raise UserError(f"{both}: compare systems of one language, or name it with --language")
     return next(iter(known), "")

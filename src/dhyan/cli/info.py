@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from dhyan.cli.options import AsJson, Model
+from dhyan.cli.shared_options import AsJson, Model
 
 SIDES = ("source", "target")
 UNSAID: tuple[object, ...] = ("", "none", False, [])  # settings that say nothing
@@ -23,7 +23,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
     Example: dhyan info runs/bahdanau2015-small
     """
     from dhyan.checkpoint import read_manifest
-    from dhyan.vetting import read_model
+    from dhyan.model_check import read_model
 
     read = read_model(model, foreign=True)
     recipe, manifest = asdict(read.recipe), read_manifest(read.folder)
@@ -54,9 +54,9 @@ def info(model: Model, as_json: AsJson = False) -> None:
 
 def _progress(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """How far the training had come."""
-    from dhyan import whole
+    from dhyan import atomic_folder as whole
     from dhyan.checkpoint import REMEDY
-    from dhyan.untrusted.notation import read_json
+    from dhyan.safe_io.json_toml import read_json
 
     name = "training.json"
     try:

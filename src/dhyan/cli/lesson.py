@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from dhyan.cli.noted import warn
-from dhyan.faults import Fault
+from dhyan.cli.warnings import warn
+from dhyan.errors import UserError
 
 HEAR = "hear"  # by which a lesson tells how far it is
 
@@ -46,16 +46,18 @@ def lesson(
     for pair in give or ():
         key, mark, value = pair.partition("=")
         if not mark:
-            raise Fault(f"--give {pair}: write NAME=VALUE")
+            raise UserError(f"--give {pair}: write NAME=VALUE")
         values[key] = read(value)
     known = [key for key in takes if key != HEAR]
     for key in values:
         if key not in known:
-            raise Fault(f"lesson {name} takes no {key!r}; it takes {', '.join(known) or 'nothing'}")
+            raise UserError(
+                f"lesson {name} takes no {key!r}; it takes {', '.join(known) or 'nothing'}"
+            )
     shown = call(**values, **({HEAR: warn} if HEAR in takes else {}))
     typer.echo(shown.text(lang))
     if output:
-        from dhyan.insight.figures import save
+        from dhyan.insight.heatmap import save
 
         save(shown.figure(lang=lang, dark=dark), output)
         warn(f"drew {output}")

@@ -3,17 +3,17 @@
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 
 
 def run_plugin(path: Path) -> None:
     """Run a Python file; its faults are said in one line."""
     if not path.is_file():
-        raise Fault(f"--plugin {path}: there is no such file")
+        raise UserError(f"--plugin {path}: there is no such file")
     spec = spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise Fault(f"--plugin {path}: not a Python file; its name must end in .py")
+        raise UserError(f"--plugin {path}: not a Python file; its name must end in .py")
     try:
         spec.loader.exec_module(module_from_spec(spec))
     except Exception as error:  # whatever a user's file may raise
-        raise Fault(f"--plugin {path}: {type(error).__name__}: {error}") from error
+        raise UserError(f"--plugin {path}: {type(error).__name__}: {error}") from error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dhyan.cli.exits import Exit
+from dhyan.cli.exit_codes import Exit
 
 if TYPE_CHECKING:
     from dhyan.run import Run
@@ -74,7 +74,7 @@ def result(run: "Run") -> str:
 @contextmanager
 def plain(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
     """A line for what matters, and one every few seconds to show that it goes on."""
-    from dhyan.corpora.interface import warner
+    from dhyan.data.corpus import warner
     from dhyan.training.events import Stepped, Trouble
 
     steps, first = run.folder.recipe.training.steps, run.trainer.progress.step
@@ -132,8 +132,8 @@ def bar(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
 
 def told(event: "Event") -> Iterator[str]:
     """The line for an event that is worth one."""
+    from dhyan.training.divergence import named
     from dhyan.training.events import Returned, Skipped, Split, Stopped, Unsaved, Validated
-    from dhyan.training.finite import named
 
     match event:
         case Validated(step=step, scores=scores, best=best):

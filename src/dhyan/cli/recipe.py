@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dhyan.cli.chosen import recipe_of
+from dhyan.cli.recipe_options import recipe_of
 from dhyan.config import dump_recipe, load_recipe, parse_setting, shipped_recipes
 
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.noted import warn
-from dhyan.cli.options import Device, Model, Threads, look_through
-from dhyan.faults import Fault
+from dhyan.cli.shared_options import Device, Model, Threads, look_through
+from dhyan.cli.warnings import warn
+from dhyan.errors import UserError
 
 if TYPE_CHECKING:
-    from dhyan.serving.keeper import Canary
-    from dhyan.serving.keys import Keys
-    from dhyan.serving.serve import Place
+    from dhyan.serving.api_keys import Keys
+    from dhyan.serving.server import Place
+    from dhyan.serving.supervisor import Canary
 
-CHILD = "dhyan.serving.model"
+CHILD = "dhyan.serving.worker"
 RATE = 2000  # letters a second of one client on another machine
 
 
@@ -67,12 +67,12 @@ def serve(
     Example: dhyan serve runs/bahdanau2015-small
     """
     try:
-        from dhyan.serving.keeper import Keeper
-        from dhyan.serving.serve import Place, log_to, take_place
-        from dhyan.serving.serve import serve as run
+        from dhyan.serving.server import Place, log_to, take_place
+        from dhyan.serving.server import serve as run
         from dhyan.serving.settings import Settings
+        from dhyan.serving.supervisor import Keeper
     except ModuleNotFoundError as missing:
-        raise Fault(f"the server needs {missing.name}: pip install 'dhyan[studio]'") from None
+        raise UserError(f"the server needs {missing.name}: pip install 'dhyan[studio]'") from None
 
     if add_key:
         _add(key_file, add_key)
@@ -95,22 +95,22 @@ def _say(line: str) -> None:
 
 
 def _add(file: Path | None, name: str) -> None:
-    from dhyan.serving.keys import add_key
+    from dhyan.serving.api_keys import add_key
 
     if file is None:
-        raise Fault(f"--add-key {name}: say where by --key-file FILE")
+        raise UserError(f"--add-key {name}: say where by --key-file FILE")
     typer.echo(add_key(file, name))
     warn(f"{file}: has a key for {name} now; only its sum is kept, so note the key")
 
 
 def _keys(place: "Place", file: Path | None, no_auth: bool) -> "Keys | None":
     """The keys that are needed, if any are."""
-    from dhyan.serving.keys import read_keys
+    from dhyan.serving.api_keys import read_keys
 
     if no_auth and file:
-        raise Fault("--no-auth and --key-file: leave one out")
+        raise UserError("--no-auth and --key-file: leave one out")
     if not place.loopback and not file and not no_auth:
-        raise Fault(
+        raise UserError(
             f"--host {place.host} lets other machines ask: give --key-file FILE, or type --no-auth"
         )
     return read_keys(file) if file else None
@@ -121,19 +121,19 @@ def _rate(place: "Place", rate: float | None) -> float:
     if place.loopback:
         return rate or 0.0
     if rate == 0:
-        raise Fault(
+        raise UserError(
             f"--rate 0 --host {place.host}: other machines need a limit; give one, as --rate {RATE}"
         )
     return rate or RATE
 
 
 def _canary(file: Path | None) -> "Canary":
-    from dhyan.cli.options import glossary_in
-    from dhyan.serving.keeper import Canary
+    from dhyan.cli.shared_options import glossary_in
+    from dhyan.serving.supervisor import Canary
 
     if file is None:
         return Canary()
     pairs = glossary_in(file)
     if not pairs:
-        raise Fault(f"{file}: has no sentence; give a sentence, a tab and its translation")
+        raise UserError(f"{file}: has no sentence; give a sentence, a tab and its translation")
     return Canary(tuple(pairs), tuple(pairs.values()))

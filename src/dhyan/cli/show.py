@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.noted import warn
-from dhyan.cli.options import Beam, Device, Model, Threads, load_model
-from dhyan.faults import Fault
+from dhyan.cli.shared_options import Beam, Device, Model, Threads, load_model
+from dhyan.cli.warnings import warn
+from dhyan.errors import UserError
 
 if TYPE_CHECKING:
-    from dhyan.watch import AttentionMap
+    from dhyan.attention_maps import AttentionMap
 
 
 def show(
@@ -37,18 +37,18 @@ def show(
     Example: dhyan show runs/bahdanau2015-small "how are you" -o attention.png
     """
     if not sentence.strip():
-        raise Fault("an empty sentence: there is nothing to look at")
+        raise UserError("an empty sentence: there is nothing to look at")
     if not sentence.isascii() and any("\ud800" <= letter <= "\udfff" for letter in sentence):
-        raise Fault("the sentence is not UTF-8: see how the terminal encodes it")
+        raise UserError("the sentence is not UTF-8: see how the terminal encodes it")
     translator = load_model(model, device, threads)
     from dhyan.decoding.translator import TooLong
     from dhyan.insight.explain import explain_translation
-    from dhyan.special import UNK
+    from dhyan.special_tokens import UNK
 
     try:
         [said] = translator(sentence, beam=beam or None, nbest=1)
     except TooLong as fault:
-        raise Fault(f"the sentence: {fault}") from None
+        raise UserError(f"the sentence: {fault}") from None
     maps = explain_translation(translator, sentence, said, words=not pieces)
     chosen = choose(maps, where)
     typer.echo(said.text)
@@ -81,13 +81,13 @@ def choose(maps: Sequence["AttentionMap"], where: str) -> list["AttentionMap"]:
     chosen = [one for one in maps if where in ("all", one.where) or where in one.where]
     if not chosen:
         names = ", ".join(one.where for one in maps)
-        raise Fault(f"no attention is called {where!r}; this model has {names}")
+        raise UserError(f"no attention is called {where!r}; this model has {names}")
     return chosen
 
 
 def draw_files(maps: Sequence["AttentionMap"], output: Path) -> list[str]:
     """One figure for all maps of the same words; of different words, numbered figures."""
-    from dhyan.insight.figures import heatmap, save
+    from dhyan.insight.heatmap import heatmap, save
 
     alike: dict[object, list[AttentionMap]] = {}
     for one in maps:
@@ -107,7 +107,7 @@ def draw_here(maps: Sequence["AttentionMap"]) -> list[str]:
     """In the terminal, with colour if it has any."""
     from rich.console import Console
 
-    from dhyan.insight.terminal import draw
+    from dhyan.insight.terminal_heatmap import draw
 
     console = Console()
     for one in maps:

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.noted import warn
-from dhyan.cli.options import look_through
-from dhyan.faults import Fault
+from dhyan.cli.shared_options import look_through
+from dhyan.cli.warnings import warn
+from dhyan.errors import UserError
 
 if TYPE_CHECKING:
-    from dhyan.studio.offer import Offer
-    from dhyan.studio.shelf import Shelf
+    from dhyan.studio.demo_models import Offer
+    from dhyan.studio.registry import Shelf
 
 HERE = ("runs/*", "demo/run")  # where `dhyan train` and `dhyan demo` put their models
 
@@ -38,10 +38,10 @@ def studio(
     """
     look_through(*models or [])
     try:
-        from dhyan.studio.serve import serve, take_port
-        from dhyan.studio.shelf import Shelf
+        from dhyan.studio.registry import Shelf
+        from dhyan.studio.server import serve, take_port
     except ModuleNotFoundError as missing:
-        raise Fault(f"the studio needs {missing.name}: pip install 'dhyan[studio]'") from None
+        raise UserError(f"the studio needs {missing.name}: pip install 'dhyan[studio]'") from None
 
     folders = _named(models or []) or ([] if trace else _found())
     shelf = Shelf(folders, trace or [])
@@ -56,7 +56,7 @@ def studio(
 
 def _named(folders: list[Path]) -> list[Path]:
     """Folders that are models."""
-    from dhyan.studio.cards import card
+    from dhyan.studio.model_cards import card
 
     for folder in folders:
         card(folder.name, folder)
@@ -72,7 +72,7 @@ def _found() -> list[Path]:
         if place.is_dir() and steps_in(place):
             try:
                 found += _named([place])
-            except Fault as fault:
+            except UserError as fault:
                 warn(f"left out: {fault}")
     if found:
         warn(f"with {', '.join(map(str, found))}")
@@ -81,7 +81,7 @@ def _found() -> list[Path]:
 
 def _offered(shelf: "Shelf") -> "Offer":
     """The four small models, now or as their trainings end."""
-    from dhyan.studio.offer import Offer, kept, place
+    from dhyan.studio.demo_models import Offer, kept, place
 
     folder = place()
     for model in kept(folder):

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dhyan.cli.chosen import (
+from dhyan.cli.progress import follow, teller
+from dhyan.cli.recipe_options import (
     AllowLeak,
     Init,
     TestSource,
@@ -13,8 +14,7 @@ from dhyan.cli.chosen import (
     Vocabulary,
     chosen_recipe,
 )
-from dhyan.cli.options import Columns, Device, Threads, look_through, two_columns
-from dhyan.cli.progress import follow, teller
+from dhyan.cli.shared_options import Columns, Device, Threads, look_through, two_columns
 from dhyan.config import shipped_recipes
 
 NAMES = f"A .toml file, a model whose recipe to take, or one of {', '.join(shipped_recipes())}."
@@ -72,7 +72,7 @@ def train(
     if chosen.training.init:
         look_through(chosen.training.init)
     if resume:
-        from dhyan.vetting import look_at_newest
+        from dhyan.model_check import look_at_newest
 
         look_at_newest(folder)
 

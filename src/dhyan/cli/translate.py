@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from dhyan.cli.exits import Exit
-from dhyan.cli.job import Job, flag, place_of
-from dhyan.cli.noted import Pace, warn
-from dhyan.cli.options import (
+from dhyan.cli.batch_translate import Job, flag, place_of
+from dhyan.cli.exit_codes import Exit
+from dhyan.cli.output import Style
+from dhyan.cli.shared_options import (
     AsJson,
     Beam,
     Device,
@@ -27,8 +27,8 @@ from dhyan.cli.options import (
     load_model,
     terms_in,
 )
-from dhyan.cli.written import Style
-from dhyan.faults import Fault
+from dhyan.cli.warnings import Pace, warn
+from dhyan.errors import UserError
 
 LINES_AT_A_TIME = 512
 MANNER = (
@@ -115,7 +115,7 @@ def translate(
     style = Style(nbest=nbest, align=align, where=where, words=words, as_json=as_json)
     style.check(paragraphs=paragraphs)
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
-        raise Fault("one of --prefix, --prefixes and --paragraphs: they do not go together")
+        raise UserError("one of --prefix, --prefixes and --paragraphs: they do not go together")
     options = asked_for(locals())
     if prefixes:
         same_count(file, prefixes)
@@ -166,7 +166,7 @@ def same_count(file: Path | None, prefixes: Path) -> None:
     if found != wanted:
         few = f"too few lines, {found:,} for {wanted:,}" if found < wanted else ""
         many = f"more lines than the {wanted:,} of {file}"
-        raise Fault(f"{prefixes}: has {few or many}; give a prefix for each, empty for none")
+        raise UserError(f"{prefixes}: has {few or many}; give a prefix for each, empty for none")
 
 
 @contextmanager
@@ -174,9 +174,9 @@ def as_typed(files: Mapping[str, Path | None]) -> Iterator[None]:
     """Faults of what was asked for name options as they are typed, and lines of files."""
     try:
         yield
-    except Fault as fault:
-        from dhyan.decoding.unfit import Unfit
+    except UserError as fault:
+        from dhyan.decoding.errors import Unfit
 
         if not isinstance(fault, Unfit):
             raise
-        raise Fault(place_of(fault, files.get(fault.option)) + fault.spelled(flag)) from None
+        raise UserError(place_of(fault, files.get(fault.option)) + fault.spelled(flag)) from None

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
 NUMBER = r"\d{1,3}(?:,\d{3})+|\d[\d_]*(?:\.\d+)?"  # a comma parts thousands, a point fractions
@@ -31,7 +31,9 @@ def parse_budget(text: str) -> Budget:
     found = re.fullmatch(rf"\s*({NUMBER})\s*([smh]?)\s*", text)
     number = float(re.sub("[_,]", "", found[1])) if found else 0.0
     if not found or not number or (not found[2] and number != int(number)):
-        raise Fault(f"--budget {text}: give a number of steps, or a time such as 90s, 10m or 1h")
+        raise UserError(
+            f"--budget {text}: give a number of steps, or a time such as 90s, 10m or 1h"
+        )
     if found[2]:
         return Budget(seconds=number * UNITS[found[2]])
     return Budget(steps=int(number))
@@ -42,5 +44,5 @@ def parse_count(text: str) -> int:
     found = re.fullmatch(rf"\s*({NUMBER})\s*([kM]?)\s*", text)
     number = float(re.sub("[_,]", "", found[1])) if found else 0.0
     if text and not number:
-        raise Fault(f"--parameters {text}: give a number such as 2M, 300k or 1500000")
+        raise UserError(f"--parameters {text}: give a number such as 2M, 300k or 1500000")
     return round(number * {"k": 1e3, "M": 1e6}.get(found[2], 1.0)) if found else 0

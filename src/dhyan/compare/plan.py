@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dhyan.atomic_folder import as_json
 from dhyan.checkpoint import replace_file
-from dhyan.compare.alike import Contestant
 from dhyan.compare.budget import Budget
-from dhyan.compare.wish import Wish
+from dhyan.compare.controlled_recipes import Contestant
+from dhyan.compare.test_options import Wish
 from dhyan.config import Recipe, differences, dump_recipe, parse_recipe
-from dhyan.faults import Fault
-from dhyan.whole import as_json
+from dhyan.errors import UserError
 
 FILE = "plan.json"
 RESERVED = {"pairs", "corpus", "figures"}
@@ -91,7 +91,7 @@ def read_plan(folder: Path, asked: Asked | None = None) -> Plan | None:
         ]
         plan = Plan(folder, tuple(entries), Budget(**kept["budget"]), kept["parameters"])
     except (ValueError, KeyError, TypeError):
-        raise Fault(f"{path}: cannot be understood; name another --out") from None
+        raise UserError(f"{path}: cannot be understood; name another --out") from None
     if asked:
         _check_same(folder, kept, asked)
     return plan
@@ -101,7 +101,9 @@ def check_names(names: Sequence[str]) -> None:
     """Refuse names that folders of the comparison itself have."""
     for name in names:
         if name in RESERVED:
-            raise Fault(f"{name!r} is a folder of the comparison itself: call the recipe otherwise")
+            raise UserError(
+                f"{name!r} is a folder of the comparison itself: call the recipe otherwise"
+            )
 
 
 def _check_same(folder: Path, kept: Mapping[str, Any], asked: Asked) -> None:
@@ -119,7 +121,7 @@ def _check_same(folder: Path, kept: Mapping[str, Any], asked: Asked) -> None:
         differing += [(f"{one.name}: {key}", *values) for key, values in changed.items()]
     for what, old, new in differing:
         if old != new:
-            raise Fault(
+            raise UserError(
                 f"{folder} compares something else: {what}: {old} before, {new} now; give the same "
                 f"again, or another --out"
             )

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dhyan.atomic_folder import as_json
 from dhyan.checkpoint import replace_file
-from dhyan.compare.material import opened
-from dhyan.compare.page import page
-from dhyan.compare.pictures import draw
 from dhyan.compare.plan import Plan
-from dhyan.compare.sheets import Sheet, Sheets
-from dhyan.compare.standings import Results, best_of, standings
-from dhyan.corpora.interface import Say
-from dhyan.evaluation.judge import Resampling
-from dhyan.faults import Fault
-from dhyan.whole import as_json
+from dhyan.compare.report_figures import draw
+from dhyan.compare.report_page import page
+from dhyan.compare.scores import Results, best_of, standings
+from dhyan.compare.shared_corpus import opened
+from dhyan.compare.test_sets import Sheet, Sheets
+from dhyan.data.corpus import Say
+from dhyan.errors import UserError
+from dhyan.evaluation.compare_systems import Resampling
 
 FIGURES = "figures"
 
@@ -55,7 +55,7 @@ def write_report(
     folder.mkdir(exist_ok=True)
     try:
         figures = draw(plan, facts, results, folder)
-    except Fault as error:  # the numbers are there all the same
+    except UserError as error:  # the numbers are there all the same
         say(f"the report has no figures: {error}; then give the same command again")
         figures = []
     path = plan.folder / "report.md"

@@ -7,15 +7,15 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+from dhyan.atomic_folder import as_json
 from dhyan.checkpoint import replace_file
-from dhyan.compare.machine import surroundings
+from dhyan.compare.environment import surroundings
+from dhyan.compare.evaluate import read_json
 from dhyan.compare.plan import Entry, Plan
-from dhyan.compare.sheets import Sheet
-from dhyan.compare.sitting import read_json
+from dhyan.compare.test_sets import Sheet
 from dhyan.run import load, train
-from dhyan.run.saved import pick_device, pick_threads
+from dhyan.run.load import pick_device, pick_threads
 from dhyan.training.events import Stepped
-from dhyan.whole import as_json
 
 FILE = "speed.json"
 BURSTS, STEPS = 6, 4  # the first burst warms up; of the others the median is taken

@@ -1,13 +1,5 @@
 """What a run can be told, and the TOML it is told in."""
 
-from dhyan.config.reading import LONGEST_RECIPE as LONGEST_RECIPE
-from dhyan.config.reading import differences as differences
-from dhyan.config.reading import dump_recipe as dump_recipe
-from dhyan.config.reading import load_recipe as load_recipe
-from dhyan.config.reading import parse_recipe as parse_recipe
-from dhyan.config.reading import parse_setting as parse_setting
-from dhyan.config.reading import shipped_recipes as shipped_recipes
-from dhyan.config.reading import suggestion as suggestion
 from dhyan.config.recipe import Attention as Attention
 from dhyan.config.recipe import BahdanauDecoder as BahdanauDecoder
 from dhyan.config.recipe import Data as Data
@@ -20,3 +12,11 @@ from dhyan.config.recipe import Text as Text
 from dhyan.config.recipe import Training as Training
 from dhyan.config.recipe import TransformerDecoder as TransformerDecoder
 from dhyan.config.recipe import TransformerEncoder as TransformerEncoder
+from dhyan.config.toml import LONGEST_RECIPE as LONGEST_RECIPE
+from dhyan.config.toml import differences as differences
+from dhyan.config.toml import dump_recipe as dump_recipe
+from dhyan.config.toml import load_recipe as load_recipe
+from dhyan.config.toml import parse_recipe as parse_recipe
+from dhyan.config.toml import parse_setting as parse_setting
+from dhyan.config.toml import shipped_recipes as shipped_recipes
+from dhyan.config.toml import suggestion as suggestion

@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from dhyan.batch import Batch
+from dhyan.data.batch_shapes import Frames, Rows
 from dhyan.data.examples import Examples
-from dhyan.data.frames import Frames, Rows
 from dhyan.data.mixture import Mixture
 from dhyan.data.permutation import Permutation, derive
 

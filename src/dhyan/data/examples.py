@@ -12,15 +12,15 @@ from jaxtyping import Int32, Int64
 
 from dhyan.batch import Batch, Tokens
 from dhyan.data.mixture import Mixture
+from dhyan.data.pairs import Pair, Side, Tally
 from dhyan.data.permutation import derive
-from dhyan.data.tally import Pair, Side, Tally
-from dhyan.faults import Fault
-from dhyan.special import BOS, EOS, PAD
+from dhyan.errors import UserError
+from dhyan.special_tokens import BOS, EOS, PAD
 
 CHUNK = 4096  # pairs encoded at a time
 
 
-class NoneFits(Fault):
+class NoneFits(UserError):
     """A corpus of which every pair is too long, or empty once it is encoded."""
 
 
@@ -150,7 +150,7 @@ def encoded(
     longest: int,
     tally: Tally | None = None,
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """The ids of pair after pair, special ones included; it is a Fault if there is none."""
+    """The ids of pair after pair, special ones included; it is a UserError if there is none."""
     tally = Tally() if tally is None else tally
     kept = tally.kept = 0
     for chunk in _chunks(pairs):

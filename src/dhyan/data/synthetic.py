@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from itertools import count
 
-from dhyan.data.tally import Pair
+from dhyan.data.pairs import Pair
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0000123456789"  # empty places are where the two languages differ most

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from dhyan.special import BOS, EOS, PAD
+from dhyan.special_tokens import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)

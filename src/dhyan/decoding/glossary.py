@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from dhyan.decoding.kept import hide
-from dhyan.decoding.manner import Manner
+from dhyan.decoding.errors import Unfit
+from dhyan.decoding.hide_placeholders import hide
+from dhyan.decoding.options import Manner
 from dhyan.decoding.rules import Phrase, completions
-from dhyan.decoding.unfit import Unfit
-from dhyan.special import UNK
+from dhyan.special_tokens import UNK
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import restore
 from dhyan.text.tokenizer import Tokenizer

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from dhyan.decoding.errors import Unfit
 from dhyan.decoding.translator import TooLong, Translation, Translator
-from dhyan.decoding.unfit import Unfit
-from dhyan.text.sentences import Paragraph, cut
+from dhyan.text.sentence_splitter import Paragraph, cut
 
 MOST = 2**20  # sentences in one paragraph, so that no two of an input share a number
 

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.special import EOS, NAMES, PAD
+from dhyan.special_tokens import EOS, NAMES, PAD
 from dhyan.text.normalize import normalize
-from dhyan.text.pieces import BYTES, MARK
 from dhyan.text.tokenizer import Tokenizer
+from dhyan.text.vocabulary import BYTES, MARK
 
 Said = Int[Tensor, "R T"]
 Scores = Float[Tensor, "R V"]

@@ -11,7 +11,7 @@ from dhyan.batch import Tokens
 from dhyan.decoding.beam import Beam, Frontier, Hypothesis, read
 from dhyan.decoding.rules import Rule, never
 from dhyan.models.interface import State
-from dhyan.special import BOS, EOS, PAD
+from dhyan.special_tokens import BOS, EOS, PAD
 
 __all__ = ["Choice", "Hypothesis", "StepModel", "beam_search", "greedy_search", "grow", "likeliest"]
 

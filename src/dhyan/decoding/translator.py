@@ -8,28 +8,28 @@ import torch
 
 from dhyan.batch import Tokens
 from dhyan.decoding.beam import Hypothesis
-from dhyan.decoding.coverage import by_coverage
+from dhyan.decoding.constrained_beam import within
+from dhyan.decoding.coverage_penalty import by_coverage
 from dhyan.decoding.engine import at_speed, engine_for
 from dhyan.decoding.ensemble import Ensemble
+from dhyan.decoding.errors import Unfit
+from dhyan.decoding.forced_decoding import evaluating
 from dhyan.decoding.glossary import check_sayable, check_terms, stands_in
-from dhyan.decoding.kept import hide
-from dhyan.decoding.limits import Limits as Limits
-from dhyan.decoding.look import evaluating
-from dhyan.decoding.manner import Manner
-from dhyan.decoding.orders import Order, Orders, one_each
+from dhyan.decoding.hide_placeholders import hide
+from dhyan.decoding.length_limits import Limits as Limits
+from dhyan.decoding.options import Manner
+from dhyan.decoding.request import Order, Orders, one_each
 from dhyan.decoding.rules import Phrase, Rule, never_words
 from dhyan.decoding.search import greedy_search, grow
-from dhyan.decoding.terms import within
-from dhyan.decoding.unfit import Unfit
-from dhyan.decoding.ways import beginnings, choices, in_words, rules_of
-from dhyan.faults import Fault
+from dhyan.decoding.search_rules import beginnings, choices, in_words, rules_of
+from dhyan.errors import UserError
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.special import EOS
+from dhyan.special_tokens import EOS
 from dhyan.text.placeholders import restore
 from dhyan.text.tokenizer import Tokenizer
 
 
-class TooLong(Fault):
+class TooLong(UserError):
     """A sentence with more tokens than the model takes; `index` says which one.
 
     `others` are further ones of the same input.
@@ -253,7 +253,7 @@ class Translator:
     ) -> Translation:
         """The best of what was found, and the runners-up; equal texts once, unless drawn."""
         if not found or not all(math.isfinite(one.score) for one in found):
-            raise Fault("the model gives no word a finite score: its weights have diverged")
+            raise UserError("the model gives no word a finite score: its weights have diverged")
         if not found[0].ids and not found[0].finished:
             raise Unfit(
                 f"no word is left to say with {in_words(order, manner, forbidden)}: ask for less",

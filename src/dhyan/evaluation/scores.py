@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dhyan.evaluation.counts import LOWER_IS_BETTER, QUICK, Counts, count
+from dhyan.evaluation.metric_counts import LOWER_IS_BETTER, QUICK, Counts, count
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from dhyan.evaluation.counts import Counts
-from dhyan.faults import Fault
+from dhyan.errors import UserError
+from dhyan.evaluation.metric_counts import Counts
 
 SEED = 12345  # sacreBLEU's own, so that its command line gives the same figures
 RESAMPLES, TRIALS = 1000, 10_000
@@ -86,13 +86,13 @@ def resampled(counts: Counts, *, resamples: int, seed: int) -> Float[np.ndarray,
 def check_resamples(resamples: int) -> None:
     """Refuse so few that nothing can be said of them."""
     if resamples < 2:
-        raise Fault(f"{resamples} resamples: draw at least two")
+        raise UserError(f"{resamples} resamples: draw at least two")
 
 
 def check_sentences(sentences: int) -> None:
     """Refuse a test set of which every resample is the same."""
     if sentences < 2:
-        raise Fault("one sentence cannot be resampled: give more, or add --bootstrap 0")
+        raise UserError("one sentence cannot be resampled: give more, or add --bootstrap 0")
 
 
 def _drawn(
@@ -124,4 +124,4 @@ def _chance(drawn: Float[np.ndarray, " R"], found: float) -> float:
 def _same_sentences(baseline: Counts, system: Counts) -> None:
     if baseline.sentences != system.sentences:
         counts = f"{system.sentences} sentences against {baseline.sentences}"
-        raise Fault(f"{counts}: two systems are compared on the same ones")
+        raise UserError(f"{counts}: two systems are compared on the same ones")

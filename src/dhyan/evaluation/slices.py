@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dhyan.data.bounds import words
-from dhyan.evaluation.counts import Counts
+from dhyan.data.length_filters import words
+from dhyan.evaluation.metric_counts import Counts
 from dhyan.evaluation.scores import Score, scores_of
 from dhyan.text.normalize import normalize
 

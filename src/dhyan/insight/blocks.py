@@ -1,123 +1,213 @@
-"""The parts of a sheet as blocks: sentences, tables and curves."""
+"""What a lesson shows, as values: sentences, tables, lines, bars, and points in the plane."""
 
-from dataclasses import replace
-from math import isfinite
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan
+from typing import Any, Literal
 
-from dhyan.insight.bars import barred
-from dhyan.insight.curves import LEFT, LINE, TO_LABEL, Drawing
-from dhyan.insight.figures import PAD, SMALL
-from dhyan.insight.page import CAPTION, LEADING, Block, Hand, Page
-from dhyan.insight.parts import Bars, Lines, Part, Plane, Table, Words, said
-from dhyan.insight.plane import mapped
-from dhyan.insight.theme import Theme
+from torch import Tensor
 
-# Lengths are in points, 72 to the inch.
-CELL, NARROWEST, BARE = 19.0, 24.0, 10.0  # a cell's height and least width; a bare one
-SIGN = 20.0  # room for a sign between two tables
-CHART_WIDE, CHART_HIGH, BELOW = 250.0, 160.0, 36.0
+from dhyan.errors import UserError
+
+Rows = tuple[tuple[float, ...], ...]
+Kind = Literal["weights", "numbers"]
+Style = Literal["solid", "dashed", "dotted"]
 
 
-def block(part: Part, hand: Hand, widest: float) -> Block:
-    """A part with its size."""
-    match part:
-        case Words():
-            return written(part, hand, widest)
-        case Table():
-            return tabled(part, hand)
-        case Lines():
-            return charted(part, hand)
-        case Plane():
-            return mapped(part, hand)
-        case Bars():
-            return barred(part, hand)
+@dataclass(frozen=True)
+class Words:
+    """A sentence or a few."""
+
+    text: str
 
 
-def written(part: Words, hand: Hand, widest: float) -> Block:
-    """Sentences in lines."""
-    letters = hand.letters
-    lines = letters.wrap(hand.shown[part.text], widest)
+@dataclass(frozen=True)
+class Table:
+    """Numbers with a name for each row and column; weights are coloured from 0 to 1.
 
-    def draw(page: Page, x: float, y: float) -> None:
-        for number, line in enumerate(lines):
-            page.put(x, y + number * LEADING + 0.8 * letters.size, line, letters, hand.theme.ink)
+    `after` is the sign that stands before the next table of the line: ·, =, →. Without `commas`
+    thousands are not set apart; a `bare` table is drawn small and without its numbers.
+    """
 
-    wide = max(map(letters.measure, lines), default=0.0)
-    return Block(wide, len(lines) * LEADING, draw, whole=True)
+    title: str
+    values: Rows
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    kind: Kind = "numbers"
+    digits: int = 2
+    after: str = ""
+    commas: bool = True
+    bare: bool = False
 
-
-def tabled(part: Table, hand: Hand) -> Block:
-    """Numbers in coloured cells, with names above their columns and beside their rows."""
-    letters, ink = hand.letters, hand.theme.ink
-    names, above = ([hand.shown[one] for one in some] for some in (part.rows, part.columns))
-    numbers = [[said(value, part) for value in row] for row in part.values]
-    colours = [[_colour(value, part, hand.theme) for value in row] for row in part.values]
-    small = replace(letters, size=SMALL + 1)
-    if part.bare:
-        letters, wide_cell, high_cell = small, BARE, BARE
-    else:
-        widest = max(small.widest(row) for row in numbers)
-        wide_cell = max(NARROWEST, widest + 8, letters.widest(above or [""]) + 6)
-        high_cell = CELL
-    over = (letters.widest(above) + PAD if part.bare else CAPTION) if above else 0.0
-    head = CAPTION * bool(part.title) + over
-    beside = letters.widest(names) + PAD if names else 0.0
-    wide = beside + wide_cell * len(numbers[0])
-    wide = max(wide, hand.letters.measure(hand.shown[part.title])) + SIGN * bool(part.after)
-
-    def draw(page: Page, x: float, y: float) -> None:
-        hand.caption(page, x, y, part.title)
-        left, top = x + beside, y + head
-        page.cells(left, top, wide_cell, high_cell, colours)
-        middles = [left + (column + 0.5) * wide_cell for column in range(len(numbers[0]))]
-        levels = [top + (row + 0.5) * high_cell for row in range(len(numbers))]
-        for middle, name in zip(middles, above, strict=False):
-            if part.bare:
-                page.put(middle + letters.middle, top - PAD, name, letters, ink, turn=90)
-            else:
-                page.put(middle, top - CAPTION + 9, name, letters, ink, ha="center")
-        for level, name in zip(levels, names, strict=False):
-            page.put(left - PAD, level + letters.middle, name, letters, ink, ha="right")
-        for level, line, row in zip(levels, numbers, colours, strict=True):
-            for middle, number, colour in zip(middles, line, row, strict=True):
-                if not part.bare:
-                    pen = hand.theme.pen(colour)
-                    page.put(middle, level + small.middle, number, small, pen, ha="center")
-        if part.after:
-            level = top + len(numbers) * high_cell / 2 + 3
-            sign = hand.shown[part.after]
-            page.put(x + wide - SIGN / 2, level, sign, hand.letters, ink, ha="center")
-
-    return Block(wide, head + high_cell * len(numbers), draw, head=head)
+    def __post_init__(self) -> None:
+        """A name too many or too few would shift every number."""
+        for names, count in ((self.rows, len(self.values)), (self.columns, len(self.values[0]))):
+            if names and len(names) != count:
+                raise UserError(f"{self.title}: {len(names)} names for {count} rows or columns")
 
 
-def _colour(value: float, part: Table, theme: Theme) -> str:
+@dataclass(frozen=True)
+class Curve:
+    """A system's measure at each place, and where it lies with 95 % certainty, if that is known.
+
+    Systems of one kind are drawn in one style.
+    """
+
+    name: str
+    values: Sequence[int | float | None]
+    lows: Sequence[int | float | None] = ()
+    highs: Sequence[int | float | None] = ()
+    style: Style = "solid"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Curves over named places; `log` if heights are drawn by their logarithms.
+
+    `gaps` says, under the curves, what it means where one is broken: a value is missing, infinite
+    or, by logarithms, not above 0.
+    """
+
+    title: str
+    curves: tuple[Curve, ...]
+    places: tuple[str, ...]
+    across: str
+    up: str
+    log: bool = False
+    gaps: str = ""
+
+    @property
+    def broken(self) -> bool:
+        """Whether a value cannot be drawn."""
+        values = [value for one in self.curves for value in one.values]
+        return any(not drawn(value, log=self.log) for value in values)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place in the plane, with a name or without; `faint` if it was there before.
+
+    `kind` is its colour and its shape.
+    """
+
+    name: str
+    x: int | float
+    y: int | float
+    faint: bool = False
+    kind: int = 0
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Points, and moves from one place to another; `kinds` names the kinds of points in a key."""
+
+    title: str
+    points: tuple[Point, ...]
+    moves: tuple[tuple[int | float, int | float, int | float, int | float], ...] = ()
+    across: str = ""
+    up: str = ""
+    kinds: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """A plane shows a point at least, and each has its place."""
+        if not self.points:
+            raise UserError(f"{self.title}: there is no point to draw")
+        if not all(isfinite(one.x) and isfinite(one.y) for one in self.points):
+            raise UserError(f"{self.title}: a point lies nowhere; give finite numbers")
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A bar for each name, or one in each of at most three groups, with its value at its end.
+
+    `values` has a row for each group, as have `lows` and `highs`, which say where a value lies with
+    95 % certainty, if that is known; what is missing is nan.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    values: Rows
+    groups: tuple[str, ...] = ()
+    lows: Rows = ()
+    highs: Rows = ()
+    across: str = ""
+    up: str = ""
+    digits: int = 2
+    commas: bool = True
+
+    def __post_init__(self) -> None:
+        """Every group has a value for every name."""
+        if not 1 <= len(self.values) <= 3 or not self.names:
+            raise UserError(f"{self.title}: bars have one to three groups, and names")
+        for rows in filter(None, (self.values, self.lows, self.highs)):
+            if [len(row) for row in rows] != [len(self.names)] * len(self.values):
+                raise UserError(f"{self.title}: a bar is missing, or one has no name")
+        if self.groups and len(self.groups) != len(self.values):
+            raise UserError(
+                f"{self.title}: {len(self.groups)} names for {len(self.values)} groups of bars"
+            )
+
+
+Part = Words | Table | Lines | Plane | Bars
+
+
+def table(
+    title: str,
+    values: Tensor | Sequence[Sequence[int | float]],
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    *,
+    kind: Kind = "numbers",
+    digits: int = 2,
+    after: str = "",
+    commas: bool = True,
+    bare: bool = False,
+) -> Table:
+    """A table of a matrix, or of a vector as one row."""
+    names = tuple(rows), tuple(columns)
+    return Table(title, _rows(values), *names, kind, digits, after, commas, bare)
+
+
+def bars(
+    title: str,
+    names: Sequence[str],
+    values: Tensor | Sequence[int | float] | Sequence[Sequence[int | float]],
+    groups: Sequence[str] = (),
+    *,
+    lows: Tensor | Sequence[int | float] | Sequence[Sequence[int | float]] = (),
+    highs: Tensor | Sequence[int | float] | Sequence[Sequence[int | float]] = (),
+    across: str = "",
+    up: str = "",
+    digits: int = 2,
+    commas: bool = True,
+) -> Bars:
+    """Bars of a vector, or of a matrix with a row for each group."""
+    numbers, low, high = map(_rows, (values, lows, highs))
+    named = tuple(names), numbers, tuple(groups)
+    return Bars(title, *named, low, high, across, up, digits, commas)
+
+
+def _rows(values: Tensor | Sequence[int | float] | Sequence[Sequence[int | float]]) -> Rows:
+    """The numbers of a matrix, or of a vector as one row."""
+    given: Sequence[Any] = values.detach().tolist() if isinstance(values, Tensor) else values
+    if len(given) and isinstance(given[0], int | float):
+        given = [given]
+    return tuple(tuple(map(float, row)) for row in given)
+
+
+def drawn(value: int | float | None, *, log: bool = False) -> bool:
+    """Whether a curve can go through a value."""
+    return value is not None and isfinite(value) and not (log and value <= 0)
+
+
+def said(value: float, part: Table | Bars) -> str:
+    """A number as its part writes it: weights without their 0, whole numbers without a point."""
+    if isnan(value):
+        return "–"
     if not isfinite(value):
-        return theme.hairline
-    if part.kind == "weights":
-        return theme.weight(value)
-    seen = [abs(one) for row in part.values for one in row if isfinite(one)]
-    return theme.signed(0.75 * value / (max(seen, default=1.0) or 1.0))
-
-
-def charted(part: Lines, hand: Hand) -> Block:
-    """Curves, each with its name at its end, over what their gaps mean."""
-    letters, theme = hand.letters, hand.theme
-    names = [hand.shown[one.name] for one in part.curves]
-    places = [hand.shown[one] for one in part.places]
-    high = max(CHART_HIGH, LINE * len(names))
-    bottom = 2 * CAPTION + high + BELOW
-    wide = LEFT + CHART_WIDE + TO_LABEL + letters.widest(names)
-    wide = max(wide, letters.measure(hand.shown[part.title]))
-    gaps = letters.wrap(hand.shown[part.gaps], wide - LEFT) if part.broken else []
-
-    def draw(page: Page, x: float, y: float) -> None:
-        hand.caption(page, x, y, part.title)
-        axes = page.inset(x + LEFT, y + 2 * CAPTION, CHART_WIDE, high)
-        drawing = Drawing(axes, letters, theme, CHART_WIDE, high, log=part.log)
-        drawing.frame(places, across=hand.shown[part.across], up=hand.shown[part.up])
-        drawing.fill(part.curves, names)
-        for number, line in enumerate(gaps):
-            level = y + bottom + (number + 0.7) * LEADING
-            page.put(x + LEFT, level, line, letters, theme.grey)
-
-    return Block(wide, bottom + len(gaps) * LEADING, draw)
+        return "∞" if value > 0 else "−∞"
+    if isinstance(part, Table) and part.kind == "weights":
+        return f"{value:.{part.digits}f}".removeprefix("0")
+    whole = all(one == int(one) for row in part.values for one in row if isfinite(one))
+    comma, digits = "," if part.commas else "", 0 if whole else part.digits
+    return f"{value:{comma}.{digits}f}".replace("-", "−")

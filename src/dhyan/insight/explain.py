@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.decoding.look import look_again, looks_at_source
+from dhyan.attention_maps import AttentionMap
+from dhyan.decoding.forced_decoding import look_again, looks_at_source
 from dhyan.decoding.translator import Translation, Translator
-from dhyan.special import BOS, EOS
+from dhyan.special_tokens import BOS, EOS
 from dhyan.text.placeholders import restore
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.watch import AttentionMap
 
 
 def explain(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 
 EVERYDAY = "DejaVu Sans"  # ships with matplotlib
 STAND_IN = "□"
@@ -43,7 +43,7 @@ def families(text: str) -> list[str]:
     """
     noto = _register_devanagari()
     if noto is None and _DEVANAGARI.search(text):
-        raise Fault("no font for Devanagari is here: pip install fontpkg-noto-sans-devanagari")
+        raise UserError("no font for Devanagari is here: pip install fontpkg-noto-sans-devanagari")
     return [EVERYDAY] if noto is None else [noto, EVERYDAY]
 
 

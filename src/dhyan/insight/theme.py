@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dhyan.insight.colours import TABLE, contrast
+from dhyan.insight.colormap import TABLE, contrast
 
 Colour = str
 

@@ -16,15 +16,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from dhyan.attention_maps import AttentionMap, watch
 from dhyan.batch import Batch, Tokens
-from dhyan.decoding.look import evaluating, looks_at_source
+from dhyan.decoding.forced_decoding import evaluating, looks_at_source
 from dhyan.decoding.translator import Translation, Translator
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.insight.explain import Labels, told_and_said
-from dhyan.special import NAMES
+from dhyan.special_tokens import NAMES
 from dhyan.text.placeholders import restore
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.watch import AttentionMap, watch
 
 SCHEMA = "dhyan-trace/1"
 SIDES = ("source", "told", "target")
@@ -98,14 +98,14 @@ class Trace:
         try:
             parts = json.loads(text)
         except ValueError as error:
-            raise Fault(f"not a trace: this is not JSON ({error})") from None
+            raise UserError(f"not a trace: this is not JSON ({error})") from None
         found = parts.pop("schema", None) if isinstance(parts, dict) else None
         if found != SCHEMA:
-            raise Fault(f"not a trace: its schema is {found!r}, not {SCHEMA!r}")
+            raise UserError(f"not a trace: its schema is {found!r}, not {SCHEMA!r}")
         try:
             return _trace(parts)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise Fault(f"a trace that is not whole: {type(error).__name__} {error}") from None
+            raise UserError(f"a trace that is not whole: {type(error).__name__} {error}") from None
 
     def of_kind(self, kind: Kind) -> tuple[Block, ...]:
         """The attentions of a kind, first layer first."""
@@ -129,7 +129,7 @@ class Trace:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What a notebook shows: the last attention to the source, as `dhyan show` draws it."""
-        from dhyan.insight.figures import draw_bytes, heatmap
+        from dhyan.insight.heatmap import draw_bytes, heatmap
 
         shown = {"text/plain": f"{self.text} → {self.translation}"}
         if blocks := self.of_kind("source"):

@@ -2,7 +2,7 @@
 
 from difflib import get_close_matches
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.entry import Lesson
 
 LESSONS = (
@@ -282,4 +282,4 @@ def lesson(name: str) -> Lesson:
             return one
     near = get_close_matches(name, [one.name for one in LESSONS], n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise Fault(f"there is no lesson {name!r}{hint} `dhyan lesson` lists them")
+    raise UserError(f"there is no lesson {name!r}{hint} `dhyan lesson` lists them")

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from dhyan.lessons.shown import Shown
@@ -35,7 +35,7 @@ def checked(call: "Callable[..., Shown]") -> "Callable[..., Shown]":
     def lesson(*given: Any, **named: Any) -> "Shown":
         for name, value in takes.bind(*given, **named).arguments.items():
             if not fits(value, hints[name]):
-                raise Fault(f"{name} is {_short(value)}: give {told(hints[name])}")
+                raise UserError(f"{name} is {_short(value)}: give {told(hints[name])}")
         return call(*given, **named)
 
     return lesson

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 
 Matrix = Sequence[Sequence[int | float]] | Tensor
 
@@ -16,7 +16,7 @@ def words_of(sentence: str | Sequence[str]) -> tuple[str, ...]:
     """The words of a sentence, which are what spaces separate."""
     words = tuple(sentence.split()) if isinstance(sentence, str) else tuple(sentence)
     if not words:
-        raise Fault("the sentence is empty: give it at least one word")
+        raise UserError("the sentence is empty: give it at least one word")
     return words
 
 
@@ -27,17 +27,17 @@ def matrix(
     try:
         found = torch.as_tensor(given, dtype=torch.float64)
     except (TypeError, ValueError):
-        raise Fault(
+        raise UserError(
             f"{name}: not numbers in rows of one length, such as [[1, 0], [0, 1]]"
         ) from None
     if found.ndim != 2 or not found.numel():
-        raise Fault(f"{name}: not a matrix; write its rows, such as [[1, 0], [0, 1]]")
+        raise UserError(f"{name}: not a matrix; write its rows, such as [[1, 0], [0, 1]]")
     if not found.isfinite().all():
-        raise Fault(f"{name}: has a number that is not finite")
+        raise UserError(f"{name}: has a number that is not finite")
     if rows is not None and len(found) != rows:
-        raise Fault(f"{name}: has {len(found)} rows, but {of} are {rows}; give {rows} rows")
+        raise UserError(f"{name}: has {len(found)} rows, but {of} are {rows}; give {rows} rows")
     if columns is not None and found.shape[1] != columns:
-        raise Fault(f"{name}: has {found.shape[1]} columns; give {columns}")
+        raise UserError(f"{name}: has {found.shape[1]} columns; give {columns}")
     return found
 
 
@@ -48,11 +48,11 @@ def row(name: str, given: object, *, count: int | None = None) -> Float64[Tensor
     except (TypeError, ValueError):
         found = torch.zeros(())
     if found.ndim != 1 or not found.numel():
-        raise Fault(f"{name}: not numbers in one row, such as [1, 0]")
+        raise UserError(f"{name}: not numbers in one row, such as [1, 0]")
     if not found.isfinite().all():
-        raise Fault(f"{name}: has a number that is not finite")
+        raise UserError(f"{name}: has a number that is not finite")
     if count is not None and len(found) != count:
-        raise Fault(f"{name}: the numbers are {len(found)}; give {count}")
+        raise UserError(f"{name}: the numbers are {len(found)}; give {count}")
     return found
 
 
@@ -67,19 +67,19 @@ def read(text: str) -> object:
 def whole(name: str, given: object, *, least: int = 1) -> int:
     """A whole number that a lesson counts with."""
     if isinstance(given, bool) or not isinstance(given, int) or given < least:
-        raise Fault(f"{name} is {given!r}: give a whole number of at least {least}")
+        raise UserError(f"{name} is {given!r}: give a whole number of at least {least}")
     return given
 
 
 def known_rate(given: object) -> float:
     """A learning rate."""
     if not isinstance(given, int | float) or not given > 0:
-        raise Fault(f"learning_rate is {given!r}: give a number above 0")
+        raise UserError(f"learning_rate is {given!r}: give a number above 0")
     return float(given)
 
 
 def wholes(name: str, given: Sequence[int]) -> tuple[int, ...]:
     """At least one whole number, each 1 or more."""
     if isinstance(given, str) or not isinstance(given, Sequence) or not given:
-        raise Fault(f"{name}: give at least one whole number in a list, such as [3, 300]")
+        raise UserError(f"{name}: give at least one whole number in a list, such as [3, 300]")
     return tuple(whole(name, one) for one in given)

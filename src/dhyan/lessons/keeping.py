@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.origin import Origin
 from dhyan.lessons.shown import Shown
 
@@ -42,11 +42,11 @@ def kept(name: str, folder: Path | None = None) -> Shown:
     try:
         found = _whole(json.loads((place / f"{name}.json").read_text(encoding="utf-8")))
     except OSError:
-        raise Fault(
+        raise UserError(
             f"nothing is kept of {name!r}: give model=RUN, a folder of `dhyan train`"
         ) from None
     if not isinstance(found, Shown):
-        raise Fault(f"what is kept of {name!r} is no lesson")
+        raise UserError(f"what is kept of {name!r} is no lesson")
     return found
 
 

@@ -24,7 +24,7 @@ class Machine:
 
 def this_machine() -> Machine:
     """The one this runs on."""
-    from dhyan.compare.machine import surroundings
+    from dhyan.compare.environment import surroundings
 
     found = surroundings("cpu")["machine"]
     return Machine(found["processor"], found["cores"] or 1, found["threads"])

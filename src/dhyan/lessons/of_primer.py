@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.decoding.translator import Translator
-from dhyan.faults import Fault
-from dhyan.special import UNK
+from dhyan.errors import UserError
+from dhyan.special_tokens import UNK
 
 SEED, LONGEST, CORE = 1, 20, 0.3
 PATIENCE = 500  # sentences in a row without a new one
@@ -46,7 +46,7 @@ def of_split(
         translator, primer_twins(split, seed=SEED, longest=LONGEST, core=CORE), count, fits
     )
     if not found:
-        raise Fault(
+        raise UserError(
             "model: it knows the words of none of the primer's sentences; give one trained with "
             "data.task=primer"
         )

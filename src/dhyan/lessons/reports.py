@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 
 HOW = "`dhyan compare --ladder --quick --data primer --out ladder` makes ladder/report.json"
 Facts = Mapping[str, Any]
@@ -18,13 +18,13 @@ def read_report(report: str | Path) -> tuple[Path, Facts]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise Fault(f"report: {file} cannot be read ({error.strerror}); {HOW}") from None
+        raise UserError(f"report: {file} cannot be read ({error.strerror}); {HOW}") from None
     except ValueError:
-        raise Fault(f"report: {file} is not JSON; {HOW}") from None
+        raise UserError(f"report: {file} is not JSON; {HOW}") from None
     for inside in ("figures", "report"):
         found = found.get(inside, found) if isinstance(found, dict) else {}
     if not isinstance(found, dict) or not isinstance(found.get("models"), dict):
-        raise Fault(f"report: {file} compares no models; {HOW}")
+        raise UserError(f"report: {file} compares no models; {HOW}")
     return path, found
 
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dhyan.faults import Fault
-from dhyan.insight.parts import Part, Words
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Part, Words
 from dhyan.lessons.origin import Origin
 
 if TYPE_CHECKING:
-    from dhyan.insight.sheet import Figure
+    from dhyan.insight.lesson_figure import Figure
 
 LANGUAGES = ("en", "hi")
 Say = Callable[[str, str], str]
@@ -52,14 +52,14 @@ class Shown(ABC):
 
     def text(self, lang: str = "en") -> str:
         """The story as plain lines."""
-        from dhyan.insight.printed import printed
+        from dhyan.insight.plain_text import printed
 
         story = self.told(lang)
         return printed(story.title, story.parts)
 
     def figure(self, *, lang: str = "en", dark: bool = False) -> "Figure":
-        """The story as a figure; `dhyan.insight.figures.save` writes it."""
-        from dhyan.insight.sheet import sheet
+        """The story as a figure; `dhyan.insight.heatmap.save` writes it."""
+        from dhyan.insight.lesson_figure import sheet
         from dhyan.insight.theme import DARK, LIGHT
 
         story = self.told(lang)
@@ -73,6 +73,6 @@ class Shown(ABC):
 def sayer(lang: str) -> Say:
     """Chooses the English text, or the Hindi one."""
     if lang not in LANGUAGES:
-        raise Fault(f"lessons are told in {' and '.join(LANGUAGES)}, not in {lang!r}")
+        raise UserError(f"lessons are told in {' and '.join(LANGUAGES)}, not in {lang!r}")
     place = LANGUAGES.index(lang)
     return lambda *texts: texts[place]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dhyan.decoding.translator import Translator
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 
 
 def translator_of(model: str | Path | Translator) -> Translator:
@@ -17,5 +17,5 @@ def single(model: str | Path | Translator) -> Translator:
     """A model that speaks alone, so that its own modules can be looked into."""
     found = translator_of(model)
     if found.beside:
-        raise Fault(f"{1 + len(found.beside)} models speak at once here; give a single one")
+        raise UserError(f"{1 + len(found.beside)} models speak at once here; give a single one")
     return found

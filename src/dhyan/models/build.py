@@ -6,18 +6,19 @@ from torch import nn
 
 from dhyan import config
 from dhyan.attention import GeneralScore, SingleHeadAttention, the_past
-from dhyan.faults import Fault
-from dhyan.models.copying import CopyingDecoder, Thinking
-from dhyan.models.feed_forward import FeedForward
-from dhyan.models.interface import Decoder, Encoder
-from dhyan.models.mechanisms import (
+from dhyan.errors import UserError
+from dhyan.models.build_attention import (
     build_attention,
     build_heads,
     build_self_attention,
     context_width,
 )
+from dhyan.models.copy_mechanism import CopyingDecoder, Thinking
+from dhyan.models.embedding import OneHot, Words
+from dhyan.models.feed_forward import FeedForward
+from dhyan.models.interface import Decoder, Encoder
 from dhyan.models.positions import LearnedPositions, NoPositions, Positions, Sinusoids
-from dhyan.models.recurrence import PARTS, DirectBridge, LearnedBridge
+from dhyan.models.recurrent_layers import PARTS, DirectBridge, LearnedBridge
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder, RNNEncoder
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import (
@@ -27,8 +28,7 @@ from dhyan.models.transformer import (
     TransformerDecoder,
     TransformerEncoder,
 )
-from dhyan.models.words import OneHot, Words
-from dhyan.special import PAD
+from dhyan.special_tokens import PAD
 
 AnyEncoder = config.RNNEncoder | config.TransformerEncoder
 RecurrentDecoder = config.BahdanauDecoder | config.LuongDecoder
@@ -41,7 +41,7 @@ def build_model(recipe: config.Recipe, source_size: int, target_size: int) -> Se
         encoder = build_encoder(recipe.encoder, source_size, recipe.data.longest)
         decoder = build_decoder(recipe, encoder, target_size)
     except ValueError as error:
-        raise Fault(f"this recipe cannot be built: {error}") from None
+        raise UserError(f"this recipe cannot be built: {error}") from None
     return Seq2Seq(encoder, decoder)
 
 

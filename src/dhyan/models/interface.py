@@ -8,7 +8,7 @@ from torch import Tensor
 
 from dhyan.attention import Sight
 from dhyan.batch import Tokens
-from dhyan.models.words import Words
+from dhyan.models.embedding import Words
 
 
 @dataclass(frozen=True)

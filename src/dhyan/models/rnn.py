@@ -9,9 +9,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dhyan.attention import Attention, Memory, the_first, the_last
 from dhyan.batch import Tokens, turned
+from dhyan.models.embedding import Words, maxout, output_layer
+from dhyan.models.fused_decoder import look_then_step, looped, step_then_look
+from dhyan.models.fused_rnn import runs, unrolled
 from dhyan.models.interface import Encoded
-from dhyan.models.loops import look_then_step, looped, step_then_look
-from dhyan.models.recurrence import (
+from dhyan.models.recurrent_layers import (
     CELLS,
     PARTS,
     Cell,
@@ -21,8 +23,6 @@ from dhyan.models.recurrence import (
     gathered,
     in_full,
 )
-from dhyan.models.unrolled import runs, unrolled
-from dhyan.models.words import Words, maxout, output_layer
 
 Bridge = LearnedBridge | DirectBridge
 

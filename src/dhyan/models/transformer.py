@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from dhyan.attention import Attended, Attention, Memory, the_last
 from dhyan.batch import Tokens
 from dhyan.kernels.backend import hurries
+from dhyan.models.embedding import output_layer
 from dhyan.models.interface import Encoded
 from dhyan.models.positions import Positions
 from dhyan.models.residual import Residual as Residual
 from dhyan.models.residual import normed
-from dhyan.models.words import output_layer
-from dhyan.special import PAD
+from dhyan.special_tokens import PAD
 
 
 class Embedding(nn.Module):
@@ -39,7 +39,7 @@ class Embedding(nn.Module):
     def _at_once(
         self, ids: Int[Tensor, "B T"], places: Float[Tensor, "T D"], scale: float
     ) -> Float[Tensor, "B T D"]:
-        from dhyan.kernels.embed import embedded
+        from dhyan.kernels.embedding import embedded
 
         table, dropout = self.words.weight, self.dropout.p
         return embedded(ids, table, places, scale=scale, dropout=dropout, padding=PAD)

@@ -5,22 +5,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from dhyan.corpora.interface import Say
-from dhyan.data.corpus import read_pairs
-from dhyan.data.lines import fault, said, text_lines
-from dhyan.data.tally import Pair, Tally
+from dhyan.data.corpus import Say
+from dhyan.data.pairs import Pair, Tally
+from dhyan.data.read_pairs import read_pairs
+from dhyan.data.read_text import fault, said, text_lines
 from dhyan.decoding.translator import TooLong, Translation, Translator
-from dhyan.evaluation.alignment import (
+from dhyan.evaluation.alignment_error_rate import (
     AlignmentScore,
     Gold,
     alignment_score,
     check_gold,
     read_gold,
 )
-from dhyan.evaluation.attention import AttentionFigures, attention_figures
-from dhyan.evaluation.counts import LOWER_IS_BETTER, NAMES, Counts, count
-from dhyan.evaluation.judge import Judgement, Resampling, judge
-from dhyan.evaluation.order import out_of_order
+from dhyan.evaluation.attention_statistics import AttentionFigures, attention_figures
+from dhyan.evaluation.compare_systems import Judgement, Resampling, judge
+from dhyan.evaluation.line_order import out_of_order
+from dhyan.evaluation.metric_counts import LOWER_IS_BETTER, NAMES, Counts, count
 from dhyan.evaluation.slices import Slice, by_length, by_rarity
 from dhyan.text.placeholders import mask_pair
 
@@ -228,7 +228,7 @@ def _translated(
 
 def _aligned(translator: Translator, exam: Exam) -> AlignmentScore:
     """How well the attention aligns sentences to their references, which it is made to say."""
-    from dhyan.insight.align import align_pair
+    from dhyan.insight.word_alignment import align_pair
 
     links = [
         align_pair(translator, pair.source, pair.target) if gold.possible else []
@@ -240,7 +240,7 @@ def _aligned(translator: Translator, exam: Exam) -> AlignmentScore:
 def _attended(
     translator: Translator, sources: Sequence[str], said: Sequence[str]
 ) -> AttentionFigures:
-    from dhyan.insight.align import attention_of
+    from dhyan.insight.word_alignment import attention_of
 
     pairs = [(source, text) for source, text in zip(sources, said, strict=True) if text.strip()]
     return attention_figures([attention_of(translator, *pair) for pair in pairs])

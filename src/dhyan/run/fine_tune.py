@@ -10,13 +10,13 @@ from torch import Tensor
 
 from dhyan.checkpoint import tensors_from_bytes
 from dhyan.config import Recipe
-from dhyan.corpora.interface import Corpus, Say
+from dhyan.data.corpus import Corpus, Say
 from dhyan.data.permutation import derive
-from dhyan.faults import Fault
+from dhyan.errors import UserError
+from dhyan.model_check import read_model
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.saved import load_weights, saved_tokenizers, weights_of
+from dhyan.run.load import load_weights, saved_tokenizers, weights_of
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.vetting import read_model
 
 NOISE = 0.1  # of the old rows' spread, so that no two new rows are the same
 NEW = -1  # stands for the row of a piece that the old vocabulary lacks
@@ -69,17 +69,17 @@ def _check_text(recipe: Recipe, origin: Origin) -> None:
     """Refuse a recipe that speaks of another kind of vocabulary than the model has."""
     inputs = (getattr(recipe.encoder, "input", ""), getattr(recipe.decoder, "input", ""))
     if "one_hot" in inputs and recipe.training.vocabulary != "keep":
-        raise Fault("one-hot input has no rows to carry over: give --vocabulary keep")
+        raise UserError("one-hot input has no rows to carry over: give --vocabulary keep")
     added = set(recipe.text.placeholders) - set(origin.recipe.text.placeholders)
     if added and recipe.training.vocabulary == "keep":
-        raise Fault(
+        raise UserError(
             f"text.placeholders: {', '.join(sorted(added))}: {origin.path} has no signs for these; "
             f"leave them out, or give --vocabulary extend or new"
         )
     for key in ("kind", "shared"):
         here, there = getattr(recipe.text, key), getattr(origin.recipe.text, key)
         if here != there and recipe.training.vocabulary != "new":
-            raise Fault(
+            raise UserError(
                 f"text.{key} is {here!r}, in {origin.path} it is {there!r}: give the same, "
                 f"or --vocabulary new"
             )
@@ -88,7 +88,7 @@ def _check_text(recipe: Recipe, origin: Origin) -> None:
 def _extended(origin: Origin, side: str, sentences: Iterable[str], size: int) -> Tokenizer:
     old = origin.tokenizers[side == "target"]
     if size <= len(old):
-        raise Fault(
+        raise UserError(
             f"text.{side}_size: {size:,} leaves no room for new pieces, the vocabulary of "
             f"{origin.path} has {len(old):,}; give more, or --vocabulary keep"
         )
@@ -115,8 +115,10 @@ def carry(model: Seq2Seq, origin: Origin, tokenizers: Tokenizers, *, seed: int, 
             weights[name] = moved(weights[name], matches[side], generator)
     try:
         load_weights(model, weights)
-    except Fault as fault:
-        raise Fault(f"{origin.path}: {fault}; begin with the recipe it was trained by") from None
+    except UserError as fault:
+        raise UserError(
+            f"{origin.path}: {fault}; begin with the recipe it was trained by"
+        ) from None
 
 
 def matched(old: Tokenizer, new: Tokenizer) -> Int[Tensor, " V"]:

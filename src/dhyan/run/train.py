@@ -9,6 +9,7 @@ from typing import IO
 
 import torch
 
+from dhyan.atomic_folder import check_place
 from dhyan.checkpoint import (
     newest_whole,
     steps_in,
@@ -16,27 +17,20 @@ from dhyan.checkpoint import (
     tensors_from_bytes,
 )
 from dhyan.config import Recipe
-from dhyan.corpora.gather import gather, with_languages
-from dhyan.corpora.interface import Corpus, Say, warner
+from dhyan.data.corpus import Corpus, Say, warner
+from dhyan.data.load_corpus import gather, with_languages
 from dhyan.data.permutation import derive
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.kernels.backend import by_definition
+from dhyan.model_check import read_model
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.board import Board
-from dhyan.run.checks import (
-    check_files,
-    check_resumable,
-    check_same,
-    check_whole,
-    compare_machines,
-)
-from dhyan.run.exact import one_way
+from dhyan.run.auto_batch_size import fitted
+from dhyan.run.build_trainer import make_objective, make_trainer
+from dhyan.run.deterministic import one_way
 from dhyan.run.fine_tune import Origin, carry, choose_tokenizers
-from dhyan.run.fit import fitted
-from dhyan.run.folder import STATE_FILES, MetricsLog, RunFolder
-from dhyan.run.parts import make_objective, make_trainer
-from dhyan.run.saved import (
+from dhyan.run.init_embeddings import start_from_vectors
+from dhyan.run.load import (
     MODEL_FILES,
     load_weights,
     make_translator,
@@ -45,13 +39,19 @@ from dhyan.run.saved import (
     saved_recipe,
     saved_tokenizers,
 )
-from dhyan.run.vectors import start_from_vectors
+from dhyan.run.resume_checks import (
+    check_files,
+    check_resumable,
+    check_same,
+    check_whole,
+    compare_machines,
+)
+from dhyan.run.run_folder import STATE_FILES, MetricsLog, RunFolder
+from dhyan.run.tensorboard import Board
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Event, Saved
 from dhyan.training.resume import restore
 from dhyan.training.trainer import Trainer
-from dhyan.vetting import read_model
-from dhyan.whole import check_place
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def train(
     pick_threads(threads)
     place, recipe = pick_device(device), with_languages(recipe)
     if not resume and steps_in(out):
-        raise Fault(f"{out} holds a run already: add --resume to go on, or name another --out")
+        raise UserError(f"{out} holds a run already: add --resume to go on, or name another --out")
     check_whole(recipe)
     check_place(out)
     if resume:
@@ -122,7 +122,9 @@ def train(
         claim = held.enter_context(take_hold(out, wait=say if wait else None))
         found = newest_whole(out, (*MODEL_FILES, *STATE_FILES), warner(say))
         if found is None and (out / "last.json").exists():
-            raise Fault(f"{out}: its checkpoints are gone, last.json is left; name another --out")
+            raise UserError(
+                f"{out}: its checkpoints are gone, last.json is left; name another --out"
+            )
         if found is None and resume:
             warner(say)(f"nothing to resume in {out}: starting from the beginning")
         if found is None:

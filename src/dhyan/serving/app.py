@@ -6,12 +6,14 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from dhyan.serving import health, libre, translate
-from dhyan.serving.desk import Desk
-from dhyan.serving.document import document
-from dhyan.serving.door import Door, Rules
-from dhyan.serving.keys import Allowance
-from dhyan.serving.refusals import Refusal
+from dhyan.serving import health
+from dhyan.serving import libretranslate as libre
+from dhyan.serving import translate_routes as translate
+from dhyan.serving.access import Door, Rules
+from dhyan.serving.api_keys import Allowance
+from dhyan.serving.errors import Refusal
+from dhyan.serving.openapi import document
+from dhyan.serving.scheduler import Desk
 from dhyan.serving.service import Service
 
 CODES = {

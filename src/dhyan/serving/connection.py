@@ -10,7 +10,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dhyan.serving.refusals import Refusal, ending
+from dhyan.serving.errors import Refusal, ending
 from dhyan.serving.settings import Settings
 
 LAST = 0.5  # seconds that a connection stays open for a request when the server ends

@@ -3,9 +3,9 @@
 from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse, Response
 
-from dhyan.serving import refusals
-from dhyan.serving.desk import Desk
-from dhyan.serving.document import asks
+from dhyan.serving import errors as refusals
+from dhyan.serving.openapi import asks
+from dhyan.serving.scheduler import Desk
 from dhyan.serving.service import Service
 
 

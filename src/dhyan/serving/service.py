@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
-from dhyan.serving.asked import Answer, Hear, Manner
-from dhyan.serving.desk import Desk
-from dhyan.serving.door import Rules
-from dhyan.serving.keys import Allowance
-from dhyan.serving.refusals import Refusal
+from dhyan.serving.access import Rules
+from dhyan.serving.api_keys import Allowance
+from dhyan.serving.errors import Refusal
+from dhyan.serving.jobs import Answer, Hear, Manner
+from dhyan.serving.scheduler import Desk
 
 Result = TypeVar("Result")
 

@@ -6,10 +6,11 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 
-from dhyan.faults import Fault
-from dhyan.studio import pages
-from dhyan.studio.guard import Guard
-from dhyan.studio.questions import (
+from dhyan.errors import UserError
+from dhyan.studio import static_files as pages
+from dhyan.studio.loopback import Guard
+from dhyan.studio.registry import Shelf
+from dhyan.studio.routes import (
     figures,
     gravity,
     head,
@@ -21,8 +22,7 @@ from dhyan.studio.questions import (
     trainings,
     translate,
 )
-from dhyan.studio.replay import Alone
-from dhyan.studio.shelf import Shelf
+from dhyan.studio.saved_trace import Alone
 
 QUESTIONS = (models, translate, step, head, heads, mask, length, gravity, trainings, figures)
 
@@ -33,7 +33,7 @@ def make_app(shelf: Shelf) -> FastAPI:
         title="dhyan studio", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json"
     )
     app.add_middleware(Guard)
-    app.add_exception_handler(Fault, _fault)
+    app.add_exception_handler(UserError, _fault)
     app.add_exception_handler(Alone, _alone)
     app.add_exception_handler(RequestValidationError, _misfit)
     for questions in QUESTIONS:

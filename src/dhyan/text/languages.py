@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 
 PACKED = {".gz", ".xz", ".zst"}
 LANGUAGES = set(
@@ -29,5 +29,7 @@ def known_language(text: str) -> str:
     code = text.lower().partition("-")[0]
     code = LONG_CODES.get(code, code)
     if code and code not in LANGUAGES:
-        raise Fault(f"language {text!r} is not known here: give a code such as 'hi', 'en' or 'de'")
+        raise UserError(
+            f"language {text!r} is not known here: give a code such as 'hi', 'en' or 'de'"
+        )
     return code

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from unicodedata import category
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.text.normalize import normalize
 
 MOST = 100  # signs a sentence can hold; further spans stay as they are
@@ -81,7 +81,7 @@ def _spans(text: str, kinds: Sequence[str]) -> list[tuple[int, int]]:
 def _pattern(kinds: tuple[str, ...]) -> re.Pattern[str]:
     for kind in kinds:
         if kind not in PATTERNS:
-            raise Fault(f"no placeholder is called {kind!r}: choose among {', '.join(KINDS)}")
+            raise UserError(f"no placeholder is called {kind!r}: choose among {', '.join(KINDS)}")
     wanted = [pattern for kind, pattern in PATTERNS.items() if kind in kinds]
     return re.compile("|".join([f"[{SIGNS}]", *wanted]))
 

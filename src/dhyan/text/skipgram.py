@@ -18,8 +18,8 @@ from jaxtyping import Float32, Float64, Int64
 from torch import Tensor
 from torch.nn import functional
 
-from dhyan.faults import Fault
-from dhyan.text.vectors import Vectors
+from dhyan.errors import UserError
+from dhyan.text.word_vectors import Vectors
 
 BATCH = 4096  # pairs learned from at once
 SHARED = 16  # pairs that share the words drawn at random, for speed
@@ -49,7 +49,7 @@ def skip_gram(
     sizes = {"width": width, "window": window, "negatives": negatives, "steps": steps}
     for name, size in sizes.items():
         if size is not None and (not isinstance(size, int) or size < 1):
-            raise Fault(f"{name} is {size!r}; give a whole number from 1 on")
+            raise UserError(f"{name} is {size!r}; give a whole number from 1 on")
     corpus = Corpus.of(sentences, least)
     rng = torch.Generator().manual_seed(seed)
     learner = Learner.fresh(corpus.counts, width, negatives, rng)
@@ -65,7 +65,7 @@ def skip_gram(
             if done == steps:
                 break
     if not done:
-        raise Fault("no two words of the corpus stand near each other: give longer sentences")
+        raise UserError("no two words of the corpus stand near each other: give longer sentences")
     return Vectors(corpus.words, learner.inputs.values.numpy(), frozenset())
 
 
@@ -96,7 +96,7 @@ class Corpus:
         counted = Counter(word for sentence in kept for word in sentence)
         common = [(word, count) for word, count in counted.most_common() if count >= least]
         if len(common) < 2:
-            raise Fault(
+            raise UserError(
                 f"of {len(counted):,} words {len(common)} come {least} times or more: "
                 "give more text, or a smaller least"
             )

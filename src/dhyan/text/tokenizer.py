@@ -10,15 +10,15 @@ from unicodedata import category
 from tokenizers import Tokenizer as Backend
 from tokenizers import models
 
-from dhyan.faults import Fault
-from dhyan.special import BOS, EOS, NAMES, PAD, UNK
-from dhyan.text.byte_pairs import extend_byte_pairs, learn_byte_pairs, read_byte_pairs
-from dhyan.text.cuts import WORDS, furnished, word_counts
+from dhyan.errors import UserError
+from dhyan.safe_io.files import read_file
+from dhyan.special_tokens import BOS, EOS, NAMES, PAD, UNK
+from dhyan.text.bpe import extend_byte_pairs, learn_byte_pairs, read_byte_pairs
 from dhyan.text.normalize import normalize
-from dhyan.text.pieces import BYTES, GIVEN, MARK, alphabet, by_count, new_letters
+from dhyan.text.pretokenize import WORDS, furnished, word_counts
+from dhyan.text.safe_tokenizer import MOST_BYTES, MOST_PIECES, count_pieces, text_of
 from dhyan.text.unigram import extend_unigram, learn_unigram
-from dhyan.text.vetted import MOST_BYTES, MOST_PIECES, count_pieces, text_of
-from dhyan.untrusted.files import read_file
+from dhyan.text.vocabulary import BYTES, GIVEN, MARK, alphabet, by_count, new_letters
 
 KINDS = ("words", "characters", "bpe", "unigram")
 
@@ -50,16 +50,20 @@ class Tokenizer:
     def learn(cls, sentences: Iterable[str], *, kind: str, size: int) -> "Tokenizer":
         """Learn at most `size` pieces, specials and bytes among them; the same ones every time."""
         if kind not in KINDS:
-            raise Fault(f"no tokenizer is called {kind!r}: choose one of {', '.join(KINDS)}")
+            raise UserError(f"no tokenizer is called {kind!r}: choose one of {', '.join(KINDS)}")
         least = 1 + len(GIVEN if kind in ("bpe", "unigram") else NAMES)
         if size < least:
-            raise Fault(f"size {size} is too small a vocabulary for {kind}: give at least {least}")
+            raise UserError(
+                f"size {size} is too small a vocabulary for {kind}: give at least {least}"
+            )
         if size > MOST_PIECES:
-            raise Fault(f"size {size} is too large a vocabulary: give at most {MOST_PIECES}")
+            raise UserError(f"size {size} is too large a vocabulary: give at most {MOST_PIECES}")
         texts = [normalize(sentence) for sentence in sentences]
         counts = word_counts(texts)
         if not counts:
-            raise Fault("no text to learn a vocabulary from: give at least one sentence with words")
+            raise UserError(
+                "no text to learn a vocabulary from: give at least one sentence with words"
+            )
         match kind:
             case "words":
                 backend = Backend(_table([*NAMES, *by_count(counts)[: size - len(NAMES)]]))
@@ -78,7 +82,7 @@ class Tokenizer:
         try:
             return cls(Backend.from_str(text))
         except Exception as error:  # the library raises no narrower one
-            raise Fault(f"this is not a whole tokenizer: {error}") from error
+            raise UserError(f"this is not a whole tokenizer: {error}") from error
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
@@ -87,7 +91,7 @@ class Tokenizer:
             data = read_file(Path(path), most=MOST_BYTES, linked=True)
             return cls.from_json(text_of(data))
         except (OSError, ValueError) as error:
-            raise Fault(f"{path}: cannot read the tokenizer: {error}") from error
+            raise UserError(f"{path}: cannot read the tokenizer: {error}") from error
 
     def to_json(self) -> str:
         """Everything there is to it, as one JSON text."""

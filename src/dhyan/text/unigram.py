@@ -8,8 +8,8 @@ from math import inf, log
 from tokenizers import Tokenizer as Backend
 from tokenizers import models
 
-from dhyan.special import NAMES, UNK
-from dhyan.text.pieces import GIVEN, alphabet, by_count, new_letters
+from dhyan.special_tokens import NAMES, UNK
+from dhyan.text.vocabulary import GIVEN, alphabet, by_count, new_letters
 
 LONGEST_PIECE = 16
 MOST_WORDS = 100_000

@@ -11,11 +11,11 @@ from torch.nn import functional
 
 from dhyan.batch import Batch, Tokens
 from dhyan.kernels.backend import hurries
-from dhyan.models.copying import Thinking
+from dhyan.models.copy_mechanism import Thinking
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.special import PAD
-from dhyan.training.forcing import Ratio, all_told, constant, forced
-from dhyan.training.half import halved
+from dhyan.special_tokens import PAD
+from dhyan.training.bf16_weights import halved
+from dhyan.training.scheduled_sampling import Ratio, all_told, constant, forced
 
 
 def cross_entropy(

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.training.ema import WeightAverage
-from dhyan.training.progress import Progress
+from dhyan.training.state import Progress
 from dhyan.training.trainer import Trainer
 
 RAW = "raw"
@@ -39,7 +39,7 @@ def restore(trainer: Trainer, tensors: Mapping[str, Tensor], facts: Mapping[str,
     for full_name, tensor in tensors.items():
         name, _, key = full_name.rpartition(":")
         if name not in parameters:
-            raise Fault(f"the training state names a weight {name!r} that this model lacks")
+            raise UserError(f"the training state names a weight {name!r} that this model lacks")
         if key == RAW:
             with torch.no_grad():
                 parameters[name].copy_(tensor)

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from dhyan.checkpoint import Unwritten
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.training.divergence import Taken, Told, all_finite, diverged, remembered, told
+from dhyan.training.early_stopping import judged
 from dhyan.training.ema import WeightAverage
 from dhyan.training.events import (
     Event,
@@ -24,11 +26,9 @@ from dhyan.training.events import (
     Unsaved,
     Validated,
 )
-from dhyan.training.feed import BatchStream, Direct, Fed, Feed
-from dhyan.training.finite import Taken, Told, all_finite, diverged, remembered, told
-from dhyan.training.judging import judged
-from dhyan.training.progress import Halted, Progress, Settings
-from dhyan.training.shortage import fitted_step
+from dhyan.training.out_of_memory import fitted_step
+from dhyan.training.prefetch import BatchStream, Direct, Fed, Feed
+from dhyan.training.state import Halted, Progress, Settings
 from dhyan.training.update import Learner, PlainUpdate, Update
 
 __all__ = ["Progress", "Settings", "Trainer"]
@@ -159,7 +159,7 @@ class Trainer:
         """Take up the last checkpoint again, but with the batches after those that led astray."""
         astray = self.progress
         if self.recall is None or astray.returns >= self.settings.most_returns:
-            raise Fault(diverged(astray, self._skipped, checkpoint=self.saved_at))
+            raise UserError(diverged(astray, self._skipped, checkpoint=self.saved_at))
         self.recall(self)
         self._update, self.saved_at = None, self.progress.step
         self.progress = self.progress.after(astray)

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
-from dhyan.data.primer.draft import SEVERAL, Draft, Phrase, form_of
-from dhyan.data.primer.groups import Group, shown, verb_group
-from dhyan.data.primer.hindi import MANY, F
-from dhyan.data.primer.kinds import Noun, Verb
+from dhyan.data.primer.adverbials import Setting, setting
+from dhyan.data.primer.held_out_pairs import held_objects
+from dhyan.data.primer.hindi_morphology import MANY, F
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.nouns import LIVING, noun_phrase, someone
-from dhyan.data.primer.pairings import held_objects
+from dhyan.data.primer.noun_phrases import LIVING, noun_phrase, someone
 from dhyan.data.primer.pronouns import object_pronoun, pronoun_phrase
-from dhyan.data.primer.settings import Setting, setting
+from dhyan.data.primer.sentence_builder import SEVERAL, Draft, Phrase, form_of
+from dhyan.data.primer.sentence_pair import ROOT, Word
 from dhyan.data.primer.tenses import Mode, Plan, Tense, clear
-from dhyan.data.primer.twin import ROOT, Word
+from dhyan.data.primer.verb_groups import Group, shown, verb_group
+from dhyan.data.primer.word_classes import Noun, Verb
 
 
 @dataclass(slots=True)

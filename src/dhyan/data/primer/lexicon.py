@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from dhyan.data.primer.english import noun_plural, verb_forms
-from dhyan.data.primer.entries import DOMAINS, TAGS, Entry, near, read_entries
-from dhyan.data.primer.hindi import adjective_forms, hindi_verb, noun_forms
-from dhyan.data.primer.kinds import Adjective, Adverb, Cue, Name, Noun, Sense, Verb, Words
-from dhyan.faults import Fault
+from dhyan.data.primer.english_morphology import noun_plural, verb_forms
+from dhyan.data.primer.hindi_morphology import adjective_forms, hindi_verb, noun_forms
+from dhyan.data.primer.lexicon_parser import DOMAINS, TAGS, Entry, near, read_entries
+from dhyan.data.primer.word_classes import Adjective, Adverb, Cue, Name, Noun, Sense, Verb, Words
+from dhyan.errors import UserError
 
 LEXICON = Path(__file__).with_name("lexicon.txt")
 PERSONS = ("people", "family")
@@ -39,7 +39,7 @@ class Lexicon:
     def noun(self, word: str) -> Noun:
         """The noun of an English word in the singular."""
         if word not in self.words:
-            raise Fault(f"no noun {word!r} in the lexicon{near(word, self.words)}")
+            raise UserError(f"no noun {word!r} in the lexicon{near(word, self.words)}")
         return self.words[word]
 
     def verb(self, word: str, thing: Noun | None = None) -> Verb:
@@ -48,10 +48,10 @@ class Lexicon:
         found = [verb for verb in (*self.verbs, *self.speech) if verb.english.base == base]
         if not found:
             known = [" ".join(verb.english.base) for verb in self.verbs]
-            raise Fault(f"no verb {word!r} in the lexicon{near(word, known)}")
+            raise UserError(f"no verb {word!r} in the lexicon{near(word, known)}")
         fits = [verb for verb in found if thing is None or thing in verb.object_nouns]
         if not fits and len(found) > 1:
-            raise Fault(f"no verb {word!r} in the lexicon takes {thing and _said(thing)!r}")
+            raise UserError(f"no verb {word!r} in the lexicon takes {thing and _said(thing)!r}")
         return (fits or found)[0]
 
     def choices(self, entries: tuple[str, ...]) -> tuple[Noun, ...]:
@@ -253,7 +253,7 @@ def _cue(entry: Entry, cue: str, lexicon: Lexicon, things: dict[str, tuple[Noun,
         raise entry.fault(f"cue {cue!r} has a bare {word}; write a, the, or its plural")
     try:
         return Cue(lexicon.verb(verb, noun), noun, article, plural and article != "a")
-    except Fault as error:
+    except UserError as error:
         raise entry.fault(f"cue {cue!r}: {error}") from None
 
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from dhyan.data.primer.draft import OTHER, SELF, SEVERAL, Draft, Phrase, form_of
-from dhyan.data.primer.hindi import MANY, ONE, YOU, I, adjective_forms
-from dhyan.data.primer.twin import Word
+from dhyan.data.primer.hindi_morphology import MANY, ONE, YOU, I, adjective_forms
+from dhyan.data.primer.sentence_builder import OTHER, SELF, SEVERAL, Draft, Phrase, form_of
+from dhyan.data.primer.sentence_pair import Word
 
 
 @dataclass(frozen=True, slots=True)

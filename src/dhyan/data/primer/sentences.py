@@ -6,16 +6,16 @@ from functools import cache
 from typing import NamedTuple
 
 from dhyan.data.primer.clauses import Clause, Subject, counted, doing, some_subject
-from dhyan.data.primer.draft import Draft, Phrase, sign
-from dhyan.data.primer.hindi import F
-from dhyan.data.primer.holding import feeling, having, liking, wanting
-from dhyan.data.primer.kinds import Verb
+from dhyan.data.primer.copula_clauses import described, existing, located, person
+from dhyan.data.primer.experiencer_clauses import feeling, having, liking, wanting
+from dhyan.data.primer.hindi_morphology import F
 from dhyan.data.primer.lexicon import people_verbs, read_lexicon
 from dhyan.data.primer.pronouns import PRONOUNS, pronoun_phrase
-from dhyan.data.primer.relatives import told_object, told_subject
-from dhyan.data.primer.states import described, existing, located, person
+from dhyan.data.primer.relative_clauses import told_object, told_subject
+from dhyan.data.primer.sentence_builder import Draft, Phrase, sign
+from dhyan.data.primer.sentence_pair import ROOT, Word
 from dhyan.data.primer.tenses import Mode, Tense
-from dhyan.data.primer.twin import ROOT, Word
+from dhyan.data.primer.word_classes import Verb
 
 MOODS = ("past", "past", "past", "present", "present", "future")
 TENSES = {

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from dhyan.data.lines import fault, text_lines
-from dhyan.data.primer.draft import Draft, form_of, sign
-from dhyan.data.primer.hindi import F
+from dhyan.data.primer.adverbials import times_of
+from dhyan.data.primer.hindi_morphology import F
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.nouns import at
-from dhyan.data.primer.settings import times_of
-from dhyan.data.primer.twin import SIGNS, Twin, Wanted, Word, written
+from dhyan.data.primer.noun_phrases import at
+from dhyan.data.primer.sentence_builder import Draft, form_of, sign
+from dhyan.data.primer.sentence_pair import SIGNS, Twin, Wanted, Word, written
+from dhyan.data.read_text import fault, text_lines
 
 TEMPLATES = Path(__file__).with_name("templates.txt")
 HEADING = re.compile(r"\[(idiom|attachment|notes): (.+)\]")

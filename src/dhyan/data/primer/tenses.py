@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-from dhyan.data.primer.kinds import Verb
+from dhyan.data.primer.word_classes import Verb
 
 
 class Tense(IntEnum):

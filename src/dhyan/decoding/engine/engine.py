@@ -10,14 +10,14 @@ import numpy
 import torch
 
 from dhyan.decoding.beam import Hypothesis
+from dhyan.decoding.engine.packed_weights import fits_decoder, fold_norms
 from dhyan.decoding.engine.recurrent import RecurrentStepper, fits_recurrent
-from dhyan.decoding.engine.station import Seats, Station, Stepper, power_of_two
+from dhyan.decoding.engine.slots import Seats, Station, Stepper, power_of_two
 from dhyan.decoding.engine.transformer import TransformerPart, TransformerStepper
-from dhyan.decoding.engine.weights import fits_decoder, fold_norms
-from dhyan.decoding.manner import Manner
+from dhyan.decoding.options import Manner
 from dhyan.decoding.rules import Rule
 from dhyan.kernels.backend import triton_runs
-from dhyan.kernels.decode.boards import BeamBoard, GreedyBoard
+from dhyan.kernels.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder
 

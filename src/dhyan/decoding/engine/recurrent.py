@@ -21,10 +21,10 @@ from dhyan.attention import (
 )
 from dhyan.attention.bottleneck import EvenScore
 from dhyan.batch import Tokens
-from dhyan.kernels.decode.boards import BeamBoard, GreedyBoard
+from dhyan.kernels.decode.search_state import BeamBoard, GreedyBoard
+from dhyan.models.embedding import OneHot
 from dhyan.models.rnn import BahdanauDecoder, BahdanauState, LuongDecoder, LuongState
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.models.words import OneHot
 
 Recurrent = BahdanauDecoder | LuongDecoder
 SCORES = (AdditiveScore, DotScore, GeneralScore, LocationScore, EvenScore)

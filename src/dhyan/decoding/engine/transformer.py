@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dhyan.batch import Tokens
-from dhyan.decoding.engine.roads import Road, ThinRoad, WideRoad
-from dhyan.decoding.engine.weights import (
+from dhyan.decoding.engine.packed_weights import (
     Stack,
     decoder_stack,
     encoder_stack,
@@ -19,8 +18,9 @@ from dhyan.decoding.engine.weights import (
     places,
     source_memory,
 )
-from dhyan.kernels.decode.attending import keep, past_attention, source_attention
-from dhyan.kernels.decode.boards import BeamBoard, GreedyBoard
+from dhyan.decoding.engine.residual_stream import Road, ThinRoad, WideRoad
+from dhyan.kernels.decode.attention import keep, past_attention, source_attention
+from dhyan.kernels.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.models.positions import Positions
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder, TransformerEncoder

@@ -9,8 +9,8 @@ import torch
 
 from dhyan.config import Recipe, load_recipe
 from dhyan.decoding.translator import Translator
-from dhyan.faults import Fault
-from dhyan.insight.parts import Words
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Words
 from dhyan.lessons.given import whole, wholes
 from dhyan.lessons.keeping import KEPT, is_kept, kept
 from dhyan.lessons.sequences.facts import CORE, LONGEST, asked_of, read
@@ -146,10 +146,10 @@ def _of_model(model: Model, own: dict[str, int], sentences: int, seeds: Sequence
     """What a trained one shows, if nothing is asked that it brings itself."""
     for name, one in own.items():
         if one != USUAL[name]:
-            raise Fault(f"{name}: the model brings its own; leave out {name} or the model")
+            raise UserError(f"{name}: the model brings its own; leave out {name} or the model")
     if model == KEPT:
         if sentences != USUAL["sentences"] or tuple(seeds) != SEEDS:
-            raise Fault("model: what is kept has its own sentences and seeds; give model=RUN")
+            raise UserError("model: what is kept has its own sentences and seeds; give model=RUN")
         return kept("depth")
     count = whole("sentences", sentences, least=100)
     return stacked([model], sentences=count, seeds=wholes("seeds", seeds))

@@ -11,7 +11,7 @@ from torch import Tensor
 from dhyan.batch import Tokens
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.decoding.translator import Translator
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.of_primer import known
 from dhyan.lessons.sequences.probes import Fact, probe
 
@@ -65,7 +65,7 @@ def read(
         if not knows or known(translator, text):
             found[text] = twin, translator.encode(text)[:-2], tense, int(text.endswith("?"))
     if knows and len(found) < FEWEST:
-        raise Fault(
+        raise UserError(
             f"model: of {count} sentences of the primer it knows the words of {len(found)}, and "
             f"{FEWEST} are needed; give one trained from English with data.task=primer, or more "
             "sentences"

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.faults import Fault
-from dhyan.insight.parts import Curve, Lines, Words, table
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve, Lines, Words, table
 from dhyan.lessons.given import whole
 from dhyan.lessons.sequences.miniature import Hear, known_cell, places
 from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.models.recurrence import Cell, Recurrence
+from dhyan.models.recurrent_layers import Cell, Recurrence
 
 CELLS = ("rnn", "gru", "lstm")
 SURE = 1.96  # standard errors to either side that hold 95 %
@@ -161,7 +161,7 @@ def fading(
     """
     known = [known_cell(one) for one in ([cells] if isinstance(cells, str) else cells)]
     if not known:
-        raise Fault(f"cells: give at least one of {', '.join(CELLS)}")
+        raise UserError(f"cells: give at least one of {', '.join(CELLS)}")
     whole("length", length, least=2)
     whole("width", width)
     whole("seeds", seeds)

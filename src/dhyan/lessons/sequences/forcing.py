@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 import torch
 
 from dhyan.config import Recipe, load_recipe
-from dhyan.faults import Fault
-from dhyan.insight.parts import Curve, Lines, Words, table
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve, Lines, Words, table
 from dhyan.lessons.given import whole
 from dhyan.lessons.sequences.miniature import Hear
 from dhyan.lessons.shown import Say, Shown, Story
@@ -179,10 +179,10 @@ def forcing(
     Hindi, or letters to `reverse`.
     """
     if task not in TASKS:
-        raise Fault(f"task is {task!r}: give one of {', '.join(TASKS)}")
+        raise UserError(f"task is {task!r}: give one of {', '.join(TASKS)}")
     whole("steps", steps, least=whole("checks", checks))
     if not isinstance(ratios, list | tuple) or not ratios or not all(map(_is_share, ratios)):
-        raise Fault(f"ratios are {ratios!r}: give one or more numbers from 0 to 1 in a list")
+        raise UserError(f"ratios are {ratios!r}: give one or more numbers from 0 to 1 in a list")
     runs = [_trained(_recipe(task, float(ratio), steps, checks, seed), hear) for ratio in ratios]
     return Forcing(task, seed, tuple(runs))
 

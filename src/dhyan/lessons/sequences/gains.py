@@ -69,7 +69,7 @@ def signed(value: float) -> str:
 
 def change_of(found: Facts, what: What, before: str, after: str) -> Change:
     """Read both models off a report."""
-    from dhyan.compare.pictures import spoken
+    from dhyan.compare.report_figures import spoken
 
     names, models = (before, after), found["models"]
     tests = [main_test(found, name) for name in names]

@@ -8,16 +8,16 @@ from pathlib import Path
 import torch
 
 from dhyan.batch import Tokens
-from dhyan.decoding.look import evaluating
+from dhyan.decoding.forced_decoding import evaluating
 from dhyan.decoding.search import StepModel, beam_search, greedy_search, next_scores
 from dhyan.decoding.translator import TooLong, Translator
-from dhyan.insight.parts import Part, Words, table
+from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.sequences.miniature import Hear
 from dhyan.lessons.sequences.toy import PAIRS, toy
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.trained import translator_of
-from dhyan.special import BOS, EOS
+from dhyan.special_tokens import BOS, EOS
 
 Model = Translator | str | Path
 SAME = 1e-4  # log-probabilities nearer than this are one: searches run in single precision

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dhyan.faults import Fault
-from dhyan.insight.parts import Curve, Lines, Part, Words, table
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve, Lines, Part, Words, table
 from dhyan.lessons.keeping import KEPT, kept
 from dhyan.lessons.reports import HOW, Facts, read_report
 from dhyan.lessons.sequences.gains import Change, Gain, change_of
@@ -134,10 +134,10 @@ def changes_of(path: Path, found: Facts) -> tuple[Change, ...]:
             *(_tried(one, "depth", REVERSED, DEEP) for one in directions),
         ]
     except (KeyError, TypeError, IndexError):
-        raise Fault(f"report: {path} has no right words by place; {HOW}") from None
+        raise UserError(f"report: {path} has no right words by place; {HOW}") from None
     if known := tuple(one for one in changes if one):
         return known
-    raise Fault(
+    raise UserError(
         f"report: {path} must have {REVERSED} beside {FORWARD} or {DEEP}; it has "
         f"{', '.join(found['models']) or 'none'}; {HOW}"
     )

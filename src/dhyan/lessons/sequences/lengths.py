@@ -11,7 +11,7 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.rules import Rule, Said, Scores, Sentence, at_least
 from dhyan.decoding.search import beam_search, greedy_search
-from dhyan.insight.parts import Part, Words, table
+from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.sequences.miniature import (
     END,
@@ -27,7 +27,7 @@ from dhyan.lessons.sequences.miniature import (
 from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.special import EOS
+from dhyan.special_tokens import EOS
 
 PAIRS = (
     ("nice to meet you", "मिलकर अच्छा लगा"),

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.faults import Fault
-from dhyan.insight.parts import Curve, Lines, Words, table
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve, Lines, Words, table
 from dhyan.lessons.given import words_of
 from dhyan.lessons.shown import Say, Shown, Story
 
@@ -118,7 +118,7 @@ def loss(
     else:
         words = words_of(sentence)
     if len(words) != len(right):
-        raise Fault(
+        raise UserError(
             f"probabilities: {len(right)} of them for the {len(words)} words of "
             f"{' '.join(words)!r}; give one for each"
         )
@@ -142,10 +142,10 @@ def _chances(given: Sequence[int | float]) -> Float64[Tensor, " T"]:
     try:
         found = torch.as_tensor(given, dtype=torch.float64)
     except (TypeError, ValueError):
-        raise Fault("probabilities: not a list of numbers, such as [0.4, 0.1, 0.1]") from None
+        raise UserError("probabilities: not a list of numbers, such as [0.4, 0.1, 0.1]") from None
     if found.ndim != 1 or not found.numel():
-        raise Fault("probabilities: not a list of numbers, such as [0.4, 0.1, 0.1]")
+        raise UserError("probabilities: not a list of numbers, such as [0.4, 0.1, 0.1]")
     for one in found.tolist():
         if not 0 < one <= 1:
-            raise Fault(f"probabilities: {one:g} is none; give numbers above 0 and at most 1")
+            raise UserError(f"probabilities: {one:g} is none; give numbers above 0 and at most 1")
     return found

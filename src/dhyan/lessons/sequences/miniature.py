@@ -10,14 +10,14 @@ from torch import Tensor
 
 from dhyan.attention import bottleneck
 from dhyan.batch import Batch, Tokens
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.lessons.given import known_rate, words_of
+from dhyan.models.embedding import OneHot
 from dhyan.models.interface import Encoder, State
-from dhyan.models.recurrence import CELLS, Cell, DirectBridge, gathered
+from dhyan.models.recurrent_layers import CELLS, Cell, DirectBridge, gathered
 from dhyan.models.rnn import LuongDecoder, LuongState, RNNEncoder
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.models.words import OneHot
-from dhyan.special import BOS, EOS, PAD
+from dhyan.special_tokens import BOS, EOS, PAD
 from dhyan.training.loss import cross_entropy
 
 START, END = "<start>", "<end>"  # the first words of a target vocabulary: ids 1 and 2
@@ -60,7 +60,7 @@ class Vocabulary:
 
     def _id(self, word: str) -> int:
         if word not in self.words:
-            raise Fault(f"the corpus has no word {word!r}; it has {', '.join(self.words)}")
+            raise UserError(f"the corpus has no word {word!r}; it has {', '.join(self.words)}")
         return self.words.index(word) + 1
 
 
@@ -68,7 +68,9 @@ def read_pairs(pairs: Pairs) -> tuple[tuple[str, str], ...]:
     """Sentences with their translations."""
     found = tuple(map(_pair, pairs)) if isinstance(pairs, list | tuple) else ()
     if not all(found) or not found:
-        raise Fault('pairs: give sentences with their translations, such as [["come in", "आओ"]]')
+        raise UserError(
+            'pairs: give sentences with their translations, such as [["come in", "आओ"]]'
+        )
     return tuple((" ".join(words_of(one)), " ".join(words_of(other))) for one, other in found)
 
 
@@ -82,7 +84,7 @@ def _pair(given: object) -> tuple[str, ...]:
 def known_cell(given: str) -> Cell:
     """One of the recurrent cells."""
     if given not in CELLS:
-        raise Fault(f"cell is {given!r}: give one of {', '.join(CELLS)}")
+        raise UserError(f"cell is {given!r}: give one of {', '.join(CELLS)}")
     return cast(Cell, given)
 
 
@@ -132,7 +134,7 @@ def learn(
     Forward, loss, backward, update: the whole of training, with the correct words as inputs.
     """
     if optimizer not in OPTIMIZERS:
-        raise Fault(f"optimizer is {optimizer!r}: give one of {', '.join(OPTIMIZERS)}")
+        raise UserError(f"optimizer is {optimizer!r}: give one of {', '.join(OPTIMIZERS)}")
     rate = known_rate(learning_rate)
     updates = OPTIMIZERS[optimizer](model.parameters(), lr=rate)  # type: ignore[call-arg]
     losses: list[float] = []

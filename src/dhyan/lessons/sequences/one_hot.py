@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from dhyan.faults import Fault
-from dhyan.insight.parts import Words, table
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Words, table
 from dhyan.lessons.given import Matrix, matrix, words_of
 from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.text import counts
+from dhyan.text import bag_of_words as counts
 
 SENTENCE = "think about it"
 VOCABULARY = "think about it come in"
@@ -151,7 +151,7 @@ def one_hot(
     sizes = {"words": words, "width": width, "cells": cells, "batch": batch, "length": length}
     for name, size in sizes.items():
         if not isinstance(size, int) or size < 1:
-            raise Fault(f"{name} is {size!r}; give a whole number from 1 on")
+            raise UserError(f"{name} is {size!r}; give a whole number from 1 on")
     said = words_of(sentence)
     known = counts.vocabulary((words_of(vocabulary), said if weights is None else ()))
     if weights is None:

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.batch import Batch
-from dhyan.faults import Fault
+from dhyan.errors import UserError
 from dhyan.models.seq2seq import Seq2Seq
 
 PARAMETER = "decoder.output.weight"
@@ -41,7 +41,7 @@ def one_update(
     """What one step of gradient descent would do; the model is left as it was."""
     weights = dict(model.named_parameters())
     if name not in weights:
-        raise Fault(f"parameter: the model has no {name!r}; it has {', '.join(weights)}")
+        raise UserError(f"parameter: the model has no {name!r}; it has {', '.join(weights)}")
     before = _average(model, batch)
     gradients = torch.autograd.grad(before, list(weights.values()))
     moves = dict(zip(weights, gradients, strict=True))
@@ -96,5 +96,7 @@ def _place(name: str, gradient: Tensor, at: Sequence[int] | None) -> tuple[int, 
     if len(place) != len(sizes) or not all(
         isinstance(one, int) and 0 <= one < size for one, size in zip(place, sizes, strict=False)
     ):
-        raise Fault(f"at: {name} is {' × '.join(map(str, sizes))} and has no place {list(place)}")
+        raise UserError(
+            f"at: {name} is {' × '.join(map(str, sizes))} and has no place {list(place)}"
+        )
     return place

@@ -11,11 +11,11 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dhyan.batch import Tokens
-from dhyan.decoding.look import evaluating
+from dhyan.decoding.forced_decoding import evaluating
 from dhyan.decoding.translator import Translator
-from dhyan.evaluation.counts import count
-from dhyan.faults import Fault
-from dhyan.insight.parts import Curve, Lines, Part, Words, table
+from dhyan.errors import UserError
+from dhyan.evaluation.metric_counts import count
+from dhyan.insight.blocks import Curve, Lines, Part, Words, table
 from dhyan.lessons.sequences.facts import LONGEST, SHORTEST, asked_of, read
 from dhyan.lessons.sequences.probes import Fact
 from dhyan.lessons.shown import Say, Shown, Story
@@ -173,7 +173,9 @@ def stacked(models: Sequence[Model], *, sentences: int, seeds: Sequence[int]) ->
         encoder = _encoder(translator)
         shapes.append((encoder.rnn.num_layers, encoder.rnn.mode, encoder.rnn.bidirectional))
         if shapes[-1] != shapes[0]:
-            raise Fault("models: their encoders differ in layers or cell; give trainings of one")
+            raise UserError(
+                "models: their encoders differ in layers or cell; give trainings of one"
+            )
         draws = []
         for seed in seeds:
             fit = read(translator, "valid", sentences, seed=seed, knows=True)
@@ -241,12 +243,14 @@ def span(numbers: Sequence[float], digits: int) -> str:
 def _encoder(translator: Translator) -> RNNEncoder:
     encoder = translator.model.encoder
     if not isinstance(encoder, RNNEncoder):
-        raise Fault(
+        raise UserError(
             f"model: its encoder is a {type(encoder).__name__}; give one of recurrent layers, such "
             "as `dhyan train bahdanau2015-small --set encoder.layers=4` makes"
         )
     if encoder.backwards:
-        raise Fault("model: its encoder reads backwards; give one that reads on to the last word")
+        raise UserError(
+            "model: its encoder reads backwards; give one that reads on to the last word"
+        )
     return encoder
 
 

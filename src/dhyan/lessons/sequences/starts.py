@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dhyan.insight.parts import Part, Words, table
+from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.sequences.gains import Gain, signed
 from dhyan.lessons.shown import Say
 

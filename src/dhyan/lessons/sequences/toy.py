@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.faults import Fault
-from dhyan.insight.parts import Curve, Lines, Part, Words, table
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve, Lines, Part, Words, table
 from dhyan.lessons.given import known_rate, whole, words_of
 from dhyan.lessons.sequences.miniature import (
     END,
@@ -271,4 +271,4 @@ def _chosen(pairs: Sequence[tuple[str, str]], sentence: str) -> tuple[str, str]:
         if not sentence or pair[0] == " ".join(sentence.split()):
             return pair
     known = ", ".join(repr(one) for one, _ in pairs)
-    raise Fault(f"the corpus has no sentence {sentence!r}; it has {known}")
+    raise UserError(f"the corpus has no sentence {sentence!r}; it has {known}")

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.batch import Tokens
-from dhyan.insight.parts import Part, Words, table
+from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.sequences.miniature import (
     END,

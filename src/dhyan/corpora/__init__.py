@@ -1,1 +1,0 @@
-"""A recipe becomes pairs, vocabularies and ids: read from files, made by code, or prepared."""

@@ -1,0 +1,158 @@
+"""The lines of a lexicon, taken apart but not yet understood."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from dhyan.data.read_text import fault, text_lines
+from dhyan.errors import UserError
+
+DOMAINS = (
+    "people family animals food drinks fruits clothes furniture kitchen tools vehicles places "
+    "nature body school games music writings ideas events money materials"
+).split()
+
+PLACES = tuple(f"{one}:{other}" for one in ("in", "on", "at") for other in ("में", "पर"))
+MARKERS = tuple(f"object:{word}" for word in ("को", "से", "का", "की", "के", "पर", "में"))
+SPEECH = ("plain", "ergative", "agrees:m", "agrees:f")
+TAGS = {
+    "names": ("m", "f"),
+    "nouns": ("m", "f", "honorific", "fixed", "mass", "pair", "only", "goal", *PLACES),
+    "adjectives": ("fixed",),
+    "verbs": (*SPEECH, "to", "rests", "befalls", *MARKERS),
+    "speech": SPEECH,
+    "manner": (),
+    "times": ("past", "future", "habitual", "progressive"),
+    "months": (),
+    "senses": (
+        "m",
+        "f",
+        "fixed",
+        "mass",
+        "pair",
+        "place",
+        "thing",
+        "maker",
+        "animal",
+        "goal",
+        *PLACES,
+    ),
+}
+FIELDS = {"adjectives": 1, "verbs": 3, "speech": 1, "senses": 1}  # elsewhere there is none
+HEADING = re.compile(r"\[(\w+)(?: +(\w+))?\]")
+HINDI = re.compile(r"[\u0900-\u097f]+(?:[ -][\u0900-\u097f]+)*")
+ENGLISH = re.compile(r"[A-Za-z]+(?:[ '-][A-Za-z]+)*")
+LINE = re.compile(r"(?P<english>[^=|]+) = (?P<hindi>[^=|A-Za-z]+?)(?: (?P<tags>[a-z][^=|]*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line: an English word in its forms, a Hindi one, its tags and what it goes with."""
+
+    path: Path
+    line: int
+    section: str
+    domain: str
+    english: tuple[str, ...]
+    hindi: str
+    tags: tuple[str, ...]
+    fields: tuple[str, ...]
+
+    def fault(self, reason: str) -> UserError:
+        """What is wrong with this line."""
+        return fault(self.path, self.line, f"{self.english[0]}: {reason}")
+
+    def one_of(self, *tags: str) -> str:
+        """The one of these tags that must be there."""
+        found = [tag for tag in self.tags if tag in tags]
+        if len(found) != 1:
+            found_tags = " and ".join(found) or "none"
+            raise self.fault(f"has {found_tags} of {', '.join(tags)}; write exactly one of them")
+        return found[0]
+
+    def value(self, key: str) -> str:
+        """What stands after `key:` in a tag, or nothing."""
+        found = [tag.partition(":")[2] for tag in self.tags if tag.startswith(key + ":")]
+        if len(found) > 1:
+            raise self.fault(f"has {key}: twice; write it once")
+        return found[0] if found else ""
+
+    def form(self, place: int = 0, *, of: int = 1) -> str:
+        """A form of the English word, which may have so many, or nothing where it is not given."""
+        if len(self.english) > of:
+            raise self.fault(f"has {len(self.english)} forms; write at most {of}")
+        return self.english[place] if place < len(self.english) else ""
+
+    def field(self, place: int) -> str:
+        """What stands after the first, second or third |, or nothing."""
+        return self.fields[place] if place < len(self.fields) else ""
+
+    def listed(self, place: int) -> tuple[str, ...]:
+        """The domains and nouns of a field; a noun of several words goes on to the next of them."""
+        found: list[str] = []
+        for word in self.field(place).split():
+            if found and found[-1][0] in "=-" and not (word in DOMAINS or word[0] in "=-"):
+                found[-1] += " " + word
+            else:
+                found.append(word)
+        return tuple(found)
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """A word of nearly this spelling as a question, or nothing."""
+    found = get_close_matches(word, list(known), n=1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def read_entries(path: Path) -> Iterator[Entry]:
+    """The entries of a lexicon, in the order of its lines."""
+    section, domain = "", ""
+    for number, raw in enumerate(text_lines(path), 1):
+        text = " ".join(unicodedata.normalize("NFC", raw).partition("#")[0].split())
+        if text.startswith("["):
+            section, domain = _heading(text, path, number)
+        elif text and not section:
+            raise fault(path, number, f"{text!r} stands before any [section]; write one above it")
+        elif text:
+            yield _entry(text, path, number, section, domain)
+
+
+def _heading(text: str, path: Path, number: int) -> tuple[str, str]:
+    found = HEADING.fullmatch(text)
+    section, domain = (found[1], found[2] or "") if found else (text, "")
+    if section not in TAGS:
+        raise fault(path, number, f"no section {section!r}: write one of {', '.join(TAGS)}")
+    if section == "nouns" and domain not in DOMAINS:
+        reason = f"no domain {domain!r}: write [nouns DOMAIN] with one of {', '.join(DOMAINS)}"
+        raise fault(path, number, reason)
+    return section, domain
+
+
+def _entry(text: str, path: Path, number: int, section: str, domain: str) -> Entry:
+    first, *fields = (part.strip() for part in text.split("|"))
+    found = LINE.fullmatch(first)
+    if not found:
+        raise fault(path, number, f"{first!r} is no entry: write ENGLISH = HINDI tags | field")
+    english = tuple(form.strip() for form in found["english"].split("/"))
+    tags = tuple((found["tags"] or "").split())
+    entry = Entry(path, number, section, domain, english, found["hindi"], tags, tuple(fields))
+    _check(entry)
+    return entry
+
+
+def _check(entry: Entry) -> None:
+    for form in entry.english:
+        if not ENGLISH.fullmatch(form):
+            raise entry.fault(f"{form!r} is no English word; write letters only")
+    if not HINDI.fullmatch(entry.hindi):
+        raise entry.fault(f"{entry.hindi!r} is not written in Devanagari; write it so")
+    most = FIELDS.get(entry.section, 0)
+    if len(entry.fields) > most:
+        raise entry.fault(f"has {len(entry.fields)} fields after |; write at most {most}")
+    for tag in entry.tags:
+        if tag not in TAGS[entry.section]:
+            known = ", ".join(TAGS[entry.section]) or "none"
+            raise entry.fault(f"no tag {tag!r} in [{entry.section}]; it may have {known}")

@@ -1,0 +1,88 @@
+"""The primer written as files: a corpus to train on, its tests, and all that is known of them."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from dhyan.atomic_folder import as_json, check_place, whole_folder
+from dhyan.data.corpus import Say
+from dhyan.data.deduplicate import distinct
+from dhyan.data.primer import SPLITS, Twin, primer_twins
+from dhyan.errors import UserError
+from dhyan.version import __version__
+
+SHORTEST = 2
+BOUNDED = ("train", "valid", "random", "unseen")  # the others are as short as they can be
+
+
+def write_primer(
+    out: Path,
+    *,
+    pairs: int,
+    tests: int = 1000,
+    seed: int = 1,
+    shortest: int = 2,
+    longest: int = 60,
+    say: Say = lambda line: None,
+) -> dict[str, int]:
+    """Write every split into a folder that must not be there yet; how many pairs each one has.
+
+    Each split has its two texts and its alignment, line by line; all but the first have a table
+    that also holds heads, other correct translations, and what a right one must say.
+    """
+    if out.exists():
+        raise UserError(f"{out} is there already: name another folder")
+    if shortest > longest:
+        raise UserError(
+            f"no sentence has {shortest} to {longest} words: give the smaller number first"
+        )
+    check_place(out)
+    counts = {}
+    with whole_folder(out) as folder:
+        for split in SPLITS:
+            wanted = pairs if split == "train" else tests
+            least = shortest if split in BOUNDED else SHORTEST
+            twins = primer_twins(split, seed=seed, shortest=least, longest=longest)
+            found = distinct(twins, lambda twin: twin.english, wanted)
+            counts[split] = _write(folder, split, found)
+            few = "" if counts[split] == wanted else f", no more that differ of {wanted:,}"
+            say(f"{split}: {counts[split]:,} pairs{few}")
+        bounds = {"seed": seed, "shortest": shortest, "longest": longest}
+        about = {"made by": f"dhyan {__version__}", **bounds, "pairs": counts}
+        (folder / "about.json").write_bytes(as_json(about))
+    return counts
+
+
+def _write(folder: Path, split: str, twins: Iterator[Twin]) -> int:
+    """Write a split's files line by line; of training, which may be large, no table."""
+    count, kinds = 0, ("en", "hi", "align") if split == "train" else ("en", "hi", "align", "jsonl")
+    with ExitStack() as held:
+        files = [
+            held.enter_context((folder / f"{split}.{kind}").open("w", encoding="utf-8"))
+            for kind in kinds
+        ]
+        for twin in twins:
+            count += 1
+            lines = [twin.english, twin.hindi, twin.links]
+            if split != "train":
+                lines.append(json.dumps(as_row(twin), ensure_ascii=False))
+            for file, line in zip(files, lines, strict=True):
+                file.write(line + "\n")
+    return count
+
+
+def as_row(twin: Twin) -> dict[str, object]:
+    """Everything that is known of a sentence."""
+    return {
+        "english": twin.english,
+        "hindi": twin.hindi,
+        "others": twin.others,
+        "links": twin.links,
+        "english_heads": twin.heads(0),
+        "hindi_heads": twin.heads(1),
+        "wanted": [
+            {"kind": one.kind, "about": one.about, "right": one.right, "wrong": one.wrong}
+            for one in twin.wanted
+        ],
+    }

@@ -1,0 +1,88 @@
+"""Word alignments against gold ones: the alignment error rate."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dhyan.data.read_text import fault, said, text_lines
+from dhyan.errors import UserError
+from dhyan.text.normalize import normalize
+
+Link = tuple[int, int]
+_LINK = re.compile(r"([0-9]+)([-?])([0-9]+)")
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The links people agreed on and those they would allow, as (source word, target word).
+
+    A sure link is possible too. `line` is where they stand; without any links, nobody aligned it.
+    """
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class AlignmentScore:
+    """How far found links agree with gold ones over all sentences that have any."""
+
+    error_rate: float
+    precision: float
+    recall: float
+    sentences: int
+
+
+def read_gold(file: Path) -> list[Gold]:
+    """Gold links line by line in Pharaoh's form, counted from 0: `0-0` is sure, `1?2` possible."""
+    found = [parse_gold(text, file, line) for line, text in enumerate(text_lines(file), 1)]
+    if not any(gold.sure for gold in found):
+        raise fault(file, 0, "no sure link on any line; write links as 0-0, possible ones as 0?1")
+    return found
+
+
+def parse_gold(text: str, file: Path, line: int) -> Gold:
+    """The links of one line."""
+    kinds: dict[str, set[Link]] = {"-": set(), "?": set()}
+    for word in text.split():
+        link = _LINK.fullmatch(word)
+        if not link:
+            reason = f"{said(word[:40])} is no link; write 0-0 for a sure one, 0?1 for a possible"
+            raise fault(file, line, reason)
+        kinds[link[2]].add((int(link[1]), int(link[3])))
+    return Gold(frozenset(kinds["-"]), frozenset(kinds["-"] | kinds["?"]), line)
+
+
+def check_gold(gold: Gold, source: str, target: str, file: Path) -> None:
+    """Refuse links to words that a pair does not have."""
+    texts = {"source": source, "target": target}
+    sides = {side: len(normalize(text).split()) for side, text in texts.items()}
+    for number, (side, count) in enumerate(sides.items()):
+        last = max((link[number] for link in gold.possible), default=0)
+        if last >= count:
+            reason = f"links {side} word {last}, but the sentence has {count}, counted from 0"
+            raise fault(file, gold.line, f"{reason}; align the words of the files given")
+
+
+def alignment_score(found: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> AlignmentScore:
+    """The alignment error rate (Och and Ney, 2003), with precision and recall.
+
+    AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), precision = |A ∩ P| / |A|, recall = |A ∩ S| / |S|.
+    """
+    if len(found) != len(gold):
+        raise UserError(f"{len(found)} alignments for {len(gold)} gold ones: one for each")
+    pairs = [(set(ours), theirs) for ours, theirs in zip(found, gold, strict=True)]
+    pairs = [(ours, theirs) for ours, theirs in pairs if theirs.possible]
+    links, sure = sum(len(ours) for ours, _ in pairs), sum(len(one.sure) for _, one in pairs)
+    if not sure:
+        raise UserError("no sure links among the gold alignments: there is nothing to find again")
+    right = sum(len(ours & theirs.sure) for ours, theirs in pairs)
+    allowed = sum(len(ours & theirs.possible) for ours, theirs in pairs)
+    return AlignmentScore(
+        error_rate=1 - (right + allowed) / (links + sure),
+        precision=allowed / links if links else 0.0,
+        recall=right / sure,
+        sentences=len(pairs),
+    )

@@ -1,0 +1,88 @@
+"""Attention in the terminal: a heat map of numbers, to be read with colour or without.
+
+Terminals disagree on how wide Hindi is. So a word is written whole, and last on its line: source
+words come down to their columns as a stair, target words stand at the right of their rows. No
+letter is torn apart, and no number leaves its column.
+"""
+
+import math
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from jaxtyping import Float
+from rich.cells import cell_len
+from rich.style import Style
+from rich.text import Text
+from torch import Tensor
+
+from dhyan.attention_maps import AttentionMap
+from dhyan.insight.colormap import ink, paint
+from dhyan.insight.fonts import shorten
+
+CELL = 4  # the weight 1 has three digits, and a space sets it off from the next
+FAINT = Style(color="#9aa5b1")
+PLAIN = Style()
+
+
+def draw(attention: AttentionMap, *, width: int = 80, colour: bool = True) -> Text:
+    """Weights in hundredths: a row for each target word, a column for each source word.
+
+    Of several heads the mean is shown. Columns beyond the width follow in further blocks.
+    """
+    heads = attention.weights.detach().float().cpu()
+    source = [_clean(word) for word in attention.source]
+    target = [_clean(word) for word in attention.target]
+    room = min(width // 3, max(map(_width, [*source, *target]), default=0))
+    columns = _even(len(source), max(1, (width - room - 1) // CELL))
+    lines = [Text(shorten(_heading(attention), width, _width))]
+    for first in range(0, len(source), columns):
+        part = slice(first, first + columns)
+        lines += [Text(), *_stair(source[part], width, faint=FAINT if colour else PLAIN)]
+        lines += _rows(heads.mean(0)[:, part], [shorten(w, room, _width) for w in target], colour)
+    return Text("\n").join(lines)
+
+
+def _heading(attention: AttentionMap) -> str:
+    heads = len(attention.weights)
+    of_heads = f", the mean of {heads} heads" if heads > 1 else ""
+    return f"{_clean(attention.where)}: weights in hundredths{of_heads}"
+
+
+def _even(columns: int, most: int) -> int:
+    """Columns to a block, so that no block is left with a few."""
+    blocks = max(1, math.ceil(columns / most))
+    return max(1, math.ceil(columns / blocks))
+
+
+def _stair(words: Sequence[str], width: int, *, faint: Style) -> Iterator[Text]:
+    """Each word on a line of its own, with a thread from it down to its column."""
+    for column, word in enumerate(words):
+        yield Text.assemble(
+            ("  │ " * column, faint), "  ", shorten(word, width - CELL * column - 2, _width)
+        )
+
+
+def _rows(weights: Float[Tensor, "T S"], labels: Sequence[str], colour: bool) -> Iterator[Text]:
+    for row, label in zip(weights.tolist(), labels, strict=True):
+        cells = [(_number(weight), _style(weight) if colour else PLAIN) for weight in row]
+        yield Text.assemble(*cells, " ", label)
+
+
+def _number(weight: float) -> str:
+    return "  · " if weight < 0.005 else f"{100 * weight:3.0f} "
+
+
+def _style(weight: float) -> Style:
+    pen = Style(color=ink(weight)) if weight >= 0.005 else FAINT
+    return pen + Style(bgcolor=paint(weight))
+
+
+def _clean(word: str) -> str:
+    """The word without control characters, and a circle for a vowel sign to hold on to."""
+    clean = "".join(letter for letter in word if unicodedata.category(letter) != "Cc")
+    return "◌" + clean if unicodedata.category(clean[:1] or " ")[0] == "M" else clean
+
+
+def _width(text: str) -> int:
+    """The most cells a terminal may give a text: rich counts no vowel sign, some give each one."""
+    return cell_len(text) + sum(unicodedata.category(letter) == "Mc" for letter in text)

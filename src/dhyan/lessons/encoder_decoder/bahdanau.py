@@ -1,0 +1,172 @@
+"""Additive attention by hand: e_ij = vᵀ tanh(W [s_{i-1}; h_j] + b), a small network that scores."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.attention import SingleHeadAttention
+from dhyan.insight.blocks import Words, table
+from dhyan.lessons.encoder_decoder.both_sides import both_sides
+from dhyan.lessons.encoder_decoder.context import SENTENCE
+from dhyan.lessons.encoder_decoder.look_into import Model, look_into
+from dhyan.lessons.encoder_decoder.one_look import OneLook
+from dhyan.lessons.encoder_decoder.small_network import Network, Vector
+from dhyan.lessons.given import Matrix
+from dhyan.lessons.shown import Say, Shown, Story
+
+DECODER = ((0.3, 0.2, 0.9, 0.8), (0.8, 0.1, 0.2, 0.6), (0.1, 0.7, 0.3, 0.2), (0.5, 0.5, 0.1, 0.9))
+CLOSE = 1e-12
+
+
+@dataclass(frozen=True)
+class Bahdanau(Shown):
+    """One step of additive attention, counted in four ways, and the weights of all steps.
+
+    `rows` are [s; h_j]; `inner` is tanh(rows W + b). The scores are there as the batch of all rows
+    gives them, as each row by itself does (`one_by_one`), from W_s s + b and W_h h_j (`split`, of
+    `queries` and `keys`), and from the project's AdditiveScore (`module`).
+    """
+
+    words: tuple[str, ...]
+    step: int
+    decoder: Float64[Tensor, "T Q"]
+    states: Float64[Tensor, "S D"]
+    w: Float64[Tensor, "Q+D A"]
+    b: Float64[Tensor, " A"]
+    v: Float64[Tensor, " A"]
+    rows: Float64[Tensor, "S Q+D"]
+    inner: Float64[Tensor, "S A"]
+    scores: Float64[Tensor, " S"]
+    weights: Float64[Tensor, " S"]
+    context: Float64[Tensor, " D"]
+    one_by_one: Float64[Tensor, " S"]
+    queries: Float64[Tensor, "T A"]
+    keys: Float64[Tensor, "S A"]
+    split: Float64[Tensor, " S"]
+    module: Float64[Tensor, " S"]
+    all_weights: Float64[Tensor, "T S"]
+    all_contexts: Float64[Tensor, "T D"]
+    parameters: tuple[int, int, int]
+
+    @property
+    def apart(self) -> float:
+        """The largest difference between the four ways."""
+        others = torch.stack([self.one_by_one, self.split, self.module])
+        return float((others - self.scores).abs().max())
+
+    def story(self, say: Say) -> Story:
+        """The network from left to right, then the same in two halves, then all steps."""
+        (count, wide), size = self.rows.shape, self.w.shape[1]
+        w, b, v = self.parameters
+        steps = [f"s_{step}" for step in range(len(self.decoder))]
+        same, differ = self.apart <= CLOSE, "the scores differ"
+        return Story(
+            say("Additive attention by hand", "योगात्मक अवधान, हाथ से"),
+            (
+                Words(
+                    say(
+                        f"For step {self.step} the state before it, s_{self.step - 1}, is set "
+                        f"beside every h_j: {count}×{wide} · {wide}×{size} → tanh → · {size}×1 → "
+                        f"{count}×1 → softmax. The network has {w} + {b} + {v} = {w + b + v} "
+                        f"parameters (W, b, v), the same for every row and every step; here they "
+                        "are made up, not learned.",
+                        f"चरण {self.step} के लिए उससे पहले की अवस्था, s_{self.step - 1}, हर h_j के "
+                        f"साथ रखी जाती है: {count}×{wide} · {wide}×{size} → tanh → · {size}×1 → "
+                        f"{count}×1 → softmax। नेटवर्क में {w} + {b} + {v} = {w + b + v} प्राचल हैं "
+                        f"(W, b, v), जो हर पंक्ति और हर चरण पर वही रहते हैं; यहाँ वे मनमाने चुने गए हैं, "
+                        "सीखे नहीं गए।",
+                    )
+                ),
+                table(f"[s_{self.step - 1}; h_j]", self.rows, self.words, after="·"),
+                table("W", self.w, after="+"),
+                table("b", self.b),
+                table("tanh", self.inner, self.words, digits=3, after="·"),
+                table("v", self.v.unsqueeze(1), after="="),
+                table("e", self.scores.unsqueeze(1), digits=3, after="→"),
+                table("α", self.weights.unsqueeze(1), kind="weights", digits=3),
+                table(f"c_{self.step} = Σ_j α_j h_j", self.context, digits=3),
+                Words(
+                    say(
+                        "W [s; h_j] = W_s s + W_h h_j, so W_h h_j is computed once: from step to "
+                        "step only s changes. Row by row, as one batch, in two parts and by "
+                        f"dhyan's AdditiveScore {'the scores are the same' if same else differ} "
+                        f"(they differ by at most {self.apart:.0e}).",
+                        "W [s; h_j] = W_s s + W_h h_j, इसलिए W_h h_j एक ही बार निकाला जाता है: एक "
+                        "चरण से दूसरे तक केवल s बदलता है। एक-एक पंक्ति करके, एक ही बैच में, दो भागों में "
+                        f"और dhyan के AdditiveScore से अंक {'समान' if same else 'अलग-अलग'} आते हैं "
+                        f"(अंतर अधिक से अधिक {self.apart:.0e})।",
+                    )
+                ),
+                table("W_s s + b", self.queries, steps),
+                table("W_h h_j", self.keys, self.words),
+                table(
+                    say("α of every step", "हर चरण का α"),
+                    self.all_weights,
+                    steps,
+                    self.words,
+                    kind="weights",
+                ),
+            ),
+        )
+
+
+def bahdanau(
+    sentence: str = SENTENCE,
+    *,
+    step: int | None = None,
+    model: Model | None = None,
+    states: Matrix | None = None,
+    decoder: Matrix | None = None,
+    w: Matrix | None = None,
+    b: Vector | None = None,
+    v: Vector | None = None,
+) -> Bahdanau | OneLook:
+    """Score a sentence's states h_j by a small network that sees the decoder's state s beside each.
+
+    `decoder` has the state before each step, s_0 first; `w` has a row for each number of s, then
+    for each of h. With a `model`, a run's folder or a translator with additive attention, its own
+    numbers for a step of the sentence's translation are shown instead; "kept" shows those of one
+    that was trained on the primer.
+
+    >>> bahdanau().parameters
+    (24, 3, 3)
+    """
+    if model is not None:
+        numbers = {"states": states, "decoder": decoder, "w": w, "b": b, "v": v}
+        return look_into("bahdanau", model, sentence, step, **numbers)
+    words, h, s, step = both_sides(sentence, states, decoder, usual=DECODER, step=step)
+    network = Network.of(w, b, v, asks=s.shape[1], asked=h.shape[1])
+    rows = torch.cat([s[step - 1].expand(len(h), -1), h], dim=1)
+    inner = network.inner(rows)
+    scores = inner @ network.v
+    weights = scores.softmax(-1)
+    queries, keys = s @ network.w[: s.shape[1]] + network.b, h @ network.w[s.shape[1] :]
+    attention = SingleHeadAttention(network.module(), fuse=False)
+    with torch.no_grad():
+        memory = attention.remember(h.unsqueeze(0), torch.ones(1, len(h), dtype=torch.bool))
+        module = attention.score(s[None, None], memory)[0, 0]
+    all_weights = module.softmax(-1)
+    return Bahdanau(
+        words=words,
+        step=step,
+        decoder=s,
+        states=h,
+        w=network.w,
+        b=network.b,
+        v=network.v,
+        rows=rows,
+        inner=inner,
+        scores=scores,
+        weights=weights,
+        context=weights @ h,
+        one_by_one=torch.stack([network.inner(row) @ network.v for row in rows]),
+        queries=queries,
+        keys=keys,
+        split=torch.tanh(queries[step - 1] + keys) @ network.v,
+        module=module[step - 1],
+        all_weights=all_weights,
+        all_contexts=all_weights @ h,
+        parameters=network.parameters(),
+    )

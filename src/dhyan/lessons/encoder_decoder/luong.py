@@ -1,0 +1,165 @@
+"""Multiplicative attention by hand: e_ij = s_iᵀ h_j and its sisters, then s̃ = tanh(W_c [c; s])."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Words, table
+from dhyan.lessons.encoder_decoder.both_sides import both_sides
+from dhyan.lessons.encoder_decoder.context import SENTENCE
+from dhyan.lessons.encoder_decoder.look_into import Model, look_into
+from dhyan.lessons.encoder_decoder.one_look import OneLook
+from dhyan.lessons.encoder_decoder.small_network import Network, Vector
+from dhyan.lessons.given import Matrix, matrix
+from dhyan.lessons.shown import Say, Shown, Story
+
+DECODER = ((0, 0, 1.5, 1.5), (-0.5, 3, -1, 0.5), (3, 0, 0.5, -1), (0, 0, 0.5, 1))
+GENERAL = ((1, 0, 0, 0.5), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0.5, 0, 1))
+SCORES = ("dot", "general", "concat")
+
+
+@dataclass(frozen=True)
+class Luong(Shown):
+    """One step of multiplicative attention: a row for each of the scores dot, general, concat.
+
+    `mapped` are the W h_j of the general score, `joined` the [c; s] of each, `attentional` the s̃
+    from which the word is read.
+    """
+
+    words: tuple[str, ...]
+    step: int
+    decoder: Float64[Tensor, "T Q"]
+    states: Float64[Tensor, "S D"]
+    general: Float64[Tensor, "Q D"]
+    mapped: Float64[Tensor, "S Q"]
+    network: Network
+    inner: Float64[Tensor, "S A"]
+    combine: Float64[Tensor, "D+Q Q"]
+    scores: Float64[Tensor, "N S"]
+    weights: Float64[Tensor, "N S"]
+    contexts: Float64[Tensor, "N D"]
+    joined: Float64[Tensor, "N D+Q"]
+    attentional: Float64[Tensor, "N Q"]
+    all_weights: Float64[Tensor, "T S"]
+
+    def story(self, say: Say) -> Story:
+        """The three scores side by side, what they mix, and what the word is read off."""
+        i, steps = self.step, [f"s_{step + 1}" for step in range(len(self.decoder))]
+        wide, joint = self.combine.shape[1], self.combine.shape[0]
+        return Story(
+            say("Multiplicative attention by hand", "गुणनात्मक अवधान, हाथ से"),
+            (
+                Words(
+                    say(
+                        f"Luong's decoder steps first, then looks: the current state s_{i} asks. "
+                        f"dot: e_j = s_{i}ᵀ h_j, nothing to learn; general: s_{i}ᵀ W h_j, with "
+                        f"{self.general.numel()} parameters; concat: vᵀ tanh(W [s_{i}; h_j] + b), "
+                        f"the small network of Bahdanau, with {sum(self.network.parameters())}.",
+                        f"लुओंग का डिकोडर पहले चरण पूरा करता है, फिर देखता है: वर्तमान अवस्था s_{i} पूछती "
+                        f"है। dot: e_j = s_{i}ᵀ h_j, सीखने को कुछ नहीं; general: s_{i}ᵀ W h_j, "
+                        f"{self.general.numel()} प्राचल; concat: vᵀ tanh(W [s_{i}; h_j] + b), "
+                        f"बहदानाउ का छोटा नेटवर्क, {sum(self.network.parameters())} प्राचल।",
+                    )
+                ),
+                table(f"s_{i}", self.decoder[i - 1]),
+                table("h_j", self.states, self.words),
+                table(say("W h_j of general", "general का W h_j"), self.mapped, self.words),
+                table("e", self.scores, SCORES, self.words, digits=3, after="→"),
+                table("α", self.weights, SCORES, self.words, kind="weights", digits=3),
+                Words(
+                    say(
+                        f"c_{i} = Σ_j α_j h_j is set beside s_{i}, and the word is read off "
+                        f"s̃_{i} = tanh(W_c [c_{i}; s_{i}]), with a W_c of {wide}×{joint}.",
+                        f"c_{i} = Σ_j α_j h_j को s_{i} के साथ रखा जाता है, और शब्द s̃_{i} = "
+                        f"tanh(W_c [c_{i}; s_{i}]) से निकाला जाता है; W_c {wide}×{joint} का है।",
+                    )
+                ),
+                table(f"[c_{i}; s_{i}]", self.joined, SCORES, after="→"),
+                table(f"s̃_{i}", self.attentional, SCORES, digits=3),
+                table(
+                    say("α of every step, by dot", "हर चरण का α, dot से"),
+                    self.all_weights,
+                    steps,
+                    self.words,
+                    kind="weights",
+                ),
+            ),
+        )
+
+
+def luong(
+    sentence: str = SENTENCE,
+    *,
+    step: int | None = None,
+    model: Model | None = None,
+    states: Matrix | None = None,
+    decoder: Matrix | None = None,
+    general: Matrix | None = None,
+    w: Matrix | None = None,
+    b: Vector | None = None,
+    v: Vector | None = None,
+    combine: Matrix | None = None,
+) -> Luong | OneLook:
+    """Score a sentence's states h_j by their products with the decoder's state s, in three ways.
+
+    `decoder` has the state after each step, s_1 first; `general` is the W between s and h, `w`,
+    `b` and `v` are the network of the concat score, and `combine` has a row for each number of c,
+    then of s; not given, it takes the mean of the two. With a `model`, a run's folder or a
+    translator that looks after it steps, its own numbers for a step are shown instead; "kept"
+    shows those of one that was trained on the primer.
+
+    >>> [round(number, 2) for number in luong().scores[0].tolist()]
+    [1.35, 0.75, 0.45, 2.55]
+    """
+    if model is not None:
+        numbers = {"states": states, "decoder": decoder, "general": general, "combine": combine}
+        return look_into("luong", model, sentence, step, **numbers, w=w, b=b, v=v)
+    words, h, s, step = both_sides(sentence, states, decoder, usual=DECODER, step=step)
+    (count, wide), asks = h.shape, s.shape[1]
+    if wide != asks:
+        raise UserError(
+            f"decoder: its states have {asks} numbers and those of the sentence {wide}; the dot "
+            "product needs as many on either side"
+        )
+    between = matrix(
+        "general",
+        GENERAL if general is None else general,
+        rows=asks,
+        columns=wide,
+        of="the numbers of s",
+    )
+    network = Network.of(w, b, v, asks=asks, asked=wide)
+    usual = torch.eye(asks, dtype=torch.float64).repeat(2, 1) / 2
+    to_word = matrix(
+        "combine",
+        usual if combine is None else combine,
+        rows=wide + asks,
+        columns=asks,
+        of="the numbers of [c; s]",
+    )
+    query, mapped = s[step - 1], h @ between.T
+    inner = network.inner(torch.cat([query.expand(count, -1), h], dim=1))
+    scores = torch.stack([h @ query, mapped @ query, inner @ network.v])
+    weights = scores.softmax(-1)
+    contexts = weights @ h
+    joined = torch.cat([contexts, query.expand(len(scores), -1)], dim=1)
+    return Luong(
+        words=words,
+        step=step,
+        decoder=s,
+        states=h,
+        general=between,
+        mapped=mapped,
+        network=network,
+        inner=inner,
+        combine=to_word,
+        scores=scores,
+        weights=weights,
+        contexts=contexts,
+        joined=joined,
+        attentional=torch.tanh(joined @ to_word),
+        all_weights=(s @ h.T).softmax(-1),
+    )

@@ -1,0 +1,238 @@
+"""A word of several meanings, layer by layer: is it drawn to the words that decide which it has?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.decoding.translator import Translator
+from dhyan.insight.blocks import Part, Plane, Point, Words, table
+from dhyan.lessons.of_primer import of_split
+from dhyan.lessons.self_attention.in_context import (
+    InContext,
+    by_layer,
+    in_context,
+    meaning_in,
+    meanings,
+    pairs,
+)
+from dhyan.lessons.shown import Say
+from dhyan.models.transformer import TransformerEncoder
+
+SAME = 1e-9  # distances that differ by no more are equal
+MOST = 2 / 3  # of the pairs: a half would be chance
+
+
+@dataclass(frozen=True)
+class Layered:
+    """Sentences of the primer in which other words, the cues, decide what a word means.
+
+    States are those after each layer, and before the first, as the encoder's last normalisation
+    would hand them on, so that their lengths agree. `to_cues` and `to_rest` are the mean distances
+    from the word to its cues and to the sentence's words before it, by layer; `nearer` and
+    `rest_nearer` in what share of the sentences they shrink in a layer. `own` is in what share the
+    word is nearer to its cues than its state in a sentence with another meaning (`pairs`) is.
+
+    `paths` are the word's places in the two sentences told of, layer by layer, `crowd` those after
+    the last layer in all sentences of the word, `cues` those of the words that decide in the two.
+    """
+
+    sentences: int
+    right: int
+    to_cues: Float64[Tensor, " L"]
+    to_rest: Float64[Tensor, " L"]
+    nearer: Float64[Tensor, " M"]
+    rest_nearer: Float64[Tensor, " M"]
+    own: Float64[Tensor, " L"]
+    pairs: int
+    senses: tuple[str, ...]
+    crowd: Float64[Tensor, "N 2"]
+    crowd_senses: tuple[int, ...]
+    paths: Float64[Tensor, "2 L 2"]
+    path_senses: tuple[int, ...]
+    cues: tuple[tuple[str, int], ...]
+    cue_places: Float64[Tensor, "K 2"]
+    explained: Float64[Tensor, " 2"]
+
+    def parts(self, word: str, say: Say) -> tuple[Part, ...]:
+        """The plane, and what holds of many sentences."""
+        return (self._plane(word, say), *self._tables(say), Words(self._verdict(say)))
+
+    def _plane(self, word: str, say: Say) -> Part:
+        first, second = (round(100 * float(one)) for one in self.explained)
+        crowd = [
+            Point("", x, y, faint=True, kind=kind)
+            for kind, (x, y) in zip(self.crowd_senses, self.crowd.tolist(), strict=True)
+        ]
+        cues = [
+            Point(name, x, y, kind=kind)
+            for (name, kind), (x, y) in zip(self.cues, self.cue_places.tolist(), strict=True)
+        ]
+        moves, named = [], []
+        for number, (path, kind) in enumerate(
+            zip(self.paths.tolist(), self.path_senses, strict=True)
+        ):
+            moves += [(*one, *other) for one, other in zip(path, path[1:], strict=False)]
+            x, y = path[-1]
+            named.append(Point(f"{word} {number + 1}", x, y, kind=kind))
+        x, y = self.paths[:, 0].mean(0).tolist()
+        begin = Point(word, x, y, kind=len(self.senses))
+        return Plane(
+            say(
+                f"“{word}” from layer to layer: the axes explain {first} % and {second} %",
+                f"“{word}”, परत-दर-परत: अक्षों पर {first} % और {second} % प्रसरण",
+            ),
+            (*crowd, *cues, begin, *named),
+            tuple(moves),
+            kinds=(*self.senses, say("embedding", "एम्बेडिंग")),
+        )
+
+    def _tables(self, say: Say) -> tuple[Part, Part]:
+        """Shares of the sentences, a row for every layer."""
+        rows = [say(f"layer {at}", f"परत {at}") for at in range(1, len(self.own))]
+        return (
+            table(
+                say("share nearer than before to", "पहले से अधिक पास, वाक्यों का हिस्सा"),
+                torch.stack([self.nearer, self.rest_nearer], dim=1),
+                rows,
+                (say("its cues", "संकेतों के"), say("the rest", "बाक़ी शब्दों के")),
+                kind="weights",
+            ),
+            table(
+                say("nearer than its other state to", "दूसरी अवस्था से अधिक पास"),
+                self.own[1:].unsqueeze(1),
+                (),
+                (say("its cues", "संकेतों के"),),
+                kind="weights",
+            ),
+        )
+
+    def _verdict(self, say: Say) -> str:
+        """Whether it is drawn, whether by its cues more than by the rest, and what follows."""
+        drawn, rest = (float(one.min()) for one in (self.nearer, self.rest_nearer))
+        own = float(self.own[-1])
+        told = say(
+            f"{self.sentences} sentences, {self.right} of them translated rightly. ",
+            f"{self.sentences} वाक्य, जिनमें से {self.right} का अनुवाद सही है। ",
+        )
+        if drawn <= 0.5:
+            told += self._not_nearer(say)
+        elif rest >= drawn:
+            told += say(
+                "In most, every layer brings a word nearer to the cues, which decide what it "
+                "means; but to the rest of its sentence as often or more: all draw together. ",
+                "अधिकतर वाक्यों में हर परत शब्द को उन संकेतों के और पास लाती है जो उसका अर्थ तय करते हैं; पर "
+                "वाक्य के बाक़ी शब्दों के भी, उतनी ही बार या अधिक: सब एक-दूसरे के पास आते हैं। ",
+            )
+        else:
+            told += say(
+                "In most, every layer brings a word nearer to the cues, which decide what it "
+                "means, and more often than to the rest of its sentence. ",
+                "अधिकतर वाक्यों में हर परत शब्द को उन संकेतों के और पास लाती है जो उसका अर्थ तय करते हैं, और "
+                "वाक्य के बाक़ी शब्दों की तुलना में अधिक बार। ",
+            )
+        return told + say(
+            f"In {own:.0%} of {self.pairs} pairs, where chance gives half, a word ends nearer to "
+            "its cues than its other state, of a sentence with another meaning: "
+            f"{_pull(own, drawn)[0]}.",
+            f"{self.pairs} युग्मों में से {own:.0%} में (संयोग से आधे में होता) शब्द की अंतिम अवस्था अपने संकेतों "
+            "के अधिक पास है, दूसरे अर्थ वाले वाक्य की उसकी अवस्था की तुलना में: "
+            f"{_pull(own, drawn)[1]}।",
+        )
+
+    def _not_nearer(self, say: Say) -> str:
+        """The layers in which most come no nearer to the words that decide what they mean."""
+        few = [(at, float(one)) for at, one in enumerate(self.nearer, 1) if one <= 0.5]
+        return "".join(
+            say(
+                f"In layer {at} most words come no nearer to their cues, which decide what they "
+                f"mean: only {share:.0%} do. ",
+                f"परत {at} में, अधिकतर वाक्यों में, शब्द उन संकेतों के और पास नहीं आता जो उसका अर्थ तय करते हैं: "
+                f"केवल {share:.0%} में आता है। ",
+            )
+            for at, share in few
+        )
+
+
+def layered(
+    translator: Translator, word: str, told: Sequence[str], sentences: int
+) -> Layered | None:
+    """Measure so many sentences, and set those of the word on their principal axes.
+
+    None where the encoder is no Transformer, where the word has one meaning, or where the
+    sentences told of have no cues.
+    """
+    if not isinstance(translator.model.encoder, TransformerEncoder) or not meanings(word):
+        return None
+    examples = [_example(translator, word, text) for text in told]
+    twins = of_split(translator, "context", sentences)
+    said = translator([one.english for one in twins], beam=1)
+    reads = [found for one in twins if (found := in_context(translator, one))]
+    crowd = [one for one in reads if one.word == word]
+    if not crowd or not all(one and one.cues for one in examples):
+        return None
+    by_cues, by_rest = (
+        torch.stack([one.far(getattr(one, name)) for one in reads]) for name in ("cues", "rest")
+    )
+    wins = [one.far(one.cues) < one.far(one.cues, of=other) - SAME for one, other in pairs(reads)]
+    shares = torch.stack(wins).double().mean(0) if wins else by_cues[0] * 0
+    return Layered(
+        sentences=len(reads),
+        right=sum(one.wanted[0].met(own.text) for one, own in zip(twins, said, strict=True)),
+        to_cues=by_cues.mean(0),
+        to_rest=by_rest.mean(0),
+        nearer=(by_cues.diff(dim=1) < 0).double().mean(0),
+        rest_nearer=(by_rest.diff(dim=1) < 0).double().mean(0),
+        own=shares,
+        pairs=len(wins),
+        **_places(crowd, [one for one in examples if one]),
+    )
+
+
+def _example(translator: Translator, word: str, text: str) -> InContext | None:
+    """A sentence told of; its meaning is the one the model says."""
+    (said,) = translator([text], beam=1)
+    return by_layer(translator, text, word, meaning_in(word, said.text))
+
+
+def _places(crowd: Sequence[InContext], examples: Sequence[InContext]) -> dict[str, Any]:
+    """The word's states and the cues' on the two axes of most variance."""
+    layers = len(crowd[0].states)
+    last = torch.stack([one.states[-1, one.at] for one in crowd])
+    paths = torch.cat([one.states[:, one.at] for one in examples])
+    cues = torch.cat([one.states[-1, one.cues] for one in examples])
+    every = torch.cat([last, paths, cues])
+    left, sizes, _ = torch.linalg.svd(every - every.mean(0), full_matrices=False)
+    at = left[:, :2] * sizes[:2]
+    own, walked, deciding = at.split([len(last), len(paths), len(cues)])
+    return {
+        "senses": tuple(one[0] for one in meanings(crowd[0].word)),
+        "crowd": own,
+        "crowd_senses": tuple(one.sense for one in crowd),
+        "paths": walked.unflatten(0, (len(examples), layers)),
+        "path_senses": tuple(one.sense for one in examples),
+        "cues": tuple((one.words[cue], one.sense) for one in examples for cue in one.cues),
+        "cue_places": deciding,
+        "explained": sizes[:2].square() / sizes.square().sum(),
+    }
+
+
+def _pull(own: float, drawn: float) -> tuple[str, str]:
+    """What a share of pairs says, in both languages; it compares two states and no more."""
+    if own <= MOST:
+        return (
+            "even compared with its other state it is hardly drawn to them",
+            "दूसरी अवस्था की तुलना में भी वह उनकी ओर न के बराबर खिंची है",
+        )
+    if drawn <= 0.5:
+        return (
+            "it is drawn to them only as compared with its other state",
+            "वह उनकी ओर केवल दूसरी अवस्था की तुलना में खिंची है",
+        )
+    return (
+        "compared with its other state it is drawn to them",
+        "दूसरी अवस्था की तुलना में वह उनकी ओर खिंची है",
+    )

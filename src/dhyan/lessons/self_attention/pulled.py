@@ -1,0 +1,247 @@
+"""A word's states in two sentences, as a trained encoder has them, on their principal axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import hypot
+from pathlib import Path
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
+
+from dhyan.batch import Tokens
+from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.translator import Translator
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Part, Plane, Point, Words, table
+from dhyan.lessons.self_attention.layered import Layered, layered
+from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.trained import translator_of
+from dhyan.special_tokens import EOS, UNK
+
+# Both of the primer, the word at the same place.
+SENTENCE = "Ajay saw the bank and then withdrew the money."
+OTHER = "Ajay saw the bank and then photographed the crocodile."
+
+
+NEAR = 0.05  # two points so near, of the plane's side, share one name
+
+
+@dataclass(frozen=True)
+class PulledStates(Shown):
+    """The states of every word of two sentences; `distances` are those of the words they share.
+
+    `places` are the states on the two axes of most variance, which explain the shares `explained`.
+    `to_cues` has a row for the word in each sentence and a column for each sentence: the mean
+    distance to the words that stand in that sentence only. `said` is how the model translates them,
+    and `layered` what holds of the word layer by layer, where that was measured.
+    """
+
+    word: str
+    sentence: str
+    other: str
+    words: tuple[str, ...]
+    other_words: tuple[str, ...]
+    states: Float64[Tensor, "T D"]
+    other_states: Float64[Tensor, "S D"]
+    places: Float64[Tensor, "N 2"]
+    explained: Float64[Tensor, " 2"]
+    shared: tuple[str, ...]
+    distances: Float64[Tensor, " K"]
+    cosines: Float64[Tensor, " K"]
+    to_cues: Float64[Tensor, "2 2"] | None
+    said: tuple[str, str] = ("", "")
+    layered: Layered | None = None
+
+    def story(self, say: Say) -> Story:
+        """The plane, how far each shared word has come apart, and who is near to what."""
+        told = zip((self.sentence, self.other), self.said, strict=True)
+        return Story(
+            say(
+                f"“{self.word}” in two sentences of a trained model",
+                f"प्रशिक्षित मॉडल में “{self.word}”, दो वाक्यों में",
+            ),
+            (
+                *(
+                    Words(f"{number}. {text}" + (f" → {said}" if said else ""))
+                    for number, (text, said) in enumerate(told, 1)
+                ),
+                Words(f"{self._apart(say)} {self._nearer(say)}".strip()),
+                *(self.layered.parts(self.word, say) if self.layered else self._plane(say)),
+            ),
+        )
+
+    def _plane(self, say: Say) -> tuple[Part, ...]:
+        """The states after the last layer, and how far those of shared words are apart."""
+        first, second = (round(100 * float(one)) for one in self.explained)
+        points = self._points()
+        here, there = points[0], points[1]
+        return (
+            Plane(
+                say(
+                    f"encoder states; the axes explain {first} % and {second} %",
+                    f"एनकोडर की अवस्थाएँ; अक्षों पर {first} % और {second} % प्रसरण",
+                ),
+                tuple(points),
+                ((here.x, here.y, there.x, there.y),) if there.name else (),
+            ),
+            table(
+                say("distance from 1 to 2", "1 से 2 की दूरी"),
+                self.distances.unsqueeze(1),
+                self.shared,
+            ),
+            table(say("cosine", "कोज्या"), self.cosines.unsqueeze(1), digits=3),
+            *self._cues(say),
+        )
+
+    def _points(self) -> list[Point]:
+        """The word in both sentences, first, and the words that stand in one of them only."""
+        named = [(one, 0) for one in self.words] + [(one, 1) for one in self.other_words]
+        every = [
+            Point(name, x, y, faint=name != self.word, kind=kind)
+            for (name, kind), (x, y) in zip(named, self.places.tolist(), strict=True)
+        ]
+        here, there = (
+            next(one for one in every if (one.name, one.kind) == (self.word, kind))
+            for kind in (0, 1)
+        )
+        side = float((self.places.amax(0) - self.places.amin(0)).max())
+        merged = hypot(here.x - there.x, here.y - there.y) < NEAR * side
+        names = (f"{self.word} 1, 2", "") if merged else (f"{self.word} 1", f"{self.word} 2")
+        own = [replace(one, name=name) for one, name in zip((here, there), names, strict=True)]
+        return own + [one for one in every if one.name not in self.shared]
+
+    def _cues(self, say: Say) -> tuple[Part, ...]:
+        if self.to_cues is None:
+            return ()
+        return (
+            table(
+                say("mean distance to the words only in", "माध्य दूरी, उन शब्दों से जो केवल इस वाक्य में हैं"),
+                self.to_cues,
+                (f"{self.word} 1", f"{self.word} 2"),
+                ("1", "2"),
+            ),
+        )
+
+    def _apart(self, say: Say) -> str:
+        own = float(self.distances[self.shared.index(self.word)])
+        rest = [
+            float(far)
+            for name, far in zip(self.shared, self.distances, strict=True)
+            if name != self.word
+        ]
+        apart = say(
+            f"The embedding of {self.word} is the same in both; its states are {own:.2f} apart.",
+            f"{self.word} की एम्बेडिंग दोनों में एक ही है; उसकी अवस्थाएँ एक-दूसरे से {own:.2f} दूर हैं।",
+        )
+        if not rest:
+            return apart
+        more = sum(own > far for far in rest)
+        return f"{apart} " + say(
+            f"It moves more than {more} of the {len(rest)} other words that both sentences share.",
+            f"दोनों वाक्यों के अन्य साझा शब्दों ({len(rest)}) में से {more} की तुलना में वह अधिक खिसकता है।",
+        )
+
+    def _nearer(self, say: Say) -> str:
+        """Whether each state is nearer to its own sentence's words than the other state is."""
+        if self.to_cues is None:
+            return ""
+        (own, away), (strange, home) = self.to_cues.tolist()
+        pulled = (own < strange) + (home < away)
+        return say(
+            f"In {pulled} of 2 sentences its state is nearer to the words of that sentence alone "
+            "than its other state is.",
+            f"2 में से {pulled} {'वाक्य' if pulled == 1 else 'वाक्यों'} में उसकी अवस्था केवल उसी वाक्य "
+            "में आए शब्दों के, अपनी दूसरी अवस्था की तुलना में, अधिक पास है।",
+        )
+
+
+def pulled_states(
+    model: Translator | str | Path,
+    sentence: str | Sequence[str] | None,
+    other: str | Sequence[str] | None,
+    *,
+    word: str,
+    sentences: int = 0,
+) -> PulledStates:
+    """The encoder's states of two sentences, a word's being the mean of its pieces'.
+
+    Over so many further sentences of the primer it is measured layer by layer.
+    """
+    translator = translator_of(model)
+    read = [_text(one) or usual for one, usual in ((sentence, SENTENCE), (other, OTHER))]
+    (words, states), (other_words, others) = (_states(translator, text, word) for text in read)
+    both = torch.cat([states, others])
+    centred = both - both.mean(0)
+    left, sizes, _ = torch.linalg.svd(centred, full_matrices=False)
+    total = sizes.square().sum()
+    if total == 0:
+        raise UserError("all states of both sentences are the same: there is nothing to draw")
+    shared = tuple(one for one in dict.fromkeys(words) if one in other_words)
+    here = states[[words.index(one) for one in shared]]
+    there = others[[other_words.index(one) for one in shared]]
+    return PulledStates(
+        word=word,
+        sentence=read[0],
+        other=read[1],
+        words=words,
+        other_words=other_words,
+        states=states,
+        other_states=others,
+        places=left[:, :2] * sizes[:2],
+        explained=sizes[:2].square() / total,
+        shared=shared,
+        distances=(here - there).norm(dim=1),
+        cosines=cosine_similarity(here, there, dim=1),
+        to_cues=_to_cues(word, (words, states), (other_words, others)),
+        said=_said(translator, read),
+        layered=layered(translator, word, read, sentences) if sentences else None,
+    )
+
+
+def _said(translator: Translator, texts: Sequence[str]) -> tuple[str, str]:
+    first, second = translator(texts, beam=1)
+    return first.text, second.text
+
+
+def _to_cues(word: str, *sides: tuple[tuple[str, ...], Float64[Tensor, "_ D"]]) -> Tensor | None:
+    """From the word in each sentence to the words of each sentence alone; None if one has none."""
+    both = {one for one in sides[0][0] if one in sides[1][0]}
+    own = [states[names.index(word)] for names, states in sides]
+    cues = [states[[one not in both for one in names]] for names, states in sides]
+    if not all(map(len, cues)):
+        return None
+    means = [[(some - one).norm(dim=1).mean() for some in cues] for one in own]
+    return torch.stack([torch.stack(row) for row in means])
+
+
+def _text(sentence: str | Sequence[str] | None) -> str | None:
+    return sentence if isinstance(sentence, str) or sentence is None else " ".join(sentence)
+
+
+def _states(
+    translator: Translator, text: str, word: str
+) -> tuple[tuple[str, ...], Float64[Tensor, "T D"]]:
+    """Each word with its state; the word asked for must be there and be known."""
+    ids = translator.encode(text)
+    longest = translator.limits.source
+    if len(ids) - 1 > longest:
+        raise UserError(
+            f"{len(ids) - 1} tokens, but this model takes at most {longest}: say it shorter"
+        )
+    found = [
+        one
+        for one in translator.source.words(ids, text)
+        if ids[one.first] != EOS and any(letter.isalnum() for letter in one.text)
+    ]
+    spans = [one for one in found if one.text == word]
+    if not spans:
+        raise UserError(f"word: {word!r} does not stand in {text!r}")
+    if UNK in ids[spans[0].first : spans[0].last]:
+        raise UserError(f"word: this model does not know {word!r}; choose another word")
+    source = Tokens.pad([ids]).to(translator.device)
+    with evaluating(translator.model), torch.no_grad():
+        states = translator.model.encoder(source).states[0].double().cpu()
+    means = torch.stack([states[one.first : one.last].mean(0) for one in found])
+    return tuple(one.text for one in found), means

@@ -1,0 +1,13 @@
+"""A model of unknown origin is looked through before any of it is used, and before torch is there.
+
+Nothing here builds a model, and nothing here imports torch.
+"""
+
+from dhyan.model_check.folder import MODEL_FILES as MODEL_FILES
+from dhyan.model_check.folder import Vetted as Vetted
+from dhyan.model_check.folder import look_at_newest as look_at_newest
+from dhyan.model_check.folder import parse_saved_recipe as parse_saved_recipe
+from dhyan.model_check.folder import read_model as read_model
+from dhyan.model_check.match_recipe import check_bounds as check_bounds
+from dhyan.model_check.match_recipe import check_fits as check_fits
+from dhyan.model_check.match_recipe import is_foreseen as is_foreseen

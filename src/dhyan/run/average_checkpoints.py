@@ -1,0 +1,147 @@
+"""One model from several checkpoints of a run: the mean of their weights."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from dhyan.atomic_folder import MANIFEST, check_place
+from dhyan.checkpoint import (
+    find_checkpoint,
+    point,
+    read_manifest,
+    steps_in,
+    take_hold,
+    tensors_from_bytes,
+    tensors_to_bytes,
+    write_checkpoint,
+)
+from dhyan.config import Recipe, differences
+from dhyan.errors import UserError
+from dhyan.model_check import read_model
+from dhyan.run.load import MODEL_FILES, saved_recipe
+from dhyan.run.run_folder import versions
+from dhyan.training.trainer import Progress
+
+ROOMS = ("encoder.", "decoder.")
+WEIGHTLESS = ("dropout", "attention_dropout", "vectors", "frozen")  # of no matter once trained
+OF_TEXT = {"text.kind", "text.shared", "text.placeholders"}
+
+
+def newest(run: Path, count: int) -> list[Path]:
+    """The folders of a run's newest checkpoints; its start, before any training, is none."""
+    if not run.is_dir():
+        raise UserError(f"{run}: no such folder; name the folder of a run")
+    if (run / MANIFEST).exists():
+        raise UserError(f"{run}: is one checkpoint; --last takes the folder of a run, {run.parent}")
+    steps = [step for step in steps_in(run) if step]
+    if len(steps) < count:
+        raise UserError(
+            f"{run}: holds {len(steps)} trained checkpoints, not {count}; ask for fewer, or train "
+            f"with a larger training.keep"
+        )
+    return [run / f"step-{step}" for step in steps[:count]]
+
+
+def average(models: Sequence[Path], out: Path) -> Path:
+    """Write a model whose weights are the mean of those of other models, and say where.
+
+    Its folder can be loaded, shown and begun from like any other, but not resumed.
+    """
+    if len(models) < 2:
+        raise UserError(
+            "an average needs two checkpoints or more: name them, or a run and --last N"
+        )
+    folders = [find_checkpoint(model) for model in models]
+    _check_place(out)
+    _check_different(folders)
+    _check_trained(folders)
+    read = [read_model(model, foreign=True).files for model in models]
+    for folder, files in zip(folders[1:], read[1:], strict=True):
+        _check_alike(folders[0], read[0], folder, files)
+    weights = mean([tensors_from_bytes(files["model.safetensors"]) for files in read])
+    newest_of = max(map(read_manifest, folders), key=lambda manifest: manifest["step"])
+    step, facts = newest_of["step"], {key: newest_of[key] for key in ("data", "device", "threads")}
+    files = {
+        **{name: read[0][name] for name in MODEL_FILES},
+        "model.safetensors": tensors_to_bytes(weights),
+        "training.json": json.dumps(asdict(Progress(step=step)), indent=1).encode(),
+    }
+    with take_hold(out):
+        parts = [str(one) for one in folders]
+        folder = write_checkpoint(out, step, files, versions=versions(), average_of=parts, **facts)
+        point(out, "last.json", step, average_of=parts)
+    return folder
+
+
+def mean(models: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of every weight, added up in double precision."""
+    return {
+        name: torch.stack([model[name].double() for model in models]).mean(dim=0).to(first.dtype)
+        for name, first in models[0].items()
+    }
+
+
+def _check_place(out: Path) -> None:
+    """Refuse a folder that is a model, or a part of one."""
+    check_place(out)
+    if steps_in(out) or (out / MANIFEST).exists():
+        raise UserError(f"{out} holds a model already: name another --out")
+    if any((folder / MANIFEST).exists() for folder in out.absolute().parents):
+        raise UserError(f"{out} lies inside a model: name another --out")
+
+
+def _check_different(folders: Sequence[Path]) -> None:
+    """Refuse a model that would count twice."""
+    seen = set[Path]()
+    for folder in folders:
+        if folder.resolve() in seen:
+            raise UserError(f"{folder} is named twice: name each model once")
+        seen.add(folder.resolve())
+
+
+def _check_trained(folders: Sequence[Path]) -> None:
+    """Refuse the start of a run."""
+    for folder in folders:
+        if not read_manifest(folder)["step"]:
+            raise UserError(
+                f"{folder} is a run's start, before any training: name later checkpoints"
+            )
+
+
+def _check_alike(
+    one: Path, first: Mapping[str, bytes], other: Path, files: Mapping[str, bytes]
+) -> None:
+    """Refuse models that no mean makes sense of: of other words, other parts or other starts."""
+    both = f"{one} and {other} cannot be averaged"
+    for name, side in (("source.json", "source"), ("target.json", "target")):
+        if first[name] != files[name]:
+            raise UserError(
+                f"{both}: their {side} vocabularies differ; name checkpoints of one run, or models "
+                f"that began from one with --vocabulary keep"
+            )
+    here, there = saved_recipe(first), saved_recipe(files)
+    for key, (before, after) in differences(here, there).items():
+        if _makes_the_model(key):
+            raise UserError(
+                f"{both}: {key} is {before!r} in the one and {after!r} in the other; name models "
+                f"of one architecture"
+            )
+    seeds = (here.training.seed, there.training.seed)
+    if _from_nothing(here) and _from_nothing(there) and seeds[0] != seeds[1]:
+        raise UserError(
+            f"{both}: they began from other random weights, training.seed {seeds[0]} and "
+            f"{seeds[1]}; name checkpoints of one run, or models that began from one with --init"
+        )
+
+
+def _makes_the_model(key: str) -> bool:
+    """Whether models that differ in a setting have other weights, or mean other things by them."""
+    return key in OF_TEXT or (key.startswith(ROOMS) and key.rpartition(".")[2] not in WEIGHTLESS)
+
+
+def _from_nothing(recipe: Recipe) -> bool:
+    return not recipe.training.init

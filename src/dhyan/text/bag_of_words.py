@@ -1,0 +1,79 @@
+"""Texts as numbers without learning: one-hot, bag of words, and TF-IDF."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from string import punctuation
+
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from dhyan.errors import UserError
+from dhyan.text.normalize import normalize
+
+SIGNS = punctuation + "।॥…–—"
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text in lower case, without the signs before and after them."""
+    words = (word.strip(SIGNS) for word in normalize(text).lower().split())
+    return [word for word in words if word]
+
+
+def vocabulary(texts: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Every word once, in the order in which they first come."""
+    found = tuple(dict.fromkeys(word for text in texts for word in text))
+    if not found:
+        raise UserError("there are no words in the text: give it at least one")
+    return found
+
+
+def ids_of(words: Sequence[str], known: Sequence[str]) -> Int64[Tensor, " T"]:
+    """The place of each word among those that are known."""
+    places = {word: place for place, word in enumerate(known)}
+    for word in words:
+        if word not in places:
+            raise unknown(word, known)
+    return torch.tensor([places[word] for word in words], dtype=torch.int64)
+
+
+def unknown(word: str, known: Sequence[str]) -> UserError:
+    """That a word is not among those that are known, with the nearest that is."""
+    near = get_close_matches(word, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return UserError(f"the word {word!r} is not among the {len(known):,} known ones{hint}")
+
+
+def one_hot(words: Sequence[str], known: Sequence[str]) -> Float64[Tensor, "T V"]:
+    """A row for each word, as wide as the vocabulary, with a single one in it."""
+    return torch.eye(len(known), dtype=torch.float64)[ids_of(words, known)]
+
+
+def word_counts(texts: Iterable[Sequence[str]], known: Sequence[str]) -> Float64[Tensor, "N V"]:
+    """Bags of words: how often each known word stands in each text, in whatever order."""
+    return torch.stack(
+        [torch.bincount(ids_of(text, known), minlength=len(known)) for text in texts]
+    ).double()
+
+
+def presence(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, "N V"]:
+    """Whether each word stands in each text, as 1 or 0."""
+    return (counts > 0).double()
+
+
+def rarity(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, " V"]:
+    """A word's weight, the larger the fewer texts have it: ln((1 + n) / (1 + n_word)) + 1.
+
+    As scikit-learn smooths it: as though one more text had every word once.
+    """
+    return ((1 + len(counts)) / (1 + presence(counts).sum(0))).log() + 1
+
+
+def tf_idf(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, "N V"]:
+    """Counts times rarity, each row then of length one; scikit-learn's default.
+
+    A text without words stays at zero.
+    """
+    weighed = counts * rarity(counts)
+    length = weighed.norm(dim=1, keepdim=True)
+    return weighed / length.where(length > 0, 1.0)

@@ -1,0 +1,157 @@
+"""Tokenizer files of unknown origin, taken up only if they are of the kinds that are written here.
+
+The library that runs them would also take patterns without end, padding to any length and all
+else that its format has; none of that gets through.
+"""
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+from tokenizers import Tokenizer as Backend
+from tokenizers import models
+
+from dhyan.errors import UserError
+from dhyan.safe_io.json_toml import read_json, shown
+from dhyan.special_tokens import NAMES, UNK
+from dhyan.text.pretokenize import furnished
+from dhyan.text.unigram import LONGEST_PIECE
+
+MOST_BYTES = 48 * 2**20
+MOST_PIECES = 500_000
+MOST_SIGNS = {"[": 2 * MOST_PIECES, '"': 10 * MOST_PIECES, ",": 10 * MOST_PIECES}
+WIDEST_BYTES = 32 * 2**20  # of a file with letters of four bytes: all others take as much then
+BLOCK = 2**20  # bytes, in every such block of a file a string must begin or end
+EDGE = re.compile(rb'[^\\]"')
+WIDE = re.compile(rb"[\xf0-\xff]")
+BY_ID = ("WordLevel", "BPE")
+
+
+def text_of(data: bytes) -> str:
+    """The text of a tokenizer's file, unless it would take far more room than pieces do."""
+    for sign, most in MOST_SIGNS.items():
+        if data.count(sign.encode()) > most:
+            raise _many(sign, most)
+    for start in range(0, len(data) - BLOCK, BLOCK):
+        if not EDGE.search(data, start, start + BLOCK):
+            raise UserError(f"this is not a whole tokenizer: no piece has {BLOCK:,} bytes")
+    if len(data) > WIDEST_BYTES and WIDE.search(data):
+        raise UserError(f"the tokenizer has more than the {WIDEST_BYTES:,} bytes it may")
+    return data.decode()
+
+
+def count_pieces(text: str) -> int:
+    """How many pieces a tokenizer has, once all of it is known to be harmless."""
+    table = _table(text)
+    model = table["model"]
+    templates = _written().get(str(model.get("type")))
+    if templates is None:
+        raise _foreign(f"its model is of the kind {shown(model.get('type'))}")
+    pieces = model.pop("vocab", None)
+    merges = model.pop("merges", []) if model["type"] == "BPE" else []
+    if not any(_agree(table, ours) for ours in templates):
+        raise _foreign("it cuts, changes or joins text in a way of its own")
+    known = _by_id(pieces) if model["type"] in BY_ID else _by_score(pieces)
+    if len(known) > MOST_PIECES:
+        raise UserError(
+            f"the tokenizer has {len(known):,} pieces, more than the {MOST_PIECES:,} it may"
+        )
+    if tuple(known[: len(NAMES)]) != NAMES:
+        raise _foreign(f"its ids must begin with {', '.join(NAMES)}")
+    _check_merges(merges, set(known))
+    return len(known)
+
+
+def _table(text: str) -> dict[str, Any]:
+    for sign, most in MOST_SIGNS.items():
+        if text.count(sign) > most:
+            raise _many(sign, most)
+    try:
+        table = read_json(text)
+    except ValueError as error:
+        raise UserError(f"this is not a whole tokenizer: {error}") from None
+    if not isinstance(table, dict) or not isinstance(table.get("model"), dict):
+        raise _foreign("it has no model")
+    return table
+
+
+@lru_cache
+def _written() -> dict[str, list[dict[str, Any]]]:
+    """What the library writes of our tokenizers, less their pieces, by the kind of model."""
+    unknown = NAMES[UNK]
+    table = models.WordLevel({unknown: 0}, unk_token=unknown)
+    pairs = models.BPE({unknown: 0}, [], unk_token=unknown, byte_fallback=True)
+    scored = models.Unigram([(name, 0.0) for name in NAMES], UNK, byte_fallback=True)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for model, kind in ((table, "words"), (table, "characters"), (pairs, "bpe"), (scored, "bpe")):
+        written = json.loads(furnished(Backend(model), kind).to_str())
+        for pieces in ("vocab", "merges"):
+            written["model"].pop(pieces, None)
+        found.setdefault(written["model"]["type"], []).append(written)
+    return found
+
+
+def _agree(found: Any, ours: Any) -> bool:
+    """Whether all that is said is as we say it; an older library may not have said what is not."""
+    if isinstance(ours, dict) and isinstance(found, dict):
+        unsaid = (value for key, value in ours.items() if key not in found)
+        said = (key in ours and _agree(value, ours[key]) for key, value in found.items())
+        return all(said) and not any(unsaid)
+    if isinstance(ours, list) and isinstance(found, list):
+        return len(found) == len(ours) and all(map(_agree, found, ours))
+    return type(found) is type(ours) and found == ours
+
+
+def _by_id(pieces: Any) -> list[str]:
+    """The pieces of a table in the order of their ids, which leave none out."""
+    if not isinstance(pieces, dict):
+        raise _foreign("its vocabulary is no table of ids")
+    places: list[Any] = [None] * len(pieces)
+    for piece, id in pieces.items():
+        if type(id) is not int or not 0 <= id < len(places) or places[id] is not None:
+            raise _foreign(f"the id of {shown(piece)} is not its own")
+        places[id] = piece
+    return _spelt(places)
+
+
+def _by_score(pieces: Any) -> list[str]:
+    """The pieces of a list, each with its score."""
+    if not isinstance(pieces, list):
+        raise _foreign("its vocabulary is no list of scores")
+    for entry in pieces:
+        match entry:
+            case [str(piece), int() | float()] if len(piece) <= LONGEST_PIECE:
+                continue
+        raise _foreign(f"{shown(entry)} is no piece of at most {LONGEST_PIECE} letters and a score")
+    found = [piece for piece, _ in pieces]
+    if len(set(found)) < len(found):
+        raise _foreign("a piece comes twice")
+    return _spelt(found)
+
+
+def _spelt(pieces: list[str]) -> list[str]:
+    """The same pieces, if they are text."""
+    try:
+        "".join(pieces).encode()
+    except UnicodeEncodeError:
+        raise _foreign("a piece is no text but half a character") from None
+    return pieces
+
+
+def _check_merges(merges: Any, known: set[str]) -> None:
+    if not isinstance(merges, list):
+        raise _foreign("its merges are no list")
+    for entry in merges:
+        match entry:
+            case [str(left), str(right)] if known.issuperset((left, right, left + right)):
+                continue
+        raise _foreign(f"{shown(entry)} does not merge two pieces into a third")
+
+
+def _many(sign: str, most: int) -> UserError:
+    return UserError(f"this is not a whole tokenizer: it has more than {most:,} {sign}")
+
+
+def _foreign(reason: str) -> UserError:
+    return UserError(f"not a tokenizer of dhyan: {reason}")

@@ -1,0 +1,201 @@
+"""Word vectors that others trained: word2vec as text or binary, and GloVe, read as a stream."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from io import BufferedIOBase
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32
+
+from dhyan.errors import UserError
+from dhyan.text.compression import OPEN, signs_of_damage
+from dhyan.text.normalize import normalize
+
+LONGEST_LINE = 2**20  # bytes
+WIDEST = 2**16  # numbers of a vector
+CHUNK = 2**16  # bytes of a binary file read at a time
+_AGAIN = "fetch the file again"
+_DISK = "see its permissions and its disk"
+_BINARY = "if this is word2vec's binary, end its name in .bin"
+_TEXT = "if these are vectors as text, or fastText's, give a file whose name ends in .vec"
+_FRACTION = re.compile(rb"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
+
+Entry = tuple[int, bytes, bytes]  # its number in the file, its word, its vector as it stands
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The words that were found, and row by row their vectors; `lowered` of them in lower case."""
+
+    words: tuple[str, ...]
+    table: Float32[np.ndarray, "V D"]
+    lowered: frozenset[str]
+
+    @property
+    def width(self) -> int:
+        """How many numbers a vector has."""
+        return self.table.shape[1]
+
+
+def read_vectors(path: str | Path, wanted: Collection[str]) -> Vectors:
+    """The vectors of the wanted words, in their order: of the word itself, else of its lower case.
+
+    A file whose name ends in `.bin` is word2vec's binary, any other is text with or without a
+    header; either may be packed as `.gz`, `.xz` or `.zst`. Words are compared in their normal form,
+    and the first of a file's equal words counts. Only the vectors of wanted words are looked into.
+    """
+    path = Path(path)
+    sought = {*wanted, *(word.lower() for word in wanted)}
+    found: dict[str, Float32[np.ndarray, " D"]] = {}
+    file = _Reader(path)
+    for number, raw, vector in file.entries():
+        word = _spelt(raw)
+        if word in sought and word not in found:
+            found[word] = file.numbers(number, vector)
+    lowered = {w for w in wanted if w not in found and w.lower() in found}
+    words = tuple(w for w in dict.fromkeys(wanted) if w in found or w in lowered)
+    rows = [found[w.lower() if w in lowered else w] for w in words]
+    table = np.array(rows, np.float32).reshape(len(rows), file.width)
+    return Vectors(words, table, frozenset(lowered))
+
+
+def most_frequent(path: str | Path, most: int) -> Vectors:
+    """The vectors of the first words of a file, in which the most frequent ones stand first."""
+    file = _Reader(Path(path))
+    found: dict[str, Float32[np.ndarray, " D"]] = {}
+    for number, raw, vector in islice(file.entries(), most):
+        found.setdefault(_spelt(raw), file.numbers(number, vector))
+    table = np.array([*found.values()], np.float32).reshape(len(found), file.width)
+    return Vectors(tuple(found), table, frozenset())
+
+
+def width_of(path: str | Path) -> int:
+    """How many numbers a vector of a file has, by its first lines."""
+    file = _Reader(Path(path))
+    next(file.entries())
+    return file.width
+
+
+class _Reader:
+    """A file of vectors; its width is known once the first entry is."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.width = 0
+        packed = path.suffix.lower() in OPEN
+        self.binary = (path.with_suffix("") if packed else path).suffix.lower() == ".bin"
+
+    def entries(self) -> Iterator[Entry]:
+        """Word by word, as bytes, with its line in the file, or its place in a binary one."""
+        try:
+            with OPEN.get(self.path.suffix.lower(), open)(self.path, "rb") as file:
+                yield from self._binary(file) if self.binary else self._text(file)
+        except FileNotFoundError:
+            raise self.fault(0, "there is no such file; see how its path is written") from None
+        except signs_of_damage() as error:
+            reason = f"broken {self.path.suffix} data ({error}); {_AGAIN}"
+            raise self.fault(0, reason) from None
+        except OSError as error:
+            raise self.fault(0, f"cannot be read ({error.strerror}); {_DISK}") from None
+
+    def _text(self, file: BufferedIOBase) -> Iterator[Entry]:
+        """Lines of a word and its numbers; the word itself may have spaces in it."""
+        number, promised = 0, 0
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE:
+                raise self.fault(number, f"a line of {LONGEST_LINE:,} bytes or more; {_BINARY}")
+            fields = line.rstrip().split(b" ")
+            if number == 1 and len(fields) == 2:
+                promised = self._header(line)
+            else:
+                self.width = self.width or _numbers_at_the_end(fields)
+                yield number, *self._parted(fields, number)
+        if not self.width or number < 1 + bool(promised):
+            raise self.fault(0, f"holds no vectors; {_AGAIN}")
+        if promised and number != promised + 1:
+            reason = f"{number - 1:,} words, but its header says {promised:,}; {_AGAIN}"
+            raise self.fault(0, reason)
+
+    def _parted(self, fields: list[bytes], number: int) -> tuple[bytes, bytes]:
+        """The word and the numbers of a line."""
+        found = len(fields) - 1
+        if found > self.width and _FRACTION.fullmatch(fields[-self.width - 1]):
+            found = _numbers_at_the_end(fields)
+        elif found >= self.width > 0:
+            return b" ".join(fields[: -self.width]), b" ".join(fields[-self.width :])
+        reason = (
+            f"{found} numbers where {self.width} are due" if self.width else "ends in no number"
+        )
+        raise self.fault(number, f"{reason}; {_BINARY if number <= 2 else _AGAIN}")
+
+    def _binary(self, file: BufferedIOBase) -> Iterator[Entry]:
+        """Words, each with a space and its numbers behind it, after a line with the two sizes."""
+        promised = self._header(file.readline(100))
+        buffer, at, size = b"", 0, 4 * self.width
+        for number in range(1, promised + 1):
+            while (end := buffer.find(b" ", at) + 1) == 0 or len(buffer) < end + size:
+                more = file.read(CHUNK)
+                if not more:
+                    reason = f"the file ends here, but should have {promised:,} words"
+                    raise self.fault(number, f"{reason}; fetch it again")
+                buffer, at = buffer[at:] + more, 0
+                if not end and len(buffer) > LONGEST_LINE:
+                    raise self.fault(number, "no word ends here; this is not word2vec's binary")
+            yield number, buffer[at : end - 1].removeprefix(b"\n"), buffer[end : end + size]
+            at = end + size
+        if (buffer[at:] + file.read(CHUNK)).strip(b"\n"):
+            raise self.fault(0, f"more than the {promised:,} words of its header; {_AGAIN}")
+
+    def _header(self, line: bytes) -> int:
+        """How many words a file has; `line` also says how many numbers each."""
+        sizes = line.split()
+        if len(sizes) != 2 or not all(size.isdigit() for size in sizes):
+            reason = "its first line does not say how many words and numbers there are"
+            raise self.fault(0 if self.binary else 1, f"{reason}; {_TEXT}")
+        count, self.width = map(int, sizes)
+        if not (count and 0 < self.width <= WIDEST):
+            reason = f"its first line says {count:,} words of {self.width:,} numbers; {_AGAIN}"
+            raise self.fault(0 if self.binary else 1, reason)
+        return count
+
+    def numbers(self, number: int, vector: bytes) -> Float32[np.ndarray, " D"]:
+        """A vector as it stands in the file, as numbers."""
+        try:
+            values = () if self.binary else [float(value) for value in vector.split(b" ")]
+        except ValueError as error:
+            raise self.fault(number, f"{error}; {_AGAIN}") from None
+        row = np.frombuffer(vector, "<f4") if self.binary else np.array(values, np.float32)
+        if not np.isfinite(row).all():
+            raise self.fault(number, f"a number that is not finite; {_AGAIN}")
+        return row
+
+    def fault(self, number: int, reason: str) -> UserError:
+        """A fault at a line, at a word of a binary file, or of the whole file where number is 0."""
+        place = f" (word {number:,})" if self.binary else f":{number}"
+        return UserError(f"{self.path}{place if number else ''}: {reason}")
+
+
+def _numbers_at_the_end(fields: list[bytes]) -> int:
+    """How many numbers a line without a header has; what comes first is always the word."""
+    count = 0
+    while count < len(fields) - 1 and _is_number(fields[-count - 1]):
+        count += 1
+    return count
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _spelt(raw: bytes) -> str:
+    """A word in its normal form; bytes that are no text match no word that is wanted."""
+    word = raw.decode("utf-8", "replace")
+    return word if word.isascii() else normalize(word)

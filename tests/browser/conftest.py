@@ -1,0 +1,106 @@
+"""A real browser before a real server; what leaves the machine or goes wrong fails the test."""
+
+import os
+import shutil
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+from playwright.sync_api import expect, sync_playwright
+
+from dhyan.studio.app import make_app
+from dhyan.studio.registry import Shelf
+
+expect.set_options(timeout=20_000)  # ms; a busy machine is slow, not wrong
+BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
+
+
+ALONE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"  # no name leads anywhere
+
+
+@contextmanager
+def serving(shelf):
+    """A server on a free port of this machine, in a thread; gives its address."""
+    config = uvicorn.Config(make_app(shelf), port=0, log_level="error", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        thread.join(0.01)
+        assert thread.is_alive(), "the server did not start"
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's chromium, started once."""
+    assert Path(BROWSER).exists(), f"no browser at {BROWSER}: apt-get install chromium"
+    with sync_playwright() as play:
+        started = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", ALONE])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def address(models):
+    """Where the page with the small models is."""
+    with serving(Shelf(models)) as found:
+        yield found
+
+
+class Studio:
+    """A browser's window on the studio, and everything that must not happen in it."""
+
+    def __init__(self, browser, address):
+        self.browser, self.address = browser, address
+        self.contexts, self.wrong, self.foreign = [], [], []
+
+    def open(self, path="/", *, wait=True, **options):
+        """A page at a path; `options` are a browser context's (viewport, color_scheme …)."""
+        context = self.browser.new_context(
+            **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **options}
+        )
+        self.contexts.append(context)
+        context.on("request", self._see)
+        page = context.new_page()
+        page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        page.on("console", self._hear)
+        page.on("dialog", self._dialog)
+        page.goto(self.address + path)
+        if wait:
+            page.wait_for_selector("#view h1")
+        return page
+
+    def _see(self, request):
+        """Only what this server has; nothing else is found, and asking for it is a fault."""
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.foreign.append(request.url)
+
+    def _hear(self, message):
+        if message.type in ("error", "warning"):
+            self.wrong.append(f"{message.type}: {message.text}")
+
+    def _dialog(self, dialog):
+        self.wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def close(self):
+        for context in self.contexts:
+            context.close()
+
+
+@pytest.fixture
+def studio(browser, address):
+    """Opens pages; at the end nothing may have gone wrong, and nothing have left the machine."""
+    opened = Studio(browser, address)
+    yield opened
+    opened.close()
+    assert not opened.foreign
+    assert not opened.wrong

@@ -1,0 +1,230 @@
+"""What is taken away from the page: each file is whole, and opens where there is no studio."""
+
+import csv
+import io
+import re
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
+
+from dhyan.insight.trace import Trace
+from dhyan.run import load
+from dhyan.studio.export_html import interactive
+
+SENTENCE = "How are you?"
+ADDRESS = f"/translate?q={quote(SENTENCE)}&m="
+
+
+@pytest.fixture
+def page(studio):
+    opened = studio.open(ADDRESS + "transformer")
+    opened.wait_for_selector("[role=gridcell]")
+    return opened
+
+
+def taken(page, way):
+    """The name and bytes of what an item of the menu gives."""
+    page.click("#export")
+    with page.expect_download() as found:
+        page.click(f"[data-way={way}]")
+    assert found.value.suggested_filename in page.inner_text("#status")
+    return found.value.suggested_filename, found.value.path().read_bytes()
+
+
+def said(page):
+    """The words of the translation on the page."""
+    return page.locator(".pair-target .pair-text").all_text_contents()
+
+
+def weights(page):
+    found = page.locator("[role=gridcell]")
+    return found.evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+
+
+def test_the_menu_is_walked_by_keys_and_gives_the_focus_back(page):
+    page.locator("#view").focus()
+    page.keyboard.press("e")
+    menu = page.get_by_role("menu")
+    assert page.locator("#export").get_attribute("aria-expanded") == "true"
+    way = "document.activeElement.dataset.way"
+    assert page.evaluate(way) == "seen-svg"
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(way) == "seen-png"
+    page.keyboard.press("End")
+    assert page.evaluate(way) == "page-html"
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(way) == "seen-svg"
+    page.keyboard.press("c")
+    assert page.evaluate(way) == "data-csv"
+    page.keyboard.press("Escape")
+    assert menu.count() == 0
+    assert page.evaluate("document.activeElement.id") == "export"
+    page.keyboard.press("Enter")
+    page.keyboard.press("j")
+    with page.expect_download() as found:
+        page.keyboard.press("Enter")
+    assert found.value.suggested_filename.endswith(".json")
+    assert page.evaluate("document.activeElement.id") == "export"
+    page.click("#export")
+    page.click("#export")
+    assert menu.count() == 0
+
+
+def test_without_a_sentence_items_say_why_and_words_and_names_are_safe_in_files(studio):
+    page = studio.open("/translate?q=")
+    page.click("#export")
+    items = page.get_by_role("menuitem")
+    assert items.count() == 8
+    assert page.locator("[role=menuitem][aria-disabled=true]").count() == 8
+    page.click("[data-way=data-json]", force=True)
+    assert page.inner_text("#status") == "Translate a sentence first."
+    table, name = page.evaluate(
+        """async () => {
+          const { asCsv, named } = await import("/static/js/export-data.js");
+          return [
+            asCsv({ values: [[-0.5, 1], [-Infinity, 0.25]], rows: ["=1+1", 'a "b", c'],
+              columns: ["@x", "-y"] }),
+            named({ view: "heads", m: "../My:Model", q: "" }, { text: "नदी का / किनारा है" },
+              "svg", new Date(2026, 10, 15)),
+          ];
+        }"""
+    )
+    assert table == '\ufeff,\'@x,\'-y\r\n\'=1+1,-0.5,1\r\n"a ""b"", c",-inf,0.25\r\n'
+    assert name == "heads_my-model_नदी-का-किनारा_20261115.svg"
+
+
+def test_the_open_menu_is_fit_for_everyone_and_for_a_small_window(studio):
+    page = studio.open(
+        ADDRESS + "bahdanau&ui=hi", viewport={"width": 375, "height": 700}, color_scheme="dark"
+    )
+    page.wait_for_selector("[role=gridcell]")
+    page.click("#export")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    box = page.get_by_role("menu").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 375
+    found = Axe().run(page, context=".tools")
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_the_picture_as_seen_needs_nothing_else_and_as_png_is_twice_the_size(page):
+    name, content = taken(page, "seen-svg")
+    assert re.fullmatch(r"alpha_transformer_how-are-you_\d{8}\.svg", name)
+    root = ElementTree.fromstring(content)
+    tags = [one.tag.rpartition("}")[2] for one in root.iter()]
+    assert tags.count("rect") >= len(weights(page))
+    texts = {one.text for one in root.iter() if one.tag.endswith("}text")}
+    assert {"How", "are", "you"} <= texts
+    assert said(page)[0] in texts
+    assert root.find("{*}title").text.endswith(SENTENCE)
+    assert "/translate?q=" in root.find("{*}metadata").text
+    assert "data:font/ttf;base64," in root.find("{*}style").text
+    for one in root.iter():
+        assert not {"class", "tabindex", "style"} & set(one.attrib)
+        assert not any("http" in value for key, value in one.attrib.items() if "href" in key)
+    box = page.locator("svg.heat-picture").bounding_box()
+    name, content = taken(page, "seen-png")
+    picture = Image.open(io.BytesIO(content))
+    assert name.endswith(".png")
+    assert abs(picture.width - 2 * (box["width"] + 32)) <= 2
+    assert picture.text["Title"].endswith(SENTENCE)
+    assert "/translate?q=" in picture.text["Source"]
+    # Labels beside the map are drawn: there is ink left of the first cell.
+    left = page.locator("[role=gridcell] rect").first.bounding_box()["x"] - box["x"]
+    labels = picture.convert("L").crop((0, picture.height // 3, int(2 * left), picture.height))
+    assert labels.getextrema()[0] < 100
+
+
+def test_a_large_map_takes_its_canvas_along(studio):
+    page = studio.open("/translate?u=tok&m=transformer&q=" + quote("how are you " * 24))
+    page.wait_for_selector("canvas", timeout=10_000)
+    root = ElementTree.fromstring(taken(page, "seen-svg")[1])
+    [image] = [one for one in root.iter() if one.tag.endswith("}image")]
+    assert image.get("href").startswith("data:image/png;base64,")
+
+
+def test_figures_and_numbers_are_whole(page):
+    assert taken(page, "figure-png")[1].startswith(b"\x89PNG")
+    assert taken(page, "figure-pdf")[1].startswith(b"%PDF-")
+    svg = ElementTree.fromstring(taken(page, "figure-svg")[1])
+    assert svg.tag.endswith("}svg")
+    trace = Trace.from_json(taken(page, "data-json")[1].decode())
+    assert (trace.text, list(trace.target.words)) == (SENTENCE, said(page))
+    name, content = taken(page, "data-csv")
+    assert content.startswith(b"\xef\xbb\xbf")
+    [_, *columns], *rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
+    assert tuple(columns) == trace.source.words
+    assert [one[0] for one in rows] == list(trace.target.words)
+    for _, *line in rows:
+        assert sum(map(float, line)) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.fixture
+def file(page, browser, tmp_path):
+    """The page as one file, opened from a disk with no network; nothing may go wrong in it."""
+    path = tmp_path / "page.html"
+    path.write_bytes(taken(page, "page-html")[1])
+    context = browser.new_context(offline=True, reduced_motion="reduce")
+    opened, wrong = context.new_page(), []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("console", lambda said: said.type in ("error", "warning") and wrong.append(said.text))
+    opened.on("request", lambda one: wrong.append(one.url) if one.url.startswith("http") else None)
+    opened.goto(path.as_uri())
+    opened.wait_for_selector("[role=gridcell]")
+    yield opened
+    context.close()
+    assert not wrong
+
+
+def test_the_page_as_a_file_shows_the_same_without_a_server_and_says_what_needs_one(page, file):
+    assert weights(file) == weights(page)
+    assert file.locator("#sentence").input_value() == SENTENCE
+    assert not file.locator("#sentence").is_editable()
+    assert file.locator("#rail a").all_inner_texts() == ["Translate", "Heads"]
+    for hidden in ("#model", "#beam", ".examples", "#copy-link", ".ask button"):
+        assert not file.locator(hidden).is_visible()
+    assert taken(file, "seen-png")[1].startswith(b"\x89PNG")
+    assert b"data:font/woff" in taken(file, "seen-svg")[1]
+    file.click("#export")
+    assert file.locator("[role=menuitem][aria-disabled=true]").count() == 4
+    file.click("[data-way=page-html]", force=True)
+    assert "dhyan studio" in file.inner_text("#status")
+    file.keyboard.press("Escape")
+    file.keyboard.press("g")
+    file.keyboard.press("s")
+    assert "saved trace" in file.inner_text("#status")
+    file.get_by_role("link", name="Heads").click()
+    file.wait_for_selector(".heads [role=gridcell]")
+    file.click("#ui")
+    file.wait_for_selector("html[lang=hi]")
+    assert "#/heads?" in file.url
+    before = file.locator("main").aria_snapshot()
+    file.reload()  # its address brings it back
+    file.wait_for_selector(".heads [role=gridcell]")
+    assert file.locator("main").aria_snapshot() == before
+    assert file.evaluate("document.fonts.check('16px \"Noto Sans Devanagari\"', 'क्ष')")
+    file.go_back()
+    file.wait_for_selector("html[lang=en]")
+
+
+def test_a_notebook_can_walk_through_a_trace(studio, models):
+    from dhyan.insight.trace import trace
+
+    page = studio.open("/translate?q=")
+    shown = interactive(trace(load(models[1]), SENTENCE, model="bahdanau"))._repr_html_()
+    outside = studio.contexts[-1].new_page()
+    wrong = []
+    outside.on("pageerror", lambda error: wrong.append(str(error)))
+    outside.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    outside.set_content(f"<!doctype html>{shown}{shown}")
+    for number in (0, 1):
+        frame = outside.frame_locator("iframe").nth(number)
+        frame.locator("[role=gridcell]").first.wait_for()
+        frame.locator("[role=gridcell]").nth(1).click()
+        outside.keyboard.press("ArrowRight")
+        assert not frame.locator("#export").is_visible()
+    assert not wrong
+    page.close()

@@ -1,0 +1,171 @@
+"""The page's frame: every view opens, fits its window, and is fit for everyone."""
+
+import re
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import TimeoutError, expect
+
+from dhyan.studio.registry import Shelf
+from dhyan.studio.routes import translate
+from dhyan.studio.static_files import VIEWS
+from tests.browser.conftest import Studio, serving
+
+SENTENCE = "q=The+bank+of+the+river+is+far.&m=transformer"
+WIDTHS = (375, 768, 1440)
+SCREENS = Path(__file__).parents[2] / "build" / "studio"  # kept, for whoever wants to look
+
+
+def still(page):
+    """The page when nothing more comes, or when what comes takes long."""
+    with suppress(TimeoutError):
+        page.wait_for_load_state("networkidle", timeout=2000)
+    return page
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_fits_every_window_and_is_closed_to_no_one(studio, view):
+    SCREENS.mkdir(parents=True, exist_ok=True)
+    page = still(studio.open(f"/{view}?{SENTENCE}"))
+    assert page.locator("main h1").count() == 1
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.screenshot(path=SCREENS / f"{view}-{width}.png")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, f"{view} is {wide} wide in a window of {width}"
+    for look in ("th=light", "th=dark&ui=hi"):
+        page.goto(f"{studio.address}/{view}?{SENTENCE}&{look}")
+        page.wait_for_selector("#view h1")
+        found = Axe().run(still(page))
+        assert found.violations_count == 0, f"{look}: {found.generate_report()}"
+
+
+def test_a_link_reproduces_what_was_seen_and_back_leads_back(studio):
+    page = still(studio.open(f"/translate?{SENTENCE}"))
+    page.locator("[role=gridcell][tabindex='0']").press(
+        "ArrowRight"
+    )  # a large map has one cell alone
+    seen = page.locator("main").aria_snapshot()
+    other = still(studio.open(page.url.removeprefix(studio.address)))
+    assert other.locator("main").aria_snapshot() == seen
+    page.get_by_role("link", name="Heads").click()
+    page.wait_for_url(re.compile("/heads"))
+    page.go_back()
+    expect(page.locator("[role=gridcell]").first).to_be_visible()
+    assert "/translate" in page.url
+
+
+def test_the_whole_way_needs_no_mouse(studio):
+    page = studio.open("/translate?m=bahdanau")
+    page.keyboard.press("/")
+    page.keyboard.type("How are you?")
+    page.keyboard.press("Enter")
+    expect(page.locator("[role=gridcell]").first).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    page.wait_for_url(re.compile("/step"))
+    expect(page.locator("main h1")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_letters_do_nothing_while_one_writes_or_when_switched_off(studio):
+    page = studio.open("/translate?m=bahdanau")
+    page.locator("#sentence").fill("")
+    page.locator("#sentence").press_sequentially("gs")
+    assert "/step" not in page.url
+    page.locator("#sentence").press("Escape")
+    page.keyboard.press("?")
+    page.get_by_label("switch single-letter keys off").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    assert "/step" not in page.url
+
+
+def test_bad_values_of_a_link_are_mended_and_said(studio):
+    page = studio.open("/translate?b=99&sc=none&m=bahdanau")
+    expect(page.locator("#status")).to_contain_text("sc is now lin")
+    assert page.locator("#beam").input_value() == "8"
+
+
+def test_a_view_that_is_not_there_names_those_that_are(studio):
+    page = studio.open("/nothing", wait=False)
+    expect(page.get_by_role("heading")).to_have_text("There is no such view")
+    assert page.get_by_role("link").count() == len(VIEWS)
+    studio.wrong.clear()  # the browser tells of the 404 itself
+
+
+def test_hindi_is_shaped_with_the_pages_own_font(studio):
+    page = still(studio.open(f"/translate?{SENTENCE}"))
+    assert page.evaluate("document.fonts.check('16px \"Noto Sans Devanagari\"', 'क्ष')")
+    widths = page.evaluate(
+        """() => ["क्ष", "क्\u200cष"].map((text) => {
+          const made = document.createElement("span");
+          made.textContent = text;
+          made.lang = "hi";
+          made.className = "said";
+          document.querySelector("main").append(made);
+          const wide = made.getBoundingClientRect().width;
+          made.remove();
+          return wide;
+        })"""
+    )
+    assert widths[0] < widths[1]
+
+
+def test_the_server_may_stop_and_the_page_stays(browser, models):
+    with serving(Shelf(models)) as address:
+        opened = Studio(browser, address)
+        page = opened.open("/translate?q=How+are+you%3F&m=bahdanau")
+        expect(page.locator("[role=gridcell]").first).to_be_visible()
+    page.locator("#sentence").fill("We are friends.")
+    page.keyboard.press("Enter")
+    expect(page.locator("#status")).to_contain_text("does not answer")
+    page.get_by_role("link", name="Why √d").focus()
+    opened.close()
+
+
+def test_a_server_that_stops_in_the_middle_of_an_answer_is_told_of(browser, models, monkeypatch):
+    def slow(shelf, asked, hear):
+        for number in range(100):
+            hear(["नदी"] * number)
+            time.sleep(0.1)
+
+    monkeypatch.setattr(translate, "told", slow)
+    with serving(Shelf(models)) as address:
+        opened = Studio(browser, address)
+        page = opened.open("/translate?q=How+are+you%3F&m=bahdanau")
+        expect(page.locator(".pair-target .pair-word").nth(2)).to_be_visible()
+    expect(page.locator("#status")).to_contain_text("stopped in the middle")
+    expect(page.locator("#sentence")).to_be_editable()
+    opened.close()
+
+
+def test_nothing_moves_for_those_who_want_it_still(studio):
+    page = still(studio.open(f"/translate?{SENTENCE}"))
+    moving = page.evaluate("document.getAnimations().length")
+    assert moving == 0
+
+
+def test_language_and_theme_are_one_key_press_away(studio):
+    page = still(studio.open(f"/translate?{SENTENCE}"))
+    page.get_by_role("button", name="हिन्दी").click()
+    expect(page.locator("html")).to_have_attribute("lang", "hi")
+    expect(page.locator("main h1")).to_contain_text("अनुवाद")
+    page.locator("#theme").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+
+
+def test_the_lesson_can_be_put_aside(studio):
+    page = still(studio.open(f"/translate?{SENTENCE}"))
+    page.get_by_role("button", name="Hide the lesson").click()
+    expect(page.get_by_text("Predict first")).to_have_count(0)
+    page.get_by_role("button", name="Show the lesson").click()
+    expect(page.get_by_text("Predict first")).to_be_visible()

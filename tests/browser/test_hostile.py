@@ -1,0 +1,159 @@
+"""Texts that would run as code elsewhere are texts here: as input, as output, and as labels."""
+
+import json
+from itertools import product
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from dhyan.studio.registry import Shelf
+from tests.browser.conftest import Studio, serving
+
+CALLS = ("alert(1)", "confirm`1`", "top.done=1", "fetch('//x.example')")
+SHAPES = (
+    "<script>{}</script>",
+    "</script><script>{}</script>",
+    "<img src=x onerror={}>",
+    "<svg onload={}>",
+    "<svg><script>{}</script></svg>",
+    "<iframe srcdoc='<script>{}</script>'>",
+    "<a href='javascript:{}'>x</a>",
+    "javascript:{}",
+    "<body onload={}>",
+    "<math><mtext onclick={}>",
+    "'><img src=x onerror={}>",
+    '"><img src=x onerror={}>',
+    "'-{}-'",
+    '";{}//',
+    "${{{}}}",
+    "{{{{{}}}}}",
+    "<details open ontoggle={}>",
+    "<input autofocus onfocus={}>",
+    "<style>@import '//x.example';{}",
+    "<link rel=stylesheet href=//x.example onload={}>",
+    "<object data='javascript:{}'>",
+    "<embed src='data:text/html,<script>{}</script>'>",
+    "<base href=//x.example/><p>{}",
+    "<meta http-equiv=refresh content='0;url=javascript:{}'>",
+    "<!--<img src='--><img src=x onerror={}>'>",
+    "<img src=x onerror=\u2028{}>",
+    "<ScRiPt>{}</sCrIpT>",
+    "&lt;script&gt;{}&lt;/script&gt;",
+    "\u202e<script>{}</script>",
+    "<template><script>{}</script></template>",
+    "]]><script>{}</script>",
+    "<noscript><p title='</noscript><img src=x onerror={}>'>",
+    "<video><source onerror={}>",
+    "<audio src onerror={}>",
+    "<marquee onstart={}>",
+    "<form action='javascript:{}'><button>",
+    "<isindex type=image src=1 onerror={}>",
+    "<select onfocus={} autofocus>",
+    "<textarea onfocus={} autofocus>",
+    "<keygen onfocus={} autofocus>",
+    "<table background='javascript:{}'>",
+    "<x onclick={}>x",
+    "<button onclick={}>x",
+    "<p style='x:expression({})'>",
+    "<div style=\"background:url('javascript:{}')\">",
+    "%3Cscript%3E{}%3C/script%3E",
+    "\\u003cscript\\u003e{}\\u003c/script\\u003e",
+    "<script\x0c>{}</script>",
+    "<img src=`x` onerror={}>",
+    "<svg><animate onbegin={} attributeName=x>",
+    "<svg><use href='data:image/svg+xml,{}#x'/>",
+)
+HOSTILE = [shape.format(call) for shape, call in product(SHAPES, CALLS)]
+AT_ONCE = 52
+SAYS = """(text) => {
+  const bare = (words) => words.replace(/\\s/g, "");
+  const cells = [...document.querySelectorAll("[role=gridcell]")];
+  return cells.length === 1 && bare(cells[0].getAttribute("aria-label")).includes(bare(text));
+}"""
+TYPE_EACH = f"""async (texts) => {{
+  const says = {SAYS};
+  const wrong = [];
+  for (const text of texts) {{
+    const box = document.querySelector("#sentence");
+    box.value = text;
+    box.dispatchEvent(new InputEvent("input", {{ bubbles: true }}));
+    const enter = {{ key: "Enter", bubbles: true, cancelable: true }};
+    box.dispatchEvent(new KeyboardEvent("keydown", enter));
+    const until = performance.now() + 5000;
+    while (!says(text) && performance.now() < until) await new Promise((go) => setTimeout(go, 2));
+    if (!says(text) || document.querySelector("#sentence").value !== text) wrong.push(text);
+  }}
+  return wrong;
+}}"""
+WATCH = """window.reports = [];
+document.addEventListener("securitypolicyviolation", (event) => reports.push(event.blockedURI));
+"""
+
+
+def as_trace(text):
+    """A saved trace whose every label is the text."""
+    token = {"text": text, "id": 9, "word": 0, "special": False}
+    side = {"tokens": [token], "words": [text]}
+    block = {"where": text, "layer": 1, "shape": [1, 1, 1], "data": "AACAPw=="}
+    return {
+        "schema": "dhyan-trace/1", "model": text, "text": text, "translation": text,
+        "finished": True, "score": -1.0, "source": side, "told": side, "target": side,
+        "steps": [{"chance": -0.5, "likeliest": [[text, 0.6]]}],
+        "attention": [{**block, "kind": kind} for kind in ("encoder", "decoder", "source")],
+    }  # fmt: skip
+
+
+def test_there_are_two_hundred_of_them():
+    assert len(set(HOSTILE)) >= 200
+
+
+@pytest.mark.parametrize("first", range(0, len(HOSTILE), AT_ONCE))
+def test_as_output_and_as_labels_they_are_text(browser, tmp_path, first):
+    texts = HOSTILE[first : first + AT_ONCE]
+    files = []
+    for number, text in enumerate(texts):
+        files.append(Path(tmp_path / f"t{number}.json"))
+        files[-1].write_text(json.dumps(as_trace(text)))
+    with serving(Shelf([], files)) as address:
+        opened = Studio(browser, address)
+        page = opened.open("/translate?m=t0")
+        page.evaluate(WATCH)
+        for number, text in enumerate(texts):
+            page.locator("#model").select_option(f"t{number}")
+            page.wait_for_function(SAYS, arg=text, timeout=20_000)
+        assert page.evaluate("window.reports") == []
+        assert page.evaluate("window.done") is None
+        opened.close()
+    assert not opened.wrong
+    assert not opened.foreign
+
+
+def echoed(route):
+    """Answer a question by a trace in which what was asked is the source."""
+    text = route.request.post_data_json["text"]
+    heard = as_trace(text)
+    trace = {**as_trace("said"), "text": text, "source": heard["source"]}
+    body = f"event: done\ndata: {json.dumps(trace)}\n\n"
+    route.fulfill(body=body, content_type="text/event-stream")
+
+
+def test_as_input_they_are_text(studio):
+    page = studio.open("/translate?m=bahdanau")
+    page.evaluate(WATCH)
+    page.route("**/api/translate/stream", echoed)
+    assert page.evaluate(TYPE_EACH, HOSTILE) == []
+    page.unroute("**/api/translate/stream")
+    page.locator("#sentence").fill(HOSTILE[0])  # and once the model itself is asked
+    page.locator("#sentence").press("Enter")
+    expect(page.locator("[role=gridcell]").nth(1)).to_be_visible()
+    assert page.locator("#sentence").input_value() == HOSTILE[0]
+    assert page.evaluate("window.reports") == []
+    assert page.evaluate("window.done") is None
+
+
+@pytest.mark.parametrize("text", HOSTILE[1::20])
+def test_in_a_link_they_are_text(studio, text):
+    page = studio.open(f"/translate?q={quote(text)}&m=bahdanau&run={quote(text)}&toy={quote(text)}")
+    expect(page.locator("#sentence")).to_have_value(text)

@@ -1,0 +1,57 @@
+"""Pictures of the page for README and docs: `make pictures` draws them with the offered models."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import TimeoutError
+
+from dhyan.studio.demo_models import kept, place
+from dhyan.studio.registry import Shelf
+from tests.browser.conftest import Studio, serving
+
+FOLDER = os.environ.get("PICTURES")  # without it they are drawn, looked at by the test, and left
+BOAT = quote("Amit came to the bank and rowed the boat.")
+RIVER = quote("The bank of the river is far.")
+APPLE = quote("Apple launched a new phone while I was eating an orange.")
+SHOTS = {
+    "translate": f"/translate?q={BOAT}&m=bahdanau&i=2&j=5",
+    "ribbons": f"/translate?q={APPLE}&m=transformer&v=ribbons&i=6&th=dark",
+    "hindi": f"/translate?q={RIVER}&m=luong&ui=hi&i=3&j=2",
+    "step": f"/step?q={BOAT}&m=bahdanau&i=2&j=5",
+    "qkv": f"/qkv?q={RIVER}&m=transformer&k=enc&l=1&h=1&i=2",
+    "toy": "/qkv?toy=cat",
+    "heads": f"/heads?q={APPLE}&m=transformer&k=cross",
+    "mask": f"/mask?q={RIVER}&m=transformer",
+    "gravity": "/gravity",
+    "scale": "/scale",
+    "length": "/length?th=dark",
+    "train": f"/train?q={BOAT}&m=bahdanau",
+    "compare": f"/compare?q={BOAT}&m=bahdanau&m2=luong",
+}
+
+
+@pytest.fixture(scope="module")
+def gallery(browser, models):
+    """The page with the offered models, or with the small ones."""
+    folders = kept(place()) if FOLDER else models
+    assert len(folders) == 4, "run `dhyan studio` once: its models are in the pictures"
+    with serving(Shelf(folders)) as address:
+        opened = Studio(browser, address)
+        yield opened
+        opened.close()
+
+
+@pytest.mark.parametrize("name", SHOTS if FOLDER else ["translate", "toy"])
+def test_a_picture_is_drawn(gallery, name, tmp_path):
+    size = {"width": 1440, "height": 900}
+    page = gallery.open(SHOTS[name], viewport=size, device_scale_factor=1.25 if FOLDER else 1)
+    page.wait_for_selector("#view h1")
+    with suppress(TimeoutError):  # some views go on translating
+        page.wait_for_load_state("networkidle", timeout=90_000 if FOLDER else 2_000)
+    drawn = page.screenshot(path=Path(FOLDER or tmp_path) / f"{name}.png")
+    assert drawn.startswith(b"\x89PNG")
+    assert not gallery.wrong
+    page.context.close()

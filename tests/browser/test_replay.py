@@ -1,0 +1,49 @@
+"""A saved trace in the browser: all of it is there, and nothing is offered that it cannot give."""
+
+import pytest
+
+from dhyan.insight.trace import trace
+from dhyan.run import load
+from dhyan.studio.registry import Shelf
+from tests.browser.conftest import Studio, serving
+
+SENTENCES = {"first": "the man reads the book", "second": "how are you"}
+
+
+@pytest.fixture(scope="module")
+def shelf(models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    translator = load(models[3])
+    for name, sentence in SENTENCES.items():
+        told = trace(translator, sentence, model="transformer").to_json()
+        (folder / f"{name}.json").write_text(told, encoding="utf-8")
+    return Shelf([], [folder / f"{name}.json" for name in SENTENCES])
+
+
+@pytest.fixture
+def replay(browser, shelf):
+    with serving(shelf) as address:
+        opened = Studio(browser, address)
+        yield opened
+        opened.close()
+    assert not opened.foreign
+    assert not opened.wrong
+
+
+def test_it_opens_on_its_sentence_says_what_needs_a_model_and_changes_to_another(replay):
+    page = replay.open("/step?q=something+else")
+    page.wait_for_selector("[role=gridcell]")
+    assert "translate" in page.locator("main section").get_attribute("class")
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+    assert "saved trace" in page.inner_text("#status")
+    box = page.locator("#sentence")
+    assert box.input_value() == SENTENCES["first"]
+    assert not box.is_editable()
+    assert page.locator("#rail a").all_inner_texts() == ["Translate", "Heads"]
+    assert page.locator(".examples button").all_inner_texts() == list(SENTENCES.values())
+    page.select_option("#model", "second")
+    page.wait_for_function("document.querySelector('#sentence').value === 'how are you'")
+    page.wait_for_selector("[role=gridcell][aria-label*=you]")
+    page.go_back()
+    page.wait_for_selector("[role=gridcell][aria-label*=book]")

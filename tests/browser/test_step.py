@@ -1,0 +1,113 @@
+"""One decoder step in a browser: the page works it out again, and every cell opens."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from dhyan.insight.decoder_steps import steps
+from dhyan.studio.tensor_json import plain
+from tests.lessons.untrained import ENGLISH, translator_of
+from tests.studio.test_step import KINDS
+
+HERE = "/step?q=the+man+is+tall&f=%E0%A4%86%E0%A4%A6%E0%A4%AE%E0%A5%80&i=1&j=2"  # says आदमी first
+REDO = """async (found) => {
+  const { read, redo } = await import("/static/js/views/step_redo.js");
+  const all = read(found);
+  return all.queries.map((_, step) => redo(all, step).most);
+}"""
+ROWS = {
+    "bahdanau": ["s", "Ws", "h", "Uh", "sum", "tanh", "e", "exp", "alpha", "ah", "c"],
+    "luong": ["s", "h", "Wh", "e", "exp", "alpha", "ah", "c", "tilde"],
+}
+
+
+def shown(studio, path, **options):
+    page = studio.open(path, **options)
+    page.wait_for_selector(".flow")
+    return page
+
+
+def rows(page):
+    return page.locator(".flow-row[data-name]").evaluate_all(
+        "found => found.map((row) => row.dataset.name)"
+    )
+
+
+def test_every_score_worked_out_on_the_page_is_the_models(studio):
+    page = studio.open("/step")
+    for decoder in KINDS:
+        translator = translator_of("gru", decoder)
+        [said] = translator(ENGLISH[0])
+        apart = page.evaluate(REDO, plain(steps(translator, ENGLISH[0], said)))
+        assert apart
+        assert max(apart) < 1e-5, decoder
+
+
+@pytest.mark.parametrize("model", ROWS)
+def test_a_step_flows_from_state_to_context_and_every_cell_opens_its_arithmetic(studio, model):
+    page = shown(studio, f"{HERE}&m={model}")
+    assert rows(page) == ROWS[model]
+    shares = page.locator(".row-alpha [data-value]").evaluate_all(
+        "found => found.map((cell) => Number(cell.dataset.value))"
+    )
+    assert sum(shares) == pytest.approx(1, abs=1e-6)
+    assert "agrees with the model to" in page.locator(".step-check").inner_text()
+    assert page.locator(".flow-check.other").count() == 0
+    for row in ROWS[model]:
+        page.locator(f".row-{row} [data-word='1'], .row-{row} .strip-cell").first.click()
+        dialog = page.locator("dialog.sum")
+        assert dialog.locator("h2").inner_text()
+        if row not in ("s", "h"):
+            assert dialog.locator(".badge.same").count() == 1, row
+            assert dialog.locator("tbody tr").count() >= 1, row
+        page.keyboard.press("Escape")
+        dialog.wait_for(state="detached")
+
+
+def test_another_number_of_a_vector_can_be_chosen_in_the_dialog(studio):
+    page = shown(studio, f"{HERE}&m=bahdanau", color_scheme="dark")
+    page.locator(".row-c .strip-cell").first.click()
+    page.keyboard.press("Tab")
+    page.locator("dialog .strip-cell").nth(3).click()
+    assert "number 4 of" in page.locator("dialog h2").inner_text()
+    assert page.locator("dialog .badge.same").count() == 1
+    found = Axe().run(page, context="dialog")
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_keys_lead_about_and_nothing_plays_until_it_is_asked_to(studio):
+    page = shown(studio, f"{HERE}&m=bahdanau")
+    page.keyboard.press(".")
+    assert "i=2" in page.url
+    second = page.locator(".step-said button:nth-child(2)[aria-current]")
+    second.wait_for()
+    page.keyboard.press(",")
+    page.locator(".row-alpha [data-word='1']").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowUp")
+    assert "j=3" in page.url
+    place = page.evaluate(
+        "[document.activeElement.dataset.name, document.activeElement.dataset.word]"
+    )
+    assert place == ["exp", "2"]
+    page.keyboard.press("Enter")
+    assert page.locator("dialog.sum").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator(".step-play").get_attribute("aria-label") == "Play"
+    page.keyboard.press("p")
+    assert page.locator(".step-play").get_attribute("aria-label") == "Pause"
+    second.wait_for()
+
+
+def test_a_step_past_the_last_is_the_last(studio):
+    page = shown(studio, "/step?q=the+man+is+tall&i=500&m=luong")
+    assert page.locator(".step-said button").last.get_attribute("aria-current") == "step"
+
+
+def test_models_without_such_a_step_lead_to_what_fits(studio):
+    page = studio.open(f"{HERE}&m=transformer")
+    page.get_by_role("link", name="Open Q K V").wait_for()
+    page.get_by_role("link", name="Show it with luong").click()
+    page.wait_for_selector(".flow")
+    page = studio.open(f"{HERE}&m=bottleneck")
+    page.wait_for_selector(".step-card .strip")
+    assert "nothing to weigh" in page.locator(".step-card").inner_text()

@@ -1,0 +1,54 @@
+"""Training: curves and attention of a run, and a toy that learns while one watches."""
+
+from dataclasses import replace
+
+import pytest
+
+from dhyan.studio.toy_tasks import TOYS
+from tests.studio.small_models import ALL
+from tests.studio.test_training_jobs import ENDLESS, STEPS, TINY
+
+BEFORE = STEPS - ALL["training.save_every"]  # the last checkpoint but one of the small models
+
+
+def test_a_models_curves_and_checkpoints_are_shown(studio):
+    page = studio.open("/train?run=bahdanau")
+    page.wait_for_selector(".train-probe .heat")
+    assert page.locator(".train-curve:visible h2").first.inner_text() == "Loss"
+    frames = page.locator(".frame")
+    steps = [int(one.get_attribute("data-step")) for one in frames.all()]
+    assert steps == list(range(0, STEPS + 1, ALL["training.save_every"]))
+    assert frames.last.get_attribute("aria-checked") == "true"
+    frames.last.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector(f".frame[data-step='{BEFORE}'][aria-checked=true]")
+    assert f"ck={BEFORE}" in page.url
+    page.wait_for_selector(f"text=After {BEFORE} steps it says:")
+
+
+def test_a_link_to_a_checkpoint_shows_it_and_play_goes_on_from_it(studio):
+    page = studio.open(f"/train?run=transformer&ck={BEFORE}")
+    page.wait_for_selector(f"text=After {BEFORE} steps it says:")
+    page.wait_for_selector(".frame:last-child[aria-label*='largest weight']")
+    page.keyboard.press("p")
+    page.wait_for_selector(f"text=After {STEPS} steps it says:")
+    assert "ck=" not in page.url
+
+
+@pytest.mark.slow
+def test_a_toy_can_be_cancelled_and_another_trained_and_opened_elsewhere(studio, monkeypatch):
+    monkeypatch.setitem(TOYS, "reverse", replace(TOYS["reverse"], settings=ENDLESS))
+    monkeypatch.setitem(TOYS, "copy", replace(TOYS["copy"], settings=TINY))
+    page = studio.open("/train")
+    page.click("[data-toy=reverse]")
+    page.wait_for_selector("text=of 1000000", timeout=90_000)
+    assert page.locator("[data-toy=copy]").is_disabled()
+    page.click(".cancel")
+    page.wait_for_selector("text=was stopped at step", timeout=90_000)
+    page.click("[data-toy=copy]")
+    page.wait_for_selector("text=has learnt for 8 steps", timeout=90_000)
+    page.wait_for_selector(".frame:nth-child(5)[aria-label*='largest weight']")
+    assert page.locator(".train-probe [role=row]").count() == len("namaste") + 1
+    page.click("text=Open it in Translate")
+    page.wait_for_selector("#view .heat")
+    assert page.locator("#model").input_value().startswith("copy-")

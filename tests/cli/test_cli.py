@@ -1,0 +1,439 @@
+"""The command line as a stranger meets it: real processes, clean streams, one-line errors."""
+
+import gzip
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from dhyan.insight.trace import Trace
+from tests.tiny_models import (
+    as_arguments,
+    command,
+    dhyan,
+    environment,
+    here,
+    tiny_settings,
+    write_corpus,
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a corpus and a small trained model in it."""
+    folder = tmp_path_factory.mktemp("stranger")
+    files = write_corpus(folder)
+    settings = tiny_settings("rnn", *files)
+    del settings["data.source"], settings["data.target"]
+    done = dhyan(
+        "train", "bahdanau2015-small", "--source", "a.en", "--target", "a.hi", "--threads", 1,
+        *as_arguments(settings), cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    return folder, done
+
+
+def mistake(done, *parts):
+    """The command failed with one line that says all of the parts."""
+    errors = done.stderr.decode()
+    assert done.returncode == 2, errors
+    last = errors.strip().splitlines()[-1]
+    assert last.startswith("dhyan: ")
+    assert "Traceback" not in errors
+    for part in parts:
+        assert part in last, last
+    return last
+
+
+def test_training_says_what_it_does_and_where_the_model_is(place):
+    folder, done = place
+    errors = done.stderr.decode()
+    assert "kept 400 pairs" in errors
+    assert "held out 8 pairs" in errors
+    assert "valid loss" in errors
+    assert "next: dhyan show runs/bahdanau2015-small '" in errors
+    assert done.stdout.decode().startswith("runs/bahdanau2015-small  best at step ")
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_quiet_prints_only_the_result(place):
+    folder, _ = place
+    settings = tiny_settings("rnn", "a.en", "a.hi", **{"training.steps": 2})
+    done = dhyan(
+        "train", "bahdanau2015-small", "--quiet", "--out", "quiet", "--threads", 1, "--seed", 3,
+        *as_arguments(settings), cwd=folder,
+    )  # fmt: skip
+    assert done.stderr == b""
+    assert done.stdout.startswith(b"quiet  best at step 2 of 2: chrF++ ")
+    assert "seed = 3" in (folder / "quiet" / "step-2" / "recipe.toml").read_text()
+
+
+def test_as_many_lines_come_out_as_go_in(place):
+    folder, _ = place
+    lines = [
+        "three hundred",
+        "",
+        "   ",
+        "two\u2028three\x0bfour\x85five",
+        "😀 தமிழ்",
+        "one\r",
+        "six",
+    ]
+    done = dhyan("translate", "runs/bahdanau2015-small", "--threads", 1, cwd=folder,
+                 stdin="\n".join(lines).encode())  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    out = done.stdout.decode().split("\n")
+    assert len(out) == len(lines) + 1
+    assert out[1] == out[2] == out[-1] == ""
+
+
+def test_packed_files_are_read_and_output_is_utf8_whatever_the_locale(place):
+    folder, _ = place
+    text = (folder / "a.en").read_bytes()[:500]
+    with gzip.open(folder / "packed.en.gz", "wb") as file:
+        file.write(text)
+    plain = dhyan("translate", "runs/bahdanau2015-small", "--threads", 1, cwd=folder, stdin=text)
+    program = command("translate", "runs/bahdanau2015-small", "packed.en.gz", "--threads", 1)
+    settings = {**environment(), "PYTHONIOENCODING": "latin-1"}
+    packed = subprocess.run(program, cwd=folder, capture_output=True, env=settings)
+    assert packed.stdout == plain.stdout
+    assert packed.returncode == 0, packed.stderr.decode()
+
+
+def test_closed_streams_and_full_disks_are_one_line(place):
+    folder, _ = place
+    for words, redirection, said in (
+        ("translate", "<&-", "stdin is closed"),
+        ("info", ">/dev/full", "No space left"),
+        ("info", ">&-", "stdout is closed"),
+    ):
+        line = f"{' '.join(command(words, 'runs/bahdanau2015-small'))} {redirection}"
+        done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True,
+                              env=environment())  # fmt: skip
+        mistake(done, said)
+
+
+def test_maps_of_different_words_become_several_figures(place):
+    folder, _ = place
+    settings = tiny_settings("transformer", "a.en", "a.hi", **{"training.steps": 1})
+    trained = here("train", "transformer2017-small", "--threads", 1, "--out", "t",
+                    *as_arguments(settings), cwd=folder)  # fmt: skip
+    assert trained.returncode == 0, trained.stderr.decode()
+    done = here("show", "t", "three hundred", "-o", "look.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = Trace.from_json((folder / "look.json").read_text(encoding="utf-8"))
+    assert found.source.words == ("three", "hundred", "</s>")
+    done = here("show", "t", "three hundred", "--where", "all", "-o", "all.svg", cwd=folder)
+    assert done.returncode == 0, done.stderr.decode()
+    assert len(list(folder.glob("all-*.svg"))) == 3
+    assert b"encoder.layers.0.self_attention" in done.stderr
+
+
+def test_a_file_and_a_pipe_give_the_same(place):
+    folder, _ = place
+    text = (folder / "a.en").read_bytes()
+    piped = dhyan("translate", "runs/bahdanau2015-small", "--threads", 1, cwd=folder, stdin=text)
+    named = dhyan("translate", "runs/bahdanau2015-small", "a.en", "--threads", 1, cwd=folder)
+    assert piped.stdout == named.stdout
+    assert named.stdout.count(b"\n") == 400
+
+
+def test_json_has_a_line_for_each_sentence(place):
+    folder, _ = place
+    done = here("translate", "runs/bahdanau2015-small", "--json", "--nbest", 3, "--threads", 1,
+                 cwd=folder, stdin=b"one\ntwo\n")  # fmt: skip
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["line"] for row in rows] == [1, 2]
+    assert all(len(row["nbest"]) == 3 and row["text"] == row["nbest"][0]["text"] for row in rows)
+
+
+def test_the_best_n_are_numbered_by_their_line(place):
+    folder, _ = place
+    done = here("translate", "runs/bahdanau2015-small", "--nbest", 2, "--threads", 1,
+                 cwd=folder, stdin=b"one\ntwo\n")  # fmt: skip
+    rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
+    assert [row[0] for row in rows] == ["1", "1", "2", "2"]
+    assert float(rows[0][1]) >= float(rows[1][1])
+
+
+def test_evaluation_prints_scores_with_signatures_and_by_length(place):
+    folder, _ = place
+    arguments = ("--source", "a.en", "--target", "a.hi", "--beam", 1, "--threads", 1)
+    done = here("evaluate", "runs/bahdanau2015-small", *arguments, cwd=folder)
+    text = done.stdout.decode()
+    assert "tok:intl" in text
+    assert "chrF++" in text
+    assert "1–5" in text
+    facts = json.loads(
+        here("evaluate", "runs/bahdanau2015-small", *arguments, "--json", cwd=folder).stdout
+    )
+    assert facts["sentences"] == 400 == sum(part["sentences"] for part in facts["by_length"])
+    assert f"{facts['scores']['bleu']['value']:6.2f}" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "magic"), [("map.png", b"\x89PNG"), ("map.svg", b"<?xml"), ("map.pdf", b"%PDF")]
+)
+def test_a_picture_is_drawn(place, name, magic):
+    folder, _ = place
+    done = here("show", "runs/bahdanau2015-small", "three hundred two", "-o", name,
+                 "--threads", 1, cwd=folder)  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    assert (folder / name).read_bytes().startswith(magic)
+
+
+def test_without_a_file_the_map_is_drawn_in_the_terminal(place):
+    folder, _ = place
+    done = dhyan("show", "runs/bahdanau2015-small", "three hundred two", "--threads", 1, cwd=folder)
+    text = done.stdout.decode()
+    assert "hundred" in text
+    assert "\x1b" not in text
+
+
+def test_a_terminal_gets_colour_and_a_live_bar(place):
+    folder, _ = place
+    shown = in_a_terminal(folder, "show", "runs/bahdanau2015-small", "three", "--threads", 1)
+    assert "\x1b[" in shown
+    settings = tiny_settings("rnn", "a.en", "a.hi")
+    trained = in_a_terminal(
+        folder, "train", "bahdanau2015-small", "--out", "live", "--threads", 1,
+        *as_arguments(settings),
+    )  # fmt: skip
+    assert "12/12" in trained
+    assert "tokens/s" in trained
+
+
+def in_a_terminal(folder, *arguments):
+    """What a command prints when all its streams are a terminal."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        command(*arguments), stdin=follower, stdout=follower, stderr=follower, cwd=folder,
+        env={**environment(), "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+    )  # fmt: skip
+    os.close(follower)
+    parts = []
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        parts.append(part)
+    assert process.wait(timeout=60) == 0, b"".join(parts).decode(errors="replace")
+    return b"".join(parts).decode(errors="replace")
+
+
+def test_the_card_names_recipe_parameters_scores_and_hashes(place):
+    folder, _ = place
+    text = here("info", "runs/bahdanau2015-small", cwd=folder).stdout.decode()
+    for part in ("Bahdanau", "source en, target hi", "kind additive", "model.safetensors", "chrf"):
+        assert part in text
+    facts = json.loads(here("info", "runs/bahdanau2015-small", "--json", cwd=folder).stdout)
+    import dhyan as package
+
+    model = package.load(folder / "runs/bahdanau2015-small").model
+    assert facts["parameters"] == sum(p.numel() for p in model.parameters())
+
+
+def test_the_layout_of_kaggles_corpus_trains(place):
+    folder, _ = place
+    rows = ["source,english_sentence,hindi_sentence"]
+    english, hindi = ((folder / f).read_text().splitlines() for f in ("a.en", "a.hi"))
+    for one, other in zip(english, hindi, strict=True):
+        rows.append(f'tides,"{one}, he said ""so""\nand went","{other}, ठीक"')
+    with gzip.open(folder / "kaggle.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(rows))
+    settings = tiny_settings("rnn", "kaggle.csv.gz", "", **{"training.steps": 1})
+    files = ("data.source", "data.target")
+    done = dhyan(
+        "train", "bahdanau2015-small", "--columns", "english_sentence,hindi_sentence",
+        "--source", "kaggle.csv.gz", "--out", "kaggle", "--threads", 1,
+        *as_arguments({k: v for k, v in settings.items() if not k.startswith(files)}),
+        cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    assert "kept 400 pairs" in done.stderr.decode()
+
+
+def test_a_check_describes_the_corpus_and_names_its_faults(place):
+    folder, _ = place
+    good = here("data", "check", "a.en", "a.hi", cwd=folder)
+    assert good.returncode == 0
+    for part in ("kept 400 pairs", "median", "duplicate pairs", "unknown words: "):
+        assert part in good.stdout.decode()
+    lines = (folder / "a.en").read_bytes().split(b"\n")
+    lines[6], lines[8] = b"caf\xe9", b""
+    (folder / "bad.en").write_bytes(b"\n".join(lines[:-3]))
+    bad = here("data", "check", "bad.en", "a.hi", cwd=folder)
+    assert bad.returncode == 2
+    for part in ("bad.en:7: ", "empty source (bad.en:9)", "398", "400"):
+        assert part in bad.stdout.decode()
+
+
+TRAIN = ("train", "bahdanau2015-small", "--threads", 1, "--out", "never")
+
+
+@pytest.mark.slow
+def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
+    folder, _ = place
+    english = (folder / "a.en").read_bytes()
+    (folder / "short.hi").write_bytes(b"\n".join((folder / "a.hi").read_bytes().split(b"\n")[:7]))
+    (folder / "latin.en").write_bytes(english.replace(b"\n", b"\n\xff", 3))
+    (folder / "empty.en").write_bytes(b"")
+    mistake(here(*TRAIN, "--source", "a.en", "--target", "short.hi", cwd=folder),
+            "short.hi:7: ", "7", "a.en has 400")  # fmt: skip
+    mistake(here(*TRAIN, "--source", "latin.en", "--target", "a.hi", cwd=folder),
+            "latin.en:2: ", "not UTF-8", "iconv")  # fmt: skip
+    mistake(here(*TRAIN, "--source", "empty.en", "--target", "a.hi", cwd=folder),
+            "empty.en: is empty")  # fmt: skip
+    mistake(here(*TRAIN, "--source", "a.eng", "--target", "a.hi", cwd=folder),
+            "a.eng: there is no such file; did you mean a.en")  # fmt: skip
+    mistake(here("train", "bahdanu2015-small", cwd=folder), "did you mean 'bahdanau2015-small'?")
+    mistake(here(*TRAIN, "--set", "training.lr=1", cwd=folder), "unknown key 'lr'")
+    mistake(here(*TRAIN, "--set", "training.step=1", cwd=folder), "did you mean 'steps'?")
+    mistake(here(*TRAIN, cwd=folder), "no training data")
+    mistake(dhyan("translate", "nowhere", stdin=b"", cwd=folder), "nowhere: no such model folder")
+    mistake(here("translate", ".", stdin=b"", cwd=folder), "holds no checkpoint")
+    model = "runs/bahdanau2015-small"
+    done = here("translate", model, stdin=b"one\n\xff\ntwo\n", cwd=folder)
+    mistake(done, "1 of 3 lines could not be translated")
+    assert b"stdin:2: " in done.stderr
+    assert b"not UTF-8" in done.stderr
+    assert done.stdout.count(b"\n") == 3, "no line is lost"
+    mistake(here("show", model, "one " * 99, cwd=folder), "the sentence: ", "takes at most 60")
+    mistake(
+        here("translate", model, "missing.en", cwd=folder),
+        "missing.en: there is no such file",
+    )
+    pair = ("--source", "a.en", "--target", "a.hi")
+    mistake(here("evaluate", model, *pair, "--language", "klingon", cwd=folder), "klingon")
+    mistake(here(*TRAIN, "--target", "a.hi", cwd=folder), "a.hi: has no source side; add --source")
+    mistake(here(*TRAIN, "--source", "a.en", "--target", "a.hi", "--columns", ",", cwd=folder),
+            "--columns ,: two names")  # fmt: skip
+    mistake(here("data", "check", "nope.en", "a.hi", cwd=folder), "nope.en: there is no such file")
+    mistake(here("info", "a.en", cwd=folder), "a.en: is a file")
+    (folder / "long.en").write_bytes(b"one\n" + b" " * 2**20 + b"two\n")
+    done = here("translate", model, "long.en", cwd=folder)
+    mistake(done, "1 of 2 lines could not be translated")
+    assert b"long.en:2: a line of 1,048,576" in done.stderr
+    mistake(here("info", "two\nlines", cwd=folder), "two\\nlines: no such model folder")
+    mistake(here("show", model, "one", "-o", "map.docx", cwd=folder), "map.docx", ".png")
+    mistake(here("show", model, "one", "--where", "nose", cwd=folder), "decoder.attention")
+    mistake(here("show", model, "  ", cwd=folder), "empty sentence")
+    mistake(here("translate", model, "--device", "cuda:7", stdin=b"", cwd=folder), "cuda:7")
+    assert not (folder / "never").exists()
+
+
+@pytest.mark.slow
+def test_a_corrupted_model_is_refused_by_the_name_of_the_file(place):
+    folder, _ = place
+    for name in ("model.safetensors", "source.json", "recipe.toml", "manifest.json"):
+        copy = folder / "copy"
+        shutil.copytree(folder / "runs" / "bahdanau2015-small" / "step-12", copy)
+        data = bytearray((copy / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (copy / name).write_bytes(data)
+        for arguments in (("translate", copy), ("info", copy)):
+            mistake(here(*arguments, stdin=b"one\n"), "copy/", "damaged")
+        shutil.rmtree(copy)
+
+
+def test_a_closed_pipe_is_no_error(place):
+    """Nobody reads: what `| head -1` comes to once head has its line, without the race."""
+    folder, _ = place
+    reading, writing = os.pipe()
+    os.close(reading)
+    line = command("translate", "runs/bahdanau2015-small", "--threads", 1, "a.en")
+    done = subprocess.run(line, cwd=folder, stdout=writing, stderr=subprocess.PIPE,
+                          env=environment())  # fmt: skip
+    os.close(writing)
+    assert done.returncode == -signal.SIGPIPE
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        *[
+            (name,)
+            for name in (
+                "train",
+                "translate",
+                "evaluate",
+                "show",
+                "info",
+                "demo",
+                "recipe",
+                "average",
+                "compare",
+            )
+        ],
+        ("data", "check"),
+        ("data", "prepare"),
+        ("data", "primer"),
+    ],
+)
+def test_every_command_has_help_with_an_example_without_torch(arguments):
+    program = (
+        "import sys; from dhyan.cli import main\n"
+        f"sys.argv = ['dhyan', *{arguments!r}, '--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "assert 'torch' not in sys.modules and 'numpy' not in sys.modules"
+    )
+    done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=environment())
+    assert done.returncode == 0, done.stderr.decode()
+    assert re.search(rb"(Example: .*|Begin with: )dhyan ", done.stdout)
+
+
+def test_public_names_are_what_they_are_however_often_they_are_asked_for():
+    program = (
+        "import dhyan\n"
+        "for name in dir(dhyan) * 2:\n"
+        "    found = getattr(dhyan, name)\n"
+        "    assert (type(found).__name__ == 'module') == (name == 'lessons'), name\n"
+        "    own = name in ('__version__', 'lessons')\n"
+        "    assert own or found.__name__ == name\n"
+    )
+    done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=environment())
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_importing_the_package_is_instant():
+    program = "import sys, dhyan; dir(dhyan); assert 'torch' not in sys.modules"
+    done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=environment())
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("trian",), "Did you mean 'train'"),
+        (("train",), "dhyan train --help"),
+        (("train", "--plugin", "x.py", "numbers"), "stands before the command"),
+        (("translate", "runs/x", "--beam", "many"), "--beam"),
+        (("--plugin", "nowhere.py", "recipe"), "no such file"),
+    ],
+)
+def test_a_command_written_wrong_is_one_line(words, said, tmp_path):
+    done = dhyan(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("dhyan: ")
+    assert done.stderr.count(b"\n") == 1
+    assert said in done.stderr.decode()
+
+
+def test_a_recipe_is_printed_whole_and_is_one(tmp_path):
+    done = here("recipe", "luong2015-small", "--set", "training.steps=7", cwd=tmp_path)
+    (tmp_path / "mine.toml").write_bytes(done.stdout)
+    again = here("recipe", "mine.toml", cwd=tmp_path)
+    assert again.stdout == done.stdout
+    assert b"steps = 7\n" in again.stdout
+    listed = here("recipe", cwd=tmp_path).stdout.decode()
+    assert all(name in listed for name in ("luong2015-small", "transformer2017", "numbers"))

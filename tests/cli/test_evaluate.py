@@ -1,0 +1,256 @@
+"""`dhyan evaluate` scores one system, compares several, and refuses what cannot be scored."""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import dhyan.cli
+from dhyan.cli.evaluate import evaluate
+from dhyan.cli.translate import translate
+from dhyan.config import load_recipe
+from dhyan.errors import UserError
+from dhyan.run import train
+from tests.tiny_models import tiny_settings, write_corpus
+
+app = typer.Typer()
+for command in (evaluate, translate):
+    app.command()(command)
+METRICS = {"bleu", "chrf", "ter"}
+QUICK = ("--bootstrap", 20, "--beam", 1)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Two small models, a test set of thirty pairs, and files of finished translations."""
+    folder = tmp_path_factory.mktemp("exam")
+    files = write_corpus(folder)
+    for name, seed in (("one", 1), ("two", 2)):
+        settings = tiny_settings("rnn", *files, **{"training.seed": seed})
+        recipe = load_recipe("bahdanau2015-small", settings)
+        for _ in train(recipe, folder / name, threads=1):
+            pass
+    for side, file in (("en", files[0]), ("hi", files[1])):
+        lines = file.read_text(encoding="utf-8").splitlines()[:30]
+        write(folder / f"test.{side}", lines)
+    write(folder / "right.hi", lines)
+    write(folder / "wrong.hi", [" ".join(reversed(line.split())) for line in lines])
+    write(folder / "gold.txt", ["0-0"] * 29 + [""])
+    return folder
+
+
+def write(file, lines):
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return file
+
+
+def run(folder, *arguments, source="test.en", target="test.hi"):
+    pair = ("--source", folder / source, "--target", folder / target, "--threads", 1)
+    done = CliRunner().invoke(app, list(map(str, ["evaluate", *arguments, *pair])))
+    if isinstance(done.exception, UserError):
+        assert "\n" not in str(done.exception)
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def facts(*arguments, **files):
+    return json.loads(run(*arguments, "--json", **files))
+
+
+def test_one_system_has_scores_intervals_and_signatures(place):
+    text, found = run(place, place / "one", *QUICK), facts(place, place / "one", *QUICK)
+    assert set(found["scores"]) == METRICS
+    assert found["sentences"] == 30 == sum(part["sentences"] for part in found["by_length"])
+    for score in found["scores"].values():
+        interval = score["interval"]
+        assert interval["low"] <= interval["high"]
+        assert f"{score['value']:.2f} ± {interval['margin']:.2f}" in text
+        assert score["signature"] in text
+        assert "bs:20|seed:12345" in score["signature"]
+    assert "(lower is better)" in text
+    assert "systems" not in found
+
+
+def test_the_same_seed_gives_the_same_figures(place):
+    wrong = place / "wrong.hi"
+    first, again, other = (
+        facts(place, wrong, "--bootstrap", 20, "--seed", seed) for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first["scores"]["chrf"]["interval"] != other["scores"]["chrf"]["interval"]
+    assert first["scores"]["chrf"]["value"] == other["scores"]["chrf"]["value"]
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+def test_several_systems_are_compared_with_the_first(place, test):
+    systems = [place / name for name in ("wrong.hi", "right.hi", "wrong.hi", "one")]
+    found = facts(place, *systems, "--test", test, "--beam", 1, "--bootstrap", 100)
+    first, right, same, model = found["systems"]
+    assert found["test"]["name"] == test
+    assert "against_first" not in first["scores"]["bleu"]
+    for key in METRICS:
+        assert right["scores"][key]["against_first"]["p"] < 0.05
+        assert same["scores"][key]["against_first"] == {"value": 0, "p": 1}
+    assert right["scores"]["ter"]["value"] == 0
+    assert model["beam"] == 1
+    assert [one["system"] for one in found["systems"]] == list(map(str, systems))
+
+
+def test_the_table_of_several_names_each_and_says_how_they_were_compared(place):
+    text = run(place, place / "wrong.hi", place / "right.hi", "--test", "randomisation")
+    assert f"[2] {place / 'right.hi'}" in text
+    assert "Riezler and Maxwell, 2005), 10,000 trials" in text
+    assert "p 1.0000" not in text
+    assert "BLEU [2]" in text
+    assert "ar:10000" in text
+
+
+def test_a_model_scores_as_its_finished_translations_do(place):
+    said = CliRunner().invoke(
+        app, ["translate", str(place / "one"), str(place / "test.en"), "--beam", "1"]
+    )
+    write(place / "said.hi", said.stdout.splitlines())
+    found = facts(place, place / "one", place / "said.hi", *QUICK)
+    model, file = found["systems"]
+    assert all(model["scores"][key]["value"] == file["scores"][key]["value"] for key in METRICS)
+
+
+def test_metrics_and_resampling_may_be_left_out(place):
+    found = facts(place, place / "wrong.hi", "--metrics", "chrf", "--bootstrap", 0)
+    assert set(found["scores"]) == {"chrf"}
+    assert "interval" not in found["scores"]["chrf"]
+    assert "±" not in run(place, place / "wrong.hi", place / "right.hi", "--bootstrap", 0)
+
+
+def test_rare_words_need_a_training_text(place):
+    found = facts(place, place / "wrong.hi", "--train-source", place / "a.en")
+    assert sum(part["sentences"] for part in found["by_rarity"]) == 30
+    assert found["by_rarity"][0]["least"] > 0, "the training text holds every word of the test"
+    unseen = write(place / "unseen.en", ["nothing of the kind"])
+    [part] = facts(place, place / "wrong.hi", "--train-source", unseen)["by_rarity"]
+    assert (part["least"], part["most"], part["sentences"]) == (0, 0, 30)
+    assert "rarest seen" in run(place, place / "wrong.hi", "--train-source", unseen)
+    assert "by_rarity" not in facts(place, place / "wrong.hi")
+
+
+def test_attention_and_alignments_are_measured_on_models(place):
+    asked = ("--attention", "--gold-alignment", place / "gold.txt", *QUICK)
+    found = facts(place, place / "one", *asked)
+    assert 0 <= found["alignment"]["error_rate"] <= 1
+    assert found["alignment"]["sentences"] == 29
+    assert 0 <= found["attention"]["relative_entropy"] <= 1
+    assert 0 < found["attention"]["coverage"] <= 1
+    text = run(place, place / "one", place / "two", *asked)
+    assert "[1] alignment error rate" in text
+    assert "[2] attention entropy" in text
+
+
+def test_dropped_pairs_are_dropped_from_files_beside_them(place):
+    lines = (place / "test.hi").read_text(encoding="utf-8").splitlines()
+    write(place / "holed.hi", [lines[0], "", *lines[2:]])
+    write(place / "beside.hi", [lines[0], "कुछ और", *lines[2:]])
+    found = facts(place, place / "beside.hi", target="holed.hi")
+    assert found["sentences"] == 29
+    assert found["scores"]["ter"]["value"] == 0
+
+
+def test_empty_translations_are_counted_and_scored(place):
+    lines = (place / "test.hi").read_text(encoding="utf-8").splitlines()
+    file = write(place / "silent.hi", ["", *lines[1:]])
+    assert facts(place, file)["empty"] == 1
+    assert "1 translations are empty" in run(place, file)
+
+
+def test_what_cannot_be_scored_is_refused_in_one_line(place):
+    right, few = place / "right.hi", write(place / "few.hi", ["एक"])
+    blank, one = write(place / "blank.hi", ["", ""]), write(place / "one.en", ["one"])
+    links = write(place / "links.txt", ["9-0"] * 30)
+    refused = [
+        ((few,), {}, "few.hi: 1 translations for 30 sentences of .*test.en; give one for each"),
+        ((blank,), {}, "blank.hi: is empty"),
+        ((right,), {"target": "few.hi"}, "number of lines is 1, but .* has 30"),
+        ((few,), {"source": one.name, "target": "few.hi"}, "one sentence cannot be resampled"),
+        ((right, "--metrics", "bleu,wer"), {}, "metric 'wer' is not known"),
+        ((right, "--attention"), {}, "right.hi: a file of translations has no attention"),
+        ((right, "--gold-alignment", place / "gold.txt"), {}, "leave out --gold-alignment"),
+        ((place / "one", "--gold-alignment", few), {}, "few.hi:1: एक is no link"),
+        ((place / "one", "--gold-alignment", links), {}, "links.txt:1: links source word 9"),
+        ((right, "--train-source", place / "a.tsv"), {}, "a.tsv: is a table"),
+        ((right, "--train-source", place / "a.enn"), {}, "a.enn: there is no such file"),
+        ((place / "nowhere",), {}, "nowhere: neither a model folder nor a file of translations"),
+        ((place / "rihgt.hi",), {}, r"translations; did you mean right\.hi\?"),
+        ((right, "--beam", 2), {}, "--beam is for models, and only files of translations"),
+        ((right, "--bootstrap", 0, "--seed", 0), {}, "--seed is about what is drawn, and"),
+        ((right, "--bootstrap", 0, "--test", "bootstrap"), {}, "--test is about what is drawn"),
+        ((right, "--bootstrap", 1), {}, "1 resamples: draw at least two"),
+    ]  # fmt: skip
+    for arguments, files, reason in refused:
+        with pytest.raises(UserError, match=reason):
+            run(place, *arguments, **files)
+
+
+def test_what_is_wrong_is_said_before_any_model_translates(place, monkeypatch):
+    monkeypatch.setattr("dhyan.run.evaluate.examine", lambda *args, **more: 1 / 0)
+    few, one = write(place / "few.hi", ["एक"]), write(place / "one.en", ["one"])
+    refused = [
+        ((place / "one", few), {}, "few.hi: 1 translations for 30"),
+        ((place / "one", place / "nowhere"), {}, "nowhere: neither a model folder nor a file"),
+        ((place / "one",), {"source": one.name, "target": few.name}, "one sentence cannot be"),
+    ]
+    for arguments, files, reason in refused:
+        with pytest.raises(UserError, match=reason):
+            run(place, *arguments, **files)
+
+
+def test_a_reference_beyond_the_learned_positions_is_named(place, tmp_path):
+    settings = tiny_settings("transformer", place / "a.en", place / "a.hi")
+    settings |= {"data.longest": 20, "decoding.longest": 20, "training.steps": 1}
+    settings |= {"encoder.positions": "learned", "decoder.positions": "learned"}
+    list(train(load_recipe("transformer2017-small", settings), tmp_path / "model", threads=1))
+    lines = (place / "test.hi").read_text(encoding="utf-8").splitlines()
+    write(place / "long.hi", [*lines[:3], "नौ " * 40, *lines[4:]])
+    gold = write(place / "long.gold", ["0-0"] * 30)
+    asked = (tmp_path / "model", "--gold-alignment", gold, *QUICK)
+    with pytest.raises(UserError, match=r"long\.hi:4: \d+ tokens .* but .*model has learned"):
+        run(place, *asked, target="long.hi")
+    write(gold, [*["0-0"] * 3, "", *["0-0"] * 26])
+    assert "alignment error rate" in run(place, *asked, target="long.hi")
+
+
+def test_files_cannot_be_matched_with_a_table_that_lost_rows(place):
+    table = write(place / "test.tsv", ["one\tएक", "two\t", "three\tतीन"])
+    file = write(place / "three.hi", ["एक", "दो", "तीन"])
+    done = CliRunner().invoke(app, ["evaluate", str(file), "--source", str(table)])
+    assert "three.hi: cannot be matched: rows of" in str(done.exception)
+
+
+def test_long_work_shows_life_on_stderr_and_quick_work_does_not(place, monkeypatch):
+    words = [place / "one", place / "wrong.hi", *QUICK, "--source", place / "test.en"]
+    arguments = list(map(str, ["evaluate", *words, "--target", place / "test.hi", "--threads", 1]))
+    assert CliRunner().invoke(app, arguments).stderr == "kept 30 pairs\n"
+    monkeypatch.setattr("dhyan.cli.warnings.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("dhyan.cli.interrupts.SECONDS_BETWEEN_LINES", 0.0)
+    done = CliRunner().invoke(app, arguments)
+    assert "30/30 lines" in done.stderr
+    assert "wrong.hi: counted for ter" in done.stderr
+    assert "bleu: 20 test sets drawn" in done.stderr
+
+
+def test_ctrl_c_is_one_line(place, monkeypatch):
+    def interrupted(*args, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dhyan.data.read_pairs.raw_lines", interrupted)
+    pair = (str(place / "test.en"), str(place / "test.hi"))
+    files = ("--source", pair[0], "--target", pair[1])
+    for words in (
+        ("evaluate", str(place / "one"), *files),
+        ("data", "check", *pair),
+        ("data", "prepare", "bahdanau2015-small", *files, "--out", str(place / "ready")),
+    ):
+        done = CliRunner().invoke(dhyan.cli.app, words)
+        assert (done.exit_code, done.stderr) == (130, "stopped; nothing was written\n")
+        assert done.stdout == ""
+    assert not (place / "ready").exists()

@@ -1,0 +1,79 @@
+"""The recipe a command follows, from its name, its options and its settings."""
+
+import pytest
+
+from dhyan.cli.average import average
+from dhyan.cli.recipe import recipe as print_recipe
+from dhyan.cli.recipe_options import chosen_recipe
+from dhyan.cli.train import train as command
+from dhyan.config import load_recipe
+from dhyan.errors import UserError
+from dhyan.run import train
+from tests.tiny_models import tiny_recipe, write_corpus
+
+
+@pytest.mark.parametrize(
+    ("settings", "given", "said"),
+    [
+        (["training.seed=6"], {"training.seed": 5}, "--seed and --set training.seed"),
+        (["training.seed=6"], {"training.seed": 0}, "--seed and --set training.seed"),
+        (["data.source=b"], {"data.source": "a"}, "--source and --set data.source"),
+        (['data={source="b"}'], {"data.source": "a"}, "--source and --set data"),
+        (
+            ["data.valid_source=b"],
+            {"data.valid_source": "a"},
+            "--valid-source and --set data.valid_source",
+        ),
+    ],
+)
+def test_a_key_given_twice_is_refused(settings, given, said):
+    with pytest.raises(UserError, match=f"^{said}: .* is given twice; leave one out"):
+        chosen_recipe("bahdanau2015-small", settings, given)
+
+
+def test_an_option_that_was_not_given_takes_no_place():
+    unsaid = {"training.seed": None, "data.source": "", "training.tensorboard": False}
+    settings = ["training.seed=6", "data.source=b", "training.tensorboard=true"]
+    chosen = chosen_recipe("bahdanau2015-small", settings, unsaid)
+    assert (chosen.training.seed, chosen.data.source) == (6, "b")
+    assert chosen.training.tensorboard
+    assert chosen_recipe("bahdanau2015-small", [], {"training.seed": 0}).training.seed == 0
+
+
+@pytest.mark.parametrize("vocabulary", ["keep", "extend", "new"])
+def test_words_of_no_model_cannot_be_chosen(vocabulary):
+    with pytest.raises(UserError, match=f"--vocabulary {vocabulary} .*: name it with --init MODEL"):
+        chosen_recipe("bahdanau2015-small", [], {"training.vocabulary": vocabulary})
+
+
+def test_a_recipe_that_is_not_there_or_not_whole_says_the_next_step(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        UserError, match="^mine.toml: no such file; 'dhyan recipe NAME' prints a whole"
+    ):
+        command("mine.toml")
+    (tmp_path / "mine.toml").write_text('about = "half"\n')
+    with pytest.raises(UserError, match=r"^mime.toml: no such file; did you mean 'mine.toml'\?"):
+        command("mime.toml")
+    with pytest.raises(
+        UserError, match=r"\[encoder\] is missing; 'dhyan recipe NAME' prints a whole"
+    ):
+        command("mine.toml")
+    (tmp_path / "mine.toml").write_text("[model]\nwidth = 3\n")
+    with pytest.raises(
+        UserError, match="unknown key 'model'; there are about, data, text, encoder,"
+    ):
+        command("mine.toml")
+
+
+def test_the_recipe_of_a_model_is_printed_as_it_was(tmp_path, capsys):
+    files = write_corpus(tmp_path)
+    recipe = tiny_recipe("rnn", *files, **{"training.steps": 1, "training.seed": 9})
+    list(train(recipe, tmp_path / "run", threads=1))
+    print_recipe(str(tmp_path / "run"))
+    (tmp_path / "printed.toml").write_text(capsys.readouterr().out)
+    assert load_recipe(str(tmp_path / "printed.toml")) == load_recipe(
+        str(tmp_path / "run" / "step-1" / "recipe.toml")
+    )
+    with pytest.raises(UserError, match="nomodel: no such folder"):
+        average([tmp_path / "nomodel"], out=tmp_path / "out", last=2)

@@ -1,0 +1,54 @@
+"""Every attention of a model is read by itself, at the step that says a word or the next."""
+
+import pytest
+import torch
+
+from dhyan.compare.alignment_quality import attends, to_draw
+from dhyan.compare.test_sets import Question, Sheet, Sheets
+from dhyan.config import load_recipe
+from dhyan.insight.word_alignment import attention_of, readings_of
+from tests.insight.test_explain import ENGLISH, HINDI, translator_of
+
+MODELS = [("gru", "bahdanau-additive"), ("transformer", "transformer")]
+
+
+@pytest.mark.parametrize("names", MODELS, ids="+".join)
+def test_the_step_that_says_a_word_is_what_attention_of_gives(names):
+    translator = translator_of(names, "words")
+    pairs = list(zip(ENGLISH, HINDI, strict=False))
+    assert len({len(source.split()) for source, _ in pairs}) > 1
+    for pair, found in zip(pairs, readings_of(translator, pairs, at_once=2), strict=True):
+        assert len(found) == (4 if names[1] == "transformer" else 2)
+        for (where, at), reading in found.items():
+            if at == "emits":
+                wanted = attention_of(translator, *pair, where=where)
+                torch.testing.assert_close(reading.weights, wanted, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("names", MODELS, ids="+".join)
+def test_the_step_that_reads_a_word_is_the_one_that_says_the_next(names):
+    translator = translator_of(names, "words")
+    text = " ".join(word for word in HINDI[0].split() if word.isalpha() or len(word) > 1)
+    assert len(translator.target.encode(text)) == len(text.split())
+    [found] = readings_of(translator, [(ENGLISH[0], text)])
+    for (where, at), reading in found.items():
+        if at == "reads":
+            said = found[where, "emits"].weights
+            torch.testing.assert_close(reading.weights[:-1], said[1:])
+            assert not torch.allclose(reading.weights[:-1], said[:-1])
+
+
+def test_an_empty_sentence_has_no_readings():
+    assert readings_of(translator_of(MODELS[0], "words"), [("a cat", ""), ("", "a")]) == [{}, {}]
+
+
+def test_a_bottleneck_does_not_attend():
+    assert not attends(load_recipe("sutskever2014-small"))
+    assert attends(load_recipe("luong2015-small"))
+    assert attends(load_recipe("transformer2017-small"))
+
+
+def test_what_is_drawn_is_of_a_length_that_a_picture_bears():
+    asked = [Question(" ".join("w" * length), "w") for length in range(1, 40)]
+    tests = Sheets((Sheet("test", "", tuple(asked)),), Sheet("choosing", "", ()))
+    assert [len(one.source.split()) for one in to_draw(tests)] == [8, 14]

@@ -1,0 +1,73 @@
+"""What is compared differs in its model and in how that is best trained, and in nothing else."""
+
+import pytest
+
+from dhyan.compare.budget import Budget
+from dhyan.compare.controlled_recipes import Contestant, alike, named
+from dhyan.compare.ladder import LADDER, Course, Rung
+from dhyan.config import differences, load_recipe
+from dhyan.errors import UserError
+
+OWN = ("encoder.", "decoder.", "about")
+OWN_TRAINING = {
+    *("learning_rate", "schedule", "warmup", "halve_from", "halve_every", "lowest"),
+    *("optimizer", "betas", "clip", "precision", "weight_decay"),
+}
+
+
+def contestants(*names):
+    return named([(name, load_recipe(name)) for name in names])
+
+
+def test_data_words_batches_seed_and_search_are_those_of_the_first():
+    made = alike(contestants("numbers", "sutskever2014", "transformer2017"), Budget(steps=40))
+    first, *others = (one.recipe for one in made)
+    for other in others:
+        for key in differences(first, other):
+            assert key.startswith(OWN) or key.removeprefix("training.") in OWN_TRAINING, key
+
+
+def test_a_step_budget_is_the_last_step_and_nothing_stops_before():
+    recipe = load_recipe("numbers", {"training.patience": 3})
+    [one] = alike([Contestant("a", recipe)], Budget(steps=40))
+    assert one.recipe.training.steps == 40
+    assert one.recipe.training.validate_every == 4
+    assert one.recipe.training.patience == 0
+
+
+def test_the_second_of_a_name_gets_a_number():
+    assert [one.name for one in contestants("numbers", "reverse", "numbers")] == [
+        "numbers",
+        "reverse",
+        "numbers-2",
+    ]
+
+
+def test_no_two_have_one_name_whatever_the_recipes_are_called():
+    recipe = load_recipe("numbers")
+    made = named([("a", recipe), ("a-2", recipe), ("a", recipe)])
+    assert [one.name for one in made] == ["a", "a-2", "a-3"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "budget", "message"),
+    [
+        ({"training.schedule": "cosine"}, Budget(seconds=9.0), "numbers: its cosine must know"),
+        ({"training.init": "runs/a"}, Budget(steps=9), "all begin anew"),
+        ({"training.tokens_per_batch": 0}, Budget(steps=9), "name one for all"),
+    ],
+)
+def test_what_would_be_unfair_is_refused(settings, budget, message):
+    with pytest.raises(UserError, match=message):
+        alike([Contestant("numbers", load_recipe("numbers", settings))], budget)
+
+
+def test_the_ladder_has_twelve_rungs_of_different_names_each_with_a_sentence():
+    assert len({rung.name for rung in LADDER}) == len(LADDER) == 12
+    assert all(rung.about for rung in LADDER)
+
+
+def test_a_rung_is_a_transformer_by_its_decoder_not_by_its_name():
+    course = Course("1", "", recurrent={"a": 1}, transformer={"a": 2})
+    assert Rung("rnn", "bahdanau2015-small", "").of(course) == {"a": 1}
+    assert Rung("modern", "modern-small", "").of(course) == {"a": 2}

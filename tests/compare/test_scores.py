@@ -1,0 +1,123 @@
+"""What is said of scores follows from the sentences."""
+
+import pytest
+
+from dhyan.compare.scores import best_of, retained, standings, understood
+from dhyan.compare.test_sets import Question, Sheet, Sheets, file_tests, read_tests, write_tests
+from dhyan.data.primer import Wanted
+from dhyan.errors import UserError
+from dhyan.evaluation.compare_systems import Resampling
+from dhyan.evaluation.metric_counts import count
+
+BANK = Wanted("context", "bank", ("किनारे",), ("बैंक",))
+
+
+def answered(**said):
+    return {
+        name: {
+            "answers": {"test": {"said": texts, "cut_off": 0, "empty": 0}},
+            "beam": 5,
+            "language": "hi",
+        }
+        for name, texts in said.items()
+    }
+
+
+def sentences(count, words):
+    return [" ".join(f"w{place + number}" for place in range(words)) for number in range(count)]
+
+
+def test_each_model_is_compared_with_the_best():
+    references = sentences(20, 6)
+    worse = [text.replace("w3", "x") for text in references]
+    questions = tuple(Question(text, text) for text in references)
+    tests = Sheets((Sheet("test", "", questions),), Sheet("valid", "", ()))
+    found = standings(
+        tests,
+        answered(worse=worse, best=references),
+        resampling=Resampling(50),
+        hear=lambda line: None,
+    )
+    assert best_of(found, "test") == "best"
+    assert "against_best" not in found["best"]["test"]["bleu"]
+    beside = found["worse"]["test"]["bleu"]["against_best"]
+    assert beside["value"] < 0
+    assert found["best"]["test"]["bleu"]["value"] == pytest.approx(100)
+    [part] = found["best"]["test"]["by_length"]
+    assert (part["least"], part["most"], part["sentences"]) == (6, 10, 20)
+    assert part["bleu_low"] <= part["bleu"] <= part["bleu_high"]
+
+
+def test_what_is_retained_is_the_score_of_long_sentences_as_a_share_of_the_short():
+    short, long = sentences(5, 8), sentences(5, 40)
+    forgot = [" ".join(text.split()[:20]) for text in long]
+    bleu = count([*short, *forgot], [*short, *long], tokenizer="none")["bleu"]
+    lengths = [8] * 5 + [40] * 5
+    found = retained(bleu, lengths)
+    assert (found["up_to"], found["over"]) == (10, 30)
+    assert found["share"] == pytest.approx(bleu.value(range(5, 10)) / bleu.value(range(5)))
+    assert found["share"] < 0.5
+
+
+def test_where_no_sentence_is_long_the_last_group_is():
+    texts = [*sentences(3, 4), *sentences(3, 14)]
+    bleu = count(texts, texts, tokenizer="none")["bleu"]
+    found = retained(bleu, [4] * 3 + [14] * 3)
+    assert (found["up_to"], found["over"], found["share"]) == (10, 10, pytest.approx(1))
+    assert retained(bleu, [4] * 6) is None
+
+
+def test_understanding_is_saying_the_right_word_and_no_wrong_one():
+    asked = [Question("the river bank", "नदी का किनारा", wanted=(BANK,))] * 3 + [Question("a", "b")]
+    said = ["नदी के किनारे।", "नदी का बैंक", "बैंक के किनारे", "b"]
+    found = understood(asked, said)
+    assert (found["right"], found["asked"]) == (1, 3)
+    assert found["by"] == {"context: bank": {"right": 1, "asked": 3}}
+    assert understood([Question("a", "b")], ["b"]) is None
+
+
+def test_other_references_count_and_empty_ones_do_not():
+    [said] = ["यह घर बहुत बड़ा है"]
+    one = count([said], ["वह मकान छोटा था कल"], tokenizer="none")["bleu"].value()
+    both = count([said], ["वह मकान छोटा था कल"], others=[(said, "")], tokenizer="none")
+    none = count([said], ["वह मकान छोटा था कल"], others=[("", " ")], tokenizer="none")
+    assert both["bleu"].value() == pytest.approx(100)
+    assert none["bleu"].value() == one
+    assert "nrefs:2" in both["bleu"].signature()
+    assert "nrefs:1" in none["bleu"].signature()
+    some = count([said, said], [said, said], others=[(said,), ()], tokenizer="none")
+    assert "nrefs:var" in some["bleu"].signature()
+    with pytest.raises(UserError, match="further references for 1 of 2"):
+        count([said, said], [said, said], others=[()])
+
+
+def test_a_signature_says_that_another_reference_was_brought_to_normal_form():
+    plain = count(["a b"], ["a b"], others=[("c d",)], tokenizer="none")["bleu"]
+    curly = count(["a b"], ["a b"], others=[("“c” d",)], tokenizer="none")["bleu"]
+    assert "dhyan-normal" not in plain.signature()
+    assert "dhyan-normal" in curly.signature()
+
+
+def test_tests_are_read_as_they_were_written(tmp_path):
+    question = Question("the bank", "किनारा", ("तट",), "0-0 1?0", (BANK,))
+    tests = Sheets((Sheet("test", "about", (question,)),), Sheet("valid", "", (question,)))
+    write_tests(tests, tmp_path)
+    assert read_tests(tmp_path) == tests
+    exam = tests.main.exam()
+    assert exam.gold[0].sure == {(0, 0)}
+    assert exam.gold[0].possible == {(0, 0), (1, 0)}
+    assert exam.others == [("तट",)]
+
+
+def test_of_gold_links_half_choose_and_the_others_score(tmp_path):
+    lines = [f"a{n} b{n}\n" for n in range(6)]
+    for name in ("t.en", "t.hi"):
+        (tmp_path / name).write_text("".join(lines))
+    (tmp_path / "t.gold").write_text("0-0 1?1\n" * 6)
+    tests = file_tests(tmp_path / "t.en", tmp_path / "t.hi", columns=None, gold=tmp_path / "t.gold")
+    assert len(tests.main.questions) == 6
+    chosen = {one.source for one in tests.choosing.questions}
+    scored = {one.source for one in tests.main.linked.questions}
+    assert len(chosen) == len(scored) == 3
+    assert not chosen & scored
+    assert tests.main.linked.questions[0].links == "0-0 1?1"

@@ -1,0 +1,94 @@
+"""The primer as files, and as the data of a recipe."""
+
+import json
+
+import pytest
+
+from dhyan.config import load_recipe
+from dhyan.data.deduplicate import PATIENCE, distinct
+from dhyan.data.load_corpus import gather, with_languages
+from dhyan.data.primer import SPLITS, primer_twins
+from dhyan.data.primer.write_files import write_primer
+from dhyan.errors import UserError
+from dhyan.evaluation.alignment_error_rate import check_gold, read_gold
+
+SMALL = {"data.pairs": 60, "data.most_words": 9}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("primer") / "out"
+    counts = write_primer(out, pairs=40, tests=8, longest=14)
+    assert counts == {split: 40 if split == "train" else 8 for split in SPLITS}
+    return out
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_texts_and_alignments_go_line_by_line(split, folder):
+    english, hindi = (
+        (folder / f"{split}.{end}").read_text(encoding="utf-8").splitlines() for end in ("en", "hi")
+    )
+    gold = read_gold(folder / f"{split}.align")
+    assert len(english) == len(hindi) == len(gold) == len(set(english))
+    for links, source, target in zip(gold, english, hindi, strict=True):
+        check_gold(links, source, target, folder / f"{split}.align")
+    if split != "train":
+        rows = [json.loads(line) for line in (folder / f"{split}.jsonl").open(encoding="utf-8")]
+        assert [row["english"] for row in rows] == english
+        assert all(len(row["hindi_heads"]) == len(row["hindi"].split()) for row in rows)
+
+
+def test_what_was_asked_is_kept_beside_them(folder):
+    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    assert about["seed"] == 1
+    assert about["longest"] == 14
+    assert not (folder / "train.jsonl").exists()
+
+
+def test_a_folder_in_use_and_turned_bounds_are_refused_at_once(folder):
+    with pytest.raises(UserError, match="is there already"):
+        write_primer(folder, pairs=10**9)
+    with pytest.raises(UserError, match="no sentence has 40 to 30 words"):
+        write_primer(folder / "new", pairs=10**9, shortest=40, longest=30)
+
+
+def test_a_recipe_may_name_the_primer(folder):
+    recipe = load_recipe("primer", SMALL)
+    corpus = gather(recipe, lambda line: None)
+    pairs = [*corpus.lessons(recipe)]
+    assert len(pairs) == 60
+    assert max(len(pair.source.split()) for pair in pairs) <= 9
+    assert not {pair.source for pair in pairs} & {pair.source for pair in corpus.validation}
+    named = with_languages(recipe).data
+    assert (named.source_language, named.target_language) == ("en", "hi")
+
+
+@pytest.mark.parametrize("said", [{"data.source_language": "hi"}, {"data.target_language": "en"}])
+def test_it_goes_from_hindi_to_english_if_asked(said):
+    there, back = load_recipe("primer", SMALL), load_recipe("primer", {**SMALL, **said})
+    first, second = (
+        next(iter(gather(recipe, lambda line: None).lessons(recipe))) for recipe in (there, back)
+    )
+    assert (first.source, first.target) == (second.target, second.source)
+    named = with_languages(back).data
+    assert (named.source_language, named.target_language) == ("hi", "en")
+
+
+def test_a_smaller_core_has_fewer_words():
+    def words(core):
+        twins = primer_twins("train", longest=10, core=core)
+        return {
+            w for twin, _ in zip(twins, range(1500), strict=False) for w in twin.english.split()
+        }
+
+    assert len(words(0.1)) < 0.6 * len(words(1.0))
+    with pytest.raises(UserError, match="core"):
+        load_recipe("primer", {"data.core": 0.0})
+
+
+def test_the_first_of_each_is_kept_until_nothing_new_comes():
+    assert list(distinct("abac", str, 5)) == ["a", "b", "c"]
+    assert list(distinct("abac", str, 2)) == ["a", "b"]
+    endless = (str(min(n, 3)) for n in range(10 * PATIENCE))
+    assert list(distinct(endless, str, 99)) == ["0", "1", "2", "3"]
+    assert next(endless) == "3"  # it was not read to its end

@@ -1,0 +1,183 @@
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from dhyan.data.batches import Batches, fixed_batches
+from dhyan.data.examples import Examples, encode_pairs
+from dhyan.data.pairs import Pair
+from dhyan.special_tokens import BOS, EOS
+
+
+class Numbers:
+    """A tokenizer whose tokens are numbers."""
+
+    def encode_all(self, sentences):
+        return [[int(word) for word in text.split()] for text in sentences]
+
+
+def corpus(size, *, seed=0, longest=40):
+    """Examples of random lengths; the first token of both sides is 100 + the example's number."""
+    sizes = np.random.default_rng(seed)
+    pairs = []
+    for row in range(size):
+        source = int(sizes.integers(1, longest + 1))
+        target = int(np.clip(source + sizes.integers(-3, 4), 1, longest))
+        sides = [" ".join([str(100 + row)] * length) for length in (source, target)]
+        pairs.append(Pair(*sides, row + 1))
+    return encode_pairs(pairs, Numbers(), Numbers(), longest=longest)
+
+
+def stream(size, *, seed=1, window=2**16, tokens=200, examples=None):
+    return Batches(examples or corpus(size), tokens_per_batch=tokens, seed=seed, window=window)
+
+
+def numbers(batch):
+    """Which examples a batch holds; both sides must agree, in every token."""
+    assert (batch.target.ids[:, 0] == BOS).all()
+    rows = batch.source.ids[:, 0] - 100
+    for side, first in ((batch.source, 0), (batch.target, 1)):
+        inner = side.mask.clone()
+        inner[:, :first] = False
+        inner &= side.ids != EOS
+        assert (torch.where(inner, side.ids - 100, rows[:, None]) == rows[:, None]).all()
+        assert ((side.ids == EOS).sum(dim=1) == 1).all()
+    return rows.tolist()
+
+
+def one_epoch(batches, position=0):
+    epoch, seen = batches.epoch(position), []
+    while batches.epoch(position) == epoch:
+        batch, position = batches.at(position)
+        seen.append(numbers(batch))
+    return seen, position
+
+
+def going_on(batches, position):
+    """Every batch from a position on, each with the position after it."""
+    while True:
+        batch, position = batches.at(position)
+        yield batch, position
+
+
+@pytest.mark.parametrize(
+    ("size", "window"),
+    [(1, 1), (1, 64), (2, 1), (63, 64), (64, 64), (65, 64), (128, 64), (500, 64)],
+)
+def test_every_pair_comes_whole_and_once_an_epoch(size, window):
+    batches = stream(size, window=window)
+    position = 0
+    for epoch in range(3):
+        assert batches.epoch(position) == epoch
+        seen, position = one_epoch(batches, position)
+        assert sorted(sum(seen, [])) == list(range(size))
+        assert position == (epoch + 1) * size
+
+
+def test_going_on_from_any_position_gives_the_same_batches():
+    examples = corpus(300)
+    whole = list(islice(going_on(stream(300, window=100, examples=examples), 0), 120))
+    positions = [0, *(position for _, position in whole)]
+    assert positions[-1] > 600, "the test should pass the end of an epoch"
+    for place in range(0, 120, 7):
+        again = going_on(stream(300, window=100, examples=examples), positions[place])
+        for (batch, position), (other, after) in zip(whole[place:], again, strict=False):
+            assert position == after
+            assert torch.equal(batch.source.ids, other.source.ids)
+            assert torch.equal(batch.target.ids, other.target.ids)
+
+
+def test_positions_may_be_asked_for_in_any_order():
+    batches = stream(300, window=100)
+    positions = [0, *(position for _, position in islice(going_on(batches, 0), 40))]
+    forwards = [numbers(batches.at(position)[0]) for position in positions]
+    backwards = [numbers(batches.at(position)[0]) for position in reversed(positions)]
+    assert forwards == backwards[::-1]
+
+
+def test_a_position_inside_a_batch_is_refused():
+    batches = stream(300)
+    _, position = batches.at(0)
+    assert position > 1
+    for wrong in (position - 1, 1, -1, -300, 10**9 * 300 + 1):
+        with pytest.raises(ValueError, match=f"no batch begins at position {wrong}"):
+            batches.at(wrong)
+
+
+@pytest.mark.parametrize("tokens", [42, 100, 1000, 10**6])
+def test_no_batch_is_over_its_budget(tokens):
+    batches = stream(400, tokens=tokens)
+    for batch, _ in islice(going_on(batches, 0), 30):
+        rows = len(batch.source)
+        assert rows * max(batch.source.ids.shape[1], batch.target.ids.shape[1]) <= tokens
+    counts = [len(rows) for rows in one_epoch(batches)[0]]
+    assert len(counts) == 1 if tokens == 10**6 else len(counts) > 1
+
+
+def test_a_pair_over_the_budget_comes_alone():
+    seen, _ = one_epoch(stream(20, tokens=1))
+    assert [len(rows) for rows in seen] == [1] * 20
+
+
+def test_little_is_padding():
+    batches = stream(5000, tokens=2000)
+    real = padded = position = 0
+    while position < 5000:
+        batch, position = batches.at(position)
+        for side in (batch.source, batch.target):
+            real += int(side.mask.sum())
+            padded += side.mask.numel()
+    assert 1 - real / padded < 0.1
+
+
+def test_the_order_changes_with_the_epoch_and_the_seed():
+    examples = corpus(300)
+    batches = stream(300, examples=examples)
+    first, position = one_epoch(batches)
+    second, _ = one_epoch(batches, position)
+    other, _ = one_epoch(stream(300, seed=2, examples=examples))
+    assert first != second
+    assert first != other
+    assert {frozenset(rows) for rows in first} != {frozenset(rows) for rows in second}
+
+
+def test_short_batches_do_not_come_first():
+    batches = stream(5000, tokens=500)
+    widths = [batch.target.ids.shape[1] for batch, _ in islice(going_on(batches, 0), 200)]
+    assert abs(np.corrcoef(widths, np.arange(200))[0, 1]) < 0.2
+
+
+def test_a_window_of_a_long_epoch_is_planned_at_once():
+    size = 2_000_000
+    offsets = np.arange(size + 1) * 4
+    ids = np.full(size * 4, 7, dtype=np.int32)
+    source = type(corpus(1).source)(ids, offsets)
+    batches = stream(size, tokens=4096, examples=Examples(source, source))
+    far = 10**6 * size
+    batch, position = batches.at(far)
+    assert batches.epoch(far) == 10**6
+    assert len(batch.source) == position - far == 1024
+
+
+def test_a_batch_ends_only_where_one_more_row_would_pass_the_budget():
+    batches = fixed_batches(corpus(300), 200)
+    for batch, after in pairwise(batches):
+        rows = [side.lengths for side in (batch.source, batch.target, after.source, after.target)]
+        width = max(int(rows[0].max()), int(rows[1].max()), int(rows[2][0]), int(rows[3][0]))
+        assert width * (len(batch.source) + 1) > 200
+
+
+def test_validation_sees_each_pair_once_from_short_to_long():
+    examples = corpus(300)
+    batches = fixed_batches(examples, 200)
+    assert sorted(sum(map(numbers, batches), [])) == list(range(300))
+    lengths = torch.cat([batch.target.lengths for batch in batches])
+    assert (lengths.diff() >= 0).all()
+    for batch in batches:
+        assert max(batch.source.ids.numel(), batch.target.ids.numel()) <= 200
+
+
+def test_a_stream_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="tokens_per_batch=0, window=8"):
+        stream(3, tokens=0, window=8)

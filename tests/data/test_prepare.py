@@ -1,0 +1,516 @@
+"""Corpora of a recipe: mixed, filtered, masked, and prepared as ids in files."""
+
+import json
+import random
+import shutil
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dhyan.checkpoint import find_checkpoint, read_checkpoint
+from dhyan.cli.data import prepare as command
+from dhyan.cli.train import train as train_command
+from dhyan.config import load_recipe, parse_setting
+from dhyan.data import examples, sources
+from dhyan.data import load_corpus as held
+from dhyan.data.batches import Batches
+from dhyan.data.load_corpus import gather, read_corpus, with_languages
+from dhyan.data.prepare import prepare
+from dhyan.errors import UserError
+from dhyan.run import train
+from dhyan.run.fine_tune import first_tokenizers
+from tests.tiny_models import dhyan, tiny_recipe, write_corpus
+
+
+def quietly(line):
+    """Hears nothing."""
+
+
+EVERY_FILE = (
+    *("source.ids", "source.offsets", "target.ids", "target.offsets"),
+    *("source.json", "target.json", "validation.jsonl"),
+)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def more(tmp_path_factory):
+    """A second corpus, some of whose sources the first has too."""
+    folder = tmp_path_factory.mktemp("more")
+    source, target = write_corpus(folder, pairs=120)
+    source.write_text("".join(f"{line} too\n" for line in source.read_text().splitlines()[:60])
+                      + "\n".join(source.read_text().splitlines()[60:]) + "\n")  # fmt: skip
+    return source, target
+
+
+def mixed(files, more, weight=1.5, **settings):
+    mix = f'data.mix=[{{source="{more[0]}",target="{more[1]}",weight={weight}}}]'
+    return tiny_recipe("rnn", *files, **dict([parse_setting(mix)]), **settings)
+
+
+def prepared(recipe, out):
+    """The same recipe, with its pairs prepared."""
+    prepare(recipe, out, quietly)
+    data = {"source": "", "target": "", "mix": (), "prepared": str(out)}
+    return replaced(recipe, **data)
+
+
+def replaced(recipe, **data):
+    return replace(recipe, data=replace(recipe.data, **data))
+
+
+def examples_of(recipe):
+    corpus = gather(with_languages(recipe), quietly)
+    return corpus.encode(*corpus.learn(recipe, quietly), recipe.data.longest, quietly)
+
+
+def batches_of(recipe, count=40):
+    """The first batches, each with where the next begins."""
+    stream, position = Batches(examples_of(recipe), tokens_per_batch=200, seed=1), 0
+    for _ in range(count):
+        batch, position = stream.at(position)
+        yield batch.source.ids.tolist(), batch.target.ids.tolist(), position
+
+
+KINDS = {
+    "plain": {},
+    "shared": {"text.shared": True},
+    "bounded": {"data.most_words": 5, "data.most_ratio": 2.0},
+    "placeholders": {"text.placeholders": ["number", "url"]},
+    "dropout": {"text.kind": "bpe", "text.bpe_dropout": 0.3},
+    "few lessons": {"text.learn_from": 50},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_prepared_pairs_make_the_same_batches_as_the_text(files, more, tmp_path, kind):
+    recipe = mixed(files, more, **KINDS[kind])
+    ready = prepared(recipe, tmp_path / "ready")
+    ours, theirs = gather(recipe, quietly), gather(with_languages(ready), quietly)
+    assert ours.validation == theirs.validation
+    assert ours.fingerprint == theirs.fingerprint
+    assert ours.sample == theirs.sample
+    assert list(batches_of(recipe)) == list(batches_of(ready))
+
+
+def test_a_run_begun_on_text_goes_on_with_prepared_pairs_to_the_same_bits(files, tmp_path):
+    recipe = tiny_recipe("rnn", *files, **{"training.keep": 99, "training.steps": 6})
+    whole = tmp_path / "whole"
+    list(train(recipe, whole, threads=1))
+    shutil.copytree(whole / "step-2", tmp_path / "half" / "step-2")
+    ready = prepared(recipe, tmp_path / "ready")
+    list(train(ready, tmp_path / "half", resume=True, threads=1))
+    ours, theirs = (read_checkpoint(tmp_path / run / "step-6") for run in ("half", "whole"))
+    for name in ("model.safetensors", "training.safetensors", "source.json"):
+        assert ours[name] == theirs[name]
+
+
+def halves(recipe, then, folder, **more):
+    """Whether a run that goes on with another recipe ends as if it had not changed."""
+    list(train(recipe, folder / "whole", threads=1))
+    shutil.copytree(folder / "whole" / "step-2", folder / "half" / "step-2")
+    list(train(then, folder / "half", resume=True, threads=1))
+    ours, theirs = (read_checkpoint(folder / run / "step-4") for run in ("half", "whole"))
+    return all(ours[name] == theirs[name] for name in ("model.safetensors", "training.safetensors"))
+
+
+LONG = {"training.keep": 99, "training.steps": 4}
+
+
+@pytest.mark.parametrize("first", ["text", "ids"])
+def test_a_mixed_run_goes_on_with_the_text_or_with_the_ids(files, more, tmp_path, first):
+    text = mixed(files, more, **LONG)
+    ids = prepared(text, tmp_path / "ready")
+    assert halves(*((text, ids) if first == "text" else (ids, text)), tmp_path)
+
+
+@pytest.mark.parametrize("first", ["text", "ids"])
+def test_a_run_on_named_columns_goes_on_with_the_text_or_with_the_ids(files, tmp_path, first):
+    sides = zip(*(file.read_text(encoding="utf-8").splitlines() for file in files), strict=True)
+    rows = "".join(f"{one}\t{other}\n" for one, other in sides)
+    (tmp_path / "a.tsv").write_text(f"english\thindi\n{rows}", encoding="utf-8")
+    tongues = {"data.source_language": "en", "data.target_language": "hi"}
+    columns = {"data.columns": ["english", "hindi"], **tongues, **LONG}
+    text = tiny_recipe("rnn", tmp_path / "a.tsv", "", **columns)
+    ids = replaced(prepared(text, tmp_path / "ready"), columns=())
+    assert halves(*((text, ids) if first == "text" else (ids, text)), tmp_path)
+    plain = tiny_recipe("rnn", *files, **{**LONG, "training.steps": 5})
+    list(train(plain, tmp_path / "half", resume=True, threads=1))
+
+
+def test_other_weights_are_refused_when_a_run_goes_on(files, more, tmp_path):
+    list(train(mixed(files, more, 1.5, **LONG), tmp_path / "run", threads=1))
+    longer = mixed(files, more, 2.5, **{**LONG, "training.steps": 6})
+    for recipe in (longer, prepared(longer, tmp_path / "ready")):
+        with pytest.raises(
+            UserError, match="other pairs, or other weights of data.mix: give those"
+        ):
+            train(recipe, tmp_path / "run", resume=True, threads=1)
+    with pytest.raises(UserError, match="was prepared from other pairs, or other weights"):
+        prepare(mixed(files, more, 1.5, **LONG), tmp_path / "ready", quietly)
+
+
+def beginning(files, model, vocabulary, **more):
+    settings = {"training.init": str(model), "training.vocabulary": vocabulary, **LONG, **more}
+    return tiny_recipe("rnn", *files, **settings)
+
+
+@pytest.mark.parametrize("vocabulary", ["keep", "extend", "new"])
+def test_pairs_are_prepared_for_a_run_that_begins_from_a_model(files, more, tmp_path, vocabulary):
+    list(train(tiny_recipe("rnn", *more, **LONG), tmp_path / "model", threads=1))
+    sizes = {"text.source_size": 400, "text.target_size": 420}
+    recipe = beginning(files, tmp_path / "model", vocabulary, **sizes)
+    prepare(recipe, tmp_path / "ready", quietly, choose=first_tokenizers)
+    ready = replaced(recipe, source="", target="", prepared=str(tmp_path / "ready"))
+    if vocabulary == "extend":
+        with pytest.raises(
+            UserError, match="prepare it with the same --init and --vocabulary extend"
+        ):
+            train(ready, tmp_path / "refused", threads=1)
+        ready = replace(ready, training=replace(ready.training, vocabulary="new"))
+    list(train(recipe, tmp_path / "text", threads=1))
+    list(train(ready, tmp_path / "ids", threads=1))
+    ours, theirs = (read_checkpoint(tmp_path / run / "step-4") for run in ("ids", "text"))
+    for name in ("model.safetensors", "source.json", "target.json"):
+        assert ours[name] == theirs[name]
+    again = prepare(recipe, tmp_path / "ready", quietly, choose=first_tokenizers)
+    assert again.training > 300
+    learned = tiny_recipe("rnn", *files, **sizes)
+    with pytest.raises(UserError, match="was prepared with other vocabularies"):
+        prepare(learned, tmp_path / "ready", quietly)
+    with pytest.raises(UserError, match="training.init: the vocabularies of .* must be given too"):
+        prepare(recipe, tmp_path / "other", quietly)
+
+
+def test_preparing_again_finds_it_done(files, tmp_path):
+    recipe, out, said = tiny_recipe("rnn", *files), tmp_path / "ready", []
+    first = prepare(recipe, out, quietly)
+    before = {path.name: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert prepare(recipe, out, said.append) == first
+    assert any("already prepared" in line for line in said)
+    assert {path.name: path.stat().st_mtime_ns for path in out.iterdir()} == before
+    assert set(before) == {*EVERY_FILE, "manifest.json"}
+
+
+def test_other_settings_or_pairs_are_not_prepared_over(files, more, tmp_path):
+    out = tmp_path / "ready"
+    prepare(tiny_recipe("rnn", *files), out, quietly)
+    for recipe, message in (
+        (tiny_recipe("rnn", *more), "was prepared from other pairs"),
+        (mixed(files, more), "was prepared from other pairs"),
+        (tiny_recipe("rnn", *files, **{"text.source_size": 300}), "text.source_size = 320, .* 300"),
+        (tiny_recipe("rnn", *files, **{"data.longest": 50}), "data.longest = 60, .* 50"),
+    ):
+        with pytest.raises(UserError, match=message):
+            prepare(recipe, out, quietly)
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "thesis.txt").write_text("mine")
+    with pytest.raises(UserError, match="holds something else already"):
+        prepare(tiny_recipe("rnn", *files), tmp_path / "used", quietly)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"text.kind": "words"}, "text.kind"),
+        ({"text.target_size": 300}, "text.target_size"),
+        ({"text.placeholders": ["url"]}, "text.placeholders"),
+        ({"data.longest": 50}, "data.longest"),
+        ({"data.most_words": 9}, "data.most_words"),
+        ({"data.source": "other.en"}, "data.source"),
+        ({"data.target_language": "mr"}, "data.target_language"),
+    ],
+)
+def test_a_recipe_that_disagrees_is_refused_by_the_key(files, tmp_path, settings, named):
+    out = tmp_path / "ready"
+    prepare(tiny_recipe("rnn", *files), out, quietly)
+    recipe = tiny_recipe("rnn", "", "", **{"data.prepared": str(out), **settings})
+    with pytest.raises(UserError, match=f"was prepared with {named} = "):
+        gather(with_languages(recipe), quietly)
+
+
+@pytest.mark.parametrize("name", EVERY_FILE)
+def test_a_damaged_or_missing_file_is_named(files, tmp_path, name):
+    ready = prepared(tiny_recipe("rnn", *files), tmp_path / "ready")
+    path = tmp_path / "ready" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=f"{name}: is not what manifest.json says"):
+        gather(ready, quietly)
+    path.unlink()
+    with pytest.raises(UserError, match=f"{name}: is missing"):
+        gather(ready, quietly)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b'{"format": 1}'])
+def test_a_manifest_that_says_nothing_is_a_fault(files, tmp_path, content):
+    ready = prepared(tiny_recipe("rnn", *files), tmp_path / "ready")
+    (tmp_path / "ready" / "manifest.json").write_bytes(content)
+    with pytest.raises(UserError, match="manifest.json: cannot be understood"):
+        gather(ready, quietly)
+    (tmp_path / "ready" / "manifest.json").unlink()
+    with pytest.raises(UserError, match="is no prepared corpus"):
+        gather(ready, quietly)
+
+
+def test_a_failure_leaves_nothing_behind_and_a_killed_one_is_swept(files, tmp_path, monkeypatch):
+    recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
+    half, mine = tmp_path / ".ready.dhyan-half", tmp_path / "tmp-ready" / "thesis.txt"
+    for folder in (half, mine.parent):
+        folder.mkdir()
+    (half / "ids").write_text("left by a process that was killed")
+    mine.write_text("mine")
+    with monkeypatch.context() as patch:
+        patch.setattr("dhyan.data.prepare.file_sum", lambda path: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            prepare(recipe, out, quietly)
+    assert [path.name for path in tmp_path.iterdir()] == ["tmp-ready"]
+    prepare(recipe, out, quietly)
+    assert {path.name for path in tmp_path.iterdir()} == {"ready", "tmp-ready"}
+    assert {path.name for path in out.iterdir()} == {*EVERY_FILE, "manifest.json"}
+    assert mine.read_text() == "mine", "a folder beside it is somebody's own"
+
+
+@pytest.mark.parametrize("out", ["used", "file", "file/below", "."])
+def test_a_place_that_will_not_do_is_refused_before_any_pair_is_read(tmp_path, monkeypatch, out):
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "thesis.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty" if out == "." else tmp_path)
+    recipe = tiny_recipe("rnn", "nowhere.en", "nowhere.hi")
+    with pytest.raises(
+        UserError, match="name (another|a new one as) -*out|name a new one as --out"
+    ):
+        prepare(recipe, Path(out), quietly)
+    with pytest.raises(UserError, match=r"nowhere\.en"):
+        prepare(recipe, Path("new"), quietly)
+
+
+def test_what_is_in_the_way_of_the_half_written_folder_is_said(files, tmp_path):
+    (tmp_path / ".ready.dhyan-half").write_text("a file")
+    with pytest.raises(UserError, match=r"\.ready\.dhyan-half: cannot be written: .*--out"):
+        prepare(tiny_recipe("rnn", *files), tmp_path / "ready", quietly)
+
+
+def test_two_at_once_are_told_apart(files, tmp_path):
+    from dhyan.atomic_folder import whole_folder
+
+    recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
+    with whole_folder(out), pytest.raises(UserError, match="another process is writing it"):
+        prepare(recipe, out, quietly)
+    assert (tmp_path / "ready").is_dir()
+
+
+def test_files_that_change_between_two_readings_are_a_fault(files, tmp_path):
+    source, target = (shutil.copy(file, tmp_path) for file in files)
+    corpus = read_corpus(tiny_recipe("rnn", source, target), quietly, stream=True)
+    with open(source, "a") as one, open(target, "a") as other:
+        one.write("nine\n")
+        other.write("नौ\n")
+    with pytest.raises(UserError, match="changed while it was in use"):
+        list(corpus.parts[0].pairs)
+
+
+def test_other_vocabularies_than_the_prepared_are_refused(files, tmp_path):
+    corpus = gather(prepared(tiny_recipe("rnn", *files), tmp_path / "ready"), quietly)
+    source, target = corpus.tokenizers
+    with pytest.raises(UserError, match="encoded by other vocabularies; .*--vocabulary new"):
+        corpus.encode(target, source, 60, quietly)
+    with pytest.raises(UserError, match="not sentences to learn from; prepare it with .* extend"):
+        corpus.lessons(tiny_recipe("rnn", *files))
+
+
+def test_a_task_is_not_prepared(tmp_path):
+    with pytest.raises(UserError, match="makes its own pairs; name --source"):
+        prepare(load_recipe("numbers"), tmp_path / "ready", quietly)
+
+
+def test_memory_stays_flat_however_many_pairs_are_prepared(tmp_path, monkeypatch):
+    monkeypatch.setattr(examples, "CHUNK", 64)
+    monkeypatch.setattr(held, "MOST_HELD_OUT", 10)
+
+    def peak(pairs):
+        letters = random.Random(1)
+        words = ["".join(letters.choices("abcdefgh", k=4)) for _ in range(200)]
+        for name in ("a.en", "a.hi"):
+            lines = (" ".join(letters.choices(words, k=12)) for _ in range(pairs))
+            (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+        settings = {"text.kind": "words", "text.learn_from": 200, "data.longest": 20}
+        recipe = tiny_recipe("rnn", tmp_path / "a.en", tmp_path / "a.hi", **settings)
+        tracemalloc.start()
+        try:
+            ready = examples_of(prepared(recipe, tmp_path / f"ready-{pairs}"))
+            Batches(ready, tokens_per_batch=200, seed=1, window=64).at(0)
+            return len(ready), tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(250)  # what is imported and remembered once
+    (few, before), (many, after) = peak(250), peak(1000)
+    assert many > 3.5 * few
+    a_pair = (after - before) / (many - few)
+    assert a_pair < 100, f"{a_pair:.0f} bytes a pair; its ids alone would be lists of 400"
+
+
+def test_progress_is_said_while_it_goes_on(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "EVERY", 100)
+    said = []
+    prepare(tiny_recipe("rnn", *files), tmp_path / "ready", said.append)
+    assert [line for line in said if "read 300 pairs" in line]
+    assert [line for line in said if "encoded 300 pairs" in line]
+
+
+def test_held_out_sources_are_in_no_mixed_corpus(files, more):
+    said = []
+    corpus = read_corpus(mixed(files, more), said.append)
+    known = {pair.source for pair in corpus.validation}
+    assert known
+    for part in corpus.parts:
+        assert not known & {pair.source for pair in part.pairs}
+    assert known & set(more[0].read_text().splitlines()), "the test should have some to remove"
+    left = 120 - len(corpus.parts[1].pairs)
+    assert any(f"{left} left out that share a source" in line for line in said)
+
+
+def test_the_fingerprint_covers_every_corpus(files, more):
+    alone = gather(tiny_recipe("rnn", *files), quietly).fingerprint
+    both = gather(mixed(files, more), quietly).fingerprint
+    assert both.startswith(alone)
+    assert len(both.split()) == 2
+    assert gather(mixed(files, more, 1.5), quietly).fingerprint == both
+    assert gather(mixed(files, more, 1.25), quietly).fingerprint != both
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"text.bpe_dropout": 0.1}, "text.bpe_dropout: needs text.kind = 'bpe', found 'unigram'"),
+        ({"data.most_ratio": 0.5}, "data.most_ratio: 0.5 fits no pair"),
+        ({"data.fewest_words": 5, "data.most_words": 4}, "data.most_words: 4 is below"),
+        ({"data.columns": ["a", "b"]}, "data.columns: a,b are columns .* none of the files is"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(files, settings, message):
+    with pytest.raises(UserError, match=message):
+        gather(tiny_recipe("rnn", *files, **settings), quietly)
+
+
+def test_a_task_has_no_bounds():
+    recipe = load_recipe("numbers", {"data.most_words": 4})
+    with pytest.raises(UserError, match="data.most_words: data.task = 'numbers'"):
+        gather(recipe, quietly)
+
+
+def test_columns_of_one_table_among_files_are_used(files, tmp_path):
+    (tmp_path / "own.tsv").write_text("english\thindi\n" + "one\tएक\n" * 5, encoding="utf-8")
+    named = {"data.columns": ["english", "hindi"], "data.valid_source": str(tmp_path / "own.tsv")}
+    named["data.allow_leak"] = True
+    assert len(gather(tiny_recipe("rnn", *files, **named), quietly).validation) == 5
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan"), 1e6])
+def test_a_weight_that_makes_no_sense_is_refused(files, more, weight):
+    with pytest.raises(UserError, match=r"data\.mix\.weight: .* is not between 1e-06 and 1000"):
+        mixed(files, more, weight)
+
+
+def test_a_shared_vocabulary_is_learned_from_both_sides(files):
+    recipe = tiny_recipe("rnn", *files, **{"text.shared": True, "text.kind": "words"})
+    source, target = gather(recipe, quietly).learn(recipe, quietly)
+    assert source.to_json() == target.to_json()
+    words = files[0].read_text().splitlines()[3], files[1].read_text().splitlines()[3]
+    assert [source.decode(source.encode(text)) for text in words] == list(words)
+
+
+def test_placeholders_reach_the_vocabulary_and_leave_the_references_alone(tmp_path):
+    source, target = tmp_path / "a.en", tmp_path / "a.hi"
+    source.write_text("".join(f"see {n * 37} there {n}a\n" for n in range(300)))
+    target.write_text("".join(f"वहाँ {n * 37} देखो\n" for n in range(300)))
+    settings = {"text.placeholders": ["number"], "text.kind": "words"}
+    recipe = tiny_recipe("rnn", source, target, **settings)
+    corpus = gather(recipe, quietly)
+    assert any("37" in pair.target for pair in corpus.validation)
+    _, vocabulary = corpus.learn(recipe, quietly)
+    assert len(vocabulary) < 20, "numbers are no words any more"
+    targets = corpus.encode(*corpus.learn(recipe, quietly), 60, quietly).target
+    rows = targets.padded(np.arange(9)).ids.tolist()
+    assert rows == [rows[0]] * 9
+
+
+def test_vocabularies_are_learned_from_the_first_pairs_only(files):
+    few = tiny_recipe("rnn", *files, **{"text.kind": "words", "text.learn_from": 3})
+    assert len(gather(few, quietly).learn(few, quietly)[0]) < 20
+    assert len(list(gather(few, quietly).lessons(few))) == 3
+
+
+def test_named_validation_pairs_are_prepared_whole(files, more, tmp_path):
+    own = {"data.valid_source": str(more[0]), "data.valid_target": str(more[1])}
+    own["data.allow_leak"] = True
+    recipe = tiny_recipe("rnn", *files, **own, **{"data.most_words": 4})
+    ready = replaced(prepared(recipe, tmp_path / "ready"), valid_source="", valid_target="")
+    assert len(gather(with_languages(ready), quietly).validation) == 120
+
+
+def test_the_manifest_tells_what_was_prepared(files, more, tmp_path):
+    prepare(mixed(files, more, 2.0), tmp_path / "ready", quietly)
+    manifest = json.loads((tmp_path / "ready" / "manifest.json").read_text())
+    assert manifest["weights"] == [1.0, 2.0]
+    assert manifest["data"]["source"] == str(files[0])
+    assert manifest["data"]["target_language"] == "hi"
+    assert manifest["text"]["source_size"] == 320
+    size = (tmp_path / "ready" / "source.ids").stat().st_size
+    assert manifest["tokens"]["source"] * 4 == size == manifest["files"]["source.ids"]["bytes"]
+
+
+def test_the_command_takes_a_model_for_its_recipe_and_for_its_words(files, tmp_path, capsys):
+    model, out = tmp_path / "model", tmp_path / "ready"
+    list(train(tiny_recipe("rnn", *files, **LONG), model, threads=1))
+    command(str(model), out, init=str(model), vocabulary="keep")
+    said = capsys.readouterr()
+    assert said.out == f"{out}  356 pairs, 8 to validate on\n"
+    assert f"next: dhyan train {model} --set data.prepared={out} --init {model}\n" in said.err
+    for name in ("source.json", "target.json"):
+        assert (out / name).read_bytes() == read_checkpoint(model / "step-4")[name]
+
+
+def test_naming_files_by_a_setting_is_naming_them(files, tmp_path, capsys):
+    named = [f"data.source={files[0]}", f"data.target={files[1]}"]
+    command("numbers", tmp_path / "ready", settings=named, quiet=True)
+    assert "356 pairs" in capsys.readouterr().out
+    train_command("numbers", out=str(tmp_path / "run"), settings=[*named, "training.steps=1"])
+    assert "kept 400 pairs" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_stranger_prepares_and_trains(files, tmp_path):
+    source, target = (shutil.copy(file, tmp_path) for file in files)
+    words = ("data", "prepare", "numbers", "--source", source, "--target", target, "--out", "ready")
+    done = dhyan(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode() == "ready  356 pairs, 8 to validate on\n"
+    assert "next: dhyan train numbers --set data.prepared=ready" in done.stderr.decode()
+    ended = dhyan("train", "numbers", "--set", "data.prepared=ready", "--set", "training.steps=1",
+                  "--threads", 1, cwd=tmp_path)  # fmt: skip
+    assert ended.returncode == 0, ended.stderr.decode()
+    assert "8 to validate on" in ended.stderr.decode()
+
+
+def test_a_prepared_corpus_is_no_model_and_one_that_is_not_there_is_said(files, tmp_path):
+    recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
+    ready = prepared(recipe, out)
+    with pytest.raises(
+        UserError, match="ready: is a prepared corpus, not a model; train with --set"
+    ):
+        find_checkpoint(out)
+    elsewhere = replace(ready, data=replace(ready.data, prepared=str(tmp_path / "raedy")))
+    with pytest.raises(UserError, match=r"raedy: there is no such folder; did you mean ready\?"):
+        train(elsewhere, tmp_path / "run")

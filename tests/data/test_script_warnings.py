@@ -1,0 +1,161 @@
+"""What looks wrong is said: other letters, unseen signs, files that part, files that change."""
+
+import os
+import random
+import unicodedata
+from itertools import islice
+
+import pytest
+
+from dhyan.data.invisible_characters import UNSEEN, unseen
+from dhyan.data.load_corpus import gather
+from dhyan.data.misalignment import first_parted
+from dhyan.data.pairs import Pair
+from dhyan.data.primer import primer_twins
+from dhyan.data.read_pairs import read_pairs
+from dhyan.data.writing_systems import Scripts, script_of
+from dhyan.errors import UserError
+from dhyan.text.languages import LANGUAGES
+from dhyan.text.normalize import normalize
+from tests.tiny_models import tiny_recipe, write_corpus
+
+NAMED = {  # how Unicode names the letters of a script
+    "Chinese": "CJK", "Japanese": "HIRAGANA", "Korean": "HANGUL", "Odia": "ORIYA",
+    "Burmese": "MYANMAR",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_a_script_has_the_letters_that_unicode_names_after_it(language):
+    script = script_of(language)
+    if script is None:
+        assert language in "az bs kk mn sd sr tk uz".split(), "written in more than one script"
+        return
+    name = NAMED.get(script.name, script.name.upper())
+    letters = [
+        chr(code)
+        for code in range(0x41, 0xD7A4)
+        if unicodedata.name(chr(code), "").split("-")[0].split(" ")[0] == name
+        and unicodedata.category(chr(code)) in ("Ll", "Lo")
+    ]
+    assert len(letters) > 20
+    own = sum(bool(script.letters.fullmatch(letter)) for letter in letters)
+    assert own > 0.5 * len(letters), "but for letters of linguists and dead languages"
+    other = "кошка" if script.name == "Latin" else "abc"
+    assert script.strange(other)
+    assert not script.strange(letters[0] * 3)
+
+
+def test_numbers_marks_and_single_letters_are_in_no_script():
+    script = script_of("hi")
+    assert not any(map(script.strange, ("", "1984", "3.14 %", "— ?", "A", "x = 7")))
+    assert script.strange("hello")
+    assert not script.strange("hello जी")
+
+
+def test_swapped_sides_are_told_from_a_few_odd_lines():
+    right, wrong = Pair("the house", "घर है", 1), Pair("घर है", "the house", 1)
+    for wrongs, crossed in ((0, False), (4, False), (6, True), (10, True)):
+        scripts = Scripts.of(("en", "hi"))
+        for number in range(10):
+            scripts.strange(wrong if number < wrongs else right)
+        assert scripts.crossed == crossed
+    same = Scripts.of(("en", "de"))
+    assert same.strange(wrong) == ["source"]
+    assert not same.crossed
+    assert Scripts.of(("", "")).strange(wrong) == []
+
+
+def test_training_says_that_its_sides_are_swapped(tmp_path):
+    source, target = write_corpus(tmp_path)
+    right, wrong = [], []
+    gather(tiny_recipe("rnn", source, target), right.append)
+    for path, name in ((source, "b.hi"), (target, "b.en")):
+        path.rename(tmp_path / name)
+    gather(tiny_recipe("rnn", tmp_path / "b.en", tmp_path / "b.hi"), wrong.append)
+    doubts = [line for line in wrong if "letter" in line]
+    assert not [line for line in right if "letter" in line]
+    assert len(doubts) == 2
+    assert "b.en: of the first 400 sources 400 have no Latin letter; have source and" in doubts[0]
+
+
+def test_every_unseen_sign_is_of_one_kind_and_leaves_no_trace():
+    for code in range(0x110000):
+        sign = chr(code)
+        kinds = list(unseen(sign))
+        assert len(kinds) <= 1
+        if kinds:
+            assert normalize(f"a{sign}b") == "ab"
+    assert list(unseen("a\u200cb\u200dc \u00a0")) == [], "joiners and spaces are seen to"
+    assert set(UNSEEN) == set(unseen("\u202e\U000e0041\ufeff"))
+
+
+@pytest.fixture(scope="module")
+def twins():
+    return [(twin.english, twin.hindi) for twin in islice(primer_twins("train"), 400)]
+
+
+def parted(folder, twins, *, side, at, gone):
+    """Where two files seem to part of which one lacks some lines."""
+    sides = [[pair[0] for pair in twins], [pair[1] for pair in twins]]
+    del sides[side][at : at + gone]
+    paths = folder / "a.en", folder / "a.hi"
+    for path, lines in zip(paths, sides, strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return first_parted(*paths), paths
+
+
+@pytest.mark.parametrize("gone", [1, 3])
+@pytest.mark.parametrize("side", [0, 1])
+def test_the_line_from_which_on_two_files_part_is_found_nearly(side, gone, twins, tmp_path):
+    chance = random.Random(side)
+    places = [0, 1, 200, 398, *(chance.randrange(397) for _ in range(21))]
+    off = [abs(parted(tmp_path, twins, side=side, at=at, gone=gone)[0] - (at + 1)) for at in places]
+    assert sum(one <= 5 for one in off) >= 0.9 * len(off), off
+
+
+def test_both_counts_and_the_line_are_said(twins, tmp_path):
+    line, paths = parted(tmp_path, twins, side=1, at=200, gone=2)
+    with pytest.raises(UserError) as caught:
+        list(read_pairs(*paths))
+    assert str(caught.value) == (
+        f"{paths[1]}:398: the number of lines is 398, but {paths[0]} has 400; "
+        f"line N must translate line N, and they seem to part at line {line}"
+    )
+
+
+def grow(path):
+    with path.open("ab") as file:
+        file.write(b"more\n")
+
+
+def shrink(path):
+    os.truncate(path, 100)
+
+
+def replace(path):
+    path.rename(path.with_suffix(".old"))
+    path.write_bytes(b"other\n" * 3)
+
+
+@pytest.mark.parametrize("change", [grow, shrink, replace])
+def test_a_file_that_changes_under_the_reader_is_a_fault(change, tmp_path):
+    paths = tmp_path / "a.en", tmp_path / "a.hi"
+    for path in paths:
+        path.write_bytes(b"a line of some length\n" * 20_000)
+    pairs = read_pairs(*paths)
+    next(pairs)
+    change(paths[0])
+    with pytest.raises(UserError, match=r"a\.(en|hi):\d+: (changed while|the number of lines)"):
+        list(pairs)
+
+
+def test_a_file_that_is_gone_under_the_reader_is_a_fault(tmp_path):
+    paths = tmp_path / "a.en", tmp_path / "a.hi"
+    for path in paths:
+        path.write_bytes(b"a line of some length\n" * 20_000)
+    pairs = read_pairs(*paths)
+    next(pairs)
+    paths[0].unlink()
+    with pytest.raises(UserError, match=r"a\.en: there is no such file"):
+        list(pairs)

@@ -1,0 +1,139 @@
+"""Every pair has a number on both sides; wherever pairs go, the numbers stay together."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from dhyan.data.batches import Batches, fixed_batches
+from dhyan.data.load_corpus import gather, with_languages
+from dhyan.data.prepare import prepare
+from dhyan.data.read_pairs import read_pairs
+from dhyan.special_tokens import BOS, EOS, PAD
+from dhyan.training.prefetch import Ahead, Direct
+from tests.tiny_models import tiny_recipe
+
+PAIRS, OTHERS = 1000, 200
+CPU = torch.device("cpu")
+
+
+def quietly(line):
+    """Say nothing."""
+
+
+def write_numbered(folder, name, numbers, seed):
+    """Two files whose line N has the same number on either side, with lines of every bad kind."""
+    chance, sides = random.Random(seed), ([], [])
+    for number in numbers:
+        for side, letter in zip(sides, "st", strict=True):
+            text = " ".join([f"{letter}{number}", *["x"] * chance.randint(0, 30)])
+            side.append(text if chance.random() > 0.1 else f"{text}\u2028\x0b\x85\rx")
+        if chance.random() < 0.1:
+            at = chance.randrange(2)
+            long = f"{'st'[at]}{number} " + "x " * 300
+            sides[at][-1] = chance.choice(["", " ", "\u3000", "y" * 10_001, long])
+    paths = folder / f"{name}.en", folder / f"{name}.hi"
+    for path, lines in zip(paths, sides, strict=True):
+        path.write_bytes("\n".join(lines).encode())
+    return paths
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("numbered")
+    first = write_numbered(folder, "a", range(PAIRS), 1)
+    second = write_numbered(folder, "b", range(PAIRS, PAIRS + OTHERS), 2)
+    return *first, *second
+
+
+def usable(*paths):
+    """The numbers of the pairs that can be trained on, found in another way."""
+    lines = [path.read_bytes().decode().split("\n") for path in paths]
+    return {
+        int(one.split()[0][1:])
+        for one, other in zip(*lines, strict=True)
+        if all(
+            text.strip() and len(text.split()) <= 60 and len(text) < 9000 for text in (one, other)
+        )
+    }
+
+
+def numbers_of(batch, source, target):
+    """The numbers in each row of a batch, which must be one."""
+    for ours, theirs in zip(batch.source.ids.tolist(), batch.target.ids.tolist(), strict=True):
+        if set(theirs) <= {PAD, BOS}:  # a row that fills a batch, with nothing to say
+            assert set(ours) <= {PAD, EOS}
+            continue
+        said = [
+            tokenizer.decode(id for id in ids if id not in (PAD, BOS, EOS)).split()[0]
+            for tokenizer, ids in ((source, ours), (target, theirs))
+        ]
+        assert said[0][0] + said[1][0] == "st"
+        assert said[0][1:] == said[1][1:], "the pair is crossed"
+        yield int(said[0][1:])
+
+
+def recipe_over(files, **settings):
+    words = {"text.kind": "words", "text.source_size": 9000, "text.target_size": 9000}
+    return with_languages(tiny_recipe("rnn", *files[:2], **{**words, **settings}))
+
+
+def test_what_is_read_has_one_number(files):
+    for pair in read_pairs(*files[:2]):
+        assert pair.source.split()[0][1:] == pair.target.split()[0][1:] == str(pair.line - 1)
+
+
+@pytest.mark.parametrize(
+    ("way", "multiple"),
+    [
+        *(("text", 1), ("text", 8), ("prepared", 1), ("mixed", 8), ("cut anew", 8)),
+        *(pytest.param(way, 1, marks=pytest.mark.soak) for way in ("mixed", "cut anew")),
+        pytest.param("prepared", 8, marks=pytest.mark.soak),
+    ],
+)
+def test_no_pair_is_crossed_on_its_way_into_a_batch(way, multiple, files, tmp_path):
+    mix = [{"source": str(files[2]), "target": str(files[3]), "weight": 2.0}]
+    settings = {"mixed": {"data.mix": mix}}.get(way, {})
+    if way == "cut anew":
+        settings = {"text.kind": "bpe", "text.source_size": 300, "text.target_size": 300}
+        settings |= {"text.bpe_dropout": 0.3, "text.learn_from": 50}
+    recipe = recipe_over(files, **settings)
+    if way == "prepared":
+        prepare(recipe, tmp_path / "ready", quietly)
+        recipe = replace(recipe, data=replace(recipe.data, prepared=str(tmp_path / "ready")))
+    corpus = gather(recipe, quietly)
+    source, target = corpus.learn(recipe, quietly)
+    examples = corpus.encode(source, target, 60 if way != "cut anew" else 200, quietly)
+    batches = Batches(examples, tokens_per_batch=500, seed=3, multiple=multiple, longest=210)
+    held_out = {int(pair.source.split()[0][1:]) for pair in corpus.validation}
+    expected = Counter(usable(*files[:2]) - held_out)
+    if way == "mixed":
+        expected += Counter(2 * sorted(usable(*files[2:])))
+    feed, position, seen = Ahead(batches, CPU, ahead=3), 0, Counter()
+    while position < batches.size:
+        fed = feed.at(position)
+        seen.update(numbers_of(fed.batch, source, target))
+        position = fed.after
+    feed.close()
+    assert seen == expected, "each comes as often as it should"
+    some = next(iter(numbers_of(Direct(batches, CPU).at(position).batch, source, target)))
+    assert some in expected, "the next epoch too"
+
+
+def test_no_pair_is_crossed_where_it_is_validated_on(files):
+    recipe = recipe_over(files)
+    corpus = gather(recipe, quietly)
+    source, target = corpus.learn(recipe, quietly)
+    examples = corpus.encode(source, target, 60, quietly)
+    seen = [n for batch in fixed_batches(examples, 300) for n in numbers_of(batch, source, target)]
+    assert len(seen) == len(set(seen)) == len(examples)
+
+
+def test_counting_lines_agrees_with_wc(files):
+    for path in map(Path, files):
+        assert sum(1 for _ in path.open("rb")) == path.read_bytes().count(b"\n") + 1
+    kept = [pair.line for pair in read_pairs(*files[:2])]
+    assert max(kept) <= PAIRS

@@ -1,0 +1,428 @@
+"""From text to text: nothing lost, nothing cut in silence."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dhyan.config import Recipe
+from dhyan.decoding.coverage_penalty import coverage
+from dhyan.decoding.options import Manner
+from dhyan.decoding.paragraphs import translate_paragraphs
+from dhyan.decoding.request import Order
+from dhyan.decoding.translator import Limits, TooLong
+from dhyan.errors import UserError
+from dhyan.insight.explain import cross_maps, explain_translation
+from dhyan.models.build import build_model
+from dhyan.special_tokens import EOS
+from dhyan.text.tokenizer import Tokenizer
+from tests.insight.test_explain import ENGLISH, HINDI, translator_of
+from tests.laws.family import DECODERS, ENCODERS
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return translator_of(("transformer", "transformer"))
+
+
+@pytest.fixture(scope="module")
+def wordy():
+    """Whole words, so that other ids are another text."""
+    return translator_of(("transformer", "transformer"), pieces="words")
+
+
+def test_as_many_come_out_as_go_in_and_empty_stays_empty(translator):
+    said = translator(["", "a dog", "   ", "cats see mats", "\t"])
+    assert [bool(one.ids) for one in said] == [False, True, False, True, False]
+    assert said[0].text == said[2].text == said[4].text == ""
+    assert all(one.finished for one in (said[0], said[2], said[4]))
+    assert translator([]) == []
+
+
+def test_one_sentence_may_be_given_alone(translator):
+    assert translator(ENGLISH[0]) == translator([ENGLISH[0]])
+
+
+@pytest.mark.parametrize("kind", [("bi-lstm", "bahdanau-additive"), ("transformer", "transformer")])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_a_sentence_is_translated_alike_in_any_company(kind, beam):
+    translator = translator_of(kind)
+    words = sorted({word for line in ENGLISH for word in line.split()})
+    lines = [" ".join(words[i : i + n]) for n in (1, 3, 7) for i in range(len(words) - n)]
+    together = [one.text for one in translator(lines, beam=beam)]
+    assert together == [translator(line, beam=beam)[0].text for line in lines]
+    assert together[::-1] == [one.text for one in translator(lines[::-1], beam=beam)]
+
+
+def test_runners_up_are_worse_or_equal_and_different(wordy):
+    [best] = wordy(ENGLISH[0], nbest=4, beam=2)
+    everyone = [best, *best.others]
+    assert len(everyone) == 4
+    assert len({one.ids for one in everyone}) == 4
+    finished = [one.score for one in everyone if one.finished]
+    assert finished == sorted(finished, reverse=True)
+
+
+def test_what_is_too_long_is_refused_by_its_place(translator):
+    narrow = replace(translator, limits=Limits(source=5))
+    with pytest.raises(TooLong, match=r"\d+ tokens, but this model takes at most 5") as caught:
+        narrow(["a", "cats see mats " * 3, "a", "mats see cats " * 4])
+    assert caught.value.index == 1
+    assert [other.index for other in caught.value.others] == [3]
+
+
+def test_whoever_listens_is_told_how_far_it_has_come(translator):
+    told = []
+    replace(translator, tokens_per_batch=1)([*ENGLISH, ""], hear=told.append)
+    assert told == list(range(1, len(ENGLISH) + 1))
+
+
+def test_limits_follow_the_source_unless_they_are_set():
+    ten, prefixed = Order((5,) * 10 + (EOS,), 0), Order((5,) * 10 + (EOS,), 0, prefix=(7, 8))
+    assert Limits().of(ten, Manner()) == 80
+    assert Limits().of(prefixed, Manner()) == 82
+    assert Limits().of(ten, Manner(least=20)) == 110
+    assert Limits().of(ten, Manner(limit=600)) == 600
+    assert Limits(highest=42).of(ten, Manner(limit=600)) == 42
+    with pytest.raises(UserError, match="least 60: this model says at most 42"):
+        Limits(highest=42).of(ten, Manner(least=60))
+    with pytest.raises(UserError, match="a prefix of 2 tokens leaves nothing to say within 2"):
+        Limits().of(prefixed, Manner(limit=2))
+
+
+def test_limits_have_room_for_what_must_be_said():
+    ids, terms = (5, 5, EOS), ((8, 9, 6), (6, 7), (9,))
+    order = Order(ids, 0, prefix=(7, 6, 7), terms=("a b", "c", "d"), required=(*terms, (11,)))
+    assert Limits().of(order, Manner()) == 6 + 50 + 3 + 7
+    assert Limits().of(order, Manner(limit=7)) == 7
+    for limits, manner in ((Limits(), Manner(limit=6)), (Limits(highest=6), Manner())):
+        with pytest.raises(
+            UserError, match="a b, c, d: required terms that take 6 tokens.* within 6"
+        ):
+            limits.of(order, manner)
+    signs = Order(ids, 0, required=((8,), (9,)))
+    assert Limits().of(signs, Manner(limit=2)) == 2
+
+
+def test_a_long_term_of_a_short_sentence_is_said():
+    translator = leaning(translator_of(GRU, "characters"), [EOS])
+    term = " ".join(HINDI * 2)
+    [said] = translator("mats", glossary={"mats": term}, beam=4, limit=0)
+    assert len(said.ids) > 3 * len("mats") + 50
+    assert said.finished
+    assert term in said.text
+
+
+def test_a_model_with_learned_places_does_not_run_out_of_them():
+    kind = ("transformer-post-learned", "transformer-post-learned")
+    translator = replace(
+        translator_of(kind, pieces="words"),
+        limits=Limits(source=40, highest=42),
+        manner=Manner(beam=1),
+    )
+    [said] = translator(" ".join(["cats"] * 40))
+    assert 0 < len(said.ids) <= 42
+    assert said.finished or len(said.ids) == 42
+
+
+def test_a_model_in_training_stays_in_training(translator):
+    translator.model.train()
+    translator("a dog")
+    assert translator.model.training
+    translator.model.eval()
+
+
+# Kinds of pieces in turn, so that every option meets every kind of vocabulary.
+PIECES = pytest.mark.parametrize("pieces", ["words", "characters", "bpe", "unigram"])
+GRU = ("gru", "bahdanau-additive")
+
+
+def leaning(translator, ids, by=6.0):
+    """The same, its model more inclined to say these ids."""
+    with torch.no_grad():
+        translator.model.decoder.output.bias[list(ids)] += by
+    return translator
+
+
+def words_of(translator, text):
+    return [word.text for word in translator.target.words(translator.target.encode(text), text)]
+
+
+@PIECES
+def test_a_prefix_begins_the_translation_and_the_rest_is_free(pieces):
+    translator = translator_of(GRU, pieces)
+    for beam in (1, 3):
+        [said] = translator(ENGLISH[0], prefixes="बड़ी बिल्लियाँ", beam=beam, limit=40)
+        assert said.text.startswith("बड़ी बिल्लियाँ")
+        assert len(said.ids) > len(translator.target.encode("बड़ी बिल्लियाँ"))
+
+
+def test_every_sentence_can_have_its_own_prefix(translator):
+    said = translator(["", *ENGLISH], prefixes=["पर", "", "कुत्ता", "पर"], limit=40)
+    plain = translator(ENGLISH, limit=40)
+    assert said[0].text == ""
+    assert said[1].ids == plain[0].ids
+    assert said[2].text.startswith("कुत्ता")
+    assert said[3].text.startswith("पर")
+    with pytest.raises(UserError, match="1 prefixes for 2 sentences"):
+        translator(["a", "b"], prefixes=["पर"])
+
+
+def test_a_prefix_that_says_what_is_forbidden_is_refused(translator):
+    for prefixes in ("पर को", ["पर को"]):
+        with pytest.raises(UserError, match="'पर' is forbidden, but a prefix says 'पर को'"):
+            translator(ENGLISH[0], prefixes=prefixes, forbidden=["है", "पर"])
+
+
+@PIECES
+def test_a_glossary_puts_whole_words_into_the_sentences_that_have_its_terms(pieces):
+    translator = leaning(translator_of(GRU, pieces), [EOS])
+    glossary = {"the cat": "चटाई पर", "Dog": "कुत्ता"}
+    options = {"beam": 6, "limit": 60, "nbest": 3}
+    first, second, third = translator(ENGLISH, glossary=glossary, **options)
+    for one in (second, *second.others):
+        assert one.finished
+        words = words_of(translator, one.text)
+        assert "कुत्ता" in words
+        assert ("चटाई", "पर") in zip(words, words[1:], strict=False)
+    plain = translator(ENGLISH, **options)
+    assert [first.ids, third.ids] == [plain[0].ids, plain[2].ids]
+
+
+@PIECES
+def test_a_term_that_repeats_itself_is_said_where_nothing_else_may(pieces):
+    translator = leaning(translator_of(GRU, pieces), [EOS])
+    term = "पर चटाई पर"
+    [said] = translator("a dog", glossary={"dog": term}, no_repeat=1, beam=6, limit=60)
+    assert said.finished
+    assert term in said.text
+
+
+def test_terms_that_were_not_said_are_named():
+    translator = translator_of(GRU, "words")
+    leaning(translator, [EOS], by=-20.0)
+    glossary = {"a": "कुत्ता", "cat": "बिल्ली को"}
+    [said] = translator("a cat", glossary=glossary, beam=2, nbest=2, limit=4)
+    for one in (said, *said.others):
+        words = words_of(translator, one.text)
+        pairs = list(zip(words, words[1:], strict=False))
+        wanted = {"कुत्ता": "कुत्ता" in words, "बिल्ली को": ("बिल्ली", "को") in pairs}
+        assert one.missed == tuple(term for term, held in wanted.items() if not held)
+    assert any(one.missed for one in (said, *said.others))
+    [whole] = translate_paragraphs(translator, ["a cat. cat."], glossary=glossary, beam=2, limit=4)
+    assert whole.missed == tuple(term for _, one in whole.sentences for term in one.missed)
+    leaning(translator, [EOS], by=40.0)
+    assert translator("a cat", glossary=glossary, beam=4, limit=20)[0].missed == ()
+
+
+WAYS = [{"beam": 1}, {"beam": 3}, {"beam": 4, "groups": 2}, {"sample": True}]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_where_no_word_is_left_a_translation_stops_or_the_rules_are_named(way):
+    translator = translator_of(GRU, "words")
+    words = len(translator.target) - 3  # all but the marks
+    [said] = translator("a dog", no_repeat=1, least=110, limit=0, **way)
+    assert said.stuck
+    assert not said.finished
+    [cut] = translator("a dog", least=4, limit=5, **way)
+    assert not cut.stuck
+    assert len(set(said.ids)) == len(said.ids) == words
+    assert -100 < said.score < 0
+    every = [piece.strip("▁") for piece in translator.target.piece_ids()][4:]
+    unknown = translator.target.piece_ids()["<unk>"]
+    leaning(translator, [unknown], by=-math.inf)
+    with pytest.raises(
+        UserError, match=r"no word is left to say with least 1, \d+ forbidden terms:"
+    ):
+        translator("a dog", least=1, forbidden=every, **way)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_weights_that_have_diverged_are_told_from_rules(way):
+    translator = leaning(translator_of(GRU, "words"), [5], by=math.nan)
+    with pytest.raises(UserError, match="its weights have diverged"):
+        translator("a dog", no_repeat=1, **way)
+
+
+@pytest.mark.parametrize("way", [{}, {"groups": 2, "diversity": 2.0}])
+def test_no_two_of_the_best_read_alike(way):
+    """A model that may say a word in one piece or in letters finds the same text twice."""
+    translator = translator_of(GRU, "unigram")
+    pieces = translator.target.piece_ids()
+    leaning(translator, [pieces["▁"], EOS], by=9.0)
+    [said] = translator("a dog", nbest=6, beam=6, limit=8, **way)
+    everyone = [said, *said.others]
+    assert len({one.text for one in everyone}) == len(everyone) < 6
+
+
+def test_what_is_forbidden_is_not_said():
+    translator = translator_of(GRU, "words")
+    leaning(translator, translator.target.encode("पर को"), by=9.0)
+    for way in ({"beam": 1}, {"beam": 4}, {"sample": True, "nbest": 4}):
+        plain, spared = (
+            translator(ENGLISH[0], limit=12, **way, forbidden=terms) for terms in ([], ["पर", "x"])
+        )
+        assert "पर" in words_of(translator, plain[0].text)
+        for one in (spared[0], *spared[0].others):
+            assert "पर" not in words_of(translator, one.text)
+
+
+@pytest.mark.parametrize("pieces", ["words", "unigram"])
+def test_bounds_and_repetition_hold_for_every_search(pieces):
+    translator = translator_of(GRU, pieces)
+    for way in ({"beam": 1}, {"beam": 4}, {"beam": 4, "groups": 2}, {"sample": True}):
+        [said] = translator(ENGLISH[0], least=6, limit=20, no_repeat=2, **way)
+        assert 6 <= len(said.ids) <= 20
+        pairs = list(zip(said.ids, said.ids[1:], strict=False))
+        assert len(pairs) == len(set(pairs))
+
+
+def test_sampling_follows_from_the_seed_and_the_place_alone(translator):
+    drawn = translator(ENGLISH, sample=True, nbest=3)
+    assert drawn == translator(ENGLISH, sample=True, nbest=3)
+    assert drawn != translator(ENGLISH, sample=True, nbest=3, seed=2)
+    assert len({one.ids for one in (drawn[0], *drawn[0].others)}) > 1
+    for place, sentence in enumerate(ENGLISH):
+        [alone] = translator(sentence, sample=True, numbers=[place])
+        assert alone.ids == drawn[place].ids
+    together = replace(translator, tokens_per_batch=1)(ENGLISH, sample=True)
+    assert [one.ids for one in together] == [one.ids for one in drawn]
+
+
+def test_cold_sampling_is_greedy(translator):
+    cold = translator(ENGLISH, sample=True, temperature=1e-4)
+    assert [one.ids for one in cold] == [one.ids for one in translator(ENGLISH, beam=1)]
+
+
+def test_groups_say_more_different_first_words(wordy):
+    alike, apart = (
+        wordy(ENGLISH[0], nbest=4, beam=4, **way)[0]
+        for way in ({}, {"groups": 4, "diversity": 9.0})
+    )
+    first = [{one.ids[:1] for one in (said, *said.others)} for said in (alike, apart)]
+    assert len(first[1]) == 4 > len(first[0])
+
+
+def test_coverage_ranks_what_was_found_by_its_formula(wordy):
+    [plain] = wordy(ENGLISH[0], nbest=4)
+    [ranked] = wordy(ENGLISH[0], nbest=4, coverage=0.7)
+    found = {one.ids: one for one in (plain, *plain.others)}
+    everyone = [ranked, *ranked.others]
+    assert {one.ids for one in everyone} == set(found)
+    for one in everyone:
+        maps = cross_maps(explain_translation(wordy, ENGLISH[0], one, words=False))
+        seen = torch.stack([m.weights.mean(0) for m in maps]).mean(0).sum(0)[:-1]
+        bonus = 0.7 * sum(math.log(min(float(weight), 1.0)) for weight in seen)
+        assert one.score == pytest.approx(found[one.ids].score + bonus, abs=1e-4)
+    keys = [(not one.finished, -one.score) for one in everyone]
+    assert keys == sorted(keys)
+
+
+def test_coverage_can_change_the_order():
+    """A hypothesis that looked at everything passes one that is a little likelier."""
+    full, half = torch.full((2, 2), 0.5), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    assert coverage(full) == 0.0
+    assert coverage(half) < -10
+
+
+KEEPS = ("number", "url", "tag")
+MASKED = ["\ue000 देखता है", "को \ue001 पर \ue000"]
+
+
+def keeping(pieces):
+    """A model whose vocabulary has signs for what is kept."""
+    torch.manual_seed(0)
+    translator = translator_of(GRU, pieces)
+    source = Tokenizer.learn([*ENGLISH, *MASKED], kind=pieces, size=330)
+    target = Tokenizer.learn([*HINDI, *MASKED], kind=pieces, size=360)
+    recipe = Recipe(encoder=ENCODERS["gru"], decoder=DECODERS["bahdanau-additive"])
+    model = build_model(recipe, len(source), len(target)).eval()
+    kept = replace(translator, model=model, source=source, target=target, keeps=KEEPS)
+    return leaning(kept, [EOS])
+
+
+@PIECES
+def test_what_is_kept_comes_through_whole_with_a_beam(pieces):
+    translator = keeping(pieces)
+    text = "the cat sees 1,234.50 at https://example.org/a?b=1"
+    [said] = translator(text, beam=6, limit=40)
+    assert said.finished
+    assert said.lost == ()
+    assert "1,234.50" in said.text
+    assert "https://example.org/a?b=1" in said.text
+    greedy = translator(text, beam=1, limit=2)[0]
+    assert set(greedy.lost) == {
+        span for span in ("1,234.50", "https://example.org/a?b=1") if span not in greedy.text
+    }
+    assert greedy.lost
+
+
+@PIECES
+def test_maps_show_what_was_kept(pieces):
+    translator = keeping(pieces)
+    said = translator("the cat sees 12:30", beam=4, limit=40)[0]
+    [only] = explain_translation(translator, "the cat sees 12:30", said)
+    assert only.source[-2:] == ("12:30", "</s>")
+    assert "12:30" in only.target
+
+
+def test_terms_of_the_glossary_share_the_spans_of_the_sentence():
+    translator = keeping("unigram")
+    [said] = translator("the cat sees 5", glossary={"cat sees 5": "पर 5"}, beam=6, limit=40)
+    assert said.finished
+    assert said.text.count("5") == 1
+    assert "पर 5" in said.text
+
+
+@PIECES
+def test_a_term_for_a_kept_span_is_said_instead_of_it(pieces):
+    translator = keeping(pieces)
+    glossary = {"5": "देखता", "mat 6": "पर"}
+    [said] = translator("the cat sees 5 on mat 6", glossary=glossary, beam=6, limit=40)
+    assert said.finished
+    assert {"देखता", "पर"} <= set(words_of(translator, said.text))
+    assert not {"5", "6"} & set(said.text)
+    assert said.lost == ()
+    [both] = translator("5 cats or 5 mats on mat 6", glossary={"5 cats": "देखता"}, beam=6, limit=40)
+    assert "देखता" in both.text
+    assert {"5", "6"} <= set(both.text)
+
+
+def test_a_kept_span_cannot_be_forbidden():
+    with pytest.raises(UserError, match="'42' is forbidden, but the model keeps such spans"):
+        keeping("unigram")("the cat sees 42", forbidden=["42"])
+
+
+def test_paragraphs_keep_their_gaps_and_are_translated_sentence_by_sentence(translator):
+    translator = replace(translator, source_language="en")
+    sentences = ["The cats are sleeping.", "A dog sees the cat!", "Cats see mats?"]
+    text = "  {}  {}\n\n{} ".format(*sentences)
+    [whole] = translate_paragraphs(translator, [text])
+    alone = translator(sentences)
+    assert whole.text == f"  {alone[0].text}  {alone[1].text}\n\n{alone[2].text} "
+    assert [one for _, one in whole.sentences] == alone
+    assert [sentence[-1] for sentence, _ in whole.sentences] == [".", "!", "?"]
+    assert whole.finished == all(one.finished for one in alone)
+    assert translate_paragraphs(translator, ["", " \t"])[1].text == " \t"
+
+
+def test_what_is_too_long_for_a_line_is_not_for_a_paragraph(translator):
+    narrow = replace(translator, limits=Limits(source=20), source_language="en")
+    line = "A dog. " * 20
+    with pytest.raises(TooLong):
+        narrow([line])
+    assert translate_paragraphs(narrow, [line])[0].text
+    with pytest.raises(TooLong) as caught:
+        translate_paragraphs(narrow, ["A dog. A cat.", "A dog. " + "cats see mats " * 9])
+    assert caught.value.index == 1
+
+
+def test_paragraphs_draw_the_same_in_any_company(translator):
+    texts = ["A dog. A cat.", "Mats. A cat. A dog."]
+    both = translate_paragraphs(translator, texts, sample=True)
+    [second] = translate_paragraphs(translator, texts[1:], sample=True, numbers=[1])
+    assert both[1].text == second.text
+    with pytest.raises(UserError, match="a paragraph has one translation"):
+        translate_paragraphs(translator, texts, nbest=2)

@@ -1,0 +1,68 @@
+"""What the documents show is run, and what they say of the house is so."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dhyan.cli.exit_codes import Exit
+from dhyan.config import load_recipe, shipped_recipes
+from dhyan.run import train
+from tests.tiny_models import environment
+
+ROOT = Path(__file__).parents[2]
+FEW = {"training.steps": 3, "training.validate_every": 3, "training.valid_sentences": 2}
+
+
+def run(*arguments, cwd):
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, env=environment(), cwd=cwd
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_the_readmes_program_runs(tmp_path):
+    for _ in train(load_recipe("numbers", FEW), tmp_path / "demo" / "run", threads=1):
+        pass
+    [program] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "program.py").write_text(program)
+    assert "decoder.attention" in run("program.py", cwd=tmp_path)
+
+
+def test_the_readme_names_recipes_and_commands_that_exist():
+    text = (ROOT / "README.md").read_text()
+    named = set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE))
+    assert named
+    assert named | {f"{name}-small" for name in named} <= set(shipped_recipes())
+    help_text = run("-m", "dhyan", "--help", cwd=ROOT)
+    for command in set(re.findall(r"dhyan (\w+)", text)):
+        assert command in help_text
+    assert (ROOT / "docs" / "attention.png").is_file()
+
+
+def test_every_exit_code_is_in_the_table():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    for code in Exit:
+        assert re.search(rf"^\|[^|]*\b{code.value}\b", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shown"),
+    [
+        ("attend_by_hand.py", (), "0.422 0.155 0.422"),
+        ("train_in_python.py", ("out", 3), "attention.svg"),
+        ("own_score.py", ("out", 3), "Saved(step=3"),
+    ],
+)
+def test_examples_run_and_are_short(name, arguments, shown, tmp_path):
+    script = ROOT / "examples" / name
+    assert len(script.read_text().splitlines()) < 40
+    assert shown in run(script, *arguments, cwd=tmp_path)
+
+
+def test_every_example_is_run():
+    here = {path.name for path in (ROOT / "examples").glob("*.py")}
+    assert here == {"attend_by_hand.py", "own_score.py", "train_in_python.py"}

@@ -1,0 +1,157 @@
+"""Every command of every page in docs/ is run, in the order in which it stands."""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer
+
+from dhyan.cli import app, main
+from dhyan.config import load_recipe, shipped_recipes
+from dhyan.config.toml import KEYS, RECIPES
+from dhyan.data.deduplicate import distinct
+from dhyan.data.synthetic import number_pairs
+from dhyan.run import train
+from tests.serving.running_server import started
+from tests.studio.running_server import running
+from tests.tiny_models import environment
+
+PAGES = sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
+LONG = ("compare",)  # it trains a dozen models
+SMALL = {
+    "training.steps": 60, "training.validate_every": 30,
+    "training.save_every": 30,
+    "training.valid_sentences": 4, "encoder.embedding": 16, "encoder.width": 16,
+    "decoder.embedding": 16, "decoder.width": 32, "decoder.readout": 16,
+    "decoder.attention.hidden": 16,
+}  # fmt: skip
+
+
+def commands(page):
+    for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+        yield from re.sub(r"\\\n\s*", " ", block).splitlines()
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """What the pages take for granted: two corpora, two models, and `dhyan` on the path."""
+    folder = tmp_path_factory.mktemp("guide")
+    made = list(distinct(number_pairs(seed=3), lambda pair: pair.source, 420))
+    for name, pairs in (("train", made[:400]), ("test", made[400:])):
+        for side in ("source", "target"):
+            text = "".join(f"{getattr(pair, side)}\n" for pair in pairs)
+            (folder / f"{name}.{'en' if side == 'source' else 'hi'}").write_text(text)
+    files = {"data.task": "", "data.source": str(folder / "train.en")}
+    files["data.target"] = str(folder / "train.hi")
+    for name, seed in (("numbers", 1), ("other", 2)):
+        recipe = load_recipe("numbers", {**SMALL, **files, "training.seed": seed})
+        for _ in train(recipe, folder / "runs" / name, threads=1):
+            pass
+    program = folder / "bin" / "dhyan"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m dhyan "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return folder
+
+
+def in_process(words, folder):
+    """A dhyan command without the second it takes to start one."""
+    output, before = io.StringIO(), (sys.argv, os.getcwd())
+    sys.argv, code = ["dhyan", *words], 0
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            main()
+    except SystemExit as leaving:
+        code = leaving.code or 0
+    finally:
+        sys.argv = before[0]
+        os.chdir(before[1])
+    return code, output.getvalue()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.soak] * (p.stem in LONG), id=p.stem) for p in PAGES],
+)
+def test_every_command_of_a_page_runs(page, prepared, tmp_path):
+    folder = tmp_path / "place"
+    shutil.copytree(prepared, folder)
+    lines = list(commands(page))
+    assert lines, f"{page.name} shows no command"
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    for line in lines:
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("dhyan studio"):  # it goes on until it is stopped
+            with running(*shlex.split(line)[2:], cwd=folder) as (process, _):
+                pass
+            code, said = process.returncode, line
+        elif line.startswith("dhyan serve") and "--add-key" not in line:
+            code, said = started(*shlex.split(line)[2:], cwd=folder)
+        elif re.match(r"dhyan [^|<>&;$]*$", line):
+            code, said = in_process(shlex.split(line, comments=True)[1:], folder)
+        else:
+            done = subprocess.run(
+                ["bash", "-c", line], cwd=folder, env={**environment(), "PATH": path},
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+            code, said = done.returncode, done.stdout.decode()
+        assert code == 0, f"{line}\n{said}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_program_of_a_page_runs(page, prepared):
+    for program in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=prepared, env=environment(), capture_output=True
+        )
+        assert done.returncode == 0, done.stderr.decode()
+
+
+SHOWN = "\n".join(line for page in PAGES for line in commands(page))
+PLAIN = {"--help", "--version", "--device", "--quiet"}  # they say what they do
+
+
+def test_every_key_of_a_recipe_has_an_example():
+    """In a shipped recipe, or in a command of a page: by its own name, or by an option's."""
+    used = set()
+    for name in shipped_recipes():
+        used |= set(keys_of(tomllib.loads((RECIPES / f"{name}.toml").read_text())))
+    options = {key: f"--{key.rpartition('.')[2].replace('_', '-')} " for key in KEYS}
+    without = [key for key in KEYS if key not in used and f"{key}=" not in SHOWN]
+    assert not [key for key in without if options[key] not in f"{SHOWN} "]
+
+
+def keys_of(table, path=""):
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from keys_of(value, f"{path}{key}.")
+        else:
+            yield path + key
+
+
+def options(command, path=()):
+    """Every option of every command, with the command it belongs to."""
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from options(inner, (*path, name))
+    for parameter in command.params:
+        longest = max(parameter.opts, key=len)
+        if longest.startswith("--"):
+            yield pytest.param(" ".join(path), longest, id=" ".join((*path, longest)))
+
+
+@pytest.mark.parametrize(("command", "option"), list(options(typer.main.get_command(app))))
+def test_every_option_of_a_command_has_an_example(command, option):
+    lines = [line for line in SHOWN.splitlines() if f"dhyan {command}" in line]
+    shown = any(re.search(rf"{option}(?![\w-])", line) for line in lines)
+    assert shown or option in PLAIN or command in ("", "demo")  # run elsewhere in these tests

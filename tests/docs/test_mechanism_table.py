@@ -1,0 +1,175 @@
+"""The table of mechanisms: every row's class exists, its command trains, its count is right."""
+
+import ast
+import json
+import operator
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dhyan import attention
+from dhyan.attention import MultiHeadAttention, SingleHeadAttention
+from dhyan.attention.registry import BUILT_IN
+from dhyan.config import load_recipe, parse_setting
+from dhyan.models.copy_mechanism import CopyingDecoder
+from dhyan.run import train
+from tests.tiny_models import environment
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "mechanisms.md").read_text()
+SMALL = {
+    "data.task": "numbers", "data.pairs": 60, "training.steps": 2, "training.valid_sentences": 2,
+    "training.stop_on": "loss", "training.tokens_per_batch": 300, "data.longest": 40,
+}  # fmt: skip
+
+
+def rows():
+    for line in PAGE.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and "](" in line:
+            yield pytest.param(*cells, id=cells[0])
+
+
+def settings_of(command):
+    words = shlex.split(command)
+    assert words[:2] == ["dhyan", "train"]
+    assert words[3::2] == ["--set"] * len(words[3::2])
+    return words[2], dict(parse_setting(setting) for setting in words[4::2])
+
+
+def letters(model, recipe):
+    """What the letters of the page stand for in a model."""
+    decoder, look = recipe.decoder, getattr(recipe.decoder, "attention", None)
+    known = {
+        "W": decoder.width,
+        "D": model.encoder.width,
+        "Q": decoder.width,
+        "M": recipe.data.longest + 1,
+        "V": model.decoder.words.num_embeddings,
+        "H": look.heads if look else decoder.heads,
+        "G": (look.kv_heads or look.heads) if look else decoder.kv_heads or decoder.heads,
+    }
+    if look:
+        known |= {"A": look.hidden, "F": look.filters, "R": look.filter_reach}
+    return known
+
+
+def found_in(model, name, about):
+    """The module of the model that a row speaks of, and the widths it has there."""
+    if name == "CopyingDecoder":
+        copying = model.decoder
+        assert type(copying) is CopyingDecoder
+        return [copying.copy_attention, copying.gate], {"Q": copying.decoder.width}
+    every = dict(model.named_modules())
+    if name[0].islower():
+        looks = [
+            m for m in every.values() if isinstance(m, SingleHeadAttention | MultiHeadAttention)
+        ]
+        sights = {getattr(m.sees, "__qualname__", "").partition(".")[0] for m in looks}
+        assert name in sights or getattr(attention, name) in [m.sees for m in looks]
+        return [], {}
+    end = "cross_attention" if about.startswith("cross") else "attention"
+    fitting = [m for n, m in every.items() if type(m).__name__ == name and n.endswith(end)]
+    fitting = fitting or [m for m in every.values() if type(m).__name__ == name]
+    assert fitting, f"{name} is nowhere in this model"
+    return fitting[-1:], {}
+
+
+@pytest.mark.parametrize(
+    ("about", "equation", "link", "command", "parameters", "cost", "paper"), list(rows())
+)
+def test_a_row_of_the_table(about, equation, link, command, parameters, cost, paper, tmp_path):
+    name, path = re.fullmatch(r"\[`(\w+)`\]\(\.\./(.+)\)", link).groups()
+    assert re.search(rf"^(class |def |){name}\b", (ROOT / path).read_text(), re.MULTILINE)
+    assert hasattr(attention, name) or name in ("EvenScore", "CopyingDecoder")
+    assert equation
+    assert cost
+    assert paper
+    if not command.startswith("`dhyan"):
+        done = subprocess.run(
+            [sys.executable, *shlex.split(command.strip("`"))[1:]],
+            cwd=ROOT, env=environment(), capture_output=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr.decode()
+        return
+    recipe_name, settings = settings_of(command.strip("`"))
+    recipe = load_recipe(recipe_name, {**settings, **SMALL})
+    run = train(recipe, tmp_path / "run", threads=1)
+    for _ in run:
+        pass
+    model = run.folder.translator.model
+    parts, widths = found_in(model, name, about)
+    counted = sum(p.numel() for part in parts for p in part.parameters())
+    formula = ast.parse(parameters.strip("`"), about, "eval").body
+    assert counted == value_of(formula, {**letters(model, recipe), **widths})  # the page's words
+
+
+OPERATIONS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Pow: operator.pow,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv,
+}
+
+
+def value_of(formula, letters):
+    """What a formula of sums and products comes to."""
+    match formula:
+        case ast.Constant(value=number):
+            return number
+        case ast.Name(id=letter):
+            return letters[letter]
+        case ast.BinOp(left=left, op=sign, right=right):
+            return OPERATIONS[type(sign)](value_of(left, letters), value_of(right, letters))
+    raise ValueError(ast.dump(formula))
+
+
+def test_every_mechanism_of_ours_is_in_the_table():
+    for kind in BUILT_IN:
+        spoken = {"scaled_dot": "scaled dot", "bottleneck": "none: the bottleneck"}.get(kind, kind)
+        assert re.search(rf"^\| {spoken}\b", PAGE, re.MULTILINE), kind
+
+
+def test_the_users_own_score_works_from_the_command_line(tmp_path):
+    plugin = ("--plugin", ROOT / "examples" / "own_score.py")
+    settings = [f"{key}={value}" for key, value in SMALL.items()]
+    sets = [word for setting in settings for word in ("--set", setting)]
+
+    def dhyan(*words, **more):
+        return subprocess.run(
+            [sys.executable, "-m", "dhyan", *map(str, words)],
+            cwd=tmp_path, env=environment(), capture_output=True, **more,
+        )  # fmt: skip
+
+    kind = ("--set", "decoder.attention.kind=cosine")
+    done = dhyan(*plugin, "train", "numbers", *kind, *sets)
+    assert done.returncode == 0, done.stderr.decode()
+    done = dhyan(*plugin, "translate", "runs/numbers", input=b"three\n")
+    assert done.returncode == 0, done.stderr.decode()
+    assert len(done.stdout.splitlines()) == 1
+    done = dhyan("translate", "runs/numbers", input=b"three\n")
+    assert done.returncode == 2
+    assert b"no attention is called 'cosine'" in done.stderr
+    done = dhyan("--plugin", "nowhere.py", "info", "runs/numbers")
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_the_figures_are_those_of_the_file_they_name():
+    [named] = re.findall(r"\((\.\./benchmarks/results/mechanisms_\S+\.json)\)", PAGE)
+    measured = json.loads((ROOT / "docs" / named).read_text())["figures"]["mechanisms"]
+    written = re.findall(
+        r"^\| `([^`]+)` \| ([\d,]+) \| ([\d.]+) \| ([\d.]+)% \|", PAGE, re.MULTILINE
+    )
+    assert {command for command, *_ in written} == measured.keys()
+    for command, parameters, loss, exact in written:
+        found = measured[command]
+        assert int(parameters.replace(",", "")) == found["parameters"]
+        assert float(loss) == found["valid_loss"]
+        assert float(exact) == pytest.approx(100 * found["exact"])

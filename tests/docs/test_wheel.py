@@ -1,0 +1,56 @@
+"""The built wheel, installed elsewhere, has all it needs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dhyan.config import shipped_recipes
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+
+
+def test_the_wheel_works_far_from_the_checkout(tmp_path):
+    python = [sys.executable, "-m"]
+    subprocess.run(
+        [*python, "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    [wheel] = tmp_path.glob("*.whl")
+    home = tmp_path / "home"
+    subprocess.run(
+        [*python, "pip", "install", "-q", "--no-deps", "--target", home, wheel], check=True
+    )
+    environment = {**os.environ, "PYTHONPATH": str(home)}
+
+    def dhyan(*arguments):
+        program = "import dhyan, dhyan.cli; print(dhyan.__file__); dhyan.cli.main()"
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            capture_output=True, env=environment, cwd=tmp_path,
+        )  # fmt: skip
+        first, _, rest = done.stdout.decode().partition("\n")
+        assert first.startswith(str(home))
+        return done.returncode, rest + done.stderr.decode()
+
+    few = ("--set", "training.steps=2", "--set", "training.valid_sentences=2", "--threads", "1")
+    code, said = dhyan("train", "numbers", *few, "--out", "run")
+    assert code == 0, said
+    code, said = dhyan("show", "run", "three hundred", "-o", "map.png")
+    assert code == 0, said
+    assert (tmp_path / "map.png").stat().st_size > 1000
+    code, said = dhyan("data", "primer", "--pairs", "5", "--tests", "2", "--out", "words")
+    assert code == 0, said
+    _, said = dhyan("train", "no-such-recipe")
+    for name in shipped_recipes():
+        assert name in said
+    names = subprocess.run(
+        [*python, "zipfile", "-l", wheel], capture_output=True, text=True, check=True
+    ).stdout
+    assert "LICENSE" in names
+    for part in ("static/index.html", "static/js/main.js", "static/icon.svg", "offered/notes.txt"):
+        assert f"dhyan/studio/{part}" in names
+    assert "tests/" not in names

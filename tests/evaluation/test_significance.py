@@ -1,0 +1,138 @@
+"""Intervals hold the score, equals do not differ, and a clearly better system does."""
+
+import random
+
+import numpy as np
+import pytest
+
+from dhyan.errors import UserError
+from dhyan.evaluation.compare_systems import Resampling, judge
+from dhyan.evaluation.metric_counts import count
+from dhyan.evaluation.significance import interval, paired_bootstrap, randomisation, resampled
+
+WORDS = "घर पानी लड़की किताब जाता है। मैं तुम सुंदर नदी आज कल".split()
+METRICS = ["bleu", "chrf", "ter"]
+
+
+def spoiled(texts, share, seed):
+    """Texts with a share of their words replaced."""
+    chance = random.Random(seed)
+    return [
+        " ".join(w if chance.random() > share else chance.choice(WORDS) for w in text.split())
+        for text in texts
+    ]
+
+
+REFERENCES = spoiled([" ".join(["घर"] * (4 + n % 9)) for n in range(60)], 1.0, seed=0)
+
+
+@pytest.fixture(scope="module")
+def systems():
+    """Three systems: two as good as each other, and one that is better."""
+    shares = {"one": 0.4, "equal": 0.4, "better": 0.1}
+    return {
+        name: count(spoiled(REFERENCES, share, seed), REFERENCES, language="hi")
+        for seed, (name, share) in enumerate(shares.items(), 1)
+    }
+
+
+TESTS = [paired_bootstrap, randomisation]
+
+
+@pytest.mark.parametrize("key", METRICS)
+def test_an_interval_holds_the_score_and_has_a_width(systems, key):
+    counts = systems["one"][key]
+    found = interval(counts, resamples=200)
+    assert found.low < counts.value() < found.high
+    assert found.margin == pytest.approx((found.high - found.low) / 2)
+    assert found.low < found.mean < found.high
+
+
+def test_an_interval_narrows_with_the_number_of_sentences(systems):
+    counts = systems["one"]["chrf"]
+    few = count(spoiled(REFERENCES[:10], 0.4, 1), REFERENCES[:10], language="hi")["chrf"]
+    assert interval(counts, resamples=200).margin < interval(few, resamples=200).margin
+
+
+def test_sentences_that_are_all_alike_leave_nothing_to_chance():
+    found = interval(count(["घर पानी"] * 5, ["घर नदी"] * 5, language="hi")["chrf"], resamples=50)
+    assert found.margin == 0
+
+
+@pytest.mark.parametrize("compare", TESTS)
+@pytest.mark.parametrize("key", METRICS)
+def test_a_system_does_not_differ_from_itself(systems, compare, key):
+    found = compare(systems["one"][key], systems["one"][key])
+    assert (found.value, found.p) == (0, 1)
+
+
+@pytest.mark.parametrize("compare", TESTS)
+@pytest.mark.parametrize("key", METRICS)
+def test_equally_good_systems_are_not_told_apart(systems, compare, key):
+    assert compare(systems["one"][key], systems["equal"][key]).p > 0.1
+
+
+@pytest.mark.parametrize("compare", TESTS)
+@pytest.mark.parametrize("key", METRICS)
+def test_a_clearly_better_system_is_told_apart_from_either_side(systems, compare, key):
+    one, better = systems["one"][key], systems["better"][key]
+    there, back = compare(one, better), compare(better, one)
+    assert there.p == back.p < 0.05
+    assert there.value == -back.value
+    assert (there.value < 0) == (key == "ter")
+
+
+@pytest.mark.parametrize("compare", TESTS)
+def test_the_seed_decides_what_is_drawn(systems, compare):
+    pair = systems["one"]["bleu"], systems["equal"]["bleu"]
+    assert compare(*pair, seed=7) == compare(*pair, seed=7)
+    assert len({compare(*pair, seed=seed).p for seed in range(4)}) > 1
+
+
+def test_drawing_in_parts_changes_nothing(systems, monkeypatch):
+    counts, pair = systems["one"]["chrf"], (systems["one"]["bleu"], systems["equal"]["bleu"])
+    whole, apart = resampled(counts, resamples=50, seed=3), randomisation(*pair, trials=50)
+    monkeypatch.setattr("dhyan.evaluation.significance.AT_ONCE", 7 * counts.sentences)
+    assert np.array_equal(resampled(counts, resamples=50, seed=3), whole)
+    assert randomisation(*pair, trials=50) == apart
+
+
+def test_coins_are_thrown_for_so_many_sentences_at_a_time(systems, monkeypatch):
+    pair, seen = (systems["one"]["bleu"], systems["equal"]["bleu"]), []
+    values = type(pair[0]).values
+    monkeypatch.setattr(
+        type(pair[0]), "values", lambda self, part: seen.append(part.size) or values(self, part)
+    )
+    monkeypatch.setattr("dhyan.evaluation.significance.AT_ONCE", 64 * 60)
+    randomisation(*pair, trials=1000)
+    assert len(seen) == 2 * 16
+    assert max(seen) == 2 * 64 * 60
+
+
+def test_what_cannot_be_resampled_is_refused(systems):
+    alone = count(["घर"], ["घर"])["bleu"]
+    with pytest.raises(UserError, match="one sentence cannot be resampled"):
+        interval(alone)
+    with pytest.raises(UserError, match="1 resamples: draw at least two"):
+        interval(systems["one"]["bleu"], resamples=1)
+    for compare in TESTS:
+        with pytest.raises(UserError, match="60 sentences against 1"):
+            compare(alone, systems["one"]["bleu"])
+
+
+def test_a_judgement_has_what_was_asked_for(systems):
+    bare = judge(systems["one"], resampling=Resampling(resamples=0))
+    assert not bare.intervals
+    assert not bare.differences
+    assert "seed" not in bare.scores["bleu"].signature
+    alone = judge(systems["one"], resampling=Resampling(resamples=20, seed=3))
+    assert set(alone.intervals) == set(METRICS)
+    assert not alone.differences
+    assert "bs:20|seed:3" in alone.scores["ter"].signature
+
+
+def test_the_signature_says_how_systems_were_compared(systems):
+    drawing = Resampling(resamples=20, seed=3, test="randomisation")
+    both = judge(systems["one"], baseline=systems["better"], resampling=drawing)
+    assert set(both.differences) == set(METRICS)
+    assert "bs:20|ar:200|seed:3" in both.scores["bleu"].signature

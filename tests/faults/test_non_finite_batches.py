@@ -1,0 +1,307 @@
+"""What is not finite is neither learned from nor saved, and where it came from is said."""
+
+import json
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+
+from dhyan.checkpoint import read_checkpoint, steps_in, tensors_from_bytes
+from dhyan.data.batches import Batches
+from dhyan.errors import UserError
+from dhyan.run import train
+from dhyan.training import cuda_graph as captured
+from dhyan.training.cuda_graph import CapturedUpdate
+from dhyan.training.events import Returned, Saved, Skipped, Stepped
+from dhyan.training.loss import Objective
+from dhyan.training.update import PlainUpdate
+from tests.tiny_models import tiny_recipe, write_corpus
+from tests.training.test_trainer import trainer, weights
+from tests.training.test_update import Tape, fused
+
+NAN, INF, LAST = float("nan"), float("inf"), 12
+
+
+class Backwards(torch.autograd.Function):
+    """Says nothing on the way there and spoils the gradient on the way back."""
+
+    @staticmethod
+    def forward(ctx, loss):
+        return loss.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * INF
+
+
+POISONS = {
+    "loss nan": lambda loss: loss * NAN,
+    "loss inf": lambda loss: loss + INF,
+    "gradient": Backwards.apply,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisoned(Objective):
+    """An objective that is spoiled for batches with a mark, a number of rows or a word in them."""
+
+    poison: object = None
+    spoils: object = None
+
+    def __call__(self, model, batch, step):
+        loss = super().__call__(model, batch, step)
+        return self.poison(loss) if self.spoils(batch) else loss
+
+
+def has_row(batches, position):
+    """Whether a batch is the one at a position."""
+    wanted = batches.at(position)[0].source.ids
+    return lambda batch: batch.source.ids.shape == wanted.shape and batch.source.ids.equal(wanted)
+
+
+@pytest.fixture
+def on_tape(monkeypatch):
+    monkeypatch.setattr(captured, "Recorder", Tape)
+    monkeypatch.setattr(captured, "waiting_flagged", nullcontext)
+
+
+def poisoned(kind, spoils, update=PlainUpdate, **settings):
+    made = fused(trainer(**settings)[0])
+    made.updates = update
+    objective = Poisoned(poison=POISONS[kind], spoils=spoils)
+    made.settings = replace(made.settings, objective=objective)
+    return made
+
+
+def state(made):
+    """Every number of a trainer: weights, their average, and the optimizer's memory of them."""
+    kept = [made.optimizer.state[weight] for weight in made.model.parameters()]
+    memory = [one[key].float().flatten() for one in kept for key in sorted(one)]
+    average = [one.flatten() for one in made.weights().values()]
+    return torch.cat([weights(made), *memory, *average])
+
+
+@pytest.mark.parametrize("update", [PlainUpdate, CapturedUpdate])
+@pytest.mark.parametrize("kind", POISONS)
+def test_a_poisoned_step_changes_nothing_and_is_told_with_its_examples(on_tape, kind, update):
+    spoils = has_row(trainer()[0].batches, 8)
+    made = poisoned(kind, spoils, update, ema=0.9)
+    left = poisoned(kind, lambda batch: False, update, ema=0.9)
+    list(made.run(2)), list(left.run(2))
+    before = state(made).clone()
+    events = list(made.run(1))
+    assert torch.equal(state(made), before)
+    (event,) = [event for event in events if isinstance(event, Skipped)]
+    assert (event.step, event.positions, event.examples) == (3, (8,), (8, 9, 10, 11))
+    assert "nan" in event.found or "inf" in event.found
+    assert not [event for event in events if isinstance(event, Stepped)]
+    left.progress = replace(left.progress, step=3, position=12)
+    list(made.run(3)), list(left.run(3))
+    assert torch.equal(state(made), state(left))
+    assert (made.progress.skipped, made.progress.in_a_row) == (1, 0)
+
+
+@pytest.mark.parametrize("update", [PlainUpdate, CapturedUpdate])
+def test_one_poisoned_part_of_a_step_spoils_all_of_it_and_all_parts_are_named(on_tape, update):
+    made = poisoned("loss nan", has_row(trainer()[0].batches, 4), update, accumulate=2)
+    before = weights(made)
+    events = list(made.run(1))
+    assert torch.equal(weights(made), before)
+    assert events[0] == Skipped(1, (0, 4), tuple(range(8)), events[0].found)
+
+
+def test_reports_leave_the_skipped_out():
+    made = poisoned("loss inf", has_row(trainer()[0].batches, 4), report_every=4)
+    events = list(made.run(4))
+    assert [type(event) for event in events] == [Skipped, Stepped, Saved]
+    tokens = sum(int(made.batches.at(4 * n)[0].labels.mask.sum()) for n in (0, 2, 3))
+    assert events[1].tokens == tokens
+    assert 0 < events[1].loss < 10
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("corpus"), pairs=200)
+
+
+def run_with(files, out, spoils, kind="loss nan", resume=False):
+    """A run on files whose objective is spoiled; it keeps every checkpoint."""
+    quick = {"training.valid_sentences": 0, "training.stop_on": "loss", "training.steps": LAST}
+    often = {"training.save_every": 4, "training.keep": 99, "training.validate_every": 8}
+    recipe = tiny_recipe("rnn", *files, **quick, **often)
+    run = train(recipe, out, resume=resume, threads=1)
+    made = run.trainer
+    objective = Poisoned(
+        **{**vars(made.settings.objective), "poison": POISONS[kind], "spoils": spoils}
+    )
+    made.settings = replace(made.settings, objective=objective, most_skipped=3, most_returns=2)
+    return run
+
+
+def all_on_disk_is_finite(out):
+    for step in steps_in(out):
+        files = read_checkpoint(out / f"step-{step}")
+        for name in ("model.safetensors", "training.safetensors"):
+            tensors = tensors_from_bytes(files[name]).values()
+            assert all(bool(tensor.isfinite().all()) for tensor in tensors), (step, name)
+
+
+def collect(run, events):
+    for event in run:
+        events.append(event)
+
+
+def between(first, last):
+    """Spoils the batches of some steps, counted from the first it ever sees."""
+    seen = []
+
+    def spoils(batch):
+        seen.append(batch)
+        return first <= len(seen) <= last
+
+    return spoils
+
+
+def test_some_in_a_row_lead_back_to_the_checkpoint_and_past_those_batches(files, tmp_path):
+    out = tmp_path / "run"
+    run = run_with(files, out, between(6, 8))
+    events = list(run)
+    skipped = [event for event in events if isinstance(event, Skipped)]
+    (back,) = [event for event in events if isinstance(event, Returned)]
+    assert [event.step for event in skipped] == [6, 7, 8]
+    assert (back.step, back.checkpoint) == (8, 4)
+    steps = [event.step for event in events if isinstance(event, Stepped)]
+    assert steps == [1, 2, 3, 4, 5, *range(5, LAST + 1)]
+    batches: Batches = run.trainer.batches
+    after = batches.at(skipped[-1].positions[0])[1]
+    assert back.position == after
+    assert run.trainer.progress.skipped == 3
+    assert run.trainer.progress.returns == 0, "it is forgiven once there is a good checkpoint"
+    all_on_disk_is_finite(out)
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    noted = [line["examples"] for line in lines if line["event"] == "skipped"]
+    assert noted == [batches.members(event.positions[0]) for event in skipped]
+
+
+def test_what_comes_after_a_return_is_the_checkpoint_with_other_batches(files, tmp_path):
+    run = run_with(files, tmp_path / "run", between(6, 8))
+    events = iter(run)
+    while not isinstance(event := next(events), Returned):
+        pass
+    saved = read_checkpoint(tmp_path / "run" / "step-4")
+    for name, weight in tensors_from_bytes(saved["model.safetensors"]).items():
+        assert torch.equal(weight, dict(run.trainer.model.named_parameters())[name])
+    remembered = tensors_from_bytes(saved["training.safetensors"])
+    for name, weight in run.trainer.model.named_parameters():
+        for key, value in run.trainer.optimizer.state[weight].items():
+            assert torch.equal(value, remembered[f"{name}:{key}"])
+    assert run.trainer.progress.step == 4
+    assert run.trainer.progress.position == event.position
+    events.close()
+
+
+@pytest.mark.slow
+def test_a_run_that_returned_and_is_killed_then_ends_in_the_same_bits(files, tmp_path):
+    positions = {}
+
+    def marked(batch):
+        return int(batch.source.ids.sum()) in positions
+
+    straight = run_with(files, tmp_path / "straight", marked)
+    position = 0
+    for step in range(1, 9):
+        batch, position = straight.trainer.batches.at(position)
+        if step >= 6:
+            positions[int(batch.source.ids.sum())] = step
+    events = list(straight)
+    assert any(isinstance(event, Returned) for event in events)
+    parted = iter(run_with(files, tmp_path / "parted", marked))
+    while not isinstance(next(parted), Returned):
+        pass
+    next(parted)
+    parted.close()
+    list(run_with(files, tmp_path / "parted", marked, resume=True))
+    assert read_checkpoint(tmp_path / "parted" / f"step-{LAST}") == read_checkpoint(
+        tmp_path / "straight" / f"step-{LAST}"
+    )
+
+
+@pytest.mark.parametrize("kind", POISONS)
+def test_poison_without_end_ends_the_run_with_the_examples_not_in_a_loop(files, tmp_path, kind):
+    run = run_with(files, tmp_path / "run", between(6, 10**9), kind)
+    events = []
+    with pytest.raises(UserError, match="before step 7, also after 2 returns to step 4") as end:
+        collect(run, events)
+    assert sum(isinstance(event, Returned) for event in events) == 2
+    skipped = [event for event in events if isinstance(event, Skipped)]
+    assert len(skipped) == 9
+    rows = [str(row) for row in skipped[0].examples[:3]]
+    assert f"9 steps were skipped, with examples {', '.join(rows)}" in str(end.value)
+    assert "\n" not in str(end.value)
+    all_on_disk_is_finite(tmp_path / "run")
+    assert steps_in(tmp_path / "run") == [4, 0]
+
+
+@pytest.mark.parametrize("value", [NAN, INF])
+def test_a_weight_that_goes_bad_is_never_saved_nor_validated(files, tmp_path, value):
+    run = run_with(files, tmp_path / "run", lambda batch: False)
+    events, spoilt = [], False
+    for event in run:
+        events.append(event)
+        if event.step == 6 and not spoilt:
+            spoilt = True
+            embedding = next(iter(run.trainer.model.parameters()))
+            with torch.no_grad():
+                embedding.view(-1)[0] = value
+    (back,) = [event for event in events if isinstance(event, Returned)]
+    assert (back.step, back.checkpoint) == (8, 4)
+    assert run.trainer.progress.step == LAST
+    all_on_disk_is_finite(tmp_path / "run")
+
+
+def test_an_optimizer_that_goes_bad_is_never_saved(files, tmp_path):
+    run = run_with(files, tmp_path / "run", lambda batch: False)
+    back = []
+    for event in run:
+        if event.step == 6 and isinstance(event, Stepped) and not back:
+            weight = next(iter(run.trainer.model.parameters()))
+            run.trainer.optimizer.state[weight]["exp_avg_sq"].view(-1)[0] = INF
+        back += [event] if isinstance(event, Returned) else []
+    assert [(event.step, event.checkpoint) for event in back] == [(8, 4)]
+    all_on_disk_is_finite(tmp_path / "run")
+
+
+def test_a_step_that_is_skipped_at_the_end_is_saved_all_the_same(files, tmp_path):
+    run = run_with(files, tmp_path / "run", between(LAST - 1, LAST))
+    list(run)
+    saved = json.loads(read_checkpoint(tmp_path / "run" / f"step-{LAST}")["training.json"])
+    assert (saved["skipped"], saved["in_a_row"]) == (2, 2)
+    all_on_disk_is_finite(tmp_path / "run")
+
+
+def test_while_steps_are_skipped_no_checkpoint_is_due(files, tmp_path):
+    run = run_with(files, tmp_path / "run", between(8, 8))
+    saved = [event.step for event in run if isinstance(event, Saved) and not event.best]
+    assert 8 not in saved
+    assert {4, 12} <= {*saved, *steps_in(tmp_path / "run")}
+
+
+def test_rows_of_a_batch_are_those_it_is_made_of(files, tmp_path):
+    for more in ({}, {"text.kind": "bpe", "text.bpe_dropout": 0.1}):
+        recipe = tiny_recipe("rnn", *files, **more)
+        run = train(recipe, tmp_path / f"run-{len(more)}", threads=1)
+        batches, position = run.trainer.batches, 0
+        with run.claim:
+            seen = []
+            while position < batches.size:
+                rows = batches.members(position)
+                batch, after = batches.at(position)
+                assert len(rows) == len(batch.source) == after - position
+                if not more:
+                    assert batches.examples.batch(torch.tensor(rows).numpy()).source.ids.equal(
+                        batch.source.ids
+                    )
+                seen += rows
+                position = after
+            assert sorted(seen) == list(range(len(batches.examples)))

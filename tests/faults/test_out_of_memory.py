@@ -1,0 +1,138 @@
+"""A batch too large for the memory is taken in parts, with the same gradient, and that is said."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pytest
+import torch
+
+from dhyan.batch import Tokens
+from dhyan.cli.progress import told
+from dhyan.errors import UserError
+from dhyan.training import cuda_graph as captured
+from dhyan.training.cuda_graph import CapturedUpdate, Replay
+from dhyan.training.events import Split, Stepped
+from dhyan.training.loss import Objective
+from dhyan.training.out_of_memory import halved, ran_short
+from dhyan.training.update import PlainUpdate
+from tests.training.test_trainer import Endless, trainer, weights
+from tests.training.test_update import Tape, fused
+
+ERRORS = {
+    "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+    "cpu": RuntimeError(
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
+    ),
+    "python": MemoryError(),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cramped(Objective):
+    """An objective for which the memory has room for so many rows."""
+
+    room: int
+    error: Exception
+    when: object = staticmethod(lambda: True)
+
+    def __call__(self, model, batch, step):
+        loss = super().__call__(model, batch, step)
+        if len(batch.source) > self.room and self.when():
+            raise self.error
+        return loss
+
+
+@pytest.fixture
+def on_tape(monkeypatch):
+    monkeypatch.setattr(captured, "Recorder", Tape)
+    monkeypatch.setattr(captured, "waiting_flagged", nullcontext)
+
+
+def cramped(room, update=PlainUpdate, error="cuda", rows=6, **settings):
+    made = fused(trainer(batches=Endless(rows=rows), **settings)[0])
+    made.updates = update
+    objective = Cramped(room=room, error=ERRORS[error])
+    made.settings = replace(made.settings, objective=objective)
+    return made
+
+
+@pytest.mark.parametrize("update", [PlainUpdate, CapturedUpdate])
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_split_step_has_the_same_gradient_and_is_told(on_tape, update, error):
+    whole, parted = cramped(99, update), cramped(2, update, error)
+    events = [list(made.run(3)) for made in (whole, parted)]
+    torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-4, atol=1e-6)
+    split = [event for event in events[1] if isinstance(event, Split)]
+    assert split == [Split(step, 4) for step in (1, 2, 3)]
+    assert parted.progress.split == 3
+    assert whole.progress.split == 0
+    assert list(told(split[0])) == ["step 1  out of memory: repeated in 4 parts"]
+    for one, other in zip(
+        *([e for e in es if isinstance(e, Stepped)] for es in events), strict=True
+    ):
+        assert one.loss == pytest.approx(other.loss, rel=1e-5)
+        assert one.gradient_norm == pytest.approx(other.gradient_norm, rel=1e-4)
+        assert one.tokens == other.tokens
+
+
+@pytest.mark.parametrize("update", [PlainUpdate, CapturedUpdate])
+def test_several_batches_of_a_step_are_split_together_and_with_the_average(on_tape, update):
+    settings = {"accumulate": 2, "ema": 0.8}
+    whole, parted = cramped(99, update, **settings), cramped(3, update, **settings)
+    list(whole.run(2))
+    events = list(parted.run(2))
+    assert [event.parts for event in events if isinstance(event, Split)] == [4, 4]
+    torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-4, atol=1e-6)
+    for name, average in whole.weights().items():
+        torch.testing.assert_close(average, parted.weights()[name], rtol=1e-4, atol=1e-6)
+
+
+def test_only_the_step_that_was_too_large_is_not_recorded(on_tape):
+    large, said = [], []
+    made = cramped(2, partial(CapturedUpdate, say=said.append), rows=4)
+    objective = replace(made.settings.objective, when=lambda: made.progress.step == 2)
+    made.settings = replace(made.settings, objective=objective)
+    for event in made.run(5):
+        large += [event] if isinstance(event, Split) else []
+    assert [event.step for event in large] == [3]
+    update = made._updating()
+    assert update.recordable
+    assert not update.short
+    assert said == []
+    assert all(isinstance(one, Replay) for one in update.passes.values())
+    assert all(key[0][0] == 4 for key in update.passes), "parts are not recorded"
+
+
+def test_one_pair_that_does_not_fit_is_said():
+    made = cramped(0)
+    before = weights(made)
+    with pytest.raises(
+        UserError, match="a single pair of up to .* tokens a side does not fit; make"
+    ):
+        list(made.run(1))
+    assert torch.equal(weights(made), before)
+
+
+def test_halves_hold_the_same_rows_in_the_same_order():
+    batch, _ = Endless(rows=5).at(0)
+    parts = [batch]
+    sizes = []
+    while any(len(part.source) > 1 for part in parts):
+        parts = halved(parts)
+        sizes.append([len(part.source) for part in parts])
+        for side in ("source", "target"):
+            joined = [getattr(part, side) for part in parts]
+            whole: Tokens = getattr(batch, side)
+            assert torch.cat([one.ids for one in joined]).equal(whole.ids)
+            assert torch.cat([one.mask for one in joined]).equal(whole.mask)
+    assert sizes == [[3, 2], [2, 1, 1, 1], [1, 1, 1, 1, 1]]
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory():
+    assert not ran_short(RuntimeError("shapes do not match"))
+    made = cramped(2)
+    wrong = replace(made.settings.objective, error=RuntimeError("shapes do not match"))
+    made.settings = replace(made.settings, objective=wrong)
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        list(made.run(1))

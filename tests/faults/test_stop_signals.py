@@ -1,0 +1,86 @@
+"""Asked to stop during a validation, a run breaks it off, and makes up for it when it goes on."""
+
+import json
+import os
+import signal
+
+import pytest
+import torch
+
+from dhyan.checkpoint import read_checkpoint
+from dhyan.cli.progress import stopped_by_signals
+from dhyan.run import train
+from dhyan.training.events import Saved, Stopped, Validated
+from tests.tiny_models import tiny_recipe, write_corpus
+from tests.training.test_trainer import trainer, weights
+
+
+def recipe(files):
+    settings = {"training.steps": 8, "training.validate_every": 4, "training.save_every": 3}
+    quick = {"training.valid_sentences": 0, "training.stop_on": "loss", "training.ema": 0.5}
+    return tiny_recipe("rnn", *files, **settings, **quick)
+
+
+def interrupted(run, at):
+    """A run that is sent SIGTERM in the middle of its validation at a step: its events."""
+    validate = run.trainer.validate
+
+    def disturbed():
+        if run.trainer.progress.step == at:
+            os.kill(os.getpid(), signal.SIGTERM)
+            pytest.fail("the validation went on")
+        return validate()
+
+    run.trainer.validate = disturbed
+    with stopped_by_signals(run.trainer):
+        return list(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [4, 8])
+def test_a_validation_is_broken_off_and_made_up_for(tmp_path, at):
+    files = write_corpus(tmp_path, pairs=200)
+    list(train(recipe(files), tmp_path / "straight", threads=1))
+    events = interrupted(train(recipe(files), tmp_path / "run", threads=1), at)
+    assert [type(event) for event in events[-2:]] == [Saved, Stopped]
+    assert events[-1].step == at
+    assert not any(isinstance(event, Validated) and event.step == at for event in events)
+    saved = json.loads(read_checkpoint(tmp_path / "run" / f"step-{at}")["training.json"])
+    assert saved["owed"]
+    again = train(recipe(files), tmp_path / "run", resume=True, threads=1)
+    made_up = next(event for event in again if isinstance(event, Validated))
+    assert made_up.step == at
+    list(train(recipe(files), tmp_path / "run", resume=True, threads=1))
+    ours, theirs = (read_checkpoint(tmp_path / one / "step-8") for one in ("run", "straight"))
+    if at == 8:  # the end was saved before it was validated
+        ours.pop("training.json"), theirs.pop("training.json")
+    assert ours == theirs
+    pointers = [(tmp_path / one / "best.json").read_bytes() for one in ("run", "straight")]
+    assert pointers[0] == pointers[1]
+
+
+def test_broken_off_the_weights_come_back_from_the_average():
+    made, saved = trainer(ema=0.9, validate_every=2, save_every=100)
+    same, _ = trainer(ema=0.9)
+
+    def disturbed():
+        made.halt("asked to")
+
+    made.validate = disturbed
+    events = list(made.run(9))
+    list(same.run(2))
+    assert isinstance(events[-1], Stopped)
+    assert saved == [2]
+    assert torch.equal(weights(made), weights(same))
+    for name, weight in same.weights().items():
+        assert torch.equal(made.weights()[name], weight)
+
+
+def test_asked_to_stop_before_a_validation_it_does_not_begin_one():
+    made, saved = trainer(validate_every=2, save_every=100)
+    made.validate = lambda: pytest.fail("it began one")
+    for event in made.run(9):
+        if event.step == 2 and not made.stopping:
+            made.halt("asked to")
+    assert saved == [2]
+    assert made.progress.owed

@@ -1,0 +1,70 @@
+"""Curves are drawn with a name at the end of each, and no two names on one another."""
+
+import hashlib
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve
+from dhyan.insight.heatmap import save
+from dhyan.insight.line_chart import curves, spread
+
+WORDS = {"title": "BLEU", "across": "words", "up": "BLEU"}
+heights = some.lists(some.floats(0, 100), min_size=1, max_size=12).map(sorted)
+
+
+@given(heights)
+def test_names_keep_a_gap_their_order_and_stay_on_the_page(wanted):
+    found = spread(wanted, 5.0, 0.0, 100.0)
+    assert all(b - a >= 5 - 1e-6 for a, b in pairwise(found))
+    assert found[0] >= -1e-6
+    assert found[-1] <= 100 + 1e-6
+
+
+def test_names_with_room_stand_where_they_want():
+    assert spread([10.0, 50.0, 90.0], 5.0, 0.0, 100.0) == [10.0, 50.0, 90.0]
+
+
+def test_two_names_on_one_place_part_evenly():
+    assert spread([50.0, 50.0], 4.0, 0.0, 100.0) == [48.0, 52.0]
+
+
+def labels(figure):
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_every_system_is_named_and_what_is_missing_is_left_out(tmp_path):
+    lines = [
+        Curve("ध्यान", [90.0, 80.0, None], [88.0, 79.0, None], [91.0, 82.0, None]),
+        Curve("bottleneck", [70.0, 40.0, 10.0], style="dashed"),
+    ]
+    figure = curves(lines, ["1–5", "6–10", "11+"], **WORDS)
+    assert {"ध्यान", "bottleneck"} <= set(labels(figure))
+    sums = set()
+    for name in ("a.png", "b.png"):
+        save(curves(lines, ["1–5", "6–10", "11+"], **WORDS), tmp_path / name)
+        sums.add(hashlib.sha256((tmp_path / name).read_bytes()).hexdigest())
+    assert len(sums) == 1
+
+
+def test_systems_of_one_style_differ_in_colour_and_styles_in_their_line():
+    lines = [
+        Curve(
+            f"s{n}",
+            [float(n), n + 1.0],
+            style="dashed" if n < 3 else "solid" if n < 9 else "dotted",
+        )
+        for n in range(12)
+    ]
+    figure = curves(lines, ["a", "b"], **WORDS)
+    drawn = [line for line in figure.axes[0].lines if line.get_marker() not in ("", "None")]
+    assert len(drawn) == 12
+    assert len({(line.get_color(), line.get_marker()) for line in drawn}) == 12
+
+
+def test_nothing_is_refused():
+    with pytest.raises(UserError, match="nothing to draw"):
+        curves([Curve("a", [None])], ["1"], **WORDS)

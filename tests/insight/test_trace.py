@@ -1,0 +1,113 @@
+"""A trace holds all there is to see of a translation, and comes back from its file as it was."""
+
+import json
+
+import pytest
+import torch
+
+import dhyan
+from dhyan.decoding.rules import overhear
+from dhyan.errors import UserError
+from dhyan.insight.head_operands import operands
+from dhyan.insight.trace import Trace, trace, trace_translation
+from tests.insight.test_explain import ENGLISH, translator_of
+
+KINDS = [("gru", "bahdanau-additive"), ("gru", "luong-general"), ("transformer", "transformer")]
+
+
+@pytest.fixture(params=KINDS, ids="+".join)
+def seen(request):
+    translator = translator_of(request.param)
+    return translator, trace(translator, ENGLISH[0], model="mine", beam=2)
+
+
+def test_its_weights_are_those_that_explain_shows(seen):
+    translator, found = seen
+    maps = {one.where: one for one in dhyan.explain(translator, ENGLISH[0], beam=2, words=False)}
+    assert {block.where for block in found.attention} == set(maps)
+    for block in found.attention:
+        torch.testing.assert_close(block.weights, maps[block.where].weights)
+        rows, columns = found.sides(block.kind)
+        assert tuple(one.text for one in columns.tokens) == maps[block.where].source
+        assert tuple(one.text for one in rows.tokens) == maps[block.where].target
+
+
+def test_every_token_belongs_to_a_word_and_every_step_has_its_chances(seen):
+    _, found = seen
+    for side in (found.source, found.told, found.target):
+        assert [one.word for one in side.tokens] == sorted(one.word for one in side.tokens)
+        assert {one.word for one in side.tokens} == set(range(len(side.words)))
+    assert len(found.steps) == len(found.target.tokens) == len(found.told.tokens)
+    for step in found.steps:
+        shares = [share for _, share in step.likeliest]
+        assert shares == sorted(shares, reverse=True)
+        assert step.chance <= torch.tensor(shares[0]).log() + 1e-5
+
+
+def test_it_comes_back_from_json(seen):
+    _, found = seen
+    again = Trace.from_json(found.to_json())
+    assert again.steps == found.steps
+    assert again.source == found.source
+    for one, other in zip(again.attention, found.attention, strict=True):
+        assert (one.where, one.kind, one.layer) == (other.where, other.kind, other.layer)
+        assert torch.equal(one.weights, other.weights)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda parts: "no", "this is not JSON"),
+        (lambda parts: json.dumps({**parts, "schema": "x"}), "its schema is 'x'"),
+        (lambda parts: json.dumps({**parts, "source": 5}), "not whole"),
+        (
+            lambda parts: json.dumps({**parts, "told": parts["source"] | {"tokens": []}}),
+            "not whole",
+        ),
+    ],
+)
+def test_what_is_no_whole_trace_is_refused_in_one_line(change, said):
+    found = trace(translator_of(("transformer", "transformer")), ENGLISH[0])
+    with pytest.raises(UserError, match=said):
+        Trace.from_json(change(json.loads(found.to_json())))
+
+
+def test_an_untouched_search_can_be_overheard():
+    translator = translator_of(KINDS[0])
+    for beam in (1, 3):
+        heard = []
+        [said] = translator(ENGLISH[0], beam=beam, rules=[overhear(heard.append)])
+        assert said == translator(ENGLISH[0], beam=beam)[0]
+        assert [len(words) for words in heard] == list(range(len(heard)))
+        if beam == 1:
+            assert heard[-1] == list(said.ids)[: len(heard[-1])]
+
+
+def test_a_head_can_be_done_again_from_what_it_multiplied():
+    translator = translator_of(("transformer", "transformer"))
+    [said] = translator(ENGLISH[0])
+    found = trace_translation(translator, ENGLISH[0], said)
+    modules = dict(translator.model.named_modules())
+    for block in found.attention:
+        outputs = modules[block.where].output.bias.detach().clone()
+        for number, weights in enumerate(block.weights, 1):
+            one = operands(translator, ENGLISH[0], said, block.where, number)
+            queries = one.asking @ one.query.weight + one.query.bias
+            keys = one.seen @ one.key.weight + one.key.bias
+            values = one.seen @ one.value.weight + one.value.bias
+            scores = queries @ keys.T / one.scale
+            again = scores.masked_fill(~one.visible, -torch.inf).softmax(-1)
+            torch.testing.assert_close(again, weights, atol=1e-5, rtol=0)
+            torch.testing.assert_close(again @ values @ one.project, one.output, atol=1e-5, rtol=0)
+            outputs = outputs + one.output
+        torch.testing.assert_close(outputs, one.whole, atol=1e-5, rtol=0)
+
+
+def test_what_has_no_such_head_says_so():
+    transformer, recurrent = (translator_of(kind) for kind in (KINDS[2], KINDS[0]))
+    [said] = transformer(ENGLISH[0])
+    with pytest.raises(UserError, match="head 99: encoder.layers.0.self_attention has"):
+        operands(transformer, ENGLISH[0], said, "encoder.layers.0.self_attention", 99)
+    [said] = recurrent(ENGLISH[0])
+    with pytest.raises(UserError, match="not an attention with queries, keys and values"):
+        operands(recurrent, ENGLISH[0], said, "decoder.attention", 1)

@@ -1,0 +1,144 @@
+"""Words said, how sure the model was of them, and where in the source they come from."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dhyan.batch import Batch, Tokens
+from dhyan.decoding.translator import Translation
+from dhyan.errors import UserError
+from dhyan.insight.explain import cross_maps, explain_translation
+from dhyan.insight.word_alignment import (
+    Reading,
+    align_pair,
+    attention_of,
+    pharaoh,
+    read_words,
+    words_of,
+)
+from dhyan.special_tokens import BOS, EOS, UNK
+from dhyan.text.tokenizer import KINDS
+from tests.insight.test_explain import ENGLISH, HINDI, translator_of
+
+MODELS = [("gru", "bahdanau-additive"), ("transformer", "transformer"), ("gru", "luong-bottleneck")]
+TEXTS = ["the cat, (the mat).", "कुत्ता बिल्ली को देखता है ।", "naïve zebra's e-mail 😀"]
+
+
+@pytest.mark.parametrize("pieces", KINDS)
+def test_words_are_what_spaces_part(pieces):
+    translator = translator_of(MODELS[0], pieces)
+    for text in TEXTS:
+        ids = translator.source.encode(text)
+        heard = words_of(translator.source, ids, text)
+        assert sorted(set(heard)) == list(range(len(text.split())))
+        assert heard == sorted(heard)
+        assert len(heard) == len(ids)
+        ids = translator.target.encode(text)
+        said = words_of(translator.target, ids)
+        assert sorted(set(said)) == list(range(len(translator.target.decode(ids).split())))
+        assert said == sorted(said)
+
+
+@pytest.mark.parametrize("pieces", KINDS)
+def test_words_are_numbered_alike_with_and_without_their_text(pieces):
+    tokenizer = translator_of(MODELS[0], pieces).target
+    for text in (*HINDI, "की (यह) है।"):
+        ids = tokenizer.encode(text)
+        if UNK not in ids:
+            assert words_of(tokenizer, ids) == words_of(tokenizer, ids, text)
+
+
+def test_pieces_of_a_word_belong_to_it():
+    translator = translator_of(MODELS[0], "characters")
+    ids = translator.source.encode("a cat,")
+    assert words_of(translator.source, ids, "a cat,") == [0, 0, 1, 1, 1, 1, 1]
+    assert words_of(translator.target, translator.target.encode("है ।")) == [0, 0, 0, 1, 1]
+
+
+def test_a_space_belongs_to_the_word_after_it():
+    translator = translator_of(MODELS[0], "characters")
+    tokenizer = translator.target
+    mark, letter = tokenizer.piece_ids()["▁"], tokenizer.piece_ids()["क"]
+    assert words_of(tokenizer, [mark, mark, letter, mark, mark, letter]) == [0, 0, 0, 1, 1, 1]
+    assert words_of(tokenizer, [letter, mark, letter, mark]) == [0, 1, 1, 1]
+    assert words_of(tokenizer, [mark]) == [0]
+    assert words_of(tokenizer, []) == []
+
+
+@pytest.mark.parametrize("kind", MODELS, ids="+".join)
+def test_confidence_is_the_geometric_mean_of_the_tokens_probabilities(kind):
+    translator = translator_of(kind)
+    ids = tuple(translator.target.encode(HINDI[1]))
+    reading = read_words(translator, ENGLISH[1], Translation("", 0.0, True, ids))
+    assert [word.text for word in reading.words] == HINDI[1].split()
+    batch = Batch(Tokens.pad([translator.encode(ENGLISH[1])]), Tokens.pad([[BOS, *ids, EOS]]))
+    with torch.inference_mode():
+        chances = translator.model(batch).log_softmax(-1)[0]
+    owners = words_of(translator.target, ids)
+    for number, word in enumerate(reading.words):
+        own = [float(chances[at, id]) for at, id in enumerate(ids) if owners[at] == number]
+        assert word.confidence == pytest.approx(math.exp(sum(own) / len(own)), rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", MODELS, ids="+".join)
+def test_weights_of_a_pair_are_those_of_its_maps(kind):
+    translator = translator_of(kind)
+    weights = attention_of(translator, ENGLISH[1], HINDI[1])
+    ids = tuple(translator.target.encode(HINDI[1]))
+    maps = cross_maps(explain_translation(translator, ENGLISH[1], Translation("", 0.0, True, ids)))
+    mean = torch.stack([one.weights.mean(0) for one in maps]).mean(0)
+    torch.testing.assert_close(weights, mean[:-1])
+    torch.testing.assert_close(weights.sum(-1), torch.ones(len(HINDI[1].split())))
+
+
+def test_one_attention_can_be_chosen_by_its_name():
+    translator = translator_of(MODELS[1])
+    every = attention_of(translator, ENGLISH[1], HINDI[1])
+    layers = [attention_of(translator, ENGLISH[1], HINDI[1], where=f"layers.{n}") for n in (0, 1)]
+    torch.testing.assert_close(every, (layers[0] + layers[1]) / 2)
+    assert not torch.allclose(layers[0], layers[1])
+    with pytest.raises(UserError, match="'nose'; there are decoder.layers.0.cross_attention"):
+        attention_of(translator, ENGLISH[1], HINDI[1], where="nose")
+
+
+def test_a_word_comes_from_where_most_of_its_weight_lies_but_not_from_the_end():
+    weights = torch.tensor([[0.1, 0.3, 0.6], [0.5, 0.2, 0.3], [0.2, 0.7, 0.1]])
+    assert Reading((), weights).alignment == [(1, 0), (0, 1), (1, 2)]
+    assert pharaoh([(1, 0), (0, 1), (1, 2)]) == "0-1 1-0 1-2"
+
+
+def test_a_pair_is_aligned_as_if_it_had_been_said():
+    translator = translator_of(MODELS[0])
+    [said] = translator(ENGLISH[0], limit=30)
+    words = said.text.split()
+    pairs = align_pair(translator, ENGLISH[0], HINDI[0])
+    assert [target for _, target in pairs] == list(range(len(HINDI[0].split())))
+    assert all(0 <= source < len(ENGLISH[0].split()) for source, _ in pairs)
+    reading = read_words(translator, ENGLISH[0], said)
+    assert [word.text for word in reading.words] == words
+    assert reading.weights.shape == (len(words), len(ENGLISH[0].split()) + 1)
+
+
+def test_where_only_the_end_is_looked_at_nothing_is_aligned():
+    translator = translator_of(MODELS[2])
+    weights = attention_of(translator, ENGLISH[1], HINDI[1])
+    assert (weights[:, -1] == 1).all()
+    assert align_pair(translator, ENGLISH[1], HINDI[1]) == []
+    some = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.1, 0.9]])
+    assert Reading((), some).alignment == [(1, 1)]
+
+
+@pytest.mark.parametrize(("source", "target"), [("", "है"), ("a dog", ""), (" ", " ")])
+def test_nothing_has_no_words(source, target):
+    translator = translator_of(MODELS[0])
+    assert align_pair(translator, source, target) == []
+    assert attention_of(translator, source, target).shape == (0, 1)
+
+
+def test_what_was_kept_is_a_word():
+    translator = replace(translator_of(MODELS[0]), keeps=("tag", "number"))
+    text = 'the cat <a href="x y"> 42'
+    weights = attention_of(translator, text, 'बिल्ली <a href="x y"> 42')
+    assert weights.shape == (3, 5)

@@ -1,0 +1,270 @@
+"""Additive attention by kernels equals its definition, gradients too."""
+
+import pytest
+import torch
+
+from dhyan.attention import AdditiveScore, CoverageScore, MultiHeadAttention, SingleHeadAttention
+from dhyan.attention.masks import the_past
+from dhyan.kernels import reference
+from dhyan.kernels.backend import by_definition
+
+pytest.importorskip("triton", reason="needs Triton, for its interpreter")
+
+SHAPES = [  # B H T S A E
+    (1, 1, 1, 1, 1, 1),
+    (2, 1, 1, 7, 17, 5),
+    (2, 2, 3, 5, 8, 3),
+    (1, 1, 17, 63, 33, 9),
+    (1, 2, 37, 2, 31, 4),
+    (3, 1, 5, 40, 2, 8),
+]
+
+
+def made(shape, dtype=torch.float32, seed=0):
+    batch, heads, queries, positions, width, breadth = shape
+    generator = torch.Generator().manual_seed(seed)
+
+    def random(*sizes):
+        return torch.randn(*sizes, generator=generator).to(dtype)
+
+    return (
+        random(batch, heads, queries, width),
+        random(batch, heads, positions, width),
+        random(batch, heads, positions, breadth),
+        random(width),
+        torch.rand(batch, 1, queries, positions, generator=generator) > 0.3,
+    )
+
+
+def defined(query, keys, values, energy, seen):
+    return reference.mix(reference.additive_scores(query, keys, energy), values, seen)[0]
+
+
+def with_gradients(function, tensors, *rest):
+    """What a function gives and the gradients of a random projection of it."""
+    inputs = [one.detach().clone().requires_grad_() for one in tensors]
+    found = function(*inputs, *rest)
+    generator = torch.Generator().manual_seed(9)
+    given = torch.randn(found.shape, generator=generator, dtype=torch.float64)
+    found.backward(given.to(found.dtype))
+    return [found.detach(), *(one.grad for one in inputs)]
+
+
+def assert_near(found, exact, half):
+    """As near to the exact numbers as plain PyTorch comes in the same precision, or twice that."""
+    slack = max(1e-5, torch.finfo(half[0].dtype).eps)
+    for ours, wanted, theirs in zip(found, exact, half, strict=True):
+        assert ours.dtype == theirs.dtype
+        assert ours.shape == theirs.shape
+        allowed = 2 * (theirs.double() - wanted).abs().max() + slack * (1 + wanted.abs().max())
+        assert (ours.double() - wanted).abs().max() <= allowed
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_scores_equal_their_definition(shape):
+    from dhyan.kernels.additive_attention.attention import additive_scores
+
+    query, keys, _, energy, _ = made(shape)
+    exact = with_gradients(reference.additive_scores, [x.double() for x in (query, keys, energy)])
+    found = with_gradients(additive_scores, [query, keys, energy])
+    for ours, wanted in zip(found, exact, strict=True):
+        assert ours.dtype == torch.float32
+        assert (ours.double() - wanted).abs().max() <= 1e-6 * (10 + wanted.abs().max())
+
+
+@pytest.mark.parametrize("enough", [0, 10**9])
+def test_scores_do_not_depend_on_how_programs_share_them(enough, monkeypatch):
+    from dhyan.kernels.additive_attention import scores as pairs
+
+    monkeypatch.setattr(pairs, "ENOUGH", enough)
+    query, keys, _, energy, _ = made((2, 1, 40, 70, 9, 1))
+    exact = reference.additive_scores(query.double(), keys.double(), energy.double())
+    found = pairs.scores_of_many(query[:, 0], keys[:, 0], energy)
+    torch.testing.assert_close(found, exact[:, 0].float(), atol=1e-5, rtol=1e-5)
+
+
+def test_gradients_do_not_depend_on_how_many_exponentials_are_held(monkeypatch):
+    from dhyan.kernels.additive_attention import scores as pairs
+    from dhyan.kernels.additive_attention.attention import additive_attention
+
+    *tensors, seen = made((5, 1, 6, 9, 8, 3))
+    at_once = with_gradients(additive_attention, tensors, seen)
+    monkeypatch.setattr(pairs, "HELD", 2 * 8 * 13)
+    for one, other in zip(with_gradients(additive_attention, tensors, seen), at_once, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_context_equals_its_definition(shape, dtype):
+    from dhyan.kernels.additive_attention.attention import additive_attention
+
+    *tensors, seen = made(shape, dtype)
+    exact = with_gradients(defined, [one.double() for one in tensors], seen)
+    half = with_gradients(defined, tensors, seen)
+    assert_near(with_gradients(additive_attention, tensors, seen), exact, half)
+    with torch.no_grad():
+        alone = additive_attention(*tensors, seen)
+    assert_near([alone], exact[:1], half[:1])
+
+
+@pytest.mark.parametrize("size", [5.0, 12.0, 30.0])
+def test_large_numbers_saturate_and_cancel_as_they_should(size):
+    from dhyan.kernels.additive_attention.attention import additive_scores
+
+    query = torch.tensor([size, -size, 0.0, size]).repeat(1, 2).expand(5, 8).clone()
+    keys = torch.tensor([-size, size, 1.0, size, -size, size, 1.0, -3.0]).expand(6, 8).clone()
+    query += torch.randn(5, 8)
+    energy = torch.randn(8)
+    exact = with_gradients(reference.additive_scores, [x.double() for x in (query, keys, energy)])
+    found = with_gradients(additive_scores, [query, keys, energy])
+    for ours, wanted in zip(found, exact, strict=True):
+        assert (ours.double() - wanted).abs().max() <= 3e-6 * (1 + size)
+
+
+def test_what_is_far_too_large_stays_finite():
+    from dhyan.kernels.additive_attention.attention import additive_scores
+
+    query = torch.tensor([[1e4, -1e4, 300.0], [0.0, 50.0, -torch.inf]])
+    keys = torch.tensor([[1e3, -10.0, 1.0], [10.0, 20.0, -28.0]])
+    energy = torch.tensor([1.0, 2.0, 4.0])
+    found = with_gradients(additive_scores, [query, keys, energy])
+    wanted = with_gradients(reference.additive_scores, [query, keys, energy])
+    for ours, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_what_is_no_number_is_not_hidden():
+    from dhyan.kernels.additive_attention.attention import additive_attention
+
+    query, keys, values, energy, seen = made((1, 1, 5, 4, 6, 3))
+    query[0, 0, 2, 3] = torch.nan
+    seen[:] = True
+    context = additive_attention(query, keys, values, energy, seen)
+    assert context[0, 0, 2].isnan().all()
+    assert context[0, 0, [0, 1, 3, 4]].isfinite().all()
+
+
+@pytest.mark.parametrize("queries", [1, 6])
+def test_a_query_that_sees_nothing_gets_zeros_and_gives_none(queries):
+    from dhyan.kernels.additive_attention.attention import additive_attention
+
+    *tensors, seen = made((2, 1, queries, 5, 7, 3))
+    seen[0] = False
+    context, *gradients = with_gradients(additive_attention, tensors, seen)
+    assert (context[0] == 0).all()
+    assert all((one[0] == 0).all() for one in gradients[:3])
+    assert all(one.isfinite().all() for one in gradients)
+    with torch.no_grad():
+        assert (additive_attention(*tensors, seen)[0] == 0).all()
+
+
+@pytest.mark.parametrize("lead", [(1, 1), (2, 1), (1, 3), (2, 3)])
+@pytest.mark.parametrize("queries", [1, 6])
+def test_what_is_seen_may_be_shared_by_sentences_and_heads(lead, queries):
+    from dhyan.kernels.additive_attention.attention import additive_attention
+
+    *tensors, _ = made((2, 3, queries, 5, 7, 3))
+    seen = torch.rand(*lead, 1, 5).expand(*lead, queries, 5) > 0.4
+    wanted = with_gradients(defined, tensors, seen)
+    for ours, theirs in zip(with_gradients(additive_attention, tensors, seen), wanted, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            additive_attention(*tensors, seen), wanted[0], atol=1e-5, rtol=1e-4
+        )
+
+
+@pytest.mark.parametrize("queries", [1, 6])
+def test_one_set_of_keys_may_serve_many_heads(queries):
+    from dhyan.kernels.additive_attention.attention import additive_attention
+
+    query, _, _, energy, seen = made((2, 3, queries, 5, 7, 3))
+    _, keys, values, _, _ = made((2, 1, queries, 5, 7, 3))
+    tensors = [query, keys, values, energy]
+
+    def spread(query, keys, values, energy, seen):
+        return defined(query, keys.expand(2, 3, 5, 7), values.expand(2, 3, 5, 3), energy, seen)
+
+    wanted = with_gradients(spread, tensors, seen)
+    for ours, theirs in zip(with_gradients(additive_attention, tensors, seen), wanted, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("queries", [1, 6])
+def test_precisions_may_be_mixed(queries):
+    from dhyan.kernels.additive_attention.attention import additive_attention
+
+    *tensors, seen = made((2, 1, queries, 5, 7, 3))
+    query, keys, values, energy = tensors
+    mixed = [query.bfloat16(), keys, values.half(), energy]
+    found = with_gradients(additive_attention, mixed, seen)
+    assert [one.dtype for one in found] == [
+        torch.float16, torch.bfloat16, torch.float32, torch.float16, torch.float32,
+    ]  # fmt: skip
+    for ours, theirs in zip(found, with_gradients(defined, tensors, seen), strict=True):
+        torch.testing.assert_close(ours.float(), theirs, atol=0.05, rtol=0.05)
+
+
+def test_the_same_call_gives_the_same_bits():
+    from dhyan.kernels.additive_attention.attention import additive_attention
+
+    *tensors, seen = made((2, 1, 9, 5, 7, 3))
+    first, second = (with_gradients(additive_attention, tensors, seen) for _ in range(2))
+    assert all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize(
+    "attention",
+    [
+        lambda: SingleHeadAttention(AdditiveScore(6, 6, 5)),
+        lambda: SingleHeadAttention(AdditiveScore(6, 6, 5), sees=the_past),
+        lambda: SingleHeadAttention(AdditiveScore(6, 6, 5), fuse=False),
+        lambda: SingleHeadAttention(CoverageScore(6, 6, 5, filters=2, reach=1)),
+        lambda: MultiHeadAttention(6, 2, score=AdditiveScore(3, 3, 4)),
+        lambda: MultiHeadAttention(6, 2, kv_heads=1, score=AdditiveScore(3, 3, 4)),
+    ],
+)
+@pytest.mark.parametrize("queries", [1, 4])
+def test_attentions_use_the_kernel_and_nothing_changes(attention, queries):
+    torch.manual_seed(1)
+    attention = attention()
+    mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    query, states = torch.randn(2, queries, 6), torch.randn(2, 5, 6)
+
+    def run():
+        inputs = [query.clone().requires_grad_(), states.clone().requires_grad_()]
+        attention.zero_grad()
+        context = attention(inputs[0], attention.remember(inputs[1], mask)).context
+        context.square().sum().backward()
+        return [context, *(one.grad for one in (*inputs, *attention.parameters()))]
+
+    found = run()
+    with by_definition():
+        wanted = run()
+    with torch.no_grad():
+        alone = attention(query, attention.remember(states, mask)).context
+        torch.testing.assert_close(alone, wanted[0].detach(), atol=1e-5, rtol=1e-4)
+    for ours, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
+
+
+def test_weights_are_made_where_they_are_asked_for_or_dropped():
+    memory = torch.randn(2, 5, 6)
+    mask = torch.ones(2, 5, dtype=torch.bool)
+    for options in ({"fuse": False}, {"dropout": 0.5}):
+        attention = SingleHeadAttention(AdditiveScore(6, 6, 5), **options)
+        attended = attention(torch.randn(2, 3, 6), attention.remember(memory, mask))
+        assert attended.weights is not None
+        torch.testing.assert_close(attended.weights.sum(-1), torch.ones(2, 1, 3))
+
+
+def test_double_precision_and_nothing_at_all_go_by_the_definition():
+    attention = SingleHeadAttention(AdditiveScore(6, 6, 5)).double()
+    states = torch.randn(2, 5, 6).double()
+    attended = attention(states, attention.remember(states, torch.ones(2, 5, dtype=torch.bool)))
+    assert attended.context.dtype == torch.float64
+    assert attended.weights is not None
+    attention = attention.float()
+    none = attention.remember(torch.randn(2, 0, 6), torch.ones(2, 0, dtype=torch.bool))
+    assert (attention(torch.randn(2, 3, 6), none).context == 0).all()

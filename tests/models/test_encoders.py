@@ -1,0 +1,54 @@
+"""A Transformer's encoder with nothing to learn in its self-attention, or without any."""
+
+import pytest
+import torch
+
+from dhyan.batch import Tokens
+from dhyan.config import load_recipe
+from dhyan.errors import UserError
+from dhyan.models.build import build_model
+
+
+def encoder(**settings):
+    torch.manual_seed(0)
+    small = {"encoder.width": 16, "encoder.heads": 2, "encoder.hidden": 32, **settings}
+    return build_model(load_recipe("transformer2017-small", small), 20, 20).encoder.eval()
+
+
+def states(model, ids):
+    with torch.no_grad():
+        return model(Tokens.pad([ids])).states[0]
+
+
+def test_without_self_attention_a_word_knows_of_no_other():
+    model = encoder(**{"encoder.self_attention": "none"})
+    torch.testing.assert_close(states(model, [5, 6, 7])[1], states(model, [9, 6, 4])[1])
+
+
+@pytest.mark.parametrize("kind", ["learned", "plain"])
+def test_with_it_a_word_knows_of_the_others(kind):
+    model = encoder(**{"encoder.self_attention": kind})
+    assert not torch.allclose(states(model, [5, 6, 7])[1], states(model, [9, 6, 4])[1])
+
+
+def test_plain_self_attention_has_no_weights_of_its_own():
+    parts = {
+        kind: encoder(**{"encoder.self_attention": kind}).layers[0] for kind in ("plain", "none")
+    }
+    assert not list(parts["plain"].self_attention.parameters())
+    assert parts["none"].self_attention is None
+    assert parts["none"].looking is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("score", "general", "encoder.score = 'general' is for a learned self-attention"),
+        ("attention_dropout", 0.1, "encoder.attention_dropout"),
+        ("positions", "rotary", "rotary positions live in a learned self-attention"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["plain", "none"])
+def test_settings_of_a_learned_one_are_refused(kind, key, value, message):
+    with pytest.raises(UserError, match=message):
+        encoder(**{"encoder.self_attention": kind, f"encoder.{key}": value})

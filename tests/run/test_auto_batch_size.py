@@ -1,0 +1,163 @@
+"""The largest batch that fits, with memories that are made up."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dhyan.checkpoint import read_checkpoint
+from dhyan.errors import UserError
+from dhyan.run import auto_batch_size as fit
+from dhyan.run import train
+from dhyan.run.auto_batch_size import PassAndBack, available, full_batch, largest, longest_of
+from dhyan.run.load import saved_recipe
+from dhyan.training.loss import Objective
+from tests.laws.family import build
+from tests.tiny_models import tiny_recipe, write_corpus
+
+
+def line(a_token, fixed=0):
+    """A device on which a batch takes so many bytes."""
+    return lambda rows, length: fixed + a_token * rows * length
+
+
+@pytest.mark.parametrize("memory", [10_000, 100_000, 999_999])
+def test_the_budget_fits_and_the_next_would_not(memory):
+    trial = line(20, fixed=500)
+    found = largest(trial, memory, least=100, longest=50)
+    assert found % 256 == 0
+    assert 20 * found + 500 <= memory < 20 * (found + 256) + 500
+
+
+def test_a_budget_is_never_less_than_one_sentence_nor_more_than_the_most():
+    assert largest(line(1), 120, least=100, longest=50) == 100
+    assert largest(line(1), 10**12, least=100, longest=50) == fit.MOST
+
+
+def test_memory_that_holds_no_sentence_is_a_fault():
+    with pytest.raises(UserError, match="least for data.longest, needs 100 MiB and 50 are free"):
+        largest(line(2**20), 50 * 2**20, least=100, longest=50)
+
+
+def test_the_dearer_of_short_and_long_sentences_counts():
+    quadratic = largest(lambda rows, n: rows * n * n, 10**6, least=52, longest=50)
+    assert quadratic * 50 <= 10**6
+    by_row = largest(lambda rows, n: rows * (1000 + n), 10**6, least=52, longest=50)
+    assert by_row / fit.SHORT * (1000 + fit.SHORT) <= 10**6
+
+
+def test_a_device_that_refuses_is_asked_for_less():
+    def trial(rows, length):
+        if rows * length > 3000:
+            raise torch.OutOfMemoryError("no")
+        return rows * length
+
+    assert 2048 <= largest(trial, 10_000, least=100, longest=50) <= 3000
+    assert not fit.fits(trial, 100, 50)
+
+
+@pytest.mark.parametrize(
+    "kind", [("gru", "bahdanau-additive"), ("transformer", "transformer")], ids="+".join
+)
+def test_what_is_held_is_a_straight_line_in_the_rows(kind):
+    trial = PassAndBack(build(*kind), Objective(), 1, torch.device("cpu"))
+    two, four, six = (trial(rows, 10) for rows in (2, 4, 6))
+    assert six - four == pytest.approx(four - two, rel=0.02)
+    assert six > two > 0
+
+
+def test_two_passes_hold_more_than_one():
+    model, cpu = build("transformer", "transformer"), torch.device("cpu")
+    once, twice = Objective(), Objective(r_drop=1.0)
+    assert PassAndBack(model, twice, 1, cpu)(4, 10) > 1.5 * PassAndBack(model, once, 1, cpu)(4, 10)
+
+
+def test_this_machine_has_memory():
+    assert available(torch.device("cpu")) > 2**20
+    assert full_batch(3, 7).labels.count == 18
+
+
+def grouped(folder, limits, path="/a/b"):
+    """Control groups as the kernel shows them, each with its most, its use and its files."""
+    for name, (most, used, files) in limits.items():
+        place = folder / "groups" / name
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "memory.max").write_text(f"{most}\n")
+        (place / "memory.current").write_text(f"{used}\n")
+        (place / "memory.stat").write_text(f"anon 7\ninactive_file {files}\nslab 3\n")
+    (folder / "own").write_text(f"1:name=old:/x\n0::{path}\n")
+    return fit.group_limits(folder / "groups", folder / "own")
+
+
+def test_a_container_with_less_memory_than_its_machine_counts(tmp_path, monkeypatch):
+    assert fit.group_limits(tmp_path / "none", tmp_path / "none") == []
+    assert grouped(tmp_path, {".": ("max", 5, 1)}) == []
+    assert grouped(tmp_path, {"a": (1000, 300, 100)}) == [800]
+    assert grouped(tmp_path, {"a/b": (400, 500, 0)}) == [0, 800]
+    assert grouped(tmp_path, {"c": (1, 0, 0)}, path="/") == []
+    free = available(torch.device("cpu"))
+    monkeypatch.setattr(fit, "group_limits", lambda root, own: [2**20, 2**21])
+    assert available(torch.device("cpu")) == 2**19 < free
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def test_the_number_found_is_said_kept_and_used_when_resumed(files, tmp_path, monkeypatch):
+    recipe = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0, "training.steps": 2})
+    monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
+    said = []
+    run = train(recipe, tmp_path / "run", threads=1, say=said.append)
+    found = run.folder.recipe.training.tokens_per_batch
+    assert found % 256 == 0
+    assert run.trainer.batches.tokens_per_batch == found
+    assert any(f"tokens_per_batch = {found:,}" in line for line in said)
+    assert longest_of(run.trainer.batches.examples) <= recipe.data.longest + 2
+    list(run)
+    monkeypatch.setattr(fit, "available", lambda device: 40 * 2**20)
+    longer = replace(recipe, training=replace(recipe.training, steps=4))
+    list(train(longer, tmp_path / "run", resume=True, threads=1))
+    kept = saved_recipe(read_checkpoint(tmp_path / "run" / "step-4"))
+    assert kept.training.tokens_per_batch == found
+
+
+def test_sentences_that_are_cut_anew_are_measured_at_their_longest(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
+    seen = []
+    monkeypatch.setattr(fit, "largest", lambda *args, longest, least: seen.append(longest) or 256)
+    for dropout in (0.0, 0.1):
+        cut = {"text.kind": "bpe", "text.bpe_dropout": dropout, "training.tokens_per_batch": 0}
+        train(tiny_recipe("rnn", *files, **cut), tmp_path / str(dropout), threads=1).claim.close()
+    assert seen[0] < seen[1] == 62
+
+
+def test_finding_the_number_leaves_no_trace_in_the_run(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
+    found = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0, "training.steps": 2})
+    run = train(found, tmp_path / "found", threads=1)
+    number = run.folder.recipe.training.tokens_per_batch
+    given = replace(found, training=replace(found.training, tokens_per_batch=number))
+    list(run), list(train(given, tmp_path / "given", threads=1))
+    one, other = (read_checkpoint(tmp_path / name / "step-2") for name in ("found", "given"))
+    assert one == other
+
+
+def test_on_cuda_room_for_what_a_run_keeps_is_held_while_batches_are_tried(
+    files, tmp_path, monkeypatch
+):
+    model, taken = build("gru", "bahdanau-additive"), []
+    run = train(tiny_recipe("rnn", *files), tmp_path / "run", threads=1)
+    run.claim.close()
+    examples = run.trainer.batches.examples
+    recipe = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0})
+    monkeypatch.setattr(fit, "available", lambda device: 2**30)
+    monkeypatch.setattr(fit.torch, "empty", lambda size, **more: taken.append((size, more)))
+    monkeypatch.setattr(fit, "largest", lambda *args, **more: taken.append(args[1]) or 256)
+    for name in ("cuda", "cpu"):
+        device, taken[:] = torch.device(name), []
+        fit.fitted(recipe, model, Objective(), examples, device=device, say=print)
+        kept = fit.kept_bytes(model, device)
+        held = {"dtype": torch.uint8, "device": device}
+        assert taken == [(kept if name == "cuda" else 0, held), 2**30 - kept]

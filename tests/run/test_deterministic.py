@@ -1,0 +1,100 @@
+"""With `training.exact`, PyTorch computes in one way only while a run lasts, and not after it."""
+
+import os
+
+import pytest
+import torch
+
+from benchmarks import exact as benchmark
+from dhyan.checkpoint import read_manifest
+from dhyan.errors import UserError
+from dhyan.run import train
+from dhyan.run.deterministic import WORKSPACE, one_way
+from tests.tiny_models import tiny_recipe, write_corpus
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return write_corpus(tmp_path)
+
+
+def trained(family, corpus, out, *, exact, steps=4, **how):
+    """Train; whether PyTorch was told to compute in one way, at each event."""
+    settings = {"training.exact": exact, "training.steps": steps}
+    run = train(tiny_recipe(family, *corpus, **settings), out, device="cpu", threads=1, **how)
+    return [torch.are_deterministic_algorithms_enabled() for _ in run]
+
+
+@pytest.mark.parametrize("family", ["rnn", "transformer"])
+def test_a_run_computes_in_one_way_while_it_lasts_and_says_so(family, corpus, tmp_path):
+    plain, exact = tmp_path / "plain", tmp_path / "exact"
+    assert not any(trained(family, corpus, plain, exact=False))
+    assert all(trained(family, corpus, exact, exact=True))
+    assert not torch.are_deterministic_algorithms_enabled()
+    told = [read_manifest(out / "step-4")["deterministic"] for out in (plain, exact)]
+    assert told == ["none", "algorithms"]
+    weights = [(out / "step-4" / "model.safetensors").read_bytes() for out in (plain, exact)]
+    assert weights[0] == weights[1], "a CPU has one way anyway"
+
+
+def test_a_run_goes_on_as_it_began(corpus, tmp_path):
+    out, said = tmp_path / "run", []
+    trained("rnn", corpus, out, exact=True)
+    with pytest.raises(UserError, match="was trained with training.exact = True, now it is False"):
+        trained("rnn", corpus, out, exact=False, resume=True)
+    assert all(trained("rnn", corpus, out, exact=True, steps=6, resume=True, say=said.append))
+    assert not [line for line in said if "deterministic" in line]
+
+
+def flags():
+    return (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+
+
+@pytest.fixture
+def telling(monkeypatch):
+    """What tells PyTorch; afterwards all is as it was."""
+    before = flags()
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "something")
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+    yield lambda on, lenient: torch.use_deterministic_algorithms(on, warn_only=lenient)
+    torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+
+
+@pytest.mark.parametrize("before", [(False, False), (True, False), (True, True)])
+def test_what_was_told_before_holds_again_after(before, telling):
+    telling(*before)
+    with one_way(True):
+        assert flags() == (True, False)
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == WORKSPACE
+    assert flags() == before
+    with one_way(False):
+        assert flags() == before
+
+
+def test_a_run_that_is_left_leaves_no_trace(corpus, tmp_path):
+    recipe = tiny_recipe("rnn", *corpus, **{"training.exact": True})
+    events = iter(train(recipe, tmp_path / "run", device="cpu", threads=1))
+    next(events)
+    assert flags() == (True, False)
+    events.close()
+    assert flags() == (False, False)
+
+
+@pytest.mark.soak
+def test_the_benchmark_kills_goes_on_and_compares(monkeypatch):
+    tiny = {"data.pairs": 200, "training.steps": 4, "training.save_every": 1}
+    tiny |= {"training.validate_every": 4, "training.valid_sentences": 2}
+    case = {"small": ("transformer2017-small", {"training.report_every": 1})}
+    monkeypatch.setattr(benchmark, "COMMON", benchmark.COMMON | tiny)
+    monkeypatch.setattr(benchmark, "CASES", case)
+    monkeypatch.setattr(benchmark, "TIMED", case)
+    first, last = benchmark.exact()
+    for found in last["runs"].values():
+        assert found["again"]
+        assert found["killed"]
+        assert len(found["killed_at"]) == 1
+    assert last["runs"] == first["runs"]
+    assert last["tokens_per_second"]["small"]["exact"] > 0

@@ -1,0 +1,263 @@
+"""Beginning from a trained model, with its words, more of them, or others."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+import dhyan
+from dhyan.checkpoint import read_checkpoint
+from dhyan.cli.recipe_options import chosen_recipe, recipe_of
+from dhyan.cli.train import train as command
+from dhyan.config import load_recipe
+from dhyan.data.synthetic import reverse_pairs
+from dhyan.errors import UserError
+from dhyan.run import train
+from dhyan.run.fine_tune import NEW, Origin, carry, matched, moved, tables
+from dhyan.run.load import saved_recipe
+from dhyan.text.tokenizer import Tokenizer
+from dhyan.training.events import Validated
+from tests.tiny_models import RECIPES, as_arguments, tiny_recipe, tiny_settings, write_corpus
+
+FAMILIES = ["rnn", "transformer"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """Other pairs, of other words."""
+    return write_corpus(tmp_path_factory.mktemp("others"), kind=reverse_pairs)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def trained(family, files, tmp_path_factory):
+    out = tmp_path_factory.mktemp(family) / "run"
+    events = list(train(tiny_recipe(family, *files), out, threads=1))
+    return out, events
+
+
+def begun(family, files, trained, out, say=lambda line: None, **more):
+    settings = {"training.init": str(trained), "training.steps": 2, **more}
+    return train(tiny_recipe(family, *files, **settings), out, threads=1, say=say)
+
+
+def test_it_begins_where_the_trained_model_ended(family, files, trained, tmp_path):
+    out, events = trained
+    last = [e for e in events if isinstance(e, Validated)][-1]
+    run = begun(family, files, out / "step-12", tmp_path / "run")
+    with run.claim:
+        run.trainer.model.eval()
+        assert run.trainer.validate() == last.scores
+    assert run.trainer.progress.step == 0
+    assert not run.trainer.optimizer.state
+
+
+def test_the_words_are_kept_and_it_is_said(family, trained, others, tmp_path):
+    said, old = [], dhyan.load(trained[0])
+    run = begun(family, others, trained[0], tmp_path / "run", said.append)
+    assert run.folder.translator.source.to_json() == old.source.to_json()
+    size = len(old.source)
+    assert any(f"source vocabulary: {size} of {size} pieces begin" in line for line in said)
+    for name, weight in run.trainer.model.named_parameters():
+        assert torch.equal(weight, dict(old.model.named_parameters())[name])
+    list(run)
+
+
+@pytest.mark.parametrize("vocabulary", ["extend", "new"])
+def test_rows_follow_their_pieces(family, trained, others, tmp_path, vocabulary):
+    more = {
+        "training.vocabulary": vocabulary,
+        "text.source_size": 360,
+        "text.target_size": 370,
+    }
+    old = dhyan.load(trained[0])
+    run = begun(family, others, trained[0], tmp_path / "run", **more)
+    check_rows(old, run, vocabulary)
+    list(run)
+    assert dhyan.load(tmp_path / "run")(["a b c"])
+
+
+def check_rows(old, run, vocabulary):
+    """Every piece both vocabularies know has the same row in every table; nothing else moved."""
+    new = run.folder.translator
+    sizes = {len(new.source), len(new.target)}
+    rowed = {n for n, w in run.trainer.model.named_parameters() if w.shape[0] in sizes}
+    assert rowed == set(tables(run.trainer.model))
+    sides = {"source": (old.source, new.source), "target": (old.target, new.target)}
+    before = dict(old.model.named_parameters())
+    for name, weight in run.trainer.model.named_parameters():
+        side = tables(run.trainer.model).get(name)
+        if side is None:
+            assert torch.equal(weight, before[name])
+            continue
+        was, now = (one.piece_ids() for one in sides[side])
+        both = was.keys() & now.keys()
+        assert both
+        assert now.keys() - was.keys()
+        for piece in both:
+            assert torch.equal(weight[now[piece]], before[name][was[piece]])
+    if vocabulary == "extend":
+        for was, now in sides.values():
+            assert list(now.piece_ids())[: len(was)] == list(was.piece_ids())
+
+
+VARIANTS = {
+    **{kind: {"text.kind": kind} for kind in ("bpe", "words", "characters")},
+    "shared": {"text.shared": True},
+    "copy": {"text.shared": True, "decoder.copy": True},
+    "one embedding": {"text.shared": True, "decoder.shares_embedding": True},
+    "words, all": {
+        "text.kind": "words",
+        "text.shared": True,
+        "decoder.copy": True,
+        "decoder.shares_embedding": True,
+    },
+}
+
+
+@pytest.mark.parametrize("vocabulary", ["extend", "new"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_rows_follow_their_pieces_in_every_kind(files, others, tmp_path, variant, vocabulary):
+    few = {**VARIANTS[variant], "training.steps": 1}
+    list(train(tiny_recipe("rnn", *files, **few), tmp_path / "old", threads=1))
+    sizes = {"text.source_size": 360, "text.target_size": 370}
+    more = {**few, **sizes, "training.vocabulary": vocabulary}
+    run = begun("rnn", others, tmp_path / "old", tmp_path / "new", **more)
+    check_rows(dhyan.load(tmp_path / "old"), run, vocabulary)
+    list(run)
+
+
+def test_placeholders_that_a_model_has_no_signs_for_are_refused(family, files, trained, tmp_path):
+    more = {"text.placeholders": ["url"], "text.source_size": 360, "text.target_size": 370}
+    with pytest.raises(UserError, match="placeholders: url: .* has no signs.*--vocabulary extend"):
+        begun(family, files, trained[0], tmp_path / "keep", **more)
+    extended = {**more, "training.vocabulary": "extend"}
+    begun(family, files, trained[0], tmp_path / "extend", **extended).claim.close()
+    new = {**more, "training.vocabulary": "new"}
+    list(begun(family, files, trained[0], tmp_path / "new", **new))
+    begun(family, files, tmp_path / "new", tmp_path / "same", **more).claim.close()
+
+
+def test_new_rows_are_near_the_mean_and_differ():
+    table = torch.randn(50, 8) + 3
+    rows = torch.tensor([4, NEW, 7, NEW])
+    found = moved(table, rows, torch.Generator().manual_seed(1))
+    assert torch.equal(found[[0, 2]], table[[4, 7]])
+    assert not torch.equal(found[1], found[3])
+    assert (found[[1, 3]] - table.mean(dim=0)).abs().max() < 0.5
+    again = moved(table, rows, torch.Generator().manual_seed(1))
+    assert torch.equal(found, again)
+
+
+def test_pieces_are_matched_by_their_spelling():
+    old = Tokenizer.learn(["b a a"], kind="words", size=9)
+    new = Tokenizer.learn(["c c c a"], kind="words", size=9)
+    rows = matched(old, new).tolist()
+    assert rows[:4] == [0, 1, 2, 3]
+    assert rows[4:] == [NEW, old.encode("a")[0]]
+
+
+def test_a_weight_that_does_not_fit_is_named(family, files, trained, tmp_path):
+    key = {"rnn": "decoder.readout", "transformer": "encoder.hidden"}[family]
+    wrong = {"rnn": r"decoder\.", "transformer": r"encoder\.layers\.0\.feed_forward"}[family]
+    with pytest.raises(UserError, match=f"{wrong}.*begin with the recipe it was trained by"):
+        begun(family, files, trained[0], tmp_path / "run", **{key: 20})
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"text.kind": "words"}, "text.kind is 'words', in .* it is 'unigram'"),
+        ({"training.vocabulary": "extend"}, "leaves no room for new pieces"),
+        ({"training.init": "nowhere"}, "nowhere: no such model folder"),
+        ({"training.init": "", "training.vocabulary": "new"}, "name it with --init MODEL"),
+    ],
+)
+def test_a_beginning_that_makes_no_sense_is_refused(
+    family, files, trained, tmp_path, more, message
+):
+    size = len(dhyan.load(trained[0]).source)
+    settings = {"text.source_size": size, "text.target_size": 340, **more}
+    with pytest.raises(UserError, match=message):
+        begun(family, files, trained[0], tmp_path / "run", **settings)
+
+
+def test_a_resumed_run_needs_its_model_no_more(family, files, trained, tmp_path):
+    model, whole, again = (tmp_path / name for name in ("model", "whole", "again"))
+    shutil.copytree(trained[0] / "step-12", model)
+    list(begun(family, files, model, whole, **{"training.steps": 4, "training.keep": 9}))
+    shutil.copytree(whole / "step-2", again / "step-2")
+    shutil.rmtree(model)
+    unsaid = tiny_recipe(family, *files, **{"training.steps": 4, "training.keep": 9})
+    list(train(unsaid, again, resume=True, threads=1))
+    assert read_checkpoint(again / "step-4") == read_checkpoint(whole / "step-4")
+
+
+def test_the_command_line_has_words_for_it(family, files, trained, tmp_path):
+    more = {"training.steps": 2, "text.source_size": 360, "text.target_size": 370}
+    settings = as_arguments(tiny_settings(family, *files, **more))[1::2]
+    out = tmp_path / "run"
+    command(
+        RECIPES[family],
+        settings=settings,
+        init=str(trained[0]),
+        vocabulary="new",
+        out=str(out),
+        quiet=True,
+        threads=1,
+    )
+    assert json.loads((out / "last.json").read_text())["step"] == 2
+
+
+def test_a_model_stands_for_its_recipe(family, trained):
+    path = recipe_of(str(trained[0] / "step-12"))
+    assert (
+        load_recipe(path).encoder == saved_recipe(read_checkpoint(trained[0] / "step-12")).encoder
+    )
+    assert recipe_of("numbers") == "numbers"
+    assert recipe_of("nowhere") == "nowhere"
+
+
+def test_the_recipe_of_a_tuned_model_does_not_begin_where_that_did(
+    family, files, trained, tmp_path
+):
+    more = {"training.vocabulary": "new", "training.steps": 1}
+    out = tmp_path / "tuned"
+    list(begun(family, files, trained[0], out, **more))
+    kept = saved_recipe(read_checkpoint(out / "step-1")).training
+    assert (kept.init, kept.vocabulary) == (str(trained[0]), "new")
+    again = chosen_recipe(str(out), None, {}).training
+    assert (again.init, again.vocabulary) == ("", "keep")
+    asked = chosen_recipe(str(out), ["training.vocabulary=extend"], {"training.init": str(out)})
+    assert (asked.training.init, asked.training.vocabulary) == (str(out), "extend")
+
+
+def test_carrying_is_the_same_every_time(family, files, trained):
+    origin = Origin.read(trained[0])
+    new = Tokenizer.learn(["nine nine two"], kind="unigram", size=290)
+    found = []
+    for _ in range(2):
+        recipe = tiny_recipe(family, *files)
+        model = dhyan.models.build.build_model(recipe, len(new), len(new))
+        carry(model, origin, (new, new), seed=1, say=lambda line: None)
+        found.append(torch.cat([w.flatten() for w in model.parameters()]))
+        torch.rand(3)
+    assert torch.equal(*found)
+
+
+def test_another_architecture_is_said_before_any_data_are_read(family, trained, tmp_path):
+    other = {"rnn": "transformer", "transformer": "rnn"}[family]
+    both = {"rnn": "rnn/bahdanau", "transformer": "transformer/transformer"}
+    said = f"is {both[family]}, the recipe is {both[other]}: begin with the recipe"
+    with pytest.raises(UserError, match=said):
+        begun(other, ("nowhere.en", "nowhere.hi"), trained[0], tmp_path / "run")

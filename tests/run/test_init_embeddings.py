@@ -1,0 +1,96 @@
+"""Embeddings that start from a file of word vectors."""
+
+import pytest
+import torch
+from torch import nn
+
+from dhyan.checkpoint import read_checkpoint
+from dhyan.errors import UserError
+from dhyan.run import train
+from dhyan.run.init_embeddings import fill_rows
+from dhyan.text.tokenizer import Tokenizer
+from tests.tiny_models import tiny_recipe, write_corpus
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def write_vectors(folder, words, width=16):
+    """A GloVe file; every number of the i-th word's vector is i."""
+    path = folder / "vectors.txt"
+    lines = [f"{word} {' '.join([f'{i}.5'] * width)}\n" for i, word in enumerate(words)]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def test_words_found_have_their_vectors_and_others_keep_their_own(tmp_path):
+    tokenizer = Tokenizer.learn(["five six Seven eight"], kind="words", size=20)
+    words = nn.Embedding(len(tokenizer), 16)
+    before = words.weight.detach().clone()
+    path = write_vectors(tmp_path, ["five", "seven", "ninety"])
+    assert fill_rows(words, path, tokenizer) == (
+        "vectors.txt: 2 of 4 words found, 1 of them by lower case"
+    )
+    five, six, seven = (tokenizer.encode(word)[0] for word in ("five", "six", "Seven"))
+    assert torch.equal(words.weight[five], torch.full((16,), 0.5))
+    assert torch.equal(words.weight[seven], torch.full((16,), 1.5))
+    assert torch.equal(words.weight[six], before[six])
+    assert torch.equal(words.weight[:4], before[:4])
+
+
+def test_another_width_is_a_fault(tmp_path):
+    tokenizer = Tokenizer.learn(["five six"], kind="words", size=20)
+    path = write_vectors(tmp_path, ["five"], width=9)
+    with pytest.raises(UserError, match="vectors are 9 wide, the embedding 16"):
+        fill_rows(nn.Embedding(len(tokenizer), 16), path, tokenizer)
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_run_starts_from_the_file_and_needs_it_once(files, tmp_path, frozen):
+    path, said = write_vectors(tmp_path, ["five", "six", "hundred"]), []
+    settings = {
+        "text.kind": "words",
+        "encoder.vectors": str(path),
+        "encoder.frozen": frozen,
+        "training.ema": 0.5,
+        "training.keep": 99,
+    }
+    recipe = tiny_recipe("rnn", *files, **settings)
+    run = train(recipe, tmp_path / "run", threads=1, say=said.append)
+    table = run.trainer.model.encoder.words.weight
+    five = run.folder.translator.source.encode("five")[0]
+    assert torch.equal(table[five], torch.full((16,), 0.5))
+    assert any("vectors.txt: 3 of" in line for line in said)
+    for event in run:
+        if event.step == 4:
+            run.trainer.stop("enough")
+    assert torch.equal(table[five], torch.full((16,), 0.5)) == frozen
+    path.unlink()
+    list(train(recipe, tmp_path / "run", resume=True, threads=1))
+    path = write_vectors(tmp_path, ["five", "six", "hundred"])
+    list(train(recipe, tmp_path / "whole", threads=1))
+    ours, theirs = (read_checkpoint(tmp_path / name / "step-12") for name in ("run", "whole"))
+    assert ours == theirs
+
+
+def test_a_file_that_is_not_there_is_said_before_any_data_are_read(files, tmp_path):
+    recipe = tiny_recipe("rnn", *files, **{"encoder.vectors": "nowhere.txt"})
+    with pytest.raises(UserError, match="encoder.vectors: no file 'nowhere.txt'"):
+        train(recipe, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("family", "side", "key"),
+    [
+        ("rnn", "encoder", "embedding"),
+        ("rnn", "decoder", "embedding"),
+        ("transformer", "encoder", "width"),
+    ],
+)
+def test_another_width_is_said_before_any_data_are_read(tmp_path, family, side, key):
+    path = write_vectors(tmp_path, ["five"], width=9)
+    recipe = tiny_recipe(family, "nowhere.en", "nowhere.hi", **{f"{side}.vectors": str(path)})
+    with pytest.raises(UserError, match=f"are 9 wide, the embedding 16; give --set {side}.{key}=9"):
+        train(recipe, tmp_path / "run")

@@ -1,0 +1,499 @@
+"""From files to a run folder and back: training, loading, resuming."""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+
+import dhyan
+from dhyan import checkpoint
+from dhyan.checkpoint import read_checkpoint, steps_in
+from dhyan.data.load_corpus import gather, with_languages
+from dhyan.errors import UserError
+from dhyan.run import train
+from dhyan.run.load import pick_device
+from dhyan.text.languages import language_of
+from dhyan.training.events import Saved, Stepped, Unsaved, Validated
+from tests.tiny_models import tiny_recipe, write_corpus
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module", params=["rnn", "transformer"])
+def family(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def finished(family, files, tmp_path_factory):
+    """One uninterrupted run, with every checkpoint kept."""
+    out = tmp_path_factory.mktemp(family) / "run"
+    recipe = tiny_recipe(family, *files, **{"training.keep": 99})
+    events = list(train(recipe, out, threads=1))
+    return recipe, out, events
+
+
+def test_events_tell_the_whole_story(finished):
+    recipe, out, events = finished
+    assert [e.step for e in events if isinstance(e, Stepped)] == list(range(1, 13))
+    assert [e.step for e in events if isinstance(e, Validated)] == [4, 8, 12]
+    assert [e.step for e in events if isinstance(e, Saved)] == list(range(0, 13, 2))
+    assert {"loss", "bleu", "chrf"} == set(events[-2].scores)
+
+
+def test_metrics_are_the_events_as_lines(finished):
+    recipe, out, events = finished
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [line["event"] for line in lines] == [type(e).__name__.lower() for e in events]
+    assert [line["step"] for line in lines] == [e.step for e in events]
+
+
+def test_a_checkpoint_stands_on_its_own(finished):
+    recipe, out, events = finished
+    assert set(read_checkpoint(out / "step-12")) == {
+        "recipe.toml",
+        "model.safetensors",
+        "source.json",
+        "target.json",
+        "training.safetensors",
+        "training.json",
+    }
+
+
+def test_saving_and_loading_changes_nothing(finished, files):
+    recipe, out, events = finished
+    best = max((e for e in events if isinstance(e, Saved) and e.best), key=lambda e: e.step)
+    sentences = files[0].read_text().splitlines()[:20]
+    by_run, by_step = dhyan.load(out), dhyan.load(best.folder)
+    assert by_run(sentences) == by_step(sentences)
+    run = train(recipe, out, resume=True, threads=1)
+    last = dhyan.load(out / "step-12")
+    for name, weight in run.trainer.model.named_parameters():
+        assert torch.equal(weight, dict(last.model.named_parameters())[name])
+
+
+def test_resumed_from_any_checkpoint_it_ends_in_the_same_bits(finished, tmp_path):
+    recipe, out, events = finished
+    wanted = read_checkpoint(out / "step-12")
+    for step in (0, 6):
+        again = tmp_path / f"from-{step}"
+        again.mkdir()
+        shutil.copytree(out / f"step-{step}", again / f"step-{step}")
+        shutil.copy(out / "metrics.jsonl", again)
+        list(train(recipe, again, resume=True, threads=1))
+        assert read_checkpoint(again / "step-12") == wanted
+        ours = [json.loads(x) for x in (again / "metrics.jsonl").read_text().splitlines()]
+        assert [x["step"] for x in ours if x["event"] == "stepped"] == list(range(1, 13))
+
+
+EVERYTHING = {
+    "training.schedule": "plateau",
+    "training.plateau_patience": 1,
+    "training.ema": 0.8,
+    "training.r_drop": 1.0,
+    "training.forcing": "linear",
+    "training.forcing_slope": 0.1,
+    "training.forcing_least": 0.2,
+    "training.accumulate": 2,
+    "training.validate_every": 2,
+    "training.stop_on": "bleu",
+    "training.steps": 6,
+    "training.tokens_per_batch": 62,
+    "training.valid_sentences": 1,
+}
+
+
+def test_with_every_option_on_a_resumed_run_ends_in_the_same_bits(family, files, tmp_path):
+    recipe = tiny_recipe(family, *files, **{**EVERYTHING, "training.keep": 99})
+    events = list(train(recipe, tmp_path / "whole", threads=1))
+    rates = [event.learning_rate for event in events if isinstance(event, Stepped)]
+    assert rates[-1] < max(rates)
+    wanted = read_checkpoint(tmp_path / "whole" / "step-6")
+    assert b'"falls": 0' not in wanted["training.json"]
+    for step in (2, 4):
+        again = tmp_path / f"from-{step}"
+        shutil.copytree(tmp_path / "whole" / f"step-{step}", again / f"step-{step}")
+        list(train(recipe, again, resume=True, threads=1))
+        assert read_checkpoint(again / "step-6") == wanted
+
+
+def test_what_is_saved_and_validated_is_the_average(family, files, tmp_path):
+    settings = {"training.ema": 0.9, "training.steps": 4}
+    run = train(tiny_recipe(family, *files, **settings), tmp_path / "run", threads=1)
+    last = [event for event in run if isinstance(event, Validated)][-1]
+    averaged = dict(dhyan.load(tmp_path / "run" / "step-4").model.named_parameters())
+    raw = dict(run.trainer.model.named_parameters())
+    assert any(not torch.equal(averaged[name], raw[name]) for name in raw)
+    for name, weight in run.trainer.weights().items():
+        assert torch.equal(averaged[name], weight)
+    begun = {"training.init": str(tmp_path / "run" / "step-4"), "training.steps": 1}
+    other = train(tiny_recipe(family, *files, **begun), tmp_path / "other", threads=1)
+    with other.claim:
+        other.trainer.model.eval()
+        assert other.trainer.validate() == last.scores
+
+
+def test_how_it_searches_may_change_when_resumed_and_changes_no_bit(finished, files, tmp_path):
+    recipe, out, _ = finished
+    copy = tmp_path / "run"
+    shutil.copytree(out / "step-8", copy / "step-8")
+    changed = {"beam": 2, "no_repeat": 2, "least": 3, "sample": True, "temperature": 0.5}
+    sampling = replace(recipe, decoding=replace(recipe.decoding, **changed))
+    list(train(sampling, copy, resume=True, threads=1))
+    ours, theirs = read_checkpoint(copy / "step-12"), read_checkpoint(out / "step-12")
+    assert ours.pop("recipe.toml") != theirs.pop("recipe.toml")
+    assert ours == theirs
+
+
+def test_contradictions_are_refused_before_any_data_are_read(tmp_path):
+    nowhere = (tmp_path / "no.en", tmp_path / "no.hi")
+    for settings, message in (
+        ({"encoder.heads": 3}, "width 16 does not divide into 3 heads"),
+        ({"training.schedule": "cosine", "training.warmup": 50}, "training.warmup"),
+        ({"training.forcing": "inverse_sigmoid", "training.forcing_k": 0.2}, "forcing_k"),
+        ({"decoding.least": 9, "decoding.limit": 9}, "decoding: least 9"),
+    ):
+        with pytest.raises(UserError, match=message):
+            train(tiny_recipe("transformer", *nowhere, **settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("training.schedule", "plateau"), ("training.patience", 3)]
+)
+def test_what_follows_the_validations_needs_something_to_validate_on(tmp_path, key, value):
+    few = write_corpus(tmp_path, pairs=50)
+    with pytest.raises(UserError, match=f"{key} = {value!r} follows .* nothing to validate on"):
+        train(tiny_recipe("rnn", *few, **{key: value}), tmp_path / "run")
+
+
+@pytest.mark.parametrize("validated", [True, False])
+def test_two_are_kept_at_least_and_the_best_may_be_extra(files, tmp_path, validated):
+    few = files if validated else write_corpus(tmp_path, pairs=50)
+    run = train(tiny_recipe("rnn", *few, **{"training.keep": 1}), tmp_path / "run", threads=1)
+    list(run)
+    best = run.trainer.progress.best_step
+    assert (best is not None) == validated
+    assert set(steps_in(tmp_path / "run")) == {12, 10, best} - {None}
+
+
+def test_a_cosine_made_longer_says_that_the_rate_changes(files, tmp_path):
+    settings = {"training.schedule": "cosine", "training.warmup": 0, "training.steps": 2}
+    list(train(tiny_recipe("rnn", *files, **settings), tmp_path / "run", threads=1))
+    said, longer = [], tiny_recipe("rnn", *files, **{**settings, "training.steps": 4})
+    list(train(longer, tmp_path / "run", resume=True, threads=1, say=said.append))
+    assert any("the cosine ended at step 2, now at 4" in line for line in said)
+
+
+def test_a_second_run_from_the_same_seed_is_the_same(finished, tmp_path):
+    recipe, out, events = finished
+    list(train(recipe, tmp_path / "again", threads=1))
+    assert read_checkpoint(tmp_path / "again" / "step-12") == read_checkpoint(out / "step-12")
+
+
+def test_another_seed_is_another_run(family, files, tmp_path, finished):
+    recipe = tiny_recipe(family, *files, **{"training.seed": 2, "training.steps": 2})
+    list(train(recipe, tmp_path / "run", threads=1))
+    name = "model.safetensors"
+    ours = read_checkpoint(tmp_path / "run" / "step-2")[name]
+    assert ours != read_checkpoint(finished[1] / "step-2")[name]
+
+
+def test_only_the_newest_and_the_best_are_kept(files, tmp_path):
+    events = list(train(tiny_recipe("rnn", *files), tmp_path / "run", threads=1))
+    best = [e.step for e in events if isinstance(e, Saved) and e.best][-1]
+    assert set(steps_in(tmp_path / "run")) == {12, 10, best}
+
+
+def test_a_run_is_not_begun_over_another(finished):
+    recipe, out, _ = finished
+    with pytest.raises(UserError, match="holds a run already: add --resume"):
+        train(recipe, out)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"training.seed": 9}, "training.seed = 1, now it is 9"),
+        ({"encoder.dropout": 0.5}, "encoder.dropout"),
+        ({"training.keep": 3, "text.source_size": 300}, "text.source_size"),
+        ({"data.longest": 50}, "data.longest"),
+    ],
+)
+def test_resuming_with_other_settings_is_refused_by_name(
+    family, finished, files, settings, message
+):
+    with pytest.raises(UserError, match=message):
+        train(tiny_recipe(family, *files, **settings), finished[1], resume=True)
+
+
+def test_resuming_on_other_data_is_refused(family, finished, files, tmp_path):
+    recipe, out, _ = finished
+    copy = tmp_path / "run"
+    shutil.copytree(out / "step-12", copy / "step-12")
+    kept = files[1].read_text()
+    files[1].write_text(kept.replace("सौ", "सो", 1))
+    try:
+        with pytest.raises(UserError, match="trained on other pairs"):
+            train(recipe, copy, resume=True)
+    finally:
+        files[1].write_text(kept)
+
+
+def test_a_run_can_be_made_longer(family, finished, files, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(finished[1], copy)
+    longer = tiny_recipe(family, *files, **{"training.steps": 14, "training.keep": 99})
+    list(train(longer, copy, resume=True, threads=1))
+    assert steps_in(copy)[0] == 14
+
+
+def test_a_damaged_checkpoint_is_passed_over_and_the_end_is_the_same(finished, tmp_path):
+    recipe, out, _ = finished
+    copy, said = tmp_path / "run", []
+    for step in (8, 10):
+        shutil.copytree(out / f"step-{step}", copy / f"step-{step}")
+    model = copy / "step-10" / "model.safetensors"
+    data = bytearray(model.read_bytes())
+    data[len(data) // 2] ^= 4
+    model.write_bytes(data)
+    list(train(recipe, copy, resume=True, threads=1, say=said.append))
+    assert any("step-10" in line and "damaged" in line for line in said)
+    assert read_checkpoint(copy / "step-12") == read_checkpoint(out / "step-12")
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize("failing", ["a file", "the run"])
+def test_a_last_save_that_fails_is_made_up_for(files, tmp_path, monkeypatch, stopped, failing):
+    steps = {"training.steps": 3 if stopped else 2, "training.save_every": 100}
+    recipe, fsync, out = tiny_recipe("rnn", *files, **steps), os.fsync, tmp_path / "run"
+    run, alone = (train(recipe, tmp_path / one, threads=1) for one in ("run", "alone"))
+    refused = []
+
+    def failing_once(descriptor):
+        place = os.readlink(f"/proc/self/fd/{descriptor}")
+        hit = out / "tmp-step-2" / "recipe.toml" if failing == "a file" else out
+        there = failing == "a file" or (out / "step-2").exists()
+        if there and not refused and place == str(hit):
+            refused.append(place)
+            raise OSError(5, "Input/output error")
+        fsync(descriptor)
+
+    def ended(run):
+        for event in run:
+            if stopped and event.step == 1 and not run.trainer.stopping:
+                run.trainer.halt("asked to")
+            yield event
+
+    wanted = list(ended(alone))
+    monkeypatch.setattr(os, "fsync", failing_once)
+    events = list(ended(run))
+    assert refused
+    assert [type(e) for e in events if not isinstance(e, Unsaved)] == [type(e) for e in wanted]
+    (unsaved,) = [event for event in events if isinstance(event, Unsaved)]
+    assert "Input/output error" in unsaved.reason
+    for name in ("step-2", "step-0"):
+        assert read_checkpoint(out / name) == read_checkpoint(tmp_path / "alone" / name)
+    left = [sorted(path.name for path in one.iterdir()) for one in (out, tmp_path / "alone")]
+    assert left[0] == left[1]
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_pointers_that_fail_are_tried_again_and_made_up_for(files, tmp_path, monkeypatch, failures):
+    recipe, left, said = tiny_recipe("rnn", *files, **{"training.steps": 1}), [failures], []
+    run = train(recipe, tmp_path / "run", threads=1, say=said.append)
+
+    def failing(folder, name, step, **facts):
+        if step == 1 and left[0]:
+            left[0] -= 1
+            raise OSError(5, "Input/output error", str(folder / name))
+        checkpoint.point(folder, name, step, **facts)
+
+    monkeypatch.setattr("dhyan.run.run_folder.point", failing)
+    list(run)
+    lines = [line for line in said if "is whole, but " in line]
+    assert len(lines) == failures
+    assert all("last.json: Input/output error; " in line for line in lines)
+    assert (tmp_path / "run" / "best.json").exists() == (failures == 1)
+    train(recipe, tmp_path / "run", resume=True, threads=1).claim.close()
+    assert checkpoint.find_checkpoint(tmp_path / "run").name == "step-1"
+
+
+def test_nothing_to_resume_is_said(files, tmp_path):
+    said = []
+    train(tiny_recipe("rnn", *files), tmp_path / "run", resume=True, say=said.append)
+    assert any("nothing to resume" in line for line in said)
+
+
+def test_checkpoints_that_are_gone_are_not_begun_anew(files, tmp_path):
+    recipe = tiny_recipe("rnn", *files, **{"training.steps": 2})
+    list(train(recipe, tmp_path / "run", threads=1))
+    for step in steps_in(tmp_path / "run"):
+        shutil.rmtree(tmp_path / "run" / f"step-{step}")
+    for resume in (True, False):
+        with pytest.raises(UserError, match="checkpoints are gone, last.json is left"):
+            train(recipe, tmp_path / "run", resume=resume)
+
+
+def test_validation_pairs_are_not_trained_on(files):
+    corpus = gather(tiny_recipe("rnn", *files), lambda line: None)
+    assert corpus.validation
+    seen = {pair.source for pair in corpus.training}
+    assert not seen & {pair.source for pair in corpus.validation}
+
+
+def test_named_validation_files_are_used(files, tmp_path):
+    held = write_corpus(tmp_path, pairs=7)
+    more = {"data.valid_source": str(held[0]), "data.valid_target": str(held[1])}
+    more["data.allow_leak"] = True
+    corpus = gather(tiny_recipe("rnn", *files, **more), lambda line: None)
+    assert (len(corpus.training), len(corpus.validation)) == (400, 7)
+
+
+def test_a_task_needs_no_files():
+    recipe = dhyan.config.load_recipe("numbers", {"data.pairs": 50})
+    corpus = gather(recipe, lambda line: None)
+    assert (len(corpus.training), len(corpus.validation)) == (50, 5)
+    assert with_languages(recipe).data.target_language == "hi"
+
+
+def test_languages_are_read_off_file_names():
+    names = {"train.hi": "hi", "a/b.en.xz": "en", "x.tsv": "", "x.txt": "", "x.hin": "hi",
+             "deu": "", "x.csv.gz": "", "x.src": "", "x.tok": "", "x.hi.gz": "hi"}  # fmt: skip
+    assert {name: language_of(name) for name in names} == names
+
+
+def test_a_run_goes_on_from_wherever_its_files_lie(family, finished, files, tmp_path):
+    recipe, out, _ = finished
+    copy, moved = tmp_path / "run", [tmp_path / file.name for file in files]
+    shutil.copytree(out / "step-10", copy / "step-10")
+    for file, place in zip(files, moved, strict=True):
+        shutil.copy(file, place)
+    list(train(tiny_recipe(family, *moved, **{"training.keep": 99}), copy, resume=True, threads=1))
+    ours, theirs = (read_checkpoint(run / "step-12") for run in (copy, out))
+    for name in ("model.safetensors", "training.safetensors", "training.json"):
+        assert ours[name] == theirs[name]
+
+
+def test_a_run_in_the_same_process_can_be_taken_up_again(files, tmp_path):
+    recipe = tiny_recipe("rnn", *files, **{"training.steps": 2})
+    run = train(recipe, tmp_path / "run", threads=1)
+    list(run)
+    assert list(train(recipe, tmp_path / "run", resume=True, threads=1)) == []
+
+
+def test_without_validation_nothing_is_best_and_only_the_newest_stay(files, tmp_path):
+    few = write_corpus(tmp_path, pairs=50)
+    list(train(tiny_recipe("rnn", *few), tmp_path / "run", threads=1))
+    assert steps_in(tmp_path / "run") == [12, 10]
+    assert not (tmp_path / "run" / "best.json").exists()
+
+
+def test_what_is_held_out_and_what_is_left_out_is_said(tmp_path):
+    source, target = write_corpus(tmp_path, pairs=300)
+    source.write_text(source.read_text() * 2)
+    target.write_text(target.read_text() * 2)
+    said = []
+    corpus = gather(tiny_recipe("rnn", source, target), said.append)
+    assert len(corpus.training) + len(corpus.validation) < 600
+    left = 600 - len(corpus.training) - len(corpus.validation)
+    assert any(f"left out {left} more that share a source" in line for line in said)
+    source.write_text("same\n" * 600)
+    said.clear()
+    assert len(gather(tiny_recipe("rnn", source, target), said.append).training) == 600
+    assert any("not validated" in line for line in said)
+
+
+def test_a_best_checkpoint_that_is_gone_is_not_named(finished, tmp_path):
+    recipe, out, _ = finished
+    copy = tmp_path / "run"
+    shutil.copytree(out / "step-10", copy / "step-10")
+    checkpoint.point(copy, "best.json", 4)
+    train(recipe, copy, resume=True, threads=1).claim.close()
+    assert not (copy / "best.json").exists()
+    dhyan.load(copy)
+
+
+def test_a_failed_start_does_not_hold_the_folder(finished, files, family, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(finished[1] / "step-10", copy / "step-10")
+    with pytest.raises(UserError) as kept:
+        train(tiny_recipe(family, *files, **{"training.seed": 5}), copy, resume=True)
+    train(finished[0], copy, resume=True, threads=1).claim.close()
+    assert kept
+
+
+def test_a_model_may_take_less_than_it_was_trained_on(files, tmp_path):
+    short = {"decoding.longest": 3, "training.steps": 4}
+    list(train(tiny_recipe("rnn", *files, **short), tmp_path / "run", threads=1))
+
+
+@pytest.mark.parametrize("out", ["run", "run/below"])
+def test_an_out_that_is_a_file_is_said_before_the_pairs_are_read(tmp_path, out):
+    (tmp_path / "run").write_text("")
+    with pytest.raises(UserError, match="cannot be written to: .*run is a file"):
+        train(tiny_recipe("rnn", "nowhere.en", "nowhere.hi"), tmp_path / out)
+
+
+def test_without_data_the_remedy_is_said(tmp_path):
+    with pytest.raises(UserError, match="--source FILE --target FILE"):
+        train(dhyan.config.load_recipe("bahdanau2015-small"), tmp_path / "run")
+
+
+def test_what_cannot_be_built_is_said(files, tmp_path):
+    recipe = tiny_recipe("transformer", *files, **{"encoder.heads": 3})
+    with pytest.raises(UserError, match="width 16 does not divide into 3 heads"):
+        train(recipe, tmp_path / "run")
+
+
+def test_weights_that_do_not_fit_are_named(finished, tmp_path):
+    from dhyan.models.build import build_model
+    from dhyan.run.load import load_weights
+
+    recipe, out, _ = finished
+    translator = dhyan.load(out)
+    other = build_model(recipe, len(translator.source), len(translator.target) + 1)
+    with pytest.raises(UserError, match="do not fit the recipe"):
+        load_weights(other, dict(translator.model.named_parameters()))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"data.mix": [{"source": "none.en", "target": "none.hi"}]}, "none.en: there is no such"),
+        ({"data.valid_source": "none.en", "data.valid_target": "none.hi"}, "none.en: there is no"),
+        ({"data.valid_source": "README.md"}, "README.md: has one side; give the target file too"),
+    ],
+)
+def test_files_that_are_missing_are_said_before_the_first_is_read_through(
+    files, tmp_path, monkeypatch, more, said
+):
+    monkeypatch.setattr("dhyan.data.load_corpus.read_once", lambda *args, **kw: pytest.fail("read"))
+    with pytest.raises(UserError, match=said):
+        train(tiny_recipe("rnn", *files, **more), tmp_path / "run")
+
+
+def test_a_run_that_is_worse_than_guessing_says_so(files, tmp_path):
+    said = []
+    steps = {"training.steps": 4, "training.valid_sentences": 0, "training.stop_on": "loss"}
+    wild = {"training.learning_rate": 30.0, "training.schedule": "constant", **steps}
+    list(train(tiny_recipe("rnn", *files, **wild), tmp_path / "wild", threads=1, say=said.append))
+    assert any("worse than guessing, 5." in line and "lower training" in line for line in said)
+    said.clear()
+    list(train(tiny_recipe("rnn", *files, **steps), tmp_path / "run", threads=1, say=said.append))
+    assert not any("guessing" in line for line in said)
+
+
+def test_a_device_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for name in ("cuda", "cuda:1"):
+        with pytest.raises(UserError, match=f"device '{name}': no GPU was found; give cpu"):
+            pick_device(name)
+    with pytest.raises(UserError, match="'moon' cannot be used here"):
+        pick_device("moon")

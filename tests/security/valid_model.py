@@ -1,0 +1,83 @@
+"""A small model that is as it should be, made without training, and the means to spoil it."""
+
+import json
+from pathlib import Path
+
+import numpy
+from safetensors.numpy import save
+
+from dhyan import atomic_folder as whole
+from dhyan.checkpoint import point, write_checkpoint
+from dhyan.config import dump_recipe, load_recipe
+from dhyan.model_check.weight_shapes import weights_of
+from dhyan.text.tokenizer import Tokenizer
+from tests.tiny_models import OFTEN, RECIPES, SIZES
+
+STEP = 3
+FACTS = {"data": "abc", "device": "cpu", "threads": 1, "versions": {"torch": "2"}}
+SENTENCES = [
+    "one two three four five six seven",
+    "the girl reads a book in the house",
+    "how are you today my friend",
+]
+
+
+def settings(family, **more):
+    """A shipped recipe made tiny."""
+    return load_recipe(RECIPES[family], {**SIZES[family], **OFTEN, **more})
+
+
+def tokenizer(kind="bpe", size=300):
+    """One of each kind can be learned from a few sentences."""
+    return Tokenizer.learn(SENTENCES, kind=kind, size=size)
+
+
+def random_weights(recipe, sizes):
+    """Weights of the right shapes."""
+    draw = numpy.random.default_rng(0)
+    shapes = weights_of(recipe, *sizes)
+    return {name: draw.normal(0, 0.1, shape).astype("f4") for name, shape in shapes.items()}
+
+
+def memory_of(name, size):
+    """What Adam remembers of a weight."""
+    moments = {f"{name}:{what}": numpy.zeros(size, "f4") for what in ("exp_avg", "exp_avg_sq")}
+    return {f"{name}:step": numpy.zeros((), "f4"), **moments}
+
+
+def good_files(family="rnn", **more):
+    """The files of a model that can be loaded."""
+    recipe = settings(family, **{"text.kind": "bpe"}, **more)
+    source, target = tokenizer(size=300), tokenizer(size=310)
+    return {
+        "recipe.toml": dump_recipe(recipe).encode(),
+        "model.safetensors": save(random_weights(recipe, (len(source), len(target)))),
+        "source.json": source.to_json().encode(),
+        "target.json": target.to_json().encode(),
+        "training.safetensors": save(memory_of("decoder.output.bias", len(target))),
+        "training.json": json.dumps({"step": STEP, "scores": {}}).encode(),
+    }
+
+
+def write_model(run: Path, files):
+    """A run folder with one checkpoint; its last.json names it."""
+    run.mkdir(parents=True, exist_ok=True)
+    folder = write_checkpoint(run, STEP, files, **FACTS)
+    point(run, "last.json", STEP)
+    return folder
+
+
+def resigned(folder: Path, files=None, **facts):
+    """Write the manifest anew, as someone would who changed the files on purpose."""
+    if files is None:
+        named = sorted(p for p in folder.iterdir() if p.name != whole.MANIFEST and p.is_file())
+        files = {path.name: whole.file_sum(path) for path in named}
+    whole.write_manifest(folder, {"step": STEP, **FACTS, **facts}, files)
+
+
+def put(folder: Path, name, data):
+    """Change a file, and the manifest with it."""
+    path = folder / name
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
+    resigned(folder)

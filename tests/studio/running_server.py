@@ -1,0 +1,27 @@
+"""`dhyan studio` as a stranger starts it: in a process of its own, until Ctrl-C."""
+
+import re
+import signal
+import subprocess
+from contextlib import contextmanager
+
+from tests.tiny_models import command, environment
+
+
+@contextmanager
+def running(*words, cwd, **more):
+    """The process and its address, once it answers; ended by Ctrl-C if it still runs."""
+    process = subprocess.Popen(
+        command("studio", *words, "--no-browser", "--port", "0"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
+        env={**environment(), "PYTHONUNBUFFERED": "1", **more},
+    )  # fmt: skip
+    try:
+        line = process.stdout.readline()
+        found = re.fullmatch(r"Studio: (http://127\.0\.0\.1:\d+/) \(Ctrl-C to stop\)\n", line)
+        assert found, line + process.stderr.read()
+        yield process, found[1]
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)

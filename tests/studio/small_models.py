@@ -1,0 +1,62 @@
+"""Models for the page that train in seconds: one of every kind, on the sentences of the notes."""
+
+import shutil
+from itertools import islice
+
+from dhyan.config import load_recipe
+from dhyan.data.primer import primer_twins
+from dhyan.run import train
+from dhyan.studio.demo_corpus import notes
+
+RNN = {
+    "encoder.embedding": 24, "encoder.width": 32, "decoder.embedding": 24, "decoder.width": 32,
+}  # fmt: skip
+SMALL = {
+    "sutskever2014-small": {**RNN, "encoder.layers": 1, "decoder.layers": 1},
+    "bahdanau2015-small": {**RNN, "decoder.readout": 24, "decoder.attention.hidden": 20},
+    "luong2015-small": {**RNN, "encoder.layers": 1, "decoder.layers": 1},
+    "transformer2017-small": {
+        "encoder.width": 32, "encoder.heads": 2, "encoder.hidden": 32, "encoder.layers": 2,
+        "decoder.width": 32, "decoder.heads": 2, "decoder.hidden": 32, "decoder.layers": 2,
+        "training.schedule": "cosine",
+    },
+}  # fmt: skip
+ALL = {
+    "data.most_words": 12, "data.source_language": "en", "data.target_language": "hi",
+    "data.allow_leak": True,
+    "text.kind": "words", "text.source_size": 1200, "text.target_size": 1200,
+    "training.steps": 160, "training.tokens_per_batch": 400, "training.learning_rate": 1e-2,
+    "training.warmup": 20, "training.validate_every": 160, "training.save_every": 40,
+    "training.keep": 5, "training.valid_sentences": 8, "training.report_every": 5,
+}  # fmt: skip
+NAMES = {"sutskever2014-small": "bottleneck"} | {
+    name: name.partition("20")[0] for name in list(SMALL)[1:]
+}
+OTHERS = 150  # sentences of the primer, for more words to say
+
+
+def train_small(root):
+    """All of them, each in a folder of its name; the whole appears at once."""
+    making = root.with_suffix(".making")
+    corpus = write_small(making.with_suffix(".corpus"))
+    for recipe, sizes in SMALL.items():
+        folder = making / NAMES[recipe]
+        for _ in train(load_recipe(recipe, {**ALL, **corpus, **sizes}), folder, threads=1):
+            pass
+    shutil.move(making, root)
+
+
+def write_small(folder):
+    """The texts, as settings of a recipe."""
+    folder.mkdir(parents=True, exist_ok=True)
+    own = [pair for line in notes() for pair in line]
+    twins = islice(primer_twins("train", longest=8, core=0.15), OTHERS)
+    pairs = own + [(twin.english, twin.hindi) for twin in twins]
+    found = {}
+    for key, side, chosen in (
+        ("source", 0, pairs), ("target", 1, pairs),
+        ("valid_source", 0, pairs[-8:]), ("valid_target", 1, pairs[-8:]),
+    ):  # fmt: skip
+        found[f"data.{key}"] = str(folder / key)
+        (folder / key).write_text("".join(f"{pair[side]}\n" for pair in chosen))
+    return found

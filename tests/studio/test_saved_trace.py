@@ -1,0 +1,137 @@
+"""A saved trace is shown again without its model; a file that is no trace is refused in a line."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from fastapi.testclient import TestClient
+
+from dhyan.errors import UserError
+from dhyan.insight.trace import trace
+from dhyan.studio.app import make_app
+from dhyan.studio.registry import Shelf
+from dhyan.studio.saved_trace import read_saved
+from tests.insight.test_explain import ENGLISH, translator_of
+
+
+@pytest.fixture(scope="module")
+def told():
+    return trace(translator_of(("transformer", "transformer")), ENGLISH[0], model="mine").to_json()
+
+
+@pytest.fixture
+def saved(told, tmp_path):
+    """Written by hand, over many lines, as an editor may leave it."""
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(json.loads(told), indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def client(saved):
+    return TestClient(make_app(Shelf([], [saved])), base_url="http://127.0.0.1")
+
+
+def test_it_is_listed_and_answers_its_own_sentence(client, told):
+    [card] = client.get("/api/models").json()
+    assert (card["name"], card["saved"], card["score"]) == ("saved", ENGLISH[0], "heads")
+    assert card["views"] == ["translate", "heads"]
+    answer = client.post("/api/translate", json={"text": ENGLISH[0], "model": "saved"})
+    assert answer.json() == json.loads(told)
+    stream = client.post("/api/translate/stream", json={"text": ENGLISH[0]}).text
+    assert stream.startswith("event: done\ndata: {")
+    assert json.loads(stream.splitlines()[1].removeprefix("data: ")) == json.loads(told)
+
+
+def test_anything_else_is_answered_in_words(client):
+    for path, more in [("translate", {"text": "something else"}), ("head", {"text": ENGLISH[0]})]:
+        answer = client.post(f"/api/{path}", json=more)
+        assert answer.status_code == 400
+        assert f"this is a saved trace of “{ENGLISH[0]}”" in answer.json()["problem"]
+        assert answer.json()["key"] == "alone"
+
+
+def test_its_figure_can_be_had(client):
+    answer = client.post("/api/figure.svg", json={"text": ENGLISH[0], "head": "avg"})
+    assert answer.content.startswith(b"<?xml")
+
+
+def test_models_and_traces_stand_side_by_side(models, saved, told):
+    twin = saved.parent / "other" / "saved.json"
+    twin.parent.mkdir()
+    twin.write_text(told, encoding="utf-8")
+    shelf = Shelf(models[:1], [saved, twin])
+    assert list(shelf.books) == ["bottleneck", f"{saved.parent.name}-saved", "other-saved"]
+
+
+def test_no_torch_is_loaded_to_replay(saved):
+    code = f"""
+import sys
+from pathlib import Path
+from fastapi.testclient import TestClient
+from dhyan.studio.app import make_app
+from dhyan.studio.registry import Shelf
+page = TestClient(make_app(Shelf([], [Path({str(saved)!r})])), base_url="http://127.0.0.1")
+for path in ("/", "/api/models", "/api/colours", "/static/js/main.js"):
+    assert page.get(path).status_code == 200, path
+assert page.post("/api/translate", json={{"text": {ENGLISH[0]!r}}}).status_code == 200
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def changed(**parts):
+    return lambda whole: {**whole, **parts}
+
+
+def block(**parts):
+    def change(whole):
+        first, *others = whole["attention"]
+        return {**whole, "attention": [{**first, **parts}, *others]}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (changed(schema="other/1"), "schema"),
+        (changed(text=""), "text"),
+        (changed(text="word " * 101), "505 letters"),
+        (changed(score=None), "score"),
+        (changed(steps=[]), "steps for other words"),
+        (changed(more=1), "more"),
+        (changed(source={"tokens": [], "words": []}), "source.tokens"),
+        (block(shape=[2, 1, 1]), "bytes"),
+        (block(data="*"), "not base64"),
+        (block(data="AADAfw==", shape=[1, 1, 1]), "not all numbers"),
+        (block(data="AAAAAA==", shape=[1, 1, 1]), "weights for other words"),
+        (block(kind="elsewhere"), "attention.0.kind"),
+        (block(layer=0), "attention.0.layer"),
+    ],
+)
+def test_what_is_no_whole_trace_is_refused_in_one_line(told, tmp_path, change, words):
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps(change(json.loads(told))), encoding="utf-8")
+    with pytest.raises(UserError, match=words) as refused:
+        read_saved(path)
+    assert "\n" not in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"no", b"[1]", b"\xff\xfe", b"[" * 100_000])
+def test_a_file_that_is_no_trace_at_all_is_refused_in_one_line(tmp_path, content):
+    path = tmp_path / "broken.json"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="not a"):
+        read_saved(path)
+
+
+def test_a_file_that_is_missing_or_too_large_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(UserError, match="cannot be read"):
+        read_saved(tmp_path / "nowhere.json")
+    monkeypatch.setattr("dhyan.studio.saved_trace.LARGEST", 10)
+    (tmp_path / "large.json").write_text("x" * 11)
+    with pytest.raises(UserError, match="11 bytes"):
+        read_saved(tmp_path / "large.json")

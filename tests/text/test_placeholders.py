@@ -1,0 +1,151 @@
+"""Spans that stay whole: what counts as one, and that nothing is lost on the way."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dhyan.errors import UserError
+from dhyan.text.normalize import normalize
+from dhyan.text.placeholders import FIRST, KINDS, MOST, SIGNS, mask, mask_pair, restore
+from dhyan.text.tokenizer import Tokenizer
+
+A, B, C = (chr(FIRST + at) for at in range(3))
+PARTS = [
+    *("see", "पुल", "है।", "2", "१२३", "1,234.56", "12:30", "2026-11-15", "5th", "क5", "v1.2"),
+    *("https://a.example/x_(y)?q=1", "www.b.example.", "me@c.example", "<b>", "</b>", "{name}"),
+    *("{{x}}", "%s", "%(n)d", "100%", "\ue000", "\ue001", "\ue063", "\ue064", "(", ")", '"', ","),
+]
+texts = st.text() | st.lists(st.sampled_from(PARTS)).map(" ".join)
+tight = st.lists(st.sampled_from(PARTS)).map("".join)
+chosen = st.lists(st.sampled_from(KINDS), unique=True)
+patient = settings(deadline=None)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("go to https://a.example/b?c=1#d, then", ["https://a.example/b?c=1#d"]),
+        ("(see www.a.example/x_(y).)", ["www.a.example/x_(y)"]),
+        ("देखें http://उदाहरण.example/क।", ["http://उदाहरण.example/क"]),
+        ("ftp://a.example!", ["ftp://a.example"]),
+        ("write to first.last+tag@mail.a.example.", ["first.last+tag@mail.a.example"]),
+        ("it cost 1,234.56 at 12:30", ["1,234.56", "12:30"]),
+        ("on 2026-11-15, or 15/11/2026.", ["2026-11-15", "15/11/2026"]),
+        ("कुल १,२३४.५६ रुपये, 50%", ["१,२३४.५६", "50"]),
+        ("No.5, covid-19, -7 and 3-4", ["5", "19", "7", "3-4"]),
+        ("the 5th of B2B in v1.2, क5 or 5क", []),
+        ("<b>bold</b> <br/> <a href='x y'>", ["<b>", "</b>", "<br/>", "<a href='x y'>"]),
+        ("{name} {0:.2f} {{ user }} ${HOME}", ["{name}", "{0:.2f}", "{{ user }}", "${HOME}"]),
+        ("%s has %d of %(count)s, %1$s %5.2f", ["%s", "%d", "%(count)s", "%1$s", "%5.2f"]),
+        ("5 < 7 and 9 > 8, 5% daily, 5%d", ["5", "7", "9", "8"]),
+        ("an a@b and http:// are nothing", []),
+        ("keycaps 5\ufe0f\u20e3 are no numbers", []),
+    ],
+)
+def test_a_span_is_whole(text, kept):
+    masked, spans = mask(text, KINDS)
+    assert list(spans) == kept
+    assert restore(masked, spans) == (text, ())
+
+
+def test_only_the_kinds_asked_for_are_masked():
+    text = "<b> 5 a@b.example www.c.example"
+    for kind, span in zip(("tag", "number", "email", "url"), text.split(), strict=True):
+        assert mask(text, [kind]) == (text.replace(span, A), (span,))
+
+
+def test_a_span_said_twice_has_one_sign():
+    assert mask("5 or 6 or 5", ["number"]) == (f"{A} or {B} or {A}", ("5", "6"))
+
+
+@patient
+@given(text=texts | tight, kinds=chosen)
+def test_any_text_comes_back(text, kinds):
+    masked, kept = mask(text, kinds)
+    assert restore(masked, kept) == (text, ())
+    assert len(kept) <= MOST
+    signs = re.findall(f"[{SIGNS}]", masked)
+    assert list(dict.fromkeys(signs)) == [chr(FIRST + at) for at in range(len(kept))]
+
+
+def test_too_many_spans_stay_as_they_are_and_own_signs_never_do():
+    text = " ".join([*map(str, range(MOST + 20)), "\ue005", "\ue006", "0"])
+    masked, kept = mask(text, ["number"])
+    assert len(kept) == MOST
+    assert kept[-2:] == ("\ue005", "\ue006")
+    assert f" {MOST + 5} " in masked
+    assert restore(masked, kept) == (text, ())
+
+
+def test_the_missing_are_told_and_the_invented_are_dropped():
+    assert restore(f"x {B}{C} y", ("5", "6")) == ("x 6 y", ("5",))
+
+
+def test_a_pair_shares_the_signs_of_its_source():
+    source, target = mask_pair("at 12:30 for 2 of {name}", "{name}, 12:30, दो", KINDS)
+    assert (source, target) == (f"at {A} for 2 of {C}", f"{C}, {A}, दो")
+
+
+def test_spans_are_compared_in_their_normal_form():
+    source, target = mask_pair("www.cafe\u0301.example", "www.caf\u00e9.example", ["url"])
+    assert (source, target) == (A, A)
+
+
+def test_a_sign_of_the_targets_own_is_no_character():
+    assert mask_pair(f"{B} x", f"{B} {C} y", []) == (f"{A} x", f"{A} \ufffd y")
+    assert mask_pair(f"{B} x", "y", []) == (f"{A} x", "y")
+
+
+@patient
+@given(source=texts, target=texts, kinds=chosen)
+def test_training_shows_a_span_as_translating_does(source, target, kinds):
+    alone, kept = mask(source, kinds)
+    ours, theirs = mask_pair(source, target, kinds)
+    assert restore(ours, kept) == (source, tuple(k for k in kept if not shown(k, ours, kept)))
+    own = re.findall(f"[{SIGNS}]", ours)
+    assert set(own) <= set(re.findall(f"[{SIGNS}]", alone))
+    assert set(re.findall(f"[{SIGNS}]", theirs)) <= set(own)
+
+
+def shown(span, text, kept):
+    return chr(FIRST + kept.index(span)) in text
+
+
+@patient
+@given(text=texts, kinds=chosen)
+def test_a_text_and_itself_are_masked_alike(text, kinds):
+    masked, kept = mask(text, kinds)
+    if len({normalize(span) for span in kept}) == len(kept):
+        assert mask_pair(text, text, kinds) == (masked, masked)
+
+
+@patient
+@given(text=texts | tight)
+def test_the_normal_form_leaves_signs_alone(text):
+    masked, _ = mask(text, KINDS)
+    assert re.findall(f"[{SIGNS}]", normalize(masked)) == re.findall(f"[{SIGNS}]", masked)
+
+
+@pytest.mark.parametrize("kind", ["words", "characters", "bpe", "unigram"])
+def test_a_sign_is_a_word_of_its_own(kind):
+    text = "(5) costs 6, पुल 7। <b>x</b> -8% {n}'s"
+    masked, kept = mask(text, KINDS)
+    tokenizer = Tokenizer.learn([masked] * 3, kind=kind, size=330)
+    ids = tokenizer.encode(masked)
+    words = [word.text for word in tokenizer.words(ids)]
+    assert [word for word in words if re.search(f"[{SIGNS}]", word)] == [
+        chr(FIRST + at) for at in range(len(kept))
+    ]
+    assert restore(tokenizer.decode(ids), kept) == (text, ())
+
+
+def test_an_unknown_kind_is_told_the_four():
+    with pytest.raises(UserError, match="'date'.*url, email, number, tag"):
+        mask("text", ["date"])
+
+
+@pytest.mark.parametrize("text", ["a" * 10**5, "(" * 10**5, "http://" + "(" * 10**5, "1." * 10**5])
+def test_a_long_line_is_masked_too(text):
+    assert restore(*mask(text, KINDS)) == (text, ())

@@ -1,0 +1,97 @@
+"""Learning rates and teacher forcing over time, compared with the papers' formulas."""
+
+from math import cos, exp, pi
+
+import pytest
+
+from dhyan.config import Training
+from dhyan.errors import UserError
+from dhyan.run.build_trainer import make_forcing, make_plateau, make_schedule
+from dhyan.training import scheduled_sampling as forcing
+from dhyan.training.schedule import Plateau, constant, cosine, halving, inverse_sqrt
+
+STEPS = range(1, 300)
+
+
+def test_warm_up_is_a_straight_line():
+    assert [constant(warmup=4)(s) for s in (1, 2, 4, 9)] == [0.25, 0.5, 1, 1]
+    assert constant()(1) == 1
+
+
+def test_halving_halves_after_every_so_many_steps():
+    halved = halving(start=10, every=5)
+    assert [halved(s) for s in (1, 10, 11, 15, 16, 21)] == [1, 1, 0.5, 0.5, 0.25, 0.125]
+
+
+def test_inverse_sqrt_is_that_of_vaswani_up_to_its_peak_value():
+    width, warmup = 512, 40
+    peak = width**-0.5 * warmup**-0.5
+    for step in STEPS:
+        paper = width**-0.5 * min(step**-0.5, step * warmup**-1.5)
+        assert inverse_sqrt(warmup=warmup)(step) * peak == pytest.approx(paper)
+
+
+def test_cosine_is_that_of_loshchilov_and_hutter_after_the_warm_up():
+    warmup, steps, highest, lowest = 20, 200, 1.0, 0.1
+    factor = cosine(steps=steps, warmup=warmup, lowest=lowest)
+    for step in range(warmup, steps + 1):
+        share = (step - warmup) / (steps - warmup)
+        paper = lowest + 0.5 * (highest - lowest) * (1 + cos(pi * share))
+        assert factor(step) == pytest.approx(paper)
+    assert [factor(step) for step in (5, 10, 20)] == [0.25, 0.5, 1]
+    assert factor(steps) == factor(steps + 50) == pytest.approx(lowest)
+
+
+def test_a_plateau_falls_each_time_patience_is_lost_and_not_below_the_lowest():
+    plateau = Plateau(factor=0.5, patience=3, lowest=0.2)
+    assert [waited for waited in range(10) if plateau.falls(waited)] == [3, 6, 9]
+    assert [plateau.after(falls) for falls in range(4)] == [1, 0.5, 0.25, 0.2]
+
+
+def test_forcing_ratios_are_those_of_bengio():
+    linear = forcing.linear(ratio=0.9, slope=0.01, least=0.3)
+    exponential, sigmoid = forcing.exponential(k=0.98), forcing.inverse_sigmoid(k=30.0)
+    for step in STEPS:
+        assert linear(step) == max(0.3, 0.9 - 0.01 * step)
+        assert exponential(step) == pytest.approx(0.98**step)
+        assert sigmoid(step) == pytest.approx(30 / (30 + exp(step / 30)))
+
+
+def test_no_step_is_too_late_for_a_ratio():
+    late = 10**9
+    assert forcing.inverse_sigmoid(k=1.0)(late) == 0
+    assert forcing.exponential(k=0.5)(late) == 0
+    assert forcing.linear(ratio=1.0, slope=1.0, least=0.25)(late) == 0.25
+
+
+@pytest.mark.parametrize("kind", ["linear", "exponential", "inverse_sigmoid"])
+def test_ratios_never_rise_and_are_chances(kind):
+    k = {"exponential": 0.9}.get(kind, 5.0)
+    ratio = make_forcing(Training(forcing=kind, forcing_slope=0.01, forcing_k=k))
+    course = [ratio(step) for step in STEPS]
+    assert course == sorted(course, reverse=True)
+    assert 0 <= course[-1] < course[0] <= 1
+
+
+def test_the_recipe_chooses_the_schedule():
+    made = make_schedule(Training(schedule="cosine", steps=100, warmup=10, lowest=0.5))
+    assert made(100) == pytest.approx(0.5)
+    assert make_schedule(Training(schedule="plateau", warmup=10))(5) == 0.5
+    assert make_plateau(Training(schedule="plateau")) == Plateau()
+    assert make_plateau(Training(schedule="cosine")) is None
+    assert make_forcing(Training())(10**6) == 1
+
+
+@pytest.mark.parametrize(
+    ("training", "message"),
+    [
+        (Training(schedule="cosine", steps=10, warmup=10), "leave nothing"),
+        (Training(forcing="exponential", forcing_k=1.5), "forcing_k: 1.5 to the power"),
+        (Training(forcing="exponential"), "forcing_k: 1 to the power of the step never falls"),
+        (Training(forcing="linear"), "forcing_slope: with 0 the line never falls"),
+        (Training(forcing="inverse_sigmoid", forcing_k=0.5), "forcing_k: 0.5 is too small"),
+    ],
+)
+def test_what_cannot_be_a_course_is_refused(training, message):
+    with pytest.raises(UserError, match=message):
+        make_schedule(training), make_forcing(training)

@@ -1,0 +1,377 @@
+"""The trainer's arithmetic, and its sense of better."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from dhyan.batch import Batch, Tokens
+from dhyan.errors import UserError
+from dhyan.special_tokens import BOS, EOS
+from dhyan.training.ema import WeightAverage
+from dhyan.training.events import Saved, Stepped, Stopped, Validated
+from dhyan.training.loss import Objective, cross_entropy, divergence, doubled
+from dhyan.training.resume import restore, training_tensors
+from dhyan.training.schedule import Plateau, constant, inverse_sqrt
+from dhyan.training.scheduled_sampling import linear
+from dhyan.training.trainer import Settings, Trainer
+from tests.laws.family import VOCABULARY, build
+
+
+def test_padding_is_not_in_the_loss():
+    labels = Tokens.pad([[5, 6, EOS], [7, EOS]])
+    logits = torch.randn(2, 3, VOCABULARY)
+    changed = logits.clone()
+    changed[1, 2] += 100
+    assert labels.count == 5
+    loss = cross_entropy(logits, labels, smoothing=0.1)
+    assert cross_entropy(changed, labels, smoothing=0.1) == loss
+
+
+def test_smoothing_spreads_its_share_over_the_vocabulary():
+    labels, logits = Tokens.pad([[5]]), torch.randn(1, 1, VOCABULARY)
+    chances = logits[0, 0].log_softmax(-1)
+    wanted = torch.full((VOCABULARY,), 0.1 / VOCABULARY)
+    wanted[5] += 0.9
+    loss = cross_entropy(logits, labels, smoothing=0.1)
+    torch.testing.assert_close(loss, -(wanted * chances).sum())
+
+
+class Endless:
+    """Batches that follow from their position."""
+
+    def __init__(self, rows=4):
+        self.rows = rows
+
+    def at(self, position):
+        generator = torch.Generator().manual_seed(position)
+        words = torch.randint(4, VOCABULARY, (self.rows, 5), generator=generator).tolist()
+        lengths = torch.randint(1, 6, (self.rows,), generator=generator).tolist()
+        rows = [row[:n] for row, n in zip(words, lengths, strict=True)]
+        source = Tokens.pad([[*row, EOS] for row in rows])
+        target = Tokens.pad([[BOS, *row[::-1], EOS] for row in rows])
+        return Batch(source, target), position + self.rows
+
+    def epoch(self, position):
+        return position // 100
+
+    def members(self, position):
+        return list(range(position, position + self.rows))
+
+
+class Joined(Endless):
+    """The same examples, several batches in one."""
+
+    def at(self, position):
+        parts = [Endless().at(position + 4 * n)[0] for n in range(3)]
+        stack = []
+        for side in ("source", "target"):
+            tokens = [getattr(part, side) for part in parts]
+            rows = [r[m].tolist() for t in tokens for r, m in zip(t.ids, t.mask, strict=True)]
+            stack.append(Tokens.pad(rows))
+        return Batch(*stack), position + 12
+
+
+def trainer(batches=None, scores=None, kind=("gru", "luong-general"), **settings):
+    torch.manual_seed(0)
+    model = build(*kind)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = settings.get("dropout", 0.0)
+    settings.pop("dropout", None)
+    decay = settings.pop("ema", 0.0)
+    saved = []
+    made = Trainer(
+        model=model,
+        optimizer=torch.optim.Adam(model.parameters(), lr=1e-3),
+        batches=batches or Endless(),
+        settings=Settings(
+            **{"learning_rate": 1e-3, "schedule": constant(), "seed": 3, "report_every": 1}
+            | settings
+        ),
+        device=torch.device("cpu"),
+        validate=(lambda: next(scores)) if scores else None,
+        average=WeightAverage.of(model, decay) if decay else None,
+        save=lambda trainer: saved.append(trainer.progress.step) or Path(f"step-{saved[-1]}"),
+    )
+    return made, saved
+
+
+def weights(made):
+    return torch.cat([p.detach().flatten() for p in made.model.parameters()])
+
+
+def test_accumulating_batches_is_one_larger_batch():
+    apart, _ = trainer(accumulate=3)
+    together, _ = trainer(batches=Joined())
+    one, other = list(apart.run(2)), list(together.run(2))
+    torch.testing.assert_close(weights(apart), weights(together), atol=1e-6, rtol=1e-4)
+    assert [e.tokens for e in one if isinstance(e, Stepped)] == [
+        e.tokens for e in other if isinstance(e, Stepped)
+    ]
+
+
+def test_a_run_in_two_parts_ends_in_the_same_weights():
+    whole, _ = trainer(dropout=0.3)
+    list(whole.run(7))
+    first, _ = trainer(dropout=0.3)
+    list(first.run(4))
+    second, _ = trainer(dropout=0.3)
+    second.model.load_state_dict(first.model.state_dict())
+    restore(second, training_tensors(first), vars(first.progress))
+    torch.rand(17)  # whatever else draws random numbers in between
+    list(second.run(3))
+    assert torch.equal(weights(whole), weights(second))
+    assert second.progress.position == whole.progress.position
+
+
+def test_dropout_really_draws():
+    still, _ = trainer(dropout=0.0)
+    moving, _ = trainer(dropout=0.3)
+    list(still.run(2)), list(moving.run(2))
+    assert not torch.equal(weights(still), weights(moving))
+
+
+def test_the_learning_rate_and_the_clip_reach_the_optimizer():
+    made, _ = trainer(schedule=inverse_sqrt(warmup=2), clip=1e-9)
+    events = [e for e in made.run(4) if isinstance(e, Stepped)]
+    rates = [e.learning_rate for e in events]
+    assert rates == pytest.approx([5e-4, 1e-3, 8.165e-4, 7.071e-4], rel=1e-3)
+    assert all(e.gradient_norm > 1e-3 for e in events)
+    before = weights(made)
+    made.optimizer = torch.optim.SGD(made.model.parameters(), lr=1.0)
+    list(made.run(1))
+    assert (weights(made) - before).norm() < 1e-8
+
+
+def test_it_validates_saves_and_names_the_best():
+    scores = iter([{"loss": 3.0}, {"loss": 2.0}, {"loss": 2.5}])
+    made, saved = trainer(scores=scores, validate_every=2, save_every=100)
+    events = [e for e in made.run(6) if not isinstance(e, Stepped)]
+    assert [(e.step, e.best) for e in events if isinstance(e, Validated)] == [
+        (2, True),
+        (4, True),
+        (6, False),
+    ]
+    assert saved == [2, 4, 6]
+    assert made.progress.best_step == 4
+    assert [e.best for e in events if isinstance(e, Saved)] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("stop_on", "course"), [("loss", [3.0, 2.0, 2.1, 2.2]), ("chrf", [1.0, 9.0, 8.0, 7.0])]
+)
+def test_it_stops_when_nothing_has_become_better_for_long_enough(stop_on, course):
+    scores = iter([{"loss": 1.0, stop_on: value} for value in course])
+    made, saved = trainer(
+        scores=scores, validate_every=1, save_every=100, patience=2, stop_on=stop_on
+    )
+    events = list(made.run(100))
+    assert isinstance(events[-1], Stopped)
+    assert "step 2" in events[-1].reason
+    assert made.progress.step == 4
+    assert saved[-1] == 4
+
+
+def test_having_lost_patience_it_does_not_go_on_when_resumed():
+    scores = iter([{"loss": 1.0}, {"loss": 2.0}, {"loss": 2.0}, {"loss": 0.0}])
+    made, saved = trainer(scores=scores, validate_every=1, save_every=100, patience=2)
+    list(made.run(100))
+    again, saved = trainer(scores=scores, validate_every=1, save_every=100, patience=2)
+    again.progress = made.progress
+    assert [type(e) for e in again.run(97)] == [Stopped]
+    assert again.progress.step == 3
+    assert saved == []
+
+
+def test_divergence_is_said_and_never_saved():
+    made, saved = trainer(learning_rate=float("inf"), save_every=2)
+    with pytest.raises(UserError, match="diverged before step 2"):
+        list(made.run(10))
+    assert saved == []
+
+
+def test_a_score_that_is_no_number_is_never_the_best():
+    scores = iter([{"loss": float("nan")}, {"loss": 3.0}])
+    made, _ = trainer(scores=scores, validate_every=1, save_every=100)
+    list(made.run(2))
+    assert made.progress.best_step == 2
+
+
+def test_asked_to_stop_it_saves_and_says_so():
+    made, saved = trainer(save_every=100)
+    events = []
+    for event in made.run(50):
+        events.append(event)
+        if event.step == 3:
+            made.stop("asked to")
+    assert isinstance(events[-1], Stopped)
+    assert saved == [made.progress.step]
+    assert made.progress.step <= 4
+
+
+def test_asked_to_stop_at_the_last_moment_it_still_saves(monkeypatch):
+    made, saved = trainer(validate_every=2, save_every=100)
+    rest = made._rest
+
+    def rest_then_signal(last):
+        yield from rest(last)
+        made.stop("a signal after the saving was decided")
+
+    monkeypatch.setattr(made, "_rest", rest_then_signal)
+    events = list(made.run(50))
+    assert saved == [made.progress.step] == [2]
+    assert isinstance(events[-1], Stopped)
+
+
+def test_reports_add_up():
+    made, _ = trainer(report_every=3, save_every=4)
+    events = [e for e in made.run(10) if isinstance(e, Stepped)]
+    assert [e.step for e in events] == [3, 4, 6, 8, 9, 10]
+    tokens = sum(
+        int(Endless().at(4 * n)[0].labels.mask.sum()) for n in itertools.islice(range(99), 10)
+    )
+    assert sum(e.tokens for e in events) == tokens
+
+
+def test_half_precision_trains_too():
+    made, _ = trainer(objective=Objective(half=True))
+    losses = [e.loss for e in made.run(30) if isinstance(e, Stepped)]
+    assert losses[-1] < losses[0]
+    assert all(p.dtype == torch.float32 for p in made.model.parameters())
+
+
+def test_r_drop_equals_a_naive_computation():
+    """The paper's formula, token by token and word by word, halved."""
+    torch.manual_seed(0)
+    model, batch = build("gru", "luong-general"), Endless().at(0)[0]
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.4
+    torch.manual_seed(5)
+    logits = model(doubled(batch)).detach()
+    torch.manual_seed(5)
+    found = Objective(smoothing=0.0, r_drop=3.0)(model, batch, 1)
+    rows, total, apart = len(batch.labels), 0.0, 0.0
+    for row in range(rows):
+        for place in range(int(batch.labels.lengths[row])):
+            p, q = (logits[r, place].double().softmax(-1) for r in (row, row + rows))
+            word = batch.labels.ids[row, place]
+            total += -p[word].log() - q[word].log()
+            apart += (p * (p / q).log()).sum() + (q * (q / p).log()).sum()
+    assert apart > 0.1
+    torch.testing.assert_close(found.double(), (total + 3.0 * apart / 2) / 2, rtol=1e-5, atol=0)
+
+
+def test_without_dropout_r_drop_adds_nothing():
+    model, batch = build("gru", "luong-general").eval(), Endless().at(0)[0]
+    plain, twice = Objective()(model, batch, 1), Objective(r_drop=5.0)(model, batch, 1)
+    torch.testing.assert_close(plain, twice)
+
+
+def test_padding_is_not_in_the_divergence():
+    labels = Tokens.pad([[5, 6, EOS], [7, EOS]])
+    one, other = torch.randn(2, 2, 3, VOCABULARY)
+    before = divergence(one, other, labels)
+    other[1, 2] += torch.randn(VOCABULARY)
+    assert divergence(one, other, labels) == before > 0
+
+
+def test_the_average_is_a_sum_over_all_weights_there_were():
+    made, _ = trainer(ema=0.6)
+    course = [weights(made).double()]
+    for _ in range(8):
+        list(made.run(1))
+        course.append(weights(made).double())
+    wanted = course[0]
+    for step, now in enumerate(course[1:], start=1):
+        decay = min(0.6, (1 + step) / (10 + step))
+        wanted = decay * wanted + (1 - decay) * now
+    found = torch.cat([w.flatten() for w in made.weights().values()]).double()
+    torch.testing.assert_close(found, wanted, atol=1e-6, rtol=1e-5)
+    assert not torch.equal(found.float(), weights(made))
+
+
+def test_the_average_is_validated_and_the_weights_come_back_unchanged():
+    seen = []
+    made, _ = trainer(ema=0.9, validate_every=3)
+    made.validate = lambda: seen.append(weights(made)) or {"loss": 1.0}
+    same, _ = trainer()
+    list(made.run(3)), list(same.run(3))
+    found = torch.cat([w.flatten() for w in made.weights().values()])
+    assert torch.equal(seen[0], found)
+    assert torch.equal(weights(made), weights(same))
+
+
+def test_the_rate_falls_on_a_plateau_and_the_fall_survives_a_rest():
+    course = [{"loss": value} for value in (3.0, 3.5, 3.2, 3.1, 3.3, 2.0, 2.5)]
+    settings = {"plateau": Plateau(factor=0.1, patience=2), "validate_every": 1}
+    made, _ = trainer(scores=iter(course), **settings)
+    rates = [e.learning_rate for e in made.run(5) if isinstance(e, Stepped)]
+    again, _ = trainer(scores=iter(course[5:]), **settings)
+    again.progress = made.progress
+    rates += [e.learning_rate for e in again.run(2) if isinstance(e, Stepped)]
+    assert rates == pytest.approx([1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5])
+
+
+def test_two_passes_are_told_the_same_words(monkeypatch):
+    seen = []
+
+    def spied(model, batch, told):
+        seen.append(told)
+        return model(batch)
+
+    monkeypatch.setattr("dhyan.training.scheduled_sampling.stepwise", spied)
+    model, batch = build("gru", "luong-general"), Endless(rows=30).at(0)[0]
+    Objective(r_drop=1.0, forcing=lambda step: 0.5)(model, batch, 1)
+    one, other = seen[0].chunk(2)
+    assert len(seen[0]) == 60
+    assert torch.equal(one, other)
+    assert 0.3 < one.float().mean() < 0.7
+
+
+def two_parts(course, first, steps, **settings):
+    """The trainer of a straight run, and one of a run that was made longer after some steps."""
+    straight, _ = trainer(scores=iter(course), **settings)
+    rates = [[e.learning_rate for e in straight.run(steps) if isinstance(e, Stepped)], []]
+    ended = 1 + first // settings["validate_every"]
+    short, _ = trainer(scores=iter([*course[: ended - 1], {"loss": 0.5}]), **settings)
+    rates[1] += [e.learning_rate for e in short.run(first) if isinstance(e, Stepped)]
+    longer, _ = trainer(scores=iter(course[ended - 1 :]), **settings)
+    longer.progress = short.progress
+    rates[1] += [e.learning_rate for e in longer.run(steps - first) if isinstance(e, Stepped)]
+    return straight, longer, rates
+
+
+@pytest.mark.parametrize("end", [3, 5, 7])
+def test_the_validation_at_the_end_of_a_run_made_longer_changes_nothing(end):
+    course = [{"loss": value} for value in (3.0, 3.5, 2.9, 3.2, 3.1, 3.3)]
+    settings = {"plateau": Plateau(factor=0.1, patience=1), "validate_every": 2}
+    straight, longer, rates = two_parts(course, end, 12, **settings)
+    assert rates[0] == rates[1]
+    assert straight.progress.waited == longer.progress.waited
+    assert straight.progress.falls == longer.progress.falls > 1
+    assert longer.progress.best_step == end, "what was best may yet be named"
+    settings = {"patience": 3, "validate_every": 2}
+    straight, longer, _ = two_parts(course, end, 100, **settings)
+    assert straight.progress.step == longer.progress.step == 12
+
+
+def test_with_everything_on_a_run_in_two_parts_ends_in_the_same_weights():
+    objective = Objective(r_drop=1.0, forcing=linear(ratio=0.9, slope=0.1, least=0.2))
+    options = {"objective": objective, "ema": 0.7, "dropout": 0.2, "accumulate": 2}
+    whole, _ = trainer(**options)
+    list(whole.run(6))
+    first, second = trainer(**options)[0], trainer(**options)[0]
+    list(first.run(4))
+    with torch.no_grad():
+        for name, weight in second.model.named_parameters():
+            weight.copy_(first.weights()[name])
+    restore(second, training_tensors(first), vars(first.progress))
+    torch.rand(5)
+    list(second.run(2))
+    assert torch.equal(weights(whole), weights(second))
+    for name, weight in whole.weights().items():
+        assert torch.equal(weight, second.weights()[name])

@@ -1,0 +1,285 @@
+"""How a step is taken and how batches reach it: every way gives the same weights."""
+
+import threading
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+
+from dhyan.kernels.backend import may_fuse
+from dhyan.run import train
+from dhyan.run.build_trainer import make_optimizer
+from dhyan.training import cuda_graph as captured
+from dhyan.training.cuda_graph import CapturedUpdate, Replay, ready
+from dhyan.training.ema import WeightAverage
+from dhyan.training.loss import Objective
+from dhyan.training.prefetch import Ahead, Direct
+from dhyan.training.resume import restore, training_tensors
+from dhyan.training.scheduled_sampling import linear
+from dhyan.training.update import Learner, PlainUpdate, step_where
+from tests.laws.family import build
+from tests.tiny_models import tiny_recipe, write_corpus
+from tests.training.test_trainer import Endless, trainer, weights
+
+CPU = torch.device("cpu")
+
+
+def batch_threads():
+    return [one for one in threading.enumerate() if one.name.startswith("batches")]
+
+
+def test_batches_made_ahead_are_the_same_in_the_same_order():
+    direct, ahead = Direct(Endless(), CPU), Ahead(Endless(), CPU, ahead=3)
+    for position in (0, 4, 8, 12, 100, 104, 8, 12):
+        one, other = direct.at(position), ahead.at(position)
+        assert (one.tokens, one.after) == (other.tokens, other.after)
+        assert one.batch.source.ids.equal(other.batch.source.ids)
+        assert one.batch.target.mask.equal(other.batch.target.mask)
+    assert len(batch_threads()) == 1
+    ahead.close()
+    assert not batch_threads()
+
+
+class Breaking(Endless):
+    def at(self, position):
+        if position == 12:
+            raise ValueError("the file is gone")
+        return super().at(position)
+
+
+def test_a_fault_in_the_thread_is_raised_where_its_batch_is_asked_for():
+    ahead, position = Ahead(Breaking(), CPU), 0
+    for _ in range(3):
+        position = ahead.at(position).after
+    with pytest.raises(ValueError, match="the file is gone"):
+        ahead.at(position)
+    ahead.close()
+
+
+def test_fed_ahead_a_run_ends_in_the_same_weights_and_leaves_no_thread():
+    plain, ahead = trainer(dropout=0.3, accumulate=2)[0], trainer(dropout=0.3, accumulate=2)[0]
+    ahead.feeds = Ahead
+    list(plain.run(3)), list(ahead.run(3))
+    assert plain.progress == ahead.progress
+    assert torch.equal(weights(plain), weights(ahead))
+    broken = trainer(batches=Breaking())[0]
+    broken.feeds = Ahead
+    with pytest.raises(ValueError, match="the file is gone"):
+        list(broken.run(9))
+    left = iter(ahead.run(5))
+    next(left)
+    left.close()
+    assert not batch_threads()
+
+
+def test_the_way_of_a_step_is_kept_until_something_of_it_is_replaced():
+    made, seen = trainer()[0], []
+    made.updates = lambda learner: seen.append(learner) or PlainUpdate(learner)
+    list(made.run(2))
+    made.settings = replace(made.settings, report_every=5)
+    list(made.run(2))
+    assert len(seen) == 1
+    made.optimizer = torch.optim.SGD(made.model.parameters(), lr=1.0)
+    list(made.run(1))
+    assert [type(one.optimizer).__name__ for one in seen] == ["Adam", "SGD"]
+
+
+@pytest.mark.parametrize("defined", [False, True])
+def test_a_plain_step_computes_by_the_definitions(defined):
+    model, fusing = build("transformer", "transformer"), []
+    model.register_forward_pre_hook(lambda *_: fusing.append(may_fuse()))
+    learner = Learner(
+        model=model,
+        optimizer=torch.optim.SGD(model.parameters()),
+        objective=Objective(),
+        average=None,
+        device=CPU,
+        clip=1.0,
+        seed=1,
+    )
+    batch, _ = Endless().at(0)
+    PlainUpdate(learner, defined=defined)([batch], tokens=batch.labels.count, step=1, rate=0.1)
+    assert fusing == [not defined]
+
+
+@pytest.mark.parametrize("kind", ["adam", "adamw", "sgd"])
+def test_an_optimizer_made_ready_takes_the_step_it_would_have_taken(kind):
+    recipe = tiny_recipe("rnn", "a", "b", **{"training.optimizer": kind})
+    found = []
+    for prepared in (False, True):
+        torch.manual_seed(0)
+        model = build("gru", "luong-general")
+        optimizer = make_optimizer(recipe.training, model)
+        assert not optimizer.defaults["fused"]
+        for weight in model.parameters():
+            weight.grad = torch.randn_like(weight)
+        unused = next(model.parameters())
+        unused.grad = None
+        for group in optimizer.param_groups:
+            group["lr"] = 0.1
+        if prepared:
+            ready(optimizer, torch.tensor(0.1))
+            assert unused not in optimizer.state
+            for group in optimizer.param_groups:
+                group["capturable"] = False  # for CUDA alone
+                group["lr"] = 0.1
+        optimizer.step()
+        found.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    assert torch.equal(*found)
+
+
+def test_an_average_takes_in_the_weights_by_a_share_on_the_device():
+    model = build("gru", "luong-general")
+    one, other = WeightAverage.of(model, 0.9), WeightAverage.of(model, 0.9)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(torch.randn_like(weight))
+    for step in (1, 50, 5000):
+        one.follow(model, step)
+        other.take_in(model, torch.tensor(1 - other.decay_at(step)))
+    for name, weight in one.weights.items():
+        torch.testing.assert_close(weight, other.weights[name])
+
+
+def test_a_run_keeps_the_multiple_its_batches_began_with(tmp_path, monkeypatch):
+    recipe = tiny_recipe("rnn", *write_corpus(tmp_path), **{"training.steps": 4})
+    rounded = {}
+    for name in ("whole", "parted"):
+        monkeypatch.setattr("dhyan.run.build_trainer.DEVICE_MULTIPLE", {"cpu": 8})
+        rounded[name] = train(recipe, tmp_path / name, threads=1)
+        if name == "parted":
+            events = iter(rounded[name])
+            while next(events).step < 2:
+                pass
+            rounded[name].trainer.stop("halfway")
+            list(events)
+            monkeypatch.undo()
+            rounded[name] = train(recipe, tmp_path / name, resume=True, threads=1)
+        list(rounded[name])
+    ended = [one.trainer for one in rounded.values()]
+    assert [one.progress.multiple for one in ended] == [8, 8]
+    assert ended[0].progress.position == ended[1].progress.position
+    assert torch.equal(weights(ended[0]), weights(ended[1]))
+
+
+def test_a_plain_recipe_trains(tmp_path):
+    settings = {"training.kernels": "plain", "training.steps": 2, "training.tokens_per_batch": 0}
+    recipe = tiny_recipe("transformer", *write_corpus(tmp_path), **settings)
+    run = train(recipe, tmp_path / "run", threads=1)
+    assert [event.step for event in run][-1] == 2
+    update = run.trainer._updating()
+    assert isinstance(update, PlainUpdate)
+    assert update.defined
+
+
+class Tape:
+    """Stands in for a recorder of CUDA graphs where there is none: it runs the work again."""
+
+    def __init__(self, device):
+        self.recorded = []
+
+    def aside(self):
+        return nullcontext()
+
+    def record(self, work):
+        self.recorded.append(work)
+        return work
+
+
+def fused(made, kind=torch.optim.Adam):
+    """A trainer with an optimizer that can read its rate from the device."""
+    made.optimizer = kind(made.model.parameters(), lr=1e-3, fused=True)
+    return made
+
+
+@pytest.fixture
+def on_tape(monkeypatch):
+    monkeypatch.setattr(captured, "Recorder", Tape)
+    monkeypatch.setattr(captured, "waiting_flagged", nullcontext)
+
+
+EVERYTHING = {
+    "objective": Objective(r_drop=1.0, forcing=linear(ratio=1.2, slope=0.1, least=0.2)),
+    "ema": 0.7,
+    "accumulate": 2,
+}
+
+
+@pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.SGD])
+def test_a_replayed_run_ends_in_the_same_weights(on_tape, options, kind):
+    plain = fused(trainer(dropout=0.3, **options)[0], kind)
+    replayed = fused(trainer(dropout=0.3, **options)[0], kind)
+    replayed.updates = CapturedUpdate
+    events = [list(made.run(5)) for made in (plain, replayed)]
+    for one, other in zip(*events, strict=True):
+        if hasattr(one, "loss"):
+            assert one.loss == pytest.approx(other.loss, rel=1e-5)
+            assert one.gradient_norm == pytest.approx(other.gradient_norm, rel=1e-4)
+    torch.testing.assert_close(weights(plain), weights(replayed), rtol=1e-4, atol=1e-6)
+    for name, average in plain.weights().items():
+        torch.testing.assert_close(average, replayed.weights()[name], rtol=1e-4, atol=1e-6)
+    update = replayed._updating()
+    assert all(isinstance(one, Replay) for one in update.passes.values())
+    assert len(update.recorder.recorded) == len(update.passes) + 1
+    told = {key[2] for key in update.passes}
+    assert told == ({True, False} if options else {True})
+
+
+def test_a_replayed_run_goes_on_bit_for_bit(on_tape):
+    whole, first, second = (fused(trainer(dropout=0.3, ema=0.9)[0]) for _ in range(3))
+    for made in (whole, first, second):
+        made.updates = CapturedUpdate
+    list(whole.run(6)), list(first.run(4))
+    with torch.no_grad():
+        for name, weight in second.model.named_parameters():
+            weight.copy_(first.weights()[name])
+    tensors = {name: tensor.clone() for name, tensor in training_tensors(first).items()}
+    restore(second, tensors, vars(first.progress))
+    list(second.run(2))
+    assert torch.equal(weights(whole), weights(second))
+
+
+def test_a_model_that_cannot_be_recorded_runs_as_it_is_and_that_is_said(on_tape, monkeypatch):
+    def refuse(self, work):
+        if work.__name__ != "_end":
+            raise RuntimeError("it waits for the GPU\nand more")
+        return record(self, work)
+
+    record = Tape.record
+    monkeypatch.setattr(Tape, "record", refuse)
+    plain, replayed = fused(trainer(dropout=0.3)[0]), fused(trainer(dropout=0.3)[0])
+    said = []
+    replayed.updates = partial(CapturedUpdate, say=said.append)
+    list(plain.run(4)), list(replayed.run(4))
+    torch.testing.assert_close(weights(plain), weights(replayed), rtol=1e-4, atol=1e-6)
+    assert said == ["the steps of this model are not recorded as CUDA graphs: it waits for the GPU"]
+
+
+def test_a_weight_that_gets_no_gradient_is_left_alone(on_tape):
+    made = fused(trainer()[0], partial(torch.optim.AdamW, weight_decay=0.5))
+    unused = torch.nn.Parameter(torch.ones(3))
+    made.model.unused = unused
+    made.optimizer.add_param_group({"params": [unused]})
+    made.updates = CapturedUpdate
+    list(made.run(2))
+    assert unused.tolist() == [1.0, 1.0, 1.0]
+    assert unused not in made.optimizer.state
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
+def test_a_fused_optimizer_stands_still_where_it_is_told_to(kind):
+    model = build("gru", "luong-general")
+    optimizer, no, yes = kind(model.parameters(), lr=0.1, fused=True), *torch.tensor([False, True])
+    for told in (yes, no, yes):
+        before = [weight.detach().clone() for weight in model.parameters()]
+        for weight in model.parameters():
+            weight.grad = torch.full_like(weight, 0.5 if told else float("nan"))
+        step_where(told, optimizer)
+        same = [torch.equal(*both) for both in zip(before, model.parameters(), strict=True)]
+        assert not any(same) if told else all(same)
+    counts = {float(state["step"]) for state in optimizer.state.values() if "step" in state}
+    assert counts <= {2.0}
+    assert not hasattr(optimizer, "found_inf")
