@@ -2,28 +2,20 @@
 
 import signal
 from collections.abc import Iterator
-from threading import Timer
 
-import jaxtyping
 import pytest
 import torch
 
-CHECKED = 1.0  # seconds
+from tests import shape_checks
 
 torch.set_num_threads(1)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[object]:
-    """Shapes are checked in the first second of every test; after it the same calls come again."""
-    timer = Timer(CHECKED, jaxtyping.config.update, ("jaxtyping_disable", True))
-    timer.start()
-    try:
-        return (yield)
-    finally:
-        timer.cancel()
-        timer.join()
-        jaxtyping.config.update("jaxtyping_disable", False)
+    """Every test begins with its shapes checked."""
+    shape_checks.reset()
+    return (yield)
 
 
 @pytest.fixture(autouse=True)
