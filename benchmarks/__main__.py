@@ -99,7 +99,7 @@ def mechanisms() -> object:
     found = {}
     for command in dict.fromkeys(re.findall(r"`(dhyan train [^`]+)`", PAGE.read_text())):
         with tempfile.TemporaryDirectory() as out:
-            task = ("--set", "data.task=numbers", "--set", "training.stop_on=loss")
+            task = ("--set", "data.task=numbers", "--set", "training.early_stopping_metric=loss")
             task += ("--set", f"training.steps={STEPS}", "--set", "training.validate_every=100")
             dhyan(*shlex.split(command)[1:], *task, "--threads", 1, "--out", out, "--quiet")
             lines = [json.loads(line) for line in (Path(out) / "metrics.jsonl").open()]
@@ -151,7 +151,7 @@ def recipes(folder: Path) -> object:
         with tempfile.TemporaryDirectory() as out:
             run = Path(out) / name
             _, seconds = dhyan(
-                "train", name, "--out", run, "--quiet", "--allow-leak",
+                "train", name, "--out", run, "--quiet", "--allow-leakage",
                 "--source", folder / "train.en.xz", "--target", folder / "train.hi.xz",
                 "--valid-source", folder / "valid.en.xz", "--valid-target", folder / "valid.hi.xz",
             )  # fmt: skip

@@ -20,20 +20,20 @@ ASKED, SENTENCES, PAIRS = 320, 300, 300
 SETTINGS = {
     "data.task": "primer",
     "data.pairs": 200_000,
-    "data.most_words": LONGEST,
-    "data.core": 1.0,  # every word: the notes' sentences have rare ones
-    "text.kind": "words",
-    "text.source_size": 6000,
-    "text.target_size": 8000,
+    "data.max_words": LONGEST,
+    "data.core_share": 1.0,  # every word: the notes' sentences have rare ones
+    "text.tokenizer": "words",
+    "text.source_vocabulary_size": 6000,
+    "text.target_vocabulary_size": 8000,
     "training.label_smoothing": 0.0,
     "training.tokens_per_batch": 8192,
     "training.learning_rate": 0.001,
     "training.schedule": "cosine",
-    "training.lowest": 0.02,
-    "training.warmup": 200,
+    "training.min_learning_rate_ratio": 0.02,
+    "training.warmup_steps": 200,
     "training.validate_every": 500,
     "training.valid_sentences": 50,
-    "training.stop_on": "loss",
+    "training.early_stopping_metric": "loss",
 }
 
 

@@ -23,12 +23,19 @@ COMMON = {
     "training.validate_every": 200,
     "training.valid_sentences": 20,
 }
-SMALL = {"text.source_size": 4000, "text.target_size": 4000, "training.tokens_per_batch": 4096}
+SMALL = {
+    "text.source_vocabulary_size": 4000,
+    "text.target_vocabulary_size": 4000,
+    "training.tokens_per_batch": 4096,
+}
 CASES: dict[str, tuple[str, Mapping[str, object]]] = {
     "bahdanau2015-small": ("bahdanau2015-small", {}),
     "luong2015-small": ("luong2015-small", {}),
     "transformer2017-small": ("transformer2017-small", {}),
-    "copying": ("transformer2017-small", {"decoder.copy": "true", "text.shared": "true"}),
+    "copying": (
+        "transformer2017-small",
+        {"decoder.copy_mechanism": "true", "text.shared_vocabulary": "true"},
+    ),
     "modern-small": ("modern-small", {}),
     "transformer2017, bf16": ("transformer2017", SMALL),
 }
@@ -59,7 +66,7 @@ def _again(folder: Path, name: str, on: bool) -> dict[str, Any]:
     """One run twice and once more, killed on its way: are they the same?"""
     outs = [folder / f"{name}-{on}-{which}" for which in ("one", "two", "killed")]
     recipe, own = CASES[name]
-    settings = {**COMMON, **own, "training.exact": str(on).lower()}
+    settings = {**COMMON, **own, "training.deterministic": str(on).lower()}
     for out in outs[:2]:
         whole = _train(recipe, out, settings)
         said, _ = whole.communicate()
@@ -116,7 +123,7 @@ def _speed(folder: Path, name: str) -> dict[str, Any]:
     rates = dict[str, int]()
     for key in ("as_it_is", "exact"):
         out = folder / f"{name}-{key}"
-        flag = {"training.exact": str(key == "exact").lower()}
+        flag = {"training.deterministic": str(key == "exact").lower()}
         _train(recipe, out, {**COMMON, **own, **UNTIMED, **flag}).communicate()
         lines = [json.loads(line) for line in (out / "metrics.jsonl").open()]
         every = [one["tokens"] / one["seconds"] for one in lines if one["event"] == "stepped"]

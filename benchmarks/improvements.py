@@ -34,7 +34,7 @@ from dhyan.text.tokenizer import Tokenizer
 
 FOLDER = Path("runs/improvements")
 MODELS = {
-    "bottleneck": ("sutskever2014-small", {"encoder.backwards": "false"}),
+    "bottleneck": ("sutskever2014-small", {"encoder.reverse_source": "false"}),
     "bahdanau": ("bahdanau2015-small", {}),
 }
 PAIRS, SEEDS = (2_000, 50_000), (1, 2)
@@ -44,23 +44,23 @@ SIDES = {"encoder": ("english", 98), "decoder": ("hindi", 99)}
 ASKED = Sizes(150, 0, 0)  # sentences of each group of lengths
 SETTINGS = {
     "data.task": "primer",
-    "data.most_words": LONGEST,
-    "data.core": CORE,
-    "text.kind": "words",
-    "text.source_size": 6000,
-    "text.target_size": 8000,
+    "data.max_words": LONGEST,
+    "data.core_share": CORE,
+    "text.tokenizer": "words",
+    "text.source_vocabulary_size": 6000,
+    "text.target_vocabulary_size": 8000,
     "training.steps": 1000,
     "training.tokens_per_batch": 4096,
     "training.learning_rate": 4e-3,
     "training.schedule": "cosine",
-    "training.lowest": 0.02,
-    "training.warmup": 100,
+    "training.min_learning_rate_ratio": 0.02,
+    "training.warmup_steps": 100,
     "training.label_smoothing": 0.0,
     "training.validate_every": 100,
     "training.valid_sentences": 20,
     "training.save_every": 100,
-    "training.keep": 1,
-    "training.stop_on": "loss",
+    "training.keep_checkpoints": 1,
+    "training.early_stopping_metric": "loss",
 }
 LOOKED_AT, STEP = "Ravi ate a mango in the garden.", 3  # and which word of the translation
 

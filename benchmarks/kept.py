@@ -18,21 +18,21 @@ from dhyan.lessons.shown import Shown
 _RECURRENT = {
     "data.task": "primer",
     "data.pairs": 200_000,
-    "data.most_words": 20,
-    "text.kind": "words",
-    "text.source_size": 6000,
-    "text.target_size": 8000,
+    "data.max_words": 20,
+    "text.tokenizer": "words",
+    "text.source_vocabulary_size": 6000,
+    "text.target_vocabulary_size": 8000,
     "training.label_smoothing": 0.0,
     "training.steps": 3000,
     "training.tokens_per_batch": 8192,
     "training.learning_rate": 0.004,
     "training.schedule": "cosine",
-    "training.lowest": 0.02,
-    "training.warmup": 200,
+    "training.min_learning_rate_ratio": 0.02,
+    "training.warmup_steps": 200,
     "training.validate_every": 1000,
     "training.valid_sentences": 50,
     "training.save_every": 3000,
-    "training.stop_on": "loss",
+    "training.early_stopping_metric": "loss",
 }
 DEEP = {
     f"deep-s{seed}": (

@@ -1,4 +1,4 @@
-"""Your own attention: dhyan --plugin own_score.py train … --set decoder.attention.kind=cosine."""
+"""Your own attention: dhyan --plugin own_score.py train … --set decoder.attention.score=cosine."""
 
 import sys
 from pathlib import Path
@@ -32,7 +32,7 @@ if __name__ == "__main__":
     from dhyan.run import train
 
     out, steps = Path(sys.argv[1]), int(sys.argv[2])
-    settings = {"decoder.attention.kind": "cosine", "training.steps": steps}
+    settings = {"decoder.attention.score": "cosine", "training.steps": steps}
     for event in train(load_recipe("numbers", settings), out):
         print(event)
     print(dhyan.load(out)("three hundred forty two")[0].text)

@@ -17,27 +17,27 @@ from dhyan.data.synthetic import number_pairs, reverse_pairs
 
 SIZES = {
     "rnn": {
-        "encoder.embedding": 16,
+        "encoder.embedding_width": 16,
         "encoder.width": 16,
-        "decoder.embedding": 16,
+        "decoder.embedding_width": 16,
         "decoder.width": 24,
-        "decoder.readout": 16,
-        "decoder.attention.hidden": 16,
+        "decoder.readout_width": 16,
+        "decoder.attention.score_width": 16,
     },
     "transformer": {
         "encoder.width": 16,
         "encoder.heads": 2,
-        "encoder.hidden": 32,
+        "encoder.feed_forward_width": 32,
         "decoder.width": 16,
         "decoder.heads": 2,
-        "decoder.hidden": 32,
+        "decoder.feed_forward_width": 32,
     },
 }
 RECIPES = {"rnn": "bahdanau2015-small", "transformer": "transformer2017-small"}
 OFTEN = {
-    "text.source_size": 320,
-    "text.target_size": 340,
-    "data.longest": 60,
+    "text.source_vocabulary_size": 320,
+    "text.target_vocabulary_size": 340,
+    "data.max_tokens": 60,
     "decoding.longest": 60,
     "training.tokens_per_batch": 200,
     "training.steps": 12,

@@ -180,7 +180,7 @@ def _done(job: Job) -> dict[str, Any]:
     from dhyan.training.events import Stepped, Validated
 
     recipe, began = job.recipe(), perf_counter()
-    size, first = recipe.text.source_size, 40 if job.quick else None
+    size, first = recipe.text.source_vocabulary_size, 40 if job.quick else None
     corpus = multi30k(Path(job.data) / "multi30k", size, first=first)
     recipe = plainly(recipe) if job.path == "plain" else recipe
     translator, trainer = made(recipe, corpus, job.device)

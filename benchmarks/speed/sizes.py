@@ -41,7 +41,7 @@ TRAINING = Training(
     tokens_per_batch=16_384,
     learning_rate=5e-4,
     schedule="inverse_sqrt",
-    warmup=400,
+    warmup_steps=400,
     validate_every=NEVER,
     save_every=NEVER,
     valid_sentences=0,
@@ -60,10 +60,15 @@ def transformer(size: Size, *, shared: bool = True, dropout: float = 0.1) -> Rec
         "dropout": dropout,
     }
     return Recipe(
-        data=Data(longest=1024),
-        text=Text(kind="bpe", source_size=size.pieces, target_size=size.pieces, shared=shared),
+        data=Data(max_tokens=1024),
+        text=Text(
+            tokenizer="bpe",
+            source_vocabulary_size=size.pieces,
+            target_vocabulary_size=size.pieces,
+            shared_vocabulary=shared,
+        ),
         encoder=TransformerEncoder(**common),
-        decoder=TransformerDecoder(**common, tied=True, shares_embedding=shared),
+        decoder=TransformerDecoder(**common, tie_embeddings=True, share_source_embedding=shared),
         training=TRAINING,
     )
 
@@ -72,15 +77,17 @@ def bahdanau(size: Size, *, dropout: float = 0.2) -> Recipe:
     """JoeyNMT's setting: a bi-LSTM of two halves, and an LSTM that looks before each step."""
     width = size.recurrent
     return Recipe(
-        data=Data(longest=1024),
-        text=Text(kind="bpe", source_size=size.pieces, target_size=size.pieces),
+        data=Data(max_tokens=1024),
+        text=Text(
+            tokenizer="bpe", source_vocabulary_size=size.pieces, target_vocabulary_size=size.pieces
+        ),
         encoder=_reader(size, dropout),
         decoder=BahdanauDecoder(
-            attention=Attention(kind="additive", hidden=width),
+            attention=Attention(score="additive", score_width=width),
             cell="lstm",
-            embedding=width // 2,
+            embedding_width=width // 2,
             width=width,
-            readout=width,
+            readout_width=width,
             dropout=dropout,
         ),
         training=replace(TRAINING, learning_rate=1e-3),
@@ -91,13 +98,15 @@ def luong(size: Size, *, feeding: bool = True, dropout: float = 0.2) -> Recipe:
     """The same, with the general score after each step."""
     width = size.recurrent
     return Recipe(
-        data=Data(longest=1024),
-        text=Text(kind="bpe", source_size=size.pieces, target_size=size.pieces),
+        data=Data(max_tokens=1024),
+        text=Text(
+            tokenizer="bpe", source_vocabulary_size=size.pieces, target_vocabulary_size=size.pieces
+        ),
         encoder=_reader(size, dropout),
         decoder=LuongDecoder(
-            attention=Attention(kind="general"),
+            attention=Attention(score="general"),
             cell="lstm",
-            embedding=width // 2,
+            embedding_width=width // 2,
             width=width,
             input_feeding=feeding,
             dropout=dropout,
@@ -108,7 +117,9 @@ def luong(size: Size, *, feeding: bool = True, dropout: float = 0.2) -> Recipe:
 
 def _reader(size: Size, dropout: float) -> RNNEncoder:
     half = size.recurrent // 2
-    return RNNEncoder(cell="lstm", embedding=half, width=half, bidirectional=True, dropout=dropout)
+    return RNNEncoder(
+        cell="lstm", embedding_width=half, width=half, bidirectional=True, dropout=dropout
+    )
 
 
 def trained(recipe: Recipe, **settings: object) -> Recipe:

@@ -44,7 +44,7 @@ def trainer_of(recipe: Recipe, corpus: Ready, device: str) -> Trainer:
 
 def plainly(recipe: Recipe) -> Recipe:
     """The recipe by the definitions alone, kernel after kernel."""
-    return trained(recipe, kernels="plain")
+    return trained(recipe, kernels="reference")
 
 
 def losses(trainer: Trainer, steps: int) -> list[float]:

@@ -42,8 +42,10 @@ def test_an_option_that_was_not_given_takes_no_place():
 
 @pytest.mark.parametrize("vocabulary", ["keep", "extend", "new"])
 def test_words_of_no_model_cannot_be_chosen(vocabulary):
-    with pytest.raises(UserError, match=f"--vocabulary {vocabulary} .*: name it with --init MODEL"):
-        chosen_recipe("bahdanau2015-small", [], {"training.vocabulary": vocabulary})
+    with pytest.raises(
+        UserError, match=f"--init-vocabulary {vocabulary} .*: name it with --init-from MODEL"
+    ):
+        chosen_recipe("bahdanau2015-small", [], {"training.init_vocabulary": vocabulary})
 
 
 def test_a_recipe_that_is_not_there_or_not_whole_says_the_next_step(tmp_path, monkeypatch):

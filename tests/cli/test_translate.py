@@ -22,8 +22,12 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("translate")
     files = write_corpus(folder, pairs=60)
     few = {"training.steps": 2, "training.validate_every": 2, "decoding.limit": 14}
-    few |= {"text.kind": "words", "text.source_size": 90, "text.target_size": 90}
-    kept = {"text.placeholders": ["number", "url"], "text.source_size": 40}
+    few |= {
+        "text.tokenizer": "words",
+        "text.source_vocabulary_size": 90,
+        "text.target_vocabulary_size": 90,
+    }
+    kept = {"text.placeholders": ["number", "url"], "text.source_vocabulary_size": 40}
     for name, family, more in (
         ("rnn", "rnn", {}),
         ("transformer", "transformer", {"training.seed": 3}),

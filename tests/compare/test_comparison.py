@@ -48,7 +48,7 @@ def asked(files, *, budget=Budget(steps=4), gold=True, parameters=42_000, **chan
         Contestant(
             "does-not",
             tiny_recipe(
-                "rnn", source, target, **{"decoder.attention.kind": "bottleneck", **changes}
+                "rnn", source, target, **{"decoder.attention.score": "bottleneck", **changes}
             ),
             "it does not",
         ),
@@ -258,7 +258,7 @@ def test_a_time_budget_counts_what_was_spent_before(done, tmp_path):
 
 def test_a_recipe_that_cannot_be_built_is_named(files, tmp_path):
     source, target, _ = files
-    wrong = tiny_recipe("rnn", source, target, **{"decoder.attention.kind": "dot"})
+    wrong = tiny_recipe("rnn", source, target, **{"decoder.attention.score": "dot"})
     with pytest.raises(UserError, match=r"^wrong: .*dot score needs equal widths"):
         make_plan(Asked((Contestant("wrong", wrong),), Budget(steps=1), 0), tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -281,7 +281,7 @@ def test_a_process_that_fails_stops_the_others_and_says_why(done, tmp_path):
 def test_the_command_trains_side_by_side_and_does_nothing_twice(tmp_path):
     words = ["compare", "numbers", "transformer2017-small", "--data", "numbers", "--budget", 3]
     words += ["--parameters", "30k", "--set", "data.pairs=200", "--set", "decoding.limit=4"]
-    words += ["--set", "text.kind=words", "--threads", 1, "--out", "out"]
+    words += ["--set", "text.tokenizer=words", "--threads", 1, "--out", "out"]
     first = dhyan(*words, "--jobs", 2, cwd=tmp_path)
     assert first.returncode == 0, first.stderr.decode()
     assert first.stdout.startswith(b"out/report.md  2 models")

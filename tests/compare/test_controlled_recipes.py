@@ -53,7 +53,7 @@ def test_no_two_have_one_name_whatever_the_recipes_are_called():
     ("settings", "budget", "message"),
     [
         ({"training.schedule": "cosine"}, Budget(seconds=9.0), "numbers: its cosine must know"),
-        ({"training.init": "runs/a"}, Budget(steps=9), "all begin anew"),
+        ({"training.init_from": "runs/a"}, Budget(steps=9), "all begin anew"),
         ({"training.tokens_per_batch": 0}, Budget(steps=9), "name one for all"),
     ],
 )

@@ -10,13 +10,16 @@ from dhyan.errors import UserError
 
 RUNGS = {rung.name: load_recipe(rung.recipe, rung.settings) for rung in LADDER}
 OWN = {
-    "tied": load_recipe("luong2015-small", {"decoder.tied": True, "decoder.embedding": 192}),
-    "tied-readout": load_recipe("bahdanau2015-small", {"decoder.tied": True}),
+    "tied": load_recipe(
+        "luong2015-small", {"decoder.tie_embeddings": True, "decoder.embedding_width": 192}
+    ),
+    "tied-readout": load_recipe("bahdanau2015-small", {"decoder.tie_embeddings": True}),
     "shared": load_recipe(
-        "transformer2017-small", {"decoder.shares_embedding": True, "text.shared": True}
+        "transformer2017-small",
+        {"decoder.share_source_embedding": True, "text.shared_vocabulary": True},
     ),
     "shared-recurrent": load_recipe(
-        "luong2015-small", {"decoder.shares_embedding": True, "text.shared": True}
+        "luong2015-small", {"decoder.share_source_embedding": True, "text.shared_vocabulary": True}
     ),
     "heads": load_recipe("numbers", {"decoder.attention.heads": 4}),
     "modern": load_recipe("modern-small"),
@@ -26,7 +29,7 @@ same = counter(1000, 1000)
 
 
 def counting(recipe):
-    return same(recipe) if recipe.text.shared else count(recipe)
+    return same(recipe) if recipe.text.shared_vocabulary else count(recipe)
 
 
 @pytest.mark.parametrize("name", [*RUNGS, *OWN])
@@ -72,12 +75,12 @@ def test_widths_that_must_be_equal_stay_equal(factor):
     direct = scaled(RUNGS["bottleneck-deep"], factor)
     assert direct.encoder.width == direct.decoder.width
     tied = scaled(OWN["tied"], factor)
-    assert tied.decoder.embedding == tied.decoder.width
+    assert tied.decoder.embedding_width == tied.decoder.width
 
 
 def test_word_vectors_keep_their_width():
-    recipe = load_recipe("bahdanau2015-small", {"encoder.vectors": "glove.txt"})
-    assert scaled(recipe, 3.0).encoder.embedding == recipe.encoder.embedding
+    recipe = load_recipe("bahdanau2015-small", {"encoder.pretrained_embedding": "glove.txt"})
+    assert scaled(recipe, 3.0).encoder.embedding_width == recipe.encoder.embedding_width
 
 
 @pytest.mark.parametrize("name", [one for one in shipped_recipes() if "small" in one])

@@ -36,20 +36,26 @@ def test_writing_a_recipe_and_reading_it_back_changes_nothing(name):
 
 
 def test_odd_text_survives_the_round_trip():
-    recipe = load_recipe("numbers", {"training.clip": float("inf"), "training.learning_rate": 1e-9})
+    recipe = load_recipe(
+        "numbers", {"training.clip_norm": float("inf"), "training.learning_rate": 1e-9}
+    )
     recipe = replace(recipe, about='a "quoted" \\ back\nslash\t\x01 ध्यान')
     assert parse_recipe(tomllib.loads(dump_recipe(recipe)), place="copy") == recipe
 
 
 def test_papers_have_their_sizes():
     bahdanau, luong = load_recipe("bahdanau2015"), load_recipe("luong2015")
-    assert (bahdanau.encoder.width, bahdanau.decoder.embedding) == (1000, 620)
-    assert bahdanau.decoder.attention.kind == "additive"
+    assert (bahdanau.encoder.width, bahdanau.decoder.embedding_width) == (1000, 620)
+    assert bahdanau.decoder.attention.score == "additive"
     assert (luong.encoder.layers, luong.encoder.width, luong.encoder.cell) == (4, 1000, "lstm")
     sutskever, vaswani = load_recipe("sutskever2014"), load_recipe("transformer2017")
-    assert sutskever.encoder.backwards
-    assert sutskever.decoder.attention.kind == "bottleneck"
-    assert (vaswani.encoder.heads, vaswani.encoder.hidden, vaswani.encoder.layers) == (8, 2048, 6)
+    assert sutskever.encoder.reverse_source
+    assert sutskever.decoder.attention.score == "bottleneck"
+    assert (vaswani.encoder.heads, vaswani.encoder.feed_forward_width, vaswani.encoder.layers) == (
+        8,
+        2048,
+        6,
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,8 +74,8 @@ def test_papers_have_their_sizes():
         ({"encoder.kind": "rn"}, "encoder.kind: 'rn' is not one of 'rnn', 'transformer'"),
         ({"decoder.attention.window": "monotone"}, "did you mean 'monotonic'"),
         ({"decoder.attention": "dot"}, "decoder.attention: expected a table of settings"),
-        ({"training.clip": 0.0}, "training.clip: 0.0 is not between"),
-        ({"training.clip": float("nan")}, "training.clip: nan is not between"),
+        ({"training.clip_norm": 0.0}, "training.clip_norm: 0.0 is not between"),
+        ({"training.clip_norm": float("nan")}, "training.clip_norm: nan is not between"),
         ({"training.learning_rate": -1.0}, "learning_rate: -1.0 is not between"),
         ({"training.label_smoothing": 2.0}, "label_smoothing: 2.0 is not between"),
         ({"training.betas": [0.9, 2.0]}, "betas: 2.0 is not between"),
@@ -81,7 +87,10 @@ def test_papers_have_their_sizes():
         ({"training.betas": [0.9]}, "betas: two numbers"),
         ({"training.steps.more": 1}, "expected a whole number, found"),
         ({"about.more": 1}, "expected a text in quotes, found"),
-        ({"training.stop_on": "bleu", "training.valid_sentences": 0}, "needs valid_sentences"),
+        (
+            {"training.early_stopping_metric": "bleu", "training.valid_sentences": 0},
+            "needs valid_sentences",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(tmp_path, settings, message):
@@ -92,9 +101,10 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, settings, message):
 
 
 NOTHING = {
-    "training.halve_from": 5, "training.halve_every": 5, "training.lowest": 0.1,
-    "training.plateau_factor": 0.3, "training.plateau_patience": 7, "training.forcing_slope": 0.1,
-    "training.forcing_least": 0.1, "training.forcing_k": 0.5,
+    "training.halve_from": 5, "training.halve_every": 5, "training.min_learning_rate_ratio": 0.1,
+    "training.plateau_factor": 0.3, "training.plateau_patience": 7,
+    "training.teacher_forcing_slope": 0.1,
+    "training.teacher_forcing_min": 0.1, "training.teacher_forcing_k": 0.5,
 }  # fmt: skip
 
 
@@ -106,8 +116,10 @@ def test_a_setting_that_would_do_nothing_is_refused(key):
 
 @pytest.mark.parametrize("forcing", ["exponential", "inverse_sigmoid"])
 def test_a_course_without_a_first_ratio_is_not_given_one(forcing):
-    settings = {"training.forcing": forcing, "training.teacher_forcing": 0.5}
-    with pytest.raises(UserError, match="teacher_forcing: 0.5 does nothing with training.forcing"):
+    settings = {"training.teacher_forcing_schedule": forcing, "training.teacher_forcing": 0.5}
+    with pytest.raises(
+        UserError, match="teacher_forcing: 0.5 does nothing with training.teacher_forcing_schedule"
+    ):
         load_recipe("bahdanau2015-small", settings)
 
 
@@ -115,12 +127,14 @@ def test_a_course_without_a_first_ratio_is_not_given_one(forcing):
     "settings",
     [
         {"training.schedule": "halving", "training.halve_from": 5, "training.halve_every": 5},
-        {"training.schedule": "cosine", "training.lowest": 0.1},
-        {"training.schedule": "plateau", "training.lowest": 0.1, "training.plateau_patience": 7},
-        {"training.forcing": "linear", "training.forcing_slope": 0.1, "training.forcing_least": 0.1,
+        {"training.schedule": "cosine", "training.min_learning_rate_ratio": 0.1},
+        {"training.schedule": "plateau", "training.min_learning_rate_ratio": 0.1,
+         "training.plateau_patience": 7},
+        {"training.teacher_forcing_schedule": "linear", "training.teacher_forcing_slope": 0.1,
+         "training.teacher_forcing_min": 0.1,
          "training.teacher_forcing": 0.9},
-        {"training.forcing": "exponential", "training.forcing_k": 0.5},
-        {"training.forcing": "inverse_sigmoid", "training.forcing_k": 9.0},
+        {"training.teacher_forcing_schedule": "exponential", "training.teacher_forcing_k": 0.5},
+        {"training.teacher_forcing_schedule": "inverse_sigmoid", "training.teacher_forcing_k": 9.0},
         {"training.teacher_forcing": 0.9},
     ],
 )  # fmt: skip
@@ -202,10 +216,10 @@ def test_an_unknown_recipe_gets_a_suggestion():
         ("training.steps=5", "training.steps", 5),
         ("training.learning_rate=1e-3", "training.learning_rate", 1e-3),
         ("encoder.bidirectional=true", "encoder.bidirectional", True),
-        ("text.kind=bpe", "text.kind", "bpe"),
-        ('text.kind="bpe"', "text.kind", "bpe"),
+        ("text.tokenizer=bpe", "text.tokenizer", "bpe"),
+        ('text.tokenizer="bpe"', "text.tokenizer", "bpe"),
         ("data.source=a=b.txt", "data.source", "a=b.txt"),
-        ("decoder.attention={kind='dot'}", "decoder.attention", {"kind": "dot"}),
+        ("decoder.attention={score='dot'}", "decoder.attention", {"score": "dot"}),
     ],
 )
 def test_a_setting_is_a_toml_value_or_plain_text(text, key, value):
@@ -230,14 +244,14 @@ def test_differences_name_the_key_and_both_values():
 def test_another_kind_comes_with_its_own_settings():
     recipe = load_recipe("bahdanau2015-small", {"encoder.width": 64, "encoder.kind": "transformer"})
     assert (recipe.encoder.kind, recipe.encoder.width) == ("transformer", 64)
-    settings = {"decoder.attention.kind": "dot", "decoder.kind": "luong"}
+    settings = {"decoder.attention.score": "dot", "decoder.kind": "luong"}
     recipe = load_recipe("bahdanau2015-small", settings)
-    assert (recipe.decoder.kind, recipe.decoder.attention.kind) == ("luong", "dot")
+    assert (recipe.decoder.kind, recipe.decoder.attention.score) == ("luong", "dot")
 
 
 def test_other_kinds_and_tables_keep_what_stands_beside_them():
-    recipe = load_recipe("bahdanau2015-small", {"decoder.attention.kind": "dot"})
-    assert recipe.decoder.attention.hidden == 128
-    recipe = load_recipe("bahdanau2015-small", {"text.kind": "bpe", "training": {"steps": 5}})
-    assert recipe.text.source_size == 2000
+    recipe = load_recipe("bahdanau2015-small", {"decoder.attention.score": "dot"})
+    assert recipe.decoder.attention.score_width == 128
+    recipe = load_recipe("bahdanau2015-small", {"text.tokenizer": "bpe", "training": {"steps": 5}})
+    assert recipe.text.source_vocabulary_size == 2000
     assert (recipe.training.steps, recipe.training.tokens_per_batch) == (5, 1024)

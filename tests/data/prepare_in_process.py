@@ -10,7 +10,7 @@ from pathlib import Path
 from dhyan.cli import main
 from tests.tiny_models import write_corpus
 
-SIZES = ("--set", "text.source_size=330", "--set", "text.target_size=340")
+SIZES = ("--set", "text.source_vocabulary_size=330", "--set", "text.target_vocabulary_size=340")
 TEST = ("--test-source", "t.tsv")
 
 
@@ -32,8 +32,8 @@ def prepared_in(folder):
     with contextlib.chdir(folder):
         found = {"said": spoken("data", "check", "a.en", "a.hi", *TEST)}
         for kind in ("unigram", "bpe"):
-            named = ("--source", "a.en", "--target", "a.hi", *TEST, "--allow-leak", "--quiet")
-            chosen = ("--set", f"text.kind={kind}", "--out", f"ready-{kind}")
+            named = ("--source", "a.en", "--target", "a.hi", *TEST, "--allow-leakage", "--quiet")
+            chosen = ("--set", f"text.tokenizer={kind}", "--out", f"ready-{kind}")
             spoken("data", "prepare", "numbers", *named, *SIZES, *chosen)
         for path in sorted(Path().glob("ready-*/*")):
             found[str(path)] = sha256(path.read_bytes()).hexdigest()

@@ -31,9 +31,9 @@ from tests.tiny_models import dhyan, tiny_recipe, write_corpus
 LONGEST = 40
 KINDS = {
     "unigram": ("rnn", {}),
-    "bpe": ("transformer", {"text.kind": "bpe"}),
-    "words": ("rnn", {"text.kind": "words", "text.placeholders": ["url", "number", "tag"]}),
-    "characters": ("transformer", {"text.kind": "characters"}),
+    "bpe": ("transformer", {"text.tokenizer": "bpe"}),
+    "words": ("rnn", {"text.tokenizer": "words", "text.placeholders": ["url", "number", "tag"]}),
+    "characters": ("transformer", {"text.tokenizer": "characters"}),
 }
 WAYS = {
     "plain": (Style(), {}, False),

@@ -213,13 +213,13 @@ def test_training_refuses_a_leak_unless_it_is_allowed(use, place, tmp_path):
     assert not [line for line in said if "training text" in line]
     sentence = (
         r"^4 of 40 test sentences stand in the training text \(4 word for word; first "
-        r".*leaky\.en:1 = .*train\.en:4\); take them out .* --allow-leak$"
+        r".*leaky\.en:1 = .*train\.en:4\); take them out .* --allow-leakage$"
     )
     with pytest.raises(UserError, match=sentence):
         gather(recipe_of(place, use, "leaky"), said.append)
     with pytest.raises(UserError, match=sentence):
         prepare(recipe_of(place, use, "leaky"), tmp_path / "out")
-    gather(recipe_of(place, use, "leaky", **{"data.allow_leak": True}), said.append)
+    gather(recipe_of(place, use, "leaky", **{"data.allow_leakage": True}), said.append)
     assert said[-1].endswith(": allowed")
 
 
@@ -279,14 +279,14 @@ def test_the_check_tells_programs_the_same(place):
 
 
 def test_the_command_refuses_and_goes_on_if_told(place, tmp_path):
-    few = {"training.steps": 1, "training.validate_every": 1, "text.kind": "words"}
+    few = {"training.steps": 1, "training.validate_every": 1, "text.tokenizer": "words"}
     own = set_over(place, "valid", "leaky", **few, **{"decoding.limit": 3})
     words = ("train", "bahdanau2015-small", "--threads", 1, "--quiet", *as_arguments(own))
     refused = run(*words, "--out", tmp_path / "no")
     assert isinstance(refused.exception, UserError)
-    assert "--allow-leak" in str(refused.exception)
+    assert "--allow-leakage" in str(refused.exception)
     assert not (tmp_path / "no").exists()
-    went = run(*words, "--out", tmp_path / "yes", "--allow-leak")
+    went = run(*words, "--out", tmp_path / "yes", "--allow-leakage")
     assert went.exit_code == 0, went.output
 
 

@@ -68,7 +68,7 @@ def replaced(recipe, **data):
 
 def examples_of(recipe):
     corpus = gather(with_languages(recipe), quietly)
-    return corpus.encode(*corpus.learn(recipe, quietly), recipe.data.longest, quietly)
+    return corpus.encode(*corpus.learn(recipe, quietly), recipe.data.max_tokens, quietly)
 
 
 def batches_of(recipe, count=40):
@@ -81,11 +81,11 @@ def batches_of(recipe, count=40):
 
 KINDS = {
     "plain": {},
-    "shared": {"text.shared": True},
-    "bounded": {"data.most_words": 5, "data.most_ratio": 2.0},
+    "shared": {"text.shared_vocabulary": True},
+    "bounded": {"data.max_words": 5, "data.max_length_ratio": 2.0},
     "placeholders": {"text.placeholders": ["number", "url"]},
-    "dropout": {"text.kind": "bpe", "text.bpe_dropout": 0.3},
-    "few lessons": {"text.learn_from": 50},
+    "dropout": {"text.tokenizer": "bpe", "text.bpe_dropout": 0.3},
+    "few lessons": {"text.vocabulary_pairs": 50},
 }
 
 
@@ -101,7 +101,7 @@ def test_prepared_pairs_make_the_same_batches_as_the_text(files, more, tmp_path,
 
 
 def test_a_run_begun_on_text_goes_on_with_prepared_pairs_to_the_same_bits(files, tmp_path):
-    recipe = tiny_recipe("rnn", *files, **{"training.keep": 99, "training.steps": 6})
+    recipe = tiny_recipe("rnn", *files, **{"training.keep_checkpoints": 99, "training.steps": 6})
     whole = tmp_path / "whole"
     list(train(recipe, whole, threads=1))
     shutil.copytree(whole / "step-2", tmp_path / "half" / "step-2")
@@ -121,7 +121,7 @@ def halves(recipe, then, folder, **more):
     return all(ours[name] == theirs[name] for name in ("model.safetensors", "training.safetensors"))
 
 
-LONG = {"training.keep": 99, "training.steps": 4}
+LONG = {"training.keep_checkpoints": 99, "training.steps": 4}
 
 
 @pytest.mark.parametrize("first", ["text", "ids"])
@@ -158,23 +158,28 @@ def test_other_weights_are_refused_when_a_run_goes_on(files, more, tmp_path):
 
 
 def beginning(files, model, vocabulary, **more):
-    settings = {"training.init": str(model), "training.vocabulary": vocabulary, **LONG, **more}
+    settings = {
+        "training.init_from": str(model),
+        "training.init_vocabulary": vocabulary,
+        **LONG,
+        **more,
+    }
     return tiny_recipe("rnn", *files, **settings)
 
 
 @pytest.mark.parametrize("vocabulary", ["keep", "extend", "new"])
 def test_pairs_are_prepared_for_a_run_that_begins_from_a_model(files, more, tmp_path, vocabulary):
     list(train(tiny_recipe("rnn", *more, **LONG), tmp_path / "model", threads=1))
-    sizes = {"text.source_size": 400, "text.target_size": 420}
+    sizes = {"text.source_vocabulary_size": 400, "text.target_vocabulary_size": 420}
     recipe = beginning(files, tmp_path / "model", vocabulary, **sizes)
     prepare(recipe, tmp_path / "ready", quietly, choose=first_tokenizers)
     ready = replaced(recipe, source="", target="", prepared=str(tmp_path / "ready"))
     if vocabulary == "extend":
         with pytest.raises(
-            UserError, match="prepare it with the same --init and --vocabulary extend"
+            UserError, match="prepare it with the same --init-from and --init-vocabulary extend"
         ):
             train(ready, tmp_path / "refused", threads=1)
-        ready = replace(ready, training=replace(ready.training, vocabulary="new"))
+        ready = replace(ready, training=replace(ready.training, init_vocabulary="new"))
     list(train(recipe, tmp_path / "text", threads=1))
     list(train(ready, tmp_path / "ids", threads=1))
     ours, theirs = (read_checkpoint(tmp_path / run / "step-4") for run in ("ids", "text"))
@@ -185,7 +190,9 @@ def test_pairs_are_prepared_for_a_run_that_begins_from_a_model(files, more, tmp_
     learned = tiny_recipe("rnn", *files, **sizes)
     with pytest.raises(UserError, match="was prepared with other vocabularies"):
         prepare(learned, tmp_path / "ready", quietly)
-    with pytest.raises(UserError, match="training.init: the vocabularies of .* must be given too"):
+    with pytest.raises(
+        UserError, match="training.init_from: the vocabularies of .* must be given too"
+    ):
         prepare(recipe, tmp_path / "other", quietly)
 
 
@@ -205,8 +212,11 @@ def test_other_settings_or_pairs_are_not_prepared_over(files, more, tmp_path):
     for recipe, message in (
         (tiny_recipe("rnn", *more), "was prepared from other pairs"),
         (mixed(files, more), "was prepared from other pairs"),
-        (tiny_recipe("rnn", *files, **{"text.source_size": 300}), "text.source_size = 320, .* 300"),
-        (tiny_recipe("rnn", *files, **{"data.longest": 50}), "data.longest = 60, .* 50"),
+        (
+            tiny_recipe("rnn", *files, **{"text.source_vocabulary_size": 300}),
+            "text.source_vocabulary_size = 320, .* 300",
+        ),
+        (tiny_recipe("rnn", *files, **{"data.max_tokens": 50}), "data.max_tokens = 60, .* 50"),
     ):
         with pytest.raises(UserError, match=message):
             prepare(recipe, out, quietly)
@@ -219,11 +229,11 @@ def test_other_settings_or_pairs_are_not_prepared_over(files, more, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"text.kind": "words"}, "text.kind"),
-        ({"text.target_size": 300}, "text.target_size"),
+        ({"text.tokenizer": "words"}, "text.tokenizer"),
+        ({"text.target_vocabulary_size": 300}, "text.target_vocabulary_size"),
         ({"text.placeholders": ["url"]}, "text.placeholders"),
-        ({"data.longest": 50}, "data.longest"),
-        ({"data.most_words": 9}, "data.most_words"),
+        ({"data.max_tokens": 50}, "data.max_tokens"),
+        ({"data.max_words": 9}, "data.max_words"),
         ({"data.source": "other.en"}, "data.source"),
         ({"data.target_language": "mr"}, "data.target_language"),
     ],
@@ -323,7 +333,7 @@ def test_files_that_change_between_two_readings_are_a_fault(files, tmp_path):
 def test_other_vocabularies_than_the_prepared_are_refused(files, tmp_path):
     corpus = gather(prepared(tiny_recipe("rnn", *files), tmp_path / "ready"), quietly)
     source, target = corpus.tokenizers
-    with pytest.raises(UserError, match="encoded by other vocabularies; .*--vocabulary new"):
+    with pytest.raises(UserError, match="encoded by other vocabularies; .*--init-vocabulary new"):
         corpus.encode(target, source, 60, quietly)
     with pytest.raises(UserError, match="not sentences to learn from; prepare it with .* extend"):
         corpus.lessons(tiny_recipe("rnn", *files))
@@ -344,7 +354,7 @@ def test_memory_stays_flat_however_many_pairs_are_prepared(tmp_path, monkeypatch
         for name in ("a.en", "a.hi"):
             lines = (" ".join(letters.choices(words, k=12)) for _ in range(pairs))
             (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-        settings = {"text.kind": "words", "text.learn_from": 200, "data.longest": 20}
+        settings = {"text.tokenizer": "words", "text.vocabulary_pairs": 200, "data.max_tokens": 20}
         recipe = tiny_recipe("rnn", tmp_path / "a.en", tmp_path / "a.hi", **settings)
         tracemalloc.start()
         try:
@@ -393,9 +403,12 @@ def test_the_fingerprint_covers_every_corpus(files, more):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"text.bpe_dropout": 0.1}, "text.bpe_dropout: needs text.kind = 'bpe', found 'unigram'"),
-        ({"data.most_ratio": 0.5}, "data.most_ratio: 0.5 fits no pair"),
-        ({"data.fewest_words": 5, "data.most_words": 4}, "data.most_words: 4 is below"),
+        (
+            {"text.bpe_dropout": 0.1},
+            "text.bpe_dropout: needs text.tokenizer = 'bpe', found 'unigram'",
+        ),
+        ({"data.max_length_ratio": 0.5}, "data.max_length_ratio: 0.5 fits no pair"),
+        ({"data.min_words": 5, "data.max_words": 4}, "data.max_words: 4 is below"),
         ({"data.columns": ["a", "b"]}, "data.columns: a,b are columns .* none of the files is"),
     ],
 )
@@ -405,15 +418,15 @@ def test_settings_that_contradict_each_other_are_refused(files, settings, messag
 
 
 def test_a_task_has_no_bounds():
-    recipe = load_recipe("numbers", {"data.most_words": 4})
-    with pytest.raises(UserError, match="data.most_words: data.task = 'numbers'"):
+    recipe = load_recipe("numbers", {"data.max_words": 4})
+    with pytest.raises(UserError, match="data.max_words: data.task = 'numbers'"):
         gather(recipe, quietly)
 
 
 def test_columns_of_one_table_among_files_are_used(files, tmp_path):
     (tmp_path / "own.tsv").write_text("english\thindi\n" + "one\tएक\n" * 5, encoding="utf-8")
     named = {"data.columns": ["english", "hindi"], "data.valid_source": str(tmp_path / "own.tsv")}
-    named["data.allow_leak"] = True
+    named["data.allow_leakage"] = True
     assert len(gather(tiny_recipe("rnn", *files, **named), quietly).validation) == 5
 
 
@@ -424,7 +437,9 @@ def test_a_weight_that_makes_no_sense_is_refused(files, more, weight):
 
 
 def test_a_shared_vocabulary_is_learned_from_both_sides(files):
-    recipe = tiny_recipe("rnn", *files, **{"text.shared": True, "text.kind": "words"})
+    recipe = tiny_recipe(
+        "rnn", *files, **{"text.shared_vocabulary": True, "text.tokenizer": "words"}
+    )
     source, target = gather(recipe, quietly).learn(recipe, quietly)
     assert source.to_json() == target.to_json()
     words = files[0].read_text().splitlines()[3], files[1].read_text().splitlines()[3]
@@ -435,7 +450,7 @@ def test_placeholders_reach_the_vocabulary_and_leave_the_references_alone(tmp_pa
     source, target = tmp_path / "a.en", tmp_path / "a.hi"
     source.write_text("".join(f"see {n * 37} there {n}a\n" for n in range(300)))
     target.write_text("".join(f"वहाँ {n * 37} देखो\n" for n in range(300)))
-    settings = {"text.placeholders": ["number"], "text.kind": "words"}
+    settings = {"text.placeholders": ["number"], "text.tokenizer": "words"}
     recipe = tiny_recipe("rnn", source, target, **settings)
     corpus = gather(recipe, quietly)
     assert any("37" in pair.target for pair in corpus.validation)
@@ -447,15 +462,15 @@ def test_placeholders_reach_the_vocabulary_and_leave_the_references_alone(tmp_pa
 
 
 def test_vocabularies_are_learned_from_the_first_pairs_only(files):
-    few = tiny_recipe("rnn", *files, **{"text.kind": "words", "text.learn_from": 3})
+    few = tiny_recipe("rnn", *files, **{"text.tokenizer": "words", "text.vocabulary_pairs": 3})
     assert len(gather(few, quietly).learn(few, quietly)[0]) < 20
     assert len(list(gather(few, quietly).lessons(few))) == 3
 
 
 def test_named_validation_pairs_are_prepared_whole(files, more, tmp_path):
     own = {"data.valid_source": str(more[0]), "data.valid_target": str(more[1])}
-    own["data.allow_leak"] = True
-    recipe = tiny_recipe("rnn", *files, **own, **{"data.most_words": 4})
+    own["data.allow_leakage"] = True
+    recipe = tiny_recipe("rnn", *files, **own, **{"data.max_words": 4})
     ready = replaced(prepared(recipe, tmp_path / "ready"), valid_source="", valid_target="")
     assert len(gather(with_languages(ready), quietly).validation) == 120
 
@@ -466,7 +481,7 @@ def test_the_manifest_tells_what_was_prepared(files, more, tmp_path):
     assert manifest["weights"] == [1.0, 2.0]
     assert manifest["data"]["source"] == str(files[0])
     assert manifest["data"]["target_language"] == "hi"
-    assert manifest["text"]["source_size"] == 320
+    assert manifest["text"]["source_vocabulary_size"] == 320
     size = (tmp_path / "ready" / "source.ids").stat().st_size
     assert manifest["tokens"]["source"] * 4 == size == manifest["files"]["source.ids"]["bytes"]
 
@@ -474,10 +489,10 @@ def test_the_manifest_tells_what_was_prepared(files, more, tmp_path):
 def test_the_command_takes_a_model_for_its_recipe_and_for_its_words(files, tmp_path, capsys):
     model, out = tmp_path / "model", tmp_path / "ready"
     list(train(tiny_recipe("rnn", *files, **LONG), model, threads=1))
-    command(str(model), out, init=str(model), vocabulary="keep")
+    command(str(model), out, init_from=str(model), init_vocabulary="keep")
     said = capsys.readouterr()
     assert said.out == f"{out}  356 pairs, 8 to validate on\n"
-    assert f"next: dhyan train {model} --set data.prepared={out} --init {model}\n" in said.err
+    assert f"next: dhyan train {model} --set data.prepared={out} --init-from {model}\n" in said.err
     for name in ("source.json", "target.json"):
         assert (out / name).read_bytes() == read_checkpoint(model / "step-4")[name]
 

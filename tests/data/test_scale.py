@@ -12,7 +12,10 @@ import pytest
 from tests.tiny_models import environment
 
 MILLION = 10**6
-SIZES = {"kind": '"words"', "source_size": 2000, "target_size": 2000, "learn_from": 20_000}
+SIZES = {
+    "tokenizer": '"words"', "source_vocabulary_size": 2000, "target_vocabulary_size": 2000,
+    "vocabulary_pairs": 20_000,
+}  # fmt: skip
 MEGABYTES, GROWTH = 500, 1.1  # at most; and at most from one million to two, when prepared
 PER_PAIR = 60  # bytes that a survey keeps of each, to find it again
 PROGRAM = """

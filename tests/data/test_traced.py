@@ -77,7 +77,11 @@ def numbers_of(batch, source, target):
 
 
 def recipe_over(files, **settings):
-    words = {"text.kind": "words", "text.source_size": 9000, "text.target_size": 9000}
+    words = {
+        "text.tokenizer": "words",
+        "text.source_vocabulary_size": 9000,
+        "text.target_vocabulary_size": 9000,
+    }
     return with_languages(tiny_recipe("rnn", *files[:2], **{**words, **settings}))
 
 
@@ -98,8 +102,12 @@ def test_no_pair_is_crossed_on_its_way_into_a_batch(way, multiple, files, tmp_pa
     mix = [{"source": str(files[2]), "target": str(files[3]), "weight": 2.0}]
     settings = {"mixed": {"data.mix": mix}}.get(way, {})
     if way == "cut anew":
-        settings = {"text.kind": "bpe", "text.source_size": 300, "text.target_size": 300}
-        settings |= {"text.bpe_dropout": 0.3, "text.learn_from": 50}
+        settings = {
+            "text.tokenizer": "bpe",
+            "text.source_vocabulary_size": 300,
+            "text.target_vocabulary_size": 300,
+        }
+        settings |= {"text.bpe_dropout": 0.3, "text.vocabulary_pairs": 50}
     recipe = recipe_over(files, **settings)
     if way == "prepared":
         prepare(recipe, tmp_path / "ready", quietly)

@@ -15,12 +15,15 @@ from tests.tiny_models import here
 
 COUNT, MORE = 1000, 9000  # words that are tried, and others to learn copying from
 SETTINGS = {
-    "text.kind": "characters", "text.shared": True, "text.source_size": 300, "data.longest": 40,
-    "encoder.embedding": 64, "encoder.width": 64, "encoder.dropout": 0.0,
-    "decoder.embedding": 64, "decoder.width": 96, "decoder.readout": 64, "decoder.dropout": 0.0,
-    "training.steps": 1200, "training.learning_rate": 4e-3, "training.warmup": 60,
+    "text.tokenizer": "characters", "text.shared_vocabulary": True,
+    "text.source_vocabulary_size": 300, "data.max_tokens": 40,
+    "encoder.embedding_width": 64, "encoder.width": 64, "encoder.dropout": 0.0,
+    "decoder.embedding_width": 64, "decoder.width": 96, "decoder.readout_width": 64,
+    "decoder.dropout": 0.0,
+    "training.steps": 1200, "training.learning_rate": 4e-3, "training.warmup_steps": 60,
     "training.schedule": "halving", "training.halve_from": 600, "training.halve_every": 100,
-    "training.tokens_per_batch": 1200, "training.label_smoothing": 0.0, "training.stop_on": "loss",
+    "training.tokens_per_batch": 1200, "training.label_smoothing": 0.0,
+    "training.early_stopping_metric": "loss",
     "training.validate_every": 400, "training.save_every": 400, "training.valid_sentences": 0,
 }  # fmt: skip
 

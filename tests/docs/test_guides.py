@@ -30,9 +30,9 @@ LONG = ("compare",)  # it trains a dozen models
 SMALL = {
     "training.steps": 60, "training.validate_every": 30,
     "training.save_every": 30,
-    "training.valid_sentences": 4, "encoder.embedding": 16, "encoder.width": 16,
-    "decoder.embedding": 16, "decoder.width": 32, "decoder.readout": 16,
-    "decoder.attention.hidden": 16,
+    "training.valid_sentences": 4, "encoder.embedding_width": 16, "encoder.width": 16,
+    "decoder.embedding_width": 16, "decoder.width": 32, "decoder.readout_width": 16,
+    "decoder.attention.score_width": 16,
 }  # fmt: skip
 
 

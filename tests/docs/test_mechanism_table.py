@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "mechanisms.md").read_text()
 SMALL = {
     "data.task": "numbers", "data.pairs": 60, "training.steps": 2, "training.valid_sentences": 2,
-    "training.stop_on": "loss", "training.tokens_per_batch": 300, "data.longest": 40,
+    "training.early_stopping_metric": "loss", "training.tokens_per_batch": 300, "data.max_tokens": 40,
 }  # fmt: skip
 
 
@@ -48,13 +48,17 @@ def letters(model, recipe):
         "W": decoder.width,
         "D": model.encoder.width,
         "Q": decoder.width,
-        "M": recipe.data.longest + 1,
+        "M": recipe.data.max_tokens + 1,
         "V": model.decoder.words.num_embeddings,
         "H": look.heads if look else decoder.heads,
         "G": (look.kv_heads or look.heads) if look else decoder.kv_heads or decoder.heads,
     }
     if look:
-        known |= {"A": look.hidden, "F": look.filters, "R": look.filter_reach}
+        known |= {
+            "A": look.score_width,
+            "F": look.coverage_filters,
+            "R": look.coverage_filter_radius,
+        }
     return known
 
 
@@ -147,7 +151,7 @@ def test_the_users_own_score_works_from_the_command_line(tmp_path):
             cwd=tmp_path, env=environment(), capture_output=True, **more,
         )  # fmt: skip
 
-    kind = ("--set", "decoder.attention.kind=cosine")
+    kind = ("--set", "decoder.attention.score=cosine")
     done = dhyan(*plugin, "train", "numbers", *kind, *sets)
     assert done.returncode == 0, done.stderr.decode()
     done = dhyan(*plugin, "translate", "runs/numbers", input=b"three\n")

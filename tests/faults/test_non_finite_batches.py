@@ -127,8 +127,16 @@ def files(tmp_path_factory):
 
 def run_with(files, out, spoils, kind="loss nan", resume=False):
     """A run on files whose objective is spoiled; it keeps every checkpoint."""
-    quick = {"training.valid_sentences": 0, "training.stop_on": "loss", "training.steps": LAST}
-    often = {"training.save_every": 4, "training.keep": 99, "training.validate_every": 8}
+    quick = {
+        "training.valid_sentences": 0,
+        "training.early_stopping_metric": "loss",
+        "training.steps": LAST,
+    }
+    often = {
+        "training.save_every": 4,
+        "training.keep_checkpoints": 99,
+        "training.validate_every": 8,
+    }
     recipe = tiny_recipe("rnn", *files, **quick, **often)
     run = train(recipe, out, resume=resume, threads=1)
     made = run.trainer
@@ -288,7 +296,7 @@ def test_while_steps_are_skipped_no_checkpoint_is_due(files, tmp_path):
 
 
 def test_rows_of_a_batch_are_those_it_is_made_of(files, tmp_path):
-    for more in ({}, {"text.kind": "bpe", "text.bpe_dropout": 0.1}):
+    for more in ({}, {"text.tokenizer": "bpe", "text.bpe_dropout": 0.1}):
         recipe = tiny_recipe("rnn", *files, **more)
         run = train(recipe, tmp_path / f"run-{len(more)}", threads=1)
         batches, position = run.trainer.batches, 0

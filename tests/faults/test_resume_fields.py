@@ -61,7 +61,12 @@ def test_every_setting_is_refused_by_its_name_or_may_change(told, family):
         with pytest.raises(UserError, match=f"was trained with {key} = "):
             check_same(folder, recipe, now, corpus)
         refused.add(key)
-    wanted = {"training.seed", "text.source_size", "encoder.width", "training.learning_rate"}
+    wanted = {
+        "training.seed",
+        "text.source_vocabulary_size",
+        "encoder.width",
+        "training.learning_rate",
+    }
     assert refused >= wanted
     assert len(refused) > 50
 
@@ -77,7 +82,7 @@ def test_only_what_changes_no_bit_may_change():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "before", "now"),
-    [("training.seed", 1, 9), ("text.source_size", 320, 330), ("decoder.width", 24, 32)],
+    [("training.seed", 1, 9), ("text.source_vocabulary_size", 320, 330), ("decoder.width", 24, 32)],
 )
 def test_the_command_line_refuses_in_one_line(stage, fresh, key, before, now):
     story, run = fresh("rnn")

@@ -17,7 +17,11 @@ from tests.training.test_trainer import trainer, weights
 
 def recipe(files):
     settings = {"training.steps": 8, "training.validate_every": 4, "training.save_every": 3}
-    quick = {"training.valid_sentences": 0, "training.stop_on": "loss", "training.ema": 0.5}
+    quick = {
+        "training.valid_sentences": 0,
+        "training.early_stopping_metric": "loss",
+        "training.ema_decay": 0.5,
+    }
     return tiny_recipe("rnn", *files, **settings, **quick)
 
 

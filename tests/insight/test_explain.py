@@ -22,15 +22,15 @@ HINDI = ["बड़ी बिल्लियाँ चटाई पर सो �
 def translator_of(kind, pieces="unigram"):
     torch.manual_seed(0)
     decoder = DECODERS[kind[1]]
-    shared = decoder.copy or decoder.shares_embedding
+    shared = decoder.copy_mechanism or decoder.share_source_embedding
     learned = [[*ENGLISH, *HINDI]] * 2 if shared else [ENGLISH, HINDI]
     source = Tokenizer.learn(learned[0], kind=pieces, size=340 if shared else 300)
     target = Tokenizer.learn(learned[1], kind=pieces, size=340 if shared else 330)
     recipe = dhyan.config.Recipe(
         encoder=ENCODERS[kind[0]],
         decoder=decoder,
-        data=dhyan.config.Data(longest=40),
-        text=dhyan.config.Text(shared=shared),
+        data=dhyan.config.Data(max_tokens=40),
+        text=dhyan.config.Text(shared_vocabulary=shared),
     )
     model = build_model(recipe, len(source), len(target)).eval()
     return Translator(model, source, target, manner=Manner(limit=9, beam=3))

@@ -58,8 +58,8 @@ def assert_same(module, run):
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
 def test_an_encoder_is_the_packed_one(cell, bidirectional, backwards):
     chosen = config.RNNEncoder(
-        cell=cell, embedding=5, width=7, layers=2 if cell == "gru" else 1,
-        bidirectional=bidirectional, backwards=backwards, dropout=0.0,
+        cell=cell, embedding_width=5, width=7, layers=2 if cell == "gru" else 1,
+        bidirectional=bidirectional, reverse_source=backwards, dropout=0.0,
     )  # fmt: skip
     encoder, source = build_encoder(chosen, 11, 40), random_source()
 
@@ -72,7 +72,7 @@ def test_an_encoder_is_the_packed_one(cell, bidirectional, backwards):
 
 def test_a_row_without_words_has_zeros_and_harms_nothing():
     encoder = build_encoder(
-        config.RNNEncoder(cell="lstm", embedding=4, width=5, bidirectional=True), 11, 40
+        config.RNNEncoder(cell="lstm", embedding_width=4, width=5, bidirectional=True), 11, 40
     ).eval()
     source = random_source((2, 3))
     empty = Tokens(source.ids, source.mask & torch.tensor([[True], [False]]))
@@ -94,20 +94,20 @@ def test_a_recurrence_is_torchs_own(cell, layers):
     assert_same(recurrence, lambda: recurrence(inputs, state))
 
 
-ATTENTIONS = {kind: config.Attention(kind=kind, hidden=9) for kind in ("additive", "general")}
-ATTENTIONS |= {kind: config.Attention(kind=kind) for kind in ("dot", "scaled_dot")}
+ATTENTIONS = {kind: config.Attention(score=kind, score_width=9) for kind in ("additive", "general")}
+ATTENTIONS |= {kind: config.Attention(score=kind) for kind in ("dot", "scaled_dot")}
 BAHDANAU, LUONG = config.BahdanauDecoder, config.LuongDecoder
 
 
 def decoder_of(kind, attention, cell, *, width=8, memory=8, **more):
     """A decoder, and a function that reads what it would be told."""
-    sizes = {"embedding": 5, "width": width, "cell": cell, "dropout": 0.0, **more}
+    sizes = {"embedding_width": 5, "width": width, "cell": cell, "dropout": 0.0, **more}
     if kind is BAHDANAU:
-        sizes["readout"] = 3
+        sizes["readout_width"] = 3
     recipe = config.Recipe(
-        encoder=config.RNNEncoder(embedding=4, width=memory),
+        encoder=config.RNNEncoder(embedding_width=4, width=memory),
         decoder=kind(attention=attention, **sizes),
-        data=config.Data(longest=40),
+        data=config.Data(max_tokens=40),
     )
     return build_decoder(recipe, build_encoder(recipe.encoder, 11, 40), 11)
 
@@ -127,7 +127,7 @@ def heard(decoder, source, memory=8):
 def test_a_loop_is_the_plain_one(kind, cell, attention):
     if kind is LUONG and attention == "additive":
         attention = "concat"
-    chosen = ATTENTIONS.get(attention, config.Attention(kind="concat", hidden=9))
+    chosen = ATTENTIONS.get(attention, config.Attention(score="concat", score_width=9))
     decoder = decoder_of(kind, chosen, cell)
     encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 3))
     state = decoder.start(encoded)
@@ -142,20 +142,22 @@ def test_a_loop_is_the_plain_one(kind, cell, attention):
 
 @pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
 def test_a_loop_over_long_odd_rows_is_the_plain_one(kind):
-    decoder = decoder_of(kind, config.Attention(kind="general"), "rnn", width=17)
+    decoder = decoder_of(kind, config.Attention(score="general"), "rnn", width=17)
     encoded, ids = heard(decoder, random_source((37,))), torch.randint(4, 11, (1, 2))
     assert_same(decoder, lambda: decoder.think(ids, decoder.start(encoded))[:1])
 
 
 def test_an_additive_loop_over_long_odd_rows_is_the_plain_one():
-    decoder = decoder_of(BAHDANAU, config.Attention(kind="additive", hidden=67), "gru", width=17)
+    decoder = decoder_of(
+        BAHDANAU, config.Attention(score="additive", score_width=67), "gru", width=17
+    )
     encoded, ids = heard(decoder, random_source((37, 2))), torch.randint(4, 11, (2, 2))
     assert_same(decoder, lambda: decoder.think(ids, decoder.start(encoded))[:1])
 
 
 @pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
 def test_a_row_that_may_see_nothing_has_no_context(kind):
-    decoder = decoder_of(kind, config.Attention(kind="general"), "lstm")
+    decoder = decoder_of(kind, config.Attention(score="general"), "lstm")
     source = random_source()
     blind = Tokens(source.ids, source.mask & torch.tensor([[True], [False], [True]]))
     encoded, ids = heard(decoder, blind), torch.randint(4, 11, (3, 2))
@@ -212,16 +214,16 @@ def test_what_the_kernels_do_not_know_runs_plainly():
         memory = decoder.start(heard(decoder, random_source())).memory
         return looped(decoder.attention, decoder.recurrence, memory, torch.ones(3, 2, 5))
 
-    assert knows({"kind": "general"})
-    assert not knows({"kind": "general"}, layers=2)
-    assert not knows({"kind": "general", "dropout": 0.1})
-    assert not knows({"kind": "coverage"})
-    assert not knows({"kind": "general", "heads": 2})
-    assert not knows({"kind": "bottleneck"})
+    assert knows({"score": "general"})
+    assert not knows({"score": "general"}, layers=2)
+    assert not knows({"score": "general", "dropout": 0.1})
+    assert not knows({"score": "coverage"})
+    assert not knows({"score": "general", "heads": 2})
+    assert not knows({"score": "bottleneck"})
 
 
 def test_a_window_runs_plainly():
-    decoder = decoder_of(LUONG, config.Attention(kind="general"), "lstm")
+    decoder = decoder_of(LUONG, config.Attention(score="general"), "lstm")
     decoder.attention.sees = near_the_step(1)
     memory = decoder.start(heard(decoder, random_source())).memory
     assert not looped(decoder.attention, decoder.recurrence, memory, torch.ones(3, 2, 5))

@@ -17,7 +17,7 @@ BATCH = Batch(
 
 
 def transformer(**more):
-    chosen = {"width": 8, "heads": 2, "hidden": 12, "layers": 1, "dropout": 0.0, **more}
+    chosen = {"width": 8, "heads": 2, "feed_forward_width": 12, "layers": 1, "dropout": 0.0, **more}
     encoder = config.TransformerEncoder(**chosen)
     decoder = config.TransformerDecoder(**chosen)
     return config.Recipe(encoder=encoder, decoder=decoder)
@@ -32,9 +32,13 @@ RECIPES = {
     "additive": transformer(score="additive"),
     "learned places": transformer(positions="learned"),
     "bahdanau": config.Recipe(
-        encoder=config.RNNEncoder(embedding=8, width=8, dropout=0.0),
+        encoder=config.RNNEncoder(embedding_width=8, width=8, dropout=0.0),
         decoder=config.BahdanauDecoder(
-            attention=config.Attention(hidden=8), embedding=8, width=8, readout=8, dropout=0.0
+            attention=config.Attention(score_width=8),
+            embedding_width=8,
+            width=8,
+            readout_width=8,
+            dropout=0.0,
         ),
     ),
 }

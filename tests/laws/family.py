@@ -69,64 +69,73 @@ FADING = {"local-p", "multihead-local-p"}  # what is far from the predicted plac
 KINDS = BUILT_IN
 SCORES = [kind for kind in KINDS if kind not in ("bottleneck", "concat", "scaled_dot")]
 LOOKS = {
-    **{kind: config.Attention(kind=kind, hidden=24) for kind in KINDS},
+    **{kind: config.Attention(score=kind, score_width=24) for kind in KINDS},
     **{
-        f"multihead-{kind}": config.Attention(kind=kind, hidden=12, heads=4, kv_heads=2)
+        f"multihead-{kind}": config.Attention(score=kind, score_width=12, heads=4, kv_heads=2)
         for kind in KINDS
         if kind != "bottleneck"
     },
     **{
-        f"{window}-{kind}": config.Attention(kind=kind, hidden=24, window=window, reach=2)
+        f"{window}-{kind}": config.Attention(
+            score=kind, score_width=24, window=window, window_radius=2
+        )
         for kind in KINDS
         for window in ("monotonic", "predicted")
         if kind not in ("bottleneck", "concat")
     },
     "multihead-predicted": config.Attention(
-        kind="scaled_dot", heads=4, window="predicted", reach=2, dropout=0.2
+        score="scaled_dot", heads=4, window="predicted", window_radius=2, dropout=0.2
     ),
 }
 RNN_ENCODERS = {
-    "gru": config.RNNEncoder(embedding=16, width=WIDTH),
+    "gru": config.RNNEncoder(embedding_width=16, width=WIDTH),
     "bi-lstm": config.RNNEncoder(
-        cell="lstm", embedding=16, width=WIDTH // 2, layers=2, bidirectional=True
+        cell="lstm", embedding_width=16, width=WIDTH // 2, layers=2, bidirectional=True
     ),
     "deep-backwards-lstm": config.RNNEncoder(
-        cell="lstm", embedding=16, width=WIDTH, layers=2, backwards=True
+        cell="lstm", embedding_width=16, width=WIDTH, layers=2, reverse_source=True
     ),
-    "backwards-lstm": config.RNNEncoder(cell="lstm", embedding=16, width=WIDTH, backwards=True),
-    "plain-rnn": config.RNNEncoder(cell="rnn", embedding=16, width=WIDTH, bidirectional=True),
+    "backwards-lstm": config.RNNEncoder(
+        cell="lstm", embedding_width=16, width=WIDTH, reverse_source=True
+    ),
+    "plain-rnn": config.RNNEncoder(cell="rnn", embedding_width=16, width=WIDTH, bidirectional=True),
     "one-hot": config.RNNEncoder(cell="gru", input="one_hot", width=WIDTH),
 }
 TRANSFORMER_ENCODERS = {
-    "transformer": config.TransformerEncoder(width=WIDTH, heads=4, hidden=48, layers=2),
+    "transformer": config.TransformerEncoder(width=WIDTH, heads=4, feed_forward_width=48, layers=2),
     "transformer-post-learned": config.TransformerEncoder(
-        width=WIDTH, heads=4, hidden=48, layers=2, norm="post", positions="learned"
+        width=WIDTH, heads=4, feed_forward_width=48, layers=2, norm="post", positions="learned"
     ),
     "transformer-rotary-swiglu-grouped": config.TransformerEncoder(
         width=WIDTH,
         heads=4,
         kv_heads=2,
-        hidden=48,
+        feed_forward_width=48,
         layers=2,
         activation="swiglu",
         positions="rotary",
         attention_dropout=0.1,
     ),
     "transformer-alibi-gelu": config.TransformerEncoder(
-        width=WIDTH, heads=4, hidden=48, layers=2, activation="gelu", positions="alibi"
+        width=WIDTH, heads=4, feed_forward_width=48, layers=2, activation="gelu", positions="alibi"
     ),
     "transformer-plain": config.TransformerEncoder(
-        width=WIDTH, heads=4, hidden=48, layers=2, self_attention="plain"
+        width=WIDTH, heads=4, feed_forward_width=48, layers=2, self_attention="parameter_free"
     ),
     "transformer-plain-post": config.TransformerEncoder(
-        width=WIDTH, heads=4, hidden=48, layers=2, self_attention="plain", norm="post"
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        self_attention="parameter_free",
+        norm="post",
     ),
     "transformer-none": config.TransformerEncoder(
-        width=WIDTH, heads=4, hidden=48, layers=2, self_attention="none"
+        width=WIDTH, heads=4, feed_forward_width=48, layers=2, self_attention="none"
     ),
     **{
         f"transformer-{score}": config.TransformerEncoder(
-            width=WIDTH, heads=4, hidden=48, layers=1, score=score, positions="none"
+            width=WIDTH, heads=4, feed_forward_width=48, layers=1, score=score, positions="none"
         )
         for score in SCORES
     },
@@ -135,46 +144,59 @@ ENCODERS = {**RNN_ENCODERS, **TRANSFORMER_ENCODERS}
 DECODERS = {
     **{
         f"bahdanau-{name}": config.BahdanauDecoder(
-            attention=look, embedding=16, width=WIDTH, readout=16
+            attention=look, embedding_width=16, width=WIDTH, readout_width=16
         )
         for name, look in LOOKS.items()
         if not name.endswith("concat") and not name.startswith(("monotonic", "predicted"))
     },
     **{
-        f"luong-{name}": config.LuongDecoder(attention=look, embedding=16, width=WIDTH)
+        f"luong-{name}": config.LuongDecoder(attention=look, embedding_width=16, width=WIDTH)
         for name, look in LOOKS.items()
     },
     "bahdanau-deep-lstm-tied": config.BahdanauDecoder(
-        cell="lstm", layers=2, embedding=16, width=WIDTH, readout=16, tied=True
+        cell="lstm",
+        layers=2,
+        embedding_width=16,
+        width=WIDTH,
+        readout_width=16,
+        tie_embeddings=True,
     ),
     **{
         f"luong-parallel-{name}": config.LuongDecoder(
-            attention=LOOKS[name], embedding=16, width=WIDTH, input_feeding=False
+            attention=LOOKS[name], embedding_width=16, width=WIDTH, input_feeding=False
         )
         for name in ("coverage", "monotonic-dot", "predicted-coverage", "multihead-coverage")
     },
     "luong-deep-gru-parallel": config.LuongDecoder(
-        cell="gru", layers=2, embedding=16, width=WIDTH, input_feeding=False
+        cell="gru", layers=2, embedding_width=16, width=WIDTH, input_feeding=False
     ),
     "bahdanau-plain-rnn-one-hot": config.BahdanauDecoder(
-        cell="rnn", input="one_hot", width=WIDTH, readout=16
+        cell="rnn", input="one_hot", width=WIDTH, readout_width=16
     ),
-    "bahdanau-copy": config.BahdanauDecoder(embedding=16, width=WIDTH, readout=16, copy=True),
+    "bahdanau-copy": config.BahdanauDecoder(
+        embedding_width=16, width=WIDTH, readout_width=16, copy_mechanism=True
+    ),
     "luong-shared-copy": config.LuongDecoder(
-        embedding=16, width=WIDTH, shares_embedding=True, copy=True
+        embedding_width=16, width=WIDTH, share_source_embedding=True, copy_mechanism=True
     ),
     "luong-direct": config.LuongDecoder(
-        bridge="direct", layers=2, embedding=16, width=WIDTH, attention=LOOKS["bottleneck"]
+        bridge="direct", layers=2, embedding_width=16, width=WIDTH, attention=LOOKS["bottleneck"]
     ),
-    "transformer": config.TransformerDecoder(width=WIDTH, heads=4, hidden=48, layers=2),
+    "transformer": config.TransformerDecoder(width=WIDTH, heads=4, feed_forward_width=48, layers=2),
     "transformer-post-learned": config.TransformerDecoder(
-        width=WIDTH, heads=4, hidden=48, layers=2, norm="post", positions="learned", tied=False
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        norm="post",
+        positions="learned",
+        tie_embeddings=False,
     ),
     "transformer-rotary-swiglu-grouped": config.TransformerDecoder(
         width=WIDTH,
         heads=4,
         kv_heads=2,
-        hidden=48,
+        feed_forward_width=48,
         layers=2,
         activation="swiglu",
         positions="rotary",
@@ -183,18 +205,18 @@ DECODERS = {
     "transformer-alibi-gelu-shared": config.TransformerDecoder(
         width=WIDTH,
         heads=4,
-        hidden=48,
+        feed_forward_width=48,
         layers=1,
         activation="gelu",
         positions="alibi",
-        shares_embedding=True,
+        share_source_embedding=True,
     ),
     "transformer-copy": config.TransformerDecoder(
-        width=WIDTH, heads=4, hidden=48, layers=2, score="general", copy=True
+        width=WIDTH, heads=4, feed_forward_width=48, layers=2, score="general", copy_mechanism=True
     ),
     **{
         f"transformer-{score}": config.TransformerDecoder(
-            width=WIDTH, heads=4, kv_heads=2, hidden=48, layers=1, score=score
+            width=WIDTH, heads=4, kv_heads=2, feed_forward_width=48, layers=1, score=score
         )
         for score in SCORES
     },
@@ -205,8 +227,8 @@ def build(encoder: str, decoder: str) -> Seq2Seq:
     recipe = config.Recipe(
         encoder=ENCODERS[encoder],
         decoder=DECODERS[decoder],
-        data=config.Data(longest=40),
-        text=config.Text(shared=True),
+        data=config.Data(max_tokens=40),
+        text=config.Text(shared_vocabulary=True),
     )
     return build_model(recipe, VOCABULARY, VOCABULARY)
 

@@ -29,7 +29,7 @@ def words():
 def reader(heads=2, *, layers=2, seed=0, encoder=None):
     """An untrained Transformer, or another encoder before its decoder."""
     source, target = words()
-    sizes = {"width": 16, "heads": heads, "hidden": 32, "layers": layers}
+    sizes = {"width": 16, "heads": heads, "feed_forward_width": 32, "layers": layers}
     recipe = config.Recipe(
         encoder=encoder or config.TransformerEncoder(**sizes),
         decoder=config.TransformerDecoder(**sizes),

@@ -129,8 +129,10 @@ def reader_of(**settings):
             primer_twins(split, seed=1, shortest=4, longest=7, core=0.15), range(200), strict=False
         )
     ]
-    encoder = config.RNNEncoder(embedding=8, width=6, **settings)
-    recipe = config.Recipe(encoder=encoder, decoder=config.BahdanauDecoder(embedding=4, width=6))
+    encoder = config.RNNEncoder(embedding_width=8, width=6, **settings)
+    recipe = config.Recipe(
+        encoder=encoder, decoder=config.BahdanauDecoder(embedding_width=4, width=6)
+    )
     source = Tokenizer.learn(english, kind="words", size=3000)
     target = Tokenizer.learn(HINDI, kind="words", size=30)
     model = build_model(recipe, len(source), len(target)).eval()

@@ -38,7 +38,7 @@ def test_a_mechanism_is_the_one_recipes_call_so(name):
     from dhyan import config
 
     ours = MECHANISMS[name].make(8)
-    theirs = build_score(config.Attention(kind=name, hidden=8), 8, 8, 30)
+    theirs = build_score(config.Attention(score=name, score_width=8), 8, 8, 30)
     assert type(ours) is type(theirs)
     assert [p.shape for p in ours.parameters()] == [p.shape for p in theirs.parameters()]
 

@@ -34,7 +34,7 @@ def reader():
         for one in islice(contexts("bank", novel=novel, seed=1), 300)
     ]
     encoder, decoder = ENCODERS["transformer"], DECODERS["transformer"]
-    recipe = config.Recipe(encoder=encoder, decoder=decoder, data=config.Data(longest=40))
+    recipe = config.Recipe(encoder=encoder, decoder=decoder, data=config.Data(max_tokens=40))
     source, target = (Tokenizer.learn(texts, kind="words", size=400) for _ in range(2))
     return Translator(build_model(recipe, len(source), len(target)).eval(), source, target)
 

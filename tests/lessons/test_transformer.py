@@ -24,9 +24,15 @@ SOURCE, SAID = torch.tensor([4, 5, 6, 7, EOS]), torch.tensor([BOS, 4, 5, 6])
 
 def model_of(norm, *, width=8, heads=2, layers=2, hidden=20, words=(8, 7), **shared):
     """The project's own, in double precision."""
-    sizes = {"width": width, "heads": heads, "hidden": hidden, "layers": layers, "norm": norm}
+    sizes = {
+        "width": width,
+        "heads": heads,
+        "feed_forward_width": hidden,
+        "layers": layers,
+        "norm": norm,
+    }
     recipe = config.Recipe(
-        text=config.Text(shared=bool(shared)),
+        text=config.Text(shared_vocabulary=bool(shared)),
         encoder=config.TransformerEncoder(**sizes),
         decoder=config.TransformerDecoder(**sizes, **shared),
     )
@@ -193,7 +199,7 @@ def test_the_largest_part_is_told_with_its_share():
 def test_the_formula_counts_the_papers_base():
     with torch.device("meta"):
         base = model_of("post", width=512, heads=8, layers=6, hidden=2048, words=(37_000, 37_000),
-                        shares_embedding=True)  # fmt: skip
+                        share_source_embedding=True)  # fmt: skip
     assert parameters(BASE) == counted(base)
     assert transformer().base == {
         "embedding": 18_944_000,

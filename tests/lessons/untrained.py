@@ -17,7 +17,7 @@ def translator_of(encoder, decoder):
     """Any encoder and decoder of the laws, with a few words."""
     torch.manual_seed(0)
     recipe = config.Recipe(
-        encoder=ENCODERS[encoder], decoder=DECODERS[decoder], data=config.Data(longest=40)
+        encoder=ENCODERS[encoder], decoder=DECODERS[decoder], data=config.Data(max_tokens=40)
     )
     source, target = (Tokenizer.learn(one, kind="words", size=30) for one in (ENGLISH, HINDI))
     model = build_model(recipe, len(source), len(target)).eval()

@@ -192,11 +192,11 @@ def test_grouped_heads_are_heads_whose_keys_and_values_are_alike():
 
 
 def test_the_two_names_of_the_additive_score_are_one_class():
-    recipe = load_recipe("luong2015-small", {"decoder.attention.kind": "concat"})
+    recipe = load_recipe("luong2015-small", {"decoder.attention.score": "concat"})
     model = build_model(recipe, 20, 20)
     assert type(model.decoder.attention.score) is AdditiveScore
-    with pytest.raises(UserError, match="call it attention.kind = 'additive'"):
-        build_model(load_recipe("numbers", {"decoder.attention.kind": "concat"}), 20, 20)
+    with pytest.raises(UserError, match="call it attention.score = 'additive'"):
+        build_model(load_recipe("numbers", {"decoder.attention.score": "concat"}), 20, 20)
 
 
 def test_a_one_hot_vector_times_a_matrix_is_a_row_of_it():
@@ -211,7 +211,7 @@ def test_a_one_hot_vector_times_a_matrix_is_a_row_of_it():
 def test_one_hot_input_is_an_embedding_folded_into_the_cells():
     """The cell's input matrix W on a one-hot vector is W E on an embedded one, with E = 1."""
     one_hot = build_model(load_recipe("numbers", {"encoder.input": "one_hot"}), 9, 9).encoder
-    dense = build_model(load_recipe("numbers", {"encoder.embedding": 9}), 9, 9).encoder
+    dense = build_model(load_recipe("numbers", {"encoder.embedding_width": 9}), 9, 9).encoder
     dense.rnn.load_state_dict(one_hot.rnn.state_dict())
     with torch.no_grad():
         dense.words.weight.copy_(torch.eye(9))
@@ -231,7 +231,7 @@ def test_swiglu_multiplies_a_bent_copy_with_a_straight_one():
 
 
 def test_copying_mixes_what_is_said_with_what_is_pointed_at():
-    settings = {"text.shared": True, "decoder.copy": True}
+    settings = {"text.shared_vocabulary": True, "decoder.copy_mechanism": True}
     model = build_model(load_recipe("numbers", settings), 12, 12).eval()
     decoder, source = model.decoder, Tokens.pad([[4, 7, 4, 2]])
     ids = torch.tensor([[1, 5]])
@@ -251,7 +251,8 @@ def test_copying_mixes_what_is_said_with_what_is_pointed_at():
 
 def test_a_shared_embedding_is_one_table():
     recipe = load_recipe(
-        "transformer2017-small", {"text.shared": True, "decoder.shares_embedding": True}
+        "transformer2017-small",
+        {"text.shared_vocabulary": True, "decoder.share_source_embedding": True},
     )
     model = build_model(recipe, 30, 30)
     assert model.decoder.words is model.encoder.words
@@ -264,7 +265,7 @@ def test_an_encoder_may_be_deep_and_a_decoder_shallow():
 
 
 def test_a_frozen_embedding_does_not_learn():
-    settings = {"encoder.vectors": "glove.txt", "encoder.frozen": True}
+    settings = {"encoder.pretrained_embedding": "glove.txt", "encoder.freeze_embedding": True}
     model = build_model(load_recipe("numbers", settings), 20, 20)
     assert not model.encoder.words.weight.requires_grad
     assert model.decoder.words.weight.requires_grad
@@ -290,7 +291,7 @@ def own_attention(query_width, memory_width):
 def test_a_registered_score_gets_heads_and_windows(heads, own_names):
     register("half")(HalfScore)
     settings = {
-        "decoder.attention.kind": "half",
+        "decoder.attention.score": "half",
         "decoder.attention.heads": heads,
         "decoder.attention.window": "predicted",
     }
@@ -303,9 +304,9 @@ def test_a_registered_score_gets_heads_and_windows(heads, own_names):
 
 def test_a_registered_attention_is_taken_as_it_is(own_names):
     register("whole")(own_attention)
-    model = build_model(load_recipe("numbers", {"decoder.attention.kind": "whole"}), 20, 20)
+    model = build_model(load_recipe("numbers", {"decoder.attention.score": "whole"}), 20, 20)
     assert type(model.decoder.attention) is SingleHeadAttention
-    settings = {"decoder.attention.kind": "whole", "decoder.attention.heads": 2}
+    settings = {"decoder.attention.score": "whole", "decoder.attention.heads": 2}
     with pytest.raises(UserError, match=r"attention\.heads has no effect"):
         build_model(load_recipe("numbers", settings), 20, 20)
 
@@ -322,7 +323,7 @@ def test_a_mistake_in_a_registered_score_is_found_before_training(own_names):
     for kind, message in ((Wrong, "fails when 2 queries ask 3"), (Narrow, "2 queries")):
         register("mistaken")(kind)
         with pytest.raises(UserError, match=message):
-            build_model(load_recipe("numbers", {"decoder.attention.kind": "mistaken"}), 20, 20)
+            build_model(load_recipe("numbers", {"decoder.attention.score": "mistaken"}), 20, 20)
 
 
 def test_a_name_of_our_own_cannot_be_registered(own_names):
@@ -330,33 +331,49 @@ def test_a_name_of_our_own_cannot_be_registered(own_names):
         register("additive")
     register("nonsense")(lambda query_width, memory_width: "no score")
     with pytest.raises(UserError, match="neither a Score"):
-        build_model(load_recipe("numbers", {"decoder.attention.kind": "nonsense"}), 20, 20)
+        build_model(load_recipe("numbers", {"decoder.attention.score": "nonsense"}), 20, 20)
 
 
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("numbers", {"decoder.attention.kind": "additve"}, "did you mean 'additive'"),
-        ("numbers", {"decoder.attention.kind": "mine"}, "--plugin FILE"),
-        ("numbers", {"decoder.copy": True}, r"text\.shared = true"),
-        ("numbers", {"decoder.shares_embedding": True}, r"text\.shared = true"),
+        ("numbers", {"decoder.attention.score": "additve"}, "did you mean 'additive'"),
+        ("numbers", {"decoder.attention.score": "mine"}, "--plugin FILE"),
+        ("numbers", {"decoder.copy_mechanism": True}, r"text\.shared = true"),
+        ("numbers", {"decoder.share_source_embedding": True}, r"text\.shared = true"),
         ("numbers", {"decoder.attention.kv_heads": 2}, "raise heads"),
         (
             "numbers",
-            {"decoder.attention.kind": "bottleneck", "decoder.attention.heads": 2},
+            {"decoder.attention.score": "bottleneck", "decoder.attention.heads": 2},
             "no use for heads",
         ),
-        ("numbers", {"encoder.frozen": True}, "name its file in vectors"),
-        ("numbers", {"encoder.input": "one_hot", "encoder.vectors": "x"}, "neither vectors nor"),
-        ("numbers", {"decoder.input": "one_hot", "decoder.tied": True}, "no embedding to tie"),
+        ("numbers", {"encoder.freeze_embedding": True}, "name its file in vectors"),
         (
             "numbers",
-            {"decoder.vectors": "x", "decoder.frozen": True, "decoder.tied": True},
+            {"encoder.input": "one_hot", "encoder.pretrained_embedding": "x"},
+            "neither vectors nor",
+        ),
+        (
+            "numbers",
+            {"decoder.input": "one_hot", "decoder.tie_embeddings": True},
+            "no embedding to tie",
+        ),
+        (
+            "numbers",
+            {
+                "decoder.pretrained_embedding": "x",
+                "decoder.freeze_embedding": True,
+                "decoder.tie_embeddings": True,
+            },
             "cannot be tied",
         ),
         (
             "numbers",
-            {"text.shared": True, "decoder.shares_embedding": True, "decoder.embedding": 32},
+            {
+                "text.shared_vocabulary": True,
+                "decoder.share_source_embedding": True,
+                "decoder.embedding_width": 32,
+            },
             "needs equal widths",
         ),
         ("transformer2017-small", {"encoder.heads": 3}, "does not divide into 3 heads"),
@@ -366,7 +383,7 @@ def test_a_name_of_our_own_cannot_be_registered(own_names):
             {"encoder.positions": "rotary", "encoder.score": "additive"},
             "rotary positions go with the scores dot and scaled_dot",
         ),
-        ("luong2015-small", {"decoder.attention.kind": "dot", "decoder.width": 40}, "'general'"),
+        ("luong2015-small", {"decoder.attention.score": "dot", "decoder.width": 40}, "'general'"),
     ],
 )
 def test_what_does_not_go_together_is_said(name, settings, message):
@@ -380,7 +397,7 @@ def test_every_kind_of_position_is_told_apart():
     for positions in ("sinusoidal", "learned", "rotary", "alibi", "none"):
         torch.manual_seed(1)
         encoder = config.TransformerEncoder(
-            width=16, heads=4, hidden=24, layers=2, positions=positions
+            width=16, heads=4, feed_forward_width=24, layers=2, positions=positions
         )
         recipe = config.Recipe(encoder=encoder, decoder=config.BahdanauDecoder())
         model = build_model(recipe, 12, 12).eval()

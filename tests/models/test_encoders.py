@@ -11,7 +11,7 @@ from dhyan.models.build import build_model
 
 def encoder(**settings):
     torch.manual_seed(0)
-    small = {"encoder.width": 16, "encoder.heads": 2, "encoder.hidden": 32, **settings}
+    small = {"encoder.width": 16, "encoder.heads": 2, "encoder.feed_forward_width": 32, **settings}
     return build_model(load_recipe("transformer2017-small", small), 20, 20).encoder.eval()
 
 
@@ -25,7 +25,7 @@ def test_without_self_attention_a_word_knows_of_no_other():
     torch.testing.assert_close(states(model, [5, 6, 7])[1], states(model, [9, 6, 4])[1])
 
 
-@pytest.mark.parametrize("kind", ["learned", "plain"])
+@pytest.mark.parametrize("kind", ["learned", "parameter_free"])
 def test_with_it_a_word_knows_of_the_others(kind):
     model = encoder(**{"encoder.self_attention": kind})
     assert not torch.allclose(states(model, [5, 6, 7])[1], states(model, [9, 6, 4])[1])
@@ -33,9 +33,10 @@ def test_with_it_a_word_knows_of_the_others(kind):
 
 def test_plain_self_attention_has_no_weights_of_its_own():
     parts = {
-        kind: encoder(**{"encoder.self_attention": kind}).layers[0] for kind in ("plain", "none")
+        kind: encoder(**{"encoder.self_attention": kind}).layers[0]
+        for kind in ("parameter_free", "none")
     }
-    assert not list(parts["plain"].self_attention.parameters())
+    assert not list(parts["parameter_free"].self_attention.parameters())
     assert parts["none"].self_attention is None
     assert parts["none"].looking is None
 
@@ -48,7 +49,7 @@ def test_plain_self_attention_has_no_weights_of_its_own():
         ("positions", "rotary", "rotary positions live in a learned self-attention"),
     ],
 )
-@pytest.mark.parametrize("kind", ["plain", "none"])
+@pytest.mark.parametrize("kind", ["parameter_free", "none"])
 def test_settings_of_a_learned_one_are_refused(kind, key, value, message):
     with pytest.raises(UserError, match=message):
         encoder(**{"encoder.self_attention": kind, f"encoder.{key}": value})

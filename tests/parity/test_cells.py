@@ -20,8 +20,8 @@ SOURCE = Tokens.pad([[4, 5, 6, 7, 2], [8, 2], [5, 9, 2]])
 def test_an_encoder_is_torchs_own(cell, layers, bidirectional, backwards):
     torch.manual_seed(0)
     chosen = config.RNNEncoder(
-        cell=cell, embedding=6, width=5, layers=layers, bidirectional=bidirectional,
-        backwards=backwards, dropout=0.0,
+        cell=cell, embedding_width=6, width=5, layers=layers, bidirectional=bidirectional,
+        reverse_source=backwards, dropout=0.0,
     )  # fmt: skip
     ours = build_encoder(chosen, 12, 40).eval()
     theirs = THEIRS[cell](6, 5, layers, batch_first=True, bidirectional=bidirectional)

@@ -48,13 +48,13 @@ def marian(width, heads, hidden, layers, activation, seed):
 def carried(theirs, width, heads, hidden, layers, activation, seed):
     """Our model with their weights; their table of sinusoids is our learned one."""
     sizes = {
-        "width": width, "heads": heads, "hidden": hidden, "activation": activation,
+        "width": width, "heads": heads, "feed_forward_width": hidden, "activation": activation,
         "norm": "post", "positions": "learned",
     }  # fmt: skip
     recipe = config.Recipe(
-        data=config.Data(longest=LONGEST),
+        data=config.Data(max_tokens=LONGEST),
         encoder=config.TransformerEncoder(layers=layers[0], **sizes),
-        decoder=config.TransformerDecoder(layers=layers[1], tied=False, **sizes),
+        decoder=config.TransformerDecoder(layers=layers[1], tie_embeddings=False, **sizes),
     )
     ours, body = build_model(recipe, VOCABULARY, VOCABULARY).eval(), theirs.model
     with torch.no_grad():

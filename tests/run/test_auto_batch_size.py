@@ -35,7 +35,7 @@ def test_a_budget_is_never_less_than_one_sentence_nor_more_than_the_most():
 
 
 def test_memory_that_holds_no_sentence_is_a_fault():
-    with pytest.raises(UserError, match="least for data.longest, needs 100 MiB and 50 are free"):
+    with pytest.raises(UserError, match="least for data.max_tokens, needs 100 MiB and 50 are free"):
         largest(line(2**20), 50 * 2**20, least=100, longest=50)
 
 
@@ -114,7 +114,7 @@ def test_the_number_found_is_said_kept_and_used_when_resumed(files, tmp_path, mo
     assert found % 256 == 0
     assert run.trainer.batches.tokens_per_batch == found
     assert any(f"tokens_per_batch = {found:,}" in line for line in said)
-    assert longest_of(run.trainer.batches.examples) <= recipe.data.longest + 2
+    assert longest_of(run.trainer.batches.examples) <= recipe.data.max_tokens + 2
     list(run)
     monkeypatch.setattr(fit, "available", lambda device: 40 * 2**20)
     longer = replace(recipe, training=replace(recipe.training, steps=4))
@@ -128,7 +128,7 @@ def test_sentences_that_are_cut_anew_are_measured_at_their_longest(files, tmp_pa
     seen = []
     monkeypatch.setattr(fit, "largest", lambda *args, longest, least: seen.append(longest) or 256)
     for dropout in (0.0, 0.1):
-        cut = {"text.kind": "bpe", "text.bpe_dropout": dropout, "training.tokens_per_batch": 0}
+        cut = {"text.tokenizer": "bpe", "text.bpe_dropout": dropout, "training.tokens_per_batch": 0}
         train(tiny_recipe("rnn", *files, **cut), tmp_path / str(dropout), threads=1).claim.close()
     assert seen[0] < seen[1] == 62
 

@@ -23,7 +23,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def run(files, tmp_path_factory):
     out = tmp_path_factory.mktemp("average") / "run"
-    settings = {"training.keep": 99, "training.steps": 6}
+    settings = {"training.keep_checkpoints": 99, "training.steps": 6}
     list(train(tiny_recipe("rnn", *files, **settings), out, threads=1))
     return out
 
@@ -56,7 +56,7 @@ def test_an_average_can_be_loaded_and_is_the_mean_of_the_newest(run, files, tmp_
         wanted = sum(part[name].double() for part in parts) / 3
         torch.testing.assert_close(weight.detach().double(), wanted, atol=1e-7, rtol=1e-6)
     begun = tiny_recipe(
-        "rnn", *files, **{"training.init": str(tmp_path / "out"), "training.steps": 2}
+        "rnn", *files, **{"training.init_from": str(tmp_path / "out"), "training.steps": 2}
     )
     list(train(begun, tmp_path / "tuned", threads=1))
 
@@ -73,7 +73,9 @@ def test_the_command_writes_a_model_that_others_take(run, tmp_path, capsys):
 
 
 def test_what_cannot_be_averaged_is_refused(run, files, tmp_path):
-    with pytest.raises(UserError, match="holds 3 trained checkpoints, not 9; .*training.keep"):
+    with pytest.raises(
+        UserError, match="holds 3 trained checkpoints, not 9; .*training.keep_checkpoints"
+    ):
         newest(run, 9)
     with pytest.raises(UserError, match="needs two checkpoints or more"):
         average([run], tmp_path / "out")
@@ -88,10 +90,10 @@ def test_what_cannot_be_averaged_is_refused(run, files, tmp_path):
             average([run / "step-2", run / "step-4", twice], tmp_path / "out")
     read_checkpoint(run / "step-6")
     other = tmp_path / "seed"
-    settings = {"training.seed": 2, "training.steps": 2, "training.keep": 99}
+    settings = {"training.seed": 2, "training.steps": 2, "training.keep_checkpoints": 99}
     list(train(tiny_recipe("rnn", *files, **settings), other, threads=1))
     with pytest.raises(
-        UserError, match=r"other random weights, training.seed 1 and 2; name .* --init"
+        UserError, match=r"other random weights, training.seed 1 and 2; name .* --init-from"
     ):
         average([run / "step-2", other / "step-2"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -100,9 +102,11 @@ def test_what_cannot_be_averaged_is_refused(run, files, tmp_path):
 def test_other_vocabularies_are_refused(run, files, tmp_path):
     other = tmp_path / "words"
     few = write_corpus(tmp_path, pairs=300)
-    settings = {"training.steps": 6, "training.keep": 99}
+    settings = {"training.steps": 6, "training.keep_checkpoints": 99}
     list(train(tiny_recipe("rnn", *few, **settings), other, threads=1))
-    with pytest.raises(UserError, match="source vocabularies differ; name .* --vocabulary keep"):
+    with pytest.raises(
+        UserError, match="source vocabularies differ; name .* --init-vocabulary keep"
+    ):
         average([run / "step-2", other / "step-2"], tmp_path / "out")
 
 
@@ -128,7 +132,7 @@ def test_what_is_no_run_is_named(run, tmp_path):
 
 def test_two_models_that_began_from_one_can_be_averaged(run, files, tmp_path):
     for seed in (3, 4):
-        settings = {"training.init": str(run), "training.seed": seed, "training.steps": 2}
+        settings = {"training.init_from": str(run), "training.seed": seed, "training.steps": 2}
         tuned = tiny_recipe("rnn", *files, **settings, **{"encoder.dropout": seed / 10})
         list(train(tuned, tmp_path / str(seed), threads=1))
     folder = average([tmp_path / "3" / "step-2", tmp_path / "4" / "step-2"], tmp_path / "out")
@@ -137,7 +141,7 @@ def test_two_models_that_began_from_one_can_be_averaged(run, files, tmp_path):
 
 
 def test_other_architectures_are_refused_by_what_makes_them(run, files, tmp_path):
-    settings = {"training.steps": 2, "training.keep": 99, "encoder.width": 12}
+    settings = {"training.steps": 2, "training.keep_checkpoints": 99, "encoder.width": 12}
     list(train(tiny_recipe("rnn", *files, **settings), tmp_path / "wide", threads=1))
     with pytest.raises(
         UserError, match=r"encoder\.width is \d+ in the one and 12 in the other; name"
@@ -148,8 +152,10 @@ def test_other_architectures_are_refused_by_what_makes_them(run, files, tmp_path
 def test_an_average_cannot_be_resumed_and_the_way_on_is_said(run, files, tmp_path):
     out = tmp_path / "mean"
     average(newest(run, 2), out)
-    recipe = tiny_recipe("rnn", *files, **{"training.keep": 99, "training.steps": 8})
-    with pytest.raises(UserError, match="average of 2 models and cannot be resumed: .* --init"):
+    recipe = tiny_recipe("rnn", *files, **{"training.keep_checkpoints": 99, "training.steps": 8})
+    with pytest.raises(
+        UserError, match="average of 2 models and cannot be resumed: .* --init-from"
+    ):
         train(recipe, out, resume=True)
     assert dhyan.load(out)(["five"])
 

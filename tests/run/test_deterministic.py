@@ -1,4 +1,5 @@
-"""With `training.exact`, PyTorch computes in one way only while a run lasts, and not after it."""
+"""With `training.deterministic`, PyTorch computes in one way only while a run lasts, and not after
+it."""
 
 import os
 
@@ -20,7 +21,7 @@ def corpus(tmp_path):
 
 def trained(family, corpus, out, *, exact, steps=4, **how):
     """Train; whether PyTorch was told to compute in one way, at each event."""
-    settings = {"training.exact": exact, "training.steps": steps}
+    settings = {"training.deterministic": exact, "training.steps": steps}
     run = train(tiny_recipe(family, *corpus, **settings), out, device="cpu", threads=1, **how)
     return [torch.are_deterministic_algorithms_enabled() for _ in run]
 
@@ -40,7 +41,9 @@ def test_a_run_computes_in_one_way_while_it_lasts_and_says_so(family, corpus, tm
 def test_a_run_goes_on_as_it_began(corpus, tmp_path):
     out, said = tmp_path / "run", []
     trained("rnn", corpus, out, exact=True)
-    with pytest.raises(UserError, match="was trained with training.exact = True, now it is False"):
+    with pytest.raises(
+        UserError, match="was trained with training.deterministic = True, now it is False"
+    ):
         trained("rnn", corpus, out, exact=False, resume=True)
     assert all(trained("rnn", corpus, out, exact=True, steps=6, resume=True, say=said.append))
     assert not [line for line in said if "deterministic" in line]
@@ -75,7 +78,7 @@ def test_what_was_told_before_holds_again_after(before, telling):
 
 
 def test_a_run_that_is_left_leaves_no_trace(corpus, tmp_path):
-    recipe = tiny_recipe("rnn", *corpus, **{"training.exact": True})
+    recipe = tiny_recipe("rnn", *corpus, **{"training.deterministic": True})
     events = iter(train(recipe, tmp_path / "run", device="cpu", threads=1))
     next(events)
     assert flags() == (True, False)

@@ -47,7 +47,7 @@ def trained(family, files, tmp_path_factory):
 
 
 def begun(family, files, trained, out, say=lambda line: None, **more):
-    settings = {"training.init": str(trained), "training.steps": 2, **more}
+    settings = {"training.init_from": str(trained), "training.steps": 2, **more}
     return train(tiny_recipe(family, *files, **settings), out, threads=1, say=say)
 
 
@@ -76,9 +76,9 @@ def test_the_words_are_kept_and_it_is_said(family, trained, others, tmp_path):
 @pytest.mark.parametrize("vocabulary", ["extend", "new"])
 def test_rows_follow_their_pieces(family, trained, others, tmp_path, vocabulary):
     more = {
-        "training.vocabulary": vocabulary,
-        "text.source_size": 360,
-        "text.target_size": 370,
+        "training.init_vocabulary": vocabulary,
+        "text.source_vocabulary_size": 360,
+        "text.target_vocabulary_size": 370,
     }
     old = dhyan.load(trained[0])
     run = begun(family, others, trained[0], tmp_path / "run", **more)
@@ -112,15 +112,15 @@ def check_rows(old, run, vocabulary):
 
 
 VARIANTS = {
-    **{kind: {"text.kind": kind} for kind in ("bpe", "words", "characters")},
-    "shared": {"text.shared": True},
-    "copy": {"text.shared": True, "decoder.copy": True},
-    "one embedding": {"text.shared": True, "decoder.shares_embedding": True},
+    **{kind: {"text.tokenizer": kind} for kind in ("bpe", "words", "characters")},
+    "shared": {"text.shared_vocabulary": True},
+    "copy": {"text.shared_vocabulary": True, "decoder.copy_mechanism": True},
+    "one embedding": {"text.shared_vocabulary": True, "decoder.share_source_embedding": True},
     "words, all": {
-        "text.kind": "words",
-        "text.shared": True,
-        "decoder.copy": True,
-        "decoder.shares_embedding": True,
+        "text.tokenizer": "words",
+        "text.shared_vocabulary": True,
+        "decoder.copy_mechanism": True,
+        "decoder.share_source_embedding": True,
     },
 }
 
@@ -130,20 +130,26 @@ VARIANTS = {
 def test_rows_follow_their_pieces_in_every_kind(files, others, tmp_path, variant, vocabulary):
     few = {**VARIANTS[variant], "training.steps": 1}
     list(train(tiny_recipe("rnn", *files, **few), tmp_path / "old", threads=1))
-    sizes = {"text.source_size": 360, "text.target_size": 370}
-    more = {**few, **sizes, "training.vocabulary": vocabulary}
+    sizes = {"text.source_vocabulary_size": 360, "text.target_vocabulary_size": 370}
+    more = {**few, **sizes, "training.init_vocabulary": vocabulary}
     run = begun("rnn", others, tmp_path / "old", tmp_path / "new", **more)
     check_rows(dhyan.load(tmp_path / "old"), run, vocabulary)
     list(run)
 
 
 def test_placeholders_that_a_model_has_no_signs_for_are_refused(family, files, trained, tmp_path):
-    more = {"text.placeholders": ["url"], "text.source_size": 360, "text.target_size": 370}
-    with pytest.raises(UserError, match="placeholders: url: .* has no signs.*--vocabulary extend"):
+    more = {
+        "text.placeholders": ["url"],
+        "text.source_vocabulary_size": 360,
+        "text.target_vocabulary_size": 370,
+    }
+    with pytest.raises(
+        UserError, match="placeholders: url: .* has no signs.*--init-vocabulary extend"
+    ):
         begun(family, files, trained[0], tmp_path / "keep", **more)
-    extended = {**more, "training.vocabulary": "extend"}
+    extended = {**more, "training.init_vocabulary": "extend"}
     begun(family, files, trained[0], tmp_path / "extend", **extended).claim.close()
-    new = {**more, "training.vocabulary": "new"}
+    new = {**more, "training.init_vocabulary": "new"}
     list(begun(family, files, trained[0], tmp_path / "new", **new))
     begun(family, files, tmp_path / "new", tmp_path / "same", **more).claim.close()
 
@@ -168,7 +174,7 @@ def test_pieces_are_matched_by_their_spelling():
 
 
 def test_a_weight_that_does_not_fit_is_named(family, files, trained, tmp_path):
-    key = {"rnn": "decoder.readout", "transformer": "encoder.hidden"}[family]
+    key = {"rnn": "decoder.readout_width", "transformer": "encoder.feed_forward_width"}[family]
     wrong = {"rnn": r"decoder\.", "transformer": r"encoder\.layers\.0\.feed_forward"}[family]
     with pytest.raises(UserError, match=f"{wrong}.*begin with the recipe it was trained by"):
         begun(family, files, trained[0], tmp_path / "run", **{key: 20})
@@ -177,17 +183,20 @@ def test_a_weight_that_does_not_fit_is_named(family, files, trained, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"text.kind": "words"}, "text.kind is 'words', in .* it is 'unigram'"),
-        ({"training.vocabulary": "extend"}, "leaves no room for new pieces"),
-        ({"training.init": "nowhere"}, "nowhere: no such model folder"),
-        ({"training.init": "", "training.vocabulary": "new"}, "name it with --init MODEL"),
+        ({"text.tokenizer": "words"}, "text.tokenizer is 'words', in .* it is 'unigram'"),
+        ({"training.init_vocabulary": "extend"}, "leaves no room for new pieces"),
+        ({"training.init_from": "nowhere"}, "nowhere: no such model folder"),
+        (
+            {"training.init_from": "", "training.init_vocabulary": "new"},
+            "name it with --init-from MODEL",
+        ),
     ],
 )
 def test_a_beginning_that_makes_no_sense_is_refused(
     family, files, trained, tmp_path, more, message
 ):
     size = len(dhyan.load(trained[0]).source)
-    settings = {"text.source_size": size, "text.target_size": 340, **more}
+    settings = {"text.source_vocabulary_size": size, "text.target_vocabulary_size": 340, **more}
     with pytest.raises(UserError, match=message):
         begun(family, files, trained[0], tmp_path / "run", **settings)
 
@@ -195,16 +204,22 @@ def test_a_beginning_that_makes_no_sense_is_refused(
 def test_a_resumed_run_needs_its_model_no_more(family, files, trained, tmp_path):
     model, whole, again = (tmp_path / name for name in ("model", "whole", "again"))
     shutil.copytree(trained[0] / "step-12", model)
-    list(begun(family, files, model, whole, **{"training.steps": 4, "training.keep": 9}))
+    list(
+        begun(family, files, model, whole, **{"training.steps": 4, "training.keep_checkpoints": 9})
+    )
     shutil.copytree(whole / "step-2", again / "step-2")
     shutil.rmtree(model)
-    unsaid = tiny_recipe(family, *files, **{"training.steps": 4, "training.keep": 9})
+    unsaid = tiny_recipe(family, *files, **{"training.steps": 4, "training.keep_checkpoints": 9})
     list(train(unsaid, again, resume=True, threads=1))
     assert read_checkpoint(again / "step-4") == read_checkpoint(whole / "step-4")
 
 
 def test_the_command_line_has_words_for_it(family, files, trained, tmp_path):
-    more = {"training.steps": 2, "text.source_size": 360, "text.target_size": 370}
+    more = {
+        "training.steps": 2,
+        "text.source_vocabulary_size": 360,
+        "text.target_vocabulary_size": 370,
+    }
     settings = as_arguments(tiny_settings(family, *files, **more))[1::2]
     out = tmp_path / "run"
     command(
@@ -231,15 +246,17 @@ def test_a_model_stands_for_its_recipe(family, trained):
 def test_the_recipe_of_a_tuned_model_does_not_begin_where_that_did(
     family, files, trained, tmp_path
 ):
-    more = {"training.vocabulary": "new", "training.steps": 1}
+    more = {"training.init_vocabulary": "new", "training.steps": 1}
     out = tmp_path / "tuned"
     list(begun(family, files, trained[0], out, **more))
     kept = saved_recipe(read_checkpoint(out / "step-1")).training
-    assert (kept.init, kept.vocabulary) == (str(trained[0]), "new")
+    assert (kept.init_from, kept.init_vocabulary) == (str(trained[0]), "new")
     again = chosen_recipe(str(out), None, {}).training
-    assert (again.init, again.vocabulary) == ("", "keep")
-    asked = chosen_recipe(str(out), ["training.vocabulary=extend"], {"training.init": str(out)})
-    assert (asked.training.init, asked.training.vocabulary) == (str(out), "extend")
+    assert (again.init_from, again.init_vocabulary) == ("", "keep")
+    asked = chosen_recipe(
+        str(out), ["training.init_vocabulary=extend"], {"training.init_from": str(out)}
+    )
+    assert (asked.training.init_from, asked.training.init_vocabulary) == (str(out), "extend")
 
 
 def test_carrying_is_the_same_every_time(family, files, trained):

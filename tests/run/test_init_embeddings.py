@@ -51,11 +51,11 @@ def test_another_width_is_a_fault(tmp_path):
 def test_a_run_starts_from_the_file_and_needs_it_once(files, tmp_path, frozen):
     path, said = write_vectors(tmp_path, ["five", "six", "hundred"]), []
     settings = {
-        "text.kind": "words",
-        "encoder.vectors": str(path),
-        "encoder.frozen": frozen,
-        "training.ema": 0.5,
-        "training.keep": 99,
+        "text.tokenizer": "words",
+        "encoder.pretrained_embedding": str(path),
+        "encoder.freeze_embedding": frozen,
+        "training.ema_decay": 0.5,
+        "training.keep_checkpoints": 99,
     }
     recipe = tiny_recipe("rnn", *files, **settings)
     run = train(recipe, tmp_path / "run", threads=1, say=said.append)
@@ -76,8 +76,8 @@ def test_a_run_starts_from_the_file_and_needs_it_once(files, tmp_path, frozen):
 
 
 def test_a_file_that_is_not_there_is_said_before_any_data_are_read(files, tmp_path):
-    recipe = tiny_recipe("rnn", *files, **{"encoder.vectors": "nowhere.txt"})
-    with pytest.raises(UserError, match="encoder.vectors: no file 'nowhere.txt'"):
+    recipe = tiny_recipe("rnn", *files, **{"encoder.pretrained_embedding": "nowhere.txt"})
+    with pytest.raises(UserError, match="encoder.pretrained_embedding: no file 'nowhere.txt'"):
         train(recipe, tmp_path / "run")
 
 

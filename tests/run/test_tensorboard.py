@@ -30,7 +30,9 @@ def drawn(run):
 
 def test_the_curves_are_those_of_the_metrics(files, tmp_path):
     out = tmp_path / "run"
-    recipe = tiny_recipe("rnn", *files, **{"training.tensorboard": True, "training.keep": 99})
+    recipe = tiny_recipe(
+        "rnn", *files, **{"training.tensorboard": True, "training.keep_checkpoints": 99}
+    )
     list(train(recipe, out, threads=1))
     curves = drawn(out)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]

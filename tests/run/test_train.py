@@ -34,7 +34,7 @@ def family(request):
 def finished(family, files, tmp_path_factory):
     """One uninterrupted run, with every checkpoint kept."""
     out = tmp_path_factory.mktemp(family) / "run"
-    recipe = tiny_recipe(family, *files, **{"training.keep": 99})
+    recipe = tiny_recipe(family, *files, **{"training.keep_checkpoints": 99})
     events = list(train(recipe, out, threads=1))
     return recipe, out, events
 
@@ -95,14 +95,14 @@ def test_resumed_from_any_checkpoint_it_ends_in_the_same_bits(finished, tmp_path
 EVERYTHING = {
     "training.schedule": "plateau",
     "training.plateau_patience": 1,
-    "training.ema": 0.8,
+    "training.ema_decay": 0.8,
     "training.r_drop": 1.0,
-    "training.forcing": "linear",
-    "training.forcing_slope": 0.1,
-    "training.forcing_least": 0.2,
-    "training.accumulate": 2,
+    "training.teacher_forcing_schedule": "linear",
+    "training.teacher_forcing_slope": 0.1,
+    "training.teacher_forcing_min": 0.2,
+    "training.gradient_accumulation": 2,
     "training.validate_every": 2,
-    "training.stop_on": "bleu",
+    "training.early_stopping_metric": "bleu",
     "training.steps": 6,
     "training.tokens_per_batch": 62,
     "training.valid_sentences": 1,
@@ -110,7 +110,7 @@ EVERYTHING = {
 
 
 def test_with_every_option_on_a_resumed_run_ends_in_the_same_bits(family, files, tmp_path):
-    recipe = tiny_recipe(family, *files, **{**EVERYTHING, "training.keep": 99})
+    recipe = tiny_recipe(family, *files, **{**EVERYTHING, "training.keep_checkpoints": 99})
     events = list(train(recipe, tmp_path / "whole", threads=1))
     rates = [event.learning_rate for event in events if isinstance(event, Stepped)]
     assert rates[-1] < max(rates)
@@ -124,7 +124,7 @@ def test_with_every_option_on_a_resumed_run_ends_in_the_same_bits(family, files,
 
 
 def test_what_is_saved_and_validated_is_the_average(family, files, tmp_path):
-    settings = {"training.ema": 0.9, "training.steps": 4}
+    settings = {"training.ema_decay": 0.9, "training.steps": 4}
     run = train(tiny_recipe(family, *files, **settings), tmp_path / "run", threads=1)
     last = [event for event in run if isinstance(event, Validated)][-1]
     averaged = dict(dhyan.load(tmp_path / "run" / "step-4").model.named_parameters())
@@ -132,7 +132,7 @@ def test_what_is_saved_and_validated_is_the_average(family, files, tmp_path):
     assert any(not torch.equal(averaged[name], raw[name]) for name in raw)
     for name, weight in run.trainer.weights().items():
         assert torch.equal(averaged[name], weight)
-    begun = {"training.init": str(tmp_path / "run" / "step-4"), "training.steps": 1}
+    begun = {"training.init_from": str(tmp_path / "run" / "step-4"), "training.steps": 1}
     other = train(tiny_recipe(family, *files, **begun), tmp_path / "other", threads=1)
     with other.claim:
         other.trainer.model.eval()
@@ -155,8 +155,14 @@ def test_contradictions_are_refused_before_any_data_are_read(tmp_path):
     nowhere = (tmp_path / "no.en", tmp_path / "no.hi")
     for settings, message in (
         ({"encoder.heads": 3}, "width 16 does not divide into 3 heads"),
-        ({"training.schedule": "cosine", "training.warmup": 50}, "training.warmup"),
-        ({"training.forcing": "inverse_sigmoid", "training.forcing_k": 0.2}, "forcing_k"),
+        ({"training.schedule": "cosine", "training.warmup_steps": 50}, "training.warmup_steps"),
+        (
+            {
+                "training.teacher_forcing_schedule": "inverse_sigmoid",
+                "training.teacher_forcing_k": 0.2,
+            },
+            "teacher_forcing_k",
+        ),
         ({"decoding.least": 9, "decoding.limit": 9}, "decoding: least 9"),
     ):
         with pytest.raises(UserError, match=message):
@@ -176,7 +182,9 @@ def test_what_follows_the_validations_needs_something_to_validate_on(tmp_path, k
 @pytest.mark.parametrize("validated", [True, False])
 def test_two_are_kept_at_least_and_the_best_may_be_extra(files, tmp_path, validated):
     few = files if validated else write_corpus(tmp_path, pairs=50)
-    run = train(tiny_recipe("rnn", *few, **{"training.keep": 1}), tmp_path / "run", threads=1)
+    run = train(
+        tiny_recipe("rnn", *few, **{"training.keep_checkpoints": 1}), tmp_path / "run", threads=1
+    )
     list(run)
     best = run.trainer.progress.best_step
     assert (best is not None) == validated
@@ -184,7 +192,7 @@ def test_two_are_kept_at_least_and_the_best_may_be_extra(files, tmp_path, valida
 
 
 def test_a_cosine_made_longer_says_that_the_rate_changes(files, tmp_path):
-    settings = {"training.schedule": "cosine", "training.warmup": 0, "training.steps": 2}
+    settings = {"training.schedule": "cosine", "training.warmup_steps": 0, "training.steps": 2}
     list(train(tiny_recipe("rnn", *files, **settings), tmp_path / "run", threads=1))
     said, longer = [], tiny_recipe("rnn", *files, **{**settings, "training.steps": 4})
     list(train(longer, tmp_path / "run", resume=True, threads=1, say=said.append))
@@ -222,8 +230,11 @@ def test_a_run_is_not_begun_over_another(finished):
     [
         ({"training.seed": 9}, "training.seed = 1, now it is 9"),
         ({"encoder.dropout": 0.5}, "encoder.dropout"),
-        ({"training.keep": 3, "text.source_size": 300}, "text.source_size"),
-        ({"data.longest": 50}, "data.longest"),
+        (
+            {"training.keep_checkpoints": 3, "text.source_vocabulary_size": 300},
+            "text.source_vocabulary_size",
+        ),
+        ({"data.max_tokens": 50}, "data.max_tokens"),
     ],
 )
 def test_resuming_with_other_settings_is_refused_by_name(
@@ -249,7 +260,7 @@ def test_resuming_on_other_data_is_refused(family, finished, files, tmp_path):
 def test_a_run_can_be_made_longer(family, finished, files, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(finished[1], copy)
-    longer = tiny_recipe(family, *files, **{"training.steps": 14, "training.keep": 99})
+    longer = tiny_recipe(family, *files, **{"training.steps": 14, "training.keep_checkpoints": 99})
     list(train(longer, copy, resume=True, threads=1))
     assert steps_in(copy)[0] == 14
 
@@ -351,7 +362,7 @@ def test_validation_pairs_are_not_trained_on(files):
 def test_named_validation_files_are_used(files, tmp_path):
     held = write_corpus(tmp_path, pairs=7)
     more = {"data.valid_source": str(held[0]), "data.valid_target": str(held[1])}
-    more["data.allow_leak"] = True
+    more["data.allow_leakage"] = True
     corpus = gather(tiny_recipe("rnn", *files, **more), lambda line: None)
     assert (len(corpus.training), len(corpus.validation)) == (400, 7)
 
@@ -375,7 +386,14 @@ def test_a_run_goes_on_from_wherever_its_files_lie(family, finished, files, tmp_
     shutil.copytree(out / "step-10", copy / "step-10")
     for file, place in zip(files, moved, strict=True):
         shutil.copy(file, place)
-    list(train(tiny_recipe(family, *moved, **{"training.keep": 99}), copy, resume=True, threads=1))
+    list(
+        train(
+            tiny_recipe(family, *moved, **{"training.keep_checkpoints": 99}),
+            copy,
+            resume=True,
+            threads=1,
+        )
+    )
     ours, theirs = (read_checkpoint(run / "step-12") for run in (copy, out))
     for name in ("model.safetensors", "training.safetensors", "training.json"):
         assert ours[name] == theirs[name]
@@ -481,7 +499,11 @@ def test_files_that_are_missing_are_said_before_the_first_is_read_through(
 
 def test_a_run_that_is_worse_than_guessing_says_so(files, tmp_path):
     said = []
-    steps = {"training.steps": 4, "training.valid_sentences": 0, "training.stop_on": "loss"}
+    steps = {
+        "training.steps": 4,
+        "training.valid_sentences": 0,
+        "training.early_stopping_metric": "loss",
+    }
     wild = {"training.learning_rate": 30.0, "training.schedule": "constant", **steps}
     list(train(tiny_recipe("rnn", *files, **wild), tmp_path / "wild", threads=1, say=said.append))
     assert any("worse than guessing, 5." in line and "lower training" in line for line in said)

@@ -296,7 +296,7 @@ def hollow_weights(folder, shapes):
 @animal()
 def a_model_of_nothing(folder, marker):
     """All weights are as the recipe wants them, and it wants many."""
-    reworded("embedding = 16", f"embedding = {10**8}")(folder, marker)
+    reworded("embedding_width = 16", f"embedding_width = {10**8}")(folder, marker)
     files = [json.loads((folder / name).read_bytes()) for name in (SOURCE, "target.json")]
     sizes = [len(one["model"]["vocab"]) for one in files]
     recipe = parse_saved_recipe((folder / RECIPE).read_bytes())
@@ -360,11 +360,11 @@ for title, (old, new) in {
     "no-end-before-long": ("\nleast = 0", f"\nleast = {2**62}"),
     "repeats-without-end": ("no_repeat = 0", f"no_repeat = {2**62}"),
     "choices-without-end": ("top_k = 0", f"top_k = {2**62}"),
-    "words-without-end": ("most_words = 0", f"most_words = {2**62}"),
-    "few-words-without-end": ("fewest_words = 0", f"fewest_words = {2**62}"),
+    "words-without-end": ("max_words = 0", f"max_words = {2**62}"),
+    "few-words-without-end": ("min_words = 0", f"min_words = {2**62}"),
     "pairs-without-end": ("pairs = 20000", f"pairs = {2**62}"),
-    "beyond-all-numbers": ("longest = 60", f"longest = {10**30}"),
-    "a-million-digits": ("longest = 60", "longest = 1" + "0" * 10**5),
+    "beyond-all-numbers": ("max_tokens = 60", f"max_tokens = {10**30}"),
+    "a-million-digits": ("max_tokens = 60", "max_tokens = 1" + "0" * 10**5),
     "not-a-number": ("dropout = 0.2", "dropout = nan"),
     "negative": ("width = 16", "width = -16"),
     "a-table-for-a-number": ("width = 16", "width = {a = 1}"),
@@ -376,7 +376,7 @@ for title, (old, new) in {
 @animal()
 def recipe_texts_without_end(folder, marker):
     reworded("tokens_per_batch = 200", "tokens_per_batch = 0")(folder, marker)
-    reworded("longest = 60\nfewest", f"longest = {2**62}\nfewest")(folder, marker)
+    reworded("max_tokens = 60\nmin_words", f"max_tokens = {2**62}\nmin_words")(folder, marker)
 
 
 animal("recipe-nested")(filled(RECIPE, b"about = " + b"[" * 50_000 + b"]" * 50_000))

@@ -75,7 +75,7 @@ COMMANDS = {
     "evaluate": lambda bad, good: ("evaluate", bad, "--source", "a", "--target", "b"),
     "average": lambda bad, good: ("average", good, bad, "--out", "out"),
     "last": lambda bad, good: ("average", bad, "--last", 1, "--out", "out"),
-    "init": lambda bad, good: ("train", "bahdanau2015-small", "--init", bad),
+    "init": lambda bad, good: ("train", "bahdanau2015-small", "--init-from", bad),
     "recipe": lambda bad, good: ("train", bad, "--out", "out"),
     "resume": lambda bad, good: ("train", "bahdanau2015-small", "--resume", "--out", bad),
     "show": lambda bad, good: ("show", bad, "a"),
@@ -146,7 +146,7 @@ def own_score():
 
 
 def test_a_plugins_model_is_compared_with_what_the_plugin_builds(tmp_path, own_score):
-    recipe = settings("rnn", **{"decoder.attention.kind": own_score, "text.kind": "bpe"})
+    recipe = settings("rnn", **{"decoder.attention.score": own_score, "text.tokenizer": "bpe"})
     files = good_files()
     sizes = [count_pieces(files[name].decode()) for name in ("source.json", "target.json")]
     weights = weights_of(build_model(recipe, *sizes))
@@ -163,7 +163,7 @@ def test_a_plugins_model_is_compared_with_what_the_plugin_builds(tmp_path, own_s
 
 
 def test_without_its_plugin_such_a_model_is_looked_at_but_not_run(tmp_path, capsys):
-    recipe = settings("rnn", **{"decoder.attention.kind": "own", "text.kind": "bpe"})
+    recipe = settings("rnn", **{"decoder.attention.score": "own", "text.tokenizer": "bpe"})
     files = {**good_files(), "recipe.toml": dump_recipe(recipe).encode()}
     write_model(tmp_path / "run", files)
     with pytest.raises(UserError, match="no attention is called 'own'.*--plugin"):
@@ -174,7 +174,7 @@ def test_without_its_plugin_such_a_model_is_looked_at_but_not_run(tmp_path, caps
 
 @pytest.mark.parametrize("beyond", [True, False], ids=["hollow", "too-large"])
 def test_an_attention_of_its_own_is_no_leave_to_be_read_without_end(tmp_path, monkeypatch, beyond):
-    recipe = settings("rnn", **{"decoder.attention.kind": "own", "text.kind": "bpe"})
+    recipe = settings("rnn", **{"decoder.attention.score": "own", "text.tokenizer": "bpe"})
     files = {**good_files(), "recipe.toml": dump_recipe(recipe).encode()}
     folder = write_model(tmp_path / "run", files)
     table = load_tensors(files["model.safetensors"])

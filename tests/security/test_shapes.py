@@ -32,8 +32,8 @@ def recipe_of(encoder, decoder):
     return config.Recipe(
         encoder=ENCODERS[encoder],
         decoder=DECODERS[decoder],
-        data=config.Data(longest=40),
-        text=config.Text(shared=True),
+        data=config.Data(max_tokens=40),
+        text=config.Text(shared_vocabulary=True),
     )
 
 

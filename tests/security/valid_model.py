@@ -47,7 +47,7 @@ def memory_of(name, size):
 
 def good_files(family="rnn", **more):
     """The files of a model that can be loaded."""
-    recipe = settings(family, **{"text.kind": "bpe"}, **more)
+    recipe = settings(family, **{"text.tokenizer": "bpe"}, **more)
     source, target = tokenizer(size=300), tokenizer(size=310)
     return {
         "recipe.toml": dump_recipe(recipe).encode(),

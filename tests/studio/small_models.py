@@ -9,25 +9,26 @@ from dhyan.run import train
 from dhyan.studio.demo_corpus import notes
 
 RNN = {
-    "encoder.embedding": 24, "encoder.width": 32, "decoder.embedding": 24, "decoder.width": 32,
+    "encoder.embedding_width": 24, "encoder.width": 32, "decoder.embedding_width": 24,
+    "decoder.width": 32,
 }  # fmt: skip
 SMALL = {
     "sutskever2014-small": {**RNN, "encoder.layers": 1, "decoder.layers": 1},
-    "bahdanau2015-small": {**RNN, "decoder.readout": 24, "decoder.attention.hidden": 20},
+    "bahdanau2015-small": {**RNN, "decoder.readout_width": 24, "decoder.attention.score_width": 20},
     "luong2015-small": {**RNN, "encoder.layers": 1, "decoder.layers": 1},
     "transformer2017-small": {
-        "encoder.width": 32, "encoder.heads": 2, "encoder.hidden": 32, "encoder.layers": 2,
-        "decoder.width": 32, "decoder.heads": 2, "decoder.hidden": 32, "decoder.layers": 2,
+        "encoder.width": 32, "encoder.heads": 2, "encoder.feed_forward_width": 32, "encoder.layers": 2,
+        "decoder.width": 32, "decoder.heads": 2, "decoder.feed_forward_width": 32, "decoder.layers": 2,
         "training.schedule": "cosine",
     },
 }  # fmt: skip
 ALL = {
-    "data.most_words": 12, "data.source_language": "en", "data.target_language": "hi",
-    "data.allow_leak": True,
-    "text.kind": "words", "text.source_size": 1200, "text.target_size": 1200,
+    "data.max_words": 12, "data.source_language": "en", "data.target_language": "hi",
+    "data.allow_leakage": True,
+    "text.tokenizer": "words", "text.source_vocabulary_size": 1200, "text.target_vocabulary_size": 1200,
     "training.steps": 160, "training.tokens_per_batch": 400, "training.learning_rate": 1e-2,
-    "training.warmup": 20, "training.validate_every": 160, "training.save_every": 40,
-    "training.keep": 5, "training.valid_sentences": 8, "training.report_every": 5,
+    "training.warmup_steps": 20, "training.validate_every": 160, "training.save_every": 40,
+    "training.keep_checkpoints": 5, "training.valid_sentences": 8, "training.report_every": 5,
 }  # fmt: skip
 NAMES = {"sutskever2014-small": "bottleneck"} | {
     name: name.partition("20")[0] for name in list(SMALL)[1:]

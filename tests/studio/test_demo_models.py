@@ -15,8 +15,9 @@ from dhyan.studio.demo_models import NAMES, Offer, kept, place
 from tests.tiny_models import dhyan
 
 FEW = {
-    "steps": 40, "warmup": 4, "validate_every": 40, "save_every": 5, "valid_sentences": 2,
-    "tokens_per_batch": 260, "embedding": 12, "width": 12, "hidden": 12, "readout": 12,
+    "steps": 40, "warmup_steps": 4, "validate_every": 40, "save_every": 5, "valid_sentences": 2,
+    "tokens_per_batch": 260, "embedding_width": 12, "width": 12, "feed_forward_width": 12,
+    "readout_width": 12, "score_width": 12,
 }  # fmt: skip
 EXAMPLES = (curriculum.OFFERED / ".." / "static" / "js" / "examples.js").resolve()
 

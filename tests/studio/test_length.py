@@ -49,7 +49,7 @@ def test_progress_counts_up_to_all_sentences_before_the_figures_come(told):
 
 def test_groups_hold_the_sentences_of_their_lengths_and_longer_ones_than_training_had(told):
     figures = told[-1][1]
-    assert figures["trained"] == ALL["data.most_words"]
+    assert figures["trained"] == ALL["data.max_words"]
     assert figures["parts"][-1]["least"] > figures["trained"]
     for part in figures["parts"]:
         assert part["sentences"] >= EACH - 1
@@ -163,11 +163,11 @@ def test_how_long_sentences_of_training_were_is_read_from_its_text_where_no_reci
     def of(**data):
         return suited.trained_to(replace(recipe, data=replace(recipe.data, **data)))
 
-    assert of() == ALL["data.most_words"]
-    assert of(most_words=0, source=str(tmp_path / "text")) == 5
-    assert of(most_words=0, source=str(tmp_path / "packed")) == 0
-    assert of(most_words=0, source=str(tmp_path / "gone")) == 0
-    assert of(most_words=0, task="primer") == 60
+    assert of() == ALL["data.max_words"]
+    assert of(max_words=0, source=str(tmp_path / "text")) == 5
+    assert of(max_words=0, source=str(tmp_path / "packed")) == 0
+    assert of(max_words=0, source=str(tmp_path / "gone")) == 0
+    assert of(max_words=0, task="primer") == 60
     assert of(task="primer", source_language="hi", target_language="en") == 0
 
 
@@ -175,7 +175,7 @@ def test_words_are_as_few_as_the_models_know_and_the_recipes_of_the_primer_say(m
     shelf = Shelf(models[:1])
     assert suited.core_for(shelf) == min(suited.CORES)  # a small vocabulary
     recipe = suited.recipe_of(shelf.book("bottleneck"))
-    primer = replace(recipe, data=replace(recipe.data, task="primer", core=0.4))
+    primer = replace(recipe, data=replace(recipe.data, task="primer", core_share=0.4))
     monkeypatch.setattr(suited, "recipe_of", lambda book: primer)
     assert suited.core_for(shelf) == 0.4
 

@@ -21,12 +21,13 @@ from dhyan.studio.training_jobs import Training, Trainings
 from tests.studio.small_models import ALL
 
 TINY = {
-    "data.task": "copy", "data.pairs": 60, "data.longest": 30,
-    "training.tokens_per_batch": 64, "training.warmup": 2,
+    "data.task": "copy", "data.pairs": 60, "data.max_tokens": 30,
+    "training.tokens_per_batch": 64, "training.warmup_steps": 2,
     "training.steps": 8, "training.save_every": 2, "training.validate_every": 4,
-    "training.valid_sentences": 2, "training.keep": 100, "training.report_every": 1,
-    "encoder.embedding": 8, "encoder.width": 8, "decoder.embedding": 8, "decoder.width": 8,
-    "decoder.readout": 8, "decoder.attention.hidden": 8, "decoding.beam": 1, "decoding.limit": 12,
+    "training.valid_sentences": 2, "training.keep_checkpoints": 100, "training.report_every": 1,
+    "encoder.embedding_width": 8, "encoder.width": 8, "decoder.embedding_width": 8, "decoder.width": 8,
+    "decoder.readout_width": 8, "decoder.attention.score_width": 8, "decoding.beam": 1,
+    "decoding.limit": 12,
 }  # fmt: skip
 ENDLESS = {**TINY, "training.steps": 1_000_000, "training.save_every": 1_000_000}
 STEPS = ALL["training.steps"]  # of the small models

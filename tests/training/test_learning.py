@@ -9,7 +9,7 @@ from dhyan.config import load_recipe
 from dhyan.data.synthetic import reverse_pairs
 from dhyan.run import load, train
 
-RECURRENT = {"encoder.embedding": 64, "decoder.embedding": 64}
+RECURRENT = {"encoder.embedding_width": 64, "decoder.embedding_width": 64}
 ATTENDING = {**RECURRENT, "encoder.width": 64, "decoder.width": 96}
 FAMILIES = {
     "sutskever2014-small": {
@@ -23,16 +23,16 @@ FAMILIES = {
     },
     "bahdanau2015-small": {
         **ATTENDING,
-        "decoder.readout": 64,
+        "decoder.readout_width": 64,
         "training.steps": 450,
         "training.learning_rate": 5e-3,
     },
     "luong2015-small": {**ATTENDING, "training.steps": 450, "training.learning_rate": 5e-3},
     "transformer2017-small": {
         "encoder.width": 64,
-        "encoder.hidden": 128,
+        "encoder.feed_forward_width": 128,
         "decoder.width": 64,
-        "decoder.hidden": 128,
+        "decoder.feed_forward_width": 128,
         "training.steps": 500,
         "training.learning_rate": 4e-3,
     },
@@ -53,12 +53,12 @@ def learn_to_reverse(name, folder, longest):
     steps = FAMILIES[name]["training.steps"]
     settings = {
         **{key: str(file) for key, file in files.items()},
-        "data.longest": 64,
-        "text.kind": "words",
+        "data.max_tokens": 64,
+        "text.tokenizer": "words",
         "encoder.dropout": 0.0,
         "decoder.dropout": 0.0,
         "training.schedule": "halving",
-        "training.warmup": 60,
+        "training.warmup_steps": 60,
         "training.halve_from": steps // 2,
         "training.halve_every": steps // 12,
         "training.label_smoothing": 0.0,
@@ -66,7 +66,7 @@ def learn_to_reverse(name, folder, longest):
         "training.validate_every": steps,
         "training.save_every": steps,
         "training.valid_sentences": 0,
-        "training.stop_on": "loss",
+        "training.early_stopping_metric": "loss",
         **FAMILIES[name],
     }
     began = time.process_time()

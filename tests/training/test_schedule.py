@@ -67,16 +67,20 @@ def test_no_step_is_too_late_for_a_ratio():
 @pytest.mark.parametrize("kind", ["linear", "exponential", "inverse_sigmoid"])
 def test_ratios_never_rise_and_are_chances(kind):
     k = {"exponential": 0.9}.get(kind, 5.0)
-    ratio = make_forcing(Training(forcing=kind, forcing_slope=0.01, forcing_k=k))
+    ratio = make_forcing(
+        Training(teacher_forcing_schedule=kind, teacher_forcing_slope=0.01, teacher_forcing_k=k)
+    )
     course = [ratio(step) for step in STEPS]
     assert course == sorted(course, reverse=True)
     assert 0 <= course[-1] < course[0] <= 1
 
 
 def test_the_recipe_chooses_the_schedule():
-    made = make_schedule(Training(schedule="cosine", steps=100, warmup=10, lowest=0.5))
+    made = make_schedule(
+        Training(schedule="cosine", steps=100, warmup_steps=10, min_learning_rate_ratio=0.5)
+    )
     assert made(100) == pytest.approx(0.5)
-    assert make_schedule(Training(schedule="plateau", warmup=10))(5) == 0.5
+    assert make_schedule(Training(schedule="plateau", warmup_steps=10))(5) == 0.5
     assert make_plateau(Training(schedule="plateau")) == Plateau()
     assert make_plateau(Training(schedule="cosine")) is None
     assert make_forcing(Training())(10**6) == 1
@@ -85,11 +89,20 @@ def test_the_recipe_chooses_the_schedule():
 @pytest.mark.parametrize(
     ("training", "message"),
     [
-        (Training(schedule="cosine", steps=10, warmup=10), "leave nothing"),
-        (Training(forcing="exponential", forcing_k=1.5), "forcing_k: 1.5 to the power"),
-        (Training(forcing="exponential"), "forcing_k: 1 to the power of the step never falls"),
-        (Training(forcing="linear"), "forcing_slope: with 0 the line never falls"),
-        (Training(forcing="inverse_sigmoid", forcing_k=0.5), "forcing_k: 0.5 is too small"),
+        (Training(schedule="cosine", steps=10, warmup_steps=10), "leave nothing"),
+        (
+            Training(teacher_forcing_schedule="exponential", teacher_forcing_k=1.5),
+            "forcing_k: 1.5 to the power",
+        ),
+        (
+            Training(teacher_forcing_schedule="exponential"),
+            "forcing_k: 1 to the power of the step never falls",
+        ),
+        (Training(teacher_forcing_schedule="linear"), "forcing_slope: with 0 the line never falls"),
+        (
+            Training(teacher_forcing_schedule="inverse_sigmoid", teacher_forcing_k=0.5),
+            "forcing_k: 0.5 is too small",
+        ),
     ],
 )
 def test_what_cannot_be_a_course_is_refused(training, message):

@@ -165,7 +165,11 @@ def test_a_run_keeps_the_multiple_its_batches_began_with(tmp_path, monkeypatch):
 
 
 def test_a_plain_recipe_trains(tmp_path):
-    settings = {"training.kernels": "plain", "training.steps": 2, "training.tokens_per_batch": 0}
+    settings = {
+        "training.kernels": "reference",
+        "training.steps": 2,
+        "training.tokens_per_batch": 0,
+    }
     recipe = tiny_recipe("transformer", *write_corpus(tmp_path), **settings)
     run = train(recipe, tmp_path / "run", threads=1)
     assert [event.step for event in run][-1] == 2

@@ -19,8 +19,8 @@ def average(
 ) -> None:
     """Average the weights of checkpoints into a new model.
 
-    A run keeps as many checkpoints as its training.keep says. Models that began from one with
-    --init may be averaged too, if their vocabularies are the same.
+    A run keeps as many checkpoints as its training.keep_checkpoints says. Models that began from
+    one with --init-from may be averaged too, if their vocabularies are the same.
 
     Example: dhyan average runs/numbers --last 3 --out runs/averaged
     """

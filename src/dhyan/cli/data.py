@@ -10,11 +10,11 @@ from dhyan.cli.exit_codes import Exit
 from dhyan.cli.interrupts import stoppable
 from dhyan.cli.progress import teller
 from dhyan.cli.recipe_options import (
-    AllowLeak,
-    Init,
+    AllowLeakage,
+    InitFrom,
+    InitVocabulary,
     TestSource,
     TestTarget,
-    Vocabulary,
     chosen_recipe,
 )
 from dhyan.cli.shared_options import AsJson, Columns, two_columns
@@ -112,14 +112,14 @@ def prepare(
     valid_target: Annotated[str, typer.Option(help="Their translations.")] = "",
     test_source: TestSource = "",
     test_target: TestTarget = "",
-    allow_leak: AllowLeak = False,
+    allow_leakage: AllowLeakage = False,
     columns: Columns = "",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any key of the recipe; repeatable."),
     ] = None,
-    init: Init = "",
-    vocabulary: Vocabulary = "",
+    init_from: InitFrom = "",
+    init_vocabulary: InitVocabulary = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the result.")] = False,
 ) -> None:
     """Encode a corpus once, into files that training maps, however large they are.
@@ -133,10 +133,10 @@ def prepare(
         "data.valid_target": valid_target,
         "data.test_source": test_source,
         "data.test_target": test_target,
-        "data.allow_leak": allow_leak,
+        "data.allow_leakage": allow_leakage,
         "data.columns": list(two_columns(columns) or ()),
-        "training.init": init,
-        "training.vocabulary": vocabulary,
+        "training.init_from": init_from,
+        "training.init_vocabulary": init_vocabulary,
     }
     chosen = chosen_recipe(recipe, settings, given)
 
@@ -146,7 +146,7 @@ def prepare(
     say = teller(quiet=quiet)
     done = start(chosen, out, say, choose=first_tokenizers)
     typer.echo(f"{out}  {done.training:,} pairs, {done.validation:,} to validate on")
-    begun = _beginning(chosen.training.init, chosen.training.vocabulary)
+    begun = _beginning(chosen.training.init_from, chosen.training.init_vocabulary)
     name, ready = shlex.quote(recipe), shlex.quote(str(out))
     say(f"next: dhyan train {name} --set data.prepared={ready}{begun}")
 
@@ -182,4 +182,4 @@ def _beginning(init: str, vocabulary: str) -> str:
     """How a run takes up the vocabularies that were prepared for it."""
     if not init:
         return ""
-    return f" --init {shlex.quote(init)}{'' if vocabulary == 'keep' else ' --vocabulary new'}"
+    return f" --init-from {shlex.quote(init)}{'' if vocabulary == 'keep' else ' --init-vocabulary new'}"

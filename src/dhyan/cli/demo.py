@@ -69,7 +69,7 @@ def _recipe(steps: int) -> "Recipe":
     pairs = max(FEWEST_PAIRS, recipe.data.pairs * steps // recipe.training.steps)
     changes = {
         "training.steps": steps,
-        "training.warmup": min(recipe.training.warmup, steps // 10),
+        "training.warmup_steps": min(recipe.training.warmup_steps, steps // 10),
         "data.pairs": min(recipe.data.pairs, pairs),
     }
     return load_recipe("primer", changes) if steps else recipe
@@ -80,8 +80,8 @@ def _tests(recipe: "Recipe", translator: "Translator", sentences: int) -> "Sheet
 
     sizes = Sizes(each_length=sentences // 3, each_test=sentences, choosing=1)
     return primer_tests(
-        longest=recipe.data.most_words,
-        core=recipe.data.core,
+        longest=recipe.data.max_words,
+        core=recipe.data.core_share,
         sizes=sizes,
         words=(translator.source, translator.target),
         splits=("unseen", "context"),

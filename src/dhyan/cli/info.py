@@ -36,7 +36,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "decoder": recipe["decoder"],
         "parameters": sum(math.prod(one.shape) for one in read.header.tensors.values()),
         "vocabulary": {
-            "kind": recipe["text"]["kind"],
+            "kind": recipe["text"]["tokenizer"],
             **dict(zip(SIDES, read.sizes, strict=True)),
         },
         "step": progress["step"],

@@ -9,17 +9,17 @@ import typer
 from dhyan.config import Recipe, load_recipe, parse_setting, shipped_recipes
 from dhyan.errors import UserError
 
-Init = Annotated[str, typer.Option(metavar="MODEL", help="A trained model to begin from.")]
-Vocabulary = Annotated[
-    str, typer.Option(help="With --init: keep its words, extend them, or learn new ones.")
+InitFrom = Annotated[str, typer.Option(metavar="MODEL", help="A trained model to begin from.")]
+InitVocabulary = Annotated[
+    str, typer.Option(help="With --init-from: keep its words, extend them, or learn new ones.")
 ]
 
 TestSource = Annotated[
     str, typer.Option(help="Sentences you will test on: refused if they are trained on.")
 ]
 TestTarget = Annotated[str, typer.Option(help="Their translations.")]
-AllowLeak = Annotated[
-    bool, typer.Option("--allow-leak", help="Go on though tests stand in the training text.")
+AllowLeakage = Annotated[
+    bool, typer.Option("--allow-leakage", help="Go on though tests stand in the training text.")
 ]
 
 
@@ -34,14 +34,15 @@ def chosen_recipe(name: str, settings: Sequence[str] | None, given: Mapping[str,
         if side and not given.get(f"data.{source}"):
             raise UserError(f"{side}: has no source side; add --{source.replace('_', '-')} FILE")
     path = recipe_of(name)
-    anew = {} if path == name else {"training.init": "", "training.vocabulary": "keep"}
+    anew = {} if path == name else {"training.init_from": "", "training.init_vocabulary": "keep"}
     over = dict(map(parse_setting, settings or []))
     _check_once(over, given)
     recipe = load_recipe(path, {**anew, **over, **given})
-    if given.get("training.vocabulary") and not recipe.training.init:
+    if given.get("training.init_vocabulary") and not recipe.training.init_from:
         raise UserError(
-            f"--vocabulary {given['training.vocabulary']} is about the words of a model to begin "
-            f"from: name it with --init MODEL"
+            f"--init-vocabulary {given['training.init_vocabulary']} is about the words of "
+            f"a model to begin "
+            f"from: name it with --init-from MODEL"
         )
     return recipe
 

@@ -7,11 +7,11 @@ import typer
 
 from dhyan.cli.progress import follow, teller
 from dhyan.cli.recipe_options import (
-    AllowLeak,
-    Init,
+    AllowLeakage,
+    InitFrom,
+    InitVocabulary,
     TestSource,
     TestTarget,
-    Vocabulary,
     chosen_recipe,
 )
 from dhyan.cli.shared_options import Columns, Device, Threads, look_through, two_columns
@@ -28,15 +28,15 @@ def train(
     valid_target: Annotated[str, typer.Option(help="Their translations.")] = "",
     test_source: TestSource = "",
     test_target: TestTarget = "",
-    allow_leak: AllowLeak = False,
+    allow_leakage: AllowLeakage = False,
     columns: Columns = "",
     out: Annotated[str, typer.Option(help="The run's folder; runs/RECIPE if not given.")] = "",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any key of the recipe; repeatable."),
     ] = None,
-    init: Init = "",
-    vocabulary: Vocabulary = "",
+    init_from: InitFrom = "",
+    init_vocabulary: InitVocabulary = "",
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write the run's course for TensorBoard.")
     ] = False,
@@ -60,17 +60,17 @@ def train(
         "data.valid_target": valid_target,
         "data.test_source": test_source,
         "data.test_target": test_target,
-        "data.allow_leak": allow_leak,
+        "data.allow_leakage": allow_leakage,
         "data.columns": list(two_columns(columns) or ()),
-        "training.init": init,
-        "training.vocabulary": vocabulary,
+        "training.init_from": init_from,
+        "training.init_vocabulary": init_vocabulary,
         "training.tensorboard": tensorboard,
         "training.seed": seed,
     }
     chosen = chosen_recipe(recipe, settings, given)
     folder = Path(out) if out else Path("runs") / Path(recipe).stem
-    if chosen.training.init:
-        look_through(chosen.training.init)
+    if chosen.training.init_from:
+        look_through(chosen.training.init_from)
     if resume:
         from dhyan.model_check import look_at_newest
 

@@ -29,7 +29,7 @@ def looked(translator: Translator, recipe: Recipe, tests: Sheets) -> dict[str, A
 def attends(recipe: Recipe) -> bool:
     """Whether a model looks at the source at all; a bottleneck has nothing to align by."""
     attention = getattr(recipe.decoder, "attention", None)
-    return attention is None or attention.kind != "bottleneck"
+    return attention is None or attention.score != "bottleneck"
 
 
 def to_draw(tests: Sheets) -> list[Question]:

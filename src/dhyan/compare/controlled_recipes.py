@@ -10,7 +10,10 @@ from dhyan.config import Recipe
 from dhyan.errors import UserError
 
 # Keys of `training`; rate, schedule and optimizer stay the recipe's own.
-SHARED = "seed tokens_per_batch accumulate label_smoothing stop_on valid_sentences".split()
+SHARED = (
+    *("seed", "tokens_per_batch", "gradient_accumulation", "label_smoothing"),
+    *("early_stopping_metric", "valid_sentences"),
+)
 VALIDATIONS = 10  # of a run whose steps are known
 
 
@@ -44,7 +47,7 @@ def alike(contestants: Sequence[Contestant], budget: Budget) -> list[Contestant]
     shared |= {"steps": budget.last_step, "validate_every": every, "save_every": every}
     found = []
     for one in contestants:
-        training = replace(one.recipe.training, **shared, patience=0, keep=1)
+        training = replace(one.recipe.training, **shared, patience=0, keep_checkpoints=1)
         recipe = replace(
             one.recipe,
             data=first.data,
@@ -60,9 +63,10 @@ def _check(contestants: Sequence[Contestant], budget: Budget) -> None:
     """Refuse what would make the comparison unfair, or could not be kept to."""
     for one in contestants:
         training = one.recipe.training
-        if training.init:
+        if training.init_from:
             raise UserError(
-                f"{one.name}: training.init = {training.init!r} begins from a trained model; in a "
+                f"{one.name}: training.init_from = {training.init_from!r} begins from a "
+                f"trained model; in a "
                 f"comparison all begin anew"
             )
         if training.schedule == "cosine" and budget.seconds:

@@ -62,15 +62,15 @@ def scaled(recipe: Recipe, factor: float, inner: float = 1.0) -> Recipe:
     if decoder.width == sides * old.width:
         said = replace(said, width=sides * encoder.width)
     if hasattr(decoder, "attention"):
-        hidden = _rounded(decoder.attention.hidden * factor)
-        said = replace(said, attention=replace(decoder.attention, hidden=hidden))
-    if decoder.shares_embedding and hasattr(said, "embedding"):
-        said = replace(said, embedding=getattr(encoder, "embedding", encoder.width))
-    if decoder.tied and hasattr(said, "embedding"):
-        key = "readout" if hasattr(said, "readout") else "width"
-        said = replace(said, embedding=getattr(said, key))
-        if decoder.shares_embedding:
-            encoder = _with(encoder, embedding=said.embedding)
+        score_width = _rounded(decoder.attention.score_width * factor)
+        said = replace(said, attention=replace(decoder.attention, score_width=score_width))
+    if decoder.share_source_embedding and hasattr(said, "embedding_width"):
+        said = replace(said, embedding_width=getattr(encoder, "embedding_width", encoder.width))
+    if decoder.tie_embeddings and hasattr(said, "embedding_width"):
+        key = "readout_width" if hasattr(said, "readout_width") else "width"
+        said = replace(said, embedding_width=getattr(said, key))
+        if decoder.share_source_embedding:
+            encoder = _with(encoder, embedding_width=said.embedding_width)
     return replace(recipe, encoder=encoder, decoder=said)
 
 
@@ -79,12 +79,12 @@ def _half(half: Any, factor: float, inner: float) -> Any:
     unit = lcm(UNIT, 2 * getattr(half, "heads", 1))
     if hasattr(half, "attention"):
         unit = lcm(UNIT, half.attention.heads)
-    words = "embedding" if hasattr(half, "embedding") else "width"
+    words = "embedding_width" if hasattr(half, "embedding_width") else "width"
     new = {"width": _rounded(half.width * factor, unit)}
-    for key in ("embedding", "hidden", "readout"):
+    for key in ("embedding_width", "feed_forward_width", "readout_width"):
         if hasattr(half, key):
             new[key] = _rounded(getattr(half, key) * factor * inner)
-    if half.vectors:
+    if half.pretrained_embedding:
         new[words] = getattr(half, words)
     return replace(half, **new)
 

@@ -83,7 +83,7 @@ def _positions(translator: Translator, entry: Entry, sheet: Sheet) -> dict[str, 
         translator.source,
         translator.target,
         text=recipe.text,
-        longest=recipe.data.longest,
+        longest=recipe.data.max_tokens,
         say=lambda line: None,
     )
     batches = fixed_batches(examples, recipe.training.tokens_per_batch)

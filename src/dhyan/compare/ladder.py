@@ -8,7 +8,7 @@ from dhyan.compare.budget import Budget
 from dhyan.config import TransformerDecoder, load_recipe
 
 Settings = Mapping[str, Any]
-WARMUP = "training.warmup"
+WARMUP = "training.warmup_steps"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ LADDER = (
         "bottleneck-forward",
         "sutskever2014-small",
         "no attention: two LSTM layers read the sentence into one state",
-        {"encoder.backwards": False},
+        {"encoder.reverse_source": False},
     ),
     Rung(
         "bottleneck-reversed",
@@ -82,7 +82,7 @@ LADDER = (
         "luong-dot",
         "luong2015-small",
         "the dot product, after each step (Luong, Pham and Manning, 2015)",
-        {**_WIDE, "decoder.attention.kind": "dot"},
+        {**_WIDE, "decoder.attention.score": "dot"},
     ),
     Rung(
         "luong-general",
@@ -96,8 +96,8 @@ LADDER = (
         "the concat score: a small network sees both",
         {
             **_WIDE,
-            "decoder.attention.kind": "concat",
-            "decoder.attention.hidden": 128,
+            "decoder.attention.score": "concat",
+            "decoder.attention.score_width": 128,
         },
     ),
     Rung(
@@ -121,7 +121,7 @@ LADDER = (
         "transformer-parameter-free",
         "transformer2017-small",
         "its encoder looks without learned queries, keys and values: softmax(X Xᵀ) X",
-        {"encoder.self_attention": "plain"},
+        {"encoder.self_attention": "parameter_free"},
     ),
     Rung(
         "transformer-no-self",
@@ -137,10 +137,10 @@ def _trained(rate: float, dropout: float) -> dict[str, Any]:
     return {"training.learning_rate": rate, **dropped}
 
 
-_COSINE = {"training.schedule": "cosine", "training.lowest": 0.02}
+_COSINE = {"training.schedule": "cosine", "training.min_learning_rate_ratio": 0.02}
 _SLOWING = {"training.schedule": "inverse_sqrt"}
-_CHOICE = {"training.stop_on": "loss", "training.valid_sentences": 20}
-_EXACT = {"text.kind": "words", "training.label_smoothing": 0.0}  # the primer has few words
+_CHOICE = {"training.early_stopping_metric": "loss", "training.valid_sentences": 20}
+_EXACT = {"text.tokenizer": "words", "training.label_smoothing": 0.0}  # the primer has few words
 
 PLAIN = Course("3000", "")
 QUICK = Course(
@@ -150,10 +150,10 @@ QUICK = Course(
     on_primer={
         **_EXACT,
         "data.pairs": 60_000,
-        "data.most_words": 15,
-        "data.core": 0.1,
-        "text.source_size": 4000,
-        "text.target_size": 5000,
+        "data.max_words": 15,
+        "data.core_share": 0.1,
+        "text.source_vocabulary_size": 4000,
+        "text.target_vocabulary_size": 5000,
     },
     by_steps=_COSINE,
     by_time=_SLOWING,
@@ -167,9 +167,9 @@ FULL = Course(
     on_primer={
         **_EXACT,
         "data.pairs": 200_000,
-        "data.most_words": 60,
-        "text.source_size": 6000,
-        "text.target_size": 8000,
+        "data.max_words": 60,
+        "text.source_vocabulary_size": 6000,
+        "text.target_vocabulary_size": 8000,
     },
     by_steps=_COSINE,
     by_time=_SLOWING,

@@ -77,7 +77,7 @@ def _terms(plan: Plan, tests: Sheets, drawing: Resampling) -> dict[str, Any]:
             "validation": len(corpus.validation),
             "fingerprint": corpus.fingerprint,
         },
-        "vocabulary": {"kind": recipe.text.kind, "source": source, "target": target},
+        "vocabulary": {"kind": recipe.text.tokenizer, "source": source, "target": target},
         "tokens_per_batch": recipe.training.tokens_per_batch,
         "label_smoothing": recipe.training.label_smoothing,
         "beam": recipe.decoding.beam,

@@ -29,7 +29,7 @@ def prepared(recipe: Recipe, folder: Path, say: Say) -> Recipe:
         prepare(named, folder / CORPUS, say)
     place = named.data.prepared or str(folder / CORPUS)
     data = replace(named.data, source="", target="", valid_source="", valid_target="")
-    data = replace(data, test_source="", test_target="", allow_leak=recipe.data.allow_leak)
+    data = replace(data, test_source="", test_target="", allow_leakage=recipe.data.allow_leakage)
     return replace(recipe, data=replace(data, task="", columns=(), mix=(), prepared=place))
 
 
@@ -66,10 +66,10 @@ def _written(recipe: Recipe, folder: Path, say: Say) -> Data:
         target=target,
         valid_source=valid_source,
         valid_target=valid_target,
-        allow_leak=True,  # whoever makes the pairs keeps them apart
-        fewest_words=0,
-        most_words=0,
-        most_ratio=0.0,
+        allow_leakage=True,  # whoever makes the pairs keeps them apart
+        min_words=0,
+        max_words=0,
+        max_length_ratio=0.0,
     )
 
 

@@ -50,11 +50,11 @@ class Wish:
         if recipe.data.task != "primer":
             return held_out_tests(corpus.validation[: QUICKLY if self.quick else None])
         return primer_tests(
-            shortest=max(SHORTEST, recipe.data.fewest_words),
-            longest=recipe.data.most_words or LONGEST,
+            shortest=max(SHORTEST, recipe.data.min_words),
+            longest=recipe.data.max_words or LONGEST,
             sizes=FEW if self.quick else MANY,
             words=corpus.tokenizers,
-            core=recipe.data.core,
+            core=recipe.data.core_share,
             backwards=with_languages(recipe).data.source_language == "hi",
             say=say,
         )

@@ -5,7 +5,7 @@ from dhyan.config.recipe import BahdanauDecoder as BahdanauDecoder
 from dhyan.config.recipe import Data as Data
 from dhyan.config.recipe import Decoding as Decoding
 from dhyan.config.recipe import LuongDecoder as LuongDecoder
-from dhyan.config.recipe import Mixed as Mixed
+from dhyan.config.recipe import MixedCorpus as MixedCorpus
 from dhyan.config.recipe import Recipe as Recipe
 from dhyan.config.recipe import RNNEncoder as RNNEncoder
 from dhyan.config.recipe import Text as Text

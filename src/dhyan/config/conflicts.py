@@ -11,13 +11,13 @@ from dhyan.errors import UserError
 BELONGS = {  # a key of `training`: the key whose choices it belongs to, and these
     "halve_from": ("schedule", ("halving",)),
     "halve_every": ("schedule", ("halving",)),
-    "lowest": ("schedule", ("cosine", "plateau")),
+    "min_learning_rate_ratio": ("schedule", ("cosine", "plateau")),
     "plateau_factor": ("schedule", ("plateau",)),
     "plateau_patience": ("schedule", ("plateau",)),
-    "teacher_forcing": ("forcing", ("constant", "linear")),
-    "forcing_slope": ("forcing", ("linear",)),
-    "forcing_least": ("forcing", ("linear",)),
-    "forcing_k": ("forcing", ("exponential", "inverse_sigmoid")),
+    "teacher_forcing": ("teacher_forcing_schedule", ("constant", "linear")),
+    "teacher_forcing_slope": ("teacher_forcing_schedule", ("linear",)),
+    "teacher_forcing_min": ("teacher_forcing_schedule", ("linear",)),
+    "teacher_forcing_k": ("teacher_forcing_schedule", ("exponential", "inverse_sigmoid")),
 }
 FILES = (
     *("source", "target", "columns", "mix", "valid_source", "valid_target"),

@@ -24,17 +24,17 @@ WORDS = {
 RANGES = {
     "dropout": (0.0, 0.99), "label_smoothing": (0.0, 0.99), "betas": (0.0, 0.9999999),
     "attention_dropout": (0.0, 0.99), "bpe_dropout": (0.0, 0.99), "weight": (1e-6, 1000.0),
-    "learning_rate": (1e-12, inf), "clip": (1e-12, inf), "lowest": (0.0, 1.0),
-    "plateau_factor": (1e-6, 0.999999), "ema": (0.0, 0.9999999), "teacher_forcing": (0.0, 1.0),
-    "forcing_least": (0.0, 1.0), "core": (0.01, 1.0), "temperature": (1e-6, inf),
+    "learning_rate": (1e-12, inf), "clip_norm": (1e-12, inf), "min_learning_rate_ratio": (0.0, 1.0),
+    "plateau_factor": (1e-6, 0.999999), "ema_decay": (0.0, 0.9999999), "teacher_forcing": (0.0, 1.0),
+    "teacher_forcing_min": (0.0, 1.0), "core_share": (0.01, 1.0), "temperature": (1e-6, inf),
     "top_p": (1e-6, 1.0),
 }  # fmt: skip
 MAY_BE_ZERO = {
-    "training.seed", "training.warmup", "training.halve_from", "training.halve_every",
+    "training.seed", "training.warmup_steps", "training.halve_from", "training.halve_every",
     "training.patience", "training.valid_sentences", "training.tokens_per_batch",
     "decoding.limit", "decoding.least", "decoding.no_repeat", "decoding.top_k", "decoding.seed",
-    "data.fewest_words", "data.most_words", "encoder.kv_heads", "decoder.kv_heads",
-    "decoder.attention.kv_heads", "decoder.attention.filter_reach",
+    "data.min_words", "data.max_words", "encoder.kv_heads", "decoder.kv_heads",
+    "decoder.attention.kv_heads", "decoder.attention.coverage_filter_radius",
 }  # fmt: skip
 
 LARGEST = 2**63 - 1  # the largest whole number a tensor can hold
@@ -230,18 +230,19 @@ def _check(recipe: Recipe, place: str) -> None:
             raise UserError(f"{place}.{key}: {number} is not between {least:g} and {most:g}")
     if training.schedule == "halving" and not training.halve_every:
         raise UserError(f"{place}.training.halve_every: needed by schedule 'halving'")
-    if training.stop_on != "loss" and not training.valid_sentences:
+    if training.early_stopping_metric != "loss" and not training.valid_sentences:
         raise UserError(
-            f"{place}.training.stop_on: {training.stop_on!r} needs valid_sentences above 0"
+            f"{place}.training.early_stopping_metric: {training.early_stopping_metric!r} "
+            f"needs valid_sentences above 0"
         )
     if len(training.betas) != 2:
         raise UserError(f"{place}.training.betas: two numbers, found {len(training.betas)}")
     if len(data.columns) not in (0, 2):
         raise UserError(f"{place}.data.columns: two names, found {', '.join(data.columns)}")
-    if training.tokens_per_batch and training.tokens_per_batch < data.longest + 2:
+    if training.tokens_per_batch and training.tokens_per_batch < data.max_tokens + 2:
         raise UserError(
             f"{place}.training.tokens_per_batch: {training.tokens_per_batch} cannot hold one "
-            f"sentence of data.longest = {data.longest} tokens; raise the one or lower the other"
+            f"sentence of data.max_tokens = {data.max_tokens} tokens; raise the one or lower the other"
         )
 
 

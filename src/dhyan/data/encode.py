@@ -36,19 +36,25 @@ def masked(pairs: Iterable[Pair], kinds: Sequence[str]) -> Iterator[Pair]:
 def lessons(parts: Iterable[Part], text: Text) -> Iterator[Pair]:
     """The first pairs, from which vocabularies are learned."""
     pairs = chain.from_iterable(part.pairs for part in parts)
-    return masked(islice(pairs, text.learn_from), text.placeholders)
+    return masked(islice(pairs, text.vocabulary_pairs), text.placeholders)
 
 
 def learn_tokenizers(text: Text, pairs: Iterable[Pair], say: Say) -> tuple[Tokenizer, Tokenizer]:
     """The vocabularies of both sides; a shared one is the same twice."""
     sentences = [(pair.source, pair.target) for pair in pairs]
-    if text.shared:
-        both = _learn(chain.from_iterable(sentences), text.kind, "source", text.source_size)
-        say(f"vocabulary ({text.kind}): {len(both):,}, shared by source and target")
+    if text.shared_vocabulary:
+        both = _learn(
+            chain.from_iterable(sentences), text.tokenizer, "source", text.source_vocabulary_size
+        )
+        say(f"vocabulary ({text.tokenizer}): {len(both):,}, shared by source and target")
         return both, both
-    source = _learn((one for one, _ in sentences), text.kind, "source", text.source_size)
-    target = _learn((other for _, other in sentences), text.kind, "target", text.target_size)
-    say(f"vocabularies ({text.kind}): {len(source):,} source, {len(target):,} target")
+    source = _learn(
+        (one for one, _ in sentences), text.tokenizer, "source", text.source_vocabulary_size
+    )
+    target = _learn(
+        (other for _, other in sentences), text.tokenizer, "target", text.target_vocabulary_size
+    )
+    say(f"vocabularies ({text.tokenizer}): {len(source):,} source, {len(target):,} target")
     return source, target
 
 
@@ -107,7 +113,7 @@ def pour(
                 add(one, other)
         except NoneFits:
             raise UserError(
-                f"data.longest: no pair has {longest} tokens or fewer; raise it"
+                f"data.max_tokens: no pair has {longest} tokens or fewer; raise it"
             ) from None
         for reason, noted in tally.drops.items():
             say(f"left out {noted.count:,} pairs: {reason}")

@@ -11,7 +11,7 @@ from dhyan.data.read_text import said
 from dhyan.data.sources import read_once, tested_files
 from dhyan.errors import UserError
 
-REMEDY = "take them out of one of the two, or go on all the same with --allow-leak"
+REMEDY = "take them out of one of the two, or go on all the same with --allow-leakage"
 
 
 def check_leaks(
@@ -33,7 +33,7 @@ def check_leaks(
     for name, pairs in trained:
         lookout.see(pairs, said(Path(name)))
     leaks = lookout.leaks()
-    if leaks.telling and not data.allow_leak:
+    if leaks.telling and not data.allow_leakage:
         raise UserError(f"{leaks}; {REMEDY}")
     if leaks.all:
         warner(say)(f"{leaks}: {'allowed' if leaks.telling else 'short ones, as chance has it'}")

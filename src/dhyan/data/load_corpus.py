@@ -172,8 +172,8 @@ def _made(data: Data, seed: int, say: Say) -> _First:
 def primer_of(data: Data, split: str, seed: int) -> Iterator[Pair]:
     """The primer's sentences as the recipe wants them: how long, and in which direction."""
     backwards = _made_languages(data) == ("hi", "en")
-    shortest, longest = max(2, data.fewest_words), data.most_words or LONGEST
-    twins = primer_twins(split, seed=seed, shortest=shortest, longest=longest, core=data.core)
+    shortest, longest = max(2, data.min_words), data.max_words or LONGEST
+    twins = primer_twins(split, seed=seed, shortest=shortest, longest=longest, core=data.core_share)
     return primer_pairs(twins, backwards=backwards)
 
 

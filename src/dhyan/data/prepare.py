@@ -66,13 +66,15 @@ def prepare(
 
 def _check(recipe: Recipe, out: Path, choose: Choose | None) -> None:
     """Refuse what cannot be prepared, or not there, before any pair is read."""
-    data, init = recipe.data, recipe.training.init
+    data, init = recipe.data, recipe.training.init_from
     if data.prepared:
         raise UserError(f"data.prepared: {data.prepared} is prepared already; train with it")
     if data.task:
         raise UserError(f"data.task: {data.task!r} makes its own pairs; name --source FILE")
     if init and choose is None:
-        raise UserError(f"training.init: the vocabularies of {init} must be given too, as `choose`")
+        raise UserError(
+            f"training.init_from: the vocabularies of {init} must be given too, as `choose`"
+        )
     check_place(out)
     if out.is_dir() and not (out / MANIFEST).exists():
         if any(out.iterdir()):
@@ -84,7 +86,7 @@ def _check(recipe: Recipe, out: Path, choose: Choose | None) -> None:
 def _choice(
     recipe: Recipe, corpus: TextCorpus, choose: Choose | None, say: Say
 ) -> Callable[[], Tokenizers]:
-    if choose is None or not recipe.training.init:
+    if choose is None or not recipe.training.init_from:
         return lambda: corpus.learn(recipe, say)
     return lambda: choose(recipe, corpus, say)
 
@@ -99,7 +101,7 @@ def _write(
             file.write(json.dumps(asdict(pair), ensure_ascii=False) + "\n")
     with new_store(folder) as writer:
         parts = [_spoken_of(part, say) for part in corpus.parts]
-        longest = recipe.data.longest
+        longest = recipe.data.max_tokens
         mixture = pour(parts, *tokenizers, writer.add, text=recipe.text, longest=longest, say=say)
     facts = {
         "format": FORMAT,
@@ -118,7 +120,7 @@ def _write(
 
 def _words(recipe: Recipe) -> str:
     """Whose words they are: nothing, or what was to become of those of a model."""
-    return recipe.training.vocabulary if recipe.training.init else ""
+    return recipe.training.init_vocabulary if recipe.training.init_from else ""
 
 
 def _already(
@@ -137,7 +139,7 @@ def _already(
     check_same(out, manifest, _anywhere(recipe))
     check_whole(out, manifest)
     same = manifest["vocabulary"] == _words(recipe)
-    if same and recipe.training.init:
+    if same and recipe.training.init_from:
         here = [tokenizer.to_json() for tokenizer in vocabularies()]
         same = here == [Tokenizer.load(out / name).to_json() for name in TOKENIZERS]
     if not same:

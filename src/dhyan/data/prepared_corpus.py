@@ -31,7 +31,7 @@ MAY_BE_UNSAID = {
     *("source", "target", "columns", "valid_source", "valid_target", "mix"),
     *("source_language", "target_language", "test_source", "test_target"),
 }
-OF_NO_MATTER = {"task", "pairs", "prepared", "bpe_dropout", "allow_leak"}
+OF_NO_MATTER = {"task", "pairs", "prepared", "bpe_dropout", "allow_leakage"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class PreparedCorpus:
         """Refused: ids are not learned from."""
         raise UserError(
             f"{self.folder}: holds ids, not sentences to learn from; prepare it with the same "
-            f"--init and --vocabulary extend, then train with --vocabulary new, which takes its own"
+            f"--init-from and --init-vocabulary extend, then train with --init-vocabulary "
+            f"new, which takes its own"
         )
 
     def learn(self, recipe: Recipe, say: Say) -> tuple[Tokenizer, Tokenizer]:
@@ -71,7 +72,7 @@ class PreparedCorpus:
         """The training pairs, if these are the vocabularies they were encoded by."""
         for given, own in zip((source, target), self.tokenizers, strict=True):
             if given.to_json() != own.to_json():
-                remedy = "prepare it with the same --init, or train with --vocabulary new"
+                remedy = "prepare it with the same --init-from, or train with --init-vocabulary new"
                 raise UserError(f"{self.folder}: was encoded by other vocabularies; {remedy}")
         sizes, weights = self.manifest["sizes"], self.manifest["weights"]
         return replace(

@@ -123,21 +123,23 @@ def read_once(reading: Reading, say: Say, *, stream: bool) -> tuple[Iterable[Pai
 
 
 def _bounds(data: Data) -> Bounds:
-    return Bounds(data.fewest_words, data.most_words, data.most_ratio)
+    return Bounds(data.min_words, data.max_words, data.max_length_ratio)
 
 
 def check_settings(recipe: Recipe) -> None:
     """Refuse data and text settings that contradict each other."""
     data, text = recipe.data, recipe.text
-    if text.bpe_dropout and text.kind != "bpe":
-        raise UserError(f"text.bpe_dropout: needs text.kind = 'bpe', found {text.kind!r}")
-    if 0 < data.most_ratio < 1:
-        raise UserError(f"data.most_ratio: {data.most_ratio:g} fits no pair; give 1 or more, or 0")
-    if 0 < data.most_words < data.fewest_words:
-        raise UserError(f"data.most_words: {data.most_words} is below data.fewest_words; raise it")
-    bounds: tuple[str, ...] = ("fewest_words", "most_words", "most_ratio")
+    if text.bpe_dropout and text.tokenizer != "bpe":
+        raise UserError(f"text.bpe_dropout: needs text.tokenizer = 'bpe', found {text.tokenizer!r}")
+    if 0 < data.max_length_ratio < 1:
+        raise UserError(
+            f"data.max_length_ratio: {data.max_length_ratio:g} fits no pair; give 1 or more, or 0"
+        )
+    if 0 < data.max_words < data.min_words:
+        raise UserError(f"data.max_words: {data.max_words} is below data.min_words; raise it")
+    bounds: tuple[str, ...] = ("min_words", "max_words", "max_length_ratio")
     if data.task == "primer":  # it is made of sentences as long as one likes
-        bounds = ("most_ratio",)
+        bounds = ("max_length_ratio",)
     for key in (*bounds, "valid_source", "test_source"):
         if data.task and getattr(data, key):
             raise UserError(

@@ -24,9 +24,9 @@ MOST = {  # far above all use: what the loops that read and translate could be t
     "decoding.limit": 10_000,
     "decoding.no_repeat": 10_000,
     "decoding.top_k": 1_000_000,
-    "data.longest": 1_000_000,
-    "data.fewest_words": 1_000_000,
-    "data.most_words": 1_000_000,
+    "data.max_tokens": 1_000_000,
+    "data.min_words": 1_000_000,
+    "data.max_words": 1_000_000,
     "data.pairs": 10**9,
 }
 DTYPE = "F32"
@@ -88,7 +88,7 @@ def kinds_of(recipe: Recipe) -> set[str]:
             case TransformerEncoder() | TransformerDecoder():
                 kinds.add(half.score)
             case BahdanauDecoder() | LuongDecoder():
-                kinds.add(half.attention.kind)
+                kinds.add(half.attention.score)
     return kinds
 
 

@@ -9,7 +9,7 @@ Named = Iterator[tuple[str, tuple[int, ...]]]
 
 def score(chosen: Attention, asked: int, known: int, longest: int) -> Named:
     """The weights of a score between queries and states of these widths."""
-    yield from SCORES[chosen.kind](chosen, asked, known, longest)
+    yield from SCORES[chosen.score](chosen, asked, known, longest)
 
 
 def _none(chosen: Attention, asked: int, known: int, longest: int) -> Named:
@@ -17,10 +17,10 @@ def _none(chosen: Attention, asked: int, known: int, longest: int) -> Named:
 
 
 def _additive(chosen: Attention, asked: int, known: int, longest: int) -> Named:
-    yield "query.weight", (chosen.hidden, asked)
-    yield "query.bias", (chosen.hidden,)
-    yield "key.weight", (chosen.hidden, known)
-    yield "energy", (chosen.hidden,)
+    yield "query.weight", (chosen.score_width, asked)
+    yield "query.bias", (chosen.score_width,)
+    yield "key.weight", (chosen.score_width, known)
+    yield "energy", (chosen.score_width,)
 
 
 def _general(chosen: Attention, asked: int, known: int, longest: int) -> Named:
@@ -34,8 +34,8 @@ def _location(chosen: Attention, asked: int, known: int, longest: int) -> Named:
 def _coverage(chosen: Attention, asked: int, known: int, longest: int) -> Named:
     for name, shape in _additive(chosen, asked, known, longest):
         yield f"score.{name}", shape
-    yield "filters.weight", (chosen.filters, 2 * chosen.filter_reach + 1)
-    yield "past.weight", (chosen.hidden, chosen.filters)
+    yield "filters.weight", (chosen.coverage_filters, 2 * chosen.coverage_filter_radius + 1)
+    yield "past.weight", (chosen.score_width, chosen.coverage_filters)
 
 
 SCORES: Mapping[str, Callable[[Attention, int, int, int], Named]] = {

@@ -47,7 +47,7 @@ def check_memory(memory: Header, weights: Header, recipe: Recipe) -> None:
             raise UserError(f"the training state's {shown(full_name)} is {found}")
         kept[name].add(what)
     wanted = set() if recipe.training.optimizer == "sgd" else MEMORY
-    averaged = {RAW} if recipe.training.ema else set()
+    averaged = {RAW} if recipe.training.ema_decay else set()
     for name in weights.tensors:
         if kept[name] not in (averaged, wanted | averaged):  # a frozen weight is not remembered
             odd = min(kept[name] ^ (wanted | averaged))

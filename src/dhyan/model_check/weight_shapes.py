@@ -26,11 +26,11 @@ PARTS = {"lstm": 2, "gru": 1, "rnn": 1}
 def weights_of(recipe: Recipe, source_size: int, target_size: int) -> dict[str, Shape]:
     """What `build_model` builds, weight by weight; tied ones under the first of their names."""
     encoder, decoder = recipe.encoder, recipe.decoder
-    longest = recipe.data.longest
+    longest = recipe.data.max_tokens
     found = dict(_under("encoder", _encoder(encoder, source_size, longest)))
-    size = source_size if decoder.shares_embedding else target_size
+    size = source_size if decoder.share_source_embedding else target_size
     said = _decoder(recipe, size, longest)
-    if decoder.copy:
+    if decoder.copy_mechanism:
         said = _copying(decoder, state_width(encoder), said)
     return found | dict(_under("decoder", said))
 
@@ -84,7 +84,7 @@ def _recurrent(recipe: Recipe, size: int, longest: int, states: int) -> Named:
     inputs = _embedding(chosen, size)
     match chosen:
         case BahdanauDecoder():
-            told, last = inputs + context, chosen.readout
+            told, last = inputs + context, chosen.readout_width
             yield from _linear("readout", chosen.width + told, 2 * last)
         case LuongDecoder():
             told, last = inputs + chosen.width * chosen.input_feeding, chosen.width
@@ -97,21 +97,21 @@ def _copying(
     chosen: BahdanauDecoder | LuongDecoder | TransformerDecoder, states: int, said: Named
 ) -> Named:
     """A decoder inside one that may also copy."""
-    width = chosen.readout if isinstance(chosen, BahdanauDecoder) else chosen.width
+    width = chosen.readout_width if isinstance(chosen, BahdanauDecoder) else chosen.width
     yield from _under("decoder", said)
-    yield from _under("copy_attention.score", score(Attention(kind="general"), width, states, 0))
+    yield from _under("copy_attention.score", score(Attention(score="general"), width, states, 0))
     yield from _linear("gate", width + states, 1)
 
 
 def _attention(chosen: Attention, width: int, states: int, longest: int) -> Named:
     """The attention of a recurrent decoder."""
-    if chosen.kind == "bottleneck":
+    if chosen.score == "bottleneck":
         return
     narrow = width // chosen.heads
     asked, known = (width, states) if chosen.heads == 1 else (narrow, narrow)
     if chosen.heads > 1:
         groups = chosen.kv_heads or chosen.heads
-        yield from _heads(width, narrow * groups, states, blind=chosen.kind == "location")
+        yield from _heads(width, narrow * groups, states, blind=chosen.score == "location")
     yield from _under("score", score(chosen, asked, known, longest))
     if chosen.window == "predicted":
         yield "sees.hidden.weight", (asked, asked)
@@ -124,7 +124,7 @@ def _looks(chosen: Transformer, longest: int, states: int | None = None) -> Name
     groups = chosen.kv_heads or chosen.heads
     blind = chosen.score == "location"
     yield from _heads(chosen.width, narrow * groups, states or chosen.width, blind=blind)
-    asked = Attention(kind=chosen.score, hidden=narrow)
+    asked = Attention(score=chosen.score, score_width=narrow)
     yield from _under("score", score(asked, narrow, narrow, longest))
 
 
@@ -154,10 +154,10 @@ def _saying_layer(chosen: TransformerDecoder, states: int, longest: int) -> Name
 
 def _thought(chosen: Transformer) -> Named:
     yield from _norm("thinking.norm", chosen.width)
-    yield from _linear("feed_forward.widen", chosen.width, chosen.hidden)
+    yield from _linear("feed_forward.widen", chosen.width, chosen.feed_forward_width)
     if chosen.activation == "swiglu":
-        yield from _linear("feed_forward.gate", chosen.width, chosen.hidden)
-    yield from _linear("feed_forward.narrow", chosen.hidden, chosen.width)
+        yield from _linear("feed_forward.gate", chosen.width, chosen.feed_forward_width)
+    yield from _linear("feed_forward.narrow", chosen.feed_forward_width, chosen.width)
 
 
 def _cells(chosen: RNNEncoder | BahdanauDecoder | LuongDecoder, inputs: int, both: int) -> Named:
@@ -180,14 +180,14 @@ def _places_and_words(chosen: Transformer, size: int, longest: int) -> Named:
 
 def _words(chosen: RNNEncoder | BahdanauDecoder | LuongDecoder, size: int) -> Named:
     if chosen.input != "one_hot":
-        yield "words.weight", (size, chosen.embedding)
+        yield "words.weight", (size, chosen.embedding_width)
 
 
 def _less_shared(
     chosen: BahdanauDecoder | LuongDecoder | TransformerDecoder, own: dict[str, Shape]
 ) -> Named:
     """Without the table of words, if that is the encoder's."""
-    if chosen.shares_embedding:
+    if chosen.share_source_embedding:
         own.pop("words.weight", None)
     yield from own.items()
 
@@ -195,7 +195,7 @@ def _less_shared(
 def _output(
     chosen: BahdanauDecoder | LuongDecoder | TransformerDecoder, width: int, size: int
 ) -> Named:
-    if not chosen.tied:
+    if not chosen.tie_embeddings:
         yield "output.weight", (size, width)
     yield "output.bias", (size,)
 
@@ -221,7 +221,7 @@ def _under(name: str, inner: Named) -> Named:
 
 
 def _embedding(chosen: RNNEncoder | BahdanauDecoder | LuongDecoder, size: int) -> int:
-    return size if chosen.input == "one_hot" else chosen.embedding
+    return size if chosen.input == "one_hot" else chosen.embedding_width
 
 
 def _directions(chosen: RNNEncoder) -> int:

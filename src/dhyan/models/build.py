@@ -38,7 +38,7 @@ AnyDecoder = RecurrentDecoder | config.TransformerDecoder
 def build_model(recipe: config.Recipe, source_size: int, target_size: int) -> Seq2Seq:
     """The recipe's model over vocabularies of the given sizes, with fresh weights."""
     try:
-        encoder = build_encoder(recipe.encoder, source_size, recipe.data.longest)
+        encoder = build_encoder(recipe.encoder, source_size, recipe.data.max_tokens)
         decoder = build_decoder(recipe, encoder, target_size)
     except ValueError as error:
         raise UserError(f"this recipe cannot be built: {error}") from None
@@ -56,7 +56,7 @@ def build_encoder(chosen: AnyEncoder, vocabulary: int, longest: int) -> Encoder:
                 layers=chosen.layers,
                 cell=chosen.cell,
                 bidirectional=chosen.bidirectional,
-                backwards=chosen.backwards,
+                backwards=chosen.reverse_source,
                 dropout=chosen.dropout,
             )
         case config.TransformerEncoder():
@@ -78,21 +78,24 @@ def build_encoder(chosen: AnyEncoder, vocabulary: int, longest: int) -> Encoder:
 def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> Decoder:
     """Any decoder, fitted to the encoder it will listen to."""
     chosen = recipe.decoder
-    if chosen.shares_embedding:
+    if chosen.share_source_embedding:
         words = shared_words(recipe, encoder)
     else:
         words = build_words(chosen, vocabulary)
     match chosen:
         case config.TransformerDecoder():
             decoder: Thinking = build_transformer_decoder(
-                chosen, encoder, words, recipe.data.longest
+                chosen, encoder, words, recipe.data.max_tokens
             )
         case _:
-            decoder = build_recurrent_decoder(chosen, encoder, words, recipe.data.longest)
-    if not chosen.copy:
+            decoder = build_recurrent_decoder(chosen, encoder, words, recipe.data.max_tokens)
+    if not chosen.copy_mechanism:
         return decoder
-    if not recipe.text.shared:
-        raise ValueError("decoder.copy needs one vocabulary for both sides: set text.shared = true")
+    if not recipe.text.shared_vocabulary:
+        raise ValueError(
+            "decoder.copy_mechanism needs one vocabulary for both sides: set "
+            "text.shared_vocabulary = true"
+        )
     score = GeneralScore(decoder.width, encoder.width)
     return CopyingDecoder(decoder, SingleHeadAttention(score, fuse=False), encoder.width)
 
@@ -114,7 +117,9 @@ def build_transformer_decoder(
         for _ in range(chosen.layers)
     ]
     embed = build_embedding(chosen, words, longest)
-    return TransformerDecoder(chosen.width, embed, layers, pre_norm=pre_norm, tied=chosen.tied)
+    return TransformerDecoder(
+        chosen.width, embed, layers, pre_norm=pre_norm, tied=chosen.tie_embeddings
+    )
 
 
 def build_recurrent_decoder(
@@ -128,10 +133,10 @@ def build_recurrent_decoder(
     bridge: LearnedBridge | DirectBridge = kind(encoder.summary_shape, state)
     match chosen:
         case config.BahdanauDecoder():
-            if chosen.attention.kind == "concat":
+            if chosen.attention.score == "concat":
                 raise ValueError(
                     "concat is the additive score asked by the current state; this decoder asks "
-                    "by the one before: call it attention.kind = 'additive'"
+                    "by the one before: call it attention.score = 'additive'"
                 )
             return BahdanauDecoder(
                 words,
@@ -139,11 +144,11 @@ def build_recurrent_decoder(
                 bridge,
                 width=chosen.width,
                 context_width=context,
-                readout=chosen.readout,
+                readout=chosen.readout_width,
                 layers=chosen.layers,
                 cell=chosen.cell,
                 dropout=chosen.dropout,
-                tied=chosen.tied,
+                tied=chosen.tie_embeddings,
             )
         case config.LuongDecoder():
             return LuongDecoder(
@@ -156,7 +161,7 @@ def build_recurrent_decoder(
                 cell=chosen.cell,
                 input_feeding=chosen.input_feeding,
                 dropout=chosen.dropout,
-                tied=chosen.tied,
+                tied=chosen.tie_embeddings,
             )
 
 
@@ -167,16 +172,24 @@ def build_words(chosen: AnyEncoder | AnyDecoder, vocabulary: int) -> Words:
             words = nn.Embedding(vocabulary, chosen.width, padding_idx=PAD)
             nn.init.normal_(words.weight, std=chosen.width**-0.5)
         case _ if chosen.input == "one_hot":
-            if chosen.vectors or chosen.frozen:
-                raise ValueError("one-hot input has no embedding: set neither vectors nor frozen")
+            if chosen.pretrained_embedding or chosen.freeze_embedding:
+                raise ValueError(
+                    "one-hot input has no embedding: set neither pretrained_embedding "
+                    "nor freeze_embedding"
+                )
             return OneHot(vocabulary)
         case _:
-            words = nn.Embedding(vocabulary, chosen.embedding, padding_idx=PAD)
-    if chosen.frozen:
-        if not chosen.vectors:
-            raise ValueError("frozen keeps an embedding as it was loaded: name its file in vectors")
-        if getattr(chosen, "tied", False):
-            raise ValueError("a frozen embedding cannot be tied to the output: set tied = false")
+            words = nn.Embedding(vocabulary, chosen.embedding_width, padding_idx=PAD)
+    if chosen.freeze_embedding:
+        if not chosen.pretrained_embedding:
+            raise ValueError(
+                "freeze_embedding keeps an embedding as it was loaded: name its file in "
+                "pretrained_embedding"
+            )
+        if getattr(chosen, "tie_embeddings", False):
+            raise ValueError(
+                "a frozen embedding cannot be tied to the output: set tie_embeddings = false"
+            )
         words.weight.requires_grad_(False)
     return words
 
@@ -184,18 +197,26 @@ def build_words(chosen: AnyEncoder | AnyDecoder, vocabulary: int) -> Words:
 def shared_words(recipe: config.Recipe, encoder: Encoder) -> Words:
     """The encoder's own table, for the decoder too."""
     chosen, words = recipe.decoder, encoder.words
-    if not recipe.text.shared:
-        raise ValueError("shares_embedding needs one vocabulary: set text.shared = true")
-    if chosen.vectors or chosen.frozen:
-        raise ValueError("shares_embedding takes the encoder's vectors: set none for the decoder")
+    if not recipe.text.shared_vocabulary:
+        raise ValueError(
+            "share_source_embedding needs one vocabulary: set text.shared_vocabulary = true"
+        )
+    if chosen.pretrained_embedding or chosen.freeze_embedding:
+        raise ValueError(
+            "share_source_embedding takes the encoder's vectors: set none for the decoder"
+        )
     if isinstance(words, OneHot):
-        raise ValueError("one-hot input has no embedding to share: set shares_embedding = false")
-    if chosen.tied and not words.weight.requires_grad:
-        raise ValueError("a frozen embedding cannot be tied to the output: set tied = false")
-    wanted = getattr(chosen, "embedding", chosen.width)
+        raise ValueError(
+            "one-hot input has no embedding to share: set share_source_embedding = false"
+        )
+    if chosen.tie_embeddings and not words.weight.requires_grad:
+        raise ValueError(
+            "a frozen embedding cannot be tied to the output: set tie_embeddings = false"
+        )
+    wanted = getattr(chosen, "embedding_width", chosen.width)
     if words.embedding_dim != wanted:
         raise ValueError(
-            f"shares_embedding needs equal widths: the encoder's embedding is "
+            f"share_source_embedding needs equal widths: the encoder's embedding is "
             f"{words.embedding_dim} wide, the decoder's {wanted}"
         )
     return words
@@ -206,7 +227,10 @@ def build_feed_forward(
 ) -> FeedForward:
     """What happens between looks."""
     return FeedForward(
-        chosen.width, chosen.hidden, activation=chosen.activation, dropout=chosen.dropout
+        chosen.width,
+        chosen.feed_forward_width,
+        activation=chosen.activation,
+        dropout=chosen.dropout,
     )
 
 

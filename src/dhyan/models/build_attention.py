@@ -28,14 +28,14 @@ from dhyan.config import suggestion
 from dhyan.models.interface import Encoder
 
 RELATIVE = ("rotary", "alibi")
-NAMED = "attention.kind"
+NAMED = "attention.score"
 
 
 def build_attention(
     chosen: config.Attention, width: int, encoder: Encoder, longest: int
 ) -> Attention:
     """The attention of a recurrent decoder so wide to an encoder's states."""
-    if chosen.kind == "bottleneck":
+    if chosen.score == "bottleneck":
         if chosen.heads > 1 or chosen.window != "none":
             raise ValueError("the bottleneck sees one state: it has no use for heads or a window")
         return bottleneck(sees=encoder.last)
@@ -66,9 +66,9 @@ def build_score(
     chosen: config.Attention, query_width: int, key_width: int, longest: int
 ) -> Score | Attention:
     """Any score between vectors of these widths; what a user registered may be an attention."""
-    match chosen.kind:
+    match chosen.score:
         case "additive" | "concat":
-            return AdditiveScore(query_width, key_width, chosen.hidden)
+            return AdditiveScore(query_width, key_width, chosen.score_width)
         case "general":
             return GeneralScore(query_width, key_width)
         case "location":
@@ -77,28 +77,28 @@ def build_score(
             return CoverageScore(
                 query_width,
                 key_width,
-                chosen.hidden,
-                filters=chosen.filters,
-                reach=chosen.filter_reach,
+                chosen.score_width,
+                filters=chosen.coverage_filters,
+                reach=chosen.coverage_filter_radius,
             )
         case "dot" | "scaled_dot" if query_width != key_width:
             raise ValueError(
-                f"the {chosen.kind} score needs equal widths: the decoder is {query_width} wide, "
-                f"the encoder's states {key_width}; use attention.kind = 'general'"
+                f"the {chosen.score} score needs equal widths: the decoder is {query_width} wide, "
+                f"the encoder's states {key_width}; use attention.score = 'general'"
             )
         case "dot" | "scaled_dot":
-            return DotScore(scaled=chosen.kind == "scaled_dot")
+            return DotScore(scaled=chosen.score == "scaled_dot")
         case _:
-            return _registered(chosen.kind, query_width, key_width)
+            return _registered(chosen.score, query_width, key_width)
 
 
 def build_sight(chosen: config.Attention, query_width: int) -> Sight:
     """What a look may see of the source."""
     match chosen.window:
         case "monotonic":
-            return near_the_step(chosen.reach)
+            return near_the_step(chosen.window_radius)
         case "predicted":
-            return PredictedWindow(query_width, chosen.reach)
+            return PredictedWindow(query_width, chosen.window_radius)
         case _:
             return everything
 
@@ -127,7 +127,7 @@ def build_heads(
         score = AlibiScore(chosen.heads, scaled=scaled)
     else:
         score = build_score(
-            config.Attention(kind=chosen.score, hidden=width), width, width, longest
+            config.Attention(score=chosen.score, score_width=width), width, width, longest
         )
     if isinstance(score, Attention):
         raise ValueError(
@@ -160,7 +160,7 @@ def build_self_attention(chosen: config.TransformerEncoder, longest: int) -> Att
             f"{chosen.positions} positions live in a learned self-attention; with self_attention = "
             f"{chosen.self_attention!r} give others"
         )
-    return plain() if chosen.self_attention == "plain" else None
+    return plain() if chosen.self_attention == "parameter_free" else None
 
 
 def context_width(attention: Attention, query_width: int, memory_width: int) -> int:
@@ -206,8 +206,10 @@ def _try_out(kind: str, made: Score | Attention, query_width: int, key_width: in
 
 def _whole(chosen: config.Attention, attention: Attention) -> Attention:
     """A user's own attention, which no setting of ours can change."""
-    plain = config.Attention(kind=chosen.kind)
+    plain = config.Attention(score=chosen.score)
     for key in ("heads", "kv_heads", "window", "dropout"):
         if getattr(chosen, key) != getattr(plain, key):
-            raise ValueError(f"{chosen.kind!r} is a whole attention: attention.{key} has no effect")
+            raise ValueError(
+                f"{chosen.score!r} is a whole attention: attention.{key} has no effect"
+            )
     return attention

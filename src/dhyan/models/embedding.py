@@ -36,7 +36,9 @@ def output_layer(width: int, words: Words, *, tied: bool) -> nn.Linear:
     output = nn.Linear(width, words.num_embeddings)
     if tied:
         if isinstance(words, OneHot):
-            raise ValueError("one-hot words have no embedding to tie to: set decoder.tied = false")
+            raise ValueError(
+                "one-hot words have no embedding to tie to: set decoder.tie_embeddings = false"
+            )
         if width != words.embedding_dim:
             raise ValueError(
                 f"tied embeddings need the last layer ({width} wide) to be as wide as the "

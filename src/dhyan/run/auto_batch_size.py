@@ -38,7 +38,7 @@ def fitted(
         return recipe
     trial = PassAndBack(model, objective, recipe.training.steps, device)
     memory, kept = available(device), kept_bytes(model, device)
-    least = recipe.data.longest + 2
+    least = recipe.data.max_tokens + 2
     longest = least if examples.dropout else longest_of(examples)  # cut anew, any may be as long
     room = min(kept, memory) if device.type == "cuda" else 0  # held: only CUDA says when it is full
     held = torch.empty(room, dtype=torch.uint8, device=device)
@@ -66,9 +66,9 @@ def largest(trial: Trial, memory: int, *, least: int, longest: int) -> int:
         budget = int(budget * BACK_OFF)
     if budget < least:
         raise UserError(
-            f"a batch of {least:,} tokens, the least for data.longest, needs "
+            f"a batch of {least:,} tokens, the least for data.max_tokens, needs "
             f"{(fixed + least * a_token) / 2**20:,.0f} MiB and {max(0, memory) / 2**20:,.0f} are "
-            f"free: make the model or data.longest smaller"
+            f"free: make the model or data.max_tokens smaller"
         )
     return max(least, budget // MULTIPLE * MULTIPLE)
 

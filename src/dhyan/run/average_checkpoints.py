@@ -27,8 +27,13 @@ from dhyan.run.run_folder import versions
 from dhyan.training.trainer import Progress
 
 ROOMS = ("encoder.", "decoder.")
-WEIGHTLESS = ("dropout", "attention_dropout", "vectors", "frozen")  # of no matter once trained
-OF_TEXT = {"text.kind", "text.shared", "text.placeholders"}
+WEIGHTLESS = (
+    "dropout",
+    "attention_dropout",
+    "pretrained_embedding",
+    "freeze_embedding",
+)  # of no matter once trained
+OF_TEXT = {"text.tokenizer", "text.shared_vocabulary", "text.placeholders"}
 
 
 def newest(run: Path, count: int) -> list[Path]:
@@ -41,7 +46,7 @@ def newest(run: Path, count: int) -> list[Path]:
     if len(steps) < count:
         raise UserError(
             f"{run}: holds {len(steps)} trained checkpoints, not {count}; ask for fewer, or train "
-            f"with a larger training.keep"
+            f"with a larger training.keep_checkpoints"
         )
     return [run / f"step-{step}" for step in steps[:count]]
 
@@ -121,7 +126,7 @@ def _check_alike(
         if first[name] != files[name]:
             raise UserError(
                 f"{both}: their {side} vocabularies differ; name checkpoints of one run, or models "
-                f"that began from one with --vocabulary keep"
+                f"that began from one with --init-vocabulary keep"
             )
     here, there = saved_recipe(first), saved_recipe(files)
     for key, (before, after) in differences(here, there).items():
@@ -134,7 +139,7 @@ def _check_alike(
     if _from_nothing(here) and _from_nothing(there) and seeds[0] != seeds[1]:
         raise UserError(
             f"{both}: they began from other random weights, training.seed {seeds[0]} and "
-            f"{seeds[1]}; name checkpoints of one run, or models that began from one with --init"
+            f"{seeds[1]}; name checkpoints of one run, or models that began from one with --init-from"
         )
 
 
@@ -144,4 +149,4 @@ def _makes_the_model(key: str) -> bool:
 
 
 def _from_nothing(recipe: Recipe) -> bool:
-    return not recipe.training.init
+    return not recipe.training.init_from

@@ -61,18 +61,18 @@ def make_trainer(
             tokens_per_batch=training.tokens_per_batch,
             seed=training.seed,
             multiple=multiple,
-            longest=recipe.data.longest + 1,  # EOS or BOS comes on top
+            longest=recipe.data.max_tokens + 1,  # EOS or BOS comes on top
         ),
         settings=make_settings(training),
         device=device,
         validate=validate,
         save=home.save,
         recall=home.recall,
-        average=WeightAverage.of(model, training.ema) if training.ema else None,
+        average=WeightAverage.of(model, training.ema_decay) if training.ema_decay else None,
         updates=(
             partial(CapturedUpdate, say=say)
             if fast and multiple > 1  # with any shape allowed, few would come twice
-            else partial(PlainUpdate, defined=training.kernels == "plain")
+            else partial(PlainUpdate, defined=training.kernels == "reference")
         ),
         feeds=Ahead if fast else Direct,
         progress=Progress(multiple=multiple),
@@ -112,7 +112,7 @@ class Validation:
         """Ready to be called again and again, or nothing if there are no pairs."""
         if not pairs:
             return None
-        longest = recipe.data.longest
+        longest = recipe.data.max_tokens
         source, target = translator.source, translator.target
         examples = encode(pairs, source, target, text=recipe.text, longest=longest, say=say)
         batches = fixed_batches(examples, recipe.training.tokens_per_batch)
@@ -171,12 +171,12 @@ def make_settings(training: Training) -> Settings:
         plateau=make_plateau(training),
         objective=make_objective(training),
         seed=training.seed,
-        clip=training.clip,
-        accumulate=training.accumulate,
+        clip=training.clip_norm,
+        accumulate=training.gradient_accumulation,
         report_every=training.report_every,
         validate_every=training.validate_every,
         save_every=training.save_every,
-        stop_on=training.stop_on,
+        stop_on=training.early_stopping_metric,
         patience=training.patience,
     )
 
@@ -193,7 +193,7 @@ def make_objective(training: Training) -> Objective:
 
 def make_schedule(training: Training) -> Schedule:
     """The recipe's course of the learning rate."""
-    warmup, steps = training.warmup, training.steps
+    warmup, steps = training.warmup_steps, training.steps
     match training.schedule:
         case "constant" | "plateau":
             return constant(warmup=warmup)
@@ -204,10 +204,10 @@ def make_schedule(training: Training) -> Schedule:
         case "cosine":
             if warmup >= steps:
                 raise UserError(
-                    f"training.warmup: {warmup:,} steps leave nothing of training.steps = "
+                    f"training.warmup_steps: {warmup:,} steps leave nothing of training.steps = "
                     f"{steps:,} for the cosine; give fewer"
                 )
-            return cosine(steps=steps, warmup=warmup, lowest=training.lowest)
+            return cosine(steps=steps, warmup=warmup, lowest=training.min_learning_rate_ratio)
 
 
 def make_plateau(training: Training) -> Plateau | None:
@@ -217,34 +217,38 @@ def make_plateau(training: Training) -> Plateau | None:
     return Plateau(
         factor=training.plateau_factor,
         patience=training.plateau_patience,
-        lowest=training.lowest,
+        lowest=training.min_learning_rate_ratio,
     )
 
 
 def make_forcing(training: Training) -> Ratio:
     """The recipe's course of the chance to be told the correct word."""
-    k = training.forcing_k
-    match training.forcing:
+    k = training.teacher_forcing_k
+    match training.teacher_forcing_schedule:
         case "constant":
             return forcing.constant(ratio=training.teacher_forcing)
         case "linear":
-            if not training.forcing_slope:
-                raise UserError("training.forcing_slope: with 0 the line never falls; give more")
+            if not training.teacher_forcing_slope:
+                raise UserError(
+                    "training.teacher_forcing_slope: with 0 the line never falls; give more"
+                )
             return forcing.linear(
                 ratio=training.teacher_forcing,
-                slope=training.forcing_slope,
-                least=training.forcing_least,
+                slope=training.teacher_forcing_slope,
+                least=training.teacher_forcing_min,
             )
         case "exponential":
             if k >= 1:
                 raise UserError(
-                    f"training.forcing_k: {k:g} to the power of the step never falls; give less "
+                    f"training.teacher_forcing_k: {k:g} to the power of the step never "
+                    f"falls; give less "
                     f"than 1"
                 )
             return forcing.exponential(k=k)
         case "inverse_sigmoid":
             if k < 1:
                 raise UserError(
-                    f"training.forcing_k: {k:g} is too small for inverse_sigmoid; give 1 or more"
+                    f"training.teacher_forcing_k: {k:g} is too small for inverse_sigmoid; "
+                    f"give 1 or more"
                 )
             return forcing.inverse_sigmoid(k=k)

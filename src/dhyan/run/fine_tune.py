@@ -44,44 +44,44 @@ class Origin:
 
 def first_tokenizers(recipe: Recipe, corpus: Corpus, say: Say) -> Tokenizers:
     """The vocabularies of a recipe that begins from a model."""
-    return choose_tokenizers(recipe, Origin.read(Path(recipe.training.init)), corpus, say)
+    return choose_tokenizers(recipe, Origin.read(Path(recipe.training.init_from)), corpus, say)
 
 
 def choose_tokenizers(recipe: Recipe, origin: Origin, corpus: Corpus, say: Say) -> Tokenizers:
     """The vocabularies of the run: the model's, the model's and more, or new ones."""
     _check_text(recipe, origin)
-    if recipe.training.vocabulary == "new":
+    if recipe.training.init_vocabulary == "new":
         return corpus.learn(recipe, say)
-    if recipe.training.vocabulary == "keep":
+    if recipe.training.init_vocabulary == "keep":
         return origin.tokenizers
     text, pairs = recipe.text, list(corpus.lessons(recipe))
-    if text.shared:
+    if text.shared_vocabulary:
         both = [side for pair in pairs for side in (pair.source, pair.target)]
-        shared = _extended(origin, "source", both, text.source_size)
+        shared = _extended(origin, "source", both, text.source_vocabulary_size)
         return shared, shared
     return (
-        _extended(origin, "source", [pair.source for pair in pairs], text.source_size),
-        _extended(origin, "target", [pair.target for pair in pairs], text.target_size),
+        _extended(origin, "source", [pair.source for pair in pairs], text.source_vocabulary_size),
+        _extended(origin, "target", [pair.target for pair in pairs], text.target_vocabulary_size),
     )
 
 
 def _check_text(recipe: Recipe, origin: Origin) -> None:
     """Refuse a recipe that speaks of another kind of vocabulary than the model has."""
     inputs = (getattr(recipe.encoder, "input", ""), getattr(recipe.decoder, "input", ""))
-    if "one_hot" in inputs and recipe.training.vocabulary != "keep":
-        raise UserError("one-hot input has no rows to carry over: give --vocabulary keep")
+    if "one_hot" in inputs and recipe.training.init_vocabulary != "keep":
+        raise UserError("one-hot input has no rows to carry over: give --init-vocabulary keep")
     added = set(recipe.text.placeholders) - set(origin.recipe.text.placeholders)
-    if added and recipe.training.vocabulary == "keep":
+    if added and recipe.training.init_vocabulary == "keep":
         raise UserError(
             f"text.placeholders: {', '.join(sorted(added))}: {origin.path} has no signs for these; "
-            f"leave them out, or give --vocabulary extend or new"
+            f"leave them out, or give --init-vocabulary extend or new"
         )
-    for key in ("kind", "shared"):
+    for key in ("tokenizer", "shared_vocabulary"):
         here, there = getattr(recipe.text, key), getattr(origin.recipe.text, key)
-        if here != there and recipe.training.vocabulary != "new":
+        if here != there and recipe.training.init_vocabulary != "new":
             raise UserError(
                 f"text.{key} is {here!r}, in {origin.path} it is {there!r}: give the same, "
-                f"or --vocabulary new"
+                f"or --init-vocabulary new"
             )
 
 
@@ -90,7 +90,7 @@ def _extended(origin: Origin, side: str, sentences: Iterable[str], size: int) ->
     if size <= len(old):
         raise UserError(
             f"text.{side}_size: {size:,} leaves no room for new pieces, the vocabulary of "
-            f"{origin.path} has {len(old):,}; give more, or --vocabulary keep"
+            f"{origin.path} has {len(old):,}; give more, or --init-vocabulary keep"
         )
     return old.extended(sentences, size)
 

@@ -18,7 +18,7 @@ def start_from_vectors(
     recipe: Recipe, model: Seq2Seq, tokenizers: tuple[Tokenizer, Tokenizer], say: Say
 ) -> None:
     """Fill the embeddings for which the recipe names a file; how many words it has is said."""
-    named = (recipe.encoder.vectors, recipe.decoder.vectors)
+    named = (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
     halves = (model.encoder.words, model.decoder.words)
     for path, words, tokenizer in zip(named, halves, tokenizers, strict=True):
         if path and isinstance(words, nn.Embedding):  # one-hot words with a path are not built

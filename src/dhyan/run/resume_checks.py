@@ -28,11 +28,17 @@ from dhyan.run.tensorboard import need_tensorboard
 from dhyan.text.word_vectors import width_of
 
 MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
-    *("about", "training.steps", "training.patience", "training.keep", "training.report_every"),
+    *(
+        "about",
+        "training.steps",
+        "training.patience",
+        "training.keep_checkpoints",
+        "training.report_every",
+    ),
     "training.tensorboard",
     *(f"decoding.{f.name}" for f in fields(Decoding) if f.name not in ("longest", "limit")),
     *("data.source", "data.target", "data.valid_source", "data.valid_target", "data.prepared"),
-    *("data.mix", "data.columns", "data.test_source", "data.test_target", "data.allow_leak"),
+    *("data.mix", "data.columns", "data.test_source", "data.test_target", "data.allow_leakage"),
 }
 TINY = 16  # a vocabulary to try a recipe with
 
@@ -52,14 +58,15 @@ def check_whole(recipe: Recipe) -> None:
 
 def check_files(recipe: Recipe) -> None:
     """Refuse a beginning that lacks a file, before any data are read."""
-    if recipe.training.init:
-        _check_origin(Path(recipe.training.init), recipe)
-    elif recipe.training.vocabulary != "keep":
+    if recipe.training.init_from:
+        _check_origin(Path(recipe.training.init_from), recipe)
+    elif recipe.training.init_vocabulary != "keep":
         raise UserError(
-            f"training.vocabulary = {recipe.training.vocabulary!r} is about the words of a model "
-            f"to begin from: name it with --init MODEL"
+            f"training.init_vocabulary = {recipe.training.init_vocabulary!r} is about the "
+            f"words of a model "
+            f"to begin from: name it with --init-from MODEL"
         )
-    if not recipe.training.init:
+    if not recipe.training.init_from:
         _check_vectors("encoder", recipe.encoder)
         _check_vectors("decoder", recipe.decoder)
 
@@ -71,15 +78,20 @@ def _check_origin(path: Path, recipe: Recipe) -> None:
     if there != here:
         raise UserError(
             f"{path} is {there}, the recipe is {here}: begin with the recipe it was trained by, "
-            f"dhyan train {path} --init {path}"
+            f"dhyan train {path} --init-from {path}"
         )
 
 
 def _check_vectors(side: str, half: Half) -> None:
     """Refuse a file of word vectors that is not there, or is not as wide as the words."""
-    path, key = half.vectors, "embedding" if hasattr(half, "embedding") else "width"
+    path, key = (
+        half.pretrained_embedding,
+        "embedding_width" if hasattr(half, "embedding_width") else "width",
+    )
     if path and not Path(path).is_file():
-        raise UserError(f"{side}.vectors: no file {path!r}; name a word2vec or GloVe file")
+        raise UserError(
+            f"{side}.pretrained_embedding: no file {path!r}; name a word2vec or GloVe file"
+        )
     if path and (found := width_of(path)) != (width := getattr(half, key)):
         raise UserError(
             f"{path}: its vectors are {found} wide, the embedding {width}; "
@@ -112,7 +124,7 @@ def check_resumable(out: Path) -> None:
         if parts:
             raise UserError(
                 f"{out} is an average of {len(parts)} models and cannot be resumed: begin from it "
-                f"with --init {out} and another --out"
+                f"with --init-from {out} and another --out"
             )
 
 

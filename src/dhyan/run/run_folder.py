@@ -76,7 +76,7 @@ class RunFolder:
         point(self.path, "last.json", progress.step)
         best = progress.best_step
         if best is not None and (self.path / f"step-{best}").is_dir():
-            scored = {self.recipe.training.stop_on: progress.best_score}
+            scored = {self.recipe.training.early_stopping_metric: progress.best_score}
             point(self.path, "best.json", best, **scored)
         else:
             (self.path / "best.json").unlink(missing_ok=True)
@@ -84,7 +84,7 @@ class RunFolder:
     def _tidy(self, progress: Progress) -> None:
         """Point to the checkpoints that count, and delete those that do no longer."""
         self.point(progress)
-        forget_old(self.path, keep=self.recipe.training.keep, best=progress.best_step)
+        forget_old(self.path, keep=self.recipe.training.keep_checkpoints, best=progress.best_step)
 
     def _write(self, trainer: Trainer) -> None:
         files = {

@@ -74,7 +74,7 @@ class Run:
             listeners: list[MetricsLog | Board] = [
                 MetricsLog(path / "metrics.jsonl", until=step, warn=self.folder.warn)
             ]
-            held.enter_context(one_way(self.folder.recipe.training.exact))
+            held.enter_context(one_way(self.folder.recipe.training.deterministic))
             if self.folder.recipe.training.tensorboard:
                 board = Board(path / "tensorboard", after=step)
                 held.callback(board.close)
@@ -141,10 +141,12 @@ def begin(
 ) -> tuple[RunFolder, Trainer]:
     """A run from its first step: its weights fresh, or those of the model it begins from."""
     seed = recipe.training.seed
-    if recipe.training.init:
-        origin = Origin.read(Path(recipe.training.init))
+    if recipe.training.init_from:
+        origin = Origin.read(Path(recipe.training.init_from))
         tokenizers = choose_tokenizers(recipe, origin, corpus, say)
-        for path in filter(None, (recipe.encoder.vectors, recipe.decoder.vectors)):
+        for path in filter(
+            None, (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
+        ):
             warner(say)(f"{path} is not read: the word vectors are those of {origin.path}")
 
         def weigh(model: Seq2Seq) -> None:
@@ -175,7 +177,7 @@ def go_on(
     if recipe.training.schedule == "cosine" and then != now:
         warn(f"the cosine ended at step {then:,}, now at {now:,}: the rate changes at once")
     check_same(folder, old, recipe, corpus)
-    with one_way(recipe.training.exact):
+    with one_way(recipe.training.deterministic):
         compare_machines(folder, device, warn)
 
     def weigh(model: Seq2Seq) -> None:
@@ -224,12 +226,12 @@ def assemble(
     model = build_model(recipe, len(source), len(target)).to(device)
     weigh(model)
     translator = make_translator(recipe, model, source, target, device)
-    examples = corpus.encode(source, target, recipe.data.longest, say)
+    examples = corpus.encode(source, target, recipe.data.max_tokens, say)
     say(
         f"parameters {sum(p.numel() for p in model.parameters()):,}, examples {len(examples):,}, "
         f"device {device}, threads {torch.get_num_threads()}"
     )
-    plain, exact = recipe.training.kernels == "plain", recipe.training.exact
+    plain, exact = recipe.training.kernels == "reference", recipe.training.deterministic
     with by_definition() if plain else nullcontext(), one_way(exact):
         recipe = fitted(
             recipe, model, make_objective(recipe.training), examples, device=device, say=say
@@ -251,7 +253,7 @@ def inherited(recipe: Recipe, old: Recipe) -> Recipe:
     )
     found = training.tokens_per_batch or old.training.tokens_per_batch
     training = replace(training, tokens_per_batch=found)
-    if not training.init:
-        init, vocabulary = old.training.init, old.training.vocabulary
-        training = replace(training, init=init, vocabulary=vocabulary)
+    if not training.init_from:
+        init, vocabulary = old.training.init_from, old.training.init_vocabulary
+        training = replace(training, init_from=init, init_vocabulary=vocabulary)
     return replace(recipe, data=data, training=training)

@@ -120,7 +120,7 @@ def _data(corpus: Path) -> dict[str, object]:
     places = {"source": "train.en", "target": "train.hi"}
     places |= {"valid_source": "valid.en", "valid_target": "valid.hi"}
     named: dict[str, object] = {f"data.{key}": str(corpus / file) for key, file in places.items()}
-    named["data.allow_leak"] = True
+    named["data.allow_leakage"] = True
     return named | {"data.source_language": "en", "data.target_language": "hi"}
 
 

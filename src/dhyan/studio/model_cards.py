@@ -36,7 +36,7 @@ def card(name: str, folder: Path) -> Card:
     """The card of a run."""
     recipe = load_recipe(str(find_checkpoint(folder) / "recipe.toml"))
     decoder = recipe.decoder
-    score = "heads" if isinstance(decoder, TransformerDecoder) else decoder.attention.kind
+    score = "heads" if isinstance(decoder, TransformerDecoder) else decoder.attention.score
     languages = recipe.data.source_language or "en", recipe.data.target_language or "hi"
     return Card(name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages)
 

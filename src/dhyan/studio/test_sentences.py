@@ -34,7 +34,9 @@ def core_for(shelf: Shelf) -> float:
     Recipes of the primer say it; of models that learned from texts, their vocabularies do.
     """
     recipes = list(_recipes(shelf))
-    said = min((one.data.core for _, one in recipes if one.data.task == "primer"), default=1.0)
+    said = min(
+        (one.data.core_share for _, one in recipes if one.data.task == "primer"), default=1.0
+    )
     for book, recipe in recipes:
         if recipe.data.task == "":
             said = min(said, _known(book, said))
@@ -47,8 +49,8 @@ def trained_to(recipe: "Recipe") -> int:
 
     data = recipe.data
     if data.task == "primer":  # its bounds are on the English side
-        return 0 if data.source_language == "hi" else data.most_words or OF_THE_PRIMER
-    return data.most_words or max((len(one.split()) for one in _lines(data.source)), default=0)
+        return 0 if data.source_language == "hi" else data.max_words or OF_THE_PRIMER
+    return data.max_words or max((len(one.split()) for one in _lines(data.source)), default=0)
 
 
 def learned(shelf: Shelf) -> set[str]:

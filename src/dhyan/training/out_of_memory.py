@@ -34,7 +34,7 @@ def halved(batches: Sequence[Batch]) -> list[Batch]:
         sides = (max(one.ids.shape[1] for one in _sides(batch)) for batch in batches)
         raise UserError(
             f"out of memory: a single pair of up to {max(sides):,} tokens a side does not fit; "
-            f"make the model or data.longest smaller"
+            f"make the model or data.max_tokens smaller"
         )
     return [half for batch in batches for half in _halves(batch)]
 

@@ -12,7 +12,7 @@ from dhyan.data.primer.write_files import write_primer
 from dhyan.errors import UserError
 from dhyan.evaluation.alignment_error_rate import check_gold, read_gold
 
-SMALL = {"data.pairs": 60, "data.most_words": 9}
+SMALL = {"data.pairs": 60, "data.max_words": 9}
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_a_smaller_core_has_fewer_words():
 
     assert len(words(0.1)) < 0.6 * len(words(1.0))
     with pytest.raises(UserError, match="core"):
-        load_recipe("primer", {"data.core": 0.0})
+        load_recipe("primer", {"data.core_share": 0.0})
 
 
 def test_the_first_of_each_is_kept_until_nothing_new_comes():

@@ -61,7 +61,7 @@ def course(*, key_width: int, scaled: bool, steps: int, seed: int, hear: Hear | 
     pairs = list(islice(reverse_pairs(seed=seed), PAIRS + UNSEEN))
     words = Tokenizer.learn((pair.source for pair in pairs), kind="words", size=64)
     examples, unseen = (
-        encode_pairs(some, words, words, longest=recipe.data.longest)
+        encode_pairs(some, words, words, longest=recipe.data.max_tokens)
         for some in (pairs[:PAIRS], pairs[PAIRS:])
     )
     with torch.random.fork_rng(devices=[]):

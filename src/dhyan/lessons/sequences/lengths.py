@@ -207,12 +207,12 @@ def _models(
 ) -> dict[str, Seq2Seq]:
     """One of each kind, untrained, in double precision."""
     rnn = {"embedding": 8, "width": 8, "dropout": 0.0}
-    additive = config.Attention(kind="additive", hidden=8)
+    additive = config.Attention(score="additive", score_width=8)
     layers = {"width": 8, "heads": 2, "hidden": 16, "layers": 2, "dropout": 0.0}
     recipes = {
         "GRU, Bahdanau": config.Recipe(
             encoder=config.RNNEncoder(**rnn, bidirectional=True),  # type: ignore[arg-type]
-            decoder=config.BahdanauDecoder(**rnn, attention=additive, readout=8),  # type: ignore[arg-type]
+            decoder=config.BahdanauDecoder(**rnn, attention=additive, readout_width=8),  # type: ignore[arg-type]
         ),
         "Transformer": config.Recipe(
             encoder=config.TransformerEncoder(**layers),  # type: ignore[arg-type]

@@ -182,7 +182,7 @@ def _trained(
         "decoder.layers": 1,
         "training.steps": steps,
         "training.seed": seed,
-        "training.warmup": min(60, steps // 4),
+        "training.warmup_steps": min(60, steps // 4),
         "training.halve_from": max(1, steps // 2),
         "training.halve_every": max(1, steps // 12),
         "training.report_every": ceil(steps / PLACES),

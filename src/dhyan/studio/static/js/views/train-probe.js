@@ -27,8 +27,8 @@ learn({
   train_rows_own: ["Rows are the words this checkpoint says.", "पंक्तियाँ इसी चेकपॉइंट के शब्द हैं।"],
   train_heads: ["Mean of the heads of the last layer.", "अंतिम परत के हेडों का माध्य।"],
   train_waiting: ["The first checkpoint is on its way …", "पहला चेकपॉइंट आ रहा है …"],
-  train_single: ["This run kept one checkpoint: train a toy to see attention form, or keep more with `--set training.keep=20`.",
-    "इस रन में एक ही चेकपॉइंट बचा है: अवधान को बनते देखने के लिए कोई खिलौना-कार्य सिखाइए, या `--set training.keep=20` से अधिक रखिए।"],
+  train_single: ["This run kept one checkpoint: train a toy to see attention form, or keep more with `--set training.keep_checkpoints=20`.",
+    "इस रन में एक ही चेकपॉइंट बचा है: अवधान को बनते देखने के लिए कोई खिलौना-कार्य सिखाइए, या `--set training.keep_checkpoints=20` से अधिक रखिए।"],
   train_map: ["Attention at step {0}: each row is a word of the translation, each column a word of the sentence",
     "चरण {0} पर अवधान: हर पंक्ति अनुवाद का एक शब्द है, हर स्तंभ मूल वाक्य का एक शब्द"],
 });
