@@ -50,18 +50,21 @@ class Setting:
                 count = " or ".join(map(str, self.lengths))
                 return f"expected {count} values, found {len(value)}"
             return next(filter(None, map(self.problem, value)), "")
-        if type(value) not in (int, float):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return self._number_problem(value)
+        return ""
+
+    def _number_problem(self, number: float) -> str:
+        low = -inf if self.low is None else self.low
+        high = inf if self.high is None else self.high
+        high = min(high, LARGEST_INTEGER) if isinstance(number, int) else high
+        if low <= number <= high:
             return ""
-        number: Any = value
-        high = LARGEST_INTEGER if self.high is None and type(value) is int else self.high
-        if self.low is not None and high is not None and type(value) is float:
-            inside = self.low <= number <= high
-            return "" if inside else f"{number} is not between {self.low:g} and {high:g}"
-        if self.low is not None and not number >= self.low:
-            return f"{number} is too small; give at least {self.low:g}"
-        if high is not None and not number <= high:
-            return f"{shortened(number)} is too large; give at most {high:,}"
-        return f"{number} is not a number" if number != number else ""
+        if isinstance(number, float):
+            return f"{number} is not between {low:g} and {high:g}"
+        if number < low:
+            return f"{shortened(number)} is too small; give at least {low:,g}"
+        return f"{shortened(number)} is too large; give at most {high:,}"
 
     def is_used(self, section: object) -> bool:
         """Whether the setting has an effect beside the others of its section."""
