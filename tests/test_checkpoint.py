@@ -16,7 +16,7 @@ from dhyan.errors import UserError
 FILES = {"recipe.toml": b"about = 'x'\n", "model.safetensors": bytes(range(256)) * 4}
 
 
-FACTS = {"data": "abc", "device": "cpu", "threads": 1, "versions": {}}
+FACTS = {"data_fingerprint": "abc", "device": "cpu", "threads": 1, "versions": {}}
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def run(tmp_path):
 
 def test_what_was_written_is_read_back(run):
     assert checkpoint.read_checkpoint(run / "step-30") == FILES
-    assert checkpoint.read_manifest(run / "step-30")["data"] == "abc"
+    assert checkpoint.read_manifest(run / "step-30")["data_fingerprint"] == "abc"
     assert not list(run.glob("tmp-*"))
 
 
@@ -59,7 +59,7 @@ def test_one_whose_folder_was_not_known_to_be_on_disk_is_made_sure_of(run, monke
 
     monkeypatch.setattr(os, "fsync", failing)
     for _ in range(2):
-        with pytest.raises(checkpoint.Unwritten, match="step-40: .*Input/output error"):
+        with pytest.raises(checkpoint.CheckpointWriteError, match="step-40: .*Input/output error"):
             checkpoint.write_checkpoint(run, 40, FILES, **FACTS)
     assert checkpoint.write_checkpoint(run, 40, FILES, **FACTS) == run / "step-40"
     assert refused == []
@@ -88,7 +88,7 @@ def test_every_flipped_bit_is_noticed(run):
 def test_a_manifest_without_a_sum_of_its_own_is_still_read(run):
     path = run / "step-30" / "manifest.json"
     facts = json.loads(path.read_text())
-    del facts["manifest"], facts["sum"]
+    del facts["manifest_version"], facts["checksum"]
     path.write_text(json.dumps(facts))
     assert checkpoint.read_checkpoint(run / "step-30") == FILES
 
@@ -106,7 +106,7 @@ def test_a_truncated_or_missing_file_is_named(run):
 def test_the_newest_whole_one_is_taken_and_the_damaged_set_aside(run):
     said = []
     (run / "step-30" / "manifest.json").unlink()
-    folder, files = checkpoint.newest_whole(run, FILES, said.append)
+    folder, files = checkpoint.newest_valid_checkpoint(run, FILES, said.append)
     assert folder == run / "step-20"
     assert files == FILES
     (line,) = said
@@ -121,7 +121,7 @@ def test_if_none_is_whole_that_is_said_not_passed_over(run):
         (run / f"step-{step}" / "recipe.toml").write_bytes(b"")
     for _ in range(2):
         with pytest.raises(UserError, match="none of its 3 checkpoints is whole .*step-30/rec"):
-            checkpoint.newest_whole(run, FILES, lambda line: None)
+            checkpoint.newest_valid_checkpoint(run, FILES, lambda line: None)
     assert checkpoint.steps_in(run) == [30, 20, 10]
 
 
@@ -144,15 +144,15 @@ def test_what_cannot_be_written_leaves_the_old_and_no_trace(run):
 
 
 def test_an_empty_folder_has_no_newest(tmp_path):
-    assert checkpoint.newest_whole(tmp_path, FILES, print) is None
-    assert checkpoint.newest_whole(tmp_path / "nowhere", FILES, print) is None
+    assert checkpoint.newest_valid_checkpoint(tmp_path, FILES, print) is None
+    assert checkpoint.newest_valid_checkpoint(tmp_path / "nowhere", FILES, print) is None
 
 
 def test_a_run_folder_means_its_best_then_its_last_then_its_newest(run):
     assert checkpoint.find_checkpoint(run) == run / "step-30"
-    checkpoint.point(run, "last.json", 20)
+    checkpoint.write_pointer(run, "last.json", 20)
     assert checkpoint.find_checkpoint(run) == run / "step-20"
-    checkpoint.point(run, "best.json", 10, loss=1.0)
+    checkpoint.write_pointer(run, "best.json", 10, loss=1.0)
     assert checkpoint.find_checkpoint(run) == run / "step-10"
     assert json.loads((run / "best.json").read_text())["loss"] == 1.0
     assert checkpoint.find_checkpoint(run / "step-30") == run / "step-30"
@@ -183,14 +183,14 @@ def test_a_folder_without_a_model_is_named(tmp_path):
 
 def test_old_ones_go_the_newest_and_the_best_stay(run):
     checkpoint.write_checkpoint(run, 40, FILES, **FACTS)
-    checkpoint.forget_old(run, keep=2, best=10)
+    checkpoint.delete_old_checkpoints(run, keep=2, best=10)
     assert checkpoint.steps_in(run) == [40, 30, 10]
     assert not list(run.glob("tmp-*"))
 
 
 @pytest.mark.parametrize("keep", [0, 1])
 def test_two_stay_whatever_is_asked(run, keep):
-    checkpoint.forget_old(run, keep=keep, best=None)
+    checkpoint.delete_old_checkpoints(run, keep=keep, best=None)
     assert checkpoint.steps_in(run) == [30, 20]
 
 
@@ -198,13 +198,15 @@ def test_a_disk_without_room_is_said_before_anything_is_written(run, monkeypatch
     usage = shutil.disk_usage(run)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     before = sorted(run.rglob("*"))
-    with pytest.raises(checkpoint.Unwritten, match="1,000 bytes are free; it needs 1,036 bytes"):
+    with pytest.raises(
+        checkpoint.CheckpointWriteError, match="1,000 bytes are free; it needs 1,036 bytes"
+    ):
         checkpoint.write_checkpoint(run, 50, FILES, **FACTS)
     assert sorted(run.rglob("*")) == before
 
 
 def test_a_file_that_cannot_be_changed_is_as_it_was(run, monkeypatch):
-    checkpoint.point(run, "last.json", 20)
+    checkpoint.write_pointer(run, "last.json", 20)
     before = (run / "last.json").read_bytes()
 
     def full(path):
@@ -212,7 +214,7 @@ def test_a_file_that_cannot_be_changed_is_as_it_was(run, monkeypatch):
 
     monkeypatch.setattr(checkpoint, "sync", full)
     with pytest.raises(OSError, match="No space"):
-        checkpoint.point(run, "last.json", 30)
+        checkpoint.write_pointer(run, "last.json", 30)
     assert (run / "last.json").read_bytes() == before
     assert not list(run.glob("tmp-*"))
 
@@ -227,7 +229,7 @@ def test_an_error_that_says_no_name_is_given_one(run, monkeypatch, call):
     else:
         monkeypatch.setattr(Path, "write_bytes", failing)
     with pytest.raises(OSError, match="Input/output error: '.*last.json'"):
-        checkpoint.point(run, "last.json", 30)
+        checkpoint.write_pointer(run, "last.json", 30)
 
 
 def test_a_half_written_folder_is_no_checkpoint_and_is_replaced(run):
@@ -251,21 +253,21 @@ def test_a_folder_has_one_trainer_at_a_time_and_is_swept_of_what_trainers_leave(
         (run / name / "file").write_text("something")
     for name in ("tmp-best.json", "tmp-last.json", "tmp-metrics.jsonl", "tmp-thesis.txt"):
         (run / name).write_bytes(b"half")
-    claim = checkpoint.take_hold(run)
+    claim = checkpoint.lock_run(run)
     left = {path.name for path in run.glob("tmp-*")}
     assert left == {"tmp-mine", "tmp-step-notes", "tmp-old-10-mine", "tmp-thesis.txt"}
     assert (run / "tmp-mine" / "file").read_text() == "something"
     with pytest.raises(UserError, match=f"process {os.getpid()} is training here"):
-        checkpoint.take_hold(run)
+        checkpoint.lock_run(run)
     claim.close()
-    checkpoint.take_hold(run).close()
+    checkpoint.lock_run(run).close()
 
 
 def test_whoever_only_looks_keeps_nobody_out(run):
-    checkpoint.take_hold(run).close()
+    checkpoint.lock_run(run).close()
     with open(run / "lock", "rb") as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)
         release = threading.Timer(0.03, fcntl.flock, (looking, fcntl.LOCK_UN))
         release.start()
-        checkpoint.take_hold(run).close()
+        checkpoint.lock_run(run).close()
         release.join()

@@ -15,7 +15,7 @@ from benchmarks.speed.sizes import NEVER, Size, trained, transformer
 from benchmarks.speed.timing import TRAINED, Effort, Row, Say, Table
 from dhyan.config import Recipe
 from dhyan.decoding.translator import Translator
-from dhyan.run.train import assemble
+from dhyan.run.train import build_run
 from dhyan.training.events import Stepped
 from dhyan.training.trainer import Trainer
 
@@ -24,7 +24,7 @@ OURS, PLAIN = "dhyan", "dhyan, plain"
 
 def made(recipe: Recipe, corpus: Ready, device: str) -> tuple[Translator, Trainer]:
     """The translator and the trainer that `dhyan train` would make; nothing is saved."""
-    home, trainer = assemble(
+    home, trainer = build_run(
         recipe,
         corpus,
         corpus.tokenizers,
@@ -99,7 +99,7 @@ def on_corpus(
                     epochs = int(effort.checks)
                     found = pace(trainer, steps=steps, windows=effort.windows, epochs=epochs)
                 spent = f"{perf_counter() - began:.1f} s in all"
-                rows = trainer.progress.position // trainer.progress.step
+                rows = trainer.state.position // trainer.state.step
                 at = f"{budget:,} tokens"
                 table.add(Row.of(who, at, TRAINED, found, f"{rows} sentences a batch; {spent}"))
     return table.figures()

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.errors import UserError
-from dhyan.safe_io.files import Strange, is_name, read_file, size_of
-from dhyan.safe_io.json_toml import read_json, shown
+from dhyan.safe_io.files import UnsafeFile, file_size, is_safe_name, read_file
+from dhyan.safe_io.json_toml import read_json, safe_repr
 
 MANIFEST = "manifest.json"
-MARK, SUM, BLANK = "manifest", "sum", "0" * 64  # what a manifest says of itself: first, last
+VERSION, CHECKSUM, BLANK = "manifest_version", "checksum", "0" * 64  # first and last key
 LONGEST_MANIFEST = 2**20
 
 
-class Damaged(UserError):
+class DamagedFolder(UserError):
     """A folder that is not what its manifest says."""
 
 
 @contextmanager
-def whole_folder(out: Path, *, half: Path | None = None) -> Iterator[Path]:
+def atomic_folder(out: Path, *, half: Path | None = None) -> Iterator[Path]:
     """A folder to write into, which takes the name `out` once all is written and on the disk.
 
     Until then it is called `half`, by a name that is nobody else's, and if anything goes wrong it
@@ -45,7 +45,7 @@ def whole_folder(out: Path, *, half: Path | None = None) -> Iterator[Path]:
             raise
 
 
-def check_place(out: Path) -> None:
+def check_writable(out: Path) -> None:
     """Refuse a folder that could not be written, before any work is done for it."""
     there = Path(os.path.abspath(out))
     while not os.path.exists(there):
@@ -56,12 +56,12 @@ def check_place(out: Path) -> None:
         raise UserError(f"{out}: cannot be written to: {there} is not yours; name another --out")
 
 
-def sum_of(data: bytes) -> dict[str, object]:
+def checksum(data: bytes) -> dict[str, object]:
     """What a manifest says of a file that holds these bytes."""
     return {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
 
 
-def file_sum(path: Path) -> dict[str, object]:
+def file_checksum(path: Path) -> dict[str, object]:
     """The same of a file on disk, read piece by piece."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -72,10 +72,10 @@ def write_manifest(
     folder: Path, facts: Mapping[str, object], sums: Mapping[str, object]
 ) -> dict[str, Any]:
     """Write what a folder holds, whatever else is to be known of it, and a sum of all that."""
-    manifest = {MARK: 1, **facts, "files": dict(sums), SUM: BLANK}
-    before, _, after = as_json(manifest).rpartition(BLANK.encode())
-    manifest[SUM] = _own_sum(before, after)
-    (folder / MANIFEST).write_bytes(as_json(manifest))
+    manifest = {VERSION: 1, **facts, "files": dict(sums), CHECKSUM: BLANK}
+    before, _, after = to_json_bytes(manifest).rpartition(BLANK.encode())
+    manifest[CHECKSUM] = _own_sum(before, after)
+    (folder / MANIFEST).write_bytes(to_json_bytes(manifest))
     return manifest
 
 
@@ -90,12 +90,12 @@ def read_manifest(folder: Path, facts: Collection[str], *, remedy: str) -> dict[
     except (ValueError, KeyError, TypeError, AttributeError):
         told = False
     if not told:
-        raise Damaged(f"{path}: cannot be understood; {remedy}")
+        raise DamagedFolder(f"{path}: cannot be understood; {remedy}")
     for name in manifest["files"]:
-        if not is_name(name):
-            raise Damaged(f"{path}: {shown(name)} may not name a file; {remedy}")
+        if not is_safe_name(name):
+            raise DamagedFolder(f"{path}: {safe_repr(name)} may not name a file; {remedy}")
     if not _as_written(data, manifest):
-        raise Damaged(f"{path}: was changed since it was written; {remedy}")
+        raise DamagedFolder(f"{path}: was changed since it was written; {remedy}")
     return manifest
 
 
@@ -108,7 +108,7 @@ def read_files(
         _check_size(folder / name, manifest, remedy)
         files[name] = _read(folder / name, manifest["files"][name]["bytes"], remedy)
     for name, data in files.items():
-        _compare(folder / name, sum_of(data), manifest, remedy)
+        _compare(folder / name, checksum(data), manifest, remedy)
     return files
 
 
@@ -119,7 +119,7 @@ def check_files(
     for name in names:
         _check_size(folder / name, manifest, remedy)
         try:
-            found = file_sum(folder / name)
+            found = file_checksum(folder / name)
         except OSError as error:
             raise _unread(folder / name, error, remedy) from None
         _compare(folder / name, found, manifest, remedy)
@@ -136,7 +136,7 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def as_json(value: object) -> bytes:
+def to_json_bytes(value: object) -> bytes:
     """A value as JSON to be read by people too."""
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
 
@@ -165,9 +165,9 @@ def _claimed(half: Path, out: Path) -> Iterator[None]:
 
 def _as_written(data: bytes, manifest: Mapping[str, Any]) -> bool:
     """Whether a manifest's bytes have its own sum; one from before there were sums has none."""
-    if MARK not in manifest and SUM not in manifest:
+    if VERSION not in manifest and CHECKSUM not in manifest:
         return True
-    found = str(manifest.get(SUM) or BLANK).encode(errors="replace")
+    found = str(manifest.get(CHECKSUM) or BLANK).encode(errors="replace")
     before, _, after = data.rpartition(found)
     return _own_sum(before, after).encode() == found
 
@@ -177,13 +177,13 @@ def _own_sum(before: bytes, after: bytes) -> str:
     return hashlib.sha256(before + BLANK.encode() + after).hexdigest()
 
 
-def _read(path: Path, most: int, remedy: str) -> bytes:
+def _read(path: Path, max_bytes: int, remedy: str) -> bytes:
     try:
-        return read_file(path, most=most)
+        return read_file(path, max_bytes=max_bytes)
     except OSError as error:
         raise _unread(path, error, remedy) from None
-    except Strange as fault:
-        raise Damaged(f"{fault}; {remedy}") from None
+    except UnsafeFile as fault:
+        raise DamagedFolder(f"{fault}; {remedy}") from None
 
 
 def _is_sum(listed: Mapping[str, Any]) -> bool:
@@ -195,22 +195,22 @@ def _check_size(path: Path, manifest: Mapping[str, Any], remedy: str) -> None:
     """Refuse what is no plain file, or of another size, before any of it is read."""
     listed = manifest["files"].get(path.name)
     if listed is None:
-        raise Damaged(f"{path}: is not listed in {MANIFEST}; {remedy}")
+        raise DamagedFolder(f"{path}: is not listed in {MANIFEST}; {remedy}")
     try:
-        same = size_of(path) == listed["bytes"]
+        same = file_size(path) == listed["bytes"]
     except OSError as error:
         raise _unread(path, error, remedy) from None
-    except Strange as fault:
-        raise Damaged(f"{fault}; {remedy}") from None
+    except UnsafeFile as fault:
+        raise DamagedFolder(f"{fault}; {remedy}") from None
     if not same:
-        raise Damaged(f"{path}: is not what {MANIFEST} says; {remedy}")
+        raise DamagedFolder(f"{path}: is not what {MANIFEST} says; {remedy}")
 
 
 def _unread(path: Path, error: OSError, remedy: str) -> UserError:
     if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError):
-        return Damaged(f"{path}: is missing; {remedy}")
+        return DamagedFolder(f"{path}: is missing; {remedy}")
     if error.errno == errno.EIO:
-        return Damaged(f"{path}: cannot be read: {error.strerror}; {remedy}")
+        return DamagedFolder(f"{path}: cannot be read: {error.strerror}; {remedy}")
     return UserError(f"{path}: cannot be read: {error.strerror}")
 
 
@@ -219,4 +219,4 @@ def _compare(
 ) -> None:
     listed = manifest["files"].get(path.name, {})
     if any(found[key] != listed.get(key) for key in found):
-        raise Damaged(f"{path}: is not what {MANIFEST} says; {remedy}")
+        raise DamagedFolder(f"{path}: is not what {MANIFEST} says; {remedy}")

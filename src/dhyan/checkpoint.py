@@ -11,22 +11,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from dhyan import atomic_folder as whole
-from dhyan.atomic_folder import MANIFEST, Damaged, as_json, sync
+from dhyan import atomic_folder
+from dhyan.atomic_folder import MANIFEST, DamagedFolder, sync, to_json_bytes
 from dhyan.errors import UserError
 from dhyan.safe_io.files import read_file
 from dhyan.safe_io.json_toml import read_json
 from dhyan.safe_io.safetensors_header import read_header
 
 REMEDY = "the model is damaged: give another step-N of the run, or train again"
-FACTS = {"step", "data", "device", "threads", "versions", "files"}
+FACTS = {"step", "data_fingerprint", "device", "threads", "versions", "files"}
 PREPARED = "validation.jsonl"  # lies beside the manifest of a prepared corpus, and of no model
 SPARE, LEAST_KEPT = 1.1, 2  # a save needs so many times its size; so many checkpoints always stay
 LONGEST_POINTER = 2**16
 HALF = re.compile(r"tmp-((step|old)-\d+|best\.json|last\.json|metrics\.jsonl)")
 
 
-class Unwritten(UserError):
+class CheckpointWriteError(UserError):
     """A checkpoint that could not be written; those before it are as they were."""
 
 
@@ -37,7 +37,7 @@ def write_checkpoint(run: Path, step: int, files: Mapping[str, bytes], **facts: 
     """
     final = run / f"step-{step}"
     size = sum(map(len, files.values()))
-    sums = {name: whole.sum_of(data) for name, data in files.items()}
+    sums = {name: atomic_folder.checksum(data) for name, data in files.items()}
     try:
         if final.exists():
             if _holds(final, files):
@@ -45,28 +45,28 @@ def write_checkpoint(run: Path, step: int, files: Mapping[str, bytes], **facts: 
                 return final
             _set_aside(final)
         _check_room(run, size)
-        with whole.whole_folder(final, half=run / f"tmp-step-{step}") as folder:
+        with atomic_folder.atomic_folder(final, half=run / f"tmp-step-{step}") as folder:
             for name, data in files.items():
                 (folder / name).write_bytes(data)
-            whole.write_manifest(folder, {"step": step, **facts}, sums)
+            atomic_folder.write_manifest(folder, {"step": step, **facts}, sums)
     except OSError as error:
         reason = f"{error.strerror}; it needs {size:,} bytes"
-        raise Unwritten(f"{final}: the checkpoint cannot be written: {reason}") from None
+        raise CheckpointWriteError(f"{final}: the checkpoint cannot be written: {reason}") from None
     return final
 
 
 def read_checkpoint(folder: Path, *needed: str) -> dict[str, bytes]:
     """Every file of a checkpoint, after comparing each with the manifest's size and hash."""
-    files = whole.read_files(folder, read_manifest(folder), remedy=REMEDY)
+    files = atomic_folder.read_files(folder, read_manifest(folder), remedy=REMEDY)
     for name in needed:
         if name not in files:
-            raise Damaged(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
+            raise DamagedFolder(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
     return files
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What a checkpoint says it holds."""
-    return whole.read_manifest(folder, FACTS, remedy=REMEDY)
+    return atomic_folder.read_manifest(folder, FACTS, remedy=REMEDY)
 
 
 def steps_in(run: Path) -> list[int]:
@@ -75,7 +75,7 @@ def steps_in(run: Path) -> list[int]:
     return sorted((int(name) for name in named if name.isdecimal()), reverse=True)
 
 
-def newest_whole(
+def newest_valid_checkpoint(
     run: Path, needed: Iterable[str], say: Callable[[str], None]
 ) -> tuple[Path, dict[str, bytes]] | None:
     """The newest checkpoint that can be trusted; of each damaged newer one is said what became."""
@@ -84,7 +84,7 @@ def newest_whole(
         folder = run / f"step-{step}"
         try:
             files = read_checkpoint(folder, *needed)
-        except Damaged as fault:
+        except DamagedFolder as fault:
             damaged[folder] = str(fault).removesuffix(f"; {REMEDY}")
         else:
             for one, why in damaged.items():
@@ -116,14 +116,14 @@ def find_checkpoint(folder: Path) -> Path:
             continue
         step = _pointed(pointer)
         if step not in steps:
-            raise Damaged(f"{pointer}: names no checkpoint of this run; name step-{steps[0]}")
+            raise DamagedFolder(f"{pointer}: names no checkpoint of this run; name step-{steps[0]}")
         return folder / f"step-{step}"
     return folder / f"step-{steps[0]}"
 
 
-def point(run: Path, name: str, step: int, **facts: object) -> None:
+def write_pointer(run: Path, name: str, step: int, **facts: object) -> None:
     """Let `best.json` or `last.json` name a checkpoint; replaced by rename."""
-    replace_file(run / name, as_json({"checkpoint": f"step-{step}", "step": step, **facts}))
+    replace_file(run / name, to_json_bytes({"checkpoint": f"step-{step}", "step": step, **facts}))
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -141,7 +141,7 @@ def replace_file(path: Path, data: bytes) -> None:
         raise
 
 
-def take_hold(run: Path, *, wait: Callable[[str], None] | None = None) -> IO[bytes]:
+def lock_run(run: Path, *, wait: Callable[[str], None] | None = None) -> IO[bytes]:
     """Claim a run folder for as long as the returned file stays open, and sweep it.
 
     The claim ends with the process, however it ends; what one that was killed left half written
@@ -171,7 +171,7 @@ def take_hold(run: Path, *, wait: Callable[[str], None] | None = None) -> IO[byt
     return claim
 
 
-def forget_old(run: Path, *, keep: int, best: int | None) -> None:
+def delete_old_checkpoints(run: Path, *, keep: int, best: int | None) -> None:
     """Delete all but the newest `keep` checkpoints, two at least, and the best."""
     for step in steps_in(run)[max(keep, LEAST_KEPT) :]:
         if step != best:
@@ -207,7 +207,7 @@ def _holds(folder: Path, files: Mapping[str, bytes]) -> bool:
 def _pointed(pointer: Path) -> int | None:
     """The step that best.json or last.json names, if both places where it does so agree."""
     try:
-        facts = read_json(read_file(pointer, most=LONGEST_POINTER), finite=False)
+        facts = read_json(read_file(pointer, max_bytes=LONGEST_POINTER), finite=False)
         step, name = facts["step"], facts["checkpoint"]
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -312,10 +312,10 @@ def test_what_is_in_the_way_of_the_half_written_folder_is_said(files, tmp_path):
 
 
 def test_two_at_once_are_told_apart(files, tmp_path):
-    from dhyan.atomic_folder import whole_folder
+    from dhyan.atomic_folder import atomic_folder
 
     recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
-    with whole_folder(out), pytest.raises(UserError, match="another process is writing it"):
+    with atomic_folder(out), pytest.raises(UserError, match="another process is writing it"):
         prepare(recipe, out, quietly)
     assert (tmp_path / "ready").is_dir()
 

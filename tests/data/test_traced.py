@@ -13,7 +13,7 @@ from dhyan.data.load_corpus import gather, with_languages
 from dhyan.data.prepare import prepare
 from dhyan.data.read_pairs import read_pairs
 from dhyan.special_tokens import BOS, EOS, PAD
-from dhyan.training.prefetch import Ahead, Direct
+from dhyan.training.prefetch import DirectLoader, Prefetcher
 from tests.tiny_models import tiny_recipe
 
 PAIRS, OTHERS = 1000, 200
@@ -120,14 +120,14 @@ def test_no_pair_is_crossed_on_its_way_into_a_batch(way, multiple, files, tmp_pa
     expected = Counter(usable(*files[:2]) - held_out)
     if way == "mixed":
         expected += Counter(2 * sorted(usable(*files[2:])))
-    feed, position, seen = Ahead(batches, CPU, ahead=3), 0, Counter()
+    feed, position, seen = Prefetcher(batches, CPU, ahead=3), 0, Counter()
     while position < batches.size:
         fed = feed.at(position)
         seen.update(numbers_of(fed.batch, source, target))
         position = fed.after
     feed.close()
     assert seen == expected, "each comes as often as it should"
-    some = next(iter(numbers_of(Direct(batches, CPU).at(position).batch, source, target)))
+    some = next(iter(numbers_of(DirectLoader(batches, CPU).at(position).batch, source, target)))
     assert some in expected, "the next epoch too"
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from dhyan.checkpoint import newest_whole, read_checkpoint
+from dhyan.checkpoint import newest_valid_checkpoint, read_checkpoint
 from dhyan.run.load import MODEL_FILES
 from dhyan.run.run_folder import STATE_FILES
 from tests.faults.fork_client import newest_step
@@ -40,7 +40,7 @@ def test_every_flipped_bit_and_every_cut_is_noticed_named_and_gone_around(told, 
             good = path.read_bytes()
             path.write_bytes(harm(good, chance))
             said = []
-            assert newest_whole(run, NEEDED, said.append) == (older, good_ones)
+            assert newest_valid_checkpoint(run, NEEDED, said.append) == (older, good_ones)
             (line,) = said
             assert line.startswith(f"{path}: ")
             assert f"skipped, now damaged-{folder.name}; {older.name} is used" in line

@@ -13,9 +13,9 @@ from dhyan.errors import UserError
 from dhyan.run import train
 from dhyan.training import cuda_graph as captured
 from dhyan.training.cuda_graph import CapturedUpdate
-from dhyan.training.events import Returned, Saved, Skipped, Stepped
+from dhyan.training.events import Restored, Saved, Skipped, Stepped
 from dhyan.training.loss import Objective
-from dhyan.training.update import PlainUpdate
+from dhyan.training.update import EagerUpdate
 from tests.tiny_models import tiny_recipe, write_corpus
 from tests.training.test_trainer import trainer, weights
 from tests.training.test_update import Tape, fused
@@ -66,9 +66,9 @@ def on_tape(monkeypatch):
     monkeypatch.setattr(captured, "waiting_flagged", nullcontext)
 
 
-def poisoned(kind, spoils, update=PlainUpdate, **settings):
+def poisoned(kind, spoils, update=EagerUpdate, **settings):
     made = fused(trainer(**settings)[0])
-    made.updates = update
+    made.make_update = update
     objective = Poisoned(poison=POISONS[kind], spoils=spoils)
     made.settings = replace(made.settings, objective=objective)
     return made
@@ -82,7 +82,7 @@ def state(made):
     return torch.cat([weights(made), *memory, *average])
 
 
-@pytest.mark.parametrize("update", [PlainUpdate, CapturedUpdate])
+@pytest.mark.parametrize("update", [EagerUpdate, CapturedUpdate])
 @pytest.mark.parametrize("kind", POISONS)
 def test_a_poisoned_step_changes_nothing_and_is_told_with_its_examples(on_tape, kind, update):
     spoils = has_row(trainer()[0].batches, 8)
@@ -94,21 +94,21 @@ def test_a_poisoned_step_changes_nothing_and_is_told_with_its_examples(on_tape, 
     assert torch.equal(state(made), before)
     (event,) = [event for event in events if isinstance(event, Skipped)]
     assert (event.step, event.positions, event.examples) == (3, (8,), (8, 9, 10, 11))
-    assert "nan" in event.found or "inf" in event.found
+    assert "nan" in event.reason or "inf" in event.reason
     assert not [event for event in events if isinstance(event, Stepped)]
-    left.progress = replace(left.progress, step=3, position=12)
+    left.state = replace(left.state, step=3, position=12)
     list(made.run(3)), list(left.run(3))
     assert torch.equal(state(made), state(left))
-    assert (made.progress.skipped, made.progress.in_a_row) == (1, 0)
+    assert (made.state.skipped_steps, made.state.skipped_in_a_row) == (1, 0)
 
 
-@pytest.mark.parametrize("update", [PlainUpdate, CapturedUpdate])
+@pytest.mark.parametrize("update", [EagerUpdate, CapturedUpdate])
 def test_one_poisoned_part_of_a_step_spoils_all_of_it_and_all_parts_are_named(on_tape, update):
     made = poisoned("loss nan", has_row(trainer()[0].batches, 4), update, accumulate=2)
     before = weights(made)
     events = list(made.run(1))
     assert torch.equal(weights(made), before)
-    assert events[0] == Skipped(1, (0, 4), tuple(range(8)), events[0].found)
+    assert events[0] == Skipped(1, (0, 4), tuple(range(8)), events[0].reason)
 
 
 def test_reports_leave_the_skipped_out():
@@ -143,7 +143,9 @@ def run_with(files, out, spoils, kind="loss nan", resume=False):
     objective = Poisoned(
         **{**vars(made.settings.objective), "poison": POISONS[kind], "spoils": spoils}
     )
-    made.settings = replace(made.settings, objective=objective, most_skipped=3, most_returns=2)
+    made.settings = replace(
+        made.settings, objective=objective, max_skipped_in_a_row=3, max_restores=2
+    )
     return run
 
 
@@ -176,7 +178,7 @@ def test_some_in_a_row_lead_back_to_the_checkpoint_and_past_those_batches(files,
     run = run_with(files, out, between(6, 8))
     events = list(run)
     skipped = [event for event in events if isinstance(event, Skipped)]
-    (back,) = [event for event in events if isinstance(event, Returned)]
+    (back,) = [event for event in events if isinstance(event, Restored)]
     assert [event.step for event in skipped] == [6, 7, 8]
     assert (back.step, back.checkpoint) == (8, 4)
     steps = [event.step for event in events if isinstance(event, Stepped)]
@@ -184,8 +186,8 @@ def test_some_in_a_row_lead_back_to_the_checkpoint_and_past_those_batches(files,
     batches: Batches = run.trainer.batches
     after = batches.at(skipped[-1].positions[0])[1]
     assert back.position == after
-    assert run.trainer.progress.skipped == 3
-    assert run.trainer.progress.returns == 0, "it is forgiven once there is a good checkpoint"
+    assert run.trainer.state.skipped_steps == 3
+    assert run.trainer.state.restores == 0, "it is forgiven once there is a good checkpoint"
     all_on_disk_is_finite(out)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     noted = [line["examples"] for line in lines if line["event"] == "skipped"]
@@ -195,17 +197,17 @@ def test_some_in_a_row_lead_back_to_the_checkpoint_and_past_those_batches(files,
 def test_what_comes_after_a_return_is_the_checkpoint_with_other_batches(files, tmp_path):
     run = run_with(files, tmp_path / "run", between(6, 8))
     events = iter(run)
-    while not isinstance(event := next(events), Returned):
+    while not isinstance(event := next(events), Restored):
         pass
     saved = read_checkpoint(tmp_path / "run" / "step-4")
     for name, weight in tensors_from_bytes(saved["model.safetensors"]).items():
         assert torch.equal(weight, dict(run.trainer.model.named_parameters())[name])
-    remembered = tensors_from_bytes(saved["training.safetensors"])
+    optimizer_tensors = tensors_from_bytes(saved["training.safetensors"])
     for name, weight in run.trainer.model.named_parameters():
         for key, value in run.trainer.optimizer.state[weight].items():
-            assert torch.equal(value, remembered[f"{name}:{key}"])
-    assert run.trainer.progress.step == 4
-    assert run.trainer.progress.position == event.position
+            assert torch.equal(value, optimizer_tensors[f"{name}:{key}"])
+    assert run.trainer.state.step == 4
+    assert run.trainer.state.position == event.position
     events.close()
 
 
@@ -223,9 +225,9 @@ def test_a_run_that_returned_and_is_killed_then_ends_in_the_same_bits(files, tmp
         if step >= 6:
             positions[int(batch.source.ids.sum())] = step
     events = list(straight)
-    assert any(isinstance(event, Returned) for event in events)
+    assert any(isinstance(event, Restored) for event in events)
     parted = iter(run_with(files, tmp_path / "parted", marked))
-    while not isinstance(next(parted), Returned):
+    while not isinstance(next(parted), Restored):
         pass
     next(parted)
     parted.close()
@@ -239,9 +241,9 @@ def test_a_run_that_returned_and_is_killed_then_ends_in_the_same_bits(files, tmp
 def test_poison_without_end_ends_the_run_with_the_examples_not_in_a_loop(files, tmp_path, kind):
     run = run_with(files, tmp_path / "run", between(6, 10**9), kind)
     events = []
-    with pytest.raises(UserError, match="before step 7, also after 2 returns to step 4") as end:
+    with pytest.raises(UserError, match="before step 7, also after 2 restores of step 4") as end:
         collect(run, events)
-    assert sum(isinstance(event, Returned) for event in events) == 2
+    assert sum(isinstance(event, Restored) for event in events) == 2
     skipped = [event for event in events if isinstance(event, Skipped)]
     assert len(skipped) == 9
     rows = [str(row) for row in skipped[0].examples[:3]]
@@ -262,9 +264,9 @@ def test_a_weight_that_goes_bad_is_never_saved_nor_validated(files, tmp_path, va
             embedding = next(iter(run.trainer.model.parameters()))
             with torch.no_grad():
                 embedding.view(-1)[0] = value
-    (back,) = [event for event in events if isinstance(event, Returned)]
+    (back,) = [event for event in events if isinstance(event, Restored)]
     assert (back.step, back.checkpoint) == (8, 4)
-    assert run.trainer.progress.step == LAST
+    assert run.trainer.state.step == LAST
     all_on_disk_is_finite(tmp_path / "run")
 
 
@@ -275,7 +277,7 @@ def test_an_optimizer_that_goes_bad_is_never_saved(files, tmp_path):
         if event.step == 6 and isinstance(event, Stepped) and not back:
             weight = next(iter(run.trainer.model.parameters()))
             run.trainer.optimizer.state[weight]["exp_avg_sq"].view(-1)[0] = INF
-        back += [event] if isinstance(event, Returned) else []
+        back += [event] if isinstance(event, Restored) else []
     assert [(event.step, event.checkpoint) for event in back] == [(8, 4)]
     all_on_disk_is_finite(tmp_path / "run")
 
@@ -284,7 +286,7 @@ def test_a_step_that_is_skipped_at_the_end_is_saved_all_the_same(files, tmp_path
     run = run_with(files, tmp_path / "run", between(LAST - 1, LAST))
     list(run)
     saved = json.loads(read_checkpoint(tmp_path / "run" / f"step-{LAST}")["training.json"])
-    assert (saved["skipped"], saved["in_a_row"]) == (2, 2)
+    assert (saved["skipped_steps"], saved["skipped_in_a_row"]) == (2, 2)
     all_on_disk_is_finite(tmp_path / "run")
 
 
@@ -300,7 +302,7 @@ def test_rows_of_a_batch_are_those_it_is_made_of(files, tmp_path):
         recipe = tiny_recipe("rnn", *files, **more)
         run = train(recipe, tmp_path / f"run-{len(more)}", threads=1)
         batches, position = run.trainer.batches, 0
-        with run.claim:
+        with run.lock:
             seen = []
             while position < batches.size:
                 rows = batches.members(position)

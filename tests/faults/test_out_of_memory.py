@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from dhyan.batch import Tokens
-from dhyan.cli.progress import told
+from dhyan.cli.progress import event_lines
 from dhyan.errors import UserError
 from dhyan.training import cuda_graph as captured
 from dhyan.training.cuda_graph import CapturedUpdate, Replay
-from dhyan.training.events import Split, Stepped
+from dhyan.training.events import BatchSplit, Stepped
 from dhyan.training.loss import Objective
-from dhyan.training.out_of_memory import halved, ran_short
-from dhyan.training.update import PlainUpdate
+from dhyan.training.out_of_memory import is_out_of_memory, split_batches
+from dhyan.training.update import EagerUpdate
 from tests.training.test_trainer import Endless, trainer, weights
 from tests.training.test_update import Tape, fused
 
@@ -49,25 +49,25 @@ def on_tape(monkeypatch):
     monkeypatch.setattr(captured, "waiting_flagged", nullcontext)
 
 
-def cramped(room, update=PlainUpdate, error="cuda", rows=6, **settings):
+def cramped(room, update=EagerUpdate, error="cuda", rows=6, **settings):
     made = fused(trainer(batches=Endless(rows=rows), **settings)[0])
-    made.updates = update
+    made.make_update = update
     objective = Cramped(room=room, error=ERRORS[error])
     made.settings = replace(made.settings, objective=objective)
     return made
 
 
-@pytest.mark.parametrize("update", [PlainUpdate, CapturedUpdate])
+@pytest.mark.parametrize("update", [EagerUpdate, CapturedUpdate])
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_split_step_has_the_same_gradient_and_is_told(on_tape, update, error):
     whole, parted = cramped(99, update), cramped(2, update, error)
     events = [list(made.run(3)) for made in (whole, parted)]
     torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-4, atol=1e-6)
-    split = [event for event in events[1] if isinstance(event, Split)]
-    assert split == [Split(step, 4) for step in (1, 2, 3)]
-    assert parted.progress.split == 3
-    assert whole.progress.split == 0
-    assert list(told(split[0])) == ["step 1  out of memory: repeated in 4 parts"]
+    split = [event for event in events[1] if isinstance(event, BatchSplit)]
+    assert split == [BatchSplit(step, 4) for step in (1, 2, 3)]
+    assert parted.state.split_steps == 3
+    assert whole.state.split_steps == 0
+    assert list(event_lines(split[0])) == ["step 1  out of memory: repeated in 4 parts"]
     for one, other in zip(
         *([e for e in es if isinstance(e, Stepped)] for es in events), strict=True
     ):
@@ -76,13 +76,13 @@ def test_a_split_step_has_the_same_gradient_and_is_told(on_tape, update, error):
         assert one.tokens == other.tokens
 
 
-@pytest.mark.parametrize("update", [PlainUpdate, CapturedUpdate])
+@pytest.mark.parametrize("update", [EagerUpdate, CapturedUpdate])
 def test_several_batches_of_a_step_are_split_together_and_with_the_average(on_tape, update):
     settings = {"accumulate": 2, "ema": 0.8}
     whole, parted = cramped(99, update, **settings), cramped(3, update, **settings)
     list(whole.run(2))
     events = list(parted.run(2))
-    assert [event.parts for event in events if isinstance(event, Split)] == [4, 4]
+    assert [event.parts for event in events if isinstance(event, BatchSplit)] == [4, 4]
     torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-4, atol=1e-6)
     for name, average in whole.weights().items():
         torch.testing.assert_close(average, parted.weights()[name], rtol=1e-4, atol=1e-6)
@@ -91,12 +91,12 @@ def test_several_batches_of_a_step_are_split_together_and_with_the_average(on_ta
 def test_only_the_step_that_was_too_large_is_not_recorded(on_tape):
     large, said = [], []
     made = cramped(2, partial(CapturedUpdate, say=said.append), rows=4)
-    objective = replace(made.settings.objective, when=lambda: made.progress.step == 2)
+    objective = replace(made.settings.objective, when=lambda: made.state.step == 2)
     made.settings = replace(made.settings, objective=objective)
     for event in made.run(5):
-        large += [event] if isinstance(event, Split) else []
+        large += [event] if isinstance(event, BatchSplit) else []
     assert [event.step for event in large] == [3]
-    update = made._updating()
+    update = made.current_update()
     assert update.recordable
     assert not update.short
     assert said == []
@@ -119,7 +119,7 @@ def test_halves_hold_the_same_rows_in_the_same_order():
     parts = [batch]
     sizes = []
     while any(len(part.source) > 1 for part in parts):
-        parts = halved(parts)
+        parts = split_batches(parts)
         sizes.append([len(part.source) for part in parts])
         for side in ("source", "target"):
             joined = [getattr(part, side) for part in parts]
@@ -130,7 +130,7 @@ def test_halves_hold_the_same_rows_in_the_same_order():
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory():
-    assert not ran_short(RuntimeError("shapes do not match"))
+    assert not is_out_of_memory(RuntimeError("shapes do not match"))
     made = cramped(2)
     wrong = replace(made.settings.objective, error=RuntimeError("shapes do not match"))
     made.settings = replace(made.settings, objective=wrong)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dhyan.checkpoint import newest_whole
+from dhyan.checkpoint import newest_valid_checkpoint
 from dhyan.errors import UserError
 from dhyan.run.load import MODEL_FILES
 from dhyan.run.run_folder import STATE_FILES
@@ -131,7 +131,7 @@ def found_after(state, folder, place):
     """The step that a run would go on from, or −1."""
     laid_out(state, folder, place)
     try:
-        found = newest_whole(place, (*MODEL_FILES, *STATE_FILES), lambda line: None)
+        found = newest_valid_checkpoint(place, (*MODEL_FILES, *STATE_FILES), lambda line: None)
     except UserError:
         return -1
     return int(found[0].name.removeprefix("step-")) if found else -1

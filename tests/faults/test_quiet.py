@@ -7,31 +7,31 @@ from types import SimpleNamespace
 import pytest
 
 from dhyan.atomic_folder import write_manifest
-from dhyan.cli.progress import plain, teller
+from dhyan.cli.progress import make_reporter, plain_lines
 from dhyan.data.corpus import warner
-from dhyan.run.load import pick_device
-from dhyan.run.resume_checks import compare_machines
+from dhyan.run.load import choose_device
+from dhyan.run.resume_checks import warn_about_environment
 from dhyan.training.events import (
-    Returned,
+    BatchSplit,
+    Restored,
     Saved,
+    SaveFailed,
     Skipped,
-    Split,
     Stepped,
     Stopped,
-    Unsaved,
     Validated,
 )
 from tests.faults.fork_client import newest_step, traced
 
 RUN = SimpleNamespace(
     folder=SimpleNamespace(recipe=SimpleNamespace(training=SimpleNamespace(steps=2))),
-    trainer=SimpleNamespace(progress=SimpleNamespace(step=0)),
+    trainer=SimpleNamespace(state=SimpleNamespace(step=0)),
 )
 TROUBLE = {
     Skipped(1, (0,), (4, 5), "a loss of nan"): "step 1  skipped: a loss of nan",
-    Returned(2, 1, 7): "step 2  nothing is finite: back to step 1",
-    Split(1, 2): "step 1  out of memory: repeated in 2 parts",
-    Unsaved(1, "no room"): "step 1  not saved, going on: no room",
+    Restored(2, 1, 7): "step 2  nothing is finite: back to step 1",
+    BatchSplit(1, 2): "step 1  out of memory: repeated in 2 parts",
+    SaveFailed(1, "no room"): "step 1  not saved, going on: no room",
 }
 COURSE = (
     Stepped(2, 0, 1.0, 0.1, 1.0, 10, 0.1),
@@ -43,7 +43,7 @@ COURSE = (
 
 @pytest.mark.parametrize("quiet", [True, False])
 def test_trouble_is_told_and_the_course_only_to_whoever_wants_it(capsys, quiet):
-    with plain(RUN, teller(quiet=quiet)) as hear:
+    with plain_lines(RUN, make_reporter(quiet=quiet)) as hear:
         for event in (*TROUBLE, *COURSE):
             hear(event)
     lines = capsys.readouterr().err.splitlines()
@@ -61,16 +61,16 @@ def test_whoever_has_one_voice_is_warned_by_it():
 def test_other_deterministic_flags_are_said(fresh, monkeypatch):
     (_, run), said = fresh("rnn"), []
     folder = run / f"step-{newest_step(run)}"
-    compare_machines(folder, pick_device("cpu"), said.append)
+    warn_about_environment(folder, choose_device("cpu"), said.append)
     assert not any("deterministic" in line for line in said)
     monkeypatch.setattr("torch.are_deterministic_algorithms_enabled", lambda: True)
-    compare_machines(folder, pick_device("cpu"), said.append)
+    warn_about_environment(folder, choose_device("cpu"), said.append)
     wanted = "was trained with deterministic none, now algorithms: the last digits may differ"
     assert wanted in said
     facts = json.loads((folder / "manifest.json").read_text())
-    sums = [facts.pop(key) for key in ("files", "sum", "deterministic")][0]
+    sums = [facts.pop(key) for key in ("files", "checksum", "deterministic")][0]
     write_manifest(folder, facts, sums)  # as it was before the flags were noted
-    compare_machines(folder, pick_device("cpu"), said.append)
+    warn_about_environment(folder, choose_device("cpu"), said.append)
     assert said.count(wanted) == 1
 
 

@@ -10,7 +10,7 @@ from dhyan.checkpoint import read_checkpoint
 from dhyan.config import load_recipe
 from dhyan.data.load_corpus import gather
 from dhyan.errors import UserError
-from dhyan.run.load import saved_recipe
+from dhyan.run.load import load_saved_recipe
 from dhyan.run.resume_checks import MAY_CHANGE, check_same
 from tests.faults.fork_client import newest_step
 
@@ -49,7 +49,7 @@ def other(value):
 def test_every_setting_is_refused_by_its_name_or_may_change(told, family):
     story = told(family)
     folder = story.alone / f"step-{newest_step(story.alone)}"
-    recipe = saved_recipe(read_checkpoint(folder))
+    recipe = load_saved_recipe(read_checkpoint(folder))
     corpus = gather(recipe, lambda line: None)
     check_same(folder, recipe, recipe, corpus)
     refused = set()
@@ -107,7 +107,7 @@ def test_another_torch_device_and_data_are_said_or_refused(stage, fresh):
     story, run = fresh("rnn")
     folder = run / f"step-{newest_step(run)}"
     manifest = json.loads((folder / "manifest.json").read_text())
-    sums, facts = manifest.pop("files"), {k: manifest[k] for k in manifest if k != "sum"}
+    sums, facts = manifest.pop("files"), {k: manifest[k] for k in manifest if k != "checksum"}
     facts["versions"]["torch"], facts["device"] = "1.0", "cuda"
     write_manifest(folder, facts, sums)
     code, output = stage.run(*story.words(run, 4))

@@ -30,7 +30,7 @@ def interrupted(run, at):
     validate = run.trainer.validate
 
     def disturbed():
-        if run.trainer.progress.step == at:
+        if run.trainer.state.step == at:
             os.kill(os.getpid(), signal.SIGTERM)
             pytest.fail("the validation went on")
         return validate()
@@ -50,7 +50,7 @@ def test_a_validation_is_broken_off_and_made_up_for(tmp_path, at):
     assert events[-1].step == at
     assert not any(isinstance(event, Validated) and event.step == at for event in events)
     saved = json.loads(read_checkpoint(tmp_path / "run" / f"step-{at}")["training.json"])
-    assert saved["owed"]
+    assert saved["validation_pending"]
     again = train(recipe(files), tmp_path / "run", resume=True, threads=1)
     made_up = next(event for event in again if isinstance(event, Validated))
     assert made_up.step == at
@@ -68,7 +68,7 @@ def test_broken_off_the_weights_come_back_from_the_average():
     same, _ = trainer(ema=0.9)
 
     def disturbed():
-        made.halt("asked to")
+        made.interrupt("asked to")
 
     made.validate = disturbed
     events = list(made.run(9))
@@ -84,7 +84,7 @@ def test_asked_to_stop_before_a_validation_it_does_not_begin_one():
     made, saved = trainer(validate_every=2, save_every=100)
     made.validate = lambda: pytest.fail("it began one")
     for event in made.run(9):
-        if event.step == 2 and not made.stopping:
-            made.halt("asked to")
+        if event.step == 2 and not made.stop_reason:
+            made.interrupt("asked to")
     assert saved == [2]
-    assert made.progress.owed
+    assert made.state.validation_pending

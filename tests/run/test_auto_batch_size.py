@@ -10,7 +10,7 @@ from dhyan.errors import UserError
 from dhyan.run import auto_batch_size as fit
 from dhyan.run import train
 from dhyan.run.auto_batch_size import PassAndBack, available, full_batch, largest, longest_of
-from dhyan.run.load import saved_recipe
+from dhyan.run.load import load_saved_recipe
 from dhyan.training.loss import Objective
 from tests.laws.family import build
 from tests.tiny_models import tiny_recipe, write_corpus
@@ -119,7 +119,7 @@ def test_the_number_found_is_said_kept_and_used_when_resumed(files, tmp_path, mo
     monkeypatch.setattr(fit, "available", lambda device: 40 * 2**20)
     longer = replace(recipe, training=replace(recipe.training, steps=4))
     list(train(longer, tmp_path / "run", resume=True, threads=1))
-    kept = saved_recipe(read_checkpoint(tmp_path / "run" / "step-4"))
+    kept = load_saved_recipe(read_checkpoint(tmp_path / "run" / "step-4"))
     assert kept.training.tokens_per_batch == found
 
 
@@ -129,7 +129,7 @@ def test_sentences_that_are_cut_anew_are_measured_at_their_longest(files, tmp_pa
     monkeypatch.setattr(fit, "largest", lambda *args, longest, least: seen.append(longest) or 256)
     for dropout in (0.0, 0.1):
         cut = {"text.tokenizer": "bpe", "text.bpe_dropout": dropout, "training.tokens_per_batch": 0}
-        train(tiny_recipe("rnn", *files, **cut), tmp_path / str(dropout), threads=1).claim.close()
+        train(tiny_recipe("rnn", *files, **cut), tmp_path / str(dropout), threads=1).lock.close()
     assert seen[0] < seen[1] == 62
 
 
@@ -149,7 +149,7 @@ def test_on_cuda_room_for_what_a_run_keeps_is_held_while_batches_are_tried(
 ):
     model, taken = build("gru", "bahdanau-additive"), []
     run = train(tiny_recipe("rnn", *files), tmp_path / "run", threads=1)
-    run.claim.close()
+    run.lock.close()
     examples = run.trainer.batches.examples
     recipe = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0})
     monkeypatch.setattr(fit, "available", lambda device: 2**30)
@@ -157,7 +157,7 @@ def test_on_cuda_room_for_what_a_run_keeps_is_held_while_batches_are_tried(
     monkeypatch.setattr(fit, "largest", lambda *args, **more: taken.append(args[1]) or 256)
     for name in ("cuda", "cpu"):
         device, taken[:] = torch.device(name), []
-        fit.fitted(recipe, model, Objective(), examples, device=device, say=print)
+        fit.choose_batch_size(recipe, model, Objective(), examples, device=device, say=print)
         kept = fit.kept_bytes(model, device)
         held = {"dtype": torch.uint8, "device": device}
         assert taken == [(kept if name == "cuda" else 0, held), 2**30 - kept]

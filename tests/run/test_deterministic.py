@@ -10,7 +10,7 @@ from benchmarks import exact as benchmark
 from dhyan.checkpoint import read_manifest
 from dhyan.errors import UserError
 from dhyan.run import train
-from dhyan.run.deterministic import WORKSPACE, one_way
+from dhyan.run.deterministic import WORKSPACE, deterministic_algorithms
 from tests.tiny_models import tiny_recipe, write_corpus
 
 
@@ -69,11 +69,11 @@ def telling(monkeypatch):
 @pytest.mark.parametrize("before", [(False, False), (True, False), (True, True)])
 def test_what_was_told_before_holds_again_after(before, telling):
     telling(*before)
-    with one_way(True):
+    with deterministic_algorithms(True):
         assert flags() == (True, False)
         assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == WORKSPACE
     assert flags() == before
-    with one_way(False):
+    with deterministic_algorithms(False):
         assert flags() == before
 
 

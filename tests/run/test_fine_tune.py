@@ -14,8 +14,15 @@ from dhyan.config import load_recipe
 from dhyan.data.synthetic import reverse_pairs
 from dhyan.errors import UserError
 from dhyan.run import train
-from dhyan.run.fine_tune import NEW, Origin, carry, matched, moved, tables
-from dhyan.run.load import saved_recipe
+from dhyan.run.fine_tune import (
+    NEW,
+    PretrainedModel,
+    match_pieces,
+    rearrange_rows,
+    tables,
+    transfer_weights,
+)
+from dhyan.run.load import load_saved_recipe
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Validated
 from tests.tiny_models import RECIPES, as_arguments, tiny_recipe, tiny_settings, write_corpus
@@ -55,10 +62,10 @@ def test_it_begins_where_the_trained_model_ended(family, files, trained, tmp_pat
     out, events = trained
     last = [e for e in events if isinstance(e, Validated)][-1]
     run = begun(family, files, out / "step-12", tmp_path / "run")
-    with run.claim:
+    with run.lock:
         run.trainer.model.eval()
         assert run.trainer.validate() == last.scores
-    assert run.trainer.progress.step == 0
+    assert run.trainer.state.step == 0
     assert not run.trainer.optimizer.state
 
 
@@ -148,27 +155,27 @@ def test_placeholders_that_a_model_has_no_signs_for_are_refused(family, files, t
     ):
         begun(family, files, trained[0], tmp_path / "keep", **more)
     extended = {**more, "training.init_vocabulary": "extend"}
-    begun(family, files, trained[0], tmp_path / "extend", **extended).claim.close()
+    begun(family, files, trained[0], tmp_path / "extend", **extended).lock.close()
     new = {**more, "training.init_vocabulary": "new"}
     list(begun(family, files, trained[0], tmp_path / "new", **new))
-    begun(family, files, tmp_path / "new", tmp_path / "same", **more).claim.close()
+    begun(family, files, tmp_path / "new", tmp_path / "same", **more).lock.close()
 
 
 def test_new_rows_are_near_the_mean_and_differ():
     table = torch.randn(50, 8) + 3
     rows = torch.tensor([4, NEW, 7, NEW])
-    found = moved(table, rows, torch.Generator().manual_seed(1))
+    found = rearrange_rows(table, rows, torch.Generator().manual_seed(1))
     assert torch.equal(found[[0, 2]], table[[4, 7]])
     assert not torch.equal(found[1], found[3])
     assert (found[[1, 3]] - table.mean(dim=0)).abs().max() < 0.5
-    again = moved(table, rows, torch.Generator().manual_seed(1))
+    again = rearrange_rows(table, rows, torch.Generator().manual_seed(1))
     assert torch.equal(found, again)
 
 
 def test_pieces_are_matched_by_their_spelling():
     old = Tokenizer.learn(["b a a"], kind="words", size=9)
     new = Tokenizer.learn(["c c c a"], kind="words", size=9)
-    rows = matched(old, new).tolist()
+    rows = match_pieces(old, new).tolist()
     assert rows[:4] == [0, 1, 2, 3]
     assert rows[4:] == [NEW, old.encode("a")[0]]
 
@@ -209,8 +216,10 @@ def test_a_resumed_run_needs_its_model_no_more(family, files, trained, tmp_path)
     )
     shutil.copytree(whole / "step-2", again / "step-2")
     shutil.rmtree(model)
-    unsaid = tiny_recipe(family, *files, **{"training.steps": 4, "training.keep_checkpoints": 9})
-    list(train(unsaid, again, resume=True, threads=1))
+    without_init = tiny_recipe(
+        family, *files, **{"training.steps": 4, "training.keep_checkpoints": 9}
+    )
+    list(train(without_init, again, resume=True, threads=1))
     assert read_checkpoint(again / "step-4") == read_checkpoint(whole / "step-4")
 
 
@@ -237,7 +246,8 @@ def test_the_command_line_has_words_for_it(family, files, trained, tmp_path):
 def test_a_model_stands_for_its_recipe(family, trained):
     path = recipe_of(str(trained[0] / "step-12"))
     assert (
-        load_recipe(path).encoder == saved_recipe(read_checkpoint(trained[0] / "step-12")).encoder
+        load_recipe(path).encoder
+        == load_saved_recipe(read_checkpoint(trained[0] / "step-12")).encoder
     )
     assert recipe_of("numbers") == "numbers"
     assert recipe_of("nowhere") == "nowhere"
@@ -249,7 +259,7 @@ def test_the_recipe_of_a_tuned_model_does_not_begin_where_that_did(
     more = {"training.init_vocabulary": "new", "training.steps": 1}
     out = tmp_path / "tuned"
     list(begun(family, files, trained[0], out, **more))
-    kept = saved_recipe(read_checkpoint(out / "step-1")).training
+    kept = load_saved_recipe(read_checkpoint(out / "step-1")).training
     assert (kept.init_from, kept.init_vocabulary) == (str(trained[0]), "new")
     again = chosen_recipe(str(out), None, {}).training
     assert (again.init_from, again.init_vocabulary) == ("", "keep")
@@ -260,13 +270,13 @@ def test_the_recipe_of_a_tuned_model_does_not_begin_where_that_did(
 
 
 def test_carrying_is_the_same_every_time(family, files, trained):
-    origin = Origin.read(trained[0])
+    origin = PretrainedModel.read(trained[0])
     new = Tokenizer.learn(["nine nine two"], kind="unigram", size=290)
     found = []
     for _ in range(2):
         recipe = tiny_recipe(family, *files)
         model = dhyan.models.build.build_model(recipe, len(new), len(new))
-        carry(model, origin, (new, new), seed=1, say=lambda line: None)
+        transfer_weights(model, origin, (new, new), seed=1, say=lambda line: None)
         found.append(torch.cat([w.flatten() for w in model.parameters()]))
         torch.rand(3)
     assert torch.equal(*found)

@@ -14,9 +14,9 @@ from dhyan.checkpoint import read_checkpoint, steps_in
 from dhyan.data.load_corpus import gather, with_languages
 from dhyan.errors import UserError
 from dhyan.run import train
-from dhyan.run.load import pick_device
+from dhyan.run.load import choose_device
 from dhyan.text.languages import language_of
-from dhyan.training.events import Saved, Stepped, Unsaved, Validated
+from dhyan.training.events import Saved, SaveFailed, Stepped, Validated
 from tests.tiny_models import tiny_recipe, write_corpus
 
 
@@ -115,7 +115,7 @@ def test_with_every_option_on_a_resumed_run_ends_in_the_same_bits(family, files,
     rates = [event.learning_rate for event in events if isinstance(event, Stepped)]
     assert rates[-1] < max(rates)
     wanted = read_checkpoint(tmp_path / "whole" / "step-6")
-    assert b'"falls": 0' not in wanted["training.json"]
+    assert b'"rate_reductions": 0' not in wanted["training.json"]
     for step in (2, 4):
         again = tmp_path / f"from-{step}"
         shutil.copytree(tmp_path / "whole" / f"step-{step}", again / f"step-{step}")
@@ -134,7 +134,7 @@ def test_what_is_saved_and_validated_is_the_average(family, files, tmp_path):
         assert torch.equal(averaged[name], weight)
     begun = {"training.init_from": str(tmp_path / "run" / "step-4"), "training.steps": 1}
     other = train(tiny_recipe(family, *files, **begun), tmp_path / "other", threads=1)
-    with other.claim:
+    with other.lock:
         other.trainer.model.eval()
         assert other.trainer.validate() == last.scores
 
@@ -186,7 +186,7 @@ def test_two_are_kept_at_least_and_the_best_may_be_extra(files, tmp_path, valida
         tiny_recipe("rnn", *few, **{"training.keep_checkpoints": 1}), tmp_path / "run", threads=1
     )
     list(run)
-    best = run.trainer.progress.best_step
+    best = run.trainer.state.best_step
     assert (best is not None) == validated
     assert set(steps_in(tmp_path / "run")) == {12, 10, best} - {None}
 
@@ -298,16 +298,16 @@ def test_a_last_save_that_fails_is_made_up_for(files, tmp_path, monkeypatch, sto
 
     def ended(run):
         for event in run:
-            if stopped and event.step == 1 and not run.trainer.stopping:
-                run.trainer.halt("asked to")
+            if stopped and event.step == 1 and not run.trainer.stop_reason:
+                run.trainer.interrupt("asked to")
             yield event
 
     wanted = list(ended(alone))
     monkeypatch.setattr(os, "fsync", failing_once)
     events = list(ended(run))
     assert refused
-    assert [type(e) for e in events if not isinstance(e, Unsaved)] == [type(e) for e in wanted]
-    (unsaved,) = [event for event in events if isinstance(event, Unsaved)]
+    assert [type(e) for e in events if not isinstance(e, SaveFailed)] == [type(e) for e in wanted]
+    (unsaved,) = [event for event in events if isinstance(event, SaveFailed)]
     assert "Input/output error" in unsaved.reason
     for name in ("step-2", "step-0"):
         assert read_checkpoint(out / name) == read_checkpoint(tmp_path / "alone" / name)
@@ -324,15 +324,15 @@ def test_pointers_that_fail_are_tried_again_and_made_up_for(files, tmp_path, mon
         if step == 1 and left[0]:
             left[0] -= 1
             raise OSError(5, "Input/output error", str(folder / name))
-        checkpoint.point(folder, name, step, **facts)
+        checkpoint.write_pointer(folder, name, step, **facts)
 
-    monkeypatch.setattr("dhyan.run.run_folder.point", failing)
+    monkeypatch.setattr("dhyan.run.run_folder.write_pointer", failing)
     list(run)
     lines = [line for line in said if "is whole, but " in line]
     assert len(lines) == failures
     assert all("last.json: Input/output error; " in line for line in lines)
     assert (tmp_path / "run" / "best.json").exists() == (failures == 1)
-    train(recipe, tmp_path / "run", resume=True, threads=1).claim.close()
+    train(recipe, tmp_path / "run", resume=True, threads=1).lock.close()
     assert checkpoint.find_checkpoint(tmp_path / "run").name == "step-1"
 
 
@@ -432,8 +432,8 @@ def test_a_best_checkpoint_that_is_gone_is_not_named(finished, tmp_path):
     recipe, out, _ = finished
     copy = tmp_path / "run"
     shutil.copytree(out / "step-10", copy / "step-10")
-    checkpoint.point(copy, "best.json", 4)
-    train(recipe, copy, resume=True, threads=1).claim.close()
+    checkpoint.write_pointer(copy, "best.json", 4)
+    train(recipe, copy, resume=True, threads=1).lock.close()
     assert not (copy / "best.json").exists()
     dhyan.load(copy)
 
@@ -443,7 +443,7 @@ def test_a_failed_start_does_not_hold_the_folder(finished, files, family, tmp_pa
     shutil.copytree(finished[1] / "step-10", copy / "step-10")
     with pytest.raises(UserError) as kept:
         train(tiny_recipe(family, *files, **{"training.seed": 5}), copy, resume=True)
-    train(finished[0], copy, resume=True, threads=1).claim.close()
+    train(finished[0], copy, resume=True, threads=1).lock.close()
     assert kept
 
 
@@ -516,6 +516,6 @@ def test_a_device_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for name in ("cuda", "cuda:1"):
         with pytest.raises(UserError, match=f"device '{name}': no GPU was found; give cpu"):
-            pick_device(name)
+            choose_device(name)
     with pytest.raises(UserError, match="'moon' cannot be used here"):
-        pick_device("moon")
+        choose_device("moon")

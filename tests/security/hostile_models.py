@@ -48,7 +48,7 @@ def payload(marker):
 def listed_as(name):
     def spoil(folder, marker):
         sums = json.loads((folder / whole.MANIFEST).read_bytes())["files"]
-        resigned(folder, {**sums, name: whole.file_sum(folder / RECIPE)})
+        resigned(folder, {**sums, name: whole.file_checksum(folder / RECIPE)})
 
     return spoil
 
@@ -494,7 +494,7 @@ def manifest(change):
 
 def summed(**entry):
     return lambda m: (
-        {k: v for k, v in m.items() if k not in (whole.MARK, whole.SUM)}
+        {k: v for k, v in m.items() if k not in (whole.VERSION, whole.CHECKSUM)}
         | {"files": {**m["files"], RECIPE: {**m["files"][RECIPE], **entry}}}
     )
 
@@ -511,8 +511,8 @@ for title, change in {
     "key-twice": lambda m: json.dumps(m).encode()[:-1] + b', "files": {}}',
     "changed": lambda m: {**m, "step": 4},
     "name-of-half-a-letter": lambda m: {**m, "files": {**m["files"], "\ud800": m["files"][RECIPE]}},
-    "sum-of-half-a-letter": lambda m: {**m, whole.SUM: "\ud800"},
-    "sum-a-list": lambda m: {**m, whole.SUM: [1]},
+    "sum-of-half-a-letter": lambda m: {**m, whole.CHECKSUM: "\ud800"},
+    "sum-a-list": lambda m: {**m, whole.CHECKSUM: [1]},
     "another-hash": summed(sha256="0" * 64),
     "no-hash": summed(sha256=None),
     "hash-a-list": summed(sha256=["0"]),
@@ -539,17 +539,17 @@ for title, facts in {
     "without-a-step": {},
     "before-the-start": {"step": STEP, "position": -1},
     "in-words": {"step": STEP, "position": "here"},
-    "true-for-one": {"step": STEP, "waited": True},
+    "true-for-one": {"step": STEP, "validations_since_best": True},
     "beyond-all-numbers": {"step": STEP, "position": 2**64},
-    "rounded-to-nothing": {"step": STEP, "multiple": 0},
+    "rounded-to-nothing": {"step": STEP, "length_multiple": 0},
     "with-code": {"step": STEP, "__class__": "os.system"},
     "scored-in-words": {"step": STEP, "scores": {"loss": "low"}},
-    "owing-a-number": {"step": STEP, "owed": 1},
+    "owing-a-number": {"step": STEP, "validation_pending": 1},
 }.items():
     animal(f"place-{title}")(placed(facts))
 
 
-def remembered(change):
+def optimizer_tensors(change):
     def spoil(folder, marker):
         tensors = dict(load((folder / MEMORY).read_bytes()))
         change(tensors)
@@ -567,7 +567,7 @@ for title, change in {
     "of-another-kind": lambda kept: kept.update({f"{BIAS}:sum": kept[f"{BIAS}:exp_avg"]}),
     "of-an-average": lambda kept: kept.update({f"{BIAS}:raw": kept[f"{BIAS}:exp_avg"]}),
 }.items():
-    animal(f"memory-{title}")(remembered(change))
+    animal(f"memory-{title}")(optimizer_tensors(change))
 
 
 @animal()

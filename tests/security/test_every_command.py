@@ -18,11 +18,11 @@ from dhyan.cli.info import info
 from dhyan.cli.recipe_options import recipe_of
 from dhyan.config import dump_recipe
 from dhyan.errors import UserError
-from dhyan.model_check import look_at_newest
+from dhyan.model_check import check_newest
 from dhyan.models.build import build_model
 from dhyan.run import train
 from dhyan.run.average_checkpoints import average
-from dhyan.run.fine_tune import Origin
+from dhyan.run.fine_tune import PretrainedModel
 from dhyan.run.load import load, load_ensemble, weights_of
 from dhyan.text.safe_tokenizer import count_pieces
 from tests.security.hostile_models import EVERYONE, hollow_weights, release
@@ -33,7 +33,7 @@ EVERY = 16  # one of so many in the quick form
 DOORS = {
     "load": lambda bad, good, out: load(bad, device="cpu"),
     "ensemble": lambda bad, good, out: load_ensemble([good, bad], device="cpu"),
-    "begin-from": lambda bad, good, out: Origin.read(bad),
+    "begin-from": lambda bad, good, out: PretrainedModel.read(bad),
     "average": lambda bad, good, out: average([good, bad], out),
     "info": lambda bad, good, out: info(bad),
 }
@@ -114,11 +114,11 @@ def test_what_is_damaged_is_left_to_the_run_that_skips_it(good, tmp_path):
     newest = run / f"step-{STEP + 1}"
     shutil.copytree(run / f"step-{STEP}", newest)
     (newest / "training.json").write_bytes(b"{")
-    look_at_newest(run)
-    look_at_newest(tmp_path / "nothing-yet")
+    check_newest(run)
+    check_newest(tmp_path / "nothing-yet")
     put(newest, "training.json", b"{")  # now its sum is right: someone meant it
     with pytest.raises(UserError, match=r"training.json: .*; the model is damaged"):
-        look_at_newest(run)
+        check_newest(run)
 
 
 @pytest.mark.slow
@@ -130,8 +130,12 @@ def test_a_run_does_not_go_on_from_what_only_seems_its_own(tmp_path):
     said = json.loads((folder / "manifest.json").read_bytes())
     facts = json.loads((folder / "training.json").read_bytes())
     (folder / "training.json").write_text(json.dumps({**facts, "position": "far"}))
-    sums = {name: whole.file_sum(folder / name) for name in said["files"]}
-    kept = {key: value for key, value in said.items() if key not in ("manifest", "files", "sum")}
+    sums = {name: whole.file_checksum(folder / name) for name in said["files"]}
+    kept = {
+        key: value
+        for key, value in said.items()
+        if key not in ("manifest_version", "files", "checksum")
+    }
     whole.write_manifest(folder, kept, sums)
     with pytest.raises(UserError, match=r"training.json: its 'position' cannot be 'far'"):
         train(recipe, tmp_path / "run", resume=True, device="cpu", threads=1)
@@ -191,6 +195,6 @@ def test_an_attention_of_its_own_is_no_leave_to_be_read_without_end(tmp_path, mo
 def test_the_good_one_comes_in_by_each(good, tmp_path, capsys):
     assert load(good, device="cpu").source
     assert load_ensemble([good], device="cpu").target
-    assert Origin.read(Path(good)).weights
+    assert PretrainedModel.read(Path(good)).weights
     info(good)
     assert "parameters" in capsys.readouterr().out

@@ -15,7 +15,7 @@ from dhyan.model_check import weight_shapes as weights
 from dhyan.model_check.score_shapes import SCORES
 from dhyan.models.build import build_model
 from dhyan.run.load import weights_of
-from dhyan.training.state import Progress
+from dhyan.training.state import TrainState
 from tests.laws.family import BUILT_IN, DECODERS, ENCODERS, MODELS
 
 SIZES = (14, 17)
@@ -50,7 +50,11 @@ def test_the_weights_of_every_shipped_recipe_are_foreseen(name):
 
 
 def test_all_that_a_run_keeps_of_itself_is_known_to_be_kept():
-    kept = asdict(Progress(step=3, best_step=2, best_score=1.5, to_beat=2.5, scores={"loss": 2.5}))
+    kept = asdict(
+        TrainState(
+            step=3, best_step=2, best_score=1.5, best_scheduled_score=2.5, scores={"loss": 2.5}
+        )
+    )
     state.check_progress(kept, 3)
     for name in kept:
         with pytest.raises(UserError):

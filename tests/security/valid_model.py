@@ -7,14 +7,14 @@ import numpy
 from safetensors.numpy import save
 
 from dhyan import atomic_folder as whole
-from dhyan.checkpoint import point, write_checkpoint
+from dhyan.checkpoint import write_checkpoint, write_pointer
 from dhyan.config import dump_recipe, load_recipe
 from dhyan.model_check.weight_shapes import weights_of
 from dhyan.text.tokenizer import Tokenizer
 from tests.tiny_models import OFTEN, RECIPES, SIZES
 
 STEP = 3
-FACTS = {"data": "abc", "device": "cpu", "threads": 1, "versions": {"torch": "2"}}
+FACTS = {"data_fingerprint": "abc", "device": "cpu", "threads": 1, "versions": {"torch": "2"}}
 SENTENCES = [
     "one two three four five six seven",
     "the girl reads a book in the house",
@@ -63,7 +63,7 @@ def write_model(run: Path, files):
     """A run folder with one checkpoint; its last.json names it."""
     run.mkdir(parents=True, exist_ok=True)
     folder = write_checkpoint(run, STEP, files, **FACTS)
-    point(run, "last.json", STEP)
+    write_pointer(run, "last.json", STEP)
     return folder
 
 
@@ -71,7 +71,7 @@ def resigned(folder: Path, files=None, **facts):
     """Write the manifest anew, as someone would who changed the files on purpose."""
     if files is None:
         named = sorted(p for p in folder.iterdir() if p.name != whole.MANIFEST and p.is_file())
-        files = {path.name: whole.file_sum(path) for path in named}
+        files = {path.name: whole.file_checksum(path) for path in named}
     whole.write_manifest(folder, {"step": STEP, **FACTS, **facts}, files)
 
 

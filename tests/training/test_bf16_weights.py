@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from dhyan.training.bf16_weights import halved
+from dhyan.training.bf16_weights import bf16_linear_weights
 
 
 def network():
@@ -18,7 +18,7 @@ def network():
 def test_inside_the_block_linear_maps_are_halved_unless_they_are_tied():
     model = network()
     before = dict(model.named_parameters())
-    with halved(model):
+    with bf16_linear_weights(model):
         kinds = [part.weight.dtype for part in model]
         assert kinds == [torch.float32, torch.bfloat16, torch.float32, torch.float32]
         assert model[3].bias.dtype == torch.bfloat16
@@ -30,7 +30,7 @@ def test_inside_the_block_linear_maps_are_halved_unless_they_are_tied():
 
 def test_gradients_are_those_of_autocast():
     found = []
-    for block in (halved, None):
+    for block in (bf16_linear_weights, None):
         model, ids = network(), torch.tensor([[1, 2, 3]])
         with torch.autocast("cpu", torch.bfloat16):
             if block is None:
@@ -48,14 +48,14 @@ def test_gradients_are_those_of_autocast():
 def test_weights_come_back_after_a_fault():
     model = network()
     before = list(model.parameters())
-    with pytest.raises(RuntimeError, match="stop"), halved(model):
+    with pytest.raises(RuntimeError, match="stop"), bf16_linear_weights(model):
         raise RuntimeError("stop")
     assert all(one is other for one, other in zip(model.parameters(), before, strict=True))
 
 
 def test_a_weight_that_is_not_used_gets_no_gradient():
     model = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
-    with halved(model):
+    with bf16_linear_weights(model):
         loss = model[0](torch.ones(1, 3, dtype=torch.bfloat16)).float().sum()
     loss.backward()
     assert model[0].weight.grad is not None

@@ -44,8 +44,8 @@ def test_cosine_is_that_of_loshchilov_and_hutter_after_the_warm_up():
 
 def test_a_plateau_falls_each_time_patience_is_lost_and_not_below_the_lowest():
     plateau = Plateau(factor=0.5, patience=3, lowest=0.2)
-    assert [waited for waited in range(10) if plateau.falls(waited)] == [3, 6, 9]
-    assert [plateau.after(falls) for falls in range(4)] == [1, 0.5, 0.25, 0.2]
+    assert [waited for waited in range(10) if plateau.reduces(waited)] == [3, 6, 9]
+    assert [plateau.factor_after(falls) for falls in range(4)] == [1, 0.5, 0.25, 0.2]
 
 
 def test_forcing_ratios_are_those_of_bengio():

@@ -5,7 +5,7 @@ import torch
 
 from dhyan.batch import Batch, Tokens
 from dhyan.special_tokens import BOS, EOS
-from dhyan.training.scheduled_sampling import forced, stepwise
+from dhyan.training.scheduled_sampling import decode_stepwise, decode_with_forcing
 from tests.laws.family import VOCABULARY, build
 
 KINDS = [
@@ -33,12 +33,14 @@ def batch():
 
 def test_told_everything_word_by_word_equals_all_at_once(model, batch):
     told = torch.ones_like(batch.inputs.mask)
-    torch.testing.assert_close(stepwise(model, batch, told), model(batch), atol=1e-5, rtol=1e-4)
-    assert torch.equal(forced(model, batch, 1.0), model(batch))
+    torch.testing.assert_close(
+        decode_stepwise(model, batch, told), model(batch), atol=1e-5, rtol=1e-4
+    )
+    assert torch.equal(decode_with_forcing(model, batch, 1.0), model(batch))
 
 
 def test_told_nothing_it_goes_on_from_its_own_likeliest(model, batch):
-    logits = forced(model, batch, 0.0)
+    logits = decode_with_forcing(model, batch, 0.0)
     state, word = model.start(batch.source), batch.inputs.ids[:, 0]
     for place in range(logits.shape[1]):
         wanted, state = model.step(word, state)
@@ -49,7 +51,7 @@ def test_told_nothing_it_goes_on_from_its_own_likeliest(model, batch):
 def test_each_word_of_each_sentence_has_a_coin_of_its_own(model, batch):
     told = torch.zeros_like(batch.inputs.mask)
     told[1, 2] = True
-    nothing, something = forced(model, batch, 0.0), stepwise(model, batch, told)
+    nothing, something = decode_with_forcing(model, batch, 0.0), decode_stepwise(model, batch, told)
     other = nothing[1, 1].argmax() != batch.inputs.ids[1, 2]
     assert torch.equal(nothing[[0, 2]], something[[0, 2]])
     assert torch.equal(nothing[1, :2], something[1, :2])
@@ -67,12 +69,12 @@ def test_the_coins_follow_from_the_seed_and_have_the_chance_asked_for(monkeypatc
     many = Batch(batch.source, Tokens.pad([[BOS, *[5] * 100, EOS]] * 3))
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        forced(model, many, 0.3)
+        decode_with_forcing(model, many, 0.3)
     assert torch.equal(seen[0], seen[1])
     assert not torch.equal(seen[0], seen[2])
     assert 0.2 < seen[0].float().mean() < 0.4
 
 
 def test_every_weight_learns_without_being_told(model, batch):
-    forced(model, batch, 0.5).sum().backward()
+    decode_with_forcing(model, batch, 0.5).sum().backward()
     assert all(p.grad is not None for p in model.parameters())

@@ -10,13 +10,13 @@ from torch import nn
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
 from dhyan.special_tokens import BOS, EOS
-from dhyan.training.ema import WeightAverage
+from dhyan.training.ema import WeightEMA
 from dhyan.training.events import Saved, Stepped, Stopped, Validated
-from dhyan.training.loss import Objective, cross_entropy, divergence, doubled
+from dhyan.training.loss import Objective, cross_entropy, repeat_batch, symmetric_kl
 from dhyan.training.resume import restore, training_tensors
 from dhyan.training.schedule import Plateau, constant, inverse_sqrt
 from dhyan.training.scheduled_sampling import linear
-from dhyan.training.trainer import Settings, Trainer
+from dhyan.training.trainer import Trainer, TrainerSettings
 from tests.laws.family import VOCABULARY, build
 
 
@@ -87,14 +87,14 @@ def trainer(batches=None, scores=None, kind=("gru", "luong-general"), **settings
         model=model,
         optimizer=torch.optim.Adam(model.parameters(), lr=1e-3),
         batches=batches or Endless(),
-        settings=Settings(
+        settings=TrainerSettings(
             **{"learning_rate": 1e-3, "schedule": constant(), "seed": 3, "report_every": 1}
             | settings
         ),
         device=torch.device("cpu"),
         validate=(lambda: next(scores)) if scores else None,
-        average=WeightAverage.of(model, decay) if decay else None,
-        save=lambda trainer: saved.append(trainer.progress.step) or Path(f"step-{saved[-1]}"),
+        ema=WeightEMA.start(model, decay) if decay else None,
+        save=lambda trainer: saved.append(trainer.state.step) or Path(f"step-{saved[-1]}"),
     )
     return made, saved
 
@@ -120,11 +120,11 @@ def test_a_run_in_two_parts_ends_in_the_same_weights():
     list(first.run(4))
     second, _ = trainer(dropout=0.3)
     second.model.load_state_dict(first.model.state_dict())
-    restore(second, training_tensors(first), vars(first.progress))
+    restore(second, training_tensors(first), vars(first.state))
     torch.rand(17)  # whatever else draws random numbers in between
     list(second.run(3))
     assert torch.equal(weights(whole), weights(second))
-    assert second.progress.position == whole.progress.position
+    assert second.state.position == whole.state.position
 
 
 def test_dropout_really_draws():
@@ -156,7 +156,7 @@ def test_it_validates_saves_and_names_the_best():
         (6, False),
     ]
     assert saved == [2, 4, 6]
-    assert made.progress.best_step == 4
+    assert made.state.best_step == 4
     assert [e.best for e in events if isinstance(e, Saved)] == [True, True, False]
 
 
@@ -171,7 +171,7 @@ def test_it_stops_when_nothing_has_become_better_for_long_enough(stop_on, course
     events = list(made.run(100))
     assert isinstance(events[-1], Stopped)
     assert "step 2" in events[-1].reason
-    assert made.progress.step == 4
+    assert made.state.step == 4
     assert saved[-1] == 4
 
 
@@ -180,9 +180,9 @@ def test_having_lost_patience_it_does_not_go_on_when_resumed():
     made, saved = trainer(scores=scores, validate_every=1, save_every=100, patience=2)
     list(made.run(100))
     again, saved = trainer(scores=scores, validate_every=1, save_every=100, patience=2)
-    again.progress = made.progress
+    again.state = made.state
     assert [type(e) for e in again.run(97)] == [Stopped]
-    assert again.progress.step == 3
+    assert again.state.step == 3
     assert saved == []
 
 
@@ -197,7 +197,7 @@ def test_a_score_that_is_no_number_is_never_the_best():
     scores = iter([{"loss": float("nan")}, {"loss": 3.0}])
     made, _ = trainer(scores=scores, validate_every=1, save_every=100)
     list(made.run(2))
-    assert made.progress.best_step == 2
+    assert made.state.best_step == 2
 
 
 def test_asked_to_stop_it_saves_and_says_so():
@@ -208,8 +208,8 @@ def test_asked_to_stop_it_saves_and_says_so():
         if event.step == 3:
             made.stop("asked to")
     assert isinstance(events[-1], Stopped)
-    assert saved == [made.progress.step]
-    assert made.progress.step <= 4
+    assert saved == [made.state.step]
+    assert made.state.step <= 4
 
 
 def test_asked_to_stop_at_the_last_moment_it_still_saves(monkeypatch):
@@ -222,7 +222,7 @@ def test_asked_to_stop_at_the_last_moment_it_still_saves(monkeypatch):
 
     monkeypatch.setattr(made, "_rest", rest_then_signal)
     events = list(made.run(50))
-    assert saved == [made.progress.step] == [2]
+    assert saved == [made.state.step] == [2]
     assert isinstance(events[-1], Stopped)
 
 
@@ -251,7 +251,7 @@ def test_r_drop_equals_a_naive_computation():
         if isinstance(module, nn.Dropout):
             module.p = 0.4
     torch.manual_seed(5)
-    logits = model(doubled(batch)).detach()
+    logits = model(repeat_batch(batch)).detach()
     torch.manual_seed(5)
     found = Objective(smoothing=0.0, r_drop=3.0)(model, batch, 1)
     rows, total, apart = len(batch.labels), 0.0, 0.0
@@ -274,9 +274,9 @@ def test_without_dropout_r_drop_adds_nothing():
 def test_padding_is_not_in_the_divergence():
     labels = Tokens.pad([[5, 6, EOS], [7, EOS]])
     one, other = torch.randn(2, 2, 3, VOCABULARY)
-    before = divergence(one, other, labels)
+    before = symmetric_kl(one, other, labels)
     other[1, 2] += torch.randn(VOCABULARY)
-    assert divergence(one, other, labels) == before > 0
+    assert symmetric_kl(one, other, labels) == before > 0
 
 
 def test_the_average_is_a_sum_over_all_weights_there_were():
@@ -311,7 +311,7 @@ def test_the_rate_falls_on_a_plateau_and_the_fall_survives_a_rest():
     made, _ = trainer(scores=iter(course), **settings)
     rates = [e.learning_rate for e in made.run(5) if isinstance(e, Stepped)]
     again, _ = trainer(scores=iter(course[5:]), **settings)
-    again.progress = made.progress
+    again.state = made.state
     rates += [e.learning_rate for e in again.run(2) if isinstance(e, Stepped)]
     assert rates == pytest.approx([1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5])
 
@@ -323,7 +323,7 @@ def test_two_passes_are_told_the_same_words(monkeypatch):
         seen.append(told)
         return model(batch)
 
-    monkeypatch.setattr("dhyan.training.scheduled_sampling.stepwise", spied)
+    monkeypatch.setattr("dhyan.training.scheduled_sampling.decode_stepwise", spied)
     model, batch = build("gru", "luong-general"), Endless(rows=30).at(0)[0]
     Objective(r_drop=1.0, forcing=lambda step: 0.5)(model, batch, 1)
     one, other = seen[0].chunk(2)
@@ -340,7 +340,7 @@ def two_parts(course, first, steps, **settings):
     short, _ = trainer(scores=iter([*course[: ended - 1], {"loss": 0.5}]), **settings)
     rates[1] += [e.learning_rate for e in short.run(first) if isinstance(e, Stepped)]
     longer, _ = trainer(scores=iter(course[ended - 1 :]), **settings)
-    longer.progress = short.progress
+    longer.state = short.state
     rates[1] += [e.learning_rate for e in longer.run(steps - first) if isinstance(e, Stepped)]
     return straight, longer, rates
 
@@ -351,12 +351,12 @@ def test_the_validation_at_the_end_of_a_run_made_longer_changes_nothing(end):
     settings = {"plateau": Plateau(factor=0.1, patience=1), "validate_every": 2}
     straight, longer, rates = two_parts(course, end, 12, **settings)
     assert rates[0] == rates[1]
-    assert straight.progress.waited == longer.progress.waited
-    assert straight.progress.falls == longer.progress.falls > 1
-    assert longer.progress.best_step == end, "what was best may yet be named"
+    assert straight.state.validations_since_best == longer.state.validations_since_best
+    assert straight.state.rate_reductions == longer.state.rate_reductions > 1
+    assert longer.state.best_step == end, "what was best may yet be named"
     settings = {"patience": 3, "validate_every": 2}
     straight, longer, _ = two_parts(course, end, 100, **settings)
-    assert straight.progress.step == longer.progress.step == 12
+    assert straight.state.step == longer.state.step == 12
 
 
 def test_with_everything_on_a_run_in_two_parts_ends_in_the_same_weights():
@@ -369,7 +369,7 @@ def test_with_everything_on_a_run_in_two_parts_ends_in_the_same_weights():
     with torch.no_grad():
         for name, weight in second.model.named_parameters():
             weight.copy_(first.weights()[name])
-    restore(second, training_tensors(first), vars(first.progress))
+    restore(second, training_tensors(first), vars(first.state))
     torch.rand(5)
     list(second.run(2))
     assert torch.equal(weights(whole), weights(second))

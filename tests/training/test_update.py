@@ -13,12 +13,12 @@ from dhyan.run import train
 from dhyan.run.build_trainer import make_optimizer
 from dhyan.training import cuda_graph as captured
 from dhyan.training.cuda_graph import CapturedUpdate, Replay, ready
-from dhyan.training.ema import WeightAverage
+from dhyan.training.ema import WeightEMA
 from dhyan.training.loss import Objective
-from dhyan.training.prefetch import Ahead, Direct
+from dhyan.training.prefetch import DirectLoader, Prefetcher
 from dhyan.training.resume import restore, training_tensors
 from dhyan.training.scheduled_sampling import linear
-from dhyan.training.update import Learner, PlainUpdate, step_where
+from dhyan.training.update import EagerUpdate, UpdateParts, step_if
 from tests.laws.family import build
 from tests.tiny_models import tiny_recipe, write_corpus
 from tests.training.test_trainer import Endless, trainer, weights
@@ -31,10 +31,10 @@ def batch_threads():
 
 
 def test_batches_made_ahead_are_the_same_in_the_same_order():
-    direct, ahead = Direct(Endless(), CPU), Ahead(Endless(), CPU, ahead=3)
+    direct, ahead = DirectLoader(Endless(), CPU), Prefetcher(Endless(), CPU, ahead=3)
     for position in (0, 4, 8, 12, 100, 104, 8, 12):
         one, other = direct.at(position), ahead.at(position)
-        assert (one.tokens, one.after) == (other.tokens, other.after)
+        assert (one.tokens, one.next_position) == (other.tokens, other.next_position)
         assert one.batch.source.ids.equal(other.batch.source.ids)
         assert one.batch.target.mask.equal(other.batch.target.mask)
     assert len(batch_threads()) == 1
@@ -50,9 +50,9 @@ class Breaking(Endless):
 
 
 def test_a_fault_in_the_thread_is_raised_where_its_batch_is_asked_for():
-    ahead, position = Ahead(Breaking(), CPU), 0
+    ahead, position = Prefetcher(Breaking(), CPU), 0
     for _ in range(3):
-        position = ahead.at(position).after
+        position = ahead.at(position).next_position
     with pytest.raises(ValueError, match="the file is gone"):
         ahead.at(position)
     ahead.close()
@@ -60,12 +60,12 @@ def test_a_fault_in_the_thread_is_raised_where_its_batch_is_asked_for():
 
 def test_fed_ahead_a_run_ends_in_the_same_weights_and_leaves_no_thread():
     plain, ahead = trainer(dropout=0.3, accumulate=2)[0], trainer(dropout=0.3, accumulate=2)[0]
-    ahead.feeds = Ahead
+    ahead.make_loader = Prefetcher
     list(plain.run(3)), list(ahead.run(3))
-    assert plain.progress == ahead.progress
+    assert plain.state == ahead.state
     assert torch.equal(weights(plain), weights(ahead))
     broken = trainer(batches=Breaking())[0]
-    broken.feeds = Ahead
+    broken.make_loader = Prefetcher
     with pytest.raises(ValueError, match="the file is gone"):
         list(broken.run(9))
     left = iter(ahead.run(5))
@@ -76,7 +76,7 @@ def test_fed_ahead_a_run_ends_in_the_same_weights_and_leaves_no_thread():
 
 def test_the_way_of_a_step_is_kept_until_something_of_it_is_replaced():
     made, seen = trainer()[0], []
-    made.updates = lambda learner: seen.append(learner) or PlainUpdate(learner)
+    made.make_update = lambda parts: seen.append(parts) or EagerUpdate(parts)
     list(made.run(2))
     made.settings = replace(made.settings, report_every=5)
     list(made.run(2))
@@ -86,22 +86,24 @@ def test_the_way_of_a_step_is_kept_until_something_of_it_is_replaced():
     assert [type(one.optimizer).__name__ for one in seen] == ["Adam", "SGD"]
 
 
-@pytest.mark.parametrize("defined", [False, True])
-def test_a_plain_step_computes_by_the_definitions(defined):
+@pytest.mark.parametrize("reference_kernels", [False, True])
+def test_a_plain_step_computes_by_the_definitions(reference_kernels):
     model, fusing = build("transformer", "transformer"), []
     model.register_forward_pre_hook(lambda *_: fusing.append(may_fuse()))
-    learner = Learner(
+    parts = UpdateParts(
         model=model,
         optimizer=torch.optim.SGD(model.parameters()),
         objective=Objective(),
-        average=None,
+        ema=None,
         device=CPU,
         clip=1.0,
         seed=1,
     )
     batch, _ = Endless().at(0)
-    PlainUpdate(learner, defined=defined)([batch], tokens=batch.labels.count, step=1, rate=0.1)
-    assert fusing == [not defined]
+    EagerUpdate(parts, reference_kernels=reference_kernels)(
+        [batch], tokens=batch.labels.count, step=1, rate=0.1
+    )
+    assert fusing == [not reference_kernels]
 
 
 @pytest.mark.parametrize("kind", ["adam", "adamw", "sgd"])
@@ -132,13 +134,13 @@ def test_an_optimizer_made_ready_takes_the_step_it_would_have_taken(kind):
 
 def test_an_average_takes_in_the_weights_by_a_share_on_the_device():
     model = build("gru", "luong-general")
-    one, other = WeightAverage.of(model, 0.9), WeightAverage.of(model, 0.9)
+    one, other = WeightEMA.start(model, 0.9), WeightEMA.start(model, 0.9)
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(torch.randn_like(weight))
     for step in (1, 50, 5000):
-        one.follow(model, step)
-        other.take_in(model, torch.tensor(1 - other.decay_at(step)))
+        one.update(model, step)
+        other.update_by(model, torch.tensor(1 - other.decay_at(step)))
     for name, weight in one.weights.items():
         torch.testing.assert_close(weight, other.weights[name])
 
@@ -159,8 +161,8 @@ def test_a_run_keeps_the_multiple_its_batches_began_with(tmp_path, monkeypatch):
             rounded[name] = train(recipe, tmp_path / name, resume=True, threads=1)
         list(rounded[name])
     ended = [one.trainer for one in rounded.values()]
-    assert [one.progress.multiple for one in ended] == [8, 8]
-    assert ended[0].progress.position == ended[1].progress.position
+    assert [one.state.length_multiple for one in ended] == [8, 8]
+    assert ended[0].state.position == ended[1].state.position
     assert torch.equal(weights(ended[0]), weights(ended[1]))
 
 
@@ -173,9 +175,9 @@ def test_a_plain_recipe_trains(tmp_path):
     recipe = tiny_recipe("transformer", *write_corpus(tmp_path), **settings)
     run = train(recipe, tmp_path / "run", threads=1)
     assert [event.step for event in run][-1] == 2
-    update = run.trainer._updating()
-    assert isinstance(update, PlainUpdate)
-    assert update.defined
+    update = run.trainer.current_update()
+    assert isinstance(update, EagerUpdate)
+    assert update.reference_kernels
 
 
 class Tape:
@@ -216,7 +218,7 @@ EVERYTHING = {
 def test_a_replayed_run_ends_in_the_same_weights(on_tape, options, kind):
     plain = fused(trainer(dropout=0.3, **options)[0], kind)
     replayed = fused(trainer(dropout=0.3, **options)[0], kind)
-    replayed.updates = CapturedUpdate
+    replayed.make_update = CapturedUpdate
     events = [list(made.run(5)) for made in (plain, replayed)]
     for one, other in zip(*events, strict=True):
         if hasattr(one, "loss"):
@@ -225,7 +227,7 @@ def test_a_replayed_run_ends_in_the_same_weights(on_tape, options, kind):
     torch.testing.assert_close(weights(plain), weights(replayed), rtol=1e-4, atol=1e-6)
     for name, average in plain.weights().items():
         torch.testing.assert_close(average, replayed.weights()[name], rtol=1e-4, atol=1e-6)
-    update = replayed._updating()
+    update = replayed.current_update()
     assert all(isinstance(one, Replay) for one in update.passes.values())
     assert len(update.recorder.recorded) == len(update.passes) + 1
     told = {key[2] for key in update.passes}
@@ -235,13 +237,13 @@ def test_a_replayed_run_ends_in_the_same_weights(on_tape, options, kind):
 def test_a_replayed_run_goes_on_bit_for_bit(on_tape):
     whole, first, second = (fused(trainer(dropout=0.3, ema=0.9)[0]) for _ in range(3))
     for made in (whole, first, second):
-        made.updates = CapturedUpdate
+        made.make_update = CapturedUpdate
     list(whole.run(6)), list(first.run(4))
     with torch.no_grad():
         for name, weight in second.model.named_parameters():
             weight.copy_(first.weights()[name])
     tensors = {name: tensor.clone() for name, tensor in training_tensors(first).items()}
-    restore(second, tensors, vars(first.progress))
+    restore(second, tensors, vars(first.state))
     list(second.run(2))
     assert torch.equal(weights(whole), weights(second))
 
@@ -256,7 +258,7 @@ def test_a_model_that_cannot_be_recorded_runs_as_it_is_and_that_is_said(on_tape,
     monkeypatch.setattr(Tape, "record", refuse)
     plain, replayed = fused(trainer(dropout=0.3)[0]), fused(trainer(dropout=0.3)[0])
     said = []
-    replayed.updates = partial(CapturedUpdate, say=said.append)
+    replayed.make_update = partial(CapturedUpdate, say=said.append)
     list(plain.run(4)), list(replayed.run(4))
     torch.testing.assert_close(weights(plain), weights(replayed), rtol=1e-4, atol=1e-6)
     assert said == ["the steps of this model are not recorded as CUDA graphs: it waits for the GPU"]
@@ -267,7 +269,7 @@ def test_a_weight_that_gets_no_gradient_is_left_alone(on_tape):
     unused = torch.nn.Parameter(torch.ones(3))
     made.model.unused = unused
     made.optimizer.add_param_group({"params": [unused]})
-    made.updates = CapturedUpdate
+    made.make_update = CapturedUpdate
     list(made.run(2))
     assert unused.tolist() == [1.0, 1.0, 1.0]
     assert unused not in made.optimizer.state
@@ -281,7 +283,7 @@ def test_a_fused_optimizer_stands_still_where_it_is_told_to(kind):
         before = [weight.detach().clone() for weight in model.parameters()]
         for weight in model.parameters():
             weight.grad = torch.full_like(weight, 0.5 if told else float("nan"))
-        step_where(told, optimizer)
+        step_if(told, optimizer)
         same = [torch.equal(*both) for both in zip(before, model.parameters(), strict=True)]
         assert not any(same) if told else all(same)
     counts = {float(state["step"]) for state in optimizer.state.values() if "step" in state}

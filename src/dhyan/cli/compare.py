@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dhyan.cli.compare_one import complete
-from dhyan.cli.interrupts import seldom
-from dhyan.cli.progress import ENDINGS, Say, teller
+from dhyan.cli.interrupts import throttled
+from dhyan.cli.progress import EXIT_CODES, Say, make_reporter
 from dhyan.cli.recipe_options import chosen_recipe
 from dhyan.cli.shared_options import Columns, Device, Threads, two_columns
 from dhyan.errors import UserError
@@ -83,7 +83,7 @@ def compare(
     from dhyan.compare.plan import Asked
     from dhyan.compare.test_options import Wish
 
-    say, course = teller(quiet=quiet), _course(ladder=ladder, quick=quick)
+    say, course = make_reporter(quiet=quiet), _course(ladder=ladder, quick=quick)
     spent = parse_budget(budget or course.budget)
     given = {
         "data.task": data or ("primer" if ladder and not source else ""),
@@ -187,7 +187,7 @@ def _side_by_side(
             side_by_side(plan, waiting, jobs, words, say)
         except KeyboardInterrupt:
             say("stopped, with checkpoints; the same command goes on from them")
-            raise typer.Exit(ENDINGS[received[0] if received else signal.SIGINT]) from None
+            raise typer.Exit(EXIT_CODES[received[0] if received else signal.SIGINT]) from None
 
 
 @contextmanager
@@ -227,6 +227,6 @@ def _reported(plan: "Plan", *, device: str, threads: int, say: Say) -> str:
         speeds,
         command=shlex.join(["dhyan", *sys.argv[1:]]),
         say=say,
-        hear=seldom(say),
+        hear=throttled(say),
     )
     return f"{page}  {len(plan.entries)} models; every number is in {page.with_suffix('.json')}"

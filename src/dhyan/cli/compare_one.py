@@ -12,16 +12,16 @@ import typer
 
 from dhyan.cli.exit_codes import Exit
 from dhyan.cli.progress import (
-    ENDINGS,
+    EXIT_CODES,
     SECONDS_BETWEEN_LINES,
     Say,
-    bar,
-    clock,
-    pace,
-    plain,
+    event_lines,
+    format_duration,
+    format_speed,
+    make_reporter,
+    plain_lines,
+    progress_bar,
     stopped_by_signals,
-    teller,
-    told,
 )
 from dhyan.cli.warnings import Pace
 from dhyan.errors import UserError
@@ -44,7 +44,7 @@ def compare_one(folder: Path, name: str, device: str, threads: int) -> None:
     def alone() -> bool:
         return os.getppid() != parent
 
-    say = teller(quiet=False)
+    say = make_reporter(quiet=False)
     complete(plan, plan.entry(name), device=device, threads=threads, say=say, alone=alone)
 
 
@@ -68,11 +68,11 @@ def complete(
     with stopped_by_signals(run.trainer) as received, _shown(run, say, quiet) as hear:
         for event in run:
             hear(event)
-            if alone() and not run.trainer.stopping:
+            if alone() and not run.trainer.stop_reason:
                 run.trainer.stop("the comparison was ended")
     if received or alone():
         say("stopped, with a checkpoint; the same command goes on from it")
-        raise typer.Exit(ENDINGS[received[0]] if received else Exit.TERMINATED)
+        raise typer.Exit(EXIT_CODES[received[0]] if received else Exit.TERMINATED)
     say(f"{entry.name}: testing it")
     tests = read_tests(plan.folder)
     sit(plan, entry, tests, device=device, threads=threads, hear=Pace(quiet=quiet).hear)
@@ -84,7 +84,7 @@ def _shown(
     """How a run is shown: by its steps, or by its time."""
     if run.seconds:
         return _clocked(run, say)
-    show = bar if sys.stderr.isatty() and not quiet else plain
+    show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
     return show(cast("Run", run), say)
 
 
@@ -98,11 +98,11 @@ def _clocked(run: "Budgeted", say: Say) -> Iterator[Callable[["Event"], None]]:
     def hear(event: "Event") -> None:
         nonlocal spoke
         if not isinstance(event, Stepped):
-            for line in told(event):
+            for line in event_lines(event):
                 say(line)
         elif monotonic() - spoke >= SECONDS_BETWEEN_LINES:
             spoke = monotonic()
-            spent = f"{clock(run.spent())} of {clock(run.seconds)}"
-            say(f"step {event.step:,}  {pace(event)}  {spent}")
+            spent = f"{format_duration(run.spent())} of {format_duration(run.seconds)}"
+            say(f"step {event.step:,}  {format_speed(event)}  {spent}")
 
     yield hear

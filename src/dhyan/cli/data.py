@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dhyan.cli.exit_codes import Exit
-from dhyan.cli.interrupts import stoppable
-from dhyan.cli.progress import teller
+from dhyan.cli.interrupts import interruptible
+from dhyan.cli.progress import make_reporter
 from dhyan.cli.recipe_options import (
     AllowLeakage,
     InitFrom,
@@ -36,7 +36,7 @@ def group() -> None:
 
 
 @app.command()
-@stoppable()
+@interruptible()
 def check(
     source: Annotated[
         Path, typer.Argument(metavar="SRC", help="Sentences, or a .tsv/.csv/.jsonl.")
@@ -102,7 +102,7 @@ def _lookout(
 
 
 @app.command()
-@stoppable()
+@interruptible()
 def prepare(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for dhyan train.")],
     out: Annotated[Path, typer.Option(help="The folder to write; it must not be in use.")],
@@ -143,7 +143,7 @@ def prepare(
     from dhyan.data.prepare import prepare as start
     from dhyan.run.fine_tune import first_tokenizers
 
-    say = teller(quiet=quiet)
+    say = make_reporter(quiet=quiet)
     done = start(chosen, out, say, choose=first_tokenizers)
     typer.echo(f"{out}  {done.training:,} pairs, {done.validation:,} to validate on")
     begun = _beginning(chosen.training.init_from, chosen.training.init_vocabulary)
@@ -152,7 +152,7 @@ def prepare(
 
 
 @app.command()
-@stoppable()
+@interruptible()
 def primer(
     out: Annotated[Path, typer.Option(help="The folder to write; it must not be there yet.")],
     pairs: Annotated[int, typer.Option(min=1, help="How many pairs to train on.")] = 100_000,
@@ -168,7 +168,7 @@ def primer(
     """
     from dhyan.data.primer.write_files import write_primer
 
-    say = teller(quiet=quiet)
+    say = make_reporter(quiet=quiet)
     counts = write_primer(
         out, pairs=pairs, tests=tests, seed=seed, shortest=shortest, longest=longest, say=say
     )

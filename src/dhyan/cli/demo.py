@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.progress import follow, teller
+from dhyan.cli.progress import make_reporter, show_progress
 from dhyan.cli.shared_options import Threads
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ def demo(
     """
     from dhyan.run import load, train
 
-    say = teller(quiet=False)
+    say = make_reporter(quiet=False)
     recipe = _recipe(steps)
     say(f"training the recipe 'primer': {recipe.about}")
     begun = (out / "run").exists()
-    follow(train(recipe, out / "run", resume=begun, threads=threads, say=say), say, again="")
+    show_progress(train(recipe, out / "run", resume=begun, threads=threads, say=say), say, again="")
     translator = load(out / "run")
     say("making sentences it has never seen")
     tests = {sheet.name: sheet for sheet in _tests(recipe, translator, sentences).sheets}

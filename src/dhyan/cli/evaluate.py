@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dhyan.cli.evaluation_table import as_json_text, as_table
-from dhyan.cli.interrupts import seldom, stoppable
-from dhyan.cli.progress import teller
+from dhyan.cli.interrupts import interruptible, throttled
+from dhyan.cli.progress import make_reporter
 from dhyan.cli.shared_options import (
     AsJson,
     Beam,
@@ -71,7 +71,7 @@ OUT_OF_ORDER = (
 )
 
 
-@stoppable()
+@interruptible()
 def evaluate(
     systems: Systems,
     source: Annotated[Path, typer.Option(help="Sentences, one a line; or one .tsv/.csv/.jsonl.")],
@@ -129,7 +129,7 @@ def evaluate(
         metrics=wanted,
         resampling=resampling,
         seen=seen,
-        hear=seldom(teller(quiet=False)),
+        hear=throttled(make_reporter(quiet=False)),
     )
     doubts = [f"{one.name}: {OUT_OF_ORDER}" for one in finished.values() if disordered(one, exam)]
     for line in (*tally.lines(), *doubts):

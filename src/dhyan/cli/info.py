@@ -42,7 +42,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "step": progress["step"],
         "scores": progress["scores"],
         "made_with": manifest["versions"],
-        "data": manifest["data"],
+        "data": manifest["data_fingerprint"],
         "files": {name: listed["sha256"] for name, listed in manifest["files"].items()},
     }
     if as_json:
@@ -54,19 +54,21 @@ def info(model: Model, as_json: AsJson = False) -> None:
 
 def _progress(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """How far the training had come."""
-    from dhyan import atomic_folder as whole
+    from dhyan import atomic_folder
     from dhyan.checkpoint import REMEDY
     from dhyan.safe_io.json_toml import read_json
 
     name = "training.json"
     try:
-        data = whole.read_files(folder, manifest, [name], remedy=REMEDY)[name]
+        data = atomic_folder.read_files(folder, manifest, [name], remedy=REMEDY)[name]
         progress = read_json(data, finite=False)
         return {key: progress[key] for key in ("step", "scores")}
-    except whole.Damaged:
+    except atomic_folder.DamagedFolder:
         raise
     except (ValueError, KeyError, TypeError):
-        raise whole.Damaged(f"{folder / name}: cannot be understood; {REMEDY}") from None
+        raise atomic_folder.DamagedFolder(
+            f"{folder / name}: cannot be understood; {REMEDY}"
+        ) from None
 
 
 def _spoken(value: object) -> str:

@@ -12,7 +12,7 @@ from dhyan.cli.progress import SECONDS_BETWEEN_LINES, Say
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Say in one line, where Ctrl-C comes, that there is no result; a decorator of commands."""
     try:
         yield
@@ -21,7 +21,7 @@ def stoppable() -> Iterator[None]:
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
-def seldom(say: Say) -> Say:
+def throttled(say: Say) -> Say:
     """Passes a line on if none was for a while, so that quick work is silent."""
     spoke = monotonic()
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 NAMES = {"bleu": "BLEU", "chrf": "chrF++"}
 SECONDS_BETWEEN_LINES = 10.0
-ENDINGS = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+EXIT_CODES = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
 
 
 @dataclass(frozen=True)
-class Teller:
+class Reporter:
     """Prints on stderr what a person wants to know meanwhile; quiet, only what is a warning."""
 
     quiet: bool
@@ -40,61 +40,65 @@ class Teller:
         print(line, file=sys.stderr, flush=True)
 
 
-def teller(*, quiet: bool) -> Teller:
+def make_reporter(*, quiet: bool) -> Reporter:
     """Who speaks to a person."""
-    return Teller(quiet)
+    return Reporter(quiet)
 
 
-def follow(run: "Run", say: Say, *, quiet: bool = False, again: str = " with --resume") -> None:
+def show_progress(
+    run: "Run", say: Say, *, quiet: bool = False, again: str = " with --resume"
+) -> None:
     """Train to the end, show how it goes, and say where the model is and what to do next.
 
     The same command goes on from where it was stopped, with what `again` adds to it.
     """
-    show = bar if sys.stderr.isatty() and not quiet else plain
+    show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
     with stopped_by_signals(run.trainer) as received, show(run, say) as hear:
         for event in run:
             hear(event)
     typer.echo(result(run))
     if received:
         say(f"stopped, with a checkpoint; the same command{again} goes on from it")
-        raise typer.Exit(ENDINGS[received[0]])
+        raise typer.Exit(EXIT_CODES[received[0]])
     folder = shlex.quote(str(run.folder.path))
     say(f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan translate {folder} FILE")
 
 
 def result(run: "Run") -> str:
     """Where the model is, and how good its best checkpoint was."""
-    progress, measure = run.trainer.progress, run.trainer.settings.stop_on
+    progress, measure = run.trainer.state, run.trainer.settings.stop_on
     if progress.best_step is None or progress.best_score is None:
         return f"{run.folder.path}  step {progress.step:,}"
-    best = spoken({measure: progress.best_score})
+    best = format_scores({measure: progress.best_score})
     return f"{run.folder.path}  best at step {progress.best_step:,} of {progress.step:,}: {best}"
 
 
 @contextmanager
-def plain(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
+def plain_lines(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
     """A line for what matters, and one every few seconds to show that it goes on."""
     from dhyan.data.corpus import warner
-    from dhyan.training.events import Stepped, Trouble
+    from dhyan.training.events import Problem, Stepped
 
-    steps, first = run.folder.recipe.training.steps, run.trainer.progress.step
+    steps, first = run.folder.recipe.training.steps, run.trainer.state.step
     began = spoke = monotonic()
 
     def hear(event: "Event") -> None:
         nonlocal spoke
         if not isinstance(event, Stepped):
-            for line in told(event):
-                warner(say)(line) if isinstance(event, Trouble) else say(line)
+            for line in event_lines(event):
+                warner(say)(line) if isinstance(event, Problem) else say(line)
         elif monotonic() - spoke >= SECONDS_BETWEEN_LINES or event.step == steps:
             spoke = monotonic()
             left = (spoke - began) / (event.step - first) * (steps - event.step)
-            say(f"step {event.step:,}/{steps:,}  {pace(event)}  {clock(left)} left")
+            say(
+                f"step {event.step:,}/{steps:,}  {format_speed(event)}  {format_duration(left)} left"
+            )
 
     yield hear
 
 
 @contextmanager
-def bar(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
+def progress_bar(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
     """One live line with a bar; what matters is printed above it."""
     from rich.console import Console
     from rich.progress import (
@@ -107,7 +111,7 @@ def bar(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
 
     from dhyan.training.events import Stepped
 
-    steps, first = run.folder.recipe.training.steps, run.trainer.progress.step
+    steps, first = run.folder.recipe.training.steps, run.trainer.state.step
     columns = (
         TextColumn("step"),
         MofNCompleteColumn(),
@@ -122,46 +126,46 @@ def bar(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
 
         def hear(event: "Event") -> None:
             if isinstance(event, Stepped):
-                display.update(task, completed=event.step, description=pace(event))
+                display.update(task, completed=event.step, description=format_speed(event))
             else:
-                for line in told(event):
+                for line in event_lines(event):
                     console.print(line, highlight=False, markup=False)
 
         yield hear
 
 
-def told(event: "Event") -> Iterator[str]:
+def event_lines(event: "Event") -> Iterator[str]:
     """The line for an event that is worth one."""
-    from dhyan.training.divergence import named
-    from dhyan.training.events import Returned, Skipped, Split, Stopped, Unsaved, Validated
+    from dhyan.training.divergence import first_examples
+    from dhyan.training.events import BatchSplit, Restored, SaveFailed, Skipped, Stopped, Validated
 
     match event:
         case Validated(step=step, scores=scores, best=best):
-            yield f"step {step:,}  valid {spoken(scores)}{'  (best so far)' if best else ''}"
-        case Skipped(step=step, examples=rows, found=found):
-            yield f"step {step:,}  skipped: {found}, with examples {named(rows)}"
-        case Returned(step=step, checkpoint=back):
+            yield f"step {step:,}  valid {format_scores(scores)}{'  (best so far)' if best else ''}"
+        case Skipped(step=step, examples=rows, reason=reason):
+            yield f"step {step:,}  skipped: {reason}, with examples {first_examples(rows)}"
+        case Restored(step=step, checkpoint=back):
             yield f"step {step:,}  nothing is finite: back to step {back:,}, with other batches"
-        case Split(step=step, parts=parts):
+        case BatchSplit(step=step, parts=parts):
             yield f"step {step:,}  out of memory: repeated in {parts} parts"
-        case Unsaved(step=step, reason=reason):
+        case SaveFailed(step=step, reason=reason):
             yield f"step {step:,}  not saved, going on: {reason}"
         case Stopped(step=step, reason=reason):
             yield f"step {step:,}  ends here: {reason}"
 
 
-def spoken(scores: Mapping[str, float]) -> str:
+def format_scores(scores: Mapping[str, float]) -> str:
     """Scores in a line."""
     digits = {name: 2 if name in NAMES else 4 for name in scores}
     return "  ".join(f"{NAMES.get(k, k)} {value:.{digits[k]}f}" for k, value in scores.items())
 
 
-def pace(event: "Stepped") -> str:
+def format_speed(event: "Stepped") -> str:
     """Loss and speed."""
     return f"loss {event.loss:.3f}  {event.tokens / max(event.seconds, 1e-9):,.0f} tokens/s"
 
 
-def clock(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Seconds as hours, minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
@@ -175,11 +179,11 @@ def stopped_by_signals(trainer: "Trainer") -> Iterator[list[signal.Signals]]:
 
     def stop(number: int, frame: object) -> None:
         received.append(signal.Signals(number))
-        for one in ENDINGS:
+        for one in EXIT_CODES:
             signal.signal(one, signal.SIG_DFL)
-        trainer.halt(f"{received[0].name} received")
+        trainer.interrupt(f"{received[0].name} received")
 
-    before = {number: signal.signal(number, stop) for number in ENDINGS}
+    before = {number: signal.signal(number, stop) for number in EXIT_CODES}
     try:
         yield received
     finally:

@@ -33,10 +33,10 @@ def load_model(model: Path, device: str, threads: int, beside: Sequence[Path] = 
     from dhyan.model_check import read_model
 
     models = [read_model(folder) for folder in (model, *beside)]
-    from dhyan.run.load import assemble_all, pick_threads
+    from dhyan.run.load import build_ensemble, set_threads
 
-    pick_threads(threads)
-    return assemble_all(models, device=device)
+    set_threads(threads)
+    return build_ensemble(models, device=device)
 
 
 def look_through(*models: str | Path, foreign: bool = False) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dhyan.cli.progress import follow, teller
+from dhyan.cli.progress import make_reporter, show_progress
 from dhyan.cli.recipe_options import (
     AllowLeakage,
     InitFrom,
@@ -72,13 +72,13 @@ def train(
     if chosen.training.init_from:
         look_through(chosen.training.init_from)
     if resume:
-        from dhyan.model_check import look_at_newest
+        from dhyan.model_check import check_newest
 
-        look_at_newest(folder)
+        check_newest(folder)
 
     from dhyan.run import train as start
 
-    say = teller(quiet=quiet)
+    say = make_reporter(quiet=quiet)
     how = {"resume": resume, "wait": wait}
     run = start(chosen, folder, **how, device=device, threads=threads, say=say)
-    follow(run, say, quiet=quiet)
+    show_progress(run, say, quiet=quiet)

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.atomic_folder import as_json
+from dhyan.atomic_folder import to_json_bytes
 from dhyan.batch import Batch
 from dhyan.checkpoint import find_checkpoint, replace_file
 from dhyan.compare.alignment_quality import looked
@@ -24,7 +24,7 @@ from dhyan.decoding.translator import Translator
 from dhyan.evaluation.accuracy_by_position import PARTS, position_figures
 from dhyan.run import load
 from dhyan.run.evaluate import examine
-from dhyan.run.load import pick_threads
+from dhyan.run.load import set_threads
 
 FILE = "result.json"
 Hear = Callable[[int], None]
@@ -35,7 +35,7 @@ def sit(
 ) -> dict[str, Any]:
     """All that is to be known of a model but its speed; kept in its folder as result.json."""
     home = plan.home(entry)
-    pick_threads(threads)
+    set_threads(threads)
     translator = load(home, device=device)
     steps = last_step(home)
     result = {
@@ -52,7 +52,7 @@ def sit(
         "positions": _positions(translator, entry, tests.main),
         **looked(translator, entry.recipe, tests),
     }
-    replace_file(home / FILE, as_json(result))
+    replace_file(home / FILE, to_json_bytes(result))
     return result
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from dhyan.atomic_folder import check_place
+from dhyan.atomic_folder import check_writable
 from dhyan.compare.controlled_recipes import Contestant, alike
 from dhyan.compare.equal_parameters import Count, counter, fitted
 from dhyan.compare.plan import Asked, Entry, Plan, check_names, read_plan, write_plan
@@ -13,12 +13,12 @@ from dhyan.compare.shared_corpus import opened, prepared
 from dhyan.compare.test_sets import write_tests
 from dhyan.data.corpus import Say
 from dhyan.errors import UserError
-from dhyan.run.resume_checks import check_whole
+from dhyan.run.resume_checks import check_recipe_builds
 
 
 def make_plan(asked: Asked, folder: Path, say: Say = lambda line: None) -> Plan:
     """The plan kept in the folder if it is for the same, else a new one."""
-    check_place(folder)
+    check_writable(folder)
     check_names([one.name for one in asked.contestants])
     asked.wish.check()
     if kept := read_plan(folder, asked):
@@ -27,7 +27,7 @@ def make_plan(asked: Asked, folder: Path, say: Say = lambda line: None) -> Plan:
     even = alike(asked.contestants, asked.budget)
     for one in even:
         with _of(one.name):
-            check_whole(one.recipe)
+            check_recipe_builds(one.recipe)
     folder.mkdir(parents=True, exist_ok=True)
     ready = prepared(even[0].recipe, folder, say)
     even = [replace(one, recipe=replace(one.recipe, data=ready.data)) for one in even]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dhyan.atomic_folder import as_json
+from dhyan.atomic_folder import to_json_bytes
 from dhyan.checkpoint import replace_file
 from dhyan.compare.budget import Budget
 from dhyan.compare.controlled_recipes import Contestant
@@ -75,7 +75,7 @@ def write_plan(plan: Plan, asked: Asked) -> None:
         "asked": {"parameters": asked.parameters, "tests": _plain(asked.wish)},
         "entries": entries,
     }
-    replace_file(plan.folder / FILE, as_json(facts))
+    replace_file(plan.folder / FILE, to_json_bytes(facts))
 
 
 def read_plan(folder: Path, asked: Asked | None = None) -> Plan | None:

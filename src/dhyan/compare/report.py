@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dhyan.atomic_folder import as_json
+from dhyan.atomic_folder import to_json_bytes
 from dhyan.checkpoint import replace_file
 from dhyan.compare.plan import Plan
 from dhyan.compare.report_figures import draw
@@ -50,7 +50,7 @@ def write_report(
             for name, one in results.items()
         },
     }
-    replace_file(plan.folder / "report.json", as_json(facts))
+    replace_file(plan.folder / "report.json", to_json_bytes(facts))
     folder = plan.folder / FIGURES
     folder.mkdir(exist_ok=True)
     try:

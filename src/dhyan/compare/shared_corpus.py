@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from dhyan.atomic_folder import whole_folder
+from dhyan.atomic_folder import atomic_folder
 from dhyan.config import Data, Recipe
 from dhyan.data.corpus import Say
 from dhyan.data.load_corpus import read_corpus, with_languages
@@ -54,7 +54,7 @@ def _written(recipe: Recipe, folder: Path, say: Say) -> Data:
     data = recipe.data
     tongues = data.source_language or "source", data.target_language or "target"
     corpus = read_corpus(recipe, say)
-    with whole_folder(folder) as half:
+    with atomic_folder(folder) as half:
         _write(half, "train", tongues, corpus.training)
         _write(half, "valid", tongues, corpus.validation)
     source, target = (str(folder / f"train.{tongue}") for tongue in tongues)

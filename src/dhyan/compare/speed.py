@@ -7,14 +7,14 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from dhyan.atomic_folder import as_json
+from dhyan.atomic_folder import to_json_bytes
 from dhyan.checkpoint import replace_file
 from dhyan.compare.environment import surroundings
 from dhyan.compare.evaluate import read_json
 from dhyan.compare.plan import Entry, Plan
 from dhyan.compare.test_sets import Sheet
 from dhyan.run import load, train
-from dhyan.run.load import pick_device, pick_threads
+from dhyan.run.load import choose_device, set_threads
 from dhyan.training.events import Stepped
 
 FILE = "speed.json"
@@ -24,20 +24,20 @@ TRANSLATED, WARM = 200, 8
 
 def measure(plan: Plan, entry: Entry, sheet: Sheet, *, device: str, threads: int) -> dict[str, Any]:
     """Training tokens and translated sentences a second, and where; kept in the model's folder."""
-    pick_threads(threads)
+    set_threads(threads)
     found = {
-        "surroundings": surroundings(str(pick_device(device))),
+        "surroundings": surroundings(str(choose_device(device))),
         "training_tokens_per_second": training_speed(entry, device=device, threads=threads),
         "sentences_per_second": translating_speed(plan.home(entry), sheet, device=device),
     }
-    replace_file(plan.home(entry) / FILE, as_json(found))
+    replace_file(plan.home(entry) / FILE, to_json_bytes(found))
     return found
 
 
 def measured(plan: Plan, entry: Entry, *, device: str, threads: int) -> dict[str, Any] | None:
     """What was measured before, if that was on this machine, with these threads and versions."""
-    pick_threads(threads)
-    kept, now = read_json(plan.home(entry) / FILE), surroundings(str(pick_device(device)))
+    set_threads(threads)
+    kept, now = read_json(plan.home(entry) / FILE), surroundings(str(choose_device(device)))
     alike = kept and all(kept["surroundings"][key] == now[key] for key in ("machine", "versions"))
     return kept if alike else None
 

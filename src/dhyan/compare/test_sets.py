@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dhyan.atomic_folder import as_json
+from dhyan.atomic_folder import to_json_bytes
 from dhyan.checkpoint import replace_file
 from dhyan.data.pairs import Pair
 from dhyan.data.primer import Wanted
@@ -69,7 +69,7 @@ class Sheets:
 
 def write_tests(tests: Sheets, folder: Path) -> None:
     """Keep them beside the models."""
-    replace_file(folder / FILE, as_json(asdict(tests)))
+    replace_file(folder / FILE, to_json_bytes(asdict(tests)))
 
 
 def read_tests(folder: Path) -> Sheets:

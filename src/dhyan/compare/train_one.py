@@ -41,21 +41,21 @@ class Budgeted:
 
     def spent(self) -> float:
         """The seconds it has been trained for."""
-        return spent_on(self.folder.path, self.trainer.progress.step)
+        return spent_on(self.folder.path, self.trainer.state.step)
 
     def __iter__(self) -> Iterator[Event]:
         """What happens; the last step is validated, so that it can be the best."""
         trainer = self.trainer
         spent = self.spent()
         if self._over(spent):
-            if not trainer.progress.owed:
-                self.run.claim.close()
+            if not trainer.state.validation_pending:
+                self.run.lock.close()
                 return
             self._end()
         for event in self.run:
             if isinstance(event, Stepped):
                 spent += event.seconds
-                if self._over(spent) and not trainer.stopping:
+                if self._over(spent) and not trainer.stop_reason:
                     self._end()
             yield event
 

@@ -75,7 +75,7 @@ def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
     if not path.is_file():
         raise UserError(f"no recipe {name!r}{suggestion(name, shipped_recipes())}; {_shipped()}")
     try:
-        table = read_toml(read_file(path, most=LONGEST_RECIPE, linked=True))
+        table = read_toml(read_file(path, max_bytes=LONGEST_RECIPE, follow_links=True))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:

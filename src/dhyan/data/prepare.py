@@ -7,7 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dhyan.atomic_folder import MANIFEST, check_place, file_sum, whole_folder, write_manifest
+from dhyan.atomic_folder import (
+    MANIFEST,
+    atomic_folder,
+    check_writable,
+    file_checksum,
+    write_manifest,
+)
 from dhyan.config import Recipe
 from dhyan.data.corpus import Say
 from dhyan.data.encode import Part, pour
@@ -56,7 +62,7 @@ def prepare(
     if (place / MANIFEST).exists():
         return _already(out, recipe, corpus, vocabularies, say)
     try:
-        with whole_folder(place) as folder:
+        with atomic_folder(place) as folder:
             manifest = _write(folder, recipe, corpus, vocabularies(), say)
     except OSError as error:
         where, remedy = error.filename or out, "see to it, or name another --out"
@@ -75,7 +81,7 @@ def _check(recipe: Recipe, out: Path, choose: Choose | None) -> None:
         raise UserError(
             f"training.init_from: the vocabularies of {init} must be given too, as `choose`"
         )
-    check_place(out)
+    check_writable(out)
     if out.is_dir() and not (out / MANIFEST).exists():
         if any(out.iterdir()):
             raise UserError(f"{out}: holds something else already; name another --out")
@@ -115,7 +121,9 @@ def _write(
         "vocabulary": _words(recipe),
         **settings_of(recipe),
     }
-    return write_manifest(folder, facts, {p.name: file_sum(p) for p in sorted(folder.iterdir())})
+    return write_manifest(
+        folder, facts, {p.name: file_checksum(p) for p in sorted(folder.iterdir())}
+    )
 
 
 def _words(recipe: Recipe) -> str:

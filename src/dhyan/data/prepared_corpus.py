@@ -6,7 +6,7 @@ from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from dhyan import atomic_folder as whole
+from dhyan import atomic_folder
 from dhyan.config import Data, Recipe, Text
 from dhyan.data.corpus import Say
 from dhyan.data.encode import merge_dropout
@@ -96,12 +96,12 @@ def open_prepared(folder: Path, recipe: Recipe, say: Say) -> PreparedCorpus:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What a prepared folder says of itself."""
-    path = folder / whole.MANIFEST
+    path = folder / atomic_folder.MANIFEST
     if not folder.exists():
         raise fault(folder, 0, f"there is no such folder; {nearest(folder)}")
     if not path.exists():
         raise UserError(f"{folder}: is no prepared corpus (no {path.name}); {REMEDY}")
-    manifest = whole.read_manifest(folder, FACTS, remedy=REMEDY)
+    manifest = atomic_folder.read_manifest(folder, FACTS, remedy=REMEDY)
     if manifest["format"] != FORMAT:
         raise UserError(f"{path}: has format {manifest['format']}, not {FORMAT}; {REMEDY}")
     return manifest
@@ -135,7 +135,7 @@ def settings_of(recipe: Recipe) -> dict[str, dict[str, Any]]:
 def check_whole(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Compare every file with its size and sha256 in the manifest."""
     names = (*FILES, *TOKENIZERS, VALIDATION)
-    whole.check_files(folder, manifest, names, remedy=REMEDY)
+    atomic_folder.check_files(folder, manifest, names, remedy=REMEDY)
 
 
 def _default(kind: type[Data] | type[Text], key: str) -> object:

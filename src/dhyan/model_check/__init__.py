@@ -4,8 +4,8 @@ Nothing here builds a model, and nothing here imports torch.
 """
 
 from dhyan.model_check.folder import MODEL_FILES as MODEL_FILES
-from dhyan.model_check.folder import Vetted as Vetted
-from dhyan.model_check.folder import look_at_newest as look_at_newest
+from dhyan.model_check.folder import CheckedModel as CheckedModel
+from dhyan.model_check.folder import check_newest as check_newest
 from dhyan.model_check.folder import parse_saved_recipe as parse_saved_recipe
 from dhyan.model_check.folder import read_model as read_model
 from dhyan.model_check.match_recipe import check_bounds as check_bounds

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dhyan import atomic_folder as whole
-from dhyan.atomic_folder import MANIFEST, Damaged
+from dhyan import atomic_folder
+from dhyan.atomic_folder import MANIFEST, DamagedFolder
 from dhyan.checkpoint import REMEDY, find_checkpoint, read_manifest, steps_in
 from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
 from dhyan.errors import UserError
 from dhyan.model_check.match_recipe import check_recipe, is_foreseen
 from dhyan.model_check.training_state import PER_WEIGHT, check_memory, check_progress
-from dhyan.safe_io.files import is_hollow, open_file, read_file
-from dhyan.safe_io.json_toml import read_json, read_toml, shown
-from dhyan.safe_io.safetensors_header import LONGEST_HEADER, Header, Misshapen, read_header
+from dhyan.safe_io.files import is_sparse, open_file, read_file
+from dhyan.safe_io.json_toml import read_json, read_toml, safe_repr
+from dhyan.safe_io.safetensors_header import LONGEST_HEADER, Header, InvalidHeader, read_header
 from dhyan.text.safe_tokenizer import MOST_BYTES, count_pieces, text_of
 
 RECIPE, WEIGHTS, SOURCE, TARGET = "recipe.toml", "model.safetensors", "source.json", "target.json"
@@ -26,7 +26,7 @@ SMALL = {RECIPE: LONGEST_RECIPE, SOURCE: MOST_BYTES, TARGET: MOST_BYTES}
 
 
 @dataclass(frozen=True)
-class Vetted:
+class CheckedModel:
     """A model that was looked through, by the name it was asked for: all that it is made of."""
 
     name: str
@@ -37,7 +37,7 @@ class Vetted:
     files: Mapping[str, bytes]
 
 
-def read_model(model: str | Path, *, foreign: bool = False) -> Vetted:
+def read_model(model: str | Path, *, foreign: bool = False) -> CheckedModel:
     """The model meant by a path, once it is known to be whole, and to be one.
 
     Names, kinds and sizes of files come first, then recipe and vocabularies, compared with their
@@ -51,12 +51,12 @@ def read_model(model: str | Path, *, foreign: bool = False) -> Vetted:
         )
     manifest = read_manifest(folder)
     _check_names(folder, manifest)
-    files = whole.read_files(folder, manifest, SMALL, remedy=REMEDY)
+    files = atomic_folder.read_files(folder, manifest, SMALL, remedy=REMEDY)
     recipe = _recipe(folder, files[RECIPE])
     sizes = _pieces(folder / SOURCE, files[SOURCE]), _pieces(folder / TARGET, files[TARGET])
     soon = manifest["files"][WEIGHTS]["bytes"] <= SOON_SUMMED
     if soon:
-        whole.check_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
+        atomic_folder.check_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
     header = _header(folder, manifest, WEIGHTS)
     try:
         check_recipe(recipe, header, sizes, foreign=foreign)
@@ -64,13 +64,13 @@ def read_model(model: str | Path, *, foreign: bool = False) -> Vetted:
         raise UserError(f"{folder}: {fault}") from None
     if not soon:
         _check_large(folder, manifest, foreseen=is_foreseen(recipe))
-    files |= whole.read_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
+    files |= atomic_folder.read_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
     _check_numbers(folder / WEIGHTS, files[WEIGHTS], header)
     _check_rest(folder, manifest, recipe, header)
-    return Vetted(str(model), folder, recipe, sizes, header, files)
+    return CheckedModel(str(model), folder, recipe, sizes, header, files)
 
 
-def look_at_newest(run: Path) -> None:
+def check_newest(run: Path) -> None:
     """Refuse a run whose newest checkpoint that is whole is no model of ours.
 
     What is damaged is left to the run that would go on, which tells of it and takes the one before.
@@ -79,7 +79,7 @@ def look_at_newest(run: Path) -> None:
         folder = run / f"step-{step}"
         try:
             read_model(folder)
-        except Damaged:
+        except DamagedFolder:
             if _is_whole(folder):
                 raise
         else:
@@ -109,10 +109,12 @@ def _check_names(folder: Path, manifest: Mapping[str, Any]) -> None:
     listed = manifest["files"]
     for name in MODEL_FILES:
         if name not in listed:
-            raise Damaged(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
+            raise DamagedFolder(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
     for name in listed:
         if name not in (*MODEL_FILES, *TRAINING_FILES):
-            raise Damaged(f"{folder / MANIFEST}: a model has no file {shown(name)}; {REMEDY}")
+            raise DamagedFolder(
+                f"{folder / MANIFEST}: a model has no file {safe_repr(name)}; {REMEDY}"
+            )
     most = {**SMALL, PROGRESS: LONGEST_RECIPE, MEMORY: _most_memory(listed[WEIGHTS]["bytes"])}
     for name in listed.keys() & most.keys():
         if listed[name]["bytes"] > most[name]:
@@ -129,14 +131,14 @@ def _most_memory(weights: int) -> int:
 def _check_large(folder: Path, manifest: Mapping[str, Any], *, foreseen: bool) -> None:
     """Refuse large weights that are a hole in a file, or that only claim to be someone's own."""
     path, size = folder / WEIGHTS, manifest["files"][WEIGHTS]["bytes"]
-    if is_hollow(path):
+    if is_sparse(path):
         raise UserError(
             f"{path}: is mostly a hole where {size:,} bytes should be; name another model"
         )
     if not foreseen:
         if size > MOST_UNFORESEEN:
             raise UserError(f"{path}: has more than the {MOST_UNFORESEEN:,} bytes it may; {REMEDY}")
-        whole.check_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
+        atomic_folder.check_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
 
 
 def _check_rest(folder: Path, manifest: Mapping[str, Any], recipe: Recipe, weights: Header) -> None:
@@ -147,27 +149,27 @@ def _check_rest(folder: Path, manifest: Mapping[str, Any], recipe: Recipe, weigh
             continue
         soon = listed[name]["bytes"] <= SOON_SUMMED
         if soon:
-            whole.check_files(folder, manifest, [name], remedy=REMEDY)
+            atomic_folder.check_files(folder, manifest, [name], remedy=REMEDY)
         try:
             if name == MEMORY:
                 check_memory(_header(folder, manifest, name), weights, recipe)
             else:
-                facts = read_json(read_file(folder / name, most=LONGEST_RECIPE), finite=False)
+                facts = read_json(read_file(folder / name, max_bytes=LONGEST_RECIPE), finite=False)
                 check_progress(facts, manifest["step"])
-        except Damaged:
+        except DamagedFolder:
             raise
         except (OSError, ValueError) as error:
-            raise Damaged(f"{folder / name}: {error}; {REMEDY}") from None
+            raise DamagedFolder(f"{folder / name}: {error}; {REMEDY}") from None
         if not soon:
-            whole.check_files(folder, manifest, [name], remedy=REMEDY)
+            atomic_folder.check_files(folder, manifest, [name], remedy=REMEDY)
 
 
 def _is_whole(folder: Path) -> bool:
     """Whether every file of a checkpoint has its sum."""
     try:
         manifest = read_manifest(folder)
-        whole.check_files(folder, manifest, manifest["files"], remedy=REMEDY)
-    except Damaged:
+        atomic_folder.check_files(folder, manifest, manifest["files"], remedy=REMEDY)
+    except DamagedFolder:
         return False
     return True
 
@@ -183,14 +185,14 @@ def _header(folder: Path, manifest: Mapping[str, Any], name: str) -> Header:
     """What a file of tensors says it holds; nothing after it is read."""
     path, size = folder / name, manifest["files"][name]["bytes"]
     try:
-        with open_file(path, most=size) as file:
+        with open_file(path, max_bytes=size) as file:
             return read_header(file, size)
     except OSError as error:
-        raise Damaged(f"{path}: cannot be read: {error.strerror}; {REMEDY}") from None
-    except Misshapen as fault:
-        raise Damaged(f"{path}: {fault}; {REMEDY}") from None
+        raise DamagedFolder(f"{path}: cannot be read: {error.strerror}; {REMEDY}") from None
+    except InvalidHeader as fault:
+        raise DamagedFolder(f"{path}: {fault}; {REMEDY}") from None
     except UserError as fault:
-        raise Damaged(f"{fault}; {REMEDY}") from None
+        raise DamagedFolder(f"{fault}; {REMEDY}") from None
 
 
 def _check_numbers(path: Path, data: bytes, header: Header) -> None:
@@ -198,4 +200,4 @@ def _check_numbers(path: Path, data: bytes, header: Header) -> None:
     import numpy
 
     if not numpy.isfinite(numpy.frombuffer(data, "<f4", offset=header.begins)).all():
-        raise Damaged(f"{path}: holds a weight that is no number; {REMEDY}")
+        raise DamagedFolder(f"{path}: holds a weight that is no number; {REMEDY}")

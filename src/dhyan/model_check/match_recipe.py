@@ -13,7 +13,7 @@ from dhyan.config import (
 from dhyan.errors import UserError
 from dhyan.model_check.score_shapes import SCORES
 from dhyan.model_check.weight_shapes import Shape, weights_of
-from dhyan.safe_io.json_toml import shown
+from dhyan.safe_io.json_toml import safe_repr
 from dhyan.safe_io.safetensors_header import Header
 
 MOST = {  # far above all use: what the loops that read and translate could be told to do
@@ -46,11 +46,11 @@ def check_recipe(recipe: Recipe, header: Header, sizes: tuple[int, int], *, fore
     for name, listed in header.tensors.items():
         if listed.dtype != DTYPE:
             raise UserError(
-                f"the saved weight {shown(name)} is of type {listed.dtype}, not {DTYPE}"
+                f"the saved weight {safe_repr(name)} is of type {listed.dtype}, not {DTYPE}"
             )
     if not foreign and (strangers := sorted(kinds_of(recipe) - known_kinds())):
         hint = "one of your own is made known with --plugin FILE"
-        raise UserError(f"recipe.toml: no attention is called {shown(strangers[0])}; {hint}")
+        raise UserError(f"recipe.toml: no attention is called {safe_repr(strangers[0])}; {hint}")
     if is_foreseen(recipe):
         check_fits(header, weights_of(recipe, *sizes))
 
@@ -73,10 +73,10 @@ def check_fits(header: Header, wanted: Mapping[str, Shape]) -> None:
     """Refuse weights that are not those of a model, by name and shape."""
     unfit, found = "the saved weights do not fit the recipe", header.tensors
     if odd := sorted(wanted.keys() ^ found.keys()):
-        raise UserError(f"{unfit}: {shown(odd[0])} is on one side only")
+        raise UserError(f"{unfit}: {safe_repr(odd[0])} is on one side only")
     for name, shape in wanted.items():
         if found[name].shape != shape:
-            here = shown(found[name].shape)
+            here = safe_repr(found[name].shape)
             raise UserError(f"{unfit}: {name!r} is {here}, the model needs {shape}")
 
 

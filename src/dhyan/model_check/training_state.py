@@ -5,14 +5,14 @@ from typing import Any
 
 from dhyan.config import Recipe
 from dhyan.errors import UserError
-from dhyan.safe_io.json_toml import shown
+from dhyan.safe_io.json_toml import safe_repr
 from dhyan.safe_io.safetensors_header import Header
 
 COUNTS = {
-    *("step", "position", "waited", "falls", "multiple"),
-    *("skipped", "in_a_row", "returns", "split"),
+    *("step", "position", "validations_since_best", "rate_reductions", "length_multiple"),
+    *("skipped_steps", "skipped_in_a_row", "restores", "split_steps"),
 }
-MAY_LACK = {"best_step", "best_score", "to_beat"}  # before the first validation
+MAY_LACK = {"best_step", "best_score", "best_scheduled_score"}  # before the first validation
 RAW = "raw"  # the weight itself, where the model is an average
 MEMORY = {"step", "exp_avg", "exp_avg_sq"}  # what Adam keeps of each weight; plain descent, nothing
 PER_WEIGHT = 4  # times what a weight takes is more than a run keeps of it
@@ -25,11 +25,11 @@ def check_progress(facts: Any, step: int) -> None:
         raise UserError("it is no table of what a run has come to")
     for name, value in facts.items():
         if not _is_fit(name, value):
-            raise UserError(f"its {shown(name)} cannot be {shown(value)}")
+            raise UserError(f"its {safe_repr(name)} cannot be {safe_repr(value)}")
     if facts.get("step") != step:
         raise UserError(f"its step is {facts.get('step')}, the checkpoint's is {step}")
-    if not facts.get("multiple", 1):
-        raise UserError("its 'multiple' cannot be 0")
+    if not facts.get("length_multiple", 1):
+        raise UserError("its 'length_multiple' cannot be 0")
 
 
 def check_memory(memory: Header, weights: Header, recipe: Recipe) -> None:
@@ -39,12 +39,12 @@ def check_memory(memory: Header, weights: Header, recipe: Recipe) -> None:
         name, _, what = full_name.rpartition(":")
         if name not in weights.tensors:
             raise UserError(
-                f"the training state names a weight {shown(name)} that this model lacks"
+                f"the training state names a weight {safe_repr(name)} that this model lacks"
             )
         shape = () if what == "step" else weights.tensors[name].shape
         if listed.shape != shape or listed.dtype != DTYPE:
-            found = f"{listed.dtype} of {shown(listed.shape)}, not {DTYPE} of {shape}"
-            raise UserError(f"the training state's {shown(full_name)} is {found}")
+            found = f"{listed.dtype} of {safe_repr(listed.shape)}, not {DTYPE} of {shape}"
+            raise UserError(f"the training state's {safe_repr(full_name)} is {found}")
         kept[name].add(what)
     wanted = set() if recipe.training.optimizer == "sgd" else MEMORY
     averaged = {RAW} if recipe.training.ema_decay else set()
@@ -52,7 +52,7 @@ def check_memory(memory: Header, weights: Header, recipe: Recipe) -> None:
         if kept[name] not in (averaged, wanted | averaged):  # a frozen weight is not remembered
             odd = min(kept[name] ^ (wanted | averaged))
             found = "has" if odd in kept[name] else "lacks"
-            raise UserError(f"the training state {found} {shown(odd)} of {shown(name)}")
+            raise UserError(f"the training state {found} {safe_repr(odd)} of {safe_repr(name)}")
 
 
 def _is_fit(name: str, value: Any) -> bool:
@@ -61,9 +61,9 @@ def _is_fit(name: str, value: Any) -> bool:
         return True
     if name in COUNTS or name == "best_step":
         return type(value) is int and 0 <= value < 2**63
-    if name in ("best_score", "to_beat"):
+    if name in ("best_score", "best_scheduled_score"):
         return type(value) in (int, float)
-    if name == "owed":
+    if name == "validation_pending":
         return type(value) is bool
     if name == "scores" and isinstance(value, dict):
         return all(type(score) in (int, float) for score in value.values())

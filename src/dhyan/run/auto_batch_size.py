@@ -24,7 +24,7 @@ MOST = 65_536  # larger batches keep no device busier, and leave an epoch too fe
 CPU_SHARE, CUDA_SHARE, BACK_OFF = 0.5, 0.9, 0.8
 
 
-def fitted(
+def choose_batch_size(
     recipe: Recipe,
     model: Seq2Seq,
     objective: Objective,

@@ -8,23 +8,23 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from dhyan.atomic_folder import MANIFEST, check_place
+from dhyan.atomic_folder import MANIFEST, check_writable
 from dhyan.checkpoint import (
     find_checkpoint,
-    point,
+    lock_run,
     read_manifest,
     steps_in,
-    take_hold,
     tensors_from_bytes,
     tensors_to_bytes,
     write_checkpoint,
+    write_pointer,
 )
 from dhyan.config import Recipe, differences
 from dhyan.errors import UserError
 from dhyan.model_check import read_model
-from dhyan.run.load import MODEL_FILES, saved_recipe
+from dhyan.run.load import MODEL_FILES, load_saved_recipe
 from dhyan.run.run_folder import versions
-from dhyan.training.trainer import Progress
+from dhyan.training.trainer import TrainState
 
 ROOMS = ("encoder.", "decoder.")
 WEIGHTLESS = (
@@ -69,16 +69,19 @@ def average(models: Sequence[Path], out: Path) -> Path:
         _check_alike(folders[0], read[0], folder, files)
     weights = mean([tensors_from_bytes(files["model.safetensors"]) for files in read])
     newest_of = max(map(read_manifest, folders), key=lambda manifest: manifest["step"])
-    step, facts = newest_of["step"], {key: newest_of[key] for key in ("data", "device", "threads")}
+    step, facts = (
+        newest_of["step"],
+        {key: newest_of[key] for key in ("data_fingerprint", "device", "threads")},
+    )
     files = {
         **{name: read[0][name] for name in MODEL_FILES},
         "model.safetensors": tensors_to_bytes(weights),
-        "training.json": json.dumps(asdict(Progress(step=step)), indent=1).encode(),
+        "training.json": json.dumps(asdict(TrainState(step=step)), indent=1).encode(),
     }
-    with take_hold(out):
+    with lock_run(out):
         parts = [str(one) for one in folders]
         folder = write_checkpoint(out, step, files, versions=versions(), average_of=parts, **facts)
-        point(out, "last.json", step, average_of=parts)
+        write_pointer(out, "last.json", step, average_of=parts)
     return folder
 
 
@@ -92,7 +95,7 @@ def mean(models: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
 
 def _check_place(out: Path) -> None:
     """Refuse a folder that is a model, or a part of one."""
-    check_place(out)
+    check_writable(out)
     if steps_in(out) or (out / MANIFEST).exists():
         raise UserError(f"{out} holds a model already: name another --out")
     if any((folder / MANIFEST).exists() for folder in out.absolute().parents):
@@ -128,7 +131,7 @@ def _check_alike(
                 f"{both}: their {side} vocabularies differ; name checkpoints of one run, or models "
                 f"that began from one with --init-vocabulary keep"
             )
-    here, there = saved_recipe(first), saved_recipe(files)
+    here, there = load_saved_recipe(first), load_saved_recipe(files)
     for key, (before, after) in differences(here, there).items():
         if _makes_the_model(key):
             raise UserError(

@@ -21,13 +21,13 @@ from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.run_folder import RunFolder
 from dhyan.training import scheduled_sampling as forcing
 from dhyan.training.cuda_graph import CapturedUpdate
-from dhyan.training.ema import WeightAverage
+from dhyan.training.ema import WeightEMA
 from dhyan.training.loss import Objective, cross_entropy
-from dhyan.training.prefetch import Ahead, Direct
+from dhyan.training.prefetch import DirectLoader, Prefetcher
 from dhyan.training.schedule import Plateau, Schedule, constant, cosine, halving, inverse_sqrt
-from dhyan.training.scheduled_sampling import Ratio
-from dhyan.training.trainer import Progress, Settings, Trainer
-from dhyan.training.update import PlainUpdate
+from dhyan.training.scheduled_sampling import ForcingSchedule
+from dhyan.training.trainer import Trainer, TrainerSettings, TrainState
+from dhyan.training.update import EagerUpdate
 
 FAR = 1.0  # nats above a guess; fresh weights are nearer
 DEVICE_MULTIPLE = {"cuda": 4}  # so that batches have few shapes there, each recorded once
@@ -50,7 +50,7 @@ def make_trainer(
     model, device = translator.model, translator.device
     validate = Validation.of(recipe, corpus.validation, translator, say)
     if validate is None:
-        refuse_unvalidated(training)
+        check_validation_available(training)
     fast = device.type == "cuda" and training.kernels == "auto"
     multiple = multiple or DEVICE_MULTIPLE.get(device.type, 1)
     return Trainer(
@@ -67,19 +67,19 @@ def make_trainer(
         device=device,
         validate=validate,
         save=home.save,
-        recall=home.recall,
-        average=WeightAverage.of(model, training.ema_decay) if training.ema_decay else None,
-        updates=(
+        restore=home.restore,
+        ema=WeightEMA.start(model, training.ema_decay) if training.ema_decay else None,
+        make_update=(
             partial(CapturedUpdate, say=say)
             if fast and multiple > 1  # with any shape allowed, few would come twice
-            else partial(PlainUpdate, defined=training.kernels == "reference")
+            else partial(EagerUpdate, reference_kernels=training.kernels == "reference")
         ),
-        feeds=Ahead if fast else Direct,
-        progress=Progress(multiple=multiple),
+        make_loader=Prefetcher if fast else DirectLoader,
+        state=TrainState(length_multiple=multiple),
     )
 
 
-def refuse_unvalidated(training: Training) -> None:
+def check_validation_available(training: Training) -> None:
     """Refuse what follows the validations where there are none.
 
     A measure to stop on is no such wish: shipped recipes name one, and few pairs may do without.
@@ -163,9 +163,9 @@ def make_optimizer(training: Training, model: Seq2Seq) -> torch.optim.Optimizer:
     return kind(weights, lr=rate, betas=betas, eps=1e-9, weight_decay=decay, fused=fused)
 
 
-def make_settings(training: Training) -> Settings:
+def make_settings(training: Training) -> TrainerSettings:
     """What of the recipe the trainer needs to know."""
-    return Settings(
+    return TrainerSettings(
         learning_rate=training.learning_rate,
         schedule=make_schedule(training),
         plateau=make_plateau(training),
@@ -221,7 +221,7 @@ def make_plateau(training: Training) -> Plateau | None:
     )
 
 
-def make_forcing(training: Training) -> Ratio:
+def make_forcing(training: Training) -> ForcingSchedule:
     """The recipe's course of the chance to be told the correct word."""
     k = training.teacher_forcing_k
     match training.teacher_forcing_schedule:

@@ -10,7 +10,7 @@ WORKSPACE = ":4096:8"  # what cuBLAS needs to add up in one order; it looks when
 
 
 @contextmanager
-def one_way(wanted: bool) -> Iterator[None]:
+def deterministic_algorithms(wanted: bool) -> Iterator[None]:
     """Inside the block PyTorch computes in one way only, if so wanted, where a GPU has several."""
     if not wanted:
         yield

@@ -53,7 +53,7 @@ class Exam:
         """What is compared with."""
         return [pair.target for pair in self.pairs]
 
-    def matched(self, entries: Sequence[Entry], file: Path, what: str) -> list[Entry]:
+    def match_pieces(self, entries: Sequence[Entry], file: Path, what: str) -> list[Entry]:
         """Of a file with an entry for every line of the source, those of the pairs kept."""
         if len(entries) != self.lines:
             counts = f"{len(entries):,} {what} for {self.lines:,} sentences of {said(self.file)}"
@@ -110,7 +110,7 @@ def read_exam(
     exam = Exam(source, pairs, lines, numbered=target is not None, beside=target)
     if gold is None:
         return exam
-    links = exam.matched(read_gold(gold), gold, "alignments")
+    links = exam.match_pieces(read_gold(gold), gold, "alignments")
     for one, pair in zip(links, pairs, strict=True):
         check_gold(one, pair.source, pair.target, gold)
     return replace(exam, gold=links)
@@ -121,7 +121,7 @@ def answers(file: Path, exam: Exam) -> System:
     lines = list(text_lines(file))
     if not any(line.strip() for line in lines):
         raise fault(file, 0, "is empty; give one translation on each line")
-    return System(str(file), exam.matched(lines, file, "translations"))
+    return System(str(file), exam.match_pieces(lines, file, "translations"))
 
 
 def disordered(system: System, exam: Exam) -> bool:

@@ -15,7 +15,7 @@ from dhyan.data.permutation import derive
 from dhyan.errors import UserError
 from dhyan.model_check import read_model
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.load import load_weights, saved_tokenizers, weights_of
+from dhyan.run.load import load_tokenizers, load_weights, weights_of
 from dhyan.text.tokenizer import Tokenizer
 
 NOISE = 0.1  # of the old rows' spread, so that no two new rows are the same
@@ -26,7 +26,7 @@ Tokenizers = tuple[Tokenizer, Tokenizer]
 
 
 @dataclass(frozen=True)
-class Origin:
+class PretrainedModel:
     """A trained model to begin from."""
 
     path: Path
@@ -35,19 +35,23 @@ class Origin:
     weights: Mapping[str, Tensor]
 
     @classmethod
-    def read(cls, path: Path) -> "Origin":
+    def read(cls, path: Path) -> "PretrainedModel":
         """The model of a run folder (its best checkpoint) or of one checkpoint."""
         read = read_model(path)
         weights = tensors_from_bytes(read.files["model.safetensors"])
-        return cls(path, read.recipe, saved_tokenizers(read.files), weights)
+        return cls(path, read.recipe, load_tokenizers(read.files), weights)
 
 
 def first_tokenizers(recipe: Recipe, corpus: Corpus, say: Say) -> Tokenizers:
     """The vocabularies of a recipe that begins from a model."""
-    return choose_tokenizers(recipe, Origin.read(Path(recipe.training.init_from)), corpus, say)
+    return choose_tokenizers(
+        recipe, PretrainedModel.read(Path(recipe.training.init_from)), corpus, say
+    )
 
 
-def choose_tokenizers(recipe: Recipe, origin: Origin, corpus: Corpus, say: Say) -> Tokenizers:
+def choose_tokenizers(
+    recipe: Recipe, origin: PretrainedModel, corpus: Corpus, say: Say
+) -> Tokenizers:
     """The vocabularies of the run: the model's, the model's and more, or new ones."""
     _check_text(recipe, origin)
     if recipe.training.init_vocabulary == "new":
@@ -65,7 +69,7 @@ def choose_tokenizers(recipe: Recipe, origin: Origin, corpus: Corpus, say: Say) 
     )
 
 
-def _check_text(recipe: Recipe, origin: Origin) -> None:
+def _check_text(recipe: Recipe, origin: PretrainedModel) -> None:
     """Refuse a recipe that speaks of another kind of vocabulary than the model has."""
     inputs = (getattr(recipe.encoder, "input", ""), getattr(recipe.decoder, "input", ""))
     if "one_hot" in inputs and recipe.training.init_vocabulary != "keep":
@@ -85,7 +89,7 @@ def _check_text(recipe: Recipe, origin: Origin) -> None:
             )
 
 
-def _extended(origin: Origin, side: str, sentences: Iterable[str], size: int) -> Tokenizer:
+def _extended(origin: PretrainedModel, side: str, sentences: Iterable[str], size: int) -> Tokenizer:
     old = origin.tokenizers[side == "target"]
     if size <= len(old):
         raise UserError(
@@ -95,14 +99,16 @@ def _extended(origin: Origin, side: str, sentences: Iterable[str], size: int) ->
     return old.extended(sentences, size)
 
 
-def carry(model: Seq2Seq, origin: Origin, tokenizers: Tokenizers, *, seed: int, say: Say) -> None:
+def transfer_weights(
+    model: Seq2Seq, origin: PretrainedModel, tokenizers: Tokenizers, *, seed: int, say: Say
+) -> None:
     """Give a model the weights of another; rows of the same piece stay rows of that piece.
 
     A piece the other lacks starts near the mean of all its rows (Hewitt, 2021), which disturbs the
     known words least. Every other weight must have the same shape in both.
     """
     matches = {
-        side: matched(old, new)
+        side: match_pieces(old, new)
         for side, old, new in zip(("source", "target"), origin.tokenizers, tokenizers, strict=True)
     }
     for side, rows in matches.items():
@@ -112,7 +118,7 @@ def carry(model: Seq2Seq, origin: Origin, tokenizers: Tokenizers, *, seed: int, 
     sides, weights = tables(model), dict(origin.weights)
     for name, side in sides.items():
         if name in weights:
-            weights[name] = moved(weights[name], matches[side], generator)
+            weights[name] = rearrange_rows(weights[name], matches[side], generator)
     try:
         load_weights(model, weights)
     except UserError as fault:
@@ -121,7 +127,7 @@ def carry(model: Seq2Seq, origin: Origin, tokenizers: Tokenizers, *, seed: int, 
         ) from None
 
 
-def matched(old: Tokenizer, new: Tokenizer) -> Int[Tensor, " V"]:
+def match_pieces(old: Tokenizer, new: Tokenizer) -> Int[Tensor, " V"]:
     """For every id of the new vocabulary the id of the same piece in the old, or NEW."""
     known, wanted = old.piece_ids(), new.piece_ids()
     rows = torch.full((len(new),), NEW)
@@ -130,7 +136,7 @@ def matched(old: Tokenizer, new: Tokenizer) -> Int[Tensor, " V"]:
     return rows
 
 
-def moved(table: Tensor, rows: Int[Tensor, " V"], generator: torch.Generator) -> Tensor:
+def rearrange_rows(table: Tensor, rows: Int[Tensor, " V"], generator: torch.Generator) -> Tensor:
     """The rows of a table in their new places, the missing ones near the mean of all."""
     noise = torch.randn(len(rows), *table.shape[1:], generator=generator)
     fresh = table.mean(dim=0) + NOISE * table.std(dim=0) * noise

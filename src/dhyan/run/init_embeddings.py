@@ -14,7 +14,7 @@ from dhyan.text.tokenizer import Tokenizer
 from dhyan.text.word_vectors import read_vectors
 
 
-def start_from_vectors(
+def load_word_vectors(
     recipe: Recipe, model: Seq2Seq, tokenizers: tuple[Tokenizer, Tokenizer], say: Say
 ) -> None:
     """Fill the embeddings for which the recipe names a file; how many words it has is said."""

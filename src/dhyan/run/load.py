@@ -14,7 +14,7 @@ from dhyan.decoding.options import Manner
 from dhyan.decoding.translator import Limits, Translator
 from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES as MODEL_FILES
-from dhyan.model_check import Vetted, check_fits, is_foreseen, parse_saved_recipe, read_model
+from dhyan.model_check import CheckedModel, check_fits, is_foreseen, parse_saved_recipe, read_model
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.text.tokenizer import Tokenizer
@@ -27,13 +27,13 @@ def load(folder: str | Path, *, device: str = "auto") -> Translator:
 
     Every file is compared with its hash first, and looked through as a stranger's.
     """
-    return assemble(read_model(folder), pick_device(device))
+    return build_translator(read_model(folder), choose_device(device))
 
 
-def assemble(read: Vetted, place: torch.device) -> Translator:
+def build_translator(read: CheckedModel, place: torch.device) -> Translator:
     """A translator from a model that was read."""
     recipe = read.recipe
-    source, target = saved_tokenizers(read.files)
+    source, target = load_tokenizers(read.files)
     if not is_foreseen(recipe):
         _try_shapes(read)
     model = build_model(recipe, len(source), len(target))
@@ -49,17 +49,17 @@ def load_ensemble(folders: Sequence[str | Path], *, device: str = "auto") -> Tra
     """
     if not folders:
         raise UserError("no model is named: give at least one")
-    return assemble_all([read_model(folder) for folder in folders], device=device)
+    return build_ensemble([read_model(folder) for folder in folders], device=device)
 
 
-def assemble_all(models: Sequence[Vetted], *, device: str = "auto") -> Translator:
+def build_ensemble(models: Sequence[CheckedModel], *, device: str = "auto") -> Translator:
     """One translator from models that were read."""
-    place = pick_device(device)
-    found = [assemble(read, place) for read in models]
+    place = choose_device(device)
+    found = [build_translator(read, place) for read in models]
     return together(found, names=[read.name for read in models])
 
 
-def pick_device(name: str) -> torch.device:
+def choose_device(name: str) -> torch.device:
     """The named device; 'auto' is the GPU where there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -76,17 +76,17 @@ def pick_device(name: str) -> torch.device:
     return device
 
 
-def pick_threads(wanted: int) -> None:
+def set_threads(wanted: int) -> None:
     """Let PyTorch use so many CPU threads; 0 is all there are, up to four."""
     torch.set_num_threads(wanted or min(torch.get_num_threads(), 4))
 
 
-def saved_recipe(files: Mapping[str, bytes]) -> Recipe:
+def load_saved_recipe(files: Mapping[str, bytes]) -> Recipe:
     """The recipe a checkpoint was made by."""
     return parse_saved_recipe(files["recipe.toml"])
 
 
-def saved_tokenizers(files: Mapping[str, bytes]) -> tuple[Tokenizer, Tokenizer]:
+def load_tokenizers(files: Mapping[str, bytes]) -> tuple[Tokenizer, Tokenizer]:
     """The source and target tokenizers of a checkpoint."""
     source, target = (files[f"{side}.json"].decode() for side in ("source", "target"))
     return Tokenizer.from_json(source), Tokenizer.from_json(target)
@@ -142,7 +142,7 @@ def load_weights(model: Seq2Seq, saved: Mapping[str, Tensor]) -> None:
             weight.copy_(saved[name])
 
 
-def _try_shapes(read: Vetted) -> None:
+def _try_shapes(read: CheckedModel) -> None:
     """Compare weights with a model that takes no room, where only a plugin knows their shapes."""
     with torch.device("meta"):
         shell = build_model(read.recipe, *read.sizes)

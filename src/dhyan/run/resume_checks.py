@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from dhyan.atomic_folder import Damaged
+from dhyan.atomic_folder import DamagedFolder
 from dhyan.checkpoint import read_manifest, steps_in
 from dhyan.config import (
     BahdanauDecoder,
@@ -45,7 +45,7 @@ TINY = 16  # a vocabulary to try a recipe with
 Half = RNNEncoder | TransformerEncoder | BahdanauDecoder | LuongDecoder | TransformerDecoder
 
 
-def check_whole(recipe: Recipe) -> None:
+def check_recipe_builds(recipe: Recipe) -> None:
     """Refuse what contradicts itself, before any data are read: build the model without memory."""
     make_settings(recipe.training)
     make_manner(recipe.decoding)
@@ -107,7 +107,7 @@ def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus) -> None:
                 f"{folder} was trained with {key} = {before!r}, now it is {now!r}: "
                 f"resume with the same recipe and settings, or name another --out"
             )
-    if read_manifest(folder)["data"] != corpus.fingerprint:
+    if read_manifest(folder)["data_fingerprint"] != corpus.fingerprint:
         raise UserError(
             f"{folder} was trained on other pairs, or other weights of data.mix: give those again, "
             f"or another --out"
@@ -119,7 +119,7 @@ def check_resumable(out: Path) -> None:
     for step in steps_in(out)[:1]:
         try:
             parts = read_manifest(out / f"step-{step}").get("average_of")
-        except Damaged:
+        except DamagedFolder:
             parts = None
         if parts:
             raise UserError(
@@ -128,7 +128,7 @@ def check_resumable(out: Path) -> None:
             )
 
 
-def compare_machines(folder: Path, device: torch.device, warn: Say) -> None:
+def warn_about_environment(folder: Path, device: torch.device, warn: Say) -> None:
     """Warn of what may change the last digits of a run that goes on elsewhere."""
     manifest = read_manifest(folder)
     before = {**manifest, "torch": manifest["versions"].get("torch")}

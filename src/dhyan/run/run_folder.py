@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,13 +12,13 @@ from pathlib import Path
 import torch
 
 from dhyan.checkpoint import (
-    forget_old,
-    newest_whole,
-    point,
+    delete_old_checkpoints,
+    newest_valid_checkpoint,
     replace_file,
     tensors_from_bytes,
     tensors_to_bytes,
     write_checkpoint,
+    write_pointer,
 )
 from dhyan.config import Recipe, dump_recipe
 from dhyan.data.corpus import Say
@@ -26,7 +27,7 @@ from dhyan.errors import UserError
 from dhyan.run.load import MODEL_FILES, load_weights
 from dhyan.training.events import Event
 from dhyan.training.resume import restore, training_tensors
-from dhyan.training.trainer import Progress, Trainer
+from dhyan.training.trainer import Trainer, TrainState
 from dhyan.version import __version__
 
 STATE_FILES = ("training.safetensors", "training.json")
@@ -47,13 +48,13 @@ class RunFolder:
 
         One that a run has gone on from stays as it is, and is only pointed to.
         """
-        step = trainer.progress.step
+        step = trainer.state.step
         folder = self.path / f"step-{step}"
-        if trainer.saved_at != step or not folder.is_dir():
+        if trainer.saved_step != step or not folder.is_dir():
             self._write(trainer)
         for remedy in ("it is tried again", "the next checkpoint, or --resume, makes up for it"):
             try:
-                self._tidy(trainer.progress)
+                self._tidy(trainer.state)
             except OSError as error:
                 trouble = f"{error.filename or self.path}: {error.strerror}"
                 self.warn(f"{folder} is whole, but {trouble}; {remedy}")
@@ -61,30 +62,32 @@ class RunFolder:
                 break
         return folder
 
-    def recall(self, trainer: Trainer) -> None:
+    def restore(self, trainer: Trainer) -> None:
         """Give a trainer back what its newest whole checkpoint holds."""
-        found = newest_whole(self.path, (*MODEL_FILES, *STATE_FILES), self.warn)
+        found = newest_valid_checkpoint(self.path, (*MODEL_FILES, *STATE_FILES), self.warn)
         if found is None:
             raise UserError(f"{self.path}: holds no checkpoint any more; name another --out")
-        take_up(trainer, found[1])
+        restore_from_files(trainer, found[1])
 
-    def point(self, progress: Progress) -> None:
+    def write_pointers(self, state: TrainState) -> None:
         """Let last.json and best.json name the checkpoints the trainer knows as such.
 
         After damage the best may be gone; then none is named until there is a better one.
         """
-        point(self.path, "last.json", progress.step)
-        best = progress.best_step
+        write_pointer(self.path, "last.json", state.step)
+        best = state.best_step
         if best is not None and (self.path / f"step-{best}").is_dir():
-            scored = {self.recipe.training.early_stopping_metric: progress.best_score}
-            point(self.path, "best.json", best, **scored)
+            scored = {self.recipe.training.early_stopping_metric: state.best_score}
+            write_pointer(self.path, "best.json", best, **scored)
         else:
             (self.path / "best.json").unlink(missing_ok=True)
 
-    def _tidy(self, progress: Progress) -> None:
+    def _tidy(self, state: TrainState) -> None:
         """Point to the checkpoints that count, and delete those that do no longer."""
-        self.point(progress)
-        forget_old(self.path, keep=self.recipe.training.keep_checkpoints, best=progress.best_step)
+        self.write_pointers(state)
+        delete_old_checkpoints(
+            self.path, keep=self.recipe.training.keep_checkpoints, best=state.best_step
+        )
 
     def _write(self, trainer: Trainer) -> None:
         files = {
@@ -93,22 +96,22 @@ class RunFolder:
             "source.json": self.translator.source.to_json().encode(),
             "target.json": self.translator.target.to_json().encode(),
             "training.safetensors": tensors_to_bytes(training_tensors(trainer)),
-            "training.json": json.dumps(asdict(trainer.progress), indent=1).encode(),
+            "training.json": json.dumps(asdict(trainer.state), indent=1).encode(),
         }
         write_checkpoint(
             self.path,
-            trainer.progress.step,
+            trainer.state.step,
             files,
-            data=self.fingerprint,
+            data_fingerprint=self.fingerprint,
             device=self.translator.device.type,
             threads=torch.get_num_threads(),
             deterministic=deterministic(),
             versions=versions(),
-            position=trainer.progress.position,
+            position=trainer.state.position,
         )
 
 
-def take_up(trainer: Trainer, files: Mapping[str, bytes]) -> None:
+def restore_from_files(trainer: Trainer, files: Mapping[str, bytes]) -> None:
     """Give a trainer the weights, the memory and the place that a checkpoint's files hold."""
     load_weights(trainer.model, tensors_from_bytes(files["model.safetensors"]))
     tensors = tensors_from_bytes(files["training.safetensors"])
@@ -133,6 +136,11 @@ def deterministic() -> str:
     return " and ".join(name for name, on in flags.items() if on) or "none"
 
 
+def event_name(event: Event) -> str:
+    """The class of an event in snake case, as metrics.jsonl names it."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(event).__name__).lower()
+
+
 class MetricsLog:
     """A run's events as lines of JSON; a resumed run first forgets those it will repeat.
 
@@ -150,7 +158,7 @@ class MetricsLog:
 
     def note(self, event: Event) -> None:
         """Append an event."""
-        facts = {"event": type(event).__name__.lower(), **asdict(event)}
+        facts = {"event": event_name(event), **asdict(event)}
         self._kept += (json.dumps(facts, default=str) + "\n").encode()
         try:
             _append(self.path, self._kept)

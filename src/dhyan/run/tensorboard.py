@@ -7,7 +7,7 @@ from dhyan.errors import UserError
 from dhyan.training.events import Event, Stepped, Validated
 
 
-class Board:
+class TensorBoardLog:
     """Listens to a run and writes its scalars into a folder that `tensorboard --logdir` shows.
 
     `after` is the step the run goes on from, -1 at its beginning: points that an earlier attempt

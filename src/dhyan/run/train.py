@@ -9,11 +9,11 @@ from typing import IO
 
 import torch
 
-from dhyan.atomic_folder import check_place
+from dhyan.atomic_folder import check_writable
 from dhyan.checkpoint import (
-    newest_whole,
+    lock_run,
+    newest_valid_checkpoint,
     steps_in,
-    take_hold,
     tensors_from_bytes,
 )
 from dhyan.config import Recipe
@@ -25,29 +25,29 @@ from dhyan.kernels.backend import by_definition
 from dhyan.model_check import read_model
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.auto_batch_size import fitted
+from dhyan.run.auto_batch_size import choose_batch_size
 from dhyan.run.build_trainer import make_objective, make_trainer
-from dhyan.run.deterministic import one_way
-from dhyan.run.fine_tune import Origin, carry, choose_tokenizers
-from dhyan.run.init_embeddings import start_from_vectors
+from dhyan.run.deterministic import deterministic_algorithms
+from dhyan.run.fine_tune import PretrainedModel, choose_tokenizers, transfer_weights
+from dhyan.run.init_embeddings import load_word_vectors
 from dhyan.run.load import (
     MODEL_FILES,
+    choose_device,
+    load_saved_recipe,
+    load_tokenizers,
     load_weights,
     make_translator,
-    pick_device,
-    pick_threads,
-    saved_recipe,
-    saved_tokenizers,
+    set_threads,
 )
 from dhyan.run.resume_checks import (
     check_files,
+    check_recipe_builds,
     check_resumable,
     check_same,
-    check_whole,
-    compare_machines,
+    warn_about_environment,
 )
 from dhyan.run.run_folder import STATE_FILES, MetricsLog, RunFolder
-from dhyan.run.tensorboard import Board
+from dhyan.run.tensorboard import TensorBoardLog
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Event, Saved
 from dhyan.training.resume import restore
@@ -64,19 +64,19 @@ class Run:
     folder: RunFolder
     trainer: Trainer
     sample: str
-    claim: IO[bytes]
+    lock: IO[bytes]
 
     def __iter__(self) -> Iterator[Event]:
         """What happens, each event also a line of metrics.jsonl; the first is a checkpoint."""
         path, fresh = self.folder.path, not steps_in(self.folder.path)
-        step = -1 if fresh else self.trainer.progress.step
-        with self.claim, ExitStack() as held:
-            listeners: list[MetricsLog | Board] = [
+        step = -1 if fresh else self.trainer.state.step
+        with self.lock, ExitStack() as held:
+            listeners: list[MetricsLog | TensorBoardLog] = [
                 MetricsLog(path / "metrics.jsonl", until=step, warn=self.folder.warn)
             ]
-            held.enter_context(one_way(self.folder.recipe.training.deterministic))
+            held.enter_context(deterministic_algorithms(self.folder.recipe.training.deterministic))
             if self.folder.recipe.training.tensorboard:
-                board = Board(path / "tensorboard", after=step)
+                board = TensorBoardLog(path / "tensorboard", after=step)
                 held.callback(board.close)
                 listeners.append(board)
             for event in self._events(fresh=fresh):
@@ -87,7 +87,7 @@ class Run:
     def _events(self, *, fresh: bool) -> Iterator[Event]:
         if fresh:
             yield Saved(0, self.folder.save(self.trainer), best=False)
-        left = self.folder.recipe.training.steps - self.trainer.progress.step
+        left = self.folder.recipe.training.steps - self.trainer.state.step
         yield from self.trainer.run(left)
 
 
@@ -107,20 +107,20 @@ def train(
     checkpoint that is whole, and ends in the same weights as if it had never stopped. With `wait`,
     another that is training there is let come to its end.
     """
-    pick_threads(threads)
-    place, recipe = pick_device(device), with_languages(recipe)
+    set_threads(threads)
+    place, recipe = choose_device(device), with_languages(recipe)
     if not resume and steps_in(out):
         raise UserError(f"{out} holds a run already: add --resume to go on, or name another --out")
-    check_whole(recipe)
-    check_place(out)
+    check_recipe_builds(recipe)
+    check_writable(out)
     if resume:
         check_resumable(out)
     else:
         check_files(recipe)
     corpus = gather(recipe, say)
     with ExitStack() as held:
-        claim = held.enter_context(take_hold(out, wait=say if wait else None))
-        found = newest_whole(out, (*MODEL_FILES, *STATE_FILES), warner(say))
+        lock = held.enter_context(lock_run(out, wait=say if wait else None))
+        found = newest_valid_checkpoint(out, (*MODEL_FILES, *STATE_FILES), warner(say))
         if found is None and (out / "last.json").exists():
             raise UserError(
                 f"{out}: its checkpoints are gone, last.json is left; name another --out"
@@ -128,21 +128,21 @@ def train(
         if found is None and resume:
             warner(say)(f"nothing to resume in {out}: starting from the beginning")
         if found is None:
-            home, trainer = begin(recipe, corpus, out, device=place, say=say)
+            home, trainer = start_run(recipe, corpus, out, device=place, say=say)
         else:
             read_model(found[0])  # whole it is, but who knows whose
-            home, trainer = go_on(recipe, corpus, *found, device=place, say=say)
+            home, trainer = resume_run(recipe, corpus, *found, device=place, say=say)
         held.pop_all()
-    return Run(home, trainer, corpus.sample, claim)
+    return Run(home, trainer, corpus.sample, lock)
 
 
-def begin(
+def start_run(
     recipe: Recipe, corpus: Corpus, out: Path, *, device: torch.device, say: Say
 ) -> tuple[RunFolder, Trainer]:
     """A run from its first step: its weights fresh, or those of the model it begins from."""
     seed = recipe.training.seed
     if recipe.training.init_from:
-        origin = Origin.read(Path(recipe.training.init_from))
+        origin = PretrainedModel.read(Path(recipe.training.init_from))
         tokenizers = choose_tokenizers(recipe, origin, corpus, say)
         for path in filter(
             None, (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
@@ -150,18 +150,18 @@ def begin(
             warner(say)(f"{path} is not read: the word vectors are those of {origin.path}")
 
         def weigh(model: Seq2Seq) -> None:
-            carry(model, origin, tokenizers, seed=seed, say=say)
+            transfer_weights(model, origin, tokenizers, seed=seed, say=say)
 
     else:
         tokenizers = corpus.learn(recipe, say)
 
         def weigh(model: Seq2Seq) -> None:
-            start_from_vectors(recipe, model, tokenizers, say)
+            load_word_vectors(recipe, model, tokenizers, say)
 
-    return assemble(recipe, corpus, tokenizers, out, weigh=weigh, device=device, say=say)
+    return build_run(recipe, corpus, tokenizers, out, weigh=weigh, device=device, say=say)
 
 
-def go_on(
+def resume_run(
     recipe: Recipe,
     corpus: Corpus,
     folder: Path,
@@ -171,20 +171,20 @@ def go_on(
     say: Say,
 ) -> tuple[RunFolder, Trainer]:
     """A run from one of its checkpoints, if recipe and data are still the same."""
-    old = saved_recipe(files)
-    recipe = inherited(recipe, old)
+    old = load_saved_recipe(files)
+    recipe = inherit_settings(recipe, old)
     warn, then, now = warner(say), old.training.steps, recipe.training.steps
     if recipe.training.schedule == "cosine" and then != now:
         warn(f"the cosine ended at step {then:,}, now at {now:,}: the rate changes at once")
     check_same(folder, old, recipe, corpus)
-    with one_way(recipe.training.deterministic):
-        compare_machines(folder, device, warn)
+    with deterministic_algorithms(recipe.training.deterministic):
+        warn_about_environment(folder, device, warn)
 
     def weigh(model: Seq2Seq) -> None:
         load_weights(model, tensors_from_bytes(files["model.safetensors"]))
 
-    tokenizers, facts = saved_tokenizers(files), json.loads(files["training.json"])
-    home, trainer = assemble(
+    tokenizers, facts = load_tokenizers(files), json.loads(files["training.json"])
+    home, trainer = build_run(
         recipe,
         corpus,
         tokenizers,
@@ -192,12 +192,12 @@ def go_on(
         weigh=weigh,
         device=device,
         say=say,
-        multiple=facts.get("multiple", 1),
+        multiple=facts["length_multiple"],
     )
     tensors = tensors_from_bytes(files["training.safetensors"])
     restore(trainer, tensors, facts)
-    home.point(trainer.progress)
-    left = recipe.training.steps - trainer.progress.step
+    home.write_pointers(trainer.state)
+    left = recipe.training.steps - trainer.state.step
     if left > 0:
         say(f"going on from {folder}")
     else:
@@ -205,7 +205,7 @@ def go_on(
     return home, trainer
 
 
-def assemble(
+def build_run(
     recipe: Recipe,
     corpus: Corpus,
     tokenizers: tuple[Tokenizer, Tokenizer],
@@ -232,15 +232,15 @@ def assemble(
         f"device {device}, threads {torch.get_num_threads()}"
     )
     plain, exact = recipe.training.kernels == "reference", recipe.training.deterministic
-    with by_definition() if plain else nullcontext(), one_way(exact):
-        recipe = fitted(
+    with by_definition() if plain else nullcontext(), deterministic_algorithms(exact):
+        recipe = choose_batch_size(
             recipe, model, make_objective(recipe.training), examples, device=device, say=say
         )
     home = RunFolder(out, recipe, translator, corpus.fingerprint, warner(say))
     return home, make_trainer(recipe, corpus, examples, home, say, multiple=multiple)
 
 
-def inherited(recipe: Recipe, old: Recipe) -> Recipe:
+def inherit_settings(recipe: Recipe, old: Recipe) -> Recipe:
     """The recipe with what a resumed run need not be told again.
 
     These are its languages, the batch size that was found for it, and the model it began from.

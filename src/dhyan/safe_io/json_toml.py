@@ -34,7 +34,7 @@ def read_toml(data: bytes) -> dict[str, Any]:
         raise ValueError("it is nested too deeply") from None
 
 
-def shown(value: object) -> str:
+def safe_repr(value: object) -> str:
     """A stranger's text for one of our lines: short, and without signs that are not seen."""
     text = repr(value[: SHOWN + 1] if isinstance(value, str) else value)
     return text if len(text) <= SHOWN + 2 else f"{text[:SHOWN]}…"
@@ -45,7 +45,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         [(twice, _)] = counts.most_common(1)
-        raise ValueError(f"the key {shown(twice)} comes twice")
+        raise ValueError(f"the key {safe_repr(twice)} comes twice")
     return found
 
 
@@ -56,5 +56,5 @@ def _refused(name: str) -> None:
 def _finite(text: str) -> float:
     number = float(text)
     if not isfinite(number):
-        raise ValueError(f"{shown(text)} is too large for a number")
+        raise ValueError(f"{safe_repr(text)} is too large for a number")
     return number

@@ -5,7 +5,7 @@ from math import prod
 from typing import IO, Any
 
 from dhyan.errors import UserError
-from dhyan.safe_io.json_toml import read_json, shown
+from dhyan.safe_io.json_toml import read_json, safe_repr
 
 LONGEST_HEADER = 4 * 2**20
 MOST_TENSORS = 20_000
@@ -21,7 +21,7 @@ BYTES = {
 
 
 @dataclass(frozen=True)
-class Listed:
+class TensorEntry:
     """A tensor as a header lists it; its bytes lie from `start` to `stop` of what follows."""
 
     dtype: str
@@ -34,11 +34,11 @@ class Listed:
 class Header:
     """The tensors of a file by their names, and the place where the first of them begins."""
 
-    tensors: dict[str, Listed]
+    tensors: dict[str, TensorEntry]
     begins: int
 
 
-class Misshapen(UserError):
+class InvalidHeader(UserError):
     """A header that contradicts itself, its file, or the bounds on all headers."""
 
 
@@ -50,9 +50,11 @@ def read_header(file: IO[bytes], size: int) -> Header:
     """
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > size - 8:
-        raise Misshapen(f"its header would end at byte {8 + length:,}, the file at {size:,}")
+        raise InvalidHeader(f"its header would end at byte {8 + length:,}, the file at {size:,}")
     if length > LONGEST_HEADER:
-        raise Misshapen(f"its header has {length:,} bytes, more than the {LONGEST_HEADER:,} it may")
+        raise InvalidHeader(
+            f"its header has {length:,} bytes, more than the {LONGEST_HEADER:,} it may"
+        )
     tensors = _tensors(_table(file.read(length)))
     _check_places(tensors, size - 8 - length)
     return Header(tensors, 8 + length)
@@ -60,57 +62,63 @@ def read_header(file: IO[bytes], size: int) -> Header:
 
 def _table(data: bytes) -> dict[str, Any]:
     if data.count(b'"data_offsets"') > MOST_TENSORS:
-        raise Misshapen(f"it lists more than {MOST_TENSORS:,} tensors")
+        raise InvalidHeader(f"it lists more than {MOST_TENSORS:,} tensors")
     for sign, most in MOST_SIGNS.items():
         if data.count(sign) > most:
-            raise Misshapen(f"its header has more than {most:,} {sign.decode()}")
+            raise InvalidHeader(f"its header has more than {most:,} {sign.decode()}")
     try:
         table = read_json(data)
     except ValueError as error:
-        raise Misshapen(f"its header cannot be understood: {error}") from None
+        raise InvalidHeader(f"its header cannot be understood: {error}") from None
     if not isinstance(table, dict):
-        raise Misshapen("its header is no table of tensors")
+        raise InvalidHeader("its header is no table of tensors")
     return table
 
 
-def _tensors(table: dict[str, Any]) -> dict[str, Listed]:
+def _tensors(table: dict[str, Any]) -> dict[str, TensorEntry]:
     notes = table.pop(METADATA, {})
     if not isinstance(notes, dict) or not all(isinstance(note, str) for note in notes.values()):
-        raise Misshapen(f"its {METADATA} is no table of texts")
+        raise InvalidHeader(f"its {METADATA} is no table of texts")
     if len(table) > MOST_TENSORS:
-        raise Misshapen(f"it lists {len(table):,} tensors, more than the {MOST_TENSORS:,} it may")
+        raise InvalidHeader(
+            f"it lists {len(table):,} tensors, more than the {MOST_TENSORS:,} it may"
+        )
     return {name: _listed(name, entry) for name, entry in table.items()}
 
 
-def _listed(name: str, entry: Any) -> Listed:
+def _listed(name: str, entry: Any) -> TensorEntry:
     match entry:
         case {"dtype": str(dtype), "shape": list(shape), "data_offsets": [start, stop], **rest}:
             whole = not rest and all(map(_is_count, (*shape, start, stop)))
         case _:
             whole = False
     if not whole or len(shape) > MOST_AXES:
-        raise Misshapen(f"its tensor {shown(name)} is not described by type, shape and place")
+        raise InvalidHeader(
+            f"its tensor {safe_repr(name)} is not described by type, shape and place"
+        )
     if dtype not in BYTES:
-        raise Misshapen(f"its tensor {shown(name)} is of the unknown type {shown(dtype)}")
+        raise InvalidHeader(
+            f"its tensor {safe_repr(name)} is of the unknown type {safe_repr(dtype)}"
+        )
     if stop - start != prod(shape) * BYTES[dtype]:
-        raise Misshapen(
-            f"its tensor {shown(name)} of shape {shown(tuple(shape))} does not fill its "
+        raise InvalidHeader(
+            f"its tensor {safe_repr(name)} of shape {safe_repr(tuple(shape))} does not fill its "
             f"{stop - start:,} bytes"
         )
-    return Listed(dtype, tuple(shape), start, stop)
+    return TensorEntry(dtype, tuple(shape), start, stop)
 
 
 def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
 
-def _check_places(tensors: dict[str, Listed], room: int) -> None:
+def _check_places(tensors: dict[str, TensorEntry], room: int) -> None:
     """Refuse tensors that share bytes, or leave some out."""
     end = 0
     for name, one in sorted(tensors.items(), key=lambda item: (item[1].start, item[1].stop)):
         if one.start != end:
             how = "shares bytes with another" if one.start < end else "leaves bytes unused before"
-            raise Misshapen(f"its tensor {shown(name)} {how}")
+            raise InvalidHeader(f"its tensor {safe_repr(name)} {how}")
         end = one.stop
     if end != room:
-        raise Misshapen(f"its tensors end at byte {end:,} of {room:,}")
+        raise InvalidHeader(f"its tensors end at byte {end:,} of {room:,}")

@@ -190,9 +190,9 @@ def _too_long(tokens: int, longest: int) -> Answer:
 
 def load(asked: Message) -> Model:
     """The model that the server names."""
-    from dhyan.run.load import load_ensemble, pick_threads
+    from dhyan.run.load import load_ensemble, set_threads
 
-    pick_threads(asked["threads"])
+    set_threads(asked["threads"])
     translator = load_ensemble([asked["folder"]], device=asked["device"])
     limits = translator.limits
     limits = replace(limits, highest=min(limits.highest or MOST_SAID, MOST_SAID))

@@ -9,7 +9,7 @@ from importlib.resources import files
 from itertools import chain, product, repeat
 from pathlib import Path
 
-from dhyan.atomic_folder import whole_folder
+from dhyan.atomic_folder import atomic_folder
 from dhyan.data.deduplicate import distinct
 from dhyan.data.primer import primer_twins
 
@@ -42,7 +42,7 @@ def write_corpus(folder: Path) -> Path:
     new = (twin for twin in held if twin.hindi not in known)
     valid = [(one.english, one.hindi) for one in distinct(new, lambda twin: twin.english, VALID)]
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with whole_folder(folder) as half:
+    with atomic_folder(folder) as half:
         _write(half, "train", pairs)
         _write(half, "valid", valid)
     return folder

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models
 
 from dhyan.errors import UserError
-from dhyan.safe_io.json_toml import read_json, shown
+from dhyan.safe_io.json_toml import read_json, safe_repr
 from dhyan.special_tokens import NAMES, UNK
 from dhyan.text.pretokenize import furnished
 from dhyan.text.unigram import LONGEST_PIECE
@@ -47,7 +47,7 @@ def count_pieces(text: str) -> int:
     model = table["model"]
     templates = _written().get(str(model.get("type")))
     if templates is None:
-        raise _foreign(f"its model is of the kind {shown(model.get('type'))}")
+        raise _foreign(f"its model is of the kind {safe_repr(model.get('type'))}")
     pieces = model.pop("vocab", None)
     merges = model.pop("merges", []) if model["type"] == "BPE" else []
     if not any(_agree(table, ours) for ours in templates):
@@ -110,7 +110,7 @@ def _by_id(pieces: Any) -> list[str]:
     places: list[Any] = [None] * len(pieces)
     for piece, id in pieces.items():
         if type(id) is not int or not 0 <= id < len(places) or places[id] is not None:
-            raise _foreign(f"the id of {shown(piece)} is not its own")
+            raise _foreign(f"the id of {safe_repr(piece)} is not its own")
         places[id] = piece
     return _spelt(places)
 
@@ -123,7 +123,9 @@ def _by_score(pieces: Any) -> list[str]:
         match entry:
             case [str(piece), int() | float()] if len(piece) <= LONGEST_PIECE:
                 continue
-        raise _foreign(f"{shown(entry)} is no piece of at most {LONGEST_PIECE} letters and a score")
+        raise _foreign(
+            f"{safe_repr(entry)} is no piece of at most {LONGEST_PIECE} letters and a score"
+        )
     found = [piece for piece, _ in pieces]
     if len(set(found)) < len(found):
         raise _foreign("a piece comes twice")
@@ -146,7 +148,7 @@ def _check_merges(merges: Any, known: set[str]) -> None:
         match entry:
             case [str(left), str(right)] if known.issuperset((left, right, left + right)):
                 continue
-        raise _foreign(f"{shown(entry)} does not merge two pieces into a third")
+        raise _foreign(f"{safe_repr(entry)} does not merge two pieces into a third")
 
 
 def _many(sign: str, most: int) -> UserError:

@@ -88,7 +88,7 @@ class Tokenizer:
     def load(cls, path: str | Path) -> "Tokenizer":
         """Read a tokenizer from its file."""
         try:
-            data = read_file(Path(path), most=MOST_BYTES, linked=True)
+            data = read_file(Path(path), max_bytes=MOST_BYTES, follow_links=True)
             return cls.from_json(text_of(data))
         except (OSError, ValueError) as error:
             raise UserError(f"{path}: cannot read the tokenizer: {error}") from error

@@ -10,7 +10,7 @@ from torch.autograd.function import once_differentiable
 
 
 @contextmanager
-def halved(model: nn.Module) -> Iterator[None]:
+def bf16_linear_weights(model: nn.Module) -> Iterator[None]:
     """Inside the block every linear map has its weights in bfloat16, as autocast would cast them.
 
     Their gradients reach the model's own weights, which keep full precision. A map tied to an

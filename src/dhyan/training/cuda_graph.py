@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from dhyan.batch import Batch, Tokens
 from dhyan.data.corpus import Say, warner
-from dhyan.training.scheduled_sampling import Ratio, constant
-from dhyan.training.update import Found, Learner, finite, free_unused, step_where
+from dhyan.training.scheduled_sampling import ForcingSchedule, constant
+from dhyan.training.update import LossAndNorm, UpdateParts, empty_cache, is_finite, step_if
 
 MOST = 256  # graphs; batches of further shapes run kernel after kernel
 
@@ -93,49 +93,51 @@ class CapturedUpdate:
     step for which the memory was too small.
     """
 
-    def __init__(self, learner: Learner, *, say: Say = lambda line: None) -> None:
-        self.learner = learner
+    def __init__(self, parts: UpdateParts, *, say: Say = lambda line: None) -> None:
+        self.parts = parts
         self.say = say
-        self.recorder = Recorder(learner.device)
+        self.recorder = Recorder(parts.device)
         self.passes: dict[Key, Pass] = {}
         self.last: Work | None = None
         self.recordable, self.short = True, False
         self.tokens, self.rate, self.ratio, self.fresh, self.loss = (
-            torch.zeros((), device=learner.device) for _ in range(5)
+            torch.zeros((), device=parts.device) for _ in range(5)
         )
-        self.found = torch.zeros(2, device=learner.device)
-        self.weights = [one for one in learner.model.parameters() if one.requires_grad]
+        self.found = torch.zeros(2, device=parts.device)
+        self.weights = [one for one in parts.model.parameters() if one.requires_grad]
         for weight in self.weights:
             weight.grad = None
 
-    def __call__(self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float) -> Found:
+    def __call__(
+        self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
+    ) -> LossAndNorm:
         """Replay a pass for each batch, then the end of the step."""
-        learner, ratio = self.learner, self.learner.objective.forcing(step)
+        parts, ratio = self.parts, self.parts.objective.forcing(step)
         self.tokens.fill_(tokens)
         self.rate.fill_(rate)
         self.ratio.fill_(ratio)
-        if learner.average:
-            self.fresh.fill_(1 - learner.average.decay_at(step))
+        if parts.ema:
+            self.fresh.fill_(1 - parts.ema.decay_at(step))
         passes = [self._prepared(batch, told=ratio >= 1) for batch in batches]
         if not self.short:
             self._ending()
         for part, run in enumerate(passes):
-            learner.draw(step, part)
+            parts.seed_batch(step, part)
             run(batches[part])
         self._ending()()
         self.short = False
-        return cast(Found, self.found.clone().unbind())
+        return cast(LossAndNorm, self.found.clone().unbind())
 
-    def make_room(self) -> None:
+    def release_memory(self) -> None:
         """Take the next step kernel after kernel: what is recorded keeps its memory."""
         self._clear()
         self.short = True
-        free_unused(self.learner.device)
+        empty_cache(self.parts.device)
 
     def _ending(self) -> Work:
         """The end of a step, recorded if it has not been yet."""
         if not self.last:
-            ready(self.learner.optimizer, self.rate)
+            ready(self.parts.optimizer, self.rate)
             self.last = self.recorder.record(self._end)
         return self.last
 
@@ -177,9 +179,9 @@ class CapturedUpdate:
 
     def _pass(self, batch: Batch, *, told: bool) -> None:
         """Add a batch's loss and gradients to those of the step."""
-        chance = constant() if told else cast(Ratio, lambda step: self.ratio)
-        objective = replace(self.learner.objective, forcing=chance)
-        loss = objective(self.learner.model, batch, 0)
+        chance = constant() if told else cast(ForcingSchedule, lambda step: self.ratio)
+        objective = replace(self.parts.objective, forcing=chance)
+        loss = objective(self.parts.model, batch, 0)
         self._add(torch.autograd.grad(loss / self.tokens, self.weights, allow_unused=True))
         self.loss.add_(loss.detach())
 
@@ -196,17 +198,17 @@ class CapturedUpdate:
 
     def _end(self) -> None:
         """Clip, move the weights and their average, keep what was found, and clear the rest."""
-        learner = self.learner
-        norm = nn.utils.clip_grad_norm_(learner.model.parameters(), learner.clip)
-        moves = finite(self.loss, norm)
-        step_where(moves, learner.optimizer)
-        if learner.average:
-            learner.average.take_in(learner.model, self.fresh * moves)
+        parts = self.parts
+        norm = nn.utils.clip_grad_norm_(parts.model.parameters(), parts.clip)
+        moves = is_finite(self.loss, norm)
+        step_if(moves, parts.optimizer)
+        if parts.ema:
+            parts.ema.update_by(parts.model, self.fresh * moves)
         self.found.copy_(torch.stack([self.loss, norm]))
         self._clear()
 
     def _clear(self) -> None:
-        self.learner.optimizer.zero_grad(set_to_none=False)
+        self.parts.optimizer.zero_grad(set_to_none=False)
         self.loss.zero_()
 
 

@@ -9,25 +9,25 @@ from torch import Tensor
 
 from dhyan.training.events import Skipped
 from dhyan.training.prefetch import BatchStream
-from dhyan.training.state import Progress
-from dhyan.training.update import Found
+from dhyan.training.state import TrainState
+from dhyan.training.update import LossAndNorm
 
-NAMED = 12  # examples in a message; all of them are among the events
+MAX_LISTED = 12  # examples in a message; all of them are among the events
 
 
 @dataclass(frozen=True)
-class Taken:
+class PendingStep:
     """A step that was taken, where its batches began, and what it found, still on the device."""
 
     step: int
     positions: tuple[int, ...]
-    found: Found
+    found: LossAndNorm
     tokens: int
     parts: int
 
 
 @dataclass(frozen=True)
-class Told:
+class StepResult:
     """The same, once what it found has been read."""
 
     step: int
@@ -54,16 +54,16 @@ class Told:
         return Skipped(self.step, self.positions, tuple(rows), found)
 
 
-def told(steps: Sequence[Taken]) -> list[Told]:
+def read_results(steps: Sequence[PendingStep]) -> list[StepResult]:
     """Read what steps have found: the device is waited for once, not at every step."""
     losses, norms = torch.stack([torch.stack(one.found) for one in steps]).T.tolist()
     return [
-        Told(one.step, one.positions, loss, norm, one.tokens, one.parts)
+        StepResult(one.step, one.positions, loss, norm, one.tokens, one.parts)
         for one, loss, norm in zip(steps, losses, norms, strict=True)
     ]
 
 
-def remembered(optimizer: torch.optim.Optimizer) -> list[Tensor]:
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> list[Tensor]:
     """All that an optimizer keeps of the steps before."""
     kept = (one for state in optimizer.state.values() for one in state.values())
     return [one for one in kept if isinstance(one, Tensor)]
@@ -80,20 +80,20 @@ def all_finite(tensors: Iterable[Tensor]) -> bool:
     )
 
 
-def diverged(progress: Progress, skipped: Sequence[Skipped], *, checkpoint: int) -> str:
+def divergence_message(state: TrainState, skipped: Sequence[Skipped], *, checkpoint: int) -> str:
     """What to say of a run that finds nothing finite any more, and where to look."""
-    again = f", also after {progress.returns} returns to step {checkpoint}"
-    where = f"before step {progress.step}{again if progress.returns else ''}"
+    again = f", also after {state.restores} restores of step {checkpoint}"
+    where = f"before step {state.step}{again if state.restores else ''}"
     if not skipped:
         return f"training diverged {where}: a weight is not finite; lower training.learning_rate"
     rows = dict.fromkeys(row for one in skipped for row in one.examples)
     return (
-        f"training diverged {where}: {skipped[-1].found}; {len(skipped)} steps were skipped, with "
-        f"examples {named(tuple(rows))} (all are in metrics.jsonl): mend those pairs, or lower "
-        f"training.learning_rate"
+        f"training diverged {where}: {skipped[-1].reason}; {len(skipped)} steps were skipped, with "
+        f"examples {first_examples(tuple(rows))} (all are in metrics.jsonl): fix those pairs, or "
+        f"lower training.learning_rate"
     )
 
 
-def named(rows: Sequence[int]) -> str:
+def first_examples(rows: Sequence[int]) -> str:
     """The first of some examples, by their numbers."""
-    return ", ".join(map(str, rows[:NAMED])) + (" …" if len(rows) > NAMED else "")
+    return ", ".join(map(str, rows[:MAX_LISTED])) + (" …" if len(rows) > MAX_LISTED else "")

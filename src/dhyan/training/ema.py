@@ -11,7 +11,7 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 
 @dataclass(frozen=True)
-class WeightAverage:
+class WeightEMA:
     """Each weight's average, by name: decay · average + (1 − decay) · weight after every step.
 
     In the first steps the decay is (1 + step) / (10 + step) where that is less, so that the
@@ -22,11 +22,11 @@ class WeightAverage:
     weights: Mapping[str, Tensor]
 
     @classmethod
-    def of(cls, model: nn.Module, decay: float) -> "WeightAverage":
+    def start(cls, model: nn.Module, decay: float) -> "WeightEMA":
         """The average of a run that has not begun: its first weights."""
-        return cls(decay, copied(model))
+        return cls(decay, copy_weights(model))
 
-    def follow(self, model: nn.Module, step: int) -> None:
+    def update(self, model: nn.Module, step: int) -> None:
         """Take in the weights after a step."""
         current = [weight.detach() for weight in model.parameters()]
         get_ema_multi_avg_fn(self.decay_at(step))(list(self.weights.values()), current, step)
@@ -36,15 +36,15 @@ class WeightAverage:
         return min(self.decay, (1 + step) / (10 + step))
 
     @torch.no_grad()
-    def take_in(self, model: nn.Module, share: Float[Tensor, ""]) -> None:
+    def update_by(self, model: nn.Module, share: Float[Tensor, ""]) -> None:
         """Take in the weights by a share, 1 − decay, that is read on the device."""
         for average, weight in zip(self.weights.values(), model.parameters(), strict=True):
             average.lerp_(weight, share)
 
     @contextmanager
-    def lent(self, model: nn.Module) -> Iterator[None]:
+    def swapped_into(self, model: nn.Module) -> Iterator[None]:
         """Inside, the model has the averages for weights; after it, its own, bit for bit."""
-        own = copied(model)
+        own = copy_weights(model)
         fill(model, self.weights)
         try:
             yield
@@ -52,7 +52,7 @@ class WeightAverage:
             fill(model, own)
 
 
-def copied(model: nn.Module) -> dict[str, Tensor]:
+def copy_weights(model: nn.Module) -> dict[str, Tensor]:
     """A copy of every weight, by name."""
     return {name: weight.detach().clone() for name, weight in model.named_parameters()}
 

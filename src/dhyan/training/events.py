@@ -47,11 +47,11 @@ class Skipped:
     step: int
     positions: tuple[int, ...]
     examples: tuple[int, ...]
-    found: str
+    reason: str
 
 
 @dataclass(frozen=True)
-class Returned:
+class Restored:
     """The run went back from a step to a checkpoint, and takes the batches after `position`."""
 
     step: int
@@ -60,7 +60,7 @@ class Returned:
 
 
 @dataclass(frozen=True)
-class Split:
+class BatchSplit:
     """A step whose batches were too large for the memory, and were taken in so many parts."""
 
     step: int
@@ -68,7 +68,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Unsaved:
+class SaveFailed:
     """A checkpoint that could not be written, and why; the run goes on."""
 
     step: int
@@ -83,5 +83,5 @@ class Stopped:
     reason: str
 
 
-Trouble = Skipped | Returned | Split | Unsaved
-Event = Stepped | Validated | Saved | Trouble | Stopped
+Problem = Skipped | Restored | BatchSplit | SaveFailed
+Event = Stepped | Validated | Saved | Problem | Stopped

@@ -14,8 +14,13 @@ from dhyan.kernels.backend import hurries
 from dhyan.models.copy_mechanism import Thinking
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import PAD
-from dhyan.training.bf16_weights import halved
-from dhyan.training.scheduled_sampling import Ratio, all_told, constant, forced
+from dhyan.training.bf16_weights import bf16_linear_weights
+from dhyan.training.scheduled_sampling import (
+    ForcingSchedule,
+    constant,
+    decode_with_forcing,
+    is_teacher_forcing,
+)
 
 
 def cross_entropy(
@@ -35,7 +40,7 @@ def cross_entropy(
     )
 
 
-def unsaid(
+def fused_cross_entropy(
     model: Seq2Seq, decoder: Thinking, batch: Batch, *, smoothing: float
 ) -> Float[Tensor, ""]:
     """The same loss of a model's own decoder, without ever holding all its scores."""
@@ -49,7 +54,7 @@ def unsaid(
     )
 
 
-def divergence(
+def symmetric_kl(
     one: Float[Tensor, "B T V"], other: Float[Tensor, "B T V"], labels: Tokens
 ) -> Float[Tensor, ""]:
     """KL(p‖q) + KL(q‖p) of what two passes say, summed over all real tokens: Σ (p − q) log(p/q)."""
@@ -58,7 +63,7 @@ def divergence(
     return each.masked_fill(~labels.mask, 0.0).sum()
 
 
-def doubled(batch: Batch) -> Batch:
+def repeat_batch(batch: Batch) -> Batch:
     """Every sentence twice, so that one pass over both gives two different dropouts."""
     rows = torch.arange(len(batch.source), device=batch.source.ids.device).repeat(2)
     return Batch(batch.source.select(rows), batch.target.select(rows))
@@ -75,23 +80,25 @@ class Objective:
 
     smoothing: float = 0.1
     r_drop: float = 0.0
-    forcing: Ratio = field(default_factory=constant)
+    forcing: ForcingSchedule = field(default_factory=constant)
     half: bool = False
 
     def __call__(self, model: Seq2Seq, batch: Batch, step: int) -> Float[Tensor, ""]:
         """The loss at a step, summed over all real tokens of the batch."""
-        read, ratio = doubled(batch) if self.r_drop else batch, self.forcing(step)
+        read, ratio = repeat_batch(batch) if self.r_drop else batch, self.forcing(step)
         ids, decoder = batch.source.ids, model.decoder
         fast = hurries(model, next(model.parameters()))
         with (
             torch.autocast(ids.device.type, torch.bfloat16, enabled=self.half),
-            halved(model) if self.half and fast else nullcontext(),
+            bf16_linear_weights(model) if self.half and fast else nullcontext(),
         ):
-            if fast and all_told(ratio) and not self.r_drop and hasattr(decoder, "think"):
-                return unsaid(model, cast(Thinking, decoder), batch, smoothing=self.smoothing)
-            logits = forced(model, read, ratio, passes=2 if self.r_drop else 1)
+            if fast and is_teacher_forcing(ratio) and not self.r_drop and hasattr(decoder, "think"):
+                return fused_cross_entropy(
+                    model, cast(Thinking, decoder), batch, smoothing=self.smoothing
+                )
+            logits = decode_with_forcing(model, read, ratio, passes=2 if self.r_drop else 1)
         if not self.r_drop:
             return cross_entropy(logits, batch.labels, smoothing=self.smoothing)
         said = cross_entropy(logits, read.labels, smoothing=self.smoothing)
         one, other = logits.chunk(2)
-        return (said + self.r_drop * divergence(one, other, batch.labels) / 2) / 2
+        return (said + self.r_drop * symmetric_kl(one, other, batch.labels) / 2) / 2

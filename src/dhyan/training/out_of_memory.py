@@ -6,12 +6,12 @@ import torch
 
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
-from dhyan.training.update import Found, Update
+from dhyan.training.update import LossAndNorm, Update
 
 
-def fitted_step(
+def step_with_splitting(
     update: Update, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
-) -> tuple[Found, int]:
+) -> tuple[LossAndNorm, int]:
     """Take a step, and say in how many parts.
 
     Where the memory runs out nothing has changed yet: every batch is cut in two, and the step is
@@ -22,13 +22,13 @@ def fitted_step(
         try:
             return update(parts, tokens=tokens, step=step, rate=rate), len(parts)
         except (RuntimeError, MemoryError) as error:
-            if not ran_short(error):
+            if not is_out_of_memory(error):
                 raise
-        update.make_room()
-        parts = halved(parts)
+        update.release_memory()
+        parts = split_batches(parts)
 
 
-def halved(batches: Sequence[Batch]) -> list[Batch]:
+def split_batches(batches: Sequence[Batch]) -> list[Batch]:
     """The same rows in up to twice as many batches."""
     if all(len(batch.source) == 1 for batch in batches):
         sides = (max(one.ids.shape[1] for one in _sides(batch)) for batch in batches)
@@ -39,7 +39,7 @@ def halved(batches: Sequence[Batch]) -> list[Batch]:
     return [half for batch in batches for half in _halves(batch)]
 
 
-def ran_short(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Whether PyTorch, on whatever device, or Python could not get the memory it asked for."""
     named = isinstance(error, MemoryError | torch.OutOfMemoryError)
     return named or "allocate memory" in str(error)

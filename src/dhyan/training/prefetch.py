@@ -9,7 +9,7 @@ import torch
 
 from dhyan.batch import Batch, Tokens
 
-AHEAD = 16
+PREFETCHED_BATCHES = 16
 
 
 @runtime_checkable
@@ -30,19 +30,19 @@ class BatchStream(Protocol):
 
 
 @dataclass(frozen=True)
-class Fed:
+class LoadedBatch:
     """A batch on its device, how many words it has to say, and the position after it."""
 
     batch: Batch
     tokens: int
-    after: int
+    next_position: int
 
 
 @runtime_checkable
-class Feed(Protocol):
+class BatchLoader(Protocol):
     """Where a trainer has its batches from."""
 
-    def at(self, position: int) -> Fed:
+    def at(self, position: int) -> LoadedBatch:
         """The batch at a position."""
         ...
 
@@ -52,46 +52,48 @@ class Feed(Protocol):
 
 
 @dataclass(frozen=True)
-class Direct:
+class DirectLoader:
     """Every batch is made when it is asked for."""
 
     batches: BatchStream
     device: torch.device
 
-    def at(self, position: int) -> Fed:
+    def at(self, position: int) -> LoadedBatch:
         """The batch at a position, made now."""
         batch, after = self.batches.at(position)
-        return Fed(batch.to(self.device), batch.labels.count, after)
+        return LoadedBatch(batch.to(self.device), batch.labels.count, after)
 
     def close(self) -> None:
         """Nothing is left over."""
 
 
 @dataclass(frozen=True)
-class Sent:
+class PendingCopy:
     """A batch on its way to the device, which waits for `ready` before it reads it."""
 
-    fed: Fed
+    fed: LoadedBatch
     ready: torch.cuda.Event | None
 
 
-class Ahead:
+class Prefetcher:
     """Batches are made, and sent to the GPU, by a thread of their own while steps are running.
 
     They are the same, in the same order; what goes wrong in the thread is raised where its batch is
     asked for.
     """
 
-    def __init__(self, batches: BatchStream, device: torch.device, *, ahead: int = AHEAD) -> None:
+    def __init__(
+        self, batches: BatchStream, device: torch.device, *, ahead: int = PREFETCHED_BATCHES
+    ) -> None:
         self.batches = batches
         self.device = device
         self.ahead = ahead
         self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._maker: ThreadPoolExecutor | None = None
-        self._sent: deque[Future[Sent]] = deque()
+        self._sent: deque[Future[PendingCopy]] = deque()
         self._next = -1
 
-    def at(self, position: int) -> Fed:
+    def at(self, position: int) -> LoadedBatch:
         """The batch at a position, which is most likely here; the next ones are begun."""
         if position != self._next or self._maker is None:
             self.close()
@@ -102,7 +104,7 @@ class Ahead:
         sent = self._sent.popleft().result()
         if sent.ready is not None:
             self._receive(sent.fed.batch, sent.ready)
-        self._next = sent.fed.after
+        self._next = sent.fed.next_position
         return sent.fed
 
     def close(self) -> None:
@@ -112,18 +114,18 @@ class Ahead:
         self._maker = None
         self._sent.clear()
 
-    def _send_after(self, before: Future[Sent]) -> Sent:
-        return self._send(before.result().fed.after)
+    def _send_after(self, before: Future[PendingCopy]) -> PendingCopy:
+        return self._send(before.result().fed.next_position)
 
-    def _send(self, position: int) -> Sent:
+    def _send(self, position: int) -> PendingCopy:
         """Make a batch and begin to copy it: from pinned memory, on a stream of its own."""
         batch, after = self.batches.at(position)
         tokens = batch.labels.count
         if self.stream is None:
-            return Sent(Fed(batch.to(self.device), tokens, after), None)
+            return PendingCopy(LoadedBatch(batch.to(self.device), tokens, after), None)
         with torch.cuda.stream(self.stream):
             there = Batch(_pinned(batch.source), _pinned(batch.target)).to(self.device)
-            return Sent(Fed(there, tokens, after), self.stream.record_event())
+            return PendingCopy(LoadedBatch(there, tokens, after), self.stream.record_event())
 
     def _receive(self, batch: Batch, ready: torch.cuda.Event) -> None:
         """Let the stream of the steps wait for the copies, and keep them until it has read them."""

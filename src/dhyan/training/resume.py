@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.training.ema import WeightAverage
-from dhyan.training.state import Progress
+from dhyan.training.ema import WeightEMA
+from dhyan.training.state import TrainState
 from dhyan.training.trainer import Trainer
 
 RAW = "raw"
@@ -25,15 +25,15 @@ def training_tensors(trainer: Trainer) -> dict[str, Tensor]:
         for key, value in trainer.optimizer.state.get(parameter, {}).items():
             if value is not None:
                 tensors[f"{name}:{key}"] = torch.as_tensor(value)
-        if trainer.average:
+        if trainer.ema:
             tensors[f"{name}:{RAW}"] = parameter
     return tensors
 
 
 def restore(trainer: Trainer, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Give a trainer, whose model has the saved weights, back its memory and its place."""
-    if trainer.average:
-        trainer.average = WeightAverage.of(trainer.model, trainer.average.decay)
+    if trainer.ema:
+        trainer.ema = WeightEMA.start(trainer.model, trainer.ema.decay)
     trainer.optimizer.state.clear()
     parameters = dict(trainer.model.named_parameters())
     for full_name, tensor in tensors.items():
@@ -47,4 +47,4 @@ def restore(trainer: Trainer, tensors: Mapping[str, Tensor], facts: Mapping[str,
             counted_here = key == "step" and not trainer.optimizer.defaults.get("fused")
             place = tensor if counted_here else tensor.to(parameters[name].device)
             trainer.optimizer.state[parameters[name]][key] = place
-    trainer.progress = Progress(**facts)
+    trainer.state = TrainState(**facts)

@@ -53,10 +53,10 @@ class Plateau:
     patience: int = 2
     lowest: float = 0.0
 
-    def falls(self, waited: int) -> bool:
+    def reduces(self, validations_since_best: int) -> bool:
         """Whether the rate falls when so many validations in a row were no better."""
-        return waited > 0 and waited % self.patience == 0
+        return validations_since_best > 0 and validations_since_best % self.patience == 0
 
-    def after(self, falls: int) -> float:
+    def factor_after(self, reductions: int) -> float:
         """What is left of the rate when it has fallen so often."""
-        return max(self.lowest, self.factor**falls)
+        return max(self.lowest, self.factor**reductions)

@@ -7,61 +7,62 @@ from dhyan.training.loss import Objective
 from dhyan.training.schedule import Plateau, Schedule
 
 
-class Halted(Exception):
+class ValidationInterrupted(Exception):
     """There is no time for what is being done."""
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Where a run stands: all of it that is not weights.
+class TrainState:
+    """Where a run stands: everything but the weights and the optimizer's state.
 
-    `waited` counts the validations since one was better than all before, `falls` how often a
-    plateau lowered the rate. Only those on schedule count there, and `to_beat` is the best of them:
-    the one at the end of a run that is made longer later changes nothing of what follows. Batches
-    whose lengths are rounded to another `multiple` begin at other positions. `skipped` counts the
-    steps that found nothing finite, `in_a_row` the last of them; `returns` how often the run went
-    back to its last checkpoint, `split` the steps whose batches were too large for the memory. A
-    validation that was broken off is `owed`.
+    `validations_since_best` counts validations without improvement, `rate_reductions` how often
+    the plateau schedule reduced the learning rate. Both count only the validations of the
+    schedule, of which `best_scheduled_score` is the best: the extra validation at the end of a
+    run that is extended later changes nothing of what follows. Batch lengths are rounded to
+    `length_multiple`; another one gives other positions. `skipped_steps` counts the steps without
+    a finite loss and gradient, `skipped_in_a_row` the latest of them without a break; `restores`
+    how often the run went back to its last checkpoint; `split_steps` the steps whose batches did
+    not fit into memory. `validation_pending` says that a validation was interrupted.
     """
 
     step: int = 0
     position: int = 0
     best_step: int | None = None
     best_score: float | None = None
-    waited: int = 0
-    falls: int = 0
-    to_beat: float | None = None
+    validations_since_best: int = 0
+    rate_reductions: int = 0
+    best_scheduled_score: float | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
-    multiple: int = 1
-    skipped: int = 0
-    in_a_row: int = 0
-    returns: int = 0
-    split: int = 0
-    owed: bool = False
+    length_multiple: int = 1
+    skipped_steps: int = 0
+    skipped_in_a_row: int = 0
+    restores: int = 0
+    split_steps: int = 0
+    validation_pending: bool = False
 
-    def counting(self, *, finite: bool, split: bool) -> "Progress":
+    def counting(self, *, finite: bool, split: bool) -> "TrainState":
         """The same, after one more step that was or was not such."""
         return replace(
             self,
-            skipped=self.skipped + (not finite),
-            in_a_row=0 if finite else self.in_a_row + 1,
-            split=self.split + split,
+            skipped_steps=self.skipped_steps + (not finite),
+            skipped_in_a_row=0 if finite else self.skipped_in_a_row + 1,
+            split_steps=self.split_steps + split,
         )
 
-    def after(self, astray: "Progress") -> "Progress":
+    def after(self, astray: "TrainState") -> "TrainState":
         """A checkpoint's progress, for a run that has gone astray since: it takes other batches."""
         return replace(
             self,
             position=astray.position,
-            skipped=astray.skipped,
-            split=astray.split,
-            returns=astray.returns + 1,
-            in_a_row=0,
+            skipped_steps=astray.skipped_steps,
+            split_steps=astray.split_steps,
+            restores=astray.restores + 1,
+            skipped_in_a_row=0,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class TrainerSettings:
     """How often things happen, in steps, what an update is, and how much is put up with.
 
     `most_skipped` steps in a row that find nothing finite lead back to the last checkpoint; from
@@ -81,6 +82,6 @@ class Settings:
     save_every: int = 500
     stop_on: str = "loss"
     patience: int = 0
-    most_skipped: int = 5
-    most_returns: int = 3
-    most_unsaved: int = 3
+    max_skipped_in_a_row: int = 5
+    max_restores: int = 3
+    max_save_failures: int = 3

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from dhyan.atomic_folder import as_json, check_place, whole_folder
+from dhyan.atomic_folder import atomic_folder, check_writable, to_json_bytes
 from dhyan.data.corpus import Say
 from dhyan.data.deduplicate import distinct
 from dhyan.data.primer import SPLITS, Twin, primer_twins
@@ -37,9 +37,9 @@ def write_primer(
         raise UserError(
             f"no sentence has {shortest} to {longest} words: give the smaller number first"
         )
-    check_place(out)
+    check_writable(out)
     counts = {}
-    with whole_folder(out) as folder:
+    with atomic_folder(out) as folder:
         for split in SPLITS:
             wanted = pairs if split == "train" else tests
             least = shortest if split in BOUNDED else SHORTEST
@@ -50,7 +50,7 @@ def write_primer(
             say(f"{split}: {counts[split]:,} pairs{few}")
         bounds = {"seed": seed, "shortest": shortest, "longest": longest}
         about = {"made by": f"dhyan {__version__}", **bounds, "pairs": counts}
-        (folder / "about.json").write_bytes(as_json(about))
+        (folder / "about.json").write_bytes(to_json_bytes(about))
     return counts
 
 

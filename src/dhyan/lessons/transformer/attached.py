@@ -13,7 +13,7 @@ from dhyan.errors import UserError
 from dhyan.evaluation.metric_counts import count
 from dhyan.lessons.of_primer import known, of_split
 from dhyan.lessons.transformer.cued import cued
-from dhyan.run.load import load, saved_recipe
+from dhyan.run.load import load, load_saved_recipe
 
 HELD_OUT = 80  # there are no more of them among a third of the names
 
@@ -83,7 +83,7 @@ def sign_flips(differences: Sequence[int | float]) -> float:
 
 
 def _recipe(folder: Path) -> Recipe:
-    recipe = saved_recipe(read_checkpoint(find_checkpoint(folder), "recipe.toml"))
+    recipe = load_saved_recipe(read_checkpoint(find_checkpoint(folder), "recipe.toml"))
     if not isinstance(recipe.encoder, TransformerEncoder):
         raise UserError(f"models: the encoder of {folder} has no heads; give runs of a Transformer")
     return recipe

@@ -18,7 +18,7 @@ from dhyan.lessons.shown import Say, Shown, Story
 from dhyan.lessons.transformer.tiny import numbered, transformer
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS, NAMES
-from dhyan.training.scheduled_sampling import stepwise
+from dhyan.training.scheduled_sampling import decode_stepwise
 
 SENTENCE, TARGET = "we are friends", "हम दोस्त हैं"
 LENGTHS = (3, 30, 100, 300)
@@ -226,7 +226,7 @@ def _batch(source: list[int], target: list[int]) -> Batch:
 def _both(model: Seq2Seq, batch: Batch) -> Pair:
     """Word by word, told the right words; then all at once."""
     told = torch.ones_like(batch.inputs.ids, dtype=torch.bool)
-    in_turn = _way(model, batch, lambda: stepwise(model, batch, told))
+    in_turn = _way(model, batch, lambda: decode_stepwise(model, batch, told))
     at_once = _way(model, batch, lambda: model(batch))
     return Pair(batch.target.count - 2, in_turn, at_once)
 
