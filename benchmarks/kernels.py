@@ -23,7 +23,7 @@ def additive_case(
     compiled: bool = True,
 ) -> dict[str, Any]:
     """Additive attention by our kernels, by its definition and by the definition compiled."""
-    from dhyan.kernels.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
     shape = (batch, queries, positions, width, breadth or width)
     ways: dict[str, Attend] = {"ours": additive_attention, "eager": _defined}

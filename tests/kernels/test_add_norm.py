@@ -29,7 +29,7 @@ def by_definition(x, found, weight, bias):
 
 
 def by_kernel(x, found, weight, bias, dropout=0.0):
-    from dhyan.kernels.add_norm import normalised
+    from dhyan.kernels.triton.add_norm import normalised
 
     return normalised(x, found, weight, bias, dropout=dropout, epsilon=1e-5)
 
@@ -77,7 +77,7 @@ def test_half_precision_loses_what_half_precision_must():
 
 
 def test_what_is_dropped_follows_from_the_generator_and_gets_no_gradient():
-    from dhyan.kernels.add_norm import added
+    from dhyan.kernels.triton.add_norm import added
 
     x, found = torch.zeros(2, 40, 30), torch.ones(2, 40, 30, requires_grad=True)
     torch.manual_seed(8)
@@ -93,7 +93,7 @@ def test_what_is_dropped_follows_from_the_generator_and_gets_no_gradient():
 
 
 def test_rows_and_columns_are_dropped_independently():
-    from dhyan.kernels.add_norm import added
+    from dhyan.kernels.triton.add_norm import added
 
     torch.manual_seed(9)
     stays = (added(torch.zeros(1, 200, 128), torch.ones(1, 200, 128), dropout=0.5) > 0).float()[0]
@@ -144,7 +144,7 @@ def test_a_rectified_map_is_the_same_in_one_pass(sizes):
 
 
 def test_a_rectified_map_drops_what_it_says():
-    from dhyan.kernels.linear_relu import rectified_linear
+    from dhyan.kernels.triton.linear_relu import rectified_linear
 
     torch.manual_seed(7)
     x, weight = torch.randn(1, 60, 5, requires_grad=True), torch.randn(40, 5, requires_grad=True)

@@ -62,7 +62,7 @@ def assert_near(found, exact, half):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_scores_equal_their_definition(shape):
-    from dhyan.kernels.additive_attention.attention import additive_scores
+    from dhyan.kernels.triton.additive_attention.attention import additive_scores
 
     query, keys, _, energy, _ = made(shape)
     exact = with_gradients(reference.additive_scores, [x.double() for x in (query, keys, energy)])
@@ -74,7 +74,7 @@ def test_scores_equal_their_definition(shape):
 
 @pytest.mark.parametrize("enough", [0, 10**9])
 def test_scores_do_not_depend_on_how_programs_share_them(enough, monkeypatch):
-    from dhyan.kernels.additive_attention import scores as pairs
+    from dhyan.kernels.triton.additive_attention import scores as pairs
 
     monkeypatch.setattr(pairs, "ENOUGH", enough)
     query, keys, _, energy, _ = made((2, 1, 40, 70, 9, 1))
@@ -84,8 +84,8 @@ def test_scores_do_not_depend_on_how_programs_share_them(enough, monkeypatch):
 
 
 def test_gradients_do_not_depend_on_how_many_exponentials_are_held(monkeypatch):
-    from dhyan.kernels.additive_attention import scores as pairs
-    from dhyan.kernels.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention import scores as pairs
+    from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
     *tensors, seen = made((5, 1, 6, 9, 8, 3))
     at_once = with_gradients(additive_attention, tensors, seen)
@@ -97,7 +97,7 @@ def test_gradients_do_not_depend_on_how_many_exponentials_are_held(monkeypatch):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_context_equals_its_definition(shape, dtype):
-    from dhyan.kernels.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
     *tensors, seen = made(shape, dtype)
     exact = with_gradients(defined, [one.double() for one in tensors], seen)
@@ -110,7 +110,7 @@ def test_the_context_equals_its_definition(shape, dtype):
 
 @pytest.mark.parametrize("size", [5.0, 12.0, 30.0])
 def test_large_numbers_saturate_and_cancel_as_they_should(size):
-    from dhyan.kernels.additive_attention.attention import additive_scores
+    from dhyan.kernels.triton.additive_attention.attention import additive_scores
 
     query = torch.tensor([size, -size, 0.0, size]).repeat(1, 2).expand(5, 8).clone()
     keys = torch.tensor([-size, size, 1.0, size, -size, size, 1.0, -3.0]).expand(6, 8).clone()
@@ -123,7 +123,7 @@ def test_large_numbers_saturate_and_cancel_as_they_should(size):
 
 
 def test_what_is_far_too_large_stays_finite():
-    from dhyan.kernels.additive_attention.attention import additive_scores
+    from dhyan.kernels.triton.additive_attention.attention import additive_scores
 
     query = torch.tensor([[1e4, -1e4, 300.0], [0.0, 50.0, -torch.inf]])
     keys = torch.tensor([[1e3, -10.0, 1.0], [10.0, 20.0, -28.0]])
@@ -135,7 +135,7 @@ def test_what_is_far_too_large_stays_finite():
 
 
 def test_what_is_no_number_is_not_hidden():
-    from dhyan.kernels.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
     query, keys, values, energy, seen = made((1, 1, 5, 4, 6, 3))
     query[0, 0, 2, 3] = torch.nan
@@ -147,7 +147,7 @@ def test_what_is_no_number_is_not_hidden():
 
 @pytest.mark.parametrize("queries", [1, 6])
 def test_a_query_that_sees_nothing_gets_zeros_and_gives_none(queries):
-    from dhyan.kernels.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
     *tensors, seen = made((2, 1, queries, 5, 7, 3))
     seen[0] = False
@@ -162,7 +162,7 @@ def test_a_query_that_sees_nothing_gets_zeros_and_gives_none(queries):
 @pytest.mark.parametrize("lead", [(1, 1), (2, 1), (1, 3), (2, 3)])
 @pytest.mark.parametrize("queries", [1, 6])
 def test_what_is_seen_may_be_shared_by_sentences_and_heads(lead, queries):
-    from dhyan.kernels.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
     *tensors, _ = made((2, 3, queries, 5, 7, 3))
     seen = torch.rand(*lead, 1, 5).expand(*lead, queries, 5) > 0.4
@@ -177,7 +177,7 @@ def test_what_is_seen_may_be_shared_by_sentences_and_heads(lead, queries):
 
 @pytest.mark.parametrize("queries", [1, 6])
 def test_one_set_of_keys_may_serve_many_heads(queries):
-    from dhyan.kernels.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
     query, _, _, energy, seen = made((2, 3, queries, 5, 7, 3))
     _, keys, values, _, _ = made((2, 1, queries, 5, 7, 3))
@@ -193,7 +193,7 @@ def test_one_set_of_keys_may_serve_many_heads(queries):
 
 @pytest.mark.parametrize("queries", [1, 6])
 def test_precisions_may_be_mixed(queries):
-    from dhyan.kernels.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
     *tensors, seen = made((2, 1, queries, 5, 7, 3))
     query, keys, values, energy = tensors
@@ -207,7 +207,7 @@ def test_precisions_may_be_mixed(queries):
 
 
 def test_the_same_call_gives_the_same_bits():
-    from dhyan.kernels.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
     *tensors, seen = made((2, 1, 9, 5, 7, 3))
     first, second = (with_gradients(additive_attention, tensors, seen) for _ in range(2))

@@ -7,7 +7,7 @@ import torch
 @pytest.mark.parametrize("sizes", [(1, 1), (33, 5), (70, 129), (3, 200)])
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 def test_every_column_is_summed_in_single_precision(sizes, kind):
-    from dhyan.kernels.column_sum import column_sums
+    from dhyan.kernels.triton.column_sum import column_sums
 
     numbers = torch.randn(*sizes).to(kind)
     found = column_sums(numbers)
@@ -16,7 +16,7 @@ def test_every_column_is_summed_in_single_precision(sizes, kind):
 
 
 def test_some_columns_of_a_wider_matrix_are_summed_as_they_lie():
-    from dhyan.kernels.column_sum import column_sums
+    from dhyan.kernels.triton.column_sum import column_sums
 
     numbers = torch.randn(40, 12)[:, 3:8]
     torch.testing.assert_close(column_sums(numbers), numbers.sum(dim=0))

@@ -32,7 +32,7 @@ def gradients(loss, parts):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("sizes", [(1, 1, 5), (7, 5, 17), (6, 16, 64), (5, 3, 131)])
 def test_the_loss_is_that_of_the_logits(sizes, smoothing):
-    from dhyan.kernels.cross_entropy import linear_cross_entropy
+    from dhyan.kernels.triton.cross_entropy import linear_cross_entropy
 
     vectors, weight, bias, labels = case(*sizes)
     for shift in (bias, None):
@@ -47,7 +47,7 @@ def test_the_loss_is_that_of_the_logits(sizes, smoothing):
 
 
 def test_chunks_change_nothing():
-    from dhyan.kernels.cross_entropy import linear_cross_entropy
+    from dhyan.kernels.triton.cross_entropy import linear_cross_entropy
 
     *parts, labels = case(11, 4, 19)
     found = []
@@ -60,7 +60,7 @@ def test_chunks_change_nothing():
 
 
 def test_labels_that_are_all_ignored_cost_nothing():
-    from dhyan.kernels.cross_entropy import linear_cross_entropy
+    from dhyan.kernels.triton.cross_entropy import linear_cross_entropy
 
     *parts, labels = case(3, 4, 9)
     loss = linear_cross_entropy(*parts, labels.fill_(PAD), smoothing=0.1, ignored=PAD)
@@ -69,7 +69,7 @@ def test_labels_that_are_all_ignored_cost_nothing():
 
 
 def test_what_is_ignored_may_be_no_number_at_all():
-    from dhyan.kernels.cross_entropy import judge
+    from dhyan.kernels.triton.cross_entropy import judge
 
     scores, losses = torch.randn(2, 9), torch.empty(2)
     scores[1] = torch.nan
@@ -81,7 +81,7 @@ def test_what_is_ignored_may_be_no_number_at_all():
 
 
 def test_half_precision_loses_no_more_than_plain_pytorch():
-    from dhyan.kernels.cross_entropy import linear_cross_entropy
+    from dhyan.kernels.triton.cross_entropy import linear_cross_entropy
 
     *parts, labels = case(9, 24, 50, torch.bfloat16)
     full = [part.detach().float().requires_grad_() for part in parts]
@@ -97,7 +97,7 @@ def test_half_precision_loses_no_more_than_plain_pytorch():
 
 
 def test_under_autocast_single_precision_weights_get_single_precision_gradients():
-    from dhyan.kernels.cross_entropy import linear_cross_entropy
+    from dhyan.kernels.triton.cross_entropy import linear_cross_entropy
 
     *parts, labels = case(9, 24, 50)
     with torch.autocast("cpu", torch.bfloat16):
@@ -110,7 +110,7 @@ def test_under_autocast_single_precision_weights_get_single_precision_gradients(
 
 
 def test_without_gradients_only_the_loss_is_found():
-    from dhyan.kernels.cross_entropy import linear_cross_entropy
+    from dhyan.kernels.triton.cross_entropy import linear_cross_entropy
 
     *parts, labels = case(5, 4, 9)
     with torch.no_grad():

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from dhyan.kernels.backend import by_definition
-from dhyan.kernels.decode import attention as attending
-from dhyan.kernels.decode.next_token import choose_beams, choose_greedily, followed_back
-from dhyan.kernels.decode.residual_stream import (
+from dhyan.kernels.triton.decode import attention as attending
+from dhyan.kernels.triton.decode.next_token import choose_beams, choose_greedily, followed_back
+from dhyan.kernels.triton.decode.residual_stream import (
     Linear,
     Norm,
     Told,
@@ -20,7 +20,7 @@ from dhyan.kernels.decode.residual_stream import (
     off_road,
     on_road,
 )
-from dhyan.kernels.decode.search_state import BeamBoard, GreedyBoard
+from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.special_tokens import EOS
 
 CPU = torch.device("cpu")

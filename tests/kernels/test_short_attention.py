@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from dhyan.kernels.packed_linear import joined_linear, laid_alike, side_by_side, together
 from dhyan.kernels.reference import mix, scaled_dot_scores
+from dhyan.kernels.triton.packed_linear import joined_linear, laid_alike, side_by_side, together
 
 
 def case(rows, heads, groups, queries, positions, width, kind=torch.float32):
@@ -28,7 +28,7 @@ def by_definition(query, keys, values, mask, causal):
 
 
 def by_kernel(query, keys, values, mask, causal):
-    from dhyan.kernels.short_attention import short_attention
+    from dhyan.kernels.triton.short_attention import short_attention
 
     scale = query.shape[-1] ** -0.5
     return short_attention(query, keys, values, mask, causal=causal, scale=scale)

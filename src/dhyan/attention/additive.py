@@ -45,7 +45,7 @@ class AdditiveScore(nn.Module):
         dropout: float = 0.0,
     ) -> Float[Tensor, "B H T E"]:
         """The same through a kernel that never holds the sums of all queries and keys."""
-        from dhyan.kernels.additive_attention.attention import additive_attention
+        from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
         return additive_attention(self.query(query), memory.keys, memory.values, self.energy, seen)
 
@@ -89,7 +89,7 @@ def additive_scores(
     """energy · tanh(q + k), by the kernel where there is one."""
     if not _fits(query, keys):
         return reference.additive_scores(query, keys, energy)
-    from dhyan.kernels.additive_attention import attention as additive
+    from dhyan.kernels.triton.additive_attention import attention as additive
 
     return additive.additive_scores(query, keys, energy)
 

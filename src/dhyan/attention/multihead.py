@@ -10,7 +10,7 @@ from dhyan.attention.masks import everything
 from dhyan.attention.multiplicative import DotScore
 from dhyan.attention.protocol import Attended, Memory, Score, Sight, answer
 from dhyan.kernels.backend import hurries
-from dhyan.kernels.packed_linear import joined_linear
+from dhyan.kernels.triton.packed_linear import joined_linear
 
 
 class MultiHeadAttention(nn.Module):

@@ -49,7 +49,7 @@ class DotScore(nn.Module):
 
         Heads may share keys. None if the sentences are too long for it.
         """
-        from dhyan.kernels.short_attention import is_short, short_attention
+        from dhyan.kernels.triton.short_attention import is_short, short_attention
 
         if not is_short(query, memory.keys, memory.values):
             return None

@@ -51,7 +51,7 @@ def output_layer(width: int, words: Words, *, tied: bool) -> nn.Linear:
 def maxout(pairs: Float[Tensor, "B T K"]) -> Float[Tensor, "B T R"]:
     """Of every two neighbours the larger (Goodfellow et al., 2013)."""
     if triton_runs(pairs):
-        from dhyan.kernels.recurrent.maxout import Maxout
+        from dhyan.kernels.triton.recurrent.maxout import Maxout
 
         return Maxout.apply(pairs)
     return pairs.unflatten(-1, (-1, 2)).amax(dim=-1)

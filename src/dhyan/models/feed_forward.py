@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.kernels.backend import hurries
-from dhyan.kernels.packed_linear import joined_linear
+from dhyan.kernels.triton.packed_linear import joined_linear
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -47,6 +47,6 @@ class FeedForward(nn.Module):
         return self.narrow(self.dropout(wide))
 
     def _rectified(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T H"]:
-        from dhyan.kernels.linear_relu import rectified_linear
+        from dhyan.kernels.triton.linear_relu import rectified_linear
 
         return rectified_linear(x, self.widen.weight, self.widen.bias, dropout=self.dropout.p)

@@ -52,7 +52,7 @@ def look_then_step(
     memory: Memory,
 ) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B P 1 D"]]:
     """Each state with the word and the context it was told, and the last state."""
-    from dhyan.kernels.recurrent.bahdanau_decoder import LookThenStep
+    from dhyan.kernels.triton.recurrent.bahdanau_decoder import LookThenStep
 
     rnn = recurrence.rnn
     cell, kind = CELLS[rnn.mode], working_kind(rnn, words)
@@ -83,7 +83,7 @@ def step_then_look(
     memory: Memory,
 ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B P 1 D"]]:
     """The attentional vector of each step, which the next is fed, and the last state."""
-    from dhyan.kernels.recurrent.luong_decoder import StepThenLook
+    from dhyan.kernels.triton.recurrent.luong_decoder import StepThenLook
 
     rnn = recurrence.rnn
     cell, kind = CELLS[rnn.mode], working_kind(rnn, words)

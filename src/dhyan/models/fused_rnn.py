@@ -79,7 +79,7 @@ def unrolled(
 
     Rows with lengths begin at zero, and each ends at its own; `flipped`, they are read from there.
     """
-    from dhyan.kernels.recurrent.rnn_layer import Layer
+    from dhyan.kernels.triton.recurrent.rnn_layer import Layer
 
     kind, cell, outputs, ends = working_kind(rnn, inputs), CELLS[rnn.mode], inputs, []
     with torch.autocast(inputs.device.type, enabled=False):

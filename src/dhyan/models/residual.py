@@ -47,14 +47,14 @@ class Residual(nn.Module):
     def _added(
         self, x: Float[Tensor, "B T D"], found: Float[Tensor, "B T D"]
     ) -> Float[Tensor, "B T D"]:
-        from dhyan.kernels.add_norm import added
+        from dhyan.kernels.triton.add_norm import added
 
         return added(x, found, dropout=self.dropout.p)
 
     def _normed(
         self, norm: nn.LayerNorm, x: Float[Tensor, "B T D"], found: Float[Tensor, "B T D"] | None
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
-        from dhyan.kernels.add_norm import normalised
+        from dhyan.kernels.triton.add_norm import normalised
 
         return normalised(
             x, found, norm.weight, norm.bias, dropout=self.dropout.p, epsilon=norm.eps
@@ -64,7 +64,7 @@ class Residual(nn.Module):
 def normed(norm: nn.Module, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
     """The end of the road: its last norm, if there is one."""
     if isinstance(norm, nn.LayerNorm) and hurries(norm, x):
-        from dhyan.kernels.add_norm import normalised
+        from dhyan.kernels.triton.add_norm import normalised
 
         return normalised(x, None, norm.weight, norm.bias, dropout=0.0, epsilon=norm.eps)[1]
     return norm(x)

@@ -39,7 +39,7 @@ class Embedding(nn.Module):
     def _at_once(
         self, ids: Int[Tensor, "B T"], places: Float[Tensor, "T D"], scale: float
     ) -> Float[Tensor, "B T D"]:
-        from dhyan.kernels.embedding import embedded
+        from dhyan.kernels.triton.embedding import embedded
 
         table, dropout = self.words.weight, self.dropout.p
         return embedded(ids, table, places, scale=scale, dropout=dropout, padding=PAD)

@@ -44,7 +44,7 @@ def fused_cross_entropy(
     model: Seq2Seq, decoder: Thinking, batch: Batch, *, smoothing: float
 ) -> Float[Tensor, ""]:
     """The same loss of a model's own decoder, without ever holding all its scores."""
-    from dhyan.kernels.cross_entropy import linear_cross_entropy
+    from dhyan.kernels.triton.cross_entropy import linear_cross_entropy
 
     vectors, _ = decoder.think(batch.inputs.ids, model.start(batch.source))
     labels, output = batch.labels, decoder.output

@@ -17,7 +17,7 @@ from dhyan.decoding.engine.transformer import TransformerPart, TransformerSteppe
 from dhyan.decoding.options import Manner
 from dhyan.decoding.rules import Rule
 from dhyan.kernels.backend import triton_runs
-from dhyan.kernels.decode.search_state import BeamBoard, GreedyBoard
+from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder
 

@@ -21,7 +21,7 @@ from dhyan.attention import (
 )
 from dhyan.attention.bottleneck import EvenScore
 from dhyan.batch import Tokens
-from dhyan.kernels.decode.search_state import BeamBoard, GreedyBoard
+from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.models.embedding import OneHot
 from dhyan.models.rnn import BahdanauDecoder, BahdanauState, LuongDecoder, LuongState
 from dhyan.models.seq2seq import Seq2Seq

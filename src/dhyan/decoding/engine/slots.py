@@ -15,8 +15,8 @@ from dhyan.batch import Tokens
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.engine.cuda_graph import Captured
 from dhyan.decoding.engine.outputs import beam_results, greedy_results
-from dhyan.kernels.decode.next_token import choose_beams, choose_greedily, followed_back
-from dhyan.kernels.decode.search_state import BeamBoard, GreedyBoard
+from dhyan.kernels.triton.decode.next_token import choose_beams, choose_greedily, followed_back
+from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.special_tokens import EOS, PAD
 
 GREEDY = ("live", "score", "said")  # what a look sees of a board

@@ -19,8 +19,8 @@ from dhyan.decoding.engine.packed_weights import (
     source_memory,
 )
 from dhyan.decoding.engine.residual_stream import Road, ThinRoad, WideRoad
-from dhyan.kernels.decode.attention import keep, past_attention, source_attention
-from dhyan.kernels.decode.search_state import BeamBoard, GreedyBoard
+from dhyan.kernels.triton.decode.attention import keep, past_attention, source_attention
+from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.models.positions import Positions
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder, TransformerEncoder

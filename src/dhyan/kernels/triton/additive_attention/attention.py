@@ -7,9 +7,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.additive_attention.masked_softmax import weigh
-from dhyan.kernels.additive_attention.scores import gradient, scores_of_many
-from dhyan.kernels.additive_attention.single_query import LONGEST, attend_one, scores_of_few
+from dhyan.kernels.triton.additive_attention.masked_softmax import weigh
+from dhyan.kernels.triton.additive_attention.scores import gradient, scores_of_many
+from dhyan.kernels.triton.additive_attention.single_query import LONGEST, attend_one, scores_of_few
 
 FEW = 4  # up to so many queries, taking every tanh by itself is faster than preparing exponentials
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.packed_linear import laid_alike, side_by_side
+from dhyan.kernels.triton.packed_linear import laid_alike, side_by_side
 
 LONGEST, WIDEST = 128, 128  # what one program can hold
 

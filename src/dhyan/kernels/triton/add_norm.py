@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.column_sum import sum_parts
-from dhyan.kernels.dropout import drawn_seed, kept, threshold
+from dhyan.kernels.triton.column_sum import sum_parts
+from dhyan.kernels.triton.dropout import drawn_seed, kept, threshold
 
 PROGRAMS = 1056  # that work backwards: eight for each multiprocessor of a large GPU
 

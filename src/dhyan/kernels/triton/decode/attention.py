@@ -29,7 +29,7 @@ def past_attention(
     """
     context = joined.new_empty(len(joined), heads * keys.shape[3])
     if triton_runs(joined):
-        from dhyan.kernels.decode import self_attention as past
+        from dhyan.kernels.triton.decode import self_attention as past
 
         past.past_attention(
             joined, keys, values, places, origins, context, heads=heads, scale=scale
@@ -69,7 +69,7 @@ def source_attention(
     """
     context = query.new_empty(*query.shape[:2], query.shape[2] * query.shape[3])
     if triton_runs(query):
-        from dhyan.kernels.decode import cross_attention as source
+        from dhyan.kernels.triton.decode import cross_attention as source
 
         source.source_attention(query, keys, values, lengths, context, scale=scale, settled=settled)
         return context
@@ -86,7 +86,7 @@ def keep(
 ) -> None:
     """Keys and values of all layers, side by side for every word, go to these places of a cache."""
     if triton_runs(known):
-        from dhyan.kernels.decode import rowwise as rows
+        from dhyan.kernels.triton.decode import rowwise as rows
 
         rows.keep(known.contiguous(), slots, cache)
         return

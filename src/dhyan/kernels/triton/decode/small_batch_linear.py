@@ -12,8 +12,8 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.kernels.decode.dependent_launch import early
-from dhyan.kernels.decode.rowwise import normed
+from dhyan.kernels.triton.decode.dependent_launch import early
+from dhyan.kernels.triton.decode.rowwise import normed
 
 BENDS = {"none": 0, "relu": 1, "gelu": 2}
 

@@ -12,8 +12,8 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.kernels.decode.dependent_launch import early
-from dhyan.kernels.decode.search_state import GreedyBoard
+from dhyan.kernels.triton.decode.dependent_launch import early
+from dhyan.kernels.triton.decode.search_state import GreedyBoard
 from dhyan.special_tokens import BOS, EOS, PAD
 
 PAD_ID, BOS_ID, EOS_ID = tl.constexpr(PAD), tl.constexpr(BOS), tl.constexpr(EOS)

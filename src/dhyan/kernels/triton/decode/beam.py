@@ -11,9 +11,9 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.kernels.decode.dependent_launch import early
-from dhyan.kernels.decode.greedy import EOS_ID, PAD_ID, in_chunks, log_mass, sayable
-from dhyan.kernels.decode.search_state import BeamBoard
+from dhyan.kernels.triton.decode.dependent_launch import early
+from dhyan.kernels.triton.decode.greedy import EOS_ID, PAD_ID, in_chunks, log_mass, sayable
+from dhyan.kernels.triton.decode.search_state import BeamBoard
 
 
 @triton.jit

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from dhyan.kernels.column_sum import sum_parts
-from dhyan.kernels.dropout import drawn_seed, kept, threshold
+from dhyan.kernels.triton.column_sum import sum_parts
+from dhyan.kernels.triton.dropout import drawn_seed, kept, threshold
 
 ROWS, ACROSS = 16, 128
 PROGRAMS = 2112  # that work backwards, each on every so many rows: 16 for each multiprocessor

@@ -9,7 +9,7 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from dhyan.kernels.activations import tanh
+from dhyan.kernels.triton.activations import tanh
 
 
 @triton.jit

@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from triton import language as tl
 
-from dhyan.kernels.activations import tanh
-from dhyan.kernels.additive_attention.masked_softmax import softmax_of_one
+from dhyan.kernels.triton.activations import tanh
+from dhyan.kernels.triton.additive_attention.masked_softmax import softmax_of_one
 
 LONGEST = 256  # positions whose scores one program holds
 

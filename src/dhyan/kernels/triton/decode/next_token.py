@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dhyan.kernels.backend import triton_runs
-from dhyan.kernels.decode.search_state import BeamBoard, GreedyBoard
+from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.special_tokens import BOS, EOS, PAD
 
 
@@ -15,7 +15,7 @@ def choose_greedily(board: GreedyBoard, logits: Float[Tensor, "N V"]) -> None:
     Where a row has no numbers, its sentence ends at −∞.
     """
     if triton_runs(logits):
-        from dhyan.kernels.decode import greedy as words
+        from dhyan.kernels.triton.decode import greedy as words
 
         words.choose_greedily(board, logits)
         return
@@ -38,7 +38,7 @@ def choose_beams(board: BeamBoard, logits: Float[Tensor, "R V"]) -> None:
     nothing that is going beats the last of W ends, or at its limit.
     """
     if triton_runs(logits):
-        from dhyan.kernels.decode import beam as beams
+        from dhyan.kernels.triton.decode import beam as beams
 
         beams.choose_beams(board, logits)
         return
@@ -56,7 +56,7 @@ def followed_back(
     told = board.said.new_full((*lengths.shape, longest), PAD)
     lengths, last = torch.stack([lengths, last]).to(told.device)
     if triton_runs(board.score):
-        from dhyan.kernels.decode import backtrace as paths
+        from dhyan.kernels.triton.decode import backtrace as paths
 
         paths.followed_back(board.said, board.grew_from, slots, lengths, last, told)
         return told

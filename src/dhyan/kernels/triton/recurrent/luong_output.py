@@ -5,8 +5,8 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from dhyan.kernels.activations import tanh
-from dhyan.kernels.recurrent.tiles import product
+from dhyan.kernels.triton.activations import tanh
+from dhyan.kernels.triton.recurrent.tiles import product
 
 
 @triton.jit(do_not_specialize=["step", "steps", "batch"])

@@ -10,8 +10,8 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from dhyan.kernels.activations import sigmoid, tanh
-from dhyan.kernels.recurrent.tiles import placed, product
+from dhyan.kernels.triton.activations import sigmoid, tanh
+from dhyan.kernels.triton.recurrent.tiles import placed, product
 
 
 @triton.jit

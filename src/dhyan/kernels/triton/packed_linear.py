@@ -42,7 +42,7 @@ class _Joined(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *of_slices: Tensor) -> tuple[Tensor | None, ...]:
-        from dhyan.kernels.column_sum import column_sums
+        from dhyan.kernels.triton.column_sum import column_sums
 
         x, weight = ctx.saved_tensors
         whole = together(of_slices).flatten(0, -2)

@@ -7,9 +7,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.recurrent.attention_memory import Memory
-from dhyan.kernels.recurrent.luong_output import blend, blend_back
-from dhyan.kernels.recurrent.rnn_layer import USED, Reading, Returning, fast, one_product, precision
+from dhyan.kernels.triton.recurrent.attention_memory import Memory
+from dhyan.kernels.triton.recurrent.luong_output import blend, blend_back
+from dhyan.kernels.triton.recurrent.rnn_layer import (
+    USED,
+    Reading,
+    Returning,
+    fast,
+    one_product,
+    precision,
+)
 
 
 class StepThenLook(torch.autograd.Function):

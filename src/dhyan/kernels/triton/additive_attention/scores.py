@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from triton import language as tl
 
-from dhyan.kernels.additive_attention.tanh import ONE, one_plus, powers, reciprocal
+from dhyan.kernels.triton.additive_attention.tanh import ONE, one_plus, powers, reciprocal
 
 ENOUGH = 1024  # programs that keep a GPU busy; with fewer, each takes less
 HELD = 17 << 17  # exponentials at a time: as many as keep it busy, 9 MB

@@ -11,7 +11,7 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.kernels.decode.dependent_launch import early
+from dhyan.kernels.triton.decode.dependent_launch import early
 
 HIGH, WIDE = 16, 64  # rows and outputs of a block
 

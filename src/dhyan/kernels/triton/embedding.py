@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.add_norm import tile
-from dhyan.kernels.dropout import drawn_seed, kept, threshold
+from dhyan.kernels.triton.add_norm import tile
+from dhyan.kernels.triton.dropout import drawn_seed, kept, threshold
 
 
 def embedded(

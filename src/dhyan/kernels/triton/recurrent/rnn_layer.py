@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.recurrent.rnn_cells import advance, retreat
+from dhyan.kernels.triton.recurrent.rnn_cells import advance, retreat
 
 USED = {"lstm": 4, "gru": 3, "rnn": 1}
 """How many of a cell's blocks, from the first, its inputs take part in."""

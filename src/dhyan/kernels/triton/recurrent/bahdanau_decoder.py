@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.recurrent.attention_memory import Memory
-from dhyan.kernels.recurrent.rnn_layer import USED, Reading, Returning
+from dhyan.kernels.triton.recurrent.attention_memory import Memory
+from dhyan.kernels.triton.recurrent.rnn_layer import USED, Reading, Returning
 
 
 class LookThenStep(torch.autograd.Function):

@@ -8,8 +8,8 @@ import triton
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from dhyan.kernels.recurrent.attention_step import keys_back, look, look_back
-from dhyan.kernels.recurrent.rnn_layer import fast
+from dhyan.kernels.triton.recurrent.attention_step import keys_back, look, look_back
+from dhyan.kernels.triton.recurrent.rnn_layer import fast
 
 
 def look_tile(size: int, width: int) -> dict[str, int]:

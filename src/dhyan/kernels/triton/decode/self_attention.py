@@ -10,8 +10,8 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.kernels.decode.cross_attention import LOG2E, weighed
-from dhyan.kernels.decode.dependent_launch import early
+from dhyan.kernels.triton.decode.cross_attention import LOG2E, weighed
+from dhyan.kernels.triton.decode.dependent_launch import early
 
 
 @triton.jit

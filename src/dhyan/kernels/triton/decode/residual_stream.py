@@ -62,7 +62,7 @@ class Told:
         """Room for it, where `off_road` and `on_road` have a kernel that needs any."""
         if rows <= VECTORS or not triton_runs(like):
             return None
-        from dhyan.kernels.decode.small_batch_linear import tile_for
+        from dhyan.kernels.triton.decode.small_batch_linear import tile_for
 
         width = like.shape[1]
         parts = -(-width // tile_for(rows, width, width).wide)
@@ -82,7 +82,7 @@ def embed(
 ) -> tuple[Float[Tensor, "R D"], Float[Tensor, "R D"]]:
     """Words and their places as vectors, in single precision, and what enters the first step."""
     if triton_runs(table):
-        from dhyan.kernels.decode import rowwise as rows
+        from dhyan.kernels.triton.decode import rowwise as rows
 
         road = torch.empty(len(words), table.shape[1], device=table.device)
         entering = told.copy if told else torch.empty_like(road, dtype=table.dtype)
@@ -117,7 +117,7 @@ def join(
     Where the norm stands after the step (`post`), what it gives is the road as well.
     """
     if triton_runs(found):
-        from dhyan.kernels.decode import rowwise as rows
+        from dhyan.kernels.triton.decode import rowwise as rows
 
         entering = torch.empty_like(found)
         rows.join(road, found, bias, norm.parts, entering, post=post)
@@ -144,7 +144,7 @@ def arrive(
     """
     if not _some(found, way):
         return join(road, functional.linear(found, way.weight), way.bias, norm, post=post)
-    from dhyan.kernels.decode import linear_add_norm as kernels
+    from dhyan.kernels.triton.decode import linear_add_norm as kernels
 
     entering = torch.empty_like(road, dtype=found.dtype)
     kernels.arrive(
@@ -164,7 +164,7 @@ def depart(entering: Float[Tensor, "R K"], way: Linear) -> Float[Tensor, "R O"]:
     """A product of what enters a step."""
     if not _some(entering, way) or len(way.weight) > DEEPEST:
         return functional.linear(entering, way.weight, way.bias)
-    from dhyan.kernels.decode import linear_add_norm as kernels
+    from dhyan.kernels.triton.decode import linear_add_norm as kernels
 
     out = entering.new_empty(len(entering), len(way.weight))
     kernels.arrive(entering, way.weight, way.bias, out)
@@ -182,7 +182,7 @@ def normalised(
     """What enters the last step, in the precision of its weights."""
     if not triton_runs(like):
         return norm(road).to(like.dtype)
-    from dhyan.kernels.decode import rowwise as rows
+    from dhyan.kernels.triton.decode import rowwise as rows
 
     entering = torch.empty_like(road, dtype=like.dtype)
     rows.join(road, None, None, norm.parts, entering, post=False)
@@ -205,7 +205,7 @@ def off_road(
     """
     kind = torch.float32 if exact else way.weight.dtype
     if triton_runs(way.weight):
-        from dhyan.kernels.decode import small_batch_linear as products
+        from dhyan.kernels.triton.decode import small_batch_linear as products
 
         out = road.new_empty(len(road), len(way.weight), dtype=kind)
         if told is None:
@@ -244,7 +244,7 @@ def on_road(
     if not triton_runs(found):
         joined = functional.linear(found, way.weight, way.bias)
         return before(road) + joined if before else road.add_(joined)
-    from dhyan.kernels.decode import small_batch_linear as products
+    from dhyan.kernels.triton.decode import small_batch_linear as products
 
     if told is None:
         out = torch.empty_like(road) if before else road

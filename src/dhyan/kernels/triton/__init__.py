@@ -1,0 +1,1 @@
+"""Triton kernels: the same results as the definitions in fewer passes over memory."""
