@@ -201,13 +201,13 @@ if __name__ == "__main__":
 
             make_all(Path(folder), *commit)
         case ["serving", model, *seconds]:
-            from benchmarks.serving import serving
+            from benchmarks.serving_benchmark import serving
 
             print(write("serving", serving(Path(model), *map(float, seconds))))
         case ["exact", *folder]:
             import torch
 
-            from benchmarks.exact import exact
+            from benchmarks.bitwise_repeatability import exact
 
             card = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
             place = Path(*folder) if folder else RESULTS
@@ -222,7 +222,7 @@ if __name__ == "__main__":
         case ["recipes", folder]:
             print(write("recipes", recipes(Path(folder))))
         case ["failures", *numbers]:
-            from benchmarks.failures import failures
+            from benchmarks.goodput_under_failures import failures
 
             print(write("failures", failures(*map(float, numbers))))
         case ["tables"]:

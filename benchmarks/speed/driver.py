@@ -15,23 +15,23 @@ from typing import Any
 import torch
 
 from benchmarks.report import RESULTS, write_beside
-from benchmarks.speed.attention import SHAPES, additive
-from benchmarks.speed.ceilings import ceilings
-from benchmarks.speed.contest import (
+from benchmarks.speed.additive_attention import SHAPES, additive
+from benchmarks.speed.corpus import Ready, multi30k
+from benchmarks.speed.hardware_limits import ceilings
+from benchmarks.speed.model_recipes import FULL, TINY, Size, bahdanau, luong, transformer
+from benchmarks.speed.quality import bleu, losses
+from benchmarks.speed.scaling import growth
+from benchmarks.speed.timing import Effort, Say, Table
+from benchmarks.speed.training import on_corpus, without_padding
+from benchmarks.speed.transformers_peer import MARIANS
+from benchmarks.speed.translation import endless, ours, ours_plain
+from benchmarks.speed.translation_peers import (
     SETTINGS,
     Contest,
     Setting,
     ctranslate2,
     transformers_generate,
 )
-from benchmarks.speed.corpus import Ready, multi30k
-from benchmarks.speed.growth import growth
-from benchmarks.speed.marian import MARIANS
-from benchmarks.speed.quality import bleu, losses
-from benchmarks.speed.sizes import FULL, TINY, Size, bahdanau, luong, transformer
-from benchmarks.speed.timing import Effort, Say, Table
-from benchmarks.speed.training import on_corpus, without_padding
-from benchmarks.speed.translation import endless, ours, ours_plain
 
 DATA, BEGAN = Path("benchmarks/data"), perf_counter()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.speed.sizes import Size, bahdanau, luong, trained, transformer
+from benchmarks.speed.model_recipes import Size, bahdanau, luong, trained, transformer
 from benchmarks.speed.timing import Row, Say, Table
 from dhyan.config import Recipe
 

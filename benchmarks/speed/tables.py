@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS, newest
-from benchmarks.speed.growth import picture
+from benchmarks.speed.scaling import picture
 from benchmarks.speed.timing import short
 
 PAGE = Path(__file__).parents[1] / "README.md"

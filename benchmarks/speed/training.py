@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from benchmarks.speed.corpus import Ready, made_up
-from benchmarks.speed.marian import train_marian
-from benchmarks.speed.sizes import NEVER, Size, trained, transformer
+from benchmarks.speed.model_recipes import NEVER, Size, trained, transformer
 from benchmarks.speed.timing import TRAINED, Effort, Row, Say, Table
+from benchmarks.speed.transformers_peer import train_marian
 from dhyan.config import Recipe
 from dhyan.decoding.translator import Translator
 from dhyan.run.train import build_run

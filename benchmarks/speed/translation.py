@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from benchmarks.speed.contest import Asked, Contest, Setting, same
+from benchmarks.speed.translation_peers import Asked, Contest, Setting, same
 from dhyan.batch import Tokens
 from dhyan.config import Recipe
 from dhyan.decoding.engine import Engine, engine_for

@@ -12,8 +12,8 @@ import pytest
 from benchmarks import report
 from benchmarks.speed import driver, tables
 from benchmarks.speed.corpus import made_up, multi30k
-from benchmarks.speed.growth import picture
 from benchmarks.speed.quality import Job, _done, paired
+from benchmarks.speed.scaling import picture
 from benchmarks.speed.timing import Row, Table, paces, short
 
 PARTS = {"train": 40, "valid": 6, "test_2016_flickr": 6}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.load import RAMP, Outcome, Reply, figures, verdict
+from benchmarks.load_generator import RAMP, Outcome, Reply, figures, verdict
 
 LEVEL = {"accepted_ms": {"p99": 200.0}, "refused_without_retry_after": 0}
 LOADED = {

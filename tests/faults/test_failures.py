@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.failures import LEAST_SHARE, Attempt, account, failures, misses
+from benchmarks.goodput_under_failures import LEAST_SHARE, Attempt, account, failures, misses
 from benchmarks.report import RESULTS, newest
 
 

@@ -6,7 +6,7 @@ import os
 import pytest
 import torch
 
-from benchmarks import exact as benchmark
+from benchmarks import bitwise_repeatability as benchmark
 from dhyan.checkpoint import read_manifest
 from dhyan.errors import UserError
 from dhyan.run import train

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.speed.ctranslate import _unpack
+from benchmarks.speed.ctranslate2_peer import _unpack
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("src", "benchmarks", "tests", "examples", "notebooks", "docs")

@@ -71,7 +71,7 @@ class Running:
 @contextmanager
 def served(tmp_path, *, ready=True, words=None, **given):
     """A server with a model of fixed time; killed at the end if it still runs."""
-    words = words or [sys.executable, "-m", "benchmarks.stand_in", json.dumps(given)]
+    words = words or [sys.executable, "-m", "benchmarks.fixed_latency_server", json.dumps(given)]
     errors = tmp_path / "stderr"
     with errors.open("wb") as stderr:
         process = subprocess.Popen(

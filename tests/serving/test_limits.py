@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.load import Client, percentiles, request
+from benchmarks.load_generator import Client, percentiles, request
 from tests.serving.running_server import served
 
 SHORT = {"headers_within": 0.5, "body_within": 0.5, "idle_for": 0.5}

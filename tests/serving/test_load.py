@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from benchmarks.load import (
+from benchmarks.load_generator import (
     MOST_OTHERS,
     Client,
     arrive,

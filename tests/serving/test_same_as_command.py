@@ -16,7 +16,7 @@ from unicodedata import category, name
 
 import pytest
 
-from benchmarks.load import request, saturate
+from benchmarks.load_generator import request, saturate
 from dhyan.data.synthetic import number_pairs
 from dhyan.errors import UserError
 from dhyan.run import load, train

@@ -1,4 +1,7 @@
-"""`python -m benchmarks.stand_in '{…}'`: a server whose model takes a fixed time, or another."""
+"""A translation server whose worker has a fixed latency, or runs another command.
+
+`python -m benchmarks.fixed_latency_server '{…}'` takes its settings as JSON.
+"""
 
 import json
 import sys
@@ -11,7 +14,7 @@ from dhyan.serving.server import Place, log_to, serve, take_place
 from dhyan.serving.settings import Settings
 from dhyan.serving.supervisor import Canary, Keeper
 
-FIXED = [sys.executable, "-m", "benchmarks.fixed"]
+FIXED = [sys.executable, "-m", "benchmarks.fixed_latency_worker"]
 
 
 def main(given: Mapping[str, Any]) -> None:

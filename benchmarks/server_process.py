@@ -50,7 +50,7 @@ def served(given: dict[str, Any]) -> Iterator[int]:
     """The port of a server that is ready; it ends with the block."""
     away = on(1) if (os.cpu_count() or 1) > 1 and "command" in given else []
     process = subprocess.Popen(
-        [*away, sys.executable, "-m", "benchmarks.stand_in", json.dumps(given)],
+        [*away, sys.executable, "-m", "benchmarks.fixed_latency_server", json.dumps(given)],
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.load import (
+from benchmarks.load_generator import (
     Outcome,
     Reply,
     arrive,
@@ -26,7 +26,7 @@ from benchmarks.load import (
     saturate,
     verdict,
 )
-from benchmarks.served import about, on, pinned, sentences, served
+from benchmarks.server_process import about, on, pinned, sentences, served
 from dhyan.serving.api_keys import add_key
 
 EACH, PER_TEXT, TEXTS = 0.03, 0.005, 16

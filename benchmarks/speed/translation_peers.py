@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.speed.ctranslate import Try, converted
-from benchmarks.speed.marian import marian
-from benchmarks.speed.sizes import Size
+from benchmarks.speed.ctranslate2_peer import Try, converted
+from benchmarks.speed.model_recipes import Size
 from benchmarks.speed.timing import Effort, Row, Table, paces
+from benchmarks.speed.transformers_peer import marian
 
 UNIT = "output tokens/s"
 KINDS = {"cuda": ("float16", "int8_float16"), "cpu": ("float32", "int8")}

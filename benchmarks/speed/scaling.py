@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.speed.corpus import made_up
-from benchmarks.speed.sizes import Size, bahdanau, trained, transformer
+from benchmarks.speed.model_recipes import Size, bahdanau, trained, transformer
 from benchmarks.speed.timing import TRAINED, Row, Say, Table
 from benchmarks.speed.training import pace, trainer_of
 

@@ -57,7 +57,13 @@ class Child:
     def __init__(self, out: Path, *, wait: bool) -> None:
         self.told: list[Line] = []
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.failures", str(out), *["--wait"] * wait],
+            [
+                sys.executable,
+                "-m",
+                "benchmarks.goodput_under_failures",
+                str(out),
+                *["--wait"] * wait,
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.fixed FD`: in a model's place, what takes a fixed time and says it again.
+"""A worker process for the server with a fixed latency and no model: it echoes texts in capitals.
 
-A batch takes `each` seconds and `per_text` more for every text. A few texts make it misbehave, for
-tests of the server: `!kill`, `!abort`, `!hang`, `!slow N`, `!unfit`.
+`python -m benchmarks.fixed_latency_worker FD`. A batch takes `each` seconds and `per_text` more for
+every text. A few texts make it misbehave, for tests of the server: `!kill`, `!abort`, `!hang`, `!slow N`, `!unfit`.
 """
 
 import os

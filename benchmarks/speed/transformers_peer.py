@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.speed.sizes import Size
+from benchmarks.speed.model_recipes import Size
 from benchmarks.speed.timing import TRAINED, Effort, Row, Table, paces
 
 Step = Callable[[], Tensor]
