@@ -1,7 +1,8 @@
 """A worker process for the server with a fixed latency and no model: it echoes texts in capitals.
 
 `python -m benchmarks.fixed_latency_worker FD`. A batch takes `each` seconds and `per_text` more for
-every text. A few texts make it misbehave, for tests of the server: `!kill`, `!abort`, `!hang`, `!slow N`, `!unfit`.
+every text. A few texts make it misbehave, for tests of the server: `!kill`, `!abort`, `!hang`,
+`!slow N`, `!unfit`.
 """
 
 import os
