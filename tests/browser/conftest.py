@@ -12,6 +12,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from dhyan.studio.app import make_app
 from dhyan.studio.registry import Shelf
+from tests.studio.small_models import models as models  # a fixture
 
 expect.set_options(timeout=20_000)  # ms; a busy machine is slow, not wrong
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"

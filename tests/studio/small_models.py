@@ -3,6 +3,9 @@
 import shutil
 from itertools import islice
 
+import pytest
+from filelock import FileLock
+
 from dhyan.config import load_recipe
 from dhyan.data.primer import primer_twins
 from dhyan.run import train
@@ -61,3 +64,14 @@ def write_small(folder):
         found[f"data.{key}"] = str(folder / key)
         (folder / key).write_text("".join(f"{pair[side]}\n" for pair in chosen))
     return found
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory, worker_id):
+    """The folders of the models, in the ladder's order; trained once for all test processes."""
+    own = tmp_path_factory.getbasetemp()
+    root = (own if worker_id == "master" else own.parent) / "studio-models"
+    with FileLock(f"{root}.lock"):
+        if not root.exists():
+            train_small(root)
+    return [root / name for name in NAMES.values()]
