@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from dhyan.kernels.triton.column_sum import sum_parts
 from dhyan.kernels.triton.dropout import drawn_seed, kept, threshold
+from dhyan.kernels.triton.layer_norm import centre
 
 PROGRAMS = 1056  # that work backwards: eight for each multiprocessor of a large GPU
 
@@ -197,9 +198,7 @@ def _add_and_norm(
         tl.store(total + places, stored, inside)
         sums = stored.to(tl.float32)
     if NORMED:
-        mean = tl.sum(sums, 1) / width
-        apart = tl.where(across, sums - mean[:, None], 0.0)
-        rate = tl.rsqrt(tl.sum(apart * apart, 1) / width + epsilon)
+        apart, mean, rate = centre(sums, across, width, epsilon, 1)
         tl.store(moments + rows, mean, rows < count)
         tl.store(moments + count + rows, rate, rows < count)
         slope = tl.load(weight + columns, columns < width, other=0.0).to(tl.float32)
