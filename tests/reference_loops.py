@@ -26,10 +26,10 @@ def lively(seed, ending=1.0):
 
 
 def searched(
-    model, source, *, width, length_power=0.0, groups=1, diversity=0.0, required=(), **how
+    model, source, *, width, length_penalty=0.0, groups=1, diversity=0.0, required=(), **how
 ):
     """Not written out: the search itself, with phrases if there are any, and in groups."""
-    beam = Beam.start(len(source), width // groups, length_power, torch.device("cpu"))
+    beam = Beam.start(len(source), width // groups, length_penalty, torch.device("cpu"))
     beam = TermBeam.start(beam, required) if any(map(any, required)) else beam
     return grow(Groups((beam,) * groups, diversity) if groups > 1 else beam, model, source, **how)
 

@@ -38,7 +38,7 @@ OFTEN = {
     "text.source_vocabulary_size": 320,
     "text.target_vocabulary_size": 340,
     "data.max_tokens": 60,
-    "decoding.longest": 60,
+    "decoding.max_source_length": 60,
     "training.tokens_per_batch": 200,
     "training.steps": 12,
     "training.validate_every": 4,

@@ -1,5 +1,36 @@
-"""What a person can get wrong, said in one line."""
+"""Errors a person can correct."""
+
+from collections.abc import Callable
+from string import Formatter
 
 
 class UserError(ValueError):
-    """Something the user can mend; it names the place, what was found, and what would do."""
+    """A mistake of the user; the message names the place, what was found, and what to do."""
+
+
+class UnsupportedOption(UserError):
+    """Options of a translation that contradict each other or that the model cannot follow.
+
+    Names in braces in the `message` are options, or keys of `values`. The text of the error spells
+    options as Python does; `spelled` spells them for a command line or an HTTP client. `option` and
+    `term` name the offending entry of a list of terms; `number` is the sentence concerned.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        option: str = "",
+        term: str = "",
+        number: int | None = None,
+        **values: object,
+    ) -> None:
+        self.message, self.values = message, values | {"term": term}
+        self.option, self.term, self.number = option, term, number
+        super().__init__(self.spelled(str))
+
+    def spelled(self, spell: Callable[[str], str]) -> str:
+        """The message with every option spelled by `spell`."""
+        names = {name for _, name, _, _ in Formatter().parse(self.message) if name}
+        options = {name: spell(name) for name in names - self.values.keys()}
+        return self.message.format(**options, **self.values)

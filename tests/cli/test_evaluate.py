@@ -206,7 +206,7 @@ def test_what_is_wrong_is_said_before_any_model_translates(place, monkeypatch):
 
 def test_a_reference_beyond_the_learned_positions_is_named(place, tmp_path):
     settings = tiny_settings("transformer", place / "a.en", place / "a.hi")
-    settings |= {"data.max_tokens": 20, "decoding.longest": 20, "training.steps": 1}
+    settings |= {"data.max_tokens": 20, "decoding.max_source_length": 20, "training.steps": 1}
     settings |= {"encoder.positions": "learned", "decoder.positions": "learned"}
     list(train(load_recipe("transformer2017-small", settings), tmp_path / "model", threads=1))
     lines = (place / "test.hi").read_text(encoding="utf-8").splitlines()

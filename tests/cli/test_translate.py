@@ -21,7 +21,7 @@ def place(tmp_path_factory):
     """A folder with two kinds of model over the same words, one that keeps spans, one narrow."""
     folder = tmp_path_factory.mktemp("translate")
     files = write_corpus(folder, pairs=60)
-    few = {"training.steps": 2, "training.validate_every": 2, "decoding.limit": 14}
+    few = {"training.steps": 2, "training.validate_every": 2, "decoding.max_length": 14}
     few |= {
         "text.tokenizer": "words",
         "text.source_vocabulary_size": 90,
@@ -32,7 +32,7 @@ def place(tmp_path_factory):
         ("rnn", "rnn", {}),
         ("transformer", "transformer", {"training.seed": 3}),
         ("kept", "rnn", kept),
-        ("narrow", "rnn", {"decoding.longest": 4}),
+        ("narrow", "rnn", {"decoding.max_source_length": 4}),
     ):
         for _ in train(tiny_recipe(family, *files, **{**few, **more}), folder / name, threads=1):
             pass
@@ -77,12 +77,12 @@ def test_every_setting_reaches_the_search(place):
     translator = load(place / "rnn")
     for arguments, changes in (
         (["--beam", 1], {"beam": 1}),
-        (["--beam", 3, "--length-power", 0.0], {"beam": 3, "length_power": 0.0}),
-        (["--least", 9, "--limit", 12], {"least": 9, "limit": 12}),
-        (["--no-repeat", 1], {"no_repeat": 1}),
-        (["--beam", 4, "--groups", 2, "--diversity", 3],
-         {"beam": 4, "groups": 2, "diversity": 3.0}),
-        (["--coverage", 0.5], {"coverage": 0.5}),
+        (["--beam", 3, "--length-penalty", 0.0], {"beam": 3, "length_penalty": 0.0}),
+        (["--min-length", 9, "--max-length", 12], {"min_length": 9, "max_length": 12}),
+        (["--no-repeat-ngram", 1], {"no_repeat_ngram": 1}),
+        (["--beam", 4, "--beam-groups", 2, "--diversity-penalty", 3],
+         {"beam": 4, "beam_groups": 2, "diversity_penalty": 3.0}),
+        (["--coverage-penalty", 0.5], {"coverage_penalty": 0.5}),
         (["--sample", "--temperature", 2, "--seed", 4],
          {"sample": True, "temperature": 2.0, "seed": 4}),
         (["--sample", "--top-k", 3, "--top-p", 0.5], {"sample": True, "top_k": 3, "top_p": 0.5}),
@@ -112,13 +112,13 @@ def test_models_of_two_kinds_speak_together(place):
 
 
 def test_prefixes_begin_lines(place):
-    out, _ = run(place, "--prefix", "तीन सौ", "--limit", 20)
+    out, _ = run(place, "--prefix", "तीन सौ", "--max-length", 20)
     assert [line.startswith("तीन सौ") for line in out] == [True, False, True, True]
     (place / "prefixes").write_text("एक\n\n\nदो तीन\n")
-    own, _ = run(place, "--prefixes", place / "prefixes", "--limit", 20)
+    own, _ = run(place, "--prefixes", place / "prefixes", "--max-length", 20)
     assert own[0].startswith("एक")
     assert own[3].startswith("दो तीन")
-    assert own[2] == run(place, "--limit", 20)[0][2]
+    assert own[2] == run(place, "--max-length", 20)[0][2]
     refused(place, "prefixes: has too few lines", "--prefixes", place / "prefixes",
             lines=[*LINES, "one"])  # fmt: skip
     refused(place, "has more lines than the 1 of stdin", "--prefixes", place / "prefixes",
@@ -127,7 +127,7 @@ def test_prefixes_begin_lines(place):
 
 def test_a_glossary_is_kept_and_what_is_forbidden_is_not_said(place):
     (place / "terms.tsv").write_text("three hundred\tदो लाख\n\nmillion\tनौ\n")
-    out, _ = run(place, "--glossary", place / "terms.tsv", "--limit", 40)
+    out, _ = run(place, "--glossary", place / "terms.tsv", "--max-length", 40)
     assert "दो लाख" in out[0]
     assert "नौ" in out[2].split()
     said = {word for line in run(place)[0] for word in line.split()}
@@ -264,13 +264,13 @@ def test_terms_with_a_fault_are_named_by_their_line(place, option, text, sentenc
 
 def test_a_sentence_that_cannot_be_translated_so_is_named_by_its_line_and_left_empty(place):
     (place / "terms.tsv").write_text("seven\tदो लाख तीन सौ\n")
-    arguments = ("--glossary", place / "terms.tsv", "--limit", 3)
+    arguments = ("--glossary", place / "terms.tsv", "--max-length", 3)
     for more in ([], ["--paragraphs"]):
         out, errors, fault = ended(place, *arguments, *more)
         assert f"dhyan: {place}/terms.tsv:4: " not in errors
         assert "stdin:4: दो लाख तीन सौ: required terms that take" in errors
         assert str(fault).startswith("1 of 4 lines")
-        assert out == [*run(place, "--limit", 3, *more)[0][:3], ""]
+        assert out == [*run(place, "--max-length", 3, *more)[0][:3], ""]
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_what_was_lost_is_said_with_its_place(place):
 
 def test_terms_that_were_missed_are_said_with_their_place(place):
     (place / "terms.tsv").write_text("seven\tदो लाख तीन सौ\n")
-    arguments = ("--glossary", place / "terms.tsv", "--limit", 6, "--beam", 2, "--nbest", 2)
+    arguments = ("--glossary", place / "terms.tsv", "--max-length", 6, "--beam", 2, "--nbest", 2)
     _, errors = run(place, *arguments, lines=["one", "seven"])
     assert "dhyan: stdin:2: does not say दो लाख तीन सौ\n" in errors
     one, seven = rows(place, *arguments, lines=["one", "seven"])
@@ -344,26 +344,39 @@ def test_terms_that_were_missed_are_said_with_their_place(place):
 
 @pytest.mark.parametrize("way", [["--beam", 1], ["--sample"], ["--beam", 3]])
 def test_json_has_only_numbers_where_the_rules_leave_no_word(place, way):
-    arguments = ["--json", "--no-repeat", 1, "--least", 110, "--limit", 0, "--words", *way]
+    arguments = [
+        "--json",
+        "--no-repeat-ngram",
+        1,
+        "--min-length",
+        110,
+        "--max-length",
+        0,
+        "--words",
+        *way,
+    ]
     out, errors = run(place, *arguments)
     for line in out:
         found = json.loads(line, parse_constant=pytest.fail)
         assert found["finished"] == (not found["source"])
     assert "dhyan: stdin:1: stops where no word was left to say" in errors
     assert "cut off" not in errors
-    assert ": cut off at the length limit (--limit)" in run(place, "--limit", 1, *way)[1]
+    assert ": cut off at the length limit (--max-length)" in run(place, "--max-length", 1, *way)[1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--length-power", "nan"], "--length-power is nan: give a number"),
-        (["--temperature", 0.5], "--temperature is of use only with --sample: add it"),
-        (["--diversity", 0.5], "--diversity is of use only with two --groups or more"),
+        (["--length-penalty", "nan"], "--length-penalty: nan is not between 0 and 10"),
+        (["--temperature", 0.5], "--temperature has no effect without --sample: add it"),
+        (["--diversity-penalty", 0.5], "--diversity-penalty needs two --beam-groups or more"),
         (["--sample", "--beam", 4], "leave out --beam 4"),
-        (["--groups", 3, "--beam", 4], "--groups 3 do not divide a beam of 4"),
-        (["--least", 20], "--least 20 leaves no room for an end within --limit 14"),
-        (["--sample", "--coverage", 1], "--coverage ranks what a beam found"),
+        (["--beam-groups", 3, "--beam", 4], "--beam-groups 3 do not divide a beam of 4"),
+        (["--min-length", 20], "--min-length 20 leaves no room for an end within --max-length 14"),
+        (
+            ["--sample", "--coverage-penalty", 1],
+            "--coverage-penalty ranks the hypotheses of a beam",
+        ),
         (["--where", "x"], "add --align"),
         (["--paragraphs", "--nbest", 2], "a paragraph has one translation"),
         (["--paragraphs", "--align"], "with --paragraphs, add --json"),

@@ -42,7 +42,7 @@ def files(tmp_path_factory):
 
 def asked(files, *, budget=Budget(steps=4), gold=True, parameters=42_000, **changes):  # noqa: B008
     source, target, folder = files
-    changes = {"decoding.limit": 6, "decoding.beam": 2, **changes}
+    changes = {"decoding.max_length": 6, "decoding.beam": 2, **changes}
     contestants = [
         Contestant("looks", tiny_recipe("rnn", source, target, **changes), "it looks"),
         Contestant(
@@ -280,7 +280,7 @@ def test_a_process_that_fails_stops_the_others_and_says_why(done, tmp_path):
 @pytest.mark.slow
 def test_the_command_trains_side_by_side_and_does_nothing_twice(tmp_path):
     words = ["compare", "numbers", "transformer2017-small", "--data", "numbers", "--budget", 3]
-    words += ["--parameters", "30k", "--set", "data.pairs=200", "--set", "decoding.limit=4"]
+    words += ["--parameters", "30k", "--set", "data.pairs=200", "--set", "decoding.max_length=4"]
     words += ["--set", "text.tokenizer=words", "--threads", 1, "--out", "out"]
     first = dhyan(*words, "--jobs", 2, cwd=tmp_path)
     assert first.returncode == 0, first.stderr.decode()

@@ -50,7 +50,7 @@ def models(tmp_path_factory):
     """A tiny model over each kind of vocabulary, which has learned nothing."""
     folder = tmp_path_factory.mktemp("any")
     files = write_corpus(folder, pairs=60)
-    few = {"training.steps": 1, "training.validate_every": 1, "decoding.longest": LONGEST}
+    few = {"training.steps": 1, "training.validate_every": 1, "decoding.max_source_length": LONGEST}
     for name, (family, more) in KINDS.items():
         for _ in train(tiny_recipe(family, *files, **{**few, **more}), folder / name, threads=1):
             pass
@@ -205,7 +205,7 @@ def test_an_exam_with_a_source_that_is_too_long_is_refused_by_its_line(translato
 
 def test_a_translation_that_is_cut_off_is_said(translators):
     _, errors, _ = through(translators["unigram"], b"three hundred two\n")
-    assert "stdin:1: cut off at the length limit (--limit)" in errors
+    assert "stdin:1: cut off at the length limit (--max-length)" in errors
 
 
 def test_bytes_that_are_no_text_are_named_by_line_and_place(translators):
@@ -304,7 +304,7 @@ def test_what_is_no_fault_of_a_line_is_not_hidden(translators):
 def test_the_command_keeps_the_count_and_says_so_by_its_exit_code(models, tmp_path):
     content = hostile_text("command", 80)
     (tmp_path / "in").write_bytes(content)
-    done = dhyan("translate", models / "words", tmp_path / "in", "--threads", 1, "--limit", 4)
+    done = dhyan("translate", models / "words", tmp_path / "in", "--threads", 1, "--max-length", 4)
     assert done.stdout.count(b"\n") == len(lines_in(content))
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr

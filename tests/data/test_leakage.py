@@ -280,7 +280,7 @@ def test_the_check_tells_programs_the_same(place):
 
 def test_the_command_refuses_and_goes_on_if_told(place, tmp_path):
     few = {"training.steps": 1, "training.validate_every": 1, "text.tokenizer": "words"}
-    own = set_over(place, "valid", "leaky", **few, **{"decoding.limit": 3})
+    own = set_over(place, "valid", "leaky", **few, **{"decoding.max_length": 3})
     words = ("train", "bahdanau2015-small", "--threads", 1, "--quiet", *as_arguments(own))
     refused = run(*words, "--out", tmp_path / "no")
     assert isinstance(refused.exception, UserError)

@@ -29,7 +29,9 @@ PHRASES = {
 @pytest.mark.parametrize("seed", range(3))
 def test_the_search_is_the_one_written_out(phrases, width, power, seed):
     model = lively(seed)
-    [found] = searched(model, SOURCE, width=width, limit=8, length_power=power, required=[phrases])
+    [found] = searched(
+        model, SOURCE, width=width, limit=8, length_penalty=power, required=[phrases]
+    )
     wanted = written_out.constrained(model, width, 8, power, phrases)
     assert [written_out.written(h) for h in found] == [s for _, s in wanted]
     assert [h.score for h in found] == pytest.approx([t for t, _ in wanted], abs=1e-4)
@@ -52,7 +54,7 @@ def test_what_finishes_contains_every_phrase(phrases, options):
 @pytest.mark.parametrize("phrases", [((6,),), ((6, 9),), ((6,), (9,))])
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_a_beam_wide_enough_finds_the_best_of_all_that_have_the_phrases(power, phrases):
-    options = {"width": 1500, "limit": 3, "length_power": power}
+    options = {"width": 1500, "limit": 3, "length_penalty": power}
     [free] = searched(lively(5), SOURCE, **options)
     [bound] = searched(lively(5), SOURCE, required=[phrases], **options)
     wanted = [h.ids for h in free if h.finished and all(contains(h.ids, p) for p in phrases)]
@@ -74,7 +76,7 @@ def test_what_cannot_be_met_comes_back_unfinished():
 
 def test_sentences_without_phrases_are_searched_as_ever():
     model = lively(3)
-    options = {"width": 4, "limit": torch.tensor([4, 9, 7]), "length_power": 1.0}
+    options = {"width": 4, "limit": torch.tensor([4, 9, 7]), "length_penalty": 1.0}
     plain = searched(model, SOURCES, **options)
     assert searched(model, SOURCES, required=[[], [()], []], **options) == plain
     mixed = searched(model, SOURCES, required=[[], [(6, 7)], []], **options)

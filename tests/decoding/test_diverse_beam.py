@@ -11,7 +11,7 @@ from tests.reference_loops import SOURCE, SOURCES, lively, searched
 
 
 def search(model, source=SOURCE, **options):
-    return searched(model, source, **{"width": 6, "limit": 7, "length_power": 1.0, **options})
+    return searched(model, source, **{"width": 6, "limit": 7, "length_penalty": 1.0, **options})
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0])
@@ -19,7 +19,7 @@ def search(model, source=SOURCE, **options):
 @pytest.mark.parametrize("seed", range(6))
 def test_groups_are_the_ones_written_out(width, groups, power, seed):
     model = lively(seed)
-    options = {"width": width, "length_power": power, "groups": groups, "diversity": 0.8}
+    options = {"width": width, "length_penalty": power, "groups": groups, "diversity": 0.8}
     [found] = search(model, **options)
     wanted = written_out.diverse(model, width, 7, power, groups, 0.8)
     assert [written_out.written(h) for h in found] == [s for _, s in wanted]

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from dhyan.batch import Tokens
+from dhyan.config import DecodingOptions
 from dhyan.decoding.engine import at_speed
 from dhyan.decoding.engine import engine as engine_module
 from dhyan.decoding.engine.engine import Engine, suits
 from dhyan.decoding.ensemble import Ensemble
-from dhyan.decoding.options import Manner
 from dhyan.decoding.rules import never
 from dhyan.decoding.search import beam_search, greedy_search
 from dhyan.run import load, train
@@ -45,9 +45,9 @@ def sentences(seed, count):
 def plainly(model, sources, limits, width, power):
     source, limit = Tokens.pad(sources), torch.tensor(limits)
     if width == 1:
-        found = greedy_search(model, source, limit=limit, length_power=power)
+        found = greedy_search(model, source, limit=limit, length_penalty=power)
         return [[one] for one in found]
-    return beam_search(model, source, width=width, limit=limit, length_power=power)
+    return beam_search(model, source, width=width, limit=limit, length_penalty=power)
 
 
 def same(ours, theirs):
@@ -158,21 +158,21 @@ def test_a_model_of_another_kind_is_refused(kind):
 
 
 MANNERS = {
-    "greedy": (True, Manner(beam=1)),
-    "beam": (True, Manner(beam=5, nbest=3, length_power=0.5, coverage=0.2)),
-    "sample": (False, Manner(sample=True)),
-    "groups": (False, Manner(beam=4, groups=2)),
-    "wide": (False, Manner(beam=100)),
+    "greedy": (True, DecodingOptions(beam=1)),
+    "beam": (True, DecodingOptions(beam=5, nbest=3, length_penalty=0.5, coverage_penalty=0.2)),
+    "sample": (False, DecodingOptions(sample=True)),
+    "groups": (False, DecodingOptions(beam=4, beam_groups=2)),
+    "wide": (False, DecodingOptions(beam=100)),
 }
 
 
 @pytest.mark.parametrize("name", MANNERS)
 def test_only_plain_manners_are_searched_at_speed(name):
-    suited, manner = MANNERS[name]
+    suited, options = MANNERS[name]
     model = build("transformer", "transformer")
-    assert at_speed(model, manner, ()) is suited
-    assert not at_speed(model, manner, [never(5)])
-    assert not at_speed(Ensemble([model, model]), manner, ())
+    assert at_speed(model, options, ()) is suited
+    assert not at_speed(model, options, [never(5)])
+    assert not at_speed(Ensemble([model, model]), options, ())
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -182,13 +182,13 @@ def test_a_fast_translator_says_what_a_plain_one_says(tmp_path, beam):
     list(train(recipe, tmp_path / "run", device="cpu"))
     plain = load(tmp_path / "run", device="cpu")
     texts = ["forty two", "", "six thousand nine", "one"]
-    manner = {"beam": beam, "nbest": beam, "limit": 12}
+    options = {"beam": beam, "nbest": beam, "max_length": 12}
     if beam > 1:
-        manner["coverage"] = 0.1
+        options["coverage_penalty"] = 0.1
     heard = []
-    ours = replace(plain, fast=True)(texts, hear=heard.append, **manner)
+    ours = replace(plain, fast=True)(texts, hear=heard.append, **options)
     assert heard == [3]
-    for one, other in zip(ours, plain(texts, **manner), strict=True):
+    for one, other in zip(ours, plain(texts, **options), strict=True):
         assert one.text == other.text
         assert one.score == pytest.approx(other.score, abs=1e-4)
         assert len(one.others) == len(other.others)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from dhyan.config import DecodingOptions
 from dhyan.decoding.glossary import Glossary, check_sayable, check_terms, phrase, stands_in
-from dhyan.decoding.options import Manner
 from dhyan.errors import UserError
 from dhyan.text.tokenizer import KINDS, Tokenizer
 from tests.decoding.test_rules import TEXTS
@@ -67,25 +67,37 @@ def test_a_term_the_vocabulary_cannot_write_is_named(kind):
 
 
 @pytest.mark.parametrize(
-    ("glossary", "forbidden", "manner", "sentence"),
+    ("glossary", "forbidden", "options", "sentence"),
     [
-        ({"a": "b"}, [], Manner(beam=1), "need a beam of 2 or more"),
-        ({"a": "b"}, [], Manner(beam=4, groups=4), "need a beam of 2 or more"),
-        ({"a": "b"}, [], Manner(sample=True), "not drawn"),
-        ({"a": "new york"}, ["york"], Manner(), "'york' is forbidden, but the glossary asks"),
-        ({"a": "(cat),"}, ["x", "cat"], Manner(), r"'cat' is forbidden, but .* '\(cat\),'"),
-        ({}, [" "], Manner(), "an empty term is forbidden"),
-        ({}, ["42"], Manner(), "'42' is forbidden, but the model keeps such spans"),
-        ({}, ["cat 4.2"], Manner(), "the model keeps such spans"),
+        ({"a": "b"}, [], DecodingOptions(beam=1), "need a beam of 2 or more"),
+        ({"a": "b"}, [], DecodingOptions(beam=4, beam_groups=4), "need a beam of 2 or more"),
+        ({"a": "b"}, [], DecodingOptions(sample=True), "not drawn"),
+        (
+            {"a": "new york"},
+            ["york"],
+            DecodingOptions(),
+            "'york' is forbidden, but the glossary asks",
+        ),
+        (
+            {"a": "(cat),"},
+            ["x", "cat"],
+            DecodingOptions(),
+            r"'cat' is forbidden, but .* '\(cat\),'",
+        ),
+        ({}, [" "], DecodingOptions(), "an empty term is forbidden"),
+        ({}, ["42"], DecodingOptions(), "'42' is forbidden, but the model keeps such spans"),
+        ({}, ["cat 4.2"], DecodingOptions(), "the model keeps such spans"),
     ],
 )
-def test_terms_that_cannot_be_seen_to_are_refused(tokenizer, glossary, forbidden, manner, sentence):
+def test_terms_that_cannot_be_seen_to_are_refused(
+    tokenizer, glossary, forbidden, options, sentence
+):
     with pytest.raises(UserError, match=sentence):
-        check_terms(glossary, forbidden, manner, target=tokenizer, keeps=KEEPS)
+        check_terms(glossary, forbidden, options, target=tokenizer, keeps=KEEPS)
 
 
 def test_terms_that_only_look_alike_are_let_pass(tokenizer):
-    check_terms({"a": "concatenated"}, ["cat", "42"], Manner(), target=tokenizer)
+    check_terms({"a": "concatenated"}, ["cat", "42"], DecodingOptions(), target=tokenizer)
 
 
 def test_what_must_be_said_by_way_of_a_forbidden_term_is_refused():

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from dhyan.config import DecodingOptions
+from dhyan.config.settings import settings_of
 from dhyan.decoding import sampling
-from dhyan.decoding.options import COLDEST
 from dhyan.decoding.rules import never
 from dhyan.decoding.sampling import Sampler
 from dhyan.decoding.search import greedy_search
@@ -123,7 +124,7 @@ def test_a_word_without_a_chance_is_not_drawn_by_any_luck(monkeypatch):
 
 
 def test_the_coldest_temperature_still_draws_the_likeliest():
-    sampler = Sampler(numbers=[1], temperature=COLDEST)
+    sampler = Sampler(numbers=[1], temperature=settings_of(DecodingOptions)["temperature"].low)
     far = SCORES.unsqueeze(0) - 1e3
     assert sampler.chances(far).argmax() == SCORES.argmax()
     assert sampler.chances(far).sum() == 1

@@ -37,7 +37,7 @@ def test_a_beam_wide_enough_finds_the_best_of_all(kind, power):
     torch.manual_seed(3)
     model = build(*kind).eval()
     best = every_translation(model, 3, power)
-    [found] = beam_search(model, SOURCE, width=1500, limit=3, length_power=power)
+    [found] = beam_search(model, SOURCE, width=1500, limit=3, length_penalty=power)
     ended = [h for h in found if h.finished]
     assert [h.ids for h in ended[:50]] == [words for _, words in best[:50]]
     assert [h.score for h in ended[:50]] == pytest.approx([s for s, _ in best[:50]], abs=1e-4)
@@ -49,7 +49,7 @@ def test_a_beam_wide_enough_finds_the_best_of_all(kind, power):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_narrow_beam_is_the_one_written_out(width, power, seed):
     model = lively(seed)
-    [found] = beam_search(model, SOURCE, width=width, limit=7, length_power=power)
+    [found] = beam_search(model, SOURCE, width=width, limit=7, length_penalty=power)
     wanted = written_out.beam(model, width, 7, power)
     assert [written_out.written(h) for h in found] == [s for _, s in wanted]
     assert [h.score for h in found] == pytest.approx([t for t, _ in wanted], abs=1e-4)
@@ -121,7 +121,7 @@ def test_marks_are_never_said_and_rules_are_kept():
 def test_the_best_come_first():
     torch.manual_seed(0)
     model = build("gru", "luong-dot").eval()
-    [beam] = beam_search(model, SOURCE, width=6, limit=8, length_power=1.0)
+    [beam] = beam_search(model, SOURCE, width=6, limit=8, length_penalty=1.0)
     whole = [h.score for h in beam if h.finished]
     assert whole == sorted(whole, reverse=True)
     assert [h.finished for h in beam] == sorted((h.finished for h in beam), reverse=True)
@@ -135,7 +135,7 @@ def test_a_score_is_the_log_probability_by_length_however_words_are_chosen(power
         return scores.topk(2, dim=1).indices[:, 1]
 
     for choose in (likeliest, second_best):
-        [found] = greedy_search(model, SOURCE, limit=6, length_power=power, choose=choose)
+        [found] = greedy_search(model, SOURCE, limit=6, length_penalty=power, choose=choose)
         said = written_out.written(found)
         steps = [written_out.chances(model, said[:n])[0][said[n]] for n in range(1, len(said))]
         assert found.score == pytest.approx(sum(steps) / len(steps) ** power, abs=1e-4)
@@ -158,7 +158,7 @@ def test_rules_know_their_sentence_when_others_leave_the_batch(options):
     model = lively(2)
     limits = torch.tensor([3, 9, 6])
     prefixes = [[6], [8, 8, 4], [10, 5]]
-    search = {"width": 4, "length_power": 1.0, **options}
+    search = {"width": 4, "length_penalty": 1.0, **options}
     together = searched(
         model, SOURCES, limit=limits, rules=[begin_with(prefixes), no_repeat(1)], **search
     )
@@ -194,14 +194,14 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_where_the_rules_leave_no_word_a_sentence_stops_with_what_it_has(way, power):
     model = lively(1, ending=-20.0)
-    found = way(model, SOURCES, limit=9, length_power=power, rules=[silence(after=3)])
+    found = way(model, SOURCES, limit=9, length_penalty=power, rules=[silence(after=3)])
     for own in found:
         assert own
         for one in own:
             assert len(one.ids) == 3
             assert not one.finished
             assert -100 < one.score < 0
-    for own in way(model, SOURCES, limit=9, length_power=power, rules=[silence(after=0)]):
+    for own in way(model, SOURCES, limit=9, length_penalty=power, rules=[silence(after=0)]):
         assert [(one.ids, one.score, one.finished) for one in own] == [((), 0.0, False)]
 
 

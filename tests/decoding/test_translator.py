@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dhyan.config import Recipe
+from dhyan.config import DecodingOptions, Recipe
 from dhyan.decoding.coverage_penalty import coverage
-from dhyan.decoding.options import Manner
 from dhyan.decoding.paragraphs import translate_paragraphs
 from dhyan.decoding.request import Order
 from dhyan.decoding.translator import Limits, TooLong
@@ -80,35 +79,38 @@ def test_whoever_listens_is_told_how_far_it_has_come(translator):
 
 def test_limits_follow_the_source_unless_they_are_set():
     ten, prefixed = Order((5,) * 10 + (EOS,), 0), Order((5,) * 10 + (EOS,), 0, prefix=(7, 8))
-    assert Limits().of(ten, Manner()) == 80
-    assert Limits().of(prefixed, Manner()) == 82
-    assert Limits().of(ten, Manner(least=20)) == 110
-    assert Limits().of(ten, Manner(limit=600)) == 600
-    assert Limits(highest=42).of(ten, Manner(limit=600)) == 42
-    with pytest.raises(UserError, match="least 60: this model says at most 42"):
-        Limits(highest=42).of(ten, Manner(least=60))
+    assert Limits().of(ten, DecodingOptions()) == 80
+    assert Limits().of(prefixed, DecodingOptions()) == 82
+    assert Limits().of(ten, DecodingOptions(min_length=20)) == 110
+    assert Limits().of(ten, DecodingOptions(max_length=600)) == 600
+    assert Limits(highest=42).of(ten, DecodingOptions(max_length=600)) == 42
+    with pytest.raises(UserError, match="min_length 60: this model says at most 42"):
+        Limits(highest=42).of(ten, DecodingOptions(min_length=60))
     with pytest.raises(UserError, match="a prefix of 2 tokens leaves nothing to say within 2"):
-        Limits().of(prefixed, Manner(limit=2))
+        Limits().of(prefixed, DecodingOptions(max_length=2))
 
 
 def test_limits_have_room_for_what_must_be_said():
     ids, terms = (5, 5, EOS), ((8, 9, 6), (6, 7), (9,))
     order = Order(ids, 0, prefix=(7, 6, 7), terms=("a b", "c", "d"), required=(*terms, (11,)))
-    assert Limits().of(order, Manner()) == 6 + 50 + 3 + 7
-    assert Limits().of(order, Manner(limit=7)) == 7
-    for limits, manner in ((Limits(), Manner(limit=6)), (Limits(highest=6), Manner())):
+    assert Limits().of(order, DecodingOptions()) == 6 + 50 + 3 + 7
+    assert Limits().of(order, DecodingOptions(max_length=7)) == 7
+    for limits, options in (
+        (Limits(), DecodingOptions(max_length=6)),
+        (Limits(highest=6), DecodingOptions()),
+    ):
         with pytest.raises(
             UserError, match="a b, c, d: required terms that take 6 tokens.* within 6"
         ):
-            limits.of(order, manner)
+            limits.of(order, options)
     signs = Order(ids, 0, required=((8,), (9,)))
-    assert Limits().of(signs, Manner(limit=2)) == 2
+    assert Limits().of(signs, DecodingOptions(max_length=2)) == 2
 
 
 def test_a_long_term_of_a_short_sentence_is_said():
     translator = leaning(translator_of(GRU, "characters"), [EOS])
     term = " ".join(HINDI * 2)
-    [said] = translator("mats", glossary={"mats": term}, beam=4, limit=0)
+    [said] = translator("mats", glossary={"mats": term}, beam=4, max_length=0)
     assert len(said.ids) > 3 * len("mats") + 50
     assert said.finished
     assert term in said.text
@@ -119,7 +121,7 @@ def test_a_model_with_learned_places_does_not_run_out_of_them():
     translator = replace(
         translator_of(kind, pieces="words"),
         limits=Limits(source=40, highest=42),
-        manner=Manner(beam=1),
+        options=DecodingOptions(beam=1),
     )
     [said] = translator(" ".join(["cats"] * 40))
     assert 0 < len(said.ids) <= 42
@@ -153,14 +155,14 @@ def words_of(translator, text):
 def test_a_prefix_begins_the_translation_and_the_rest_is_free(pieces):
     translator = translator_of(GRU, pieces)
     for beam in (1, 3):
-        [said] = translator(ENGLISH[0], prefixes="बड़ी बिल्लियाँ", beam=beam, limit=40)
+        [said] = translator(ENGLISH[0], prefixes="बड़ी बिल्लियाँ", beam=beam, max_length=40)
         assert said.text.startswith("बड़ी बिल्लियाँ")
         assert len(said.ids) > len(translator.target.encode("बड़ी बिल्लियाँ"))
 
 
 def test_every_sentence_can_have_its_own_prefix(translator):
-    said = translator(["", *ENGLISH], prefixes=["पर", "", "कुत्ता", "पर"], limit=40)
-    plain = translator(ENGLISH, limit=40)
+    said = translator(["", *ENGLISH], prefixes=["पर", "", "कुत्ता", "पर"], max_length=40)
+    plain = translator(ENGLISH, max_length=40)
     assert said[0].text == ""
     assert said[1].ids == plain[0].ids
     assert said[2].text.startswith("कुत्ता")
@@ -179,7 +181,7 @@ def test_a_prefix_that_says_what_is_forbidden_is_refused(translator):
 def test_a_glossary_puts_whole_words_into_the_sentences_that_have_its_terms(pieces):
     translator = leaning(translator_of(GRU, pieces), [EOS])
     glossary = {"the cat": "चटाई पर", "Dog": "कुत्ता"}
-    options = {"beam": 6, "limit": 60, "nbest": 3}
+    options = {"beam": 6, "max_length": 60, "nbest": 3}
     first, second, third = translator(ENGLISH, glossary=glossary, **options)
     for one in (second, *second.others):
         assert one.finished
@@ -194,7 +196,7 @@ def test_a_glossary_puts_whole_words_into_the_sentences_that_have_its_terms(piec
 def test_a_term_that_repeats_itself_is_said_where_nothing_else_may(pieces):
     translator = leaning(translator_of(GRU, pieces), [EOS])
     term = "पर चटाई पर"
-    [said] = translator("a dog", glossary={"dog": term}, no_repeat=1, beam=6, limit=60)
+    [said] = translator("a dog", glossary={"dog": term}, no_repeat_ngram=1, beam=6, max_length=60)
     assert said.finished
     assert term in said.text
 
@@ -203,30 +205,32 @@ def test_terms_that_were_not_said_are_named():
     translator = translator_of(GRU, "words")
     leaning(translator, [EOS], by=-20.0)
     glossary = {"a": "कुत्ता", "cat": "बिल्ली को"}
-    [said] = translator("a cat", glossary=glossary, beam=2, nbest=2, limit=4)
+    [said] = translator("a cat", glossary=glossary, beam=2, nbest=2, max_length=4)
     for one in (said, *said.others):
         words = words_of(translator, one.text)
         pairs = list(zip(words, words[1:], strict=False))
         wanted = {"कुत्ता": "कुत्ता" in words, "बिल्ली को": ("बिल्ली", "को") in pairs}
         assert one.missed == tuple(term for term, held in wanted.items() if not held)
     assert any(one.missed for one in (said, *said.others))
-    [whole] = translate_paragraphs(translator, ["a cat. cat."], glossary=glossary, beam=2, limit=4)
+    [whole] = translate_paragraphs(
+        translator, ["a cat. cat."], glossary=glossary, beam=2, max_length=4
+    )
     assert whole.missed == tuple(term for _, one in whole.sentences for term in one.missed)
     leaning(translator, [EOS], by=40.0)
-    assert translator("a cat", glossary=glossary, beam=4, limit=20)[0].missed == ()
+    assert translator("a cat", glossary=glossary, beam=4, max_length=20)[0].missed == ()
 
 
-WAYS = [{"beam": 1}, {"beam": 3}, {"beam": 4, "groups": 2}, {"sample": True}]
+WAYS = [{"beam": 1}, {"beam": 3}, {"beam": 4, "beam_groups": 2}, {"sample": True}]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_where_no_word_is_left_a_translation_stops_or_the_rules_are_named(way):
     translator = translator_of(GRU, "words")
     words = len(translator.target) - 3  # all but the marks
-    [said] = translator("a dog", no_repeat=1, least=110, limit=0, **way)
+    [said] = translator("a dog", no_repeat_ngram=1, min_length=110, max_length=0, **way)
     assert said.stuck
     assert not said.finished
-    [cut] = translator("a dog", least=4, limit=5, **way)
+    [cut] = translator("a dog", min_length=4, max_length=5, **way)
     assert not cut.stuck
     assert len(set(said.ids)) == len(said.ids) == words
     assert -100 < said.score < 0
@@ -234,25 +238,25 @@ def test_where_no_word_is_left_a_translation_stops_or_the_rules_are_named(way):
     unknown = translator.target.piece_ids()["<unk>"]
     leaning(translator, [unknown], by=-math.inf)
     with pytest.raises(
-        UserError, match=r"no word is left to say with least 1, \d+ forbidden terms:"
+        UserError, match=r"no word is left to say with min_length 1, \d+ forbidden terms:"
     ):
-        translator("a dog", least=1, forbidden=every, **way)
+        translator("a dog", min_length=1, forbidden=every, **way)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_weights_that_have_diverged_are_told_from_rules(way):
     translator = leaning(translator_of(GRU, "words"), [5], by=math.nan)
     with pytest.raises(UserError, match="its weights have diverged"):
-        translator("a dog", no_repeat=1, **way)
+        translator("a dog", no_repeat_ngram=1, **way)
 
 
-@pytest.mark.parametrize("way", [{}, {"groups": 2, "diversity": 2.0}])
+@pytest.mark.parametrize("way", [{}, {"beam_groups": 2, "diversity_penalty": 2.0}])
 def test_no_two_of_the_best_read_alike(way):
     """A model that may say a word in one piece or in letters finds the same text twice."""
     translator = translator_of(GRU, "unigram")
     pieces = translator.target.piece_ids()
     leaning(translator, [pieces["▁"], EOS], by=9.0)
-    [said] = translator("a dog", nbest=6, beam=6, limit=8, **way)
+    [said] = translator("a dog", nbest=6, beam=6, max_length=8, **way)
     everyone = [said, *said.others]
     assert len({one.text for one in everyone}) == len(everyone) < 6
 
@@ -262,7 +266,8 @@ def test_what_is_forbidden_is_not_said():
     leaning(translator, translator.target.encode("पर को"), by=9.0)
     for way in ({"beam": 1}, {"beam": 4}, {"sample": True, "nbest": 4}):
         plain, spared = (
-            translator(ENGLISH[0], limit=12, **way, forbidden=terms) for terms in ([], ["पर", "x"])
+            translator(ENGLISH[0], max_length=12, **way, forbidden=terms)
+            for terms in ([], ["पर", "x"])
         )
         assert "पर" in words_of(translator, plain[0].text)
         for one in (spared[0], *spared[0].others):
@@ -272,8 +277,8 @@ def test_what_is_forbidden_is_not_said():
 @pytest.mark.parametrize("pieces", ["words", "unigram"])
 def test_bounds_and_repetition_hold_for_every_search(pieces):
     translator = translator_of(GRU, pieces)
-    for way in ({"beam": 1}, {"beam": 4}, {"beam": 4, "groups": 2}, {"sample": True}):
-        [said] = translator(ENGLISH[0], least=6, limit=20, no_repeat=2, **way)
+    for way in ({"beam": 1}, {"beam": 4}, {"beam": 4, "beam_groups": 2}, {"sample": True}):
+        [said] = translator(ENGLISH[0], min_length=6, max_length=20, no_repeat_ngram=2, **way)
         assert 6 <= len(said.ids) <= 20
         pairs = list(zip(said.ids, said.ids[1:], strict=False))
         assert len(pairs) == len(set(pairs))
@@ -299,7 +304,7 @@ def test_cold_sampling_is_greedy(translator):
 def test_groups_say_more_different_first_words(wordy):
     alike, apart = (
         wordy(ENGLISH[0], nbest=4, beam=4, **way)[0]
-        for way in ({}, {"groups": 4, "diversity": 9.0})
+        for way in ({}, {"beam_groups": 4, "diversity_penalty": 9.0})
     )
     first = [{one.ids[:1] for one in (said, *said.others)} for said in (alike, apart)]
     assert len(first[1]) == 4 > len(first[0])
@@ -307,7 +312,7 @@ def test_groups_say_more_different_first_words(wordy):
 
 def test_coverage_ranks_what_was_found_by_its_formula(wordy):
     [plain] = wordy(ENGLISH[0], nbest=4)
-    [ranked] = wordy(ENGLISH[0], nbest=4, coverage=0.7)
+    [ranked] = wordy(ENGLISH[0], nbest=4, coverage_penalty=0.7)
     found = {one.ids: one for one in (plain, *plain.others)}
     everyone = [ranked, *ranked.others]
     assert {one.ids for one in everyone} == set(found)
@@ -347,12 +352,12 @@ def keeping(pieces):
 def test_what_is_kept_comes_through_whole_with_a_beam(pieces):
     translator = keeping(pieces)
     text = "the cat sees 1,234.50 at https://example.org/a?b=1"
-    [said] = translator(text, beam=6, limit=40)
+    [said] = translator(text, beam=6, max_length=40)
     assert said.finished
     assert said.lost == ()
     assert "1,234.50" in said.text
     assert "https://example.org/a?b=1" in said.text
-    greedy = translator(text, beam=1, limit=2)[0]
+    greedy = translator(text, beam=1, max_length=2)[0]
     assert set(greedy.lost) == {
         span for span in ("1,234.50", "https://example.org/a?b=1") if span not in greedy.text
     }
@@ -362,7 +367,7 @@ def test_what_is_kept_comes_through_whole_with_a_beam(pieces):
 @PIECES
 def test_maps_show_what_was_kept(pieces):
     translator = keeping(pieces)
-    said = translator("the cat sees 12:30", beam=4, limit=40)[0]
+    said = translator("the cat sees 12:30", beam=4, max_length=40)[0]
     [only] = explain_translation(translator, "the cat sees 12:30", said)
     assert only.source[-2:] == ("12:30", "</s>")
     assert "12:30" in only.target
@@ -370,7 +375,7 @@ def test_maps_show_what_was_kept(pieces):
 
 def test_terms_of_the_glossary_share_the_spans_of_the_sentence():
     translator = keeping("unigram")
-    [said] = translator("the cat sees 5", glossary={"cat sees 5": "पर 5"}, beam=6, limit=40)
+    [said] = translator("the cat sees 5", glossary={"cat sees 5": "पर 5"}, beam=6, max_length=40)
     assert said.finished
     assert said.text.count("5") == 1
     assert "पर 5" in said.text
@@ -380,12 +385,14 @@ def test_terms_of_the_glossary_share_the_spans_of_the_sentence():
 def test_a_term_for_a_kept_span_is_said_instead_of_it(pieces):
     translator = keeping(pieces)
     glossary = {"5": "देखता", "mat 6": "पर"}
-    [said] = translator("the cat sees 5 on mat 6", glossary=glossary, beam=6, limit=40)
+    [said] = translator("the cat sees 5 on mat 6", glossary=glossary, beam=6, max_length=40)
     assert said.finished
     assert {"देखता", "पर"} <= set(words_of(translator, said.text))
     assert not {"5", "6"} & set(said.text)
     assert said.lost == ()
-    [both] = translator("5 cats or 5 mats on mat 6", glossary={"5 cats": "देखता"}, beam=6, limit=40)
+    [both] = translator(
+        "5 cats or 5 mats on mat 6", glossary={"5 cats": "देखता"}, beam=6, max_length=40
+    )
     assert "देखता" in both.text
     assert {"5", "6"} <= set(both.text)
 

@@ -23,7 +23,12 @@ class Story:
     alone: Path
 
     def words(self, out, steps=STEPS, **more):
-        every = {"training.steps": steps, "training.save_every": 1, "decoding.limit": 8, **more}
+        every = {
+            "training.steps": steps,
+            "training.save_every": 1,
+            "decoding.max_length": 8,
+            **more,
+        }
         settings = as_arguments(tiny_settings(self.family, *self.files, **every))
         return ("train", RECIPES[self.family], "--resume", "--threads", 1, "--out", out, *settings)
 

@@ -8,7 +8,7 @@ import torch
 import dhyan
 from dhyan.attention_maps import watch
 from dhyan.batch import Batch, Tokens
-from dhyan.decoding.options import Manner
+from dhyan.config import DecodingOptions
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.insight.explain import cross_maps, explain_translation
 from dhyan.models.build import build_model
@@ -33,7 +33,7 @@ def translator_of(kind, pieces="unigram"):
         text=dhyan.config.Text(shared_vocabulary=shared),
     )
     model = build_model(recipe, len(source), len(target)).eval()
-    return Translator(model, source, target, manner=Manner(limit=9, beam=3))
+    return Translator(model, source, target, options=DecodingOptions(max_length=9, beam=3))
 
 
 @pytest.mark.parametrize("kind", MODELS, ids="+".join)

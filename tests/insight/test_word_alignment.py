@@ -111,7 +111,7 @@ def test_a_word_comes_from_where_most_of_its_weight_lies_but_not_from_the_end():
 
 def test_a_pair_is_aligned_as_if_it_had_been_said():
     translator = translator_of(MODELS[0])
-    [said] = translator(ENGLISH[0], limit=30)
+    [said] = translator(ENGLISH[0], max_length=30)
     words = said.text.split()
     pairs = align_pair(translator, ENGLISH[0], HINDI[0])
     assert [target for _, target in pairs] == list(range(len(HINDI[0].split())))

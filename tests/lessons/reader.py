@@ -6,8 +6,8 @@ from itertools import islice
 import torch
 
 from dhyan import config
+from dhyan.config import DecodingOptions
 from dhyan.data.primer import primer_twins
-from dhyan.decoding.options import Manner
 from dhyan.decoding.translator import Translator
 from dhyan.lessons.of_primer import CORE, LONGEST
 from dhyan.models.build import build_model
@@ -36,5 +36,5 @@ def reader(heads=2, *, layers=2, seed=0, encoder=None):
     )
     torch.manual_seed(seed)
     model = build_model(recipe, len(source), len(target)).eval()
-    manner = Manner(beam=1, limit=8)
-    return Translator(model, source, target, language="hi", source_language="en", manner=manner)
+    options = DecodingOptions(beam=1, max_length=8)
+    return Translator(model, source, target, language="hi", source_language="en", options=options)

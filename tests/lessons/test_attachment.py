@@ -163,7 +163,7 @@ def trained(tmp_path_factory):
             "encoder.heads": heads,
             "decoder.heads": heads,
             "decoding.beam": 1,
-            "decoding.limit": 12,
+            "decoding.max_length": 12,
         }
         list(train(load_recipe("transformer2017-small", own), folder / f"h{heads}", threads=1))
     return folder

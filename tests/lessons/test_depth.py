@@ -7,8 +7,8 @@ import torch
 
 from dhyan import config
 from dhyan.batch import Tokens
+from dhyan.config import DecodingOptions
 from dhyan.data.primer import primer_twins
-from dhyan.decoding.options import Manner
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.lessons.keeping import keep, kept
@@ -136,7 +136,7 @@ def reader_of(**settings):
     source = Tokenizer.learn(english, kind="words", size=3000)
     target = Tokenizer.learn(HINDI, kind="words", size=30)
     model = build_model(recipe, len(source), len(target)).eval()
-    return Translator(model, source, target, manner=Manner(limit=3, beam=1))
+    return Translator(model, source, target, options=DecodingOptions(max_length=3, beam=1))
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm", "rnn"])

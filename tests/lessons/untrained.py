@@ -3,7 +3,7 @@
 import torch
 
 from dhyan import config
-from dhyan.decoding.options import Manner
+from dhyan.config import DecodingOptions
 from dhyan.decoding.translator import Translator
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
@@ -21,4 +21,6 @@ def translator_of(encoder, decoder):
     )
     source, target = (Tokenizer.learn(one, kind="words", size=30) for one in (ENGLISH, HINDI))
     model = build_model(recipe, len(source), len(target)).eval()
-    return Translator(model, source, target, manner=Manner(limit=5, least=3, beam=1))
+    return Translator(
+        model, source, target, options=DecodingOptions(max_length=5, min_length=3, beam=1)
+    )

@@ -156,7 +156,7 @@ def test_a_beam_of_five_says_the_same(pair, sources, power, most):
     rows, found = generated(theirs, source, num_beams=5, length_penalty=power, early_stopping=False)
     compared = 0
     for best, row, score in zip(
-        beam_search(ours, source, width=5, limit=LIMIT, length_power=power),
+        beam_search(ours, source, width=5, limit=LIMIT, length_penalty=power),
         rows, found.sequences_scores.tolist(), strict=True,
     ):  # fmt: skip
         whole = row[-1] == EOS

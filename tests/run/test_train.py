@@ -143,7 +143,7 @@ def test_how_it_searches_may_change_when_resumed_and_changes_no_bit(finished, fi
     recipe, out, _ = finished
     copy = tmp_path / "run"
     shutil.copytree(out / "step-8", copy / "step-8")
-    changed = {"beam": 2, "no_repeat": 2, "least": 3, "sample": True, "temperature": 0.5}
+    changed = {"beam": 2, "no_repeat_ngram": 2, "min_length": 3, "sample": True, "temperature": 0.5}
     sampling = replace(recipe, decoding=replace(recipe.decoding, **changed))
     list(train(sampling, copy, resume=True, threads=1))
     ours, theirs = read_checkpoint(copy / "step-12"), read_checkpoint(out / "step-12")
@@ -163,7 +163,7 @@ def test_contradictions_are_refused_before_any_data_are_read(tmp_path):
             },
             "teacher_forcing_k",
         ),
-        ({"decoding.least": 9, "decoding.limit": 9}, "decoding: least 9"),
+        ({"decoding.min_length": 9, "decoding.max_length": 9}, "decoding.min_length 9"),
     ):
         with pytest.raises(UserError, match=message):
             train(tiny_recipe("transformer", *nowhere, **settings), tmp_path / "run")
@@ -448,7 +448,7 @@ def test_a_failed_start_does_not_hold_the_folder(finished, files, family, tmp_pa
 
 
 def test_a_model_may_take_less_than_it_was_trained_on(files, tmp_path):
-    short = {"decoding.longest": 3, "training.steps": 4}
+    short = {"decoding.max_source_length": 3, "training.steps": 4}
     list(train(tiny_recipe("rnn", *files, **short), tmp_path / "run", threads=1))
 
 

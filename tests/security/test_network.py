@@ -31,7 +31,7 @@ def place(tmp_path_factory):
     write_corpus(folder, pairs=60)
     (folder / "few.en").write_text("one\ntwo three\n")
     (folder / "few.hi").write_text("एक\nदो तीन\n")
-    write_model(folder / "model", good_files("transformer", **{"decoding.limit": 5}))
+    write_model(folder / "model", good_files("transformer", **{"decoding.max_length": 5}))
     return folder
 
 

@@ -77,7 +77,7 @@ def test_the_weights_of_every_pair_of_halves_are_foreseen():
 
 
 def test_every_whole_number_that_bounds_work_is_bounded():
-    rooms = {"decoding": config.Decoding, "data": config.Data}
+    rooms = {"decoding": config.DecodingOptions, "data": config.Data}
     numbers = {f"{room}.{f.name}" for room, kind in rooms.items() for f in fields(kind)
                if f.type is int}  # fmt: skip
     assert numbers - {"decoding.seed"} == set(fitting.MOST)

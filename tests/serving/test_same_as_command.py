@@ -39,7 +39,7 @@ def trained(tmp_path_factory):
         place = tmp_path_factory.mktemp(family)
         recipe = tiny_recipe(family, *write_corpus(place), **{
             "training.steps": 20, "training.validate_every": 20, "training.save_every": 20,
-            "training.report_every": 20, "training.learning_rate": 1e-2, "decoding.limit": 20,
+            "training.report_every": 20, "training.learning_rate": 1e-2, "decoding.max_length": 20,
         })  # fmt: skip
         for _ in train(recipe, place / "run", threads=1):
             pass

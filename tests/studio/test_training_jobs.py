@@ -27,7 +27,7 @@ TINY = {
     "training.valid_sentences": 2, "training.keep_checkpoints": 100, "training.report_every": 1,
     "encoder.embedding_width": 8, "encoder.width": 8, "decoder.embedding_width": 8, "decoder.width": 8,
     "decoder.readout_width": 8, "decoder.attention.score_width": 8, "decoding.beam": 1,
-    "decoding.limit": 12,
+    "decoding.max_length": 12,
 }  # fmt: skip
 ENDLESS = {**TINY, "training.steps": 1_000_000, "training.save_every": 1_000_000}
 STEPS = ALL["training.steps"]  # of the small models

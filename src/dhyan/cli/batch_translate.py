@@ -13,8 +13,8 @@ from dhyan.cli.warnings import Pace, Warnings
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
-    from dhyan.decoding.errors import Unfit
     from dhyan.decoding.translator import Translation, Translator
+    from dhyan.errors import UnsupportedOption
 
 FLAGS = {"forbidden": "--forbid"}
 
@@ -76,12 +76,12 @@ class Job:
 
     def _told(self, fault: UserError, number: int) -> tuple[str, str]:
         """The place of a line's fault, and its reason with what may help."""
-        from dhyan.decoding.errors import Unfit
         from dhyan.decoding.translator import TooLong
+        from dhyan.errors import UnsupportedOption
 
-        if isinstance(fault, Unfit) and (file := self.files.get(fault.option)):
+        if isinstance(fault, UnsupportedOption) and (file := self.files.get(fault.option)):
             return f"{file}:{number}", fault.spelled(flag)
-        if isinstance(fault, Unfit):
+        if isinstance(fault, UnsupportedOption):
             return f"{self.name}:{number}", fault.spelled(flag)
         helps = isinstance(fault, TooLong) and not self.paragraphs
         return f"{self.name}:{number}", f"{fault}{', or try --paragraphs' if helps else ''}"
@@ -137,9 +137,9 @@ class Job:
     def _fault(self, error: Exception) -> UserError:
         """What may befall a line; what befalls all of them, and all else, is raised again."""
         from dhyan.cli import ran_out_of_memory
-        from dhyan.decoding.errors import Unfit
+        from dhyan.errors import UnsupportedOption
 
-        if isinstance(error, Unfit) and not self.done:
+        if isinstance(error, UnsupportedOption) and not self.done:
             of_all = error.option == "prefixes" and not self.files.get("prefixes")
             if error.number is None or of_all:
                 raise error
@@ -163,7 +163,7 @@ class Job:
         self.pace.hear(self.done + count)
 
 
-def place_of(fault: "Unfit", file: Path | None) -> str:
+def place_of(fault: "UnsupportedOption", file: Path | None) -> str:
     """Where a mistake in what was asked for is: a line with a term, or nowhere."""
     return f"{place_in(file, fault.term)}: " if file else ""
 

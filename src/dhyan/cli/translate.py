@@ -28,13 +28,21 @@ from dhyan.cli.shared_options import (
     terms_in,
 )
 from dhyan.cli.warnings import Pace, warn
+from dhyan.config.decoding import DecodingOptions
+from dhyan.config.settings import settings_of
 from dhyan.errors import UserError
 
 LINES_AT_A_TIME = 512
-MANNER = (
-    *("beam", "nbest", "length_power", "least", "limit", "no_repeat", "coverage", "groups"),
-    *("diversity", "sample", "temperature", "top_k", "top_p", "seed"),
+DECODING_OPTIONS = (
+    *("beam", "nbest", "length_penalty", "coverage_penalty", "min_length", "max_length"),
+    *("no_repeat_ngram", "beam_groups", "diversity_penalty", "sample", "temperature"),
+    *("top_k", "top_p", "seed"),
 )
+
+
+def help_of(option: str) -> str:
+    """The help line of a decoding option, as it is declared."""
+    return settings_of(DecodingOptions)[option].help_line()
 
 
 def translate(
@@ -47,37 +55,27 @@ def translate(
         typer.Option("--with", metavar="MODEL", help="One more to average with; may be repeated."),
     ] = None,
     beam: Beam = 0,
-    nbest: Annotated[int, typer.Option(min=1, max=1000, help="How many of each.")] = 1,
-    length_power: Annotated[
-        float | None, typer.Option(help="Scores are divided by length to this power.")
+    nbest: Annotated[int, typer.Option(min=1, max=1000, help=help_of("nbest"))] = 1,
+    length_penalty: Annotated[float | None, typer.Option(help=help_of("length_penalty"))] = None,
+    coverage_penalty: Annotated[
+        float | None, typer.Option(help=help_of("coverage_penalty"))
     ] = None,
-    least: Annotated[int | None, typer.Option(min=0, help="Fewest tokens to say.")] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=0, help="Most tokens to say; 0 follows the source.")
+    min_length: Annotated[int | None, typer.Option(min=0, help=help_of("min_length"))] = None,
+    max_length: Annotated[int | None, typer.Option(min=0, help=help_of("max_length"))] = None,
+    no_repeat_ngram: Annotated[
+        int | None, typer.Option(min=0, help=help_of("no_repeat_ngram"))
     ] = None,
-    no_repeat: Annotated[
-        int | None, typer.Option(min=0, help="No run of so many tokens comes twice.")
-    ] = None,
-    coverage: Annotated[
-        float | None, typer.Option(help="What it counts to have looked at all of the source.")
-    ] = None,
-    groups: Annotated[
-        int | None, typer.Option(min=1, help="Part the beam into groups that differ.")
-    ] = None,
-    diversity: Annotated[
-        float | None, typer.Option(help="What a group pays for another's word.")
+    beam_groups: Annotated[int | None, typer.Option(min=1, help=help_of("beam_groups"))] = None,
+    diversity_penalty: Annotated[
+        float | None, typer.Option(help=help_of("diversity_penalty"))
     ] = None,
     sample: Annotated[
-        bool | None, typer.Option("--sample/--no-sample", help="Draw words by their chance.")
+        bool | None, typer.Option("--sample/--no-sample", help=help_of("sample"))
     ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(help="Sampling: below 1 keeps to likely words.")
-    ] = None,
-    top_k: Annotated[int | None, typer.Option(help="Sampling: only of so many likeliest.")] = None,
-    top_p: Annotated[
-        float | None, typer.Option(help="Sampling: only of those that make up so much.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Sampling: another seed, other words.")] = None,
+    temperature: Annotated[float | None, typer.Option(help=help_of("temperature"))] = None,
+    top_k: Annotated[int | None, typer.Option(help=help_of("top_k"))] = None,
+    top_p: Annotated[float | None, typer.Option(help=help_of("top_p"))] = None,
+    seed: Annotated[int | None, typer.Option(help=help_of("seed"))] = None,
     prefix: Annotated[str, typer.Option(help="Every translation begins with this.")] = "",
     prefixes: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A prefix for each line; may be empty.")
@@ -136,7 +134,7 @@ def translate(
         with as_typed(files):
             translator = load_model(model, device, threads, beside or ())
             translator = replace(translator, fast=translator.fast and not plain)
-            translator.manner.changed(**{name: options[name] for name in MANNER})
+            translator.options.changed(**{name: options[name] for name in DECODING_OPTIONS})
             for chunk in in_chunks(any_lines(file), 1 if talking else LINES_AT_A_TIME):
                 job.translate(translator, chunk)
     except KeyboardInterrupt:
@@ -149,10 +147,9 @@ def translate(
 
 def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the command that are a translator's, its terms read from their files."""
-    manner = {name: given[name] for name in MANNER}
     glossary, forbid = given["glossary"], given["forbid"]
     return {
-        **manner,
+        **{name: given[name] for name in DECODING_OPTIONS},
         "beam": given["beam"] or None,
         "glossary": glossary_in(glossary) if glossary else None,
         "forbidden": terms_in(forbid) if forbid else (),
@@ -175,8 +172,8 @@ def as_typed(files: Mapping[str, Path | None]) -> Iterator[None]:
     try:
         yield
     except UserError as fault:
-        from dhyan.decoding.errors import Unfit
+        from dhyan.errors import UnsupportedOption
 
-        if not isinstance(fault, Unfit):
+        if not isinstance(fault, UnsupportedOption):
             raise
         raise UserError(place_of(fault, files.get(fault.option)) + fault.spelled(flag)) from None

@@ -31,7 +31,7 @@ class Warnings:
         if said.stuck:
             self.say(place, "stops where no word was left to say", "had no word left to say")
         elif not said.finished:
-            self.say(place, "cut off at the length limit (--limit)", "were cut off")
+            self.say(place, "cut off at the length limit (--max-length)", "were cut off")
         everyone = (said, *said.others)
         if lost := _each_once(one.lost for one in everyone):
             self.say(place, f"lost {lost}", "lost something that was to be kept")

@@ -1,9 +1,9 @@
 """What a run can be told, and the TOML it is told in."""
 
+from dhyan.config.decoding import DecodingOptions as DecodingOptions
 from dhyan.config.recipe import Attention as Attention
 from dhyan.config.recipe import BahdanauDecoder as BahdanauDecoder
 from dhyan.config.recipe import Data as Data
-from dhyan.config.recipe import Decoding as Decoding
 from dhyan.config.recipe import LuongDecoder as LuongDecoder
 from dhyan.config.recipe import MixedCorpus as MixedCorpus
 from dhyan.config.recipe import Recipe as Recipe

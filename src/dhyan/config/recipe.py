@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dhyan.config.decoding import DecodingOptions
+
 Activation = Literal["relu", "gelu", "swiglu"]
 Cell = Literal["lstm", "gru", "rnn"]
 Input = Literal["embedding", "one_hot"]
@@ -267,34 +269,6 @@ class Training:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decoding:
-    """How translations are searched.
-
-    A source of more than `longest` tokens is refused; `least` and `limit` are the fewest and the
-    most tokens of a translation, 0 for none and for three times the source's and fifty. No
-    `no_repeat` tokens in a row come twice. `coverage` weighs how much of the source was attended
-    to; `groups` part the beam into such that avoid each other's words by `diversity`. `sample`
-    draws words instead of searching: of the `top_k` likeliest, of the likeliest that make up
-    `top_p`, at a `temperature`.
-    """
-
-    longest: int = 1024
-    beam: int = 5
-    length_power: float = 1.0
-    least: int = 0
-    limit: int = 0
-    no_repeat: int = 0
-    coverage: float = 0.0
-    groups: int = 1
-    diversity: float = 0.5
-    sample: bool = False
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """One paper or task, whole."""
 
@@ -304,4 +278,4 @@ class Recipe:
     encoder: RNNEncoder | TransformerEncoder
     decoder: BahdanauDecoder | LuongDecoder | TransformerDecoder
     training: Training = field(default_factory=Training)
-    decoding: Decoding = field(default_factory=Decoding)
+    decoding: DecodingOptions = field(default_factory=DecodingOptions)

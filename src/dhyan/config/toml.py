@@ -32,7 +32,8 @@ RANGES = {
 MAY_BE_ZERO = {
     "training.seed", "training.warmup_steps", "training.halve_from", "training.halve_every",
     "training.patience", "training.valid_sentences", "training.tokens_per_batch",
-    "decoding.limit", "decoding.least", "decoding.no_repeat", "decoding.top_k", "decoding.seed",
+    "decoding.max_length", "decoding.min_length", "decoding.no_repeat_ngram", "decoding.top_k",
+    "decoding.seed",
     "data.min_words", "data.max_words", "encoder.kv_heads", "decoder.kv_heads",
     "decoder.attention.kv_heads", "decoder.attention.coverage_filter_radius",
 }  # fmt: skip

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from dhyan.decoding.errors import Unfit
+from dhyan.config import DecodingOptions
 from dhyan.decoding.hide_placeholders import hide
-from dhyan.decoding.options import Manner
 from dhyan.decoding.rules import Phrase, completions
+from dhyan.errors import UnsupportedOption
 from dhyan.special_tokens import UNK
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import restore
@@ -44,14 +44,14 @@ class Glossary:
             hidden, kept = hide(source, keeps)
             key = _folded(_words(tokenizer, hidden), kept)
             if not key or not normalize(target):
-                raise Unfit(
+                raise UnsupportedOption(
                     "an empty term in the glossary, {term!r} → {target!r}: leave it out",
                     option="glossary",
                     term=source,
                     target=target,
                 )
             if (other := entries.setdefault(key, target)) != target:
-                raise Unfit(
+                raise UnsupportedOption(
                     "the glossary has both {other!r} and {target!r} for {term!r}, in whatever "
                     "case: keep one of them",
                     option="glossary",
@@ -94,22 +94,26 @@ class Glossary:
 def check_terms(
     glossary: Mapping[str, str],
     forbidden: Sequence[str],
-    manner: Manner,
+    options: DecodingOptions,
     *,
     target: Tokenizer,
     keeps: Sequence[str] = (),
 ) -> None:
-    """Refuse terms that this manner of searching cannot see to, or that contradict each other."""
-    if glossary and manner.sample:
-        raise Unfit("required terms are searched for, not drawn: leave out {glossary} or {sample}")
-    if glossary and not manner.requires:
-        raise Unfit("required terms need a {beam} of 2 or more, for each group of it")
+    """Refuse terms that these options cannot see to, or that contradict each other."""
+    if glossary and options.sample:
+        raise UnsupportedOption(
+            "required terms are searched for, not drawn: leave out {glossary} or {sample}"
+        )
+    if glossary and not options.constrains:
+        raise UnsupportedOption("required terms need a {beam} of 2 or more, for each group of it")
     for term in forbidden:
         if not normalize(term):
-            raise Unfit("an empty term is forbidden: leave it out", option="forbidden", term=term)
+            raise UnsupportedOption(
+                "an empty term is forbidden: leave it out", option="forbidden", term=term
+            )
         if hide(term, keeps)[1]:
             sentence = "{term!r} is forbidden, but the model keeps such spans: leave it out"
-            raise Unfit(sentence, option="forbidden", term=term)
+            raise UnsupportedOption(sentence, option="forbidden", term=term)
     if forbidden:
         check_sayable(glossary.values(), forbidden, target, by="the glossary asks for")
 
@@ -126,7 +130,7 @@ def check_sayable(
                 each = ((term, completions(tokenizer, [term])) for term in forbidden)
                 term = next(term for term, completing in each if id in completing(ids[:at]))
                 sentence = "{term!r} is forbidden, but {by} {text!r}"
-                raise Unfit(sentence, option="forbidden", term=term, by=by, text=text)
+                raise UnsupportedOption(sentence, option="forbidden", term=term, by=by, text=text)
 
 
 def phrase(
@@ -140,10 +144,12 @@ def phrase(
     """The ids of a text, as it begins a word anywhere in a sentence; the rest is for faults."""
     ids = tuple(tokenizer.encode(text))
     if not ids:
-        raise Unfit("an empty term: there is nothing to say", option=option, number=number)
+        raise UnsupportedOption(
+            "an empty term: there is nothing to say", option=option, number=number
+        )
     if UNK in ids:
         sentence = "the model cannot write {term!r}: its vocabulary has no pieces for it"
-        raise Unfit(sentence, option=option, term=term or text, number=number)
+        raise UnsupportedOption(sentence, option=option, term=term or text, number=number)
     return ids
 
 

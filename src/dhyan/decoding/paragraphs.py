@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from dhyan.decoding.errors import Unfit
 from dhyan.decoding.translator import TooLong, Translation, Translator
+from dhyan.errors import UnsupportedOption
 from dhyan.text.sentence_splitter import Paragraph, cut
 
 MOST = 2**20  # sentences in one paragraph, so that no two of an input share a number
@@ -21,8 +21,8 @@ def translate_paragraphs(
 
     Options are those of the translator, less runners-up; TooLong names the paragraph.
     """
-    if (nbest or translator.manner.nbest) > 1:
-        raise Unfit("a paragraph has one translation: leave out {nbest}")
+    if (nbest or translator.options.nbest) > 1:
+        raise UnsupportedOption("a paragraph has one translation: leave out {nbest}")
     cuts = [cut(paragraph, translator.source_language) for paragraph in paragraphs]
     owners = [place for place, one in enumerate(cuts) for _ in one.sentences]
     sentences = [sentence for one in cuts for sentence in one.sentences]

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dhyan.decoding.constrained_beam import within
-from dhyan.decoding.errors import Unfit
 from dhyan.decoding.glossary import Called, Glossary, phrase
 from dhyan.decoding.hide_placeholders import hide, hide_as, sign_of
 from dhyan.decoding.rules import Phrase
+from dhyan.errors import UnsupportedOption
 from dhyan.special_tokens import EOS, UNK
 from dhyan.text.normalize import normalize
 from dhyan.text.tokenizer import Tokenizer
@@ -142,5 +142,7 @@ def one_each(prefixes: str | Sequence[str] | None, sentences: int) -> Sequence[s
     if prefixes is None or isinstance(prefixes, str):
         return [prefixes or ""] * sentences
     if len(prefixes) != sentences:
-        raise Unfit(f"{len(prefixes)} {{prefixes}} for {sentences} sentences: give one for each")
+        raise UnsupportedOption(
+            f"{len(prefixes)} {{prefixes}} for {sentences} sentences: give one for each"
+        )
     return prefixes

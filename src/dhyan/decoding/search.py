@@ -47,7 +47,7 @@ def greedy_search(
     source: Tokens,
     *,
     limit: int | Int[Tensor, " B"],
-    length_power: float = 0.0,
+    length_penalty: float = 0.0,
     rules: Sequence[Rule] = (),
     choose: Choice = likeliest,
 ) -> list[Hypothesis]:
@@ -77,7 +77,7 @@ def greedy_search(
         if len(going) < len(alive):
             alive, state = alive[going], state.select(going)
     lengths = (said[:, 1:] != PAD).sum(dim=1).clamp(min=1)
-    by_length = (score / lengths**length_power).tolist()
+    by_length = (score / lengths**length_penalty).tolist()
     return [read(row, own) for row, own in zip(said.tolist(), by_length, strict=True)]
 
 
@@ -87,16 +87,16 @@ def beam_search(
     *,
     width: int,
     limit: int | Int[Tensor, " B"],
-    length_power: float = 0.0,
+    length_penalty: float = 0.0,
     rules: Sequence[Rule] = (),
 ) -> list[list[Hypothesis]]:
     """Keep the `width` best beginnings of every sentence; return the best whole ones, best first.
 
-    Hypotheses are compared by log-probability / length^length_power, EOS counted. A sentence is
+    Hypotheses are compared by log-probability / length^length_penalty, EOS counted. A sentence is
     done when it has `width` finished ones and no beginning scores above the last of them. What
     the limit cut off comes last, unfinished.
     """
-    beam = Beam.start(len(source), width, length_power, source.ids.device)
+    beam = Beam.start(len(source), width, length_penalty, source.ids.device)
     return grow(beam, model, source, limit=limit, rules=rules)
 
 

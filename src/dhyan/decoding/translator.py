@@ -7,22 +7,21 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from dhyan.batch import Tokens
+from dhyan.config import DecodingOptions
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.constrained_beam import within
 from dhyan.decoding.coverage_penalty import by_coverage
 from dhyan.decoding.engine import at_speed, engine_for
 from dhyan.decoding.ensemble import Ensemble
-from dhyan.decoding.errors import Unfit
 from dhyan.decoding.forced_decoding import evaluating
 from dhyan.decoding.glossary import check_sayable, check_terms, stands_in
 from dhyan.decoding.hide_placeholders import hide
 from dhyan.decoding.length_limits import Limits as Limits
-from dhyan.decoding.options import Manner
 from dhyan.decoding.request import Order, Orders, one_each
 from dhyan.decoding.rules import Phrase, Rule, never_words
 from dhyan.decoding.search import greedy_search, grow
 from dhyan.decoding.search_rules import beginnings, choices, in_words, rules_of
-from dhyan.errors import UserError
+from dhyan.errors import UnsupportedOption, UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import EOS
 from dhyan.text.placeholders import restore
@@ -53,7 +52,7 @@ class TooLong(UserError):
 class Translation:
     """What the model says, how likely it finds it, and whether it came to an end.
 
-    `score` is its log-probability / length^length_power (with power 1, the mean of its tokens), EOS
+    `score` is its log-probability / length^length_penalty (with power 1, the mean of its tokens), EOS
     counted, and to that the coverage, if it is asked for. `finished` is False when the length limit
     cut it off, or, `stuck`, the rules left no word; `others` are the runners-up, or further draws.
     `lost` are the spans of the source that were to be kept and are not in the text, `missed` the
@@ -87,7 +86,7 @@ class Translator:
     language: str = ""
     source_language: str = ""
     limits: Limits = field(default_factory=Limits)
-    manner: Manner = field(default_factory=Manner)
+    options: DecodingOptions = field(default_factory=DecodingOptions)
     keeps: tuple[str, ...] = ()
     beside: tuple[Seq2Seq, ...] = ()
     tokens_per_batch: int = 4096
@@ -100,17 +99,28 @@ class Translator:
         *,
         beam: int | None = None,
         nbest: int | None = None,
+        length_penalty: float | None = None,
+        coverage_penalty: float | None = None,
+        min_length: int | None = None,
+        max_length: int | None = None,
+        no_repeat_ngram: int | None = None,
+        beam_groups: int | None = None,
+        diversity_penalty: float | None = None,
+        sample: bool | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
         prefixes: str | Sequence[str] | None = None,
         glossary: Mapping[str, str] | None = None,
         forbidden: Sequence[str] | str = (),
         rules: Sequence[Rule] = (),
         numbers: Sequence[int] | None = None,
         hear: Callable[[int], None] | None = None,
-        **changes: object,
     ) -> list[Translation]:
         """One translation per sentence, in order; an empty sentence stays empty.
 
-        `changes` are fields of `Manner`. Translations begin with `prefixes` (one for all, or each
+        The first arguments are `DecodingOptions`. Translations begin with `prefixes` (one, or each
         its own), say the target terms of the `glossary` whose source terms stand in the sentence,
         and say none of the terms `forbidden`; `rules` change the scores of every next word, or
         look on while it is chosen. A sentence's translation does not depend on the
@@ -119,22 +129,39 @@ class Translator:
         """
         sentences = [sentences] if isinstance(sentences, str) else sentences
         forbidden = [forbidden] if isinstance(forbidden, str) else forbidden
-        manner = self.manner.changed(beam=beam, nbest=nbest, **changes)
-        check_terms(glossary or {}, forbidden, manner, target=self.target, keeps=self.keeps)
-        orders = self._orders(sentences, manner, prefixes, glossary, numbers)
+        options = self.options.changed(
+            beam=beam,
+            nbest=nbest,
+            length_penalty=length_penalty,
+            coverage_penalty=coverage_penalty,
+            min_length=min_length,
+            max_length=max_length,
+            no_repeat_ngram=no_repeat_ngram,
+            beam_groups=beam_groups,
+            diversity_penalty=diversity_penalty,
+            sample=sample,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
+        )
+        check_terms(glossary or {}, forbidden, options, target=self.target, keeps=self.keeps)
+        orders = self._orders(sentences, options, prefixes, glossary, numbers)
         if forbidden and prefixes:
             told = [prefixes] if isinstance(prefixes, str) else prefixes
             check_sayable(told, forbidden, self.target, by="a prefix says")
         asked = [*rules, *([never_words(self.target, forbidden)] if forbidden else [])]
         found: dict[int, Translation] = {}
         fast = self.fast and at_speed(
-            self.voice, manner, rules_of(orders, manner, asked, self.target)
+            self.voice, options, rules_of(orders, options, asked, self.target)
         )
-        for rows in self._batches(orders, 0 if fast else manner.width):
+        for rows in self._batches(orders, 0 if fast else options.width):
             batch = [orders[row] for row in rows]
-            searched = self._at_speed(batch, manner) if fast else self._search(batch, manner, asked)
+            searched = (
+                self._at_speed(batch, options) if fast else self._search(batch, options, asked)
+            )
             for row, hypotheses in zip(rows, searched, strict=True):
-                found[row] = self._say(hypotheses, orders[row], manner, forbidden)
+                found[row] = self._say(hypotheses, orders[row], options, forbidden)
             if hear:
                 hear(len(found))
         nothing = Translation("", 0.0, True, ())
@@ -143,7 +170,7 @@ class Translator:
     @property
     def beam(self) -> int:
         """The width of the search, if no other is asked for."""
-        return self.manner.beam
+        return self.options.beam
 
     @property
     def voice(self) -> Seq2Seq | Ensemble:
@@ -161,7 +188,7 @@ class Translator:
     def _orders(
         self,
         sentences: Sequence[str],
-        manner: Manner,
+        options: DecodingOptions,
         prefixes: str | Sequence[str] | None,
         glossary: Mapping[str, str] | None,
         numbers: Sequence[int] | None,
@@ -172,7 +199,7 @@ class Translator:
             self.target,
             keeps=self.keeps,
             glossary=glossary,
-            forces_kept=manner.requires,
+            forces_kept=options.constrains,
         )
         places = range(len(sentences)) if numbers is None else numbers
         orders = ready.of_all(sentences, one_each(prefixes, len(sentences)), places)
@@ -200,38 +227,48 @@ class Translator:
             yield batch
 
     def _search(
-        self, orders: Sequence[Order], manner: Manner, rules: Sequence[Rule]
+        self, orders: Sequence[Order], options: DecodingOptions, rules: Sequence[Rule]
     ) -> list[list[Hypothesis]]:
         """The hypotheses for each sentence of a batch, best first or as they were drawn."""
         source = Tokens.pad([order.ids for order in orders]).to(self.device)
-        limit = torch.tensor([self.limits.of(order, manner) for order in orders]).to(self.device)
-        rules = rules_of(orders, manner, rules, self.target)
+        limit = torch.tensor([self.limits.of(order, options) for order in orders]).to(self.device)
+        rules = rules_of(orders, options, rules, self.target)
         voice = self.voice
         with evaluating(voice):
-            if manner.width == 1:
-                power = manner.length_power
+            if options.width == 1:
+                power = options.length_penalty
                 drawn = [
                     greedy_search(
-                        voice, source, limit=limit, length_power=power, rules=rules, choose=choose
+                        voice, source, limit=limit, length_penalty=power, rules=rules, choose=choose
                     )
-                    for choose in choices(orders, manner)
+                    for choose in choices(orders, options)
                 ]
                 return [list(own) for own in zip(*drawn, strict=True)]
-            beam = beginnings(orders, manner, self.device)
+            beam = beginnings(orders, options, self.device)
             found = grow(beam, voice, source, limit=limit, rules=rules)
-        return self._ranked(orders, found, manner.coverage) if manner.coverage else found
+        return (
+            self._ranked(orders, found, options.coverage_penalty)
+            if options.coverage_penalty
+            else found
+        )
 
-    def _at_speed(self, orders: Sequence[Order], manner: Manner) -> list[list[Hypothesis]]:
+    def _at_speed(
+        self, orders: Sequence[Order], options: DecodingOptions
+    ) -> list[list[Hypothesis]]:
         """The same by the engine."""
-        limits = [self.limits.of(order, manner) for order in orders]
+        limits = [self.limits.of(order, options) for order in orders]
         found = engine_for(self.model).translate(
             [order.ids for order in orders],
-            width=manner.width,
+            width=options.width,
             limits=limits,
-            power=manner.length_power,
-            count=1 if manner.nbest == 1 and not manner.coverage else None,
+            power=options.length_penalty,
+            count=1 if options.nbest == 1 and not options.coverage_penalty else None,
         )
-        return self._ranked(orders, found, manner.coverage) if manner.coverage else found
+        return (
+            self._ranked(orders, found, options.coverage_penalty)
+            if options.coverage_penalty
+            else found
+        )
 
     def _ranked(
         self, orders: Sequence[Order], found: list[list[Hypothesis]], weight: float
@@ -248,22 +285,22 @@ class Translator:
         self,
         found: Sequence[Hypothesis],
         order: Order,
-        manner: Manner,
+        options: DecodingOptions,
         forbidden: Sequence[str],
     ) -> Translation:
         """The best of what was found, and the runners-up; equal texts once, unless drawn."""
         if not found or not all(math.isfinite(one.score) for one in found):
             raise UserError("the model gives no word a finite score: its weights have diverged")
         if not found[0].ids and not found[0].finished:
-            raise Unfit(
-                f"no word is left to say with {in_words(order, manner, forbidden)}: ask for less",
+            raise UnsupportedOption(
+                f"no word is left to say with {in_words(order, options, forbidden)}: ask for less",
                 number=order.number,
             )
         said: dict[str, Translation] = {}
         for number, one in enumerate(found):
-            written = self._written(one, order, self.limits.of(order, manner))
-            said.setdefault(f"{number} " if manner.sample else written.text, written)
-            if len(said) == manner.nbest:
+            written = self._written(one, order, self.limits.of(order, options))
+            said.setdefault(f"{number} " if options.sample else written.text, written)
+            if len(said) == options.nbest:
                 break
         best, *others = said.values()
         return replace(best, others=tuple(others))

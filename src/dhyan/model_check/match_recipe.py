@@ -18,11 +18,12 @@ from dhyan.safe_io.safetensors_header import Header
 
 MOST = {  # far above all use: what the loops that read and translate could be told to do
     "decoding.beam": 1000,
-    "decoding.groups": 1000,
-    "decoding.longest": 10_000,
-    "decoding.least": 10_000,
-    "decoding.limit": 10_000,
-    "decoding.no_repeat": 10_000,
+    "decoding.nbest": 1000,
+    "decoding.beam_groups": 1000,
+    "decoding.max_source_length": 10_000,
+    "decoding.min_length": 10_000,
+    "decoding.max_length": 10_000,
+    "decoding.no_repeat_ngram": 10_000,
     "decoding.top_k": 1_000_000,
     "data.max_tokens": 1_000_000,
     "data.min_words": 1_000_000,

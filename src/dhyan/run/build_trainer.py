@@ -7,13 +7,12 @@ from math import log
 import torch
 
 from dhyan.batch import Batch
-from dhyan.config import Recipe, Training
+from dhyan.config import DecodingOptions, Recipe, Training
 from dhyan.data.batches import Batches, fixed_batches
 from dhyan.data.corpus import Corpus, Say, warner
 from dhyan.data.encode import encode
 from dhyan.data.examples import Examples
 from dhyan.data.pairs import Pair
-from dhyan.decoding.options import Manner
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.scores import score
@@ -121,8 +120,8 @@ class Validation:
         shown = fitting[: recipe.training.valid_sentences]
         if len(shown) < len(pairs):
             say(f"BLEU and chrF++ of the first {len(shown):,} of {len(pairs):,} validation pairs")
-        greedy = Manner(beam=1, limit=recipe.decoding.limit)  # so that the others may change
-        greedily = replace(translator, manner=greedy)
+        greedy = DecodingOptions(beam=1, max_length=recipe.decoding.max_length)
+        greedily = replace(translator, options=greedy)
         return cls(greedily, batches, shown, recipe.data.target_language, say)
 
     def __call__(self) -> dict[str, float]:

@@ -1,18 +1,17 @@
 """From a checkpoint's files to a translator."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from dhyan.checkpoint import tensors_from_bytes
-from dhyan.config import Decoding, Recipe
+from dhyan.config import DecodingOptions, Recipe
 from dhyan.decoding.join_translators import together
-from dhyan.decoding.options import Manner
 from dhyan.decoding.translator import Limits, Translator
-from dhyan.errors import UserError
+from dhyan.errors import UnsupportedOption, UserError
 from dhyan.model_check import MODEL_FILES as MODEL_FILES
 from dhyan.model_check import CheckedModel, check_fits, is_foreseen, parse_saved_recipe, read_model
 from dhyan.models.build import build_model
@@ -95,8 +94,8 @@ def load_tokenizers(files: Mapping[str, bytes]) -> tuple[Tokenizer, Tokenizer]:
 def make_translator(
     recipe: Recipe, model: Seq2Seq, source: Tokenizer, target: Tokenizer, device: torch.device
 ) -> Translator:
-    """A model with its tokenizers and the recipe's manner of searching."""
-    most, longest = model.encoder.longest, recipe.decoding.longest
+    """A model with its tokenizers and the recipe's decoding options."""
+    most, longest = model.encoder.longest, recipe.decoding.max_source_length
     return Translator(
         model,
         source,
@@ -106,20 +105,19 @@ def make_translator(
         limits=Limits(
             source=min(longest, most - 1) if most else longest, highest=model.decoder.longest
         ),
-        manner=make_manner(recipe.decoding),
+        options=check_decoding(recipe),
         keeps=recipe.text.placeholders,
         device=device,
     )
 
 
-def make_manner(decoding: Decoding) -> Manner:
-    """How a recipe searches; one that contradicts itself is refused."""
-    settings = asdict(decoding)
-    del settings["longest"]
+def check_decoding(recipe: Recipe) -> DecodingOptions:
+    """The decoding options of a recipe; a contradiction among them is an error."""
     try:
-        return Manner(**settings)
-    except UserError as fault:
-        raise UserError(f"decoding: {fault}") from None
+        recipe.decoding.check()
+    except UnsupportedOption as error:
+        raise UserError(error.spelled("decoding.{}".format)) from None
+    return recipe.decoding
 
 
 def weights_of(model: Seq2Seq) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from dhyan.atomic_folder import DamagedFolder
 from dhyan.checkpoint import read_manifest, steps_in
 from dhyan.config import (
     BahdanauDecoder,
-    Decoding,
+    DecodingOptions,
     LuongDecoder,
     Recipe,
     RNNEncoder,
@@ -22,11 +22,12 @@ from dhyan.errors import UserError
 from dhyan.model_check import check_bounds, read_model
 from dhyan.models.build import build_model
 from dhyan.run.build_trainer import make_settings
-from dhyan.run.load import make_manner
+from dhyan.run.load import check_decoding
 from dhyan.run.run_folder import deterministic
 from dhyan.run.tensorboard import need_tensorboard
 from dhyan.text.word_vectors import width_of
 
+FIXED_DECODING = ("max_source_length", "max_length")  # they change what validation measures
 MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
     *(
         "about",
@@ -36,7 +37,7 @@ MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
         "training.report_every",
     ),
     "training.tensorboard",
-    *(f"decoding.{f.name}" for f in fields(Decoding) if f.name not in ("longest", "limit")),
+    *(f"decoding.{f.name}" for f in fields(DecodingOptions) if f.name not in FIXED_DECODING),
     *("data.source", "data.target", "data.valid_source", "data.valid_target", "data.prepared"),
     *("data.mix", "data.columns", "data.test_source", "data.test_target", "data.allow_leakage"),
 }
@@ -48,7 +49,7 @@ Half = RNNEncoder | TransformerEncoder | BahdanauDecoder | LuongDecoder | Transf
 def check_recipe_builds(recipe: Recipe) -> None:
     """Refuse what contradicts itself, before any data are read: build the model without memory."""
     make_settings(recipe.training)
-    make_manner(recipe.decoding)
+    check_decoding(recipe)
     check_bounds(recipe)
     if recipe.training.tensorboard:
         need_tensorboard()

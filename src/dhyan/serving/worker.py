@@ -61,7 +61,7 @@ class Model:
             "name": self.name,
             "source": translator.source_language or "en",
             "target": translator.language or "hi",
-            "beam": translator.manner.width,
+            "beam": translator.options.width,
             "longest": translator.limits.source,
             "parameters": sum(one.numel() for one in translator.model.parameters()),
         }
@@ -98,7 +98,7 @@ class Model:
 
     def _groups(self, units: Sequence[Unit], manner: Manner) -> Iterator[list[Unit]]:
         """Sentences of like length, as many as fit a batch."""
-        width = max(manner.beam or self.translator.manner.width, manner.nbest)
+        width = max(manner.beam or self.translator.options.width, manner.nbest)
         group: list[Unit] = []
         for unit in sorted(units, key=lambda one: (one.alone, one.size)):
             full = (len(group) + 1) * (unit.size + 1) * width > self.translator.tokens_per_batch
@@ -196,8 +196,8 @@ def load(asked: Message) -> Model:
     translator = load_ensemble([asked["folder"]], device=asked["device"])
     limits = translator.limits
     limits = replace(limits, highest=min(limits.highest or MOST_SAID, MOST_SAID))
-    manner = replace(translator.manner, nbest=1)
-    return Model(replace(translator, limits=limits, manner=manner), Path(asked["folder"]).name)
+    options = replace(translator.options, nbest=1)
+    return Model(replace(translator, limits=limits, options=options), Path(asked["folder"]).name)
 
 
 if __name__ == "__main__":

@@ -91,5 +91,5 @@ def _translated(translator: Any, text: str) -> Any:
     tokens = len(translator.encode(text)) - 1
     if not 0 < tokens <= MOST_TOKENS:
         raise UserError(f"{tokens} tokens; the page takes from 1 to {MOST_TOKENS}")
-    [said] = translator(text, beam=1, nbest=1, limit=2 * tokens + 10)
+    [said] = translator(text, beam=1, nbest=1, max_length=2 * tokens + 10)
     return said

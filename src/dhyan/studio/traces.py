@@ -62,6 +62,6 @@ def translated(
         nbest=1,
         prefixes=asked.prefix or None,
         rules=[overhear(told)] if hear else (),
-        limit=MOST_TOKENS,
+        max_length=MOST_TOKENS,
     )
     return said

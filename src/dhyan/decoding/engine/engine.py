@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary
 import numpy
 import torch
 
+from dhyan.config import DecodingOptions
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.engine.packed_weights import fits_decoder, fold_norms
 from dhyan.decoding.engine.recurrent import RecurrentStepper, fits_recurrent
 from dhyan.decoding.engine.slots import Seats, Station, Stepper, power_of_two
 from dhyan.decoding.engine.transformer import TransformerPart, TransformerStepper
-from dhyan.decoding.options import Manner
 from dhyan.decoding.rules import Rule
 from dhyan.kernels.backend import triton_runs
 from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
@@ -37,9 +37,9 @@ def suits(model: object) -> bool:
     )
 
 
-def at_speed(model: object, manner: Manner, rules: Sequence[Rule]) -> bool:
+def at_speed(model: object, options: DecodingOptions, rules: Sequence[Rule]) -> bool:
     """Whether the engine can search so: greedily or with one beam, and without any rules."""
-    plain = not (manner.sample or rules) and manner.groups == 1 and manner.width <= WIDEST
+    plain = not (options.sample or rules) and options.beam_groups == 1 and options.width <= WIDEST
     if not (plain and isinstance(model, Seq2Seq) and suits(model)):
         return False
     weight = next(model.parameters())

@@ -91,7 +91,7 @@ class Pool:
             for first in range(0, len(alike), few):
                 some = alike[first : first + few]
                 with book.opened() as translator:
-                    found = translator(some, beam=beam, nbest=1, limit=limit)
+                    found = translator(some, beam=beam, nbest=1, max_length=limit)
                 for source, one in zip(some, found, strict=True):
                     self._said[book.name, beam, source] = one.text
                 yield (done := done + len(some))

@@ -1,0 +1,135 @@
+"""Options of search: greedy, beam search and its penalties, sampling, length bounds."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from dhyan.config.settings import problems_in, setting, settings_of
+from dhyan.errors import UnsupportedOption
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingOptions:
+    """How to search for translations.
+
+    The same class is the section [decoding] of a recipe, the default of a `Translator`, and what
+    the command line and the server change. Lengths count tokens without EOS.
+    """
+
+    max_source_length: int = setting(
+        1024, "Most tokens of a source sentence; a longer one is an error.", low=1, high=10_000
+    )
+    beam: int = setting(5, "Beam size; 1 is greedy search.", low=1, high=1000)
+    nbest: int = setting(1, "Number of translations per sentence.", low=1, high=1000)
+    length_penalty: float = setting(
+        1.0, "Length penalty: scores are log-probability / length ** this.", low=0.0, high=10.0
+    )
+    coverage_penalty: float = setting(
+        0.0, "Coverage penalty weight (Wu et al., 2016); 0 is none.", low=0.0, high=1e6
+    )
+    min_length: int = setting(
+        0, "Fewest tokens of a translation; 0 is no bound.", low=0, high=10_000
+    )
+    max_length: int = setting(
+        0, "Most tokens of a translation; 0 is 3 × source + 50.", low=0, high=10_000
+    )
+    no_repeat_ngram: int = setting(
+        0, "No n-gram of this many tokens occurs twice; 0 allows all.", low=0, high=10_000
+    )
+    beam_groups: int = setting(
+        1, "Groups of diverse beam search (Vijayakumar et al., 2018).", low=1, high=1000
+    )
+    diversity_penalty: float = setting(
+        0.5, "Diversity penalty between beam groups, per repeated token.", low=0.0, high=1e6
+    )
+    sample: bool = setting(False, "Sample tokens instead of searching for the best.")
+    temperature: float = setting(
+        1.0,
+        "Sampling temperature; below 1 prefers likely tokens.",
+        low=1e-6,  # below this, single precision overflows
+        high=1e6,
+        only_with="sample",
+    )
+    top_k: int = setting(
+        0,
+        "Sample from the k likeliest tokens (Fan et al., 2018); 0 is all.",
+        low=0,
+        high=1_000_000,
+        only_with="sample",
+    )
+    top_p: float = setting(
+        1.0,
+        "Nucleus sampling (Holtzman et al., 2020): sample from this probability mass.",
+        low=1e-6,
+        high=1.0,
+        only_with="sample",
+    )
+    seed: int = setting(1, "Seed of sampling.", low=0, only_with="sample")
+
+    @property
+    def width(self) -> int:
+        """Hypotheses kept per sentence: the beam, or `nbest` if that is more; 1 for sampling."""
+        return 1 if self.sample else max(self.beam, self.nbest)
+
+    @property
+    def constrains(self) -> bool:
+        """Whether search can enforce required tokens: at least two hypotheses in each group."""
+        return self.width // self.beam_groups > 1
+
+    def check(self) -> None:
+        """Raise UnsupportedOption for a value out of bounds, or for options in contradiction."""
+        for problem in self.problems():
+            raise UnsupportedOption(problem)
+
+    def problems(self) -> Iterator[str]:
+        """Everything wrong with these options; names of options stand in braces."""
+        yield from (f"{{{name}}}: {problem}" for name, problem in problems_in(self))
+        if self.max_length and self.min_length >= self.max_length:
+            yield (
+                f"{{min_length}} {self.min_length} leaves no room for an end within "
+                f"{{max_length}} {self.max_length}"
+            )
+        if self.sample and self.beam_groups > 1:
+            yield "{sample} has no beam: set {beam_groups} to 1"
+        if self.sample and self.coverage_penalty:
+            yield "{coverage_penalty} ranks the hypotheses of a beam: set it to 0 to sample"
+        if self.beam_groups > 1 and self.width % self.beam_groups:
+            yield f"{{beam_groups}} {self.beam_groups} do not divide a beam of {self.width} evenly"
+
+    def changed(
+        self,
+        *,
+        beam: int | None = None,
+        nbest: int | None = None,
+        length_penalty: float | None = None,
+        coverage_penalty: float | None = None,
+        min_length: int | None = None,
+        max_length: int | None = None,
+        no_repeat_ngram: int | None = None,
+        beam_groups: int | None = None,
+        diversity_penalty: float | None = None,
+        sample: bool | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
+    ) -> "DecodingOptions":
+        """Checked options with these changes; None leaves an option as it is.
+
+        A change without an effect is an error: a recipe may hold a temperature for the day someone
+        samples, but a temperature given here needs `sample`.
+        """
+        changes = {name: value for name, value in locals().items() if name in settings_of(self)}
+        changes = {name: value for name, value in changes.items() if value is not None}
+        options = replace(self, **changes)
+        options.check()
+        declared = settings_of(self)
+        for name in changes:
+            if not declared[name].is_used(options):
+                raise UnsupportedOption(f"{{{name}}} has no effect without {{sample}}: add it")
+        if options.sample and (beam or 1) > 1:
+            raise UnsupportedOption(f"{{sample}} has no beam: leave out {{beam}} {beam}")
+        if coverage_penalty and options.width == 1:
+            raise UnsupportedOption("{coverage_penalty} needs a {beam} of 2 or more")
+        if diversity_penalty is not None and options.beam_groups == 1:
+            raise UnsupportedOption("{diversity_penalty} needs two {beam_groups} or more")
+        return options
