@@ -92,7 +92,7 @@ def mechanisms() -> object:
     from dhyan.data.load_corpus import read_corpus
     from dhyan.data.synthetic import number_pairs
 
-    made = read_corpus(load_recipe("numbers"), lambda line: None)
+    made = read_corpus(load_recipe("numbers"))
     known = {pair.source for pair in (*made.training, *made.validation)}
     unseen = (pair for pair in number_pairs(seed=0) if pair.source not in known)
     test = [next(unseen) for _ in range(UNSEEN)]

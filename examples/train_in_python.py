@@ -13,7 +13,7 @@ out = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/example")
 steps = int(sys.argv[2]) if len(sys.argv) > 2 else 400
 recipe = load_recipe("numbers", {"training.steps": steps, "training.validate_every": 100})
 
-for event in train(recipe, out, say=print):
+for event in train(recipe, out):
     match event:
         case Validated(step=step, scores=scores):
             print(f"step {step}: " + ", ".join(f"{k} {v:.2f}" for k, v in scores.items()))

@@ -1,5 +1,6 @@
 """One thread for small tensors, a fixed seed for every test, and closed pipes that are errors."""
 
+import logging
 import signal
 from collections.abc import Iterator
 
@@ -21,6 +22,13 @@ def pytest_runtest_protocol() -> Iterator[object]:
 @pytest.fixture(autouse=True)
 def seed() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """Everything that the package logs: `log.messages`."""
+    caplog.set_level(logging.INFO, logger="dhyan")
+    return caplog
 
 
 @pytest.fixture(autouse=True)

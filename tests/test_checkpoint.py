@@ -103,13 +103,12 @@ def test_a_truncated_or_missing_file_is_named(run):
         checkpoint.read_checkpoint(run / "step-30")
 
 
-def test_the_newest_whole_one_is_taken_and_the_damaged_set_aside(run):
-    said = []
+def test_the_newest_whole_one_is_taken_and_the_damaged_set_aside(log, run):
     (run / "step-30" / "manifest.json").unlink()
-    folder, files = checkpoint.newest_valid_checkpoint(run, FILES, said.append)
+    folder, files = checkpoint.newest_valid_checkpoint(run, FILES)
     assert folder == run / "step-20"
     assert files == FILES
-    (line,) = said
+    (line,) = log.messages
     assert (
         "step-30/manifest.json: is missing: skipped, now damaged-step-30; step-20 is used" in line
     )
@@ -121,7 +120,7 @@ def test_if_none_is_whole_that_is_said_not_passed_over(run):
         (run / f"step-{step}" / "recipe.toml").write_bytes(b"")
     for _ in range(2):
         with pytest.raises(UserError, match="none of its 3 checkpoints is whole .*step-30/rec"):
-            checkpoint.newest_valid_checkpoint(run, FILES, lambda line: None)
+            checkpoint.newest_valid_checkpoint(run, FILES)
     assert checkpoint.steps_in(run) == [30, 20, 10]
 
 
@@ -144,8 +143,8 @@ def test_what_cannot_be_written_leaves_the_old_and_no_trace(run):
 
 
 def test_an_empty_folder_has_no_newest(tmp_path):
-    assert checkpoint.newest_valid_checkpoint(tmp_path, FILES, print) is None
-    assert checkpoint.newest_valid_checkpoint(tmp_path / "nowhere", FILES, print) is None
+    assert checkpoint.newest_valid_checkpoint(tmp_path, FILES) is None
+    assert checkpoint.newest_valid_checkpoint(tmp_path / "nowhere", FILES) is None
 
 
 def test_a_run_folder_means_its_best_then_its_last_then_its_newest(run):

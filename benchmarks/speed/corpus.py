@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from dhyan.config import Recipe
-from dhyan.data.corpus import Say
 from dhyan.data.examples import Examples, Growing, encode_pairs
 from dhyan.data.pairs import Pair
 from dhyan.special_tokens import BOS, EOS
@@ -33,11 +32,11 @@ class Ready:
         """Nothing is learned from it any more."""
         return iter(())
 
-    def learn(self, recipe: Recipe, say: Say) -> tuple[Tokenizer, Tokenizer]:
+    def learn(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
         """The vocabularies it has."""
         return self.tokenizers
 
-    def encode(self, source: Tokenizer, target: Tokenizer, longest: int, say: Say) -> Examples:
+    def encode(self, source: Tokenizer, target: Tokenizer, longest: int) -> Examples:
         """The ids it has."""
         return self.examples
 

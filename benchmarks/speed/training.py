@@ -31,7 +31,6 @@ def made(recipe: Recipe, corpus: Ready, device: str) -> tuple[Translator, Traine
         Path("nowhere"),
         weigh=lambda model: None,
         device=torch.device(device),
-        say=lambda line: None,
     )
     trainer.save = lambda trainer: Path("nowhere")
     return home.translator, trainer

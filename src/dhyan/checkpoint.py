@@ -2,11 +2,12 @@
 
 import errno
 import io
+import logging
 import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +18,8 @@ from dhyan.errors import UserError
 from dhyan.safe_io.files import read_file
 from dhyan.safe_io.json_toml import read_json
 from dhyan.safe_io.safetensors_header import read_header
+
+logger = logging.getLogger(__name__)
 
 REMEDY = "the model is damaged: give another step-N of the run, or train again"
 FACTS = {"step", "data_fingerprint", "device", "threads", "versions", "files"}
@@ -76,7 +79,7 @@ def steps_in(run: Path) -> list[int]:
 
 
 def newest_valid_checkpoint(
-    run: Path, needed: Iterable[str], say: Callable[[str], None]
+    run: Path, needed: Iterable[str]
 ) -> tuple[Path, dict[str, bytes]] | None:
     """The newest checkpoint that can be trusted; of each damaged newer one is said what became."""
     damaged: dict[Path, str] = {}
@@ -88,7 +91,7 @@ def newest_valid_checkpoint(
             damaged[folder] = str(fault).removesuffix(f"; {REMEDY}")
         else:
             for one, why in damaged.items():
-                say(f"{why}: skipped, now {_set_aside(one).name}; {folder.name} is used")
+                logger.warning(f"{why}: skipped, now {_set_aside(one).name}; {folder.name} is used")
             return folder, files
     if damaged:
         newest = next(iter(damaged.values()))
@@ -141,11 +144,11 @@ def replace_file(path: Path, data: bytes) -> None:
         raise
 
 
-def lock_run(run: Path, *, wait: Callable[[str], None] | None = None) -> IO[bytes]:
+def lock_run(run: Path, *, wait: bool = False) -> IO[bytes]:
     """Claim a run folder for as long as the returned file stays open, and sweep it.
 
     The claim ends with the process, however it ends; what one that was killed left half written
-    is removed, and nothing else. With `wait`, which is told for whom, its end is waited for.
+    is removed, and nothing else. With `wait`, the end of another run there is waited for.
     """
     try:
         run.mkdir(parents=True, exist_ok=True)
@@ -157,10 +160,10 @@ def lock_run(run: Path, *, wait: Callable[[str], None] | None = None) -> IO[byte
     if not _got(claim):
         claim.seek(0)
         found = f"{run}: process {claim.read().decode() or 'unknown'} is training here"
-        if wait is None:
+        if not wait:
             claim.close()
             raise UserError(f"{found}; name another --out")
-        wait(f"{found}: waiting for its end")
+        logger.info(f"{found}: waiting for its end")
         _await(claim)
     claim.truncate(0)
     claim.write(str(os.getpid()).encode())

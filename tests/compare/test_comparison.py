@@ -62,7 +62,7 @@ def asked(files, *, budget=Budget(steps=4), gold=True, parameters=42_000, **chan
 
 
 def trained(plan, entry):
-    return list(begin(plan, entry, say=lambda line: None, **ALONE))
+    return list(begin(plan, entry, **ALONE))
 
 
 @pytest.fixture(scope="module")
@@ -123,21 +123,20 @@ def test_the_report_has_every_model_and_figure(done):
         assert facts[key]
 
 
-def test_without_figures_the_page_is_whole_all_the_same(done, monkeypatch):
+def test_without_figures_the_page_is_whole_all_the_same(log, done, monkeypatch):
     plan, _, page = done
 
     def refuse(*given):
         raise UserError("no font")
 
     monkeypatch.setattr(report, "draw", refuse)
-    said = []
-    path = written(done, say=said.append)
+    path = written(done)
     bare = path.read_text()
     path.write_text(page)
     assert "![" in page
     assert "![" not in bare
     assert "## How it was measured" in bare
-    assert said == ["the report has no figures: no font; then give the same command again"]
+    assert log.messages == ["the report has no figures: no font; then give the same command again"]
 
 
 def test_a_percentage_has_its_number(done):
@@ -215,7 +214,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(done, tmp_path):
     plan, _, _ = done
     other = replace(plan, folder=tmp_path)
     entry = other.entries[0]
-    run = begin(other, entry, say=lambda line: None, **ALONE)
+    run = begin(other, entry, **ALONE)
     for event in run:
         if isinstance(event, Stepped) and event.step == 1:
             run.trainer.stop("enough")
@@ -246,7 +245,7 @@ def test_a_time_budget_ends_with_a_validation_and_is_not_spent_twice(done, tmp_p
 
 def test_a_time_budget_counts_what_was_spent_before(done, tmp_path):
     plan, entry = timed(done[0], tmp_path, 1000.0)
-    run = begin(plan, entry, say=lambda line: None, **ALONE)
+    run = begin(plan, entry, **ALONE)
     for event in run:
         if isinstance(event, Stepped) and event.step == 3:
             run.trainer.stop("enough")

@@ -52,27 +52,26 @@ def test_no_test_has_a_shorter_sentence_than_was_asked(shortest):
     assert f"of {shortest} to 12 words" in main.about
 
 
-def test_what_cannot_be_made_of_so_few_words_is_left_out_and_said(monkeypatch):
+def test_what_cannot_be_made_of_so_few_words_is_left_out_and_said(log, monkeypatch):
     monkeypatch.setattr(stream, "PATIENCE", 300)
-    said = []
-    made = primer_tests(longest=4, sizes=FEW, say=said.append, splits=("agreement", "longer"))
+    made = primer_tests(longest=4, sizes=FEW, splits=("agreement", "longer"))
     assert [sheet.name for sheet in made.sheets] == ["random", "longer"]
-    assert said[0] == "test 'agreement': found 0 of 3 sentences; left out"
+    assert log.messages[0] == "test 'agreement': found 0 of 3 sentences; left out"
 
 
-def test_a_test_that_comes_short_is_kept_and_said(monkeypatch):
+def test_a_test_that_comes_short_is_kept_and_said(log, monkeypatch):
     monkeypatch.setattr(stream, "PATIENCE", 1200)
 
     def words(sheet):
         sides = ([one.source for one in sheet.questions], [one.target for one in sheet.questions])
         return tuple(Tokenizer.learn(side, kind="words", size=9000) for side in sides)
 
-    said, settings = [], {"longest": 5, "splits": ("unseen",)}
+    settings = {"longest": 5, "splits": ("unseen",)}
     two = primer_tests(sizes=Sizes(1, 2, 1), **settings).sheets[1]
-    made = primer_tests(sizes=Sizes(1, 30, 1), words=words(two), say=said.append, **settings)
+    made = primer_tests(sizes=Sizes(1, 30, 1), words=words(two), **settings)
     found = len(made.sheets[1].questions)
     assert 2 <= found < 30
-    assert said == [f"test 'unseen': found {found} of 30 sentences"]
+    assert log.messages == [f"test 'unseen': found {found} of 30 sentences"]
 
 
 def test_a_reference_says_what_is_wanted(tests):

@@ -295,7 +295,7 @@ def trained(recipe):
     from dhyan.errors import UserError
 
     try:
-        read_corpus(recipe, lambda line: None, stream=True)
+        read_corpus(recipe, stream=True)
     except UserError as fault:
         return str(fault)
     return ""

@@ -207,34 +207,31 @@ def recipe_of(*arguments, **more):
 
 
 @pytest.mark.parametrize("use", ["valid", "test"])
-def test_training_refuses_a_leak_unless_it_is_allowed(use, place, tmp_path):
-    said = []
-    assert len(gather(recipe_of(place, use, "clean"), said.append).training) > 380
-    assert not [line for line in said if "training text" in line]
+def test_training_refuses_a_leak_unless_it_is_allowed(log, use, place, tmp_path):
+    assert len(gather(recipe_of(place, use, "clean")).training) > 380
+    assert not [line for line in log.messages if "training text" in line]
     sentence = (
         r"^4 of 40 test sentences stand in the training text \(4 word for word; first "
         r".*leaky\.en:1 = .*train\.en:4\); take them out .* --allow-leakage$"
     )
     with pytest.raises(UserError, match=sentence):
-        gather(recipe_of(place, use, "leaky"), said.append)
+        gather(recipe_of(place, use, "leaky"))
     with pytest.raises(UserError, match=sentence):
         prepare(recipe_of(place, use, "leaky"), tmp_path / "out")
-    gather(recipe_of(place, use, "leaky", **{"data.allow_leakage": True}), said.append)
-    assert said[-1].endswith(": allowed")
+    gather(recipe_of(place, use, "leaky", **{"data.allow_leakage": True}))
+    assert log.messages[-1].endswith(": allowed")
 
 
 def test_a_leak_in_a_mixed_corpus_is_found(place):
     mix = [{"source": str(place / "leaky.en"), "target": str(place / "leaky.hi")}]
     with pytest.raises(UserError, match=r"^40 of 40 "):
-        gather(recipe_of(place, "test", "leaky", **{"data.mix": mix}), lambda line: None)
+        gather(recipe_of(place, "test", "leaky", **{"data.mix": mix}))
 
 
 def test_a_test_that_is_named_is_not_used(place):
-    named, bare = (
-        gather(recipe_of(place, use, "clean"), lambda line: None) for use in ("test", "valid")
-    )
+    named, bare = (gather(recipe_of(place, use, "clean")) for use in ("test", "valid"))
     alone = tiny_settings("rnn", place / "train.en", place / "train.hi")
-    plain = gather(load_recipe("bahdanau2015-small", alone), lambda line: None)
+    plain = gather(load_recipe("bahdanau2015-small", alone))
     assert named.fingerprint == plain.fingerprint != bare.fingerprint
 
 

@@ -24,11 +24,6 @@ from dhyan.run import train
 from dhyan.run.fine_tune import first_tokenizers
 from tests.tiny_models import dhyan, tiny_recipe, write_corpus
 
-
-def quietly(line):
-    """Hears nothing."""
-
-
 EVERY_FILE = (
     *("source.ids", "source.offsets", "target.ids", "target.offsets"),
     *("source.json", "target.json", "validation.jsonl"),
@@ -57,7 +52,7 @@ def mixed(files, more, weight=1.5, **settings):
 
 def prepared(recipe, out):
     """The same recipe, with its pairs prepared."""
-    prepare(recipe, out, quietly)
+    prepare(recipe, out)
     data = {"source": "", "target": "", "mix": (), "prepared": str(out)}
     return replaced(recipe, **data)
 
@@ -67,8 +62,8 @@ def replaced(recipe, **data):
 
 
 def examples_of(recipe):
-    corpus = gather(with_languages(recipe), quietly)
-    return corpus.encode(*corpus.learn(recipe, quietly), recipe.data.max_tokens, quietly)
+    corpus = gather(with_languages(recipe))
+    return corpus.encode(*corpus.learn(recipe), recipe.data.max_tokens)
 
 
 def batches_of(recipe, count=40):
@@ -93,7 +88,7 @@ KINDS = {
 def test_prepared_pairs_make_the_same_batches_as_the_text(files, more, tmp_path, kind):
     recipe = mixed(files, more, **KINDS[kind])
     ready = prepared(recipe, tmp_path / "ready")
-    ours, theirs = gather(recipe, quietly), gather(with_languages(ready), quietly)
+    ours, theirs = gather(recipe), gather(with_languages(ready))
     assert ours.validation == theirs.validation
     assert ours.fingerprint == theirs.fingerprint
     assert ours.sample == theirs.sample
@@ -154,7 +149,7 @@ def test_other_weights_are_refused_when_a_run_goes_on(files, more, tmp_path):
         ):
             train(recipe, tmp_path / "run", resume=True, threads=1)
     with pytest.raises(UserError, match="was prepared from other pairs, or other weights"):
-        prepare(mixed(files, more, 1.5, **LONG), tmp_path / "ready", quietly)
+        prepare(mixed(files, more, 1.5, **LONG), tmp_path / "ready")
 
 
 def beginning(files, model, vocabulary, **more):
@@ -172,7 +167,7 @@ def test_pairs_are_prepared_for_a_run_that_begins_from_a_model(files, more, tmp_
     list(train(tiny_recipe("rnn", *more, **LONG), tmp_path / "model", threads=1))
     sizes = {"text.source_vocabulary_size": 400, "text.target_vocabulary_size": 420}
     recipe = beginning(files, tmp_path / "model", vocabulary, **sizes)
-    prepare(recipe, tmp_path / "ready", quietly, choose=first_tokenizers)
+    prepare(recipe, tmp_path / "ready", choose=first_tokenizers)
     ready = replaced(recipe, source="", target="", prepared=str(tmp_path / "ready"))
     if vocabulary == "extend":
         with pytest.raises(
@@ -185,30 +180,30 @@ def test_pairs_are_prepared_for_a_run_that_begins_from_a_model(files, more, tmp_
     ours, theirs = (read_checkpoint(tmp_path / run / "step-4") for run in ("ids", "text"))
     for name in ("model.safetensors", "source.json", "target.json"):
         assert ours[name] == theirs[name]
-    again = prepare(recipe, tmp_path / "ready", quietly, choose=first_tokenizers)
+    again = prepare(recipe, tmp_path / "ready", choose=first_tokenizers)
     assert again.training > 300
     learned = tiny_recipe("rnn", *files, **sizes)
     with pytest.raises(UserError, match="was prepared with other vocabularies"):
-        prepare(learned, tmp_path / "ready", quietly)
+        prepare(learned, tmp_path / "ready")
     with pytest.raises(
         UserError, match="training.init_from: the vocabularies of .* must be given too"
     ):
-        prepare(recipe, tmp_path / "other", quietly)
+        prepare(recipe, tmp_path / "other")
 
 
-def test_preparing_again_finds_it_done(files, tmp_path):
-    recipe, out, said = tiny_recipe("rnn", *files), tmp_path / "ready", []
-    first = prepare(recipe, out, quietly)
+def test_preparing_again_finds_it_done(log, files, tmp_path):
+    recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
+    first = prepare(recipe, out)
     before = {path.name: path.stat().st_mtime_ns for path in out.iterdir()}
-    assert prepare(recipe, out, said.append) == first
-    assert any("already prepared" in line for line in said)
+    assert prepare(recipe, out) == first
+    assert any("already prepared" in line for line in log.messages)
     assert {path.name: path.stat().st_mtime_ns for path in out.iterdir()} == before
     assert set(before) == {*EVERY_FILE, "manifest.json"}
 
 
 def test_other_settings_or_pairs_are_not_prepared_over(files, more, tmp_path):
     out = tmp_path / "ready"
-    prepare(tiny_recipe("rnn", *files), out, quietly)
+    prepare(tiny_recipe("rnn", *files), out)
     for recipe, message in (
         (tiny_recipe("rnn", *more), "was prepared from other pairs"),
         (mixed(files, more), "was prepared from other pairs"),
@@ -219,11 +214,11 @@ def test_other_settings_or_pairs_are_not_prepared_over(files, more, tmp_path):
         (tiny_recipe("rnn", *files, **{"data.max_tokens": 50}), "data.max_tokens = 60, .* 50"),
     ):
         with pytest.raises(UserError, match=message):
-            prepare(recipe, out, quietly)
+            prepare(recipe, out)
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "thesis.txt").write_text("mine")
     with pytest.raises(UserError, match="holds something else already"):
-        prepare(tiny_recipe("rnn", *files), tmp_path / "used", quietly)
+        prepare(tiny_recipe("rnn", *files), tmp_path / "used")
 
 
 @pytest.mark.parametrize(
@@ -240,10 +235,10 @@ def test_other_settings_or_pairs_are_not_prepared_over(files, more, tmp_path):
 )
 def test_a_recipe_that_disagrees_is_refused_by_the_key(files, tmp_path, settings, named):
     out = tmp_path / "ready"
-    prepare(tiny_recipe("rnn", *files), out, quietly)
+    prepare(tiny_recipe("rnn", *files), out)
     recipe = tiny_recipe("rnn", "", "", **{"data.prepared": str(out), **settings})
     with pytest.raises(UserError, match=f"was prepared with {named} = "):
-        gather(with_languages(recipe), quietly)
+        gather(with_languages(recipe))
 
 
 @pytest.mark.parametrize("name", EVERY_FILE)
@@ -254,10 +249,10 @@ def test_a_damaged_or_missing_file_is_named(files, tmp_path, name):
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(UserError, match=f"{name}: is not what manifest.json says"):
-        gather(ready, quietly)
+        gather(ready)
     path.unlink()
     with pytest.raises(UserError, match=f"{name}: is missing"):
-        gather(ready, quietly)
+        gather(ready)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b'{"format": 1}'])
@@ -265,10 +260,10 @@ def test_a_manifest_that_says_nothing_is_a_fault(files, tmp_path, content):
     ready = prepared(tiny_recipe("rnn", *files), tmp_path / "ready")
     (tmp_path / "ready" / "manifest.json").write_bytes(content)
     with pytest.raises(UserError, match="manifest.json: cannot be understood"):
-        gather(ready, quietly)
+        gather(ready)
     (tmp_path / "ready" / "manifest.json").unlink()
     with pytest.raises(UserError, match="is no prepared corpus"):
-        gather(ready, quietly)
+        gather(ready)
 
 
 def test_a_failure_leaves_nothing_behind_and_a_killed_one_is_swept(files, tmp_path, monkeypatch):
@@ -279,11 +274,11 @@ def test_a_failure_leaves_nothing_behind_and_a_killed_one_is_swept(files, tmp_pa
     (half / "ids").write_text("left by a process that was killed")
     mine.write_text("mine")
     with monkeypatch.context() as patch:
-        patch.setattr("dhyan.data.prepare.file_sum", lambda path: 1 / 0)
+        patch.setattr("dhyan.data.prepare.file_checksum", lambda path: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            prepare(recipe, out, quietly)
+            prepare(recipe, out)
     assert [path.name for path in tmp_path.iterdir()] == ["tmp-ready"]
-    prepare(recipe, out, quietly)
+    prepare(recipe, out)
     assert {path.name for path in tmp_path.iterdir()} == {"ready", "tmp-ready"}
     assert {path.name for path in out.iterdir()} == {*EVERY_FILE, "manifest.json"}
     assert mine.read_text() == "mine", "a folder beside it is somebody's own"
@@ -300,15 +295,15 @@ def test_a_place_that_will_not_do_is_refused_before_any_pair_is_read(tmp_path, m
     with pytest.raises(
         UserError, match="name (another|a new one as) -*out|name a new one as --out"
     ):
-        prepare(recipe, Path(out), quietly)
+        prepare(recipe, Path(out))
     with pytest.raises(UserError, match=r"nowhere\.en"):
-        prepare(recipe, Path("new"), quietly)
+        prepare(recipe, Path("new"))
 
 
 def test_what_is_in_the_way_of_the_half_written_folder_is_said(files, tmp_path):
     (tmp_path / ".ready.dhyan-half").write_text("a file")
     with pytest.raises(UserError, match=r"\.ready\.dhyan-half: cannot be written: .*--out"):
-        prepare(tiny_recipe("rnn", *files), tmp_path / "ready", quietly)
+        prepare(tiny_recipe("rnn", *files), tmp_path / "ready")
 
 
 def test_two_at_once_are_told_apart(files, tmp_path):
@@ -316,13 +311,13 @@ def test_two_at_once_are_told_apart(files, tmp_path):
 
     recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
     with atomic_folder(out), pytest.raises(UserError, match="another process is writing it"):
-        prepare(recipe, out, quietly)
+        prepare(recipe, out)
     assert (tmp_path / "ready").is_dir()
 
 
 def test_files_that_change_between_two_readings_are_a_fault(files, tmp_path):
     source, target = (shutil.copy(file, tmp_path) for file in files)
-    corpus = read_corpus(tiny_recipe("rnn", source, target), quietly, stream=True)
+    corpus = read_corpus(tiny_recipe("rnn", source, target), stream=True)
     with open(source, "a") as one, open(target, "a") as other:
         one.write("nine\n")
         other.write("नौ\n")
@@ -331,17 +326,17 @@ def test_files_that_change_between_two_readings_are_a_fault(files, tmp_path):
 
 
 def test_other_vocabularies_than_the_prepared_are_refused(files, tmp_path):
-    corpus = gather(prepared(tiny_recipe("rnn", *files), tmp_path / "ready"), quietly)
+    corpus = gather(prepared(tiny_recipe("rnn", *files), tmp_path / "ready"))
     source, target = corpus.tokenizers
     with pytest.raises(UserError, match="encoded by other vocabularies; .*--init-vocabulary new"):
-        corpus.encode(target, source, 60, quietly)
+        corpus.encode(target, source, 60)
     with pytest.raises(UserError, match="not sentences to learn from; prepare it with .* extend"):
         corpus.lessons(tiny_recipe("rnn", *files))
 
 
 def test_a_task_is_not_prepared(tmp_path):
     with pytest.raises(UserError, match="makes its own pairs; name --source"):
-        prepare(load_recipe("numbers"), tmp_path / "ready", quietly)
+        prepare(load_recipe("numbers"), tmp_path / "ready")
 
 
 def test_memory_stays_flat_however_many_pairs_are_prepared(tmp_path, monkeypatch):
@@ -371,33 +366,31 @@ def test_memory_stays_flat_however_many_pairs_are_prepared(tmp_path, monkeypatch
     assert a_pair < 100, f"{a_pair:.0f} bytes a pair; its ids alone would be lists of 400"
 
 
-def test_progress_is_said_while_it_goes_on(files, tmp_path, monkeypatch):
+def test_progress_is_said_while_it_goes_on(log, files, tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "EVERY", 100)
-    said = []
-    prepare(tiny_recipe("rnn", *files), tmp_path / "ready", said.append)
-    assert [line for line in said if "read 300 pairs" in line]
-    assert [line for line in said if "encoded 300 pairs" in line]
+    prepare(tiny_recipe("rnn", *files), tmp_path / "ready")
+    assert [line for line in log.messages if "read 300 pairs" in line]
+    assert [line for line in log.messages if "encoded 300 pairs" in line]
 
 
-def test_held_out_sources_are_in_no_mixed_corpus(files, more):
-    said = []
-    corpus = read_corpus(mixed(files, more), said.append)
+def test_held_out_sources_are_in_no_mixed_corpus(log, files, more):
+    corpus = read_corpus(mixed(files, more))
     known = {pair.source for pair in corpus.validation}
     assert known
     for part in corpus.parts:
         assert not known & {pair.source for pair in part.pairs}
     assert known & set(more[0].read_text().splitlines()), "the test should have some to remove"
     left = 120 - len(corpus.parts[1].pairs)
-    assert any(f"{left} left out that share a source" in line for line in said)
+    assert any(f"{left} left out that share a source" in line for line in log.messages)
 
 
 def test_the_fingerprint_covers_every_corpus(files, more):
-    alone = gather(tiny_recipe("rnn", *files), quietly).fingerprint
-    both = gather(mixed(files, more), quietly).fingerprint
+    alone = gather(tiny_recipe("rnn", *files)).fingerprint
+    both = gather(mixed(files, more)).fingerprint
     assert both.startswith(alone)
     assert len(both.split()) == 2
-    assert gather(mixed(files, more, 1.5), quietly).fingerprint == both
-    assert gather(mixed(files, more, 1.25), quietly).fingerprint != both
+    assert gather(mixed(files, more, 1.5)).fingerprint == both
+    assert gather(mixed(files, more, 1.25)).fingerprint != both
 
 
 @pytest.mark.parametrize(
@@ -414,20 +407,20 @@ def test_the_fingerprint_covers_every_corpus(files, more):
 )
 def test_settings_that_contradict_each_other_are_refused(files, settings, message):
     with pytest.raises(UserError, match=message):
-        gather(tiny_recipe("rnn", *files, **settings), quietly)
+        gather(tiny_recipe("rnn", *files, **settings))
 
 
 def test_a_task_has_no_bounds():
     recipe = load_recipe("numbers", {"data.max_words": 4})
     with pytest.raises(UserError, match="data.max_words: data.task = 'numbers'"):
-        gather(recipe, quietly)
+        gather(recipe)
 
 
 def test_columns_of_one_table_among_files_are_used(files, tmp_path):
     (tmp_path / "own.tsv").write_text("english\thindi\n" + "one\tएक\n" * 5, encoding="utf-8")
     named = {"data.columns": ["english", "hindi"], "data.valid_source": str(tmp_path / "own.tsv")}
     named["data.allow_leakage"] = True
-    assert len(gather(tiny_recipe("rnn", *files, **named), quietly).validation) == 5
+    assert len(gather(tiny_recipe("rnn", *files, **named)).validation) == 5
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan"), 1e6])
@@ -440,7 +433,7 @@ def test_a_shared_vocabulary_is_learned_from_both_sides(files):
     recipe = tiny_recipe(
         "rnn", *files, **{"text.shared_vocabulary": True, "text.tokenizer": "words"}
     )
-    source, target = gather(recipe, quietly).learn(recipe, quietly)
+    source, target = gather(recipe).learn(recipe)
     assert source.to_json() == target.to_json()
     words = files[0].read_text().splitlines()[3], files[1].read_text().splitlines()[3]
     assert [source.decode(source.encode(text)) for text in words] == list(words)
@@ -452,19 +445,19 @@ def test_placeholders_reach_the_vocabulary_and_leave_the_references_alone(tmp_pa
     target.write_text("".join(f"वहाँ {n * 37} देखो\n" for n in range(300)))
     settings = {"text.placeholders": ["number"], "text.tokenizer": "words"}
     recipe = tiny_recipe("rnn", source, target, **settings)
-    corpus = gather(recipe, quietly)
+    corpus = gather(recipe)
     assert any("37" in pair.target for pair in corpus.validation)
-    _, vocabulary = corpus.learn(recipe, quietly)
+    _, vocabulary = corpus.learn(recipe)
     assert len(vocabulary) < 20, "numbers are no words any more"
-    targets = corpus.encode(*corpus.learn(recipe, quietly), 60, quietly).target
+    targets = corpus.encode(*corpus.learn(recipe), 60).target
     rows = targets.padded(np.arange(9)).ids.tolist()
     assert rows == [rows[0]] * 9
 
 
 def test_vocabularies_are_learned_from_the_first_pairs_only(files):
     few = tiny_recipe("rnn", *files, **{"text.tokenizer": "words", "text.vocabulary_pairs": 3})
-    assert len(gather(few, quietly).learn(few, quietly)[0]) < 20
-    assert len(list(gather(few, quietly).lessons(few))) == 3
+    assert len(gather(few).learn(few)[0]) < 20
+    assert len(list(gather(few).lessons(few))) == 3
 
 
 def test_named_validation_pairs_are_prepared_whole(files, more, tmp_path):
@@ -472,11 +465,11 @@ def test_named_validation_pairs_are_prepared_whole(files, more, tmp_path):
     own["data.allow_leakage"] = True
     recipe = tiny_recipe("rnn", *files, **own, **{"data.max_words": 4})
     ready = replaced(prepared(recipe, tmp_path / "ready"), valid_source="", valid_target="")
-    assert len(gather(with_languages(ready), quietly).validation) == 120
+    assert len(gather(with_languages(ready)).validation) == 120
 
 
 def test_the_manifest_tells_what_was_prepared(files, more, tmp_path):
-    prepare(mixed(files, more, 2.0), tmp_path / "ready", quietly)
+    prepare(mixed(files, more, 2.0), tmp_path / "ready")
     manifest = json.loads((tmp_path / "ready" / "manifest.json").read_text())
     assert manifest["weights"] == [1.0, 2.0]
     assert manifest["data"]["source"] == str(files[0])

@@ -20,10 +20,6 @@ PAIRS, OTHERS = 1000, 200
 CPU = torch.device("cpu")
 
 
-def quietly(line):
-    """Say nothing."""
-
-
 def write_numbered(folder, name, numbers, seed):
     """Two files whose line N has the same number on either side, with lines of every bad kind."""
     chance, sides = random.Random(seed), ([], [])
@@ -110,11 +106,11 @@ def test_no_pair_is_crossed_on_its_way_into_a_batch(way, multiple, files, tmp_pa
         settings |= {"text.bpe_dropout": 0.3, "text.vocabulary_pairs": 50}
     recipe = recipe_over(files, **settings)
     if way == "prepared":
-        prepare(recipe, tmp_path / "ready", quietly)
+        prepare(recipe, tmp_path / "ready")
         recipe = replace(recipe, data=replace(recipe.data, prepared=str(tmp_path / "ready")))
-    corpus = gather(recipe, quietly)
-    source, target = corpus.learn(recipe, quietly)
-    examples = corpus.encode(source, target, 60 if way != "cut anew" else 200, quietly)
+    corpus = gather(recipe)
+    source, target = corpus.learn(recipe)
+    examples = corpus.encode(source, target, 60 if way != "cut anew" else 200)
     batches = Batches(examples, tokens_per_batch=500, seed=3, multiple=multiple, longest=210)
     held_out = {int(pair.source.split()[0][1:]) for pair in corpus.validation}
     expected = Counter(usable(*files[:2]) - held_out)
@@ -133,9 +129,9 @@ def test_no_pair_is_crossed_on_its_way_into_a_batch(way, multiple, files, tmp_pa
 
 def test_no_pair_is_crossed_where_it_is_validated_on(files):
     recipe = recipe_over(files)
-    corpus = gather(recipe, quietly)
-    source, target = corpus.learn(recipe, quietly)
-    examples = corpus.encode(source, target, 60, quietly)
+    corpus = gather(recipe)
+    source, target = corpus.learn(recipe)
+    examples = corpus.encode(source, target, 60)
     seen = [n for batch in fixed_batches(examples, 300) for n in numbers_of(batch, source, target)]
     assert len(seen) == len(set(seen)) == len(examples)
 

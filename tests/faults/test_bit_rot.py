@@ -26,7 +26,7 @@ def cut(data, chance):
     return data[: chance.randrange(len(data))]
 
 
-def test_every_flipped_bit_and_every_cut_is_noticed_named_and_gone_around(told, swift):
+def test_every_flipped_bit_and_every_cut_is_noticed_named_and_gone_around(log, told, swift):
     run = swift / "run"
     shutil.copytree(told("rnn").alone, run)
     newest, chance, noticed = newest_step(run), random.Random(5), Counter()
@@ -39,9 +39,9 @@ def test_every_flipped_bit_and_every_cut_is_noticed_named_and_gone_around(told, 
             path = paths[number % len(paths)]
             good = path.read_bytes()
             path.write_bytes(harm(good, chance))
-            said = []
-            assert newest_valid_checkpoint(run, NEEDED, said.append) == (older, good_ones)
-            (line,) = said
+            log.clear()
+            assert newest_valid_checkpoint(run, NEEDED) == (older, good_ones)
+            (line,) = log.messages
             assert line.startswith(f"{path}: ")
             assert f"skipped, now damaged-{folder.name}; {older.name} is used" in line
             (run / f"damaged-{folder.name}").rename(folder)

@@ -2,7 +2,6 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 
 import pytest
 import torch
@@ -88,9 +87,9 @@ def test_several_batches_of_a_step_are_split_together_and_with_the_average(on_ta
         torch.testing.assert_close(average, parted.weights()[name], rtol=1e-4, atol=1e-6)
 
 
-def test_only_the_step_that_was_too_large_is_not_recorded(on_tape):
-    large, said = [], []
-    made = cramped(2, partial(CapturedUpdate, say=said.append), rows=4)
+def test_only_the_step_that_was_too_large_is_not_recorded(log, on_tape):
+    large = []
+    made = cramped(2, CapturedUpdate, rows=4)
     objective = replace(made.settings.objective, when=lambda: made.state.step == 2)
     made.settings = replace(made.settings, objective=objective)
     for event in made.run(5):
@@ -99,7 +98,7 @@ def test_only_the_step_that_was_too_large_is_not_recorded(on_tape):
     update = made.current_update()
     assert update.recordable
     assert not update.short
-    assert said == []
+    assert log.messages == []
     assert all(isinstance(one, Replay) for one in update.passes.values())
     assert all(key[0][0] == 4 for key in update.passes), "parts are not recorded"
 

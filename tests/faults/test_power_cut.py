@@ -131,7 +131,7 @@ def found_after(state, folder, place):
     """The step that a run would go on from, or −1."""
     laid_out(state, folder, place)
     try:
-        found = newest_valid_checkpoint(place, (*MODEL_FILES, *STATE_FILES), lambda line: None)
+        found = newest_valid_checkpoint(place, (*MODEL_FILES, *STATE_FILES))
     except UserError:
         return -1
     return int(found[0].name.removeprefix("step-")) if found else -1

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from dhyan.atomic_folder import write_manifest
-from dhyan.cli.progress import make_reporter, plain_lines
-from dhyan.data.corpus import warner
+from dhyan.cli.progress import plain_lines
+from dhyan.cli.warnings import log_to_stderr
 from dhyan.run.load import choose_device
 from dhyan.run.resume_checks import warn_about_environment
 from dhyan.training.events import (
@@ -43,7 +43,8 @@ COURSE = (
 
 @pytest.mark.parametrize("quiet", [True, False])
 def test_trouble_is_told_and_the_course_only_to_whoever_wants_it(capsys, quiet):
-    with plain_lines(RUN, make_reporter(quiet=quiet)) as hear:
+    log_to_stderr(quiet=quiet)
+    with plain_lines(RUN) as hear:
         for event in (*TROUBLE, *COURSE):
             hear(event)
     lines = capsys.readouterr().err.splitlines()
@@ -52,26 +53,20 @@ def test_trouble_is_told_and_the_course_only_to_whoever_wants_it(capsys, quiet):
     assert len(lines) == len(TROUBLE) + (0 if quiet else 3)
 
 
-def test_whoever_has_one_voice_is_warned_by_it():
-    said = []
-    warner(said.append)("a line")
-    assert said == ["a line"]
-
-
-def test_other_deterministic_flags_are_said(fresh, monkeypatch):
-    (_, run), said = fresh("rnn"), []
+def test_other_deterministic_flags_are_said(log, fresh, monkeypatch):
+    _, run = fresh("rnn")
     folder = run / f"step-{newest_step(run)}"
-    warn_about_environment(folder, choose_device("cpu"), said.append)
-    assert not any("deterministic" in line for line in said)
+    warn_about_environment(folder, choose_device("cpu"))
+    assert not any("deterministic" in line for line in log.messages)
     monkeypatch.setattr("torch.are_deterministic_algorithms_enabled", lambda: True)
-    warn_about_environment(folder, choose_device("cpu"), said.append)
+    warn_about_environment(folder, choose_device("cpu"))
     wanted = "was trained with deterministic none, now algorithms: the last digits may differ"
-    assert wanted in said
+    assert wanted in log.messages
     facts = json.loads((folder / "manifest.json").read_text())
     sums = [facts.pop(key) for key in ("files", "checksum", "deterministic")][0]
     write_manifest(folder, facts, sums)  # as it was before the flags were noted
-    warn_about_environment(folder, choose_device("cpu"), said.append)
-    assert said.count(wanted) == 1
+    warn_about_environment(folder, choose_device("cpu"))
+    assert log.messages.count(wanted) == 1
 
 
 def test_a_quiet_run_says_what_it_skipped_and_what_has_changed(stage, fresh):

@@ -50,7 +50,7 @@ def test_every_setting_is_refused_by_its_name_or_may_change(told, family):
     story = told(family)
     folder = story.alone / f"step-{newest_step(story.alone)}"
     recipe = load_saved_recipe(read_checkpoint(folder))
-    corpus = gather(recipe, lambda line: None)
+    corpus = gather(recipe)
     check_same(folder, recipe, recipe, corpus)
     refused = set()
     for path, value in leaves(recipe):

@@ -105,15 +105,14 @@ def files(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-def test_the_number_found_is_said_kept_and_used_when_resumed(files, tmp_path, monkeypatch):
+def test_the_number_found_is_said_kept_and_used_when_resumed(log, files, tmp_path, monkeypatch):
     recipe = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0, "training.steps": 2})
     monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
-    said = []
-    run = train(recipe, tmp_path / "run", threads=1, say=said.append)
+    run = train(recipe, tmp_path / "run", threads=1)
     found = run.folder.recipe.training.tokens_per_batch
     assert found % 256 == 0
     assert run.trainer.batches.tokens_per_batch == found
-    assert any(f"tokens_per_batch = {found:,}" in line for line in said)
+    assert any(f"tokens_per_batch = {found:,}" in line for line in log.messages)
     assert longest_of(run.trainer.batches.examples) <= recipe.data.max_tokens + 2
     list(run)
     monkeypatch.setattr(fit, "available", lambda device: 40 * 2**20)
@@ -157,7 +156,7 @@ def test_on_cuda_room_for_what_a_run_keeps_is_held_while_batches_are_tried(
     monkeypatch.setattr(fit, "largest", lambda *args, **more: taken.append(args[1]) or 256)
     for name in ("cuda", "cpu"):
         device, taken[:] = torch.device(name), []
-        fit.choose_batch_size(recipe, model, Objective(), examples, device=device, say=print)
+        fit.choose_batch_size(recipe, model, Objective(), examples, device=device)
         kept = fit.kept_bytes(model, device)
         held = {"dtype": torch.uint8, "device": device}
         assert taken == [(kept if name == "cuda" else 0, held), 2**30 - kept]

@@ -53,9 +53,9 @@ def trained(family, files, tmp_path_factory):
     return out, events
 
 
-def begun(family, files, trained, out, say=lambda line: None, **more):
+def begun(family, files, trained, out, **more):
     settings = {"training.init_from": str(trained), "training.steps": 2, **more}
-    return train(tiny_recipe(family, *files, **settings), out, threads=1, say=say)
+    return train(tiny_recipe(family, *files, **settings), out, threads=1)
 
 
 def test_it_begins_where_the_trained_model_ended(family, files, trained, tmp_path):
@@ -69,12 +69,12 @@ def test_it_begins_where_the_trained_model_ended(family, files, trained, tmp_pat
     assert not run.trainer.optimizer.state
 
 
-def test_the_words_are_kept_and_it_is_said(family, trained, others, tmp_path):
-    said, old = [], dhyan.load(trained[0])
-    run = begun(family, others, trained[0], tmp_path / "run", said.append)
+def test_the_words_are_kept_and_it_is_said(log, family, trained, others, tmp_path):
+    old = dhyan.load(trained[0])
+    run = begun(family, others, trained[0], tmp_path / "run")
     assert run.folder.translator.source.to_json() == old.source.to_json()
     size = len(old.source)
-    assert any(f"source vocabulary: {size} of {size} pieces begin" in line for line in said)
+    assert any(f"source vocabulary: {size} of {size} pieces begin" in line for line in log.messages)
     for name, weight in run.trainer.model.named_parameters():
         assert torch.equal(weight, dict(old.model.named_parameters())[name])
     list(run)
@@ -276,7 +276,7 @@ def test_carrying_is_the_same_every_time(family, files, trained):
     for _ in range(2):
         recipe = tiny_recipe(family, *files)
         model = dhyan.models.build.build_model(recipe, len(new), len(new))
-        transfer_weights(model, origin, (new, new), seed=1, say=lambda line: None)
+        transfer_weights(model, origin, (new, new), seed=1)
         found.append(torch.cat([w.flatten() for w in model.parameters()]))
         torch.rand(3)
     assert torch.equal(*found)

@@ -48,8 +48,8 @@ def test_another_width_is_a_fault(tmp_path):
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-def test_a_run_starts_from_the_file_and_needs_it_once(files, tmp_path, frozen):
-    path, said = write_vectors(tmp_path, ["five", "six", "hundred"]), []
+def test_a_run_starts_from_the_file_and_needs_it_once(log, files, tmp_path, frozen):
+    path = write_vectors(tmp_path, ["five", "six", "hundred"])
     settings = {
         "text.tokenizer": "words",
         "encoder.pretrained_embedding": str(path),
@@ -58,11 +58,11 @@ def test_a_run_starts_from_the_file_and_needs_it_once(files, tmp_path, frozen):
         "training.keep_checkpoints": 99,
     }
     recipe = tiny_recipe("rnn", *files, **settings)
-    run = train(recipe, tmp_path / "run", threads=1, say=said.append)
+    run = train(recipe, tmp_path / "run", threads=1)
     table = run.trainer.model.encoder.words.weight
     five = run.folder.translator.source.encode("five")[0]
     assert torch.equal(table[five], torch.full((16,), 0.5))
-    assert any("vectors.txt: 3 of" in line for line in said)
+    assert any("vectors.txt: 3 of" in line for line in log.messages)
     for event in run:
         if event.step == 4:
             run.trainer.stop("enough")

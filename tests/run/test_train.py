@@ -191,12 +191,12 @@ def test_two_are_kept_at_least_and_the_best_may_be_extra(files, tmp_path, valida
     assert set(steps_in(tmp_path / "run")) == {12, 10, best} - {None}
 
 
-def test_a_cosine_made_longer_says_that_the_rate_changes(files, tmp_path):
+def test_a_cosine_made_longer_says_that_the_rate_changes(log, files, tmp_path):
     settings = {"training.schedule": "cosine", "training.warmup_steps": 0, "training.steps": 2}
     list(train(tiny_recipe("rnn", *files, **settings), tmp_path / "run", threads=1))
-    said, longer = [], tiny_recipe("rnn", *files, **{**settings, "training.steps": 4})
-    list(train(longer, tmp_path / "run", resume=True, threads=1, say=said.append))
-    assert any("the cosine ended at step 2, now at 4" in line for line in said)
+    longer = tiny_recipe("rnn", *files, **{**settings, "training.steps": 4})
+    list(train(longer, tmp_path / "run", resume=True, threads=1))
+    assert any("the cosine ended at step 2, now at 4" in line for line in log.messages)
 
 
 def test_a_second_run_from_the_same_seed_is_the_same(finished, tmp_path):
@@ -265,17 +265,17 @@ def test_a_run_can_be_made_longer(family, finished, files, tmp_path):
     assert steps_in(copy)[0] == 14
 
 
-def test_a_damaged_checkpoint_is_passed_over_and_the_end_is_the_same(finished, tmp_path):
+def test_a_damaged_checkpoint_is_passed_over_and_the_end_is_the_same(log, finished, tmp_path):
     recipe, out, _ = finished
-    copy, said = tmp_path / "run", []
+    copy = tmp_path / "run"
     for step in (8, 10):
         shutil.copytree(out / f"step-{step}", copy / f"step-{step}")
     model = copy / "step-10" / "model.safetensors"
     data = bytearray(model.read_bytes())
     data[len(data) // 2] ^= 4
     model.write_bytes(data)
-    list(train(recipe, copy, resume=True, threads=1, say=said.append))
-    assert any("step-10" in line and "damaged" in line for line in said)
+    list(train(recipe, copy, resume=True, threads=1))
+    assert any("step-10" in line and "damaged" in line for line in log.messages)
     assert read_checkpoint(copy / "step-12") == read_checkpoint(out / "step-12")
 
 
@@ -316,9 +316,11 @@ def test_a_last_save_that_fails_is_made_up_for(files, tmp_path, monkeypatch, sto
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-def test_pointers_that_fail_are_tried_again_and_made_up_for(files, tmp_path, monkeypatch, failures):
-    recipe, left, said = tiny_recipe("rnn", *files, **{"training.steps": 1}), [failures], []
-    run = train(recipe, tmp_path / "run", threads=1, say=said.append)
+def test_pointers_that_fail_are_tried_again_and_made_up_for(
+    log, files, tmp_path, monkeypatch, failures
+):
+    recipe, left = tiny_recipe("rnn", *files, **{"training.steps": 1}), [failures]
+    run = train(recipe, tmp_path / "run", threads=1)
 
     def failing(folder, name, step, **facts):
         if step == 1 and left[0]:
@@ -328,7 +330,7 @@ def test_pointers_that_fail_are_tried_again_and_made_up_for(files, tmp_path, mon
 
     monkeypatch.setattr("dhyan.run.run_folder.write_pointer", failing)
     list(run)
-    lines = [line for line in said if "is whole, but " in line]
+    lines = [line for line in log.messages if "is whole, but " in line]
     assert len(lines) == failures
     assert all("last.json: Input/output error; " in line for line in lines)
     assert (tmp_path / "run" / "best.json").exists() == (failures == 1)
@@ -336,10 +338,9 @@ def test_pointers_that_fail_are_tried_again_and_made_up_for(files, tmp_path, mon
     assert checkpoint.find_checkpoint(tmp_path / "run").name == "step-1"
 
 
-def test_nothing_to_resume_is_said(files, tmp_path):
-    said = []
-    train(tiny_recipe("rnn", *files), tmp_path / "run", resume=True, say=said.append)
-    assert any("nothing to resume" in line for line in said)
+def test_nothing_to_resume_is_said(log, files, tmp_path):
+    train(tiny_recipe("rnn", *files), tmp_path / "run", resume=True)
+    assert any("nothing to resume" in line for line in log.messages)
 
 
 def test_checkpoints_that_are_gone_are_not_begun_anew(files, tmp_path):
@@ -353,7 +354,7 @@ def test_checkpoints_that_are_gone_are_not_begun_anew(files, tmp_path):
 
 
 def test_validation_pairs_are_not_trained_on(files):
-    corpus = gather(tiny_recipe("rnn", *files), lambda line: None)
+    corpus = gather(tiny_recipe("rnn", *files))
     assert corpus.validation
     seen = {pair.source for pair in corpus.training}
     assert not seen & {pair.source for pair in corpus.validation}
@@ -363,13 +364,13 @@ def test_named_validation_files_are_used(files, tmp_path):
     held = write_corpus(tmp_path, pairs=7)
     more = {"data.valid_source": str(held[0]), "data.valid_target": str(held[1])}
     more["data.allow_leakage"] = True
-    corpus = gather(tiny_recipe("rnn", *files, **more), lambda line: None)
+    corpus = gather(tiny_recipe("rnn", *files, **more))
     assert (len(corpus.training), len(corpus.validation)) == (400, 7)
 
 
 def test_a_task_needs_no_files():
     recipe = dhyan.config.load_recipe("numbers", {"data.pairs": 50})
-    corpus = gather(recipe, lambda line: None)
+    corpus = gather(recipe)
     assert (len(corpus.training), len(corpus.validation)) == (50, 5)
     assert with_languages(recipe).data.target_language == "hi"
 
@@ -413,19 +414,18 @@ def test_without_validation_nothing_is_best_and_only_the_newest_stay(files, tmp_
     assert not (tmp_path / "run" / "best.json").exists()
 
 
-def test_what_is_held_out_and_what_is_left_out_is_said(tmp_path):
+def test_what_is_held_out_and_what_is_left_out_is_said(log, tmp_path):
     source, target = write_corpus(tmp_path, pairs=300)
     source.write_text(source.read_text() * 2)
     target.write_text(target.read_text() * 2)
-    said = []
-    corpus = gather(tiny_recipe("rnn", source, target), said.append)
+    corpus = gather(tiny_recipe("rnn", source, target))
     assert len(corpus.training) + len(corpus.validation) < 600
     left = 600 - len(corpus.training) - len(corpus.validation)
-    assert any(f"left out {left} more that share a source" in line for line in said)
+    assert any(f"left out {left} more that share a source" in line for line in log.messages)
     source.write_text("same\n" * 600)
-    said.clear()
-    assert len(gather(tiny_recipe("rnn", source, target), said.append).training) == 600
-    assert any("not validated" in line for line in said)
+    log.clear()
+    assert len(gather(tiny_recipe("rnn", source, target)).training) == 600
+    assert any("not validated" in line for line in log.messages)
 
 
 def test_a_best_checkpoint_that_is_gone_is_not_named(finished, tmp_path):
@@ -497,19 +497,20 @@ def test_files_that_are_missing_are_said_before_the_first_is_read_through(
         train(tiny_recipe("rnn", *files, **more), tmp_path / "run")
 
 
-def test_a_run_that_is_worse_than_guessing_says_so(files, tmp_path):
-    said = []
+def test_a_run_that_is_worse_than_guessing_says_so(log, files, tmp_path):
     steps = {
         "training.steps": 4,
         "training.valid_sentences": 0,
         "training.early_stopping_metric": "loss",
     }
     wild = {"training.learning_rate": 30.0, "training.schedule": "constant", **steps}
-    list(train(tiny_recipe("rnn", *files, **wild), tmp_path / "wild", threads=1, say=said.append))
-    assert any("worse than guessing, 5." in line and "lower training" in line for line in said)
-    said.clear()
-    list(train(tiny_recipe("rnn", *files, **steps), tmp_path / "run", threads=1, say=said.append))
-    assert not any("guessing" in line for line in said)
+    list(train(tiny_recipe("rnn", *files, **wild), tmp_path / "wild", threads=1))
+    assert any(
+        "worse than guessing, 5." in line and "lower training" in line for line in log.messages
+    )
+    log.clear()
+    list(train(tiny_recipe("rnn", *files, **steps), tmp_path / "run", threads=1))
+    assert not any("guessing" in line for line in log.messages)
 
 
 def test_a_device_that_is_not_there_is_named(monkeypatch):

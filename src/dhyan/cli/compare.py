@@ -1,6 +1,7 @@
 """`dhyan compare`: mechanisms trained alike, and a report of where each stands."""
 
 import json
+import logging
 import os
 import shlex
 import signal
@@ -14,9 +15,10 @@ import typer
 
 from dhyan.cli.compare_one import complete
 from dhyan.cli.interrupts import throttled
-from dhyan.cli.progress import EXIT_CODES, Say, make_reporter
+from dhyan.cli.progress import EXIT_CODES
 from dhyan.cli.recipe_options import chosen_recipe
 from dhyan.cli.shared_options import Columns, Device, Threads, two_columns
+from dhyan.cli.warnings import log_to_stderr
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from dhyan.compare.ladder import Course, Rung
     from dhyan.compare.plan import Entry, Plan
     from dhyan.config import Recipe
+
+logger = logging.getLogger(__name__)
 
 ONE = "compare-one"
 
@@ -83,7 +87,8 @@ def compare(
     from dhyan.compare.plan import Asked
     from dhyan.compare.test_options import Wish
 
-    say, course = make_reporter(quiet=quiet), _course(ladder=ladder, quick=quick)
+    log_to_stderr(quiet=quiet)
+    course = _course(ladder=ladder, quick=quick)
     spent = parse_budget(budget or course.budget)
     given = {
         "data.task": data or ("primer" if ladder and not source else ""),
@@ -102,14 +107,14 @@ def compare(
         quick=quick,
     )
     asked = Asked(tuple(chosen), spent, parse_count(parameters or course.parameters), wish)
-    plan = make_plan(asked, out, say)
+    plan = make_plan(asked, out)
     waiting = [entry for entry in plan.entries if not sat(plan, entry)]
     if jobs > 1 and len(waiting) > 1:
-        _side_by_side(plan, waiting, jobs, device, threads, say)
+        _side_by_side(plan, waiting, jobs, device, threads)
     else:
         for entry in waiting:
-            complete(plan, entry, device=device, threads=threads, say=say, quiet=quiet)
-    typer.echo(_reported(plan, device=device, threads=threads, say=say))
+            complete(plan, entry, device=device, threads=threads, quiet=quiet)
+    typer.echo(_reported(plan, device=device, threads=threads))
 
 
 def _course(*, ladder: bool, quick: bool) -> "Course":
@@ -171,7 +176,6 @@ def _side_by_side(
     jobs: int,
     device: str,
     threads: int,
-    say: Say,
 ) -> None:
     """Train several at once; on a CPU they share its cores."""
     from dhyan.compare.parallel_training import side_by_side
@@ -184,9 +188,9 @@ def _side_by_side(
 
     with _ended_as_by_ctrl_c() as received:
         try:
-            side_by_side(plan, waiting, jobs, words, say)
+            side_by_side(plan, waiting, jobs, words)
         except KeyboardInterrupt:
-            say("stopped, with checkpoints; the same command goes on from them")
+            logger.info("stopped, with checkpoints; the same command goes on from them")
             raise typer.Exit(EXIT_CODES[received[0] if received else signal.SIGINT]) from None
 
 
@@ -206,7 +210,7 @@ def _ended_as_by_ctrl_c() -> Iterator[list[signal.Signals]]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _reported(plan: "Plan", *, device: str, threads: int, say: Say) -> str:
+def _reported(plan: "Plan", *, device: str, threads: int) -> str:
     """Measure what is not measured yet, write the report, and say where it is."""
     from dhyan.compare.evaluate import sat
     from dhyan.compare.report import write_report
@@ -217,7 +221,7 @@ def _reported(plan: "Plan", *, device: str, threads: int, say: Say) -> str:
     for entry in plan.entries:
         known = measured(plan, entry, device=device, threads=threads)
         if not known:
-            say(f"{entry.name}: measuring its speed")
+            logger.info(f"{entry.name}: measuring its speed")
             known = measure(plan, entry, tests.main, device=device, threads=threads)
         speeds[entry.name] = known
     page = write_report(
@@ -226,7 +230,6 @@ def _reported(plan: "Plan", *, device: str, threads: int, say: Say) -> str:
         {entry.name: sat(plan, entry) or {} for entry in plan.entries},
         speeds,
         command=shlex.join(["dhyan", *sys.argv[1:]]),
-        say=say,
-        hear=throttled(say),
+        hear=throttled(logger.info),
     )
     return f"{page}  {len(plan.entries)} models; every number is in {page.with_suffix('.json')}"

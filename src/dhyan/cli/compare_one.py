@@ -1,5 +1,6 @@
 """`dhyan compare-one`: a single model of a comparison, trained, shown and tested."""
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,16 +15,14 @@ from dhyan.cli.exit_codes import Exit
 from dhyan.cli.progress import (
     EXIT_CODES,
     SECONDS_BETWEEN_LINES,
-    Say,
     event_lines,
     format_duration,
     format_speed,
-    make_reporter,
     plain_lines,
     progress_bar,
     stopped_by_signals,
 )
-from dhyan.cli.warnings import Pace
+from dhyan.cli.warnings import Pace, log_to_stderr
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from dhyan.compare.train_one import Budgeted
     from dhyan.run import Run
     from dhyan.training.events import Event
+
+logger = logging.getLogger(__name__)
 
 
 def compare_one(folder: Path, name: str, device: str, threads: int) -> None:
@@ -44,8 +45,8 @@ def compare_one(folder: Path, name: str, device: str, threads: int) -> None:
     def alone() -> bool:
         return os.getppid() != parent
 
-    say = make_reporter(quiet=False)
-    complete(plan, plan.entry(name), device=device, threads=threads, say=say, alone=alone)
+    log_to_stderr(quiet=False)
+    complete(plan, plan.entry(name), device=device, threads=threads, alone=alone)
 
 
 def complete(
@@ -54,7 +55,6 @@ def complete(
     *,
     device: str,
     threads: int,
-    say: Say,
     quiet: bool = False,
     alone: Callable[[], bool] = lambda: False,
 ) -> None:
@@ -63,33 +63,31 @@ def complete(
     from dhyan.compare.test_sets import read_tests
     from dhyan.compare.train_one import begin
 
-    say(f"\n{entry.name}: {entry.about}")
-    run = begin(plan, entry, device=device, threads=threads, say=say)
-    with stopped_by_signals(run.trainer) as received, _shown(run, say, quiet) as hear:
+    logger.info(f"\n{entry.name}: {entry.about}")
+    run = begin(plan, entry, device=device, threads=threads)
+    with stopped_by_signals(run.trainer) as received, _shown(run, quiet) as hear:
         for event in run:
             hear(event)
             if alone() and not run.trainer.stop_reason:
                 run.trainer.stop("the comparison was ended")
     if received or alone():
-        say("stopped, with a checkpoint; the same command goes on from it")
+        logger.info("stopped, with a checkpoint; the same command goes on from it")
         raise typer.Exit(EXIT_CODES[received[0]] if received else Exit.TERMINATED)
-    say(f"{entry.name}: testing it")
+    logger.info(f"{entry.name}: testing it")
     tests = read_tests(plan.folder)
     sit(plan, entry, tests, device=device, threads=threads, hear=Pace(quiet=quiet).hear)
 
 
-def _shown(
-    run: "Budgeted", say: Say, quiet: bool
-) -> AbstractContextManager[Callable[["Event"], None]]:
+def _shown(run: "Budgeted", quiet: bool) -> AbstractContextManager[Callable[["Event"], None]]:
     """How a run is shown: by its steps, or by its time."""
     if run.seconds:
-        return _clocked(run, say)
+        return _clocked(run)
     show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
-    return show(cast("Run", run), say)
+    return show(cast("Run", run))
 
 
 @contextmanager
-def _clocked(run: "Budgeted", say: Say) -> Iterator[Callable[["Event"], None]]:
+def _clocked(run: "Budgeted") -> Iterator[Callable[["Event"], None]]:
     """A line for what matters, and one every few seconds with the time that is spent."""
     from dhyan.training.events import Stepped
 
@@ -99,10 +97,10 @@ def _clocked(run: "Budgeted", say: Say) -> Iterator[Callable[["Event"], None]]:
         nonlocal spoke
         if not isinstance(event, Stepped):
             for line in event_lines(event):
-                say(line)
+                logger.info(line)
         elif monotonic() - spoke >= SECONDS_BETWEEN_LINES:
             spoke = monotonic()
             spent = f"{format_duration(run.spent())} of {format_duration(run.seconds)}"
-            say(f"step {event.step:,}  {format_speed(event)}  {spent}")
+            logger.info(f"step {event.step:,}  {format_speed(event)}  {spent}")
 
     yield hear

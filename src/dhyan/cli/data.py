@@ -1,5 +1,6 @@
 """`dhyan data`: look at a corpus before training on it, and prepare a large one."""
 
+import logging
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +9,6 @@ import typer
 
 from dhyan.cli.exit_codes import Exit
 from dhyan.cli.interrupts import interruptible
-from dhyan.cli.progress import make_reporter
 from dhyan.cli.recipe_options import (
     AllowLeakage,
     InitFrom,
@@ -18,10 +18,13 @@ from dhyan.cli.recipe_options import (
     chosen_recipe,
 )
 from dhyan.cli.shared_options import AsJson, Columns, two_columns
+from dhyan.cli.warnings import log_to_stderr
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from dhyan.data.leakage import Lookout
+
+logger = logging.getLogger(__name__)
 
 TRAINED = (("source", "train.en"), ("target", "train.hi"))
 
@@ -143,12 +146,12 @@ def prepare(
     from dhyan.data.prepare import prepare as start
     from dhyan.run.fine_tune import first_tokenizers
 
-    say = make_reporter(quiet=quiet)
-    done = start(chosen, out, say, choose=first_tokenizers)
+    log_to_stderr(quiet=quiet)
+    done = start(chosen, out, choose=first_tokenizers)
     typer.echo(f"{out}  {done.training:,} pairs, {done.validation:,} to validate on")
     begun = _beginning(chosen.training.init_from, chosen.training.init_vocabulary)
     name, ready = shlex.quote(recipe), shlex.quote(str(out))
-    say(f"next: dhyan train {name} --set data.prepared={ready}{begun}")
+    logger.info(f"next: dhyan train {name} --set data.prepared={ready}{begun}")
 
 
 @app.command()
@@ -168,14 +171,14 @@ def primer(
     """
     from dhyan.data.primer.write_files import write_primer
 
-    say = make_reporter(quiet=quiet)
+    log_to_stderr(quiet=quiet)
     counts = write_primer(
-        out, pairs=pairs, tests=tests, seed=seed, shortest=shortest, longest=longest, say=say
+        out, pairs=pairs, tests=tests, seed=seed, shortest=shortest, longest=longest
     )
     tested = sum(counts.values()) - counts["train"]
     typer.echo(f"{out}  {counts['train']:,} pairs to train on, {tested:,} to validate and test")
     files = " ".join(f"--{side} {shlex.quote(str(out / name))}" for side, name in TRAINED)
-    say(f"next: dhyan train bahdanau2015-small {files}")
+    logger.info(f"next: dhyan train bahdanau2015-small {files}")
 
 
 def _beginning(init: str, vocabulary: str) -> str:

@@ -1,5 +1,6 @@
 """`dhyan demo`: train, translate, score and draw, with nothing but the package."""
 
+import logging
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.progress import make_reporter, show_progress
+from dhyan.cli.progress import show_progress
 from dhyan.cli.shared_options import Threads
+from dhyan.cli.warnings import log_to_stderr
 
 if TYPE_CHECKING:
     from dhyan.attention_maps import AttentionMap
     from dhyan.compare.test_sets import Question, Sheet, Sheets
     from dhyan.config import Recipe
     from dhyan.decoding.translator import Translator
+
+logger = logging.getLogger(__name__)
 
 SHOWN, TRIED = 3, 20
 FEWEST_PAIRS = 10_000  # else words are missing
@@ -34,13 +38,13 @@ def demo(
     """
     from dhyan.run import load, train
 
-    say = make_reporter(quiet=False)
+    log_to_stderr(quiet=False)
     recipe = _recipe(steps)
-    say(f"training the recipe 'primer': {recipe.about}")
+    logger.info(f"training the recipe 'primer': {recipe.about}")
     begun = (out / "run").exists()
-    show_progress(train(recipe, out / "run", resume=begun, threads=threads, say=say), say, again="")
+    show_progress(train(recipe, out / "run", resume=begun, threads=threads), again="")
     translator = load(out / "run")
-    say("making sentences it has never seen")
+    logger.info("making sentences it has never seen")
     tests = {sheet.name: sheet for sheet in _tests(recipe, translator, sentences).sheets}
     _show(translator, [one.source for one in tests["unseen"].questions[:SHOWN]])
     _show(translator, _one_of_each_meaning(tests["context"].questions))

@@ -1,5 +1,6 @@
 """`dhyan evaluate`: what translations are worth, those of one system or of several."""
 
+import logging
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
@@ -10,7 +11,6 @@ import typer
 
 from dhyan.cli.evaluation_table import as_json_text, as_table
 from dhyan.cli.interrupts import interruptible, throttled
-from dhyan.cli.progress import make_reporter
 from dhyan.cli.shared_options import (
     AsJson,
     Beam,
@@ -21,13 +21,15 @@ from dhyan.cli.shared_options import (
     look_through,
     two_columns,
 )
-from dhyan.cli.warnings import Pace
+from dhyan.cli.warnings import Pace, log_to_stderr
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from collections import Counter
 
     from dhyan.run.evaluate import System
+
+logger = logging.getLogger(__name__)
 
 SEED = 12345  # sacreBLEU's own
 
@@ -94,6 +96,7 @@ def evaluate(
 
     Example: dhyan evaluate runs/bahdanau2015-small --source test.en --target test.hi
     """
+    log_to_stderr(quiet=False)
     _check_there(systems)
     look_through(*(path for path in systems if path.is_dir()))
     from dhyan.data.pairs import Tally
@@ -129,7 +132,7 @@ def evaluate(
         metrics=wanted,
         resampling=resampling,
         seen=seen,
-        hear=throttled(make_reporter(quiet=False)),
+        hear=throttled(logger.info),
     )
     doubts = [f"{one.name}: {OUT_OF_ORDER}" for one in finished.values() if disordered(one, exam)]
     for line in (*tally.lines(), *doubts):

@@ -1,14 +1,14 @@
 """What a command that writes only at its end does meanwhile: it shows life, and can be stopped."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
 import typer
 
 from dhyan.cli.exit_codes import Exit
-from dhyan.cli.progress import SECONDS_BETWEEN_LINES, Say
+from dhyan.cli.progress import SECONDS_BETWEEN_LINES
 
 
 @contextmanager
@@ -21,14 +21,14 @@ def interruptible() -> Iterator[None]:
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
-def throttled(say: Say) -> Say:
-    """Passes a line on if none was for a while, so that quick work is silent."""
-    spoke = monotonic()
+def throttled(log: Callable[[str], None]) -> Callable[[str], None]:
+    """Logs a line of progress if none was logged for a while, so that quick work is silent."""
+    last_time = monotonic()
 
-    def hear(line: str) -> None:
-        nonlocal spoke
-        if monotonic() - spoke >= SECONDS_BETWEEN_LINES:
-            spoke = monotonic()
-            say(line)
+    def on_progress(line: str) -> None:
+        nonlocal last_time
+        if monotonic() - last_time >= SECONDS_BETWEEN_LINES:
+            last_time = monotonic()
+            log(line)
 
-    return hear
+    return on_progress

@@ -1,11 +1,11 @@
 """How a run is shown: a live line in a terminal, plain lines elsewhere."""
 
+import logging
 import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -18,50 +18,30 @@ if TYPE_CHECKING:
     from dhyan.training.events import Event, Stepped
     from dhyan.training.trainer import Trainer
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
+
 NAMES = {"bleu": "BLEU", "chrf": "chrF++"}
 SECONDS_BETWEEN_LINES = 10.0
 EXIT_CODES = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
 
 
-@dataclass(frozen=True)
-class Reporter:
-    """Prints on stderr what a person wants to know meanwhile; quiet, only what is a warning."""
-
-    quiet: bool
-
-    def __call__(self, line: str) -> None:
-        """Say what one may do without."""
-        if not self.quiet:
-            self.warn(line)
-
-    def warn(self, line: str) -> None:
-        """Say what nobody may miss."""
-        print(line, file=sys.stderr, flush=True)
-
-
-def make_reporter(*, quiet: bool) -> Reporter:
-    """Who speaks to a person."""
-    return Reporter(quiet)
-
-
-def show_progress(
-    run: "Run", say: Say, *, quiet: bool = False, again: str = " with --resume"
-) -> None:
+def show_progress(run: "Run", *, quiet: bool = False, again: str = " with --resume") -> None:
     """Train to the end, show how it goes, and say where the model is and what to do next.
 
     The same command goes on from where it was stopped, with what `again` adds to it.
     """
     show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
-    with stopped_by_signals(run.trainer) as received, show(run, say) as hear:
+    with stopped_by_signals(run.trainer) as received, show(run) as hear:
         for event in run:
             hear(event)
     typer.echo(result(run))
     if received:
-        say(f"stopped, with a checkpoint; the same command{again} goes on from it")
+        logger.info(f"stopped, with a checkpoint; the same command{again} goes on from it")
         raise typer.Exit(EXIT_CODES[received[0]])
     folder = shlex.quote(str(run.folder.path))
-    say(f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan translate {folder} FILE")
+    logger.info(
+        f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan translate {folder} FILE"
+    )
 
 
 def result(run: "Run") -> str:
@@ -74,9 +54,8 @@ def result(run: "Run") -> str:
 
 
 @contextmanager
-def plain_lines(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
+def plain_lines(run: "Run") -> Iterator[Callable[["Event"], None]]:
     """A line for what matters, and one every few seconds to show that it goes on."""
-    from dhyan.data.corpus import warner
     from dhyan.training.events import Problem, Stepped
 
     steps, first = run.folder.recipe.training.steps, run.trainer.state.step
@@ -86,11 +65,11 @@ def plain_lines(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
         nonlocal spoke
         if not isinstance(event, Stepped):
             for line in event_lines(event):
-                warner(say)(line) if isinstance(event, Problem) else say(line)
+                logger.log(logging.WARNING if isinstance(event, Problem) else logging.INFO, line)
         elif monotonic() - spoke >= SECONDS_BETWEEN_LINES or event.step == steps:
             spoke = monotonic()
             left = (spoke - began) / (event.step - first) * (steps - event.step)
-            say(
+            logger.info(
                 f"step {event.step:,}/{steps:,}  {format_speed(event)}  {format_duration(left)} left"
             )
 
@@ -98,7 +77,7 @@ def plain_lines(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
 
 
 @contextmanager
-def progress_bar(run: "Run", say: Say) -> Iterator[Callable[["Event"], None]]:
+def progress_bar(run: "Run") -> Iterator[Callable[["Event"], None]]:
     """One live line with a bar; what matters is printed above it."""
     from rich.console import Console
     from rich.progress import (

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dhyan.cli.progress import make_reporter, show_progress
+from dhyan.cli.progress import show_progress
 from dhyan.cli.recipe_options import (
     AllowLeakage,
     InitFrom,
@@ -15,6 +15,7 @@ from dhyan.cli.recipe_options import (
     chosen_recipe,
 )
 from dhyan.cli.shared_options import Columns, Device, Threads, look_through, two_columns
+from dhyan.cli.warnings import log_to_stderr
 from dhyan.config import shipped_recipes
 
 NAMES = f"A .toml file, a model whose recipe to take, or one of {', '.join(shipped_recipes())}."
@@ -78,7 +79,7 @@ def train(
 
     from dhyan.run import train as start
 
-    say = make_reporter(quiet=quiet)
+    log_to_stderr(quiet=quiet)
     how = {"resume": resume, "wait": wait}
-    run = start(chosen, folder, **how, device=device, threads=threads, say=say)
-    show_progress(run, say, quiet=quiet)
+    run = start(chosen, folder, **how, device=device, threads=threads)
+    show_progress(run, quiet=quiet)

@@ -1,5 +1,6 @@
 """What `dhyan translate` says on stderr: warnings, and that it goes on."""
 
+import logging
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
@@ -12,6 +13,26 @@ if TYPE_CHECKING:
 
 FIRST_WARNINGS = 3
 JOINERS = "\u200c\u200d"  # invisible, yet they spell words
+
+
+class _Stderr(logging.Handler):
+    """Prints log messages on whatever is standard error when they come."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            print(self.format(record), file=sys.stderr, flush=True)
+        except OSError:  # standard error is closed or full; the work goes on
+            self.handleError(record)
+
+
+_STDERR = _Stderr()
+
+
+def log_to_stderr(*, quiet: bool) -> None:
+    """Show the log of the package on standard error; quiet, only warnings and errors."""
+    log = logging.getLogger("dhyan")
+    log.addHandler(_STDERR)
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
 
 
 def warn(line: str) -> None:

@@ -84,7 +84,6 @@ def _positions(translator: Translator, entry: Entry, sheet: Sheet) -> dict[str, 
         translator.target,
         text=recipe.text,
         longest=recipe.data.max_tokens,
-        say=lambda line: None,
     )
     batches = fixed_batches(examples, recipe.training.tokens_per_batch)
 

@@ -1,5 +1,6 @@
 """From what was asked to a plan: pairs laid ready, models brought to one size, tests written."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,12 +12,13 @@ from dhyan.compare.equal_parameters import Count, counter, fitted
 from dhyan.compare.plan import Asked, Entry, Plan, check_names, read_plan, write_plan
 from dhyan.compare.shared_corpus import opened, prepared
 from dhyan.compare.test_sets import write_tests
-from dhyan.data.corpus import Say
 from dhyan.errors import UserError
 from dhyan.run.resume_checks import check_recipe_builds
 
+logger = logging.getLogger(__name__)
 
-def make_plan(asked: Asked, folder: Path, say: Say = lambda line: None) -> Plan:
+
+def make_plan(asked: Asked, folder: Path) -> Plan:
     """The plan kept in the folder if it is for the same, else a new one."""
     check_writable(folder)
     check_names([one.name for one in asked.contestants])
@@ -29,14 +31,14 @@ def make_plan(asked: Asked, folder: Path, say: Say = lambda line: None) -> Plan:
         with _of(one.name):
             check_recipe_builds(one.recipe)
     folder.mkdir(parents=True, exist_ok=True)
-    ready = prepared(even[0].recipe, folder, say)
+    ready = prepared(even[0].recipe, folder)
     even = [replace(one, recipe=replace(one.recipe, data=ready.data)) for one in even]
     corpus = opened(ready)
     first = asked.contestants[0].recipe
-    write_tests(own or asked.wish.of_pairs(first, corpus, say), folder)
+    write_tests(own or asked.wish.of_pairs(first, corpus), folder)
     entries, size = sized(even, asked.parameters, counter(*map(len, corpus.tokenizers)))
     for entry in entries:
-        say(f"{entry.name}: {entry.parameters:,} parameters of {size:,} allowed")
+        logger.info(f"{entry.name}: {entry.parameters:,} parameters of {size:,} allowed")
     plan = Plan(folder, tuple(entries), asked.budget, size)
     write_plan(plan, asked)
     return plan

@@ -1,6 +1,7 @@
 """Several models trained at once, each in a process of its own."""
 
 import json
+import logging
 import signal
 import subprocess
 import sys
@@ -9,8 +10,9 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from dhyan.compare.plan import Entry, Plan
-from dhyan.data.corpus import Say
 from dhyan.errors import UserError
+
+logger = logging.getLogger(__name__)
 
 LOG = "log.txt"
 GLANCE, SPEAK = 0.2, 10.0  # seconds between looks at the processes, and between words of progress
@@ -19,7 +21,7 @@ Words = Callable[[Entry], Sequence[str]]
 """The words of the command that trains an entry, after `dhyan`."""
 
 
-def side_by_side(plan: Plan, entries: Sequence[Entry], jobs: int, words: Words, say: Say) -> None:
+def side_by_side(plan: Plan, entries: Sequence[Entry], jobs: int, words: Words) -> None:
     """Train all entries, so many at a time.
 
     If one fails the others are stopped, with a checkpoint, as they are when this is interrupted.
@@ -31,15 +33,15 @@ def side_by_side(plan: Plan, entries: Sequence[Entry], jobs: int, words: Words, 
             while waiting and len(running) < jobs:
                 entry = waiting.pop(0)
                 running[entry.name] = _started(plan.home(entry), words(entry))
-                say(f"{entry.name}: begun")
+                logger.info(f"{entry.name}: begun")
             sleep(GLANCE)
             for name in [name for name, one in running.items() if one.poll() is not None]:
                 if running.pop(name).returncode:
                     raise UserError(f"{name}: {_last_words(plan.folder / name)}")
-                say(f"{name}: trained and tested")
+                logger.info(f"{name}: trained and tested")
             if monotonic() - spoke >= SPEAK:
                 spoke = monotonic()
-                say("  ".join(f"{name} {_stand(plan.folder / name)}" for name in running))
+                logger.info("  ".join(f"{name} {_stand(plan.folder / name)}" for name in running))
     finally:
         for one in running.values():
             one.send_signal(signal.SIGTERM)

@@ -1,17 +1,19 @@
 """The tests of a comparison on the primer: by length, unseen, longer, and one per phenomenon."""
 
+import logging
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from dhyan.compare.test_sets import Question, Sheet, Sheets, pharaoh
-from dhyan.data.corpus import Say
 from dhyan.data.deduplicate import distinct
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.errors import UserError
 from dhyan.evaluation.slices import LENGTHS
 from dhyan.special_tokens import UNK
 from dhyan.text.tokenizer import Tokenizer
+
+logger = logging.getLogger(__name__)
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
 SEED = 1  # of the tests, whatever the seed of a training
@@ -48,12 +50,11 @@ def primer_tests(
     core: float = 1.0,
     backwards: bool = False,
     splits: Collection[str] = tuple(OTHERS),
-    say: Say = lambda line: None,
 ) -> Sheets:
     """Sheets of so many English words, which training shares no sentence with.
 
     All words of "unseen" pairings are among those of the vocabularies, if these are given. A test
-    that cannot be made of so few words is left out; `say` is told, also of one that comes short.
+    that cannot be made of so few words is left out; that is logged, also of one that comes short.
     Backwards, from Hindi to English, what must be said to have understood is not known.
     """
     ask = _backwards if backwards else _forwards
@@ -66,7 +67,7 @@ def primer_tests(
         if len(found) < count:
             group = f", {least} to {most} words" if split == "random" else ""
             note = "" if found else "; left out"
-            say(f"test {split!r}{group}: found {len(found)} of {count} sentences{note}")
+            logger.info(f"test {split!r}{group}: found {len(found)} of {count} sentences{note}")
         return found
 
     groups = _lengths(shortest, longest)

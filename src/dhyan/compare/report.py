@@ -1,6 +1,7 @@
 """The report of a comparison: report.json with every number, and what is read and drawn of it."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from dhyan.compare.report_page import page
 from dhyan.compare.scores import Results, best_of, standings
 from dhyan.compare.shared_corpus import opened
 from dhyan.compare.test_sets import Sheet, Sheets
-from dhyan.data.corpus import Say
 from dhyan.errors import UserError
 from dhyan.evaluation.compare_systems import Resampling
+
+logger = logging.getLogger(__name__)
 
 FIGURES = "figures"
 
@@ -27,12 +29,11 @@ def write_report(
     *,
     command: str,
     resampling: Resampling | None = None,
-    say: Say = lambda line: None,
-    hear: Say = lambda line: None,
+    hear: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Write report.json, report.md and the figures; the path of the page.
 
-    All speeds are of the same surroundings. `hear` is told how far it is, `say` what is amiss.
+    All speeds are of the same surroundings. `hear` is told how far it is.
     """
     drawing = resampling or Resampling()
     scored = standings(tests, results, resampling=drawing, hear=hear)
@@ -56,7 +57,7 @@ def write_report(
     try:
         figures = draw(plan, facts, results, folder)
     except UserError as error:  # the numbers are there all the same
-        say(f"the report has no figures: {error}; then give the same command again")
+        logger.warning(f"the report has no figures: {error}; then give the same command again")
         figures = []
     path = plan.folder / "report.md"
     replace_file(path, page(facts, [f"{FIGURES}/{name}" for name in figures]).encode())

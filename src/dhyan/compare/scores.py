@@ -1,12 +1,11 @@
 """Where the models of a comparison stand: every score of the report, keyed plainly."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from dhyan.compare.test_sets import Question, Sheet, Sheets
-from dhyan.data.corpus import Say
 from dhyan.evaluation.compare_systems import Resampling
 from dhyan.evaluation.metric_counts import Counts
 from dhyan.evaluation.slices import LENGTHS, parts
@@ -18,7 +17,7 @@ Results = Mapping[str, Mapping[str, Any]]
 
 
 def standings(
-    tests: Sheets, results: Results, *, resampling: Resampling, hear: Say
+    tests: Sheets, results: Results, *, resampling: Resampling, hear: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
     """By model and test its scores; those of the main test by length, and against the best."""
     found: dict[str, dict[str, Any]] = {name: {} for name in results}
@@ -98,7 +97,9 @@ def best_of(found: Mapping[str, Mapping[str, Any]], test: str) -> str:
     return max(found, key=lambda name: found[name][test]["bleu"]["value"])
 
 
-def _judged(sheet: Sheet, results: Results, resampling: Resampling, hear: Say) -> list[Result]:
+def _judged(
+    sheet: Sheet, results: Results, resampling: Resampling, hear: Callable[[str], None]
+) -> list[Result]:
     systems = [
         System(name, one["answers"][sheet.name]["said"], beam=one["beam"])
         for name, one in results.items()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from dhyan.atomic_folder import atomic_folder
 from dhyan.config import Data, Recipe
-from dhyan.data.corpus import Say
 from dhyan.data.load_corpus import read_corpus, with_languages
 from dhyan.data.pairs import Pair
 from dhyan.data.prepare import prepare
@@ -18,15 +17,15 @@ PAIRS, CORPUS = "pairs", "corpus"
 BEGUN = ".begun"  # marks a folder whose pairs and corpus are a comparison's own
 
 
-def prepared(recipe: Recipe, folder: Path, say: Say) -> Recipe:
+def prepared(recipe: Recipe, folder: Path) -> Recipe:
     """The recipe over pairs that lie ready in the folder, with the words learned from them."""
     named = with_languages(recipe)
     if not named.data.prepared:
         _clear(folder)
     if named.data.task:
-        named = replace(named, data=_written(named, folder / PAIRS, say))
+        named = replace(named, data=_written(named, folder / PAIRS))
     if not named.data.prepared:
-        prepare(named, folder / CORPUS, say)
+        prepare(named, folder / CORPUS)
     place = named.data.prepared or str(folder / CORPUS)
     data = replace(named.data, source="", target="", valid_source="", valid_target="")
     data = replace(data, test_source="", test_target="", allow_leakage=recipe.data.allow_leakage)
@@ -35,7 +34,7 @@ def prepared(recipe: Recipe, folder: Path, say: Say) -> Recipe:
 
 def opened(recipe: Recipe) -> PreparedCorpus:
     """The pairs of a recipe that was given prepared ones."""
-    return open_prepared(Path(recipe.data.prepared), recipe, lambda line: None)
+    return open_prepared(Path(recipe.data.prepared), recipe)
 
 
 def _clear(folder: Path) -> None:
@@ -49,11 +48,11 @@ def _clear(folder: Path) -> None:
     mark.touch()
 
 
-def _written(recipe: Recipe, folder: Path, say: Say) -> Data:
+def _written(recipe: Recipe, folder: Path) -> Data:
     """A task's pairs as text files; they are as long as was asked, so nothing bounds them again."""
     data = recipe.data
     tongues = data.source_language or "source", data.target_language or "target"
-    corpus = read_corpus(recipe, say)
+    corpus = read_corpus(recipe)
     with atomic_folder(folder) as half:
         _write(half, "train", tongues, corpus.training)
         _write(half, "valid", tongues, corpus.validation)

@@ -6,7 +6,6 @@ from pathlib import Path
 from dhyan.compare.primer_test_sets import FEW, LONGEST, MANY, SHORTEST, primer_tests
 from dhyan.compare.test_sets import Sheets, file_tests, held_out_tests
 from dhyan.config import Recipe
-from dhyan.data.corpus import Say
 from dhyan.data.load_corpus import with_languages
 from dhyan.data.prepared_corpus import PreparedCorpus
 from dhyan.data.read_text import TABLES, kind_of
@@ -45,7 +44,7 @@ class Wish:
         named = self.columns and kind_of(Path(self.source)) in TABLES
         return (self.columns[0], self.columns[1]) if named else None
 
-    def of_pairs(self, recipe: Recipe, corpus: PreparedCorpus, say: Say) -> Sheets:
+    def of_pairs(self, recipe: Recipe, corpus: PreparedCorpus) -> Sheets:
         """The primer's own tests, else the pairs held out; none that was trained on."""
         if recipe.data.task != "primer":
             return held_out_tests(corpus.validation[: QUICKLY if self.quick else None])
@@ -56,5 +55,4 @@ class Wish:
             words=corpus.tokenizers,
             core=recipe.data.core_share,
             backwards=with_languages(recipe).data.source_language == "hi",
-            say=say,
         )

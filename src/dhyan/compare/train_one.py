@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dhyan.compare.plan import Entry, Plan
-from dhyan.data.corpus import Say
 from dhyan.run import Run, train
 from dhyan.run.run_folder import RunFolder
 from dhyan.training.events import Event, Stepped
@@ -67,11 +66,11 @@ class Budgeted:
         self.trainer.stop(f"{self.seconds:g} seconds of training are over")
 
 
-def begin(plan: Plan, entry: Entry, *, device: str, threads: int, say: Say) -> Budgeted:
+def begin(plan: Plan, entry: Entry, *, device: str, threads: int) -> Budgeted:
     """An entry's run, ready to go, anew or from its newest checkpoint."""
     out = plan.home(entry)
     begun = any(out.glob("step-*"))
-    run = train(entry.recipe, out, resume=begun, device=device, threads=threads, say=say)
+    run = train(entry.recipe, out, resume=begun, device=device, threads=threads)
     return Budgeted(run, plan.budget.seconds)
 
 

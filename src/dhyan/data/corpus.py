@@ -1,32 +1,12 @@
 """What a trainer asks of its pairs, wherever they lie."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
 from dhyan.config import Recipe
 from dhyan.data.examples import Examples
 from dhyan.data.pairs import Pair
 from dhyan.text.tokenizer import Tokenizer
-
-Say = Callable[[str], None]
-
-
-@runtime_checkable
-class Voice(Protocol):
-    """Says what may be muted, and warns of what may not."""
-
-    def __call__(self, line: str) -> None:
-        """Say what one may do without."""
-        ...
-
-    def warn(self, line: str) -> None:
-        """Say what nobody may miss."""
-        ...
-
-
-def warner(say: Say) -> Say:
-    """How whoever says things says what nobody may miss: by its `warn`, if it has one."""
-    return say.warn if isinstance(say, Voice) else say
 
 
 @runtime_checkable
@@ -52,11 +32,11 @@ class Corpus(Protocol):
         """The pairs that vocabularies are learned from, with their placeholders in place."""
         ...
 
-    def learn(self, recipe: Recipe, say: Say) -> tuple[Tokenizer, Tokenizer]:
+    def learn(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
         """The vocabularies of both sides."""
         ...
 
-    def encode(self, source: Tokenizer, target: Tokenizer, longest: int, say: Say) -> Examples:
+    def encode(self, source: Tokenizer, target: Tokenizer, longest: int) -> Examples:
         """The training pairs as ids, ready for Batches; the over-long are left out and said."""
         ...
 

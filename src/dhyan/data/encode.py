@@ -1,11 +1,11 @@
 """From pairs of sentences to vocabularies, and to ids."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from dhyan.config import Text
-from dhyan.data.corpus import Say
 from dhyan.data.examples import Dropout, Examples, Growing, NoneFits, encoded
 from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair, Tally
@@ -13,6 +13,8 @@ from dhyan.errors import UserError
 from dhyan.text.bpe_dropout import MergeDropout
 from dhyan.text.placeholders import mask_pair
 from dhyan.text.tokenizer import Tokenizer
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -39,14 +41,14 @@ def lessons(parts: Iterable[Part], text: Text) -> Iterator[Pair]:
     return masked(islice(pairs, text.vocabulary_pairs), text.placeholders)
 
 
-def learn_tokenizers(text: Text, pairs: Iterable[Pair], say: Say) -> tuple[Tokenizer, Tokenizer]:
+def learn_tokenizers(text: Text, pairs: Iterable[Pair]) -> tuple[Tokenizer, Tokenizer]:
     """The vocabularies of both sides; a shared one is the same twice."""
     sentences = [(pair.source, pair.target) for pair in pairs]
     if text.shared_vocabulary:
         both = _learn(
             chain.from_iterable(sentences), text.tokenizer, "source", text.source_vocabulary_size
         )
-        say(f"vocabulary ({text.tokenizer}): {len(both):,}, shared by source and target")
+        logger.info(f"vocabulary ({text.tokenizer}): {len(both):,}, shared by source and target")
         return both, both
     source = _learn(
         (one for one, _ in sentences), text.tokenizer, "source", text.source_vocabulary_size
@@ -54,7 +56,7 @@ def learn_tokenizers(text: Text, pairs: Iterable[Pair], say: Say) -> tuple[Token
     target = _learn(
         (other for _, other in sentences), text.tokenizer, "target", text.target_vocabulary_size
     )
-    say(f"vocabularies ({text.tokenizer}): {len(source):,} source, {len(target):,} target")
+    logger.info(f"vocabularies ({text.tokenizer}): {len(source):,} source, {len(target):,} target")
     return source, target
 
 
@@ -65,10 +67,9 @@ def encode(
     *,
     text: Text,
     longest: int,
-    say: Say,
 ) -> Examples:
     """Pairs as ids, as they are when validated on; the over-long are left out and said."""
-    examples = encode_parts([Part(pairs)], source, target, text=text, longest=longest, say=say)
+    examples = encode_parts([Part(pairs)], source, target, text=text, longest=longest)
     return replace(examples, dropout=None)
 
 
@@ -79,7 +80,6 @@ def encode_parts(
     *,
     text: Text,
     longest: int,
-    say: Say,
 ) -> Examples:
     """Training pairs as ids in memory, with how often each part comes and how words are cut."""
     sources, targets = Growing(), Growing()
@@ -88,7 +88,7 @@ def encode_parts(
         sources.add(one)
         targets.add(other)
 
-    mixture = pour(parts, source, target, add, text=text, longest=longest, say=say)
+    mixture = pour(parts, source, target, add, text=text, longest=longest)
     cuts = merge_dropout(text, source, target, longest)
     return Examples(sources.done(), targets.done(), mixture, cuts)
 
@@ -101,7 +101,6 @@ def pour(
     *,
     text: Text,
     longest: int,
-    say: Say,
 ) -> Mixture:
     """Encode part after part, hand on pair after pair, and say what was left out."""
     sizes = []
@@ -116,7 +115,7 @@ def pour(
                 f"data.max_tokens: no pair has {longest} tokens or fewer; raise it"
             ) from None
         for reason, noted in tally.drops.items():
-            say(f"left out {noted.count:,} pairs: {reason}")
+            logger.info(f"left out {noted.count:,} pairs: {reason}")
         sizes.append(tally.kept)
     return Mixture(tuple(sizes), tuple(part.weight for part in parts))
 

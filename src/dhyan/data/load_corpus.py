@@ -1,12 +1,13 @@
 """The pairs a recipe asks for: read from files or made by code, and split for validation."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
 from dhyan.config import Data, Recipe, Text
-from dhyan.data.corpus import Corpus, Say, sample_of, warner
+from dhyan.data.corpus import Corpus, sample_of
 from dhyan.data.deduplicate import distinct
 from dhyan.data.encode import Part, encode_parts, learn_tokenizers, lessons
 from dhyan.data.examples import Examples
@@ -30,6 +31,8 @@ from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_p
 from dhyan.errors import UserError
 from dhyan.text.languages import known_language, language_of
 from dhyan.text.tokenizer import Tokenizer
+
+logger = logging.getLogger(__name__)
 
 TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
     "copy": copy_pairs,
@@ -64,24 +67,24 @@ class TextCorpus:
         """The pairs that vocabularies are learned from."""
         return lessons(self.parts, recipe.text)
 
-    def learn(self, recipe: Recipe, say: Say) -> tuple[Tokenizer, Tokenizer]:
+    def learn(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
         """The vocabularies of both sides, learned from the first training pairs."""
-        return learn_tokenizers(recipe.text, self.lessons(recipe), say)
+        return learn_tokenizers(recipe.text, self.lessons(recipe))
 
-    def encode(self, source: Tokenizer, target: Tokenizer, longest: int, say: Say) -> Examples:
+    def encode(self, source: Tokenizer, target: Tokenizer, longest: int) -> Examples:
         """The training pairs as ids; the over-long are left out and said."""
-        return encode_parts(self.parts, source, target, text=self.text, longest=longest, say=say)
+        return encode_parts(self.parts, source, target, text=self.text, longest=longest)
 
 
-def gather(recipe: Recipe, say: Say) -> Corpus:
+def gather(recipe: Recipe) -> Corpus:
     """The recipe's pairs, read, made, or prepared before; what was dropped or held out is said."""
     if recipe.data.prepared:
         check_settings(recipe)
-        return open_prepared(Path(recipe.data.prepared), recipe, say)
-    return read_corpus(recipe, say)
+        return open_prepared(Path(recipe.data.prepared), recipe)
+    return read_corpus(recipe)
 
 
-def read_corpus(recipe: Recipe, say: Say, *, stream: bool = False) -> TextCorpus:
+def read_corpus(recipe: Recipe, *, stream: bool = False) -> TextCorpus:
     """The recipe's pairs as text; a stream reads them anew each time, and keeps few in memory.
 
     Both hold out the same pairs.
@@ -91,19 +94,19 @@ def read_corpus(recipe: Recipe, say: Say, *, stream: bool = False) -> TextCorpus
     check_columns(data)
     check_first(data)
     if data.task:
-        first = _made(data, recipe.training.seed, say)
+        first = _made(data, recipe.training.seed)
     elif data.source:
-        first = _read(data, say, stream=stream)
+        first = _read(data, stream=stream)
     else:
         raise UserError("no training data: name it with --source FILE --target FILE")
     parts, prints = [Part(Without(first.pairs, first.known))], [first.fingerprint]
     for reading in mixed_files(data):
-        pairs, total, fingerprint = read_once(reading, say, stream=stream)
+        pairs, total, fingerprint = read_once(reading, stream=stream)
         parts.append(Part(Without(pairs, first.known), reading.weight))
         prints.append(f"{fingerprint}@{reading.weight!r}")
-        _say_mixed(reading, total, sum(1 for _ in parts[-1].pairs), say)
+        _say_mixed(reading, total, sum(1 for _ in parts[-1].pairs))
     trained = zip([data.source, *(one.source for one in data.mix)], parts, strict=True)
-    check_leaks(data, first.validation, ((name, part.pairs) for name, part in trained), say)
+    check_leaks(data, first.validation, ((name, part.pairs) for name, part in trained))
     if not stream:
         parts = [replace(part, pairs=list(part.pairs)) for part in parts]
     return TextCorpus(tuple(parts), first.validation, " ".join(prints), recipe.text)
@@ -143,25 +146,25 @@ class _First:
     known: frozenset[str]
 
 
-def _read(data: Data, say: Say, *, stream: bool) -> _First:
-    pairs, total, fingerprint = read_once(training_files(data), say, stream=stream)
-    say_scripts(data, pairs, say)
+def _read(data: Data, *, stream: bool) -> _First:
+    pairs, total, fingerprint = read_once(training_files(data), stream=stream)
+    say_scripts(data, pairs)
     if own := validation_files(data):
-        validation, _, other = read_once(own, say, stream=False)
+        validation, _, other = read_once(own, stream=False)
         return _First(pairs, list(validation), f"{fingerprint} {other}", frozenset())
-    held_out = _hold_out(pairs, total, say)
+    held_out = _hold_out(pairs, total)
     return _First(pairs, held_out, fingerprint, _sources(held_out))
 
 
-def _made(data: Data, seed: int, say: Say) -> _First:
+def _made(data: Data, seed: int) -> _First:
     """Different sources only, so that no validation pair is trained on."""
     count = min(MOST_HELD_OUT, max(1, data.pairs // 10))
-    say(f"making {data.pairs:,} pairs of '{data.task}', and {count:,} to validate on")
+    logger.info(f"making {data.pairs:,} pairs of '{data.task}', and {count:,} to validate on")
     if data.task == "primer":
-        pairs = _different(primer_of(data, "train", seed), data.pairs, say)
-        held_out = _different(primer_of(data, "valid", seed), count, say)
+        pairs = _different(primer_of(data, "train", seed), data.pairs)
+        held_out = _different(primer_of(data, "valid", seed), count)
     else:
-        pairs = _different(TASKS[data.task](seed=seed), data.pairs + count, say)
+        pairs = _different(TASKS[data.task](seed=seed), data.pairs + count)
         held_out = _spread(pairs, len(pairs), count)
     tally = Tally()
     for pair in pairs:
@@ -177,24 +180,24 @@ def primer_of(data: Data, split: str, seed: int) -> Iterator[Pair]:
     return primer_pairs(twins, backwards=backwards)
 
 
-def _different(pairs: Iterator[Pair], count: int, say: Say) -> list[Pair]:
+def _different(pairs: Iterator[Pair], count: int) -> list[Pair]:
     """So many pairs with different sources, if there are as many."""
     found = list(distinct(pairs, lambda pair: pair.source, count))
     if len(found) < count:
-        warner(say)(f"found no more than {len(found):,} different ones")
+        logger.warning(f"found no more than {len(found):,} different ones")
     return found
 
 
-def _hold_out(pairs: Iterable[Pair], total: int, say: Say) -> list[Pair]:
+def _hold_out(pairs: Iterable[Pair], total: int) -> list[Pair]:
     """Some pairs to validate on, if there are enough."""
     held_out = _spread(pairs, total, min(MOST_HELD_OUT, total // HOLD_OUT_EVERY))
     rest = Without(pairs, _sources(held_out))
     left = sum(1 for _ in rest) if total >= FEWEST_TO_HOLD_OUT else 0
     if not left:
-        warner(say)("too few different pairs to hold some out: the run is not validated")
+        logger.warning("too few different pairs to hold some out: the run is not validated")
         return []
     shared = total - left - len(held_out)
-    say(
+    logger.info(
         f"held out {len(held_out):,} pairs to validate on"
         + (f" and left out {shared:,} more that share a source with them" if shared else "")
         + "; name your own with --valid-source and --valid-target"
@@ -211,7 +214,7 @@ def _sources(pairs: Iterable[Pair]) -> frozenset[str]:
     return frozenset(pair.source for pair in pairs)
 
 
-def _say_mixed(reading: Reading, total: int, left: int, say: Say) -> None:
+def _say_mixed(reading: Reading, total: int, left: int) -> None:
     name = reading.source
     if not left:
         raise UserError(
@@ -219,4 +222,4 @@ def _say_mixed(reading: Reading, total: int, left: int, say: Say) -> None:
         )
     shared = f", {total - left:,} left out that share a source with those held out"
     often = f"{reading.weight:g} times an epoch"
-    say(f"mixed in {left:,} pairs of {name}, {often}{shared if left < total else ''}")
+    logger.info(f"mixed in {left:,} pairs of {name}, {often}{shared if left < total else ''}")

@@ -1,6 +1,7 @@
 """Preparing a corpus once, as ids in files, so that training needs no memory for it."""
 
 import json
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -15,7 +16,6 @@ from dhyan.atomic_folder import (
     write_manifest,
 )
 from dhyan.config import Recipe
-from dhyan.data.corpus import Say
 from dhyan.data.encode import Part, pour
 from dhyan.data.load_corpus import TextCorpus, read_corpus, with_languages
 from dhyan.data.prepared_corpus import (
@@ -33,8 +33,10 @@ from dhyan.errors import UserError
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.version import __version__
 
+logger = logging.getLogger(__name__)
+
 Tokenizers = tuple[Tokenizer, Tokenizer]
-Choose = Callable[[Recipe, TextCorpus, Say], Tokenizers]
+Choose = Callable[[Recipe, TextCorpus], Tokenizers]
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,7 @@ class Prepared:
     validation: int
 
 
-def prepare(
-    recipe: Recipe, out: Path, say: Say = lambda line: None, *, choose: Choose | None = None
-) -> Prepared:
+def prepare(recipe: Recipe, out: Path, *, choose: Choose | None = None) -> Prepared:
     """Write the recipe's pairs as ids into the folder `out`, or find them there already.
 
     The files are read as streams, several times over; few pairs are ever in memory. `choose` gives
@@ -56,14 +56,14 @@ def prepare(
     """
     _check(recipe, out, choose)
     recipe = with_languages(recipe)
-    corpus = read_corpus(recipe, say, stream=True)
-    vocabularies = _choice(recipe, corpus, choose, say)
+    corpus = read_corpus(recipe, stream=True)
+    vocabularies = _choice(recipe, corpus, choose)
     place = Path(os.path.abspath(out))
     if (place / MANIFEST).exists():
-        return _already(out, recipe, corpus, vocabularies, say)
+        return _already(out, recipe, corpus, vocabularies)
     try:
         with atomic_folder(place) as folder:
-            manifest = _write(folder, recipe, corpus, vocabularies(), say)
+            manifest = _write(folder, recipe, corpus, vocabularies())
     except OSError as error:
         where, remedy = error.filename or out, "see to it, or name another --out"
         raise UserError(f"{where}: cannot be written: {error.strerror}; {remedy}") from None
@@ -89,16 +89,14 @@ def _check(recipe: Recipe, out: Path, choose: Choose | None) -> None:
             raise UserError(f"{out}: is the folder you are in; name a new one as --out")
 
 
-def _choice(
-    recipe: Recipe, corpus: TextCorpus, choose: Choose | None, say: Say
-) -> Callable[[], Tokenizers]:
+def _choice(recipe: Recipe, corpus: TextCorpus, choose: Choose | None) -> Callable[[], Tokenizers]:
     if choose is None or not recipe.training.init_from:
-        return lambda: corpus.learn(recipe, say)
-    return lambda: choose(recipe, corpus, say)
+        return lambda: corpus.learn(recipe)
+    return lambda: choose(recipe, corpus)
 
 
 def _write(
-    folder: Path, recipe: Recipe, corpus: TextCorpus, tokenizers: Tokenizers, say: Say
+    folder: Path, recipe: Recipe, corpus: TextCorpus, tokenizers: Tokenizers
 ) -> dict[str, Any]:
     for name, tokenizer in zip(TOKENIZERS, tokenizers, strict=True):
         tokenizer.save(folder / name)
@@ -106,9 +104,9 @@ def _write(
         for pair in corpus.validation:
             file.write(json.dumps(asdict(pair), ensure_ascii=False) + "\n")
     with new_store(folder) as writer:
-        parts = [_spoken_of(part, say) for part in corpus.parts]
+        parts = [_spoken_of(part) for part in corpus.parts]
         longest = recipe.data.max_tokens
-        mixture = pour(parts, *tokenizers, writer.add, text=recipe.text, longest=longest, say=say)
+        mixture = pour(parts, *tokenizers, writer.add, text=recipe.text, longest=longest)
     facts = {
         "format": FORMAT,
         "dhyan": __version__,
@@ -136,7 +134,6 @@ def _already(
     recipe: Recipe,
     corpus: TextCorpus,
     vocabularies: Callable[[], Tokenizers],
-    say: Say,
 ) -> Prepared:
     """What lies there, if it is what would be written."""
     manifest = read_manifest(out)
@@ -152,7 +149,7 @@ def _already(
         same = here == [Tokenizer.load(out / name).to_json() for name in TOKENIZERS]
     if not same:
         raise UserError(f"{out}: was prepared with other vocabularies; name another --out")
-    say(f"{out}: already prepared, and nothing has changed")
+    logger.info(f"{out}: already prepared, and nothing has changed")
     return _told(out, manifest)
 
 
@@ -163,8 +160,8 @@ def _anywhere(recipe: Recipe) -> Recipe:
     return replace(recipe, data=data)
 
 
-def _spoken_of(part: Part, say: Say) -> Part:
-    return replace(part, pairs=Told(part.pairs, lambda n: say(f"encoded {n:,} pairs")))
+def _spoken_of(part: Part) -> Part:
+    return replace(part, pairs=Told(part.pairs, lambda n: logger.info(f"encoded {n:,} pairs")))
 
 
 def _told(out: Path, manifest: Mapping[str, Any]) -> Prepared:

@@ -1,6 +1,7 @@
 """A corpus prepared before: checked, and mapped into memory as batches ask for it."""
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import Any
 
 from dhyan import atomic_folder
 from dhyan.config import Data, Recipe, Text
-from dhyan.data.corpus import Say
 from dhyan.data.encode import merge_dropout
 from dhyan.data.examples import Examples
 from dhyan.data.mixture import Mixture
@@ -17,6 +17,8 @@ from dhyan.data.read_text import fault, nearest
 from dhyan.data.store import FILES, open_store
 from dhyan.errors import UserError
 from dhyan.text.tokenizer import Tokenizer
+
+logger = logging.getLogger(__name__)
 
 VALIDATION = "validation.jsonl"
 TOKENIZERS = ("source.json", "target.json")
@@ -62,13 +64,15 @@ class PreparedCorpus:
             f"new, which takes its own"
         )
 
-    def learn(self, recipe: Recipe, say: Say) -> tuple[Tokenizer, Tokenizer]:
+    def learn(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
         """The vocabularies that were learned when the pairs were prepared."""
         source, target = self.tokenizers
-        say(f"vocabularies of {self.folder}: {len(source):,} source, {len(target):,} target")
+        logger.info(
+            f"vocabularies of {self.folder}: {len(source):,} source, {len(target):,} target"
+        )
         return source, target
 
-    def encode(self, source: Tokenizer, target: Tokenizer, longest: int, say: Say) -> Examples:
+    def encode(self, source: Tokenizer, target: Tokenizer, longest: int) -> Examples:
         """The training pairs, if these are the vocabularies they were encoded by."""
         for given, own in zip((source, target), self.tokenizers, strict=True):
             if given.to_json() != own.to_json():
@@ -82,7 +86,7 @@ class PreparedCorpus:
         )
 
 
-def open_prepared(folder: Path, recipe: Recipe, say: Say) -> PreparedCorpus:
+def open_prepared(folder: Path, recipe: Recipe) -> PreparedCorpus:
     """A prepared corpus, once every file is known to be whole and the recipe to be the same."""
     manifest = read_manifest(folder)
     check_same(folder, manifest, recipe)
@@ -90,7 +94,9 @@ def open_prepared(folder: Path, recipe: Recipe, say: Say) -> PreparedCorpus:
     tokenizers = tuple(Tokenizer.load(folder / name) for name in TOKENIZERS)
     with open(folder / VALIDATION, encoding="utf-8", newline="\n") as file:
         validation = [Pair(**json.loads(line)) for line in file]
-    say(f"{folder}: {sum(manifest['sizes']):,} pairs prepared, {len(validation):,} to validate on")
+    logger.info(
+        f"{folder}: {sum(manifest['sizes']):,} pairs prepared, {len(validation):,} to validate on"
+    )
     return PreparedCorpus(folder, manifest, validation, (tokenizers[0], tokenizers[1]), recipe.text)
 
 

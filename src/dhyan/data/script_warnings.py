@@ -1,21 +1,23 @@
 """What looks wrong about a corpus, and is said before it is trained on."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 
 from dhyan.config import Data
-from dhyan.data.corpus import Say, warner
 from dhyan.data.pairs import Pair
 from dhyan.data.read_text import said
 from dhyan.data.writing_systems import Scripts
 from dhyan.text.languages import known_language, language_of
 
+logger = logging.getLogger(__name__)
+
 LOOKED_AT = 1000  # pairs
 MANY = 0.5  # the share of them that are in other letters than their language
 
 
-def say_scripts(data: Data, pairs: Iterable[Pair], say: Say) -> None:
+def say_scripts(data: Data, pairs: Iterable[Pair]) -> None:
     """Say so if most of a side is written in other letters than its language."""
     languages = (
         known_language(data.source_language) or language_of(data.source),
@@ -32,4 +34,4 @@ def say_scripts(data: Data, pairs: Iterable[Pair], say: Say) -> None:
             reason = (
                 f"of the first {scripts.pairs:,} {side}s {count:,} have no {script.name} letter"
             )
-            warner(say)(f"{name}: {reason}{swapped}")
+            logger.warning(f"{name}: {reason}{swapped}")

@@ -1,16 +1,18 @@
 """The files a recipe names, as streams of pairs that can be read again."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dhyan.config import Data, Recipe
-from dhyan.data.corpus import Say
 from dhyan.data.length_filters import Bounds
 from dhyan.data.pairs import Pair, Tally
 from dhyan.data.read_pairs import read_pairs
 from dhyan.data.read_text import TABLES, kind_of
 from dhyan.errors import UserError
+
+logger = logging.getLogger(__name__)
 
 EVERY = 500_000  # pairs between two words of progress
 
@@ -106,10 +108,10 @@ def check_first(data: Data) -> None:
             next(reading.read(Tally()))
 
 
-def read_once(reading: Reading, say: Say, *, stream: bool) -> tuple[Iterable[Pair], int, str]:
+def read_once(reading: Reading, *, stream: bool) -> tuple[Iterable[Pair], int, str]:
     """The pairs, how many there are, and their fingerprint; a stream keeps none in memory."""
     tally = Tally()
-    pairs = Told(reading.read(tally), lambda n: say(f"{reading.source}: read {n:,} pairs"))
+    pairs = Told(reading.read(tally), lambda n: logger.info(f"{reading.source}: read {n:,} pairs"))
     kept: Iterable[Pair] = []
     if stream:
         for _ in pairs:
@@ -118,7 +120,7 @@ def read_once(reading: Reading, say: Say, *, stream: bool) -> tuple[Iterable[Pai
     else:
         kept = list(pairs)
     for line in tally.lines():
-        say(f"{reading.source}: {line}")
+        logger.info(f"{reading.source}: {line}")
     return kept, tally.kept, tally.fingerprint
 
 

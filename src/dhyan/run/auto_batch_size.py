@@ -1,5 +1,6 @@
 """The largest batch that fits into memory, found by measuring small ones."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,12 +11,13 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from dhyan.batch import Batch, Tokens
 from dhyan.config import Recipe
-from dhyan.data.corpus import Say
 from dhyan.data.examples import Examples
 from dhyan.errors import UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import EOS
 from dhyan.training.loss import Objective
+
+logger = logging.getLogger(__name__)
 
 Trial = Callable[[int, int], int]  # rows and their length → bytes held meanwhile
 FEW, MORE, SHORT = 2, 6, 4  # rows, rows, tokens
@@ -31,7 +33,6 @@ def choose_batch_size(
     examples: Examples,
     *,
     device: torch.device,
-    say: Say,
 ) -> Recipe:
     """The recipe with a `tokens_per_batch`: its own, or the largest that fits if it says 0."""
     if recipe.training.tokens_per_batch:
@@ -45,7 +46,7 @@ def choose_batch_size(
     found = largest(trial, memory - kept, least=least, longest=longest)
     del held
     why = "more is of no use" if found == MOST else "the largest that fits"
-    say(f"training.tokens_per_batch = {found:,}: {why}")
+    logger.info(f"training.tokens_per_batch = {found:,}: {why}")
     return replace(recipe, training=replace(recipe.training, tokens_per_batch=found))
 
 

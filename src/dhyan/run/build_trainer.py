@@ -1,5 +1,6 @@
 """What a trainer is made of: batches, validation, optimizer, schedules."""
 
+import logging
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log
@@ -9,7 +10,7 @@ import torch
 from dhyan.batch import Batch
 from dhyan.config import DecodingOptions, Recipe, Training
 from dhyan.data.batches import Batches, fixed_batches
-from dhyan.data.corpus import Corpus, Say, warner
+from dhyan.data.corpus import Corpus
 from dhyan.data.encode import encode
 from dhyan.data.examples import Examples
 from dhyan.data.pairs import Pair
@@ -28,6 +29,8 @@ from dhyan.training.scheduled_sampling import ForcingSchedule
 from dhyan.training.trainer import Trainer, TrainerSettings, TrainState
 from dhyan.training.update import EagerUpdate
 
+logger = logging.getLogger(__name__)
+
 FAR = 1.0  # nats above a guess; fresh weights are nearer
 DEVICE_MULTIPLE = {"cuda": 4}  # so that batches have few shapes there, each recorded once
 
@@ -37,7 +40,6 @@ def make_trainer(
     corpus: Corpus,
     examples: Examples,
     home: RunFolder,
-    say: Say,
     *,
     multiple: int | None = None,
 ) -> Trainer:
@@ -47,7 +49,7 @@ def make_trainer(
     """
     training, translator = recipe.training, home.translator
     model, device = translator.model, translator.device
-    validate = Validation.of(recipe, corpus.validation, translator, say)
+    validate = Validation.of(recipe, corpus.validation, translator)
     if validate is None:
         check_validation_available(training)
     fast = device.type == "cuda" and training.kernels == "auto"
@@ -69,7 +71,7 @@ def make_trainer(
         restore=home.restore,
         ema=WeightEMA.start(model, training.ema_decay) if training.ema_decay else None,
         make_update=(
-            partial(CapturedUpdate, say=say)
+            CapturedUpdate
             if fast and multiple > 1  # with any shape allowed, few would come twice
             else partial(EagerUpdate, reference_kernels=training.kernels == "reference")
         ),
@@ -102,34 +104,33 @@ class Validation:
     batches: list[Batch]
     pairs: list[Pair]
     language: str
-    say: Say = lambda line: None
 
     @classmethod
-    def of(
-        cls, recipe: Recipe, pairs: list[Pair], translator: Translator, say: Say
-    ) -> "Validation | None":
+    def of(cls, recipe: Recipe, pairs: list[Pair], translator: Translator) -> "Validation | None":
         """Ready to be called again and again, or nothing if there are no pairs."""
         if not pairs:
             return None
         longest = recipe.data.max_tokens
         source, target = translator.source, translator.target
-        examples = encode(pairs, source, target, text=recipe.text, longest=longest, say=say)
+        examples = encode(pairs, source, target, text=recipe.text, longest=longest)
         batches = fixed_batches(examples, recipe.training.tokens_per_batch)
         most = min(longest, translator.limits.source) + 1  # EOS comes on top
         fitting = [p for p in pairs if len(translator.encode(p.source)) <= most]
         shown = fitting[: recipe.training.valid_sentences]
         if len(shown) < len(pairs):
-            say(f"BLEU and chrF++ of the first {len(shown):,} of {len(pairs):,} validation pairs")
+            logger.info(
+                f"BLEU and chrF++ of the first {len(shown):,} of {len(pairs):,} validation pairs"
+            )
         greedy = DecodingOptions(beam=1, max_length=recipe.decoding.max_length)
         greedily = replace(translator, options=greedy)
-        return cls(greedily, batches, shown, recipe.data.target_language, say)
+        return cls(greedily, batches, shown, recipe.data.target_language)
 
     def __call__(self) -> dict[str, float]:
         """The mean loss per token over all pairs; BLEU and chrF++ of the first, said greedily."""
         scores = {"loss": self._loss()}
         guess = log(len(self.translator.target))
         if not scores["loss"] <= guess + FAR:
-            warner(self.say)(
+            logger.warning(
                 f"warning: the validation loss of {scores['loss']:.2f} is worse than guessing, "
                 f"{guess:.2f}: lower training.learning_rate"
             )

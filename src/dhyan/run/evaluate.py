@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from dhyan.data.corpus import Say
 from dhyan.data.pairs import Pair, Tally
 from dhyan.data.read_pairs import read_pairs
 from dhyan.data.read_text import fault, said, text_lines
@@ -165,7 +164,7 @@ def compare(
     resampling: Resampling | None = None,
     seen: Mapping[str, int] | None = None,
     against: Literal["first", "best"] = "first",
-    hear: Say = lambda line: None,
+    hear: Callable[[str], None] = lambda line: None,
 ) -> list[Result]:
     """Judge every system against the first, or the best by the first metric, and that alone.
 

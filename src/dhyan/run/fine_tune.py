@@ -1,5 +1,6 @@
 """Beginning from a trained model: its vocabularies kept or changed, its weights carried over."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,15 @@ from torch import Tensor
 
 from dhyan.checkpoint import tensors_from_bytes
 from dhyan.config import Recipe
-from dhyan.data.corpus import Corpus, Say
+from dhyan.data.corpus import Corpus
 from dhyan.data.permutation import derive
 from dhyan.errors import UserError
 from dhyan.model_check import read_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.load import load_tokenizers, load_weights, weights_of
 from dhyan.text.tokenizer import Tokenizer
+
+logger = logging.getLogger(__name__)
 
 NOISE = 0.1  # of the old rows' spread, so that no two new rows are the same
 NEW = -1  # stands for the row of a piece that the old vocabulary lacks
@@ -42,20 +45,16 @@ class PretrainedModel:
         return cls(path, read.recipe, load_tokenizers(read.files), weights)
 
 
-def first_tokenizers(recipe: Recipe, corpus: Corpus, say: Say) -> Tokenizers:
+def first_tokenizers(recipe: Recipe, corpus: Corpus) -> Tokenizers:
     """The vocabularies of a recipe that begins from a model."""
-    return choose_tokenizers(
-        recipe, PretrainedModel.read(Path(recipe.training.init_from)), corpus, say
-    )
+    return choose_tokenizers(recipe, PretrainedModel.read(Path(recipe.training.init_from)), corpus)
 
 
-def choose_tokenizers(
-    recipe: Recipe, origin: PretrainedModel, corpus: Corpus, say: Say
-) -> Tokenizers:
+def choose_tokenizers(recipe: Recipe, origin: PretrainedModel, corpus: Corpus) -> Tokenizers:
     """The vocabularies of the run: the model's, the model's and more, or new ones."""
     _check_text(recipe, origin)
     if recipe.training.init_vocabulary == "new":
-        return corpus.learn(recipe, say)
+        return corpus.learn(recipe)
     if recipe.training.init_vocabulary == "keep":
         return origin.tokenizers
     text, pairs = recipe.text, list(corpus.lessons(recipe))
@@ -100,7 +99,7 @@ def _extended(origin: PretrainedModel, side: str, sentences: Iterable[str], size
 
 
 def transfer_weights(
-    model: Seq2Seq, origin: PretrainedModel, tokenizers: Tokenizers, *, seed: int, say: Say
+    model: Seq2Seq, origin: PretrainedModel, tokenizers: Tokenizers, *, seed: int
 ) -> None:
     """Give a model the weights of another; rows of the same piece stay rows of that piece.
 
@@ -113,7 +112,9 @@ def transfer_weights(
     }
     for side, rows in matches.items():
         kept = int((rows != NEW).sum())
-        say(f"{side} vocabulary: {kept:,} of {len(rows):,} pieces begin with rows of {origin.path}")
+        logger.info(
+            f"{side} vocabulary: {kept:,} of {len(rows):,} pieces begin with rows of {origin.path}"
+        )
     generator = torch.Generator().manual_seed(derive(seed, len(matches)))
     sides, weights = tables(model), dict(origin.weights)
     for name, side in sides.items():

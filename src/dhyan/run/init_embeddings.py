@@ -1,28 +1,30 @@
 """Embeddings that start from word vectors others trained."""
 
+import logging
 from pathlib import Path
 
 import torch
 from torch import nn
 
 from dhyan.config import Recipe
-from dhyan.data.corpus import Say
 from dhyan.errors import UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import NAMES
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.text.word_vectors import read_vectors
 
+logger = logging.getLogger(__name__)
+
 
 def load_word_vectors(
-    recipe: Recipe, model: Seq2Seq, tokenizers: tuple[Tokenizer, Tokenizer], say: Say
+    recipe: Recipe, model: Seq2Seq, tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> None:
     """Fill the embeddings for which the recipe names a file; how many words it has is said."""
     named = (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
     halves = (model.encoder.words, model.decoder.words)
     for path, words, tokenizer in zip(named, halves, tokenizers, strict=True):
         if path and isinstance(words, nn.Embedding):  # one-hot words with a path are not built
-            say(fill_rows(words, Path(path), tokenizer))
+            logger.info(fill_rows(words, Path(path), tokenizer))
 
 
 @torch.no_grad()

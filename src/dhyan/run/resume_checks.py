@@ -1,5 +1,6 @@
 """What is looked at before a run begins or goes on, so that it is refused at once or not at all."""
 
+import logging
 from dataclasses import fields
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from dhyan.config import (
     TransformerEncoder,
     differences,
 )
-from dhyan.data.corpus import Corpus, Say
+from dhyan.data.corpus import Corpus
 from dhyan.errors import UserError
 from dhyan.model_check import check_bounds, read_model
 from dhyan.models.build import build_model
@@ -26,6 +27,8 @@ from dhyan.run.load import check_decoding
 from dhyan.run.run_folder import deterministic
 from dhyan.run.tensorboard import need_tensorboard
 from dhyan.text.word_vectors import width_of
+
+logger = logging.getLogger(__name__)
 
 FIXED_DECODING = ("max_source_length", "max_length")  # they change what validation measures
 MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
@@ -129,7 +132,7 @@ def check_resumable(out: Path) -> None:
             )
 
 
-def warn_about_environment(folder: Path, device: torch.device, warn: Say) -> None:
+def warn_about_environment(folder: Path, device: torch.device) -> None:
     """Warn of what may change the last digits of a run that goes on elsewhere."""
     manifest = read_manifest(folder)
     before = {**manifest, "torch": manifest["versions"].get("torch")}
@@ -137,4 +140,6 @@ def warn_about_environment(folder: Path, device: torch.device, warn: Say) -> Non
     here |= {"deterministic": deterministic()}
     for key, now in here.items():
         if key in before and before[key] != now:  # an older manifest does not say all of it
-            warn(f"was trained with {key} {before[key]}, now {now}: the last digits may differ")
+            logger.warning(
+                f"was trained with {key} {before[key]}, now {now}: the last digits may differ"
+            )

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import platform
 import re
@@ -21,7 +22,6 @@ from dhyan.checkpoint import (
     write_pointer,
 )
 from dhyan.config import Recipe, dump_recipe
-from dhyan.data.corpus import Say
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.run.load import MODEL_FILES, load_weights
@@ -29,6 +29,8 @@ from dhyan.training.events import Event
 from dhyan.training.resume import restore, training_tensors
 from dhyan.training.trainer import Trainer, TrainState
 from dhyan.version import __version__
+
+logger = logging.getLogger(__name__)
 
 STATE_FILES = ("training.safetensors", "training.json")
 
@@ -41,7 +43,6 @@ class RunFolder:
     recipe: Recipe
     translator: Translator
     fingerprint: str
-    warn: Say = lambda line: None
 
     def save(self, trainer: Trainer) -> Path:
         """Write a checkpoint that stands on its own, then let the pointers name it.
@@ -57,14 +58,14 @@ class RunFolder:
                 self._tidy(trainer.state)
             except OSError as error:
                 trouble = f"{error.filename or self.path}: {error.strerror}"
-                self.warn(f"{folder} is whole, but {trouble}; {remedy}")
+                logger.warning(f"{folder} is whole, but {trouble}; {remedy}")
             else:
                 break
         return folder
 
     def restore(self, trainer: Trainer) -> None:
         """Give a trainer back what its newest whole checkpoint holds."""
-        found = newest_valid_checkpoint(self.path, (*MODEL_FILES, *STATE_FILES), self.warn)
+        found = newest_valid_checkpoint(self.path, (*MODEL_FILES, *STATE_FILES))
         if found is None:
             raise UserError(f"{self.path}: holds no checkpoint any more; name another --out")
         restore_from_files(trainer, found[1])
@@ -147,9 +148,8 @@ class MetricsLog:
     Lines that cannot be written, on a full disk say, are written once they can be.
     """
 
-    def __init__(self, path: Path, *, until: int, warn: Say = lambda line: None) -> None:
+    def __init__(self, path: Path, *, until: int) -> None:
         self.path = path
-        self.warn = warn
         self._kept = b""
         self._warned = False
         if path.exists():
@@ -164,7 +164,9 @@ class MetricsLog:
             _append(self.path, self._kept)
         except OSError as error:
             if not self._warned:
-                self.warn(f"{self.path}: {error.strerror}; its lines are kept until there is room")
+                logger.warning(
+                    f"{self.path}: {error.strerror}; its lines are kept until there is room"
+                )
             self._warned = True
         else:
             self._kept, self._warned = b"", False

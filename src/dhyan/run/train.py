@@ -1,6 +1,7 @@
 """From a recipe to a run: data, tokenizers, model and trainer, anew or from a checkpoint."""
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from dhyan.checkpoint import (
     tensors_from_bytes,
 )
 from dhyan.config import Recipe
-from dhyan.data.corpus import Corpus, Say, warner
+from dhyan.data.corpus import Corpus
 from dhyan.data.load_corpus import gather, with_languages
 from dhyan.data.permutation import derive
 from dhyan.errors import UserError
@@ -53,6 +54,8 @@ from dhyan.training.events import Event, Saved
 from dhyan.training.resume import restore
 from dhyan.training.trainer import Trainer
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Run:
@@ -72,7 +75,7 @@ class Run:
         step = -1 if fresh else self.trainer.state.step
         with self.lock, ExitStack() as held:
             listeners: list[MetricsLog | TensorBoardLog] = [
-                MetricsLog(path / "metrics.jsonl", until=step, warn=self.folder.warn)
+                MetricsLog(path / "metrics.jsonl", until=step)
             ]
             held.enter_context(deterministic_algorithms(self.folder.recipe.training.deterministic))
             if self.folder.recipe.training.tensorboard:
@@ -99,11 +102,10 @@ def train(
     wait: bool = False,
     device: str = "auto",
     threads: int = 0,
-    say: Say = lambda line: None,
 ) -> Run:
-    """A run in the folder `out`, ready to go; `say` is told what was read, dropped and learned.
+    """A run in the folder `out`, ready to go; what was read, dropped and learned is logged.
 
-    Where it is a `Voice`, it is warned of what went wrong. Resumed, the run goes on from the newest
+    Resumed, the run goes on from the newest
     checkpoint that is whole, and ends in the same weights as if it had never stopped. With `wait`,
     another that is training there is let come to its end.
     """
@@ -117,48 +119,48 @@ def train(
         check_resumable(out)
     else:
         check_files(recipe)
-    corpus = gather(recipe, say)
+    corpus = gather(recipe)
     with ExitStack() as held:
-        lock = held.enter_context(lock_run(out, wait=say if wait else None))
-        found = newest_valid_checkpoint(out, (*MODEL_FILES, *STATE_FILES), warner(say))
+        lock = held.enter_context(lock_run(out, wait=wait))
+        found = newest_valid_checkpoint(out, (*MODEL_FILES, *STATE_FILES))
         if found is None and (out / "last.json").exists():
             raise UserError(
                 f"{out}: its checkpoints are gone, last.json is left; name another --out"
             )
         if found is None and resume:
-            warner(say)(f"nothing to resume in {out}: starting from the beginning")
+            logger.warning(f"nothing to resume in {out}: starting from the beginning")
         if found is None:
-            home, trainer = start_run(recipe, corpus, out, device=place, say=say)
+            home, trainer = start_run(recipe, corpus, out, device=place)
         else:
             read_model(found[0])  # whole it is, but who knows whose
-            home, trainer = resume_run(recipe, corpus, *found, device=place, say=say)
+            home, trainer = resume_run(recipe, corpus, *found, device=place)
         held.pop_all()
     return Run(home, trainer, corpus.sample, lock)
 
 
 def start_run(
-    recipe: Recipe, corpus: Corpus, out: Path, *, device: torch.device, say: Say
+    recipe: Recipe, corpus: Corpus, out: Path, *, device: torch.device
 ) -> tuple[RunFolder, Trainer]:
     """A run from its first step: its weights fresh, or those of the model it begins from."""
     seed = recipe.training.seed
     if recipe.training.init_from:
         origin = PretrainedModel.read(Path(recipe.training.init_from))
-        tokenizers = choose_tokenizers(recipe, origin, corpus, say)
+        tokenizers = choose_tokenizers(recipe, origin, corpus)
         for path in filter(
             None, (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
         ):
-            warner(say)(f"{path} is not read: the word vectors are those of {origin.path}")
+            logger.warning(f"{path} is not read: the word vectors are those of {origin.path}")
 
         def weigh(model: Seq2Seq) -> None:
-            transfer_weights(model, origin, tokenizers, seed=seed, say=say)
+            transfer_weights(model, origin, tokenizers, seed=seed)
 
     else:
-        tokenizers = corpus.learn(recipe, say)
+        tokenizers = corpus.learn(recipe)
 
         def weigh(model: Seq2Seq) -> None:
-            load_word_vectors(recipe, model, tokenizers, say)
+            load_word_vectors(recipe, model, tokenizers)
 
-    return build_run(recipe, corpus, tokenizers, out, weigh=weigh, device=device, say=say)
+    return build_run(recipe, corpus, tokenizers, out, weigh=weigh, device=device)
 
 
 def resume_run(
@@ -168,17 +170,18 @@ def resume_run(
     files: Mapping[str, bytes],
     *,
     device: torch.device,
-    say: Say,
 ) -> tuple[RunFolder, Trainer]:
     """A run from one of its checkpoints, if recipe and data are still the same."""
     old = load_saved_recipe(files)
     recipe = inherit_settings(recipe, old)
-    warn, then, now = warner(say), old.training.steps, recipe.training.steps
+    then, now = old.training.steps, recipe.training.steps
     if recipe.training.schedule == "cosine" and then != now:
-        warn(f"the cosine ended at step {then:,}, now at {now:,}: the rate changes at once")
+        logger.warning(
+            f"the cosine ended at step {then:,}, now at {now:,}: the rate changes at once"
+        )
     check_same(folder, old, recipe, corpus)
     with deterministic_algorithms(recipe.training.deterministic):
-        warn_about_environment(folder, device, warn)
+        warn_about_environment(folder, device)
 
     def weigh(model: Seq2Seq) -> None:
         load_weights(model, tensors_from_bytes(files["model.safetensors"]))
@@ -191,7 +194,6 @@ def resume_run(
         folder.parent,
         weigh=weigh,
         device=device,
-        say=say,
         multiple=facts["length_multiple"],
     )
     tensors = tensors_from_bytes(files["training.safetensors"])
@@ -199,9 +201,9 @@ def resume_run(
     home.write_pointers(trainer.state)
     left = recipe.training.steps - trainer.state.step
     if left > 0:
-        say(f"going on from {folder}")
+        logger.info(f"going on from {folder}")
     else:
-        warn(f"{folder} is the end: raise training.steps")
+        logger.warning(f"{folder} is the end: raise training.steps")
     return home, trainer
 
 
@@ -213,7 +215,6 @@ def build_run(
     *,
     weigh: Callable[[Seq2Seq], None],
     device: torch.device,
-    say: Say,
     multiple: int | None = None,
 ) -> tuple[RunFolder, Trainer]:
     """Model, translator, folder and trainer, joined.
@@ -226,18 +227,18 @@ def build_run(
     model = build_model(recipe, len(source), len(target)).to(device)
     weigh(model)
     translator = make_translator(recipe, model, source, target, device)
-    examples = corpus.encode(source, target, recipe.data.max_tokens, say)
-    say(
+    examples = corpus.encode(source, target, recipe.data.max_tokens)
+    logger.info(
         f"parameters {sum(p.numel() for p in model.parameters()):,}, examples {len(examples):,}, "
         f"device {device}, threads {torch.get_num_threads()}"
     )
     plain, exact = recipe.training.kernels == "reference", recipe.training.deterministic
     with by_definition() if plain else nullcontext(), deterministic_algorithms(exact):
         recipe = choose_batch_size(
-            recipe, model, make_objective(recipe.training), examples, device=device, say=say
+            recipe, model, make_objective(recipe.training), examples, device=device
         )
-    home = RunFolder(out, recipe, translator, corpus.fingerprint, warner(say))
-    return home, make_trainer(recipe, corpus, examples, home, say, multiple=multiple)
+    home = RunFolder(out, recipe, translator, corpus.fingerprint)
+    return home, make_trainer(recipe, corpus, examples, home, multiple=multiple)
 
 
 def inherit_settings(recipe: Recipe, old: Recipe) -> Recipe:

@@ -1,5 +1,6 @@
 """The update as CUDA graphs: nothing of Python runs between its kernels."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,9 +13,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from dhyan.batch import Batch, Tokens
-from dhyan.data.corpus import Say, warner
 from dhyan.training.scheduled_sampling import ForcingSchedule, constant
 from dhyan.training.update import LossAndNorm, UpdateParts, empty_cache, is_finite, step_if
+
+logger = logging.getLogger(__name__)
 
 MOST = 256  # graphs; batches of further shapes run kernel after kernel
 
@@ -93,9 +95,8 @@ class CapturedUpdate:
     step for which the memory was too small.
     """
 
-    def __init__(self, parts: UpdateParts, *, say: Say = lambda line: None) -> None:
+    def __init__(self, parts: UpdateParts) -> None:
         self.parts = parts
-        self.say = say
         self.recorder = Recorder(parts.device)
         self.passes: dict[Key, Pass] = {}
         self.last: Work | None = None
@@ -166,7 +167,7 @@ class CapturedUpdate:
             if isinstance(error, torch.OutOfMemoryError):
                 raise
             reason = str(error.__context__ or error).strip().partition("\n")[0]
-            warner(self.say)(f"the steps of this model are not recorded as CUDA graphs: {reason}")
+            logger.warning(f"the steps of this model are not recorded as CUDA graphs: {reason}")
             self.recordable = False
             self._clear()
             return run

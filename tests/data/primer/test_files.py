@@ -54,7 +54,7 @@ def test_a_folder_in_use_and_turned_bounds_are_refused_at_once(folder):
 
 def test_a_recipe_may_name_the_primer(folder):
     recipe = load_recipe("primer", SMALL)
-    corpus = gather(recipe, lambda line: None)
+    corpus = gather(recipe)
     pairs = [*corpus.lessons(recipe)]
     assert len(pairs) == 60
     assert max(len(pair.source.split()) for pair in pairs) <= 9
@@ -66,9 +66,7 @@ def test_a_recipe_may_name_the_primer(folder):
 @pytest.mark.parametrize("said", [{"data.source_language": "hi"}, {"data.target_language": "en"}])
 def test_it_goes_from_hindi_to_english_if_asked(said):
     there, back = load_recipe("primer", SMALL), load_recipe("primer", {**SMALL, **said})
-    first, second = (
-        next(iter(gather(recipe, lambda line: None).lessons(recipe))) for recipe in (there, back)
-    )
+    first, second = (next(iter(gather(recipe).lessons(recipe))) for recipe in (there, back))
     assert (first.source, first.target) == (second.target, second.source)
     named = with_languages(back).data
     assert (named.source_language, named.target_language) == ("hi", "en")

@@ -1,16 +1,18 @@
 """The primer written as files: a corpus to train on, its tests, and all that is known of them."""
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 from dhyan.atomic_folder import atomic_folder, check_writable, to_json_bytes
-from dhyan.data.corpus import Say
 from dhyan.data.deduplicate import distinct
 from dhyan.data.primer import SPLITS, Twin, primer_twins
 from dhyan.errors import UserError
 from dhyan.version import __version__
+
+logger = logging.getLogger(__name__)
 
 SHORTEST = 2
 BOUNDED = ("train", "valid", "random", "unseen")  # the others are as short as they can be
@@ -24,7 +26,6 @@ def write_primer(
     seed: int = 1,
     shortest: int = 2,
     longest: int = 60,
-    say: Say = lambda line: None,
 ) -> dict[str, int]:
     """Write every split into a folder that must not be there yet; how many pairs each one has.
 
@@ -47,7 +48,7 @@ def write_primer(
             found = distinct(twins, lambda twin: twin.english, wanted)
             counts[split] = _write(folder, split, found)
             few = "" if counts[split] == wanted else f", no more that differ of {wanted:,}"
-            say(f"{split}: {counts[split]:,} pairs{few}")
+            logger.info(f"{split}: {counts[split]:,} pairs{few}")
         bounds = {"seed": seed, "shortest": shortest, "longest": longest}
         about = {"made by": f"dhyan {__version__}", **bounds, "pairs": counts}
         (folder / "about.json").write_bytes(to_json_bytes(about))
