@@ -5,13 +5,14 @@ options of the command line, the server's schema and the reference page read the
 """
 
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from math import inf
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin
 
 LARGEST_INTEGER = 2**63 - 1  # the largest whole number a tensor can hold
 JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
+REQUIRED = MISSING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +39,39 @@ class Setting:
         return f"{self.help[:-1]}, in {self.unit}." if self.unit else self.help
 
     @property
+    def is_list(self) -> bool:
+        """Whether the value is a list."""
+        return get_origin(self.type) is tuple
+
+    @property
+    def item_type(self) -> Any:
+        """The type of a value, or of each value of a list."""
+        return get_args(self.type)[0] if self.is_list else self.type
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """The values a choice can take; empty for any other setting."""
-        kind = get_args(self.type)[0] if get_origin(self.type) is tuple else self.type
-        return tuple(map(str, get_args(kind))) if get_origin(kind) is Literal else ()
+        item = self.item_type
+        return tuple(map(str, get_args(item))) if get_origin(item) is Literal else ()
+
+    @property
+    def depends_on(self) -> str:
+        """The setting of the same section that decides whether this one has an effect."""
+        return self.only_with.partition("=")[0]
+
+    @property
+    def allowed_with(self) -> tuple[str, ...]:
+        """The values of that setting with which this one has an effect; empty if any will do."""
+        values = self.only_with.partition("=")[2]
+        return tuple(values.split("|")) if values else ()
+
+    def is_used(self, section: object) -> bool:
+        """Whether the setting has an effect beside the others of its section."""
+        return not self.only_with or self.is_used_with(getattr(section, self.depends_on))
+
+    def is_used_with(self, other: object) -> bool:
+        """Whether the setting has an effect beside this value of the one it depends on."""
+        return str(other) in self.allowed_with if self.allowed_with else bool(other)
 
     def problem(self, value: object) -> str:
         """What is wrong with a value, and what to give instead; empty if nothing is."""
@@ -66,14 +96,6 @@ class Setting:
             return f"{shortened(number)} is too small; give at least {low:,g}"
         return f"{shortened(number)} is too large; give at most {high:,}"
 
-    def is_used(self, section: object) -> bool:
-        """Whether the setting has an effect beside the others of its section."""
-        name, _, values = self.only_with.partition("=")
-        if not name:
-            return True
-        other = getattr(section, name)
-        return str(other) in values.split("|") if values else bool(other)
-
 
 def setting(
     default: Any,
@@ -86,7 +108,7 @@ def setting(
     only_with: str = "",
 ) -> Any:
     """A dataclass field with a default, its help and its bounds; see `Setting`."""
-    declared = Setting(
+    declaration = Setting(
         default=default,
         help=help,
         low=low,
@@ -95,50 +117,68 @@ def setting(
         lengths=lengths,
         only_with=only_with,
     )
-    return field(default=default, metadata={"setting": declared})
+    return field(default=default, metadata={"setting": declaration})
 
 
 def settings_of(section: Any) -> dict[str, Setting]:
     """The declared settings of a dataclass, or of an instance of one, by name."""
-    found = {}
+    return {
+        f.name: replace(f.metadata["setting"], name=f.name, type=f.type)
+        for f in fields(section)
+        if "setting" in f.metadata
+    }
+
+
+def section_types(section: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every section type below a dataclass with its dotted path, the dataclass itself first."""
+    yield path, section
     for f in fields(section):
-        if declared := f.metadata.get("setting"):
-            known = {key: getattr(declared, key) for key in Setting.__dataclass_fields__}
-            found[f.name] = Setting(**{**known, "name": f.name, "type": f.type})
-        elif not any(map(is_dataclass, types_of(f.type))):
-            default = None if f.default is MISSING else f.default
-            found[f.name] = Setting(name=f.name, type=f.type, default=default)
-    return found
+        inner = f"{path}.{f.name}" if path else f.name
+        for member in types_of(f.type):
+            if is_dataclass(member):
+                yield from section_types(member, inner)
 
 
-def types_of(kind: Any) -> tuple[Any, ...]:
+def types_of(annotation: Any) -> tuple[Any, ...]:
     """The members of a union, or the type itself."""
-    return get_args(kind) if get_origin(kind) is UnionType else (kind,)
+    return get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
 
 
 def problems_in(section: Any) -> Iterator[tuple[str, str]]:
     """Every setting of a section that is out of bounds: its dotted name and what is wrong."""
-    for name, declared in settings_of(section).items():
+    for name, declaration in settings_of(section).items():
         value = getattr(section, name)
-        nested = [item for item in value if is_dataclass(item)] if type(value) is tuple else []
-        for item in nested:
-            yield from ((f"{name}.{key}", problem) for key, problem in problems_in(item))
-        if not nested and (problem := declared.problem(value)):
+        tables = [item for item in value if is_dataclass(item)] if type(value) is tuple else []
+        for table in tables:
+            yield from ((f"{name}.{key}", problem) for key, problem in problems_in(table))
+        if not tables and (problem := declaration.problem(value)):
             yield name, problem
-    for f in fields(section):
-        if is_dataclass(inner := getattr(section, f.name)):
-            yield from ((f"{f.name}.{key}", problem) for key, problem in problems_in(inner))
+    for name, inner in _inner_sections(section):
+        yield from ((f"{name}.{key}", problem) for key, problem in problems_in(inner))
 
 
 def unused_in(section: Any) -> Iterator[tuple[str, str]]:
-    """Every setting that differs from its default and has no effect, with the reason."""
-    for name, declared in settings_of(section).items():
+    """Every setting that differs from its default and has no effect, with what to do."""
+    for name, declaration in settings_of(section).items():
         value = getattr(section, name)
-        if value != declared.default and not declared.is_used(section):
-            other, _, values = declared.only_with.partition("=")
-            found = getattr(section, other)
-            owners = " or ".join(map(repr, values.split("|"))) if values else "a value"
-            yield name, f"{value} has no effect with {other} = {found!r}; it is for {owners}"
+        if value != declaration.default and not declaration.is_used(section):
+            yield name, _unused(value, declaration, getattr(section, declaration.depends_on))
+    for name, inner in _inner_sections(section):
+        yield from ((f"{name}.{key}", problem) for key, problem in unused_in(inner))
+
+
+def _unused(value: object, declaration: Setting, choice: object) -> str:
+    other = declaration.depends_on
+    if not declaration.allowed_with:
+        return f"{value!r} has no effect without {other}; set {other}, or leave this out"
+    owners = " or ".join(map(repr, declaration.allowed_with))
+    return f"{value!r} has no effect with {other} = {choice!r}, it is for {owners}; leave it out"
+
+
+def _inner_sections(section: Any) -> Iterator[tuple[str, Any]]:
+    for f in fields(section):
+        if is_dataclass(inner := getattr(section, f.name)):
+            yield f.name, inner
 
 
 def json_schema(section: Any, *names: str) -> dict[str, dict[str, Any]]:
@@ -147,19 +187,17 @@ def json_schema(section: Any, *names: str) -> dict[str, dict[str, Any]]:
     return {name: _property(known[name]) for name in names or known}
 
 
-def _property(declared: Setting) -> dict[str, Any]:
-    kind, listed = declared.type, get_origin(declared.type) is tuple
-    kind = get_args(kind)[0] if listed else kind
-    schema: dict[str, Any] = {"type": JSON_TYPES.get(kind, "string")}
-    if declared.choices:
-        schema["enum"] = list(declared.choices)
-    if declared.low is not None:
-        schema["minimum"] = declared.low
-    if declared.high not in (None, inf):
-        schema["maximum"] = declared.high
-    if listed:
+def _property(declaration: Setting) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": JSON_TYPES.get(declaration.item_type, "string")}
+    if declaration.choices:
+        schema["enum"] = list(declaration.choices)
+    if declaration.low is not None:
+        schema["minimum"] = declaration.low
+    if declaration.high not in (None, inf):
+        schema["maximum"] = declaration.high
+    if declaration.is_list:
         schema = {"type": "array", "items": schema}
-    return {**schema, "description": declared.help_line(), "default": declared.default}
+    return {**schema, "description": declaration.help_line(), "default": declaration.default}
 
 
 def shortened(number: float) -> str:

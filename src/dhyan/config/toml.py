@@ -1,61 +1,45 @@
-"""Recipes as TOML, read strictly: every mistake is a fault that names its place."""
+"""Recipes as TOML, read strictly: an unknown key, a wrong type or a contradiction is an error."""
 
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
-from math import inf
+from itertools import chain
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin
 
-from dhyan.config.conflicts import check_choices, set_aside
 from dhyan.config.recipe import Recipe
+from dhyan.config.settings import section_types, settings_of
 from dhyan.errors import UserError
 from dhyan.safe_io.files import read_file
 from dhyan.safe_io.json_toml import read_toml
 
 RECIPES = Path(__file__).parents[1] / "recipes"
-WORDS = {
+LONGEST_RECIPE = 2**18  # bytes of a recipe
+TYPE_NAMES = {
     bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes",
     tuple: "a list in brackets",
 }  # fmt: skip
-RANGES = {
-    "dropout": (0.0, 0.99), "label_smoothing": (0.0, 0.99), "betas": (0.0, 0.9999999),
-    "attention_dropout": (0.0, 0.99), "bpe_dropout": (0.0, 0.99), "weight": (1e-6, 1000.0),
-    "learning_rate": (1e-12, inf), "clip_norm": (1e-12, inf), "min_learning_rate_ratio": (0.0, 1.0),
-    "plateau_factor": (1e-6, 0.999999), "ema_decay": (0.0, 0.9999999), "teacher_forcing": (0.0, 1.0),
-    "teacher_forcing_min": (0.0, 1.0), "core_share": (0.01, 1.0), "temperature": (1e-6, inf),
-    "top_p": (1e-6, 1.0),
-}  # fmt: skip
-MAY_BE_ZERO = {
-    "training.seed", "training.warmup_steps", "training.halve_from", "training.halve_every",
-    "training.patience", "training.valid_sentences", "training.tokens_per_batch",
-    "decoding.max_length", "decoding.min_length", "decoding.no_repeat_ngram", "decoding.top_k",
-    "decoding.seed",
-    "data.min_words", "data.max_words", "encoder.kv_heads", "decoder.kv_heads",
-    "decoder.attention.kv_heads", "decoder.attention.coverage_filter_radius",
-}  # fmt: skip
-
-LARGEST = 2**63 - 1  # the largest whole number a tensor can hold
-LONGEST_RECIPE = 2**18  # bytes of a recipe
-
-_PRINTS = "'dhyan recipe NAME' prints a whole one to begin from"
-
-
-def _keys(kind: Any, path: tuple[str, ...] = ()) -> list[str]:
-    """Every dotted key that some recipe may have."""
-    found = []
-    for f in fields(kind):
-        kinds = get_args(f.type) if get_origin(f.type) is UnionType else (f.type,)
-        for one in kinds:
-            here = (*path, f.name)
-            found += _keys(one, here) if is_dataclass(one) else [".".join(here)]
-    return list(dict.fromkeys(found))
-
-
-KEYS = _keys(Recipe)
+KEYS = list(
+    dict.fromkeys(
+        f"{path}.{name}" if path else name
+        for path, section in section_types(Recipe)
+        for name in settings_of(section)
+    )
+)
+CORPUS_FILES = (
+    *("source", "target", "columns", "mix", "valid_source", "valid_target"),
+    *("test_source", "test_target"),
+)
+REPLACES = {  # an overridden key of [data] that names pairs, and the keys it replaces
+    "task": (*CORPUS_FILES, "prepared"),
+    "source": ("task", "target", "prepared"),
+    "prepared": ("task", *CORPUS_FILES),
+    "mix": ("task",),
+}
+_EXAMPLE = "'dhyan recipe NAME' prints a complete one"
 
 
 def shipped_recipes() -> list[str]:
@@ -64,53 +48,54 @@ def shipped_recipes() -> list[str]:
 
 
 def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
-    """Read a recipe by file or shipped name, with settings (dotted key → value) laid over it.
+    """Read a recipe by file or shipped name, and override settings (dotted key → value).
 
-    What they leave without a meaning is set aside; what would do nothing is refused.
+    A setting of the recipe that an override replaces or leaves without effect is dropped; an
+    override without effect is an error.
     """
     path = Path(name)
     if path.suffix != ".toml" and (RECIPES / f"{name}.toml").is_file():
         path = RECIPES / f"{name}.toml"
     if path.suffix == ".toml" and not path.is_file():
-        raise UserError(f"{path}: {_no_file(path)}; {_PRINTS}")
+        raise UserError(f"{path}: {_no_file(path)}; {_EXAMPLE}")
     if not path.is_file():
-        raise UserError(f"no recipe {name!r}{suggestion(name, shipped_recipes())}; {_shipped()}")
+        names = ", ".join(shipped_recipes())
+        hint = suggestion(name, shipped_recipes())
+        raise UserError(f"no recipe {name!r}{hint}; give a .toml file or one of {names}")
     try:
         table = read_toml(read_file(path, max_bytes=LONGEST_RECIPE, follow_links=True))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise UserError(f"{path}: not a TOML recipe: {error}") from None
-    over = dict(_spread(settings or {}))
-    set_aside(table, over)
-    for key, value in sorted(over.items(), key=_kinds_first):
-        _lay_over(table, key, value)
-    recipe = parse_recipe(table, place=path.stem)
-    check_choices(recipe, path.stem)
-    return recipe
+    overrides = dict(_flatten_tables(settings or {}))
+    _drop_replaced(table, overrides)
+    for key, value in sorted(overrides.items(), key=_kinds_first):
+        _override(table, key, value)
+    return parse_recipe(table, place=path.stem)
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """`key=value` as written on a command line; what is no TOML value is a plain string."""
-    key, equals, written = text.partition("=")
+    """`key=value` of a command line; what is not a TOML value is a plain string."""
+    key, equals, value_text = text.partition("=")
     if not equals or not key.strip():
         raise UserError(f"--set {text}: write it as key=value, for example training.steps=500")
     try:
-        value = tomllib.loads(f"value = {written}")["value"]
+        value = tomllib.loads(f"value = {value_text}")["value"]
     except tomllib.TOMLDecodeError:
-        value = written
+        value = value_text
     return key.strip(), value
 
 
 def parse_recipe(table: Mapping[str, Any], place: str) -> Recipe:
-    """Check a recipe's table; every mistake in it is a fault that names its place."""
+    """The recipe of a TOML table, checked; `place` names it in errors."""
     recipe: Recipe = _parse(Recipe, table, place)
-    _check(recipe, place)
+    recipe.check(place)
     return recipe
 
 
 def dump_recipe(recipe: Recipe) -> str:
-    """The recipe as TOML, complete: reading it back gives the same recipe."""
+    """The recipe as TOML with every key; reading it back gives the same recipe."""
     return "\n".join(_lines(recipe, ())).lstrip("\n") + "\n"
 
 
@@ -134,31 +119,55 @@ def _no_file(path: Path) -> str:
     return "no such file" + suggestion(path.name, [p.name for p in path.parent.glob("*.toml")])
 
 
-def _shipped() -> str:
-    return "give a .toml file or one of " + ", ".join(shipped_recipes())
-
-
-def _spread(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Tables among the settings as single settings, so that they are laid over key by key."""
+def _flatten_tables(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Tables among the settings as single dotted keys, so that they are overridden one by one."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            yield from _spread(value, f"{path}{key}.")
+            yield from _flatten_tables(value, f"{path}{key}.")
         else:
             yield path + key, value
 
 
-def _kinds_first(setting: tuple[str, Any]) -> tuple[bool, int]:
-    key, _ = setting
+def _drop_replaced(table: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    """Remove from a recipe's table what overrides replace or leave without effect.
+
+    Pairs that are named anew replace those of the recipe; another choice of, for example,
+    `training.schedule` drops the settings of the recipe's own.
+    """
+    data = table.get("data")
+    if isinstance(data, dict):
+        replaced = (keys for key, keys in REPLACES.items() if overrides.get(f"data.{key}"))
+        for key in chain.from_iterable(replaced):
+            data.pop(key, None)
+    for path, section in section_types(Recipe):
+        values = _table_at(table, path)
+        for name, declaration in settings_of(section).items():
+            other = f"{path}.{declaration.depends_on}"
+            overridden = declaration.only_with and other in overrides
+            if overridden and not declaration.is_used_with(overrides[other]):
+                values.pop(name, None)
+
+
+def _table_at(table: dict[str, Any], path: str) -> dict[str, Any]:
+    """The table at a dotted path; an empty one if there is none."""
+    for part in path.split(".") if path else ():
+        inner = table.get(part)
+        table = inner if isinstance(inner, dict) else {}
+    return table
+
+
+def _kinds_first(override: tuple[str, Any]) -> tuple[bool, int]:
+    key, _ = override
     return not key.endswith(".kind"), key.count(".")
 
 
-def _lay_over(table: dict[str, Any], key: str, value: object) -> None:
-    *path, last = key.split(".")
-    if not path and last not in {f.name for f in fields(Recipe)}:
-        near = [full for full in KEYS if full.endswith(f".{last}")]
-        hint = f"; did you mean {near[0]!r}?" if near else suggestion(last, KEYS)
+def _override(table: dict[str, Any], key: str, value: object) -> None:
+    *path, name = key.split(".")
+    if not path and name not in {f.name for f in fields(Recipe)}:
+        endings = [full for full in KEYS if full.endswith(f".{name}")]
+        hint = f"; did you mean {endings[0]!r}?" if endings else suggestion(name, KEYS)
         raise UserError(f"no setting is called {key!r}{hint}")
-    if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
         raise UserError(f"{key}: {value!a} is not UTF-8; give a name or a text that is")
     for part in path:
         table = table.setdefault(part, {})
@@ -166,114 +175,76 @@ def _lay_over(table: dict[str, Any], key: str, value: object) -> None:
             raise UserError(f"{key}: {part!r} is a value, not a table of settings")
     if key in ("encoder.kind", "decoder.kind") and table.get("kind") not in (None, value):
         table.clear()  # the settings of another kind do not fit this one
-    table[last] = value
+    table[name] = value
 
 
-def _parse(kind: Any, value: Any, place: str) -> Any:
-    """Turn plain TOML into the type asked for, refusing anything else."""
-    origin = get_origin(kind)
+def _parse(expected: Any, value: Any, place: str) -> Any:
+    """A TOML value as the expected type; any other type is an error."""
+    origin = get_origin(expected)
     if origin is UnionType:
-        return _parse(_choose(get_args(kind), value, place), value, place)
-    if is_dataclass(kind):
-        return _parse_table(kind, value, place)
+        return _parse(_choose_section(get_args(expected), value, place), value, place)
+    if is_dataclass(expected):
+        return _parse_table(expected, value, place)
     if origin is Literal:
-        if value not in get_args(kind):
-            known = [str(choice) for choice in get_args(kind)]
-            hint = suggestion(str(value), known)
-            raise UserError(f"{place}: {value!r} is not one of {', '.join(map(repr, known))}{hint}")
+        if value not in get_args(expected):
+            choices = [str(choice) for choice in get_args(expected)]
+            hint = suggestion(str(value), choices)
+            quoted = ", ".join(map(repr, choices))
+            raise UserError(f"{place}: {value!r} is not one of {quoted}{hint}")
         return value
     if origin is tuple and isinstance(value, list):
-        return tuple(_parse(get_args(kind)[0], part, place) for part in value)
-    if kind is float and type(value) is int:
+        return tuple(_parse(get_args(expected)[0], item, place) for item in value)
+    if expected is float and type(value) is int:
         return float(value)
-    if type(value) is not kind:
-        raise UserError(f"{place}: expected {WORDS[origin or kind]}, found {value!r}")
+    if type(value) is not expected:
+        raise UserError(f"{place}: expected {TYPE_NAMES[origin or expected]}, found {value!r}")
     return value
 
 
-def _parse_table(kind: Any, table: Any, place: str) -> Any:
+def _parse_table(section: Any, table: Any, place: str) -> Any:
     if not isinstance(table, Mapping):
         raise UserError(f"{place}: expected a table of settings, found {table!r}")
-    known = {f.name: f for f in fields(kind)}
+    known = {f.name: f for f in fields(section)}
     for key in table:
         if key not in known:
             hint = suggestion(key, list(known))
-            tables = f"; there are {', '.join(known)}; {_PRINTS}" if kind is Recipe else ""
-            raise UserError(f"{place}: unknown key {key!r}{hint or tables}")
+            names = f"; there are {', '.join(known)}; {_EXAMPLE}" if section is Recipe else ""
+            raise UserError(f"{place}: unknown key {key!r}{hint or names}")
     for name, f in known.items():
         if name not in table and f.default is MISSING and f.default_factory is MISSING:
-            raise UserError(f"{place}: [{name}] is missing; {_PRINTS}")
-    return kind(**{key: _parse(known[key].type, table[key], f"{place}.{key}") for key in table})
+            raise UserError(f"{place}: [{name}] is missing; {_EXAMPLE}")
+    return section(**{key: _parse(known[key].type, table[key], f"{place}.{key}") for key in table})
 
 
-def _choose(kinds: tuple[Any, ...], table: Any, place: str) -> Any:
-    """Pick the dataclass whose `kind` the table names."""
-    by_name = {kind.kind: kind for kind in kinds}
-    named = table.get("kind") if isinstance(table, Mapping) else None
-    if not isinstance(named, str) or named not in by_name:
-        hint = suggestion(str(named), list(by_name))
-        known = ", ".join(map(repr, by_name))
-        raise UserError(f"{place}.kind: {named!r} is not one of {known}{hint}")
-    return by_name[named]
+def _choose_section(sections: tuple[Any, ...], table: Any, place: str) -> Any:
+    """The dataclass whose `kind` the table names."""
+    by_kind = {section.kind: section for section in sections}
+    kind = table.get("kind") if isinstance(table, Mapping) else None
+    if not isinstance(kind, str) or kind not in by_kind:
+        hint = suggestion(str(kind), list(by_kind))
+        quoted = ", ".join(map(repr, by_kind))
+        raise UserError(f"{place}.kind: {kind!r} is not one of {quoted}{hint}")
+    return by_kind[kind]
 
 
-def _check(recipe: Recipe, place: str) -> None:
-    """Numbers that no module would refuse by itself."""
-    training, data = recipe.training, recipe.data
-    for key, number in _values(_flat(recipe, ())):
-        if type(number) is int and number < (0 if key in MAY_BE_ZERO else 1):
-            lowest = 0 if key in MAY_BE_ZERO else 1
-            raise UserError(f"{place}.{key}: {number} is too small; give at least {lowest}")
-        if type(number) is int and number > LARGEST:
-            raise UserError(f"{place}.{key}: {number:.3e} is too large; give at most {LARGEST:,}")
-        least, most = RANGES.get(key.rpartition(".")[2], (0.0, inf))
-        if type(number) is float and not least <= number <= most:
-            raise UserError(f"{place}.{key}: {number} is not between {least:g} and {most:g}")
-    if training.schedule == "halving" and not training.halve_every:
-        raise UserError(f"{place}.training.halve_every: needed by schedule 'halving'")
-    if training.early_stopping_metric != "loss" and not training.valid_sentences:
-        raise UserError(
-            f"{place}.training.early_stopping_metric: {training.early_stopping_metric!r} "
-            f"needs valid_sentences above 0"
-        )
-    if len(training.betas) != 2:
-        raise UserError(f"{place}.training.betas: two numbers, found {len(training.betas)}")
-    if len(data.columns) not in (0, 2):
-        raise UserError(f"{place}.data.columns: two names, found {', '.join(data.columns)}")
-    if training.tokens_per_batch and training.tokens_per_batch < data.max_tokens + 2:
-        raise UserError(
-            f"{place}.training.tokens_per_batch: {training.tokens_per_batch} cannot hold one "
-            f"sentence of data.max_tokens = {data.max_tokens} tokens; raise the one or lower the other"
-        )
-
-
-def _values(settings: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Every single value with its key, also those of lists and of tables in lists."""
-    for key, value in settings.items():
-        for one in value if isinstance(value, tuple) else (value,):
-            if is_dataclass(one):
-                yield from _values(_flat(one, (key,)))
-            else:
-                yield key, one
-
-
-def _flat(table: Any, path: tuple[str, ...]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for f in fields(table):
-        value = getattr(table, f.name)
+def _flat(section: Any, path: tuple[str, ...]) -> dict[str, object]:
+    """Every value by its dotted key."""
+    values: dict[str, object] = {}
+    for f in fields(section):
+        value = getattr(section, f.name)
         if is_dataclass(value):
-            found |= _flat(value, (*path, f.name))
+            values |= _flat(value, (*path, f.name))
         else:
-            found[".".join((*path, f.name))] = value
-    return found
+            values[".".join((*path, f.name))] = value
+    return values
 
 
-def _lines(table: Any, path: tuple[str, ...]) -> list[str]:
-    """A table's own values first, then its tables, as TOML wants them."""
+def _lines(section: Any, path: tuple[str, ...]) -> list[str]:
+    """A section's own values first, then its tables, as TOML requires."""
     lines = [f"\n[{'.'.join(path)}]"] if path else []
     inner: list[str] = []
-    for f in fields(table):
-        value = getattr(table, f.name)
+    for f in fields(section):
+        value = getattr(section, f.name)
         if is_dataclass(value):
             inner += _lines(value, (*path, f.name))
         else:
