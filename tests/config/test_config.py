@@ -253,7 +253,7 @@ def test_another_kind_comes_with_its_own_settings():
 
 
 def test_other_kinds_and_tables_keep_what_stands_beside_them():
-    recipe = load_recipe("bahdanau2015-small", {"decoder.attention.score": "dot"})
+    recipe = load_recipe("bahdanau2015-small", {"decoder.attention.score": "general"})
     assert recipe.decoder.attention.score_width == 128
     recipe = load_recipe("bahdanau2015-small", {"text.tokenizer": "bpe", "training": {"steps": 5}})
     assert recipe.text.source_vocabulary_size == 2000

@@ -21,7 +21,6 @@ from dhyan.data.sources import (
     Without,
     check_columns,
     check_first,
-    check_settings,
     mixed_files,
     read_once,
     training_files,
@@ -79,7 +78,7 @@ class TextCorpus:
 def gather(recipe: Recipe) -> Corpus:
     """The recipe's pairs, read, made, or prepared before; what was dropped or held out is said."""
     if recipe.data.prepared:
-        check_settings(recipe)
+        recipe.check()
         return open_prepared(Path(recipe.data.prepared), recipe)
     return read_corpus(recipe)
 
@@ -89,7 +88,7 @@ def read_corpus(recipe: Recipe, *, stream: bool = False) -> TextCorpus:
 
     Both hold out the same pairs.
     """
-    check_settings(recipe)
+    recipe.check()
     data = recipe.data
     check_columns(data)
     check_first(data)

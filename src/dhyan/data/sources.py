@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dhyan.config import Data, Recipe
+from dhyan.config import Data
 from dhyan.data.length_filters import Bounds
 from dhyan.data.pairs import Pair, Tally
 from dhyan.data.read_pairs import read_pairs
@@ -126,27 +126,6 @@ def read_once(reading: Reading, *, stream: bool) -> tuple[Iterable[Pair], int, s
 
 def _bounds(data: Data) -> Bounds:
     return Bounds(data.min_words, data.max_words, data.max_length_ratio)
-
-
-def check_settings(recipe: Recipe) -> None:
-    """Refuse data and text settings that contradict each other."""
-    data, text = recipe.data, recipe.text
-    if text.bpe_dropout and text.tokenizer != "bpe":
-        raise UserError(f"text.bpe_dropout: needs text.tokenizer = 'bpe', found {text.tokenizer!r}")
-    if 0 < data.max_length_ratio < 1:
-        raise UserError(
-            f"data.max_length_ratio: {data.max_length_ratio:g} fits no pair; give 1 or more, or 0"
-        )
-    if 0 < data.max_words < data.min_words:
-        raise UserError(f"data.max_words: {data.max_words} is below data.min_words; raise it")
-    bounds: tuple[str, ...] = ("min_words", "max_words", "max_length_ratio")
-    if data.task == "primer":  # it is made of sentences as long as one likes
-        bounds = ("max_length_ratio",)
-    for key in (*bounds, "valid_source", "test_source"):
-        if data.task and getattr(data, key):
-            raise UserError(
-                f"data.{key}: data.task = {data.task!r} makes its own pairs; leave it out"
-            )
 
 
 def check_columns(data: Data) -> None:

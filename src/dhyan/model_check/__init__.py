@@ -8,6 +8,5 @@ from dhyan.model_check.folder import CheckedModel as CheckedModel
 from dhyan.model_check.folder import check_newest as check_newest
 from dhyan.model_check.folder import parse_saved_recipe as parse_saved_recipe
 from dhyan.model_check.folder import read_model as read_model
-from dhyan.model_check.match_recipe import check_bounds as check_bounds
 from dhyan.model_check.match_recipe import check_fits as check_fits
 from dhyan.model_check.match_recipe import is_foreseen as is_foreseen

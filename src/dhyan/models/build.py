@@ -37,6 +37,7 @@ AnyDecoder = RecurrentDecoder | config.TransformerDecoder
 
 def build_model(recipe: config.Recipe, source_size: int, target_size: int) -> Seq2Seq:
     """The recipe's model over vocabularies of the given sizes, with fresh weights."""
+    recipe.check()
     try:
         encoder = build_encoder(recipe.encoder, source_size, recipe.data.max_tokens)
         decoder = build_decoder(recipe, encoder, target_size)
@@ -78,10 +79,7 @@ def build_encoder(chosen: AnyEncoder, vocabulary: int, longest: int) -> Encoder:
 def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> Decoder:
     """Any decoder, fitted to the encoder it will listen to."""
     chosen = recipe.decoder
-    if chosen.share_source_embedding:
-        words = shared_words(recipe, encoder)
-    else:
-        words = build_words(chosen, vocabulary)
+    words = encoder.words if chosen.share_source_embedding else build_words(chosen, vocabulary)
     match chosen:
         case config.TransformerDecoder():
             decoder: Thinking = build_transformer_decoder(
@@ -91,11 +89,6 @@ def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> D
             decoder = build_recurrent_decoder(chosen, encoder, words, recipe.data.max_tokens)
     if not chosen.copy_mechanism:
         return decoder
-    if not recipe.text.shared_vocabulary:
-        raise ValueError(
-            "decoder.copy_mechanism needs one vocabulary for both sides: set "
-            "text.shared_vocabulary = true"
-        )
     score = GeneralScore(decoder.width, encoder.width)
     return CopyingDecoder(decoder, SingleHeadAttention(score, fuse=False), encoder.width)
 
@@ -133,11 +126,6 @@ def build_recurrent_decoder(
     bridge: LearnedBridge | DirectBridge = kind(encoder.summary_shape, state)
     match chosen:
         case config.BahdanauDecoder():
-            if chosen.attention.score == "concat":
-                raise ValueError(
-                    "concat is the additive score asked by the current state; this decoder asks "
-                    "by the one before: call it attention.score = 'additive'"
-                )
             return BahdanauDecoder(
                 words,
                 attention,
@@ -172,53 +160,11 @@ def build_words(chosen: AnyEncoder | AnyDecoder, vocabulary: int) -> Words:
             words = nn.Embedding(vocabulary, chosen.width, padding_idx=PAD)
             nn.init.normal_(words.weight, std=chosen.width**-0.5)
         case _ if chosen.input == "one_hot":
-            if chosen.pretrained_embedding or chosen.freeze_embedding:
-                raise ValueError(
-                    "one-hot input has no embedding: set neither pretrained_embedding "
-                    "nor freeze_embedding"
-                )
             return OneHot(vocabulary)
         case _:
             words = nn.Embedding(vocabulary, chosen.embedding_width, padding_idx=PAD)
     if chosen.freeze_embedding:
-        if not chosen.pretrained_embedding:
-            raise ValueError(
-                "freeze_embedding keeps an embedding as it was loaded: name its file in "
-                "pretrained_embedding"
-            )
-        if getattr(chosen, "tie_embeddings", False):
-            raise ValueError(
-                "a frozen embedding cannot be tied to the output: set tie_embeddings = false"
-            )
         words.weight.requires_grad_(False)
-    return words
-
-
-def shared_words(recipe: config.Recipe, encoder: Encoder) -> Words:
-    """The encoder's own table, for the decoder too."""
-    chosen, words = recipe.decoder, encoder.words
-    if not recipe.text.shared_vocabulary:
-        raise ValueError(
-            "share_source_embedding needs one vocabulary: set text.shared_vocabulary = true"
-        )
-    if chosen.pretrained_embedding or chosen.freeze_embedding:
-        raise ValueError(
-            "share_source_embedding takes the encoder's vectors: set none for the decoder"
-        )
-    if isinstance(words, OneHot):
-        raise ValueError(
-            "one-hot input has no embedding to share: set share_source_embedding = false"
-        )
-    if chosen.tie_embeddings and not words.weight.requires_grad:
-        raise ValueError(
-            "a frozen embedding cannot be tied to the output: set tie_embeddings = false"
-        )
-    wanted = getattr(chosen, "embedding_width", chosen.width)
-    if words.embedding_dim != wanted:
-        raise ValueError(
-            f"share_source_embedding needs equal widths: the encoder's embedding is "
-            f"{words.embedding_dim} wide, the decoder's {wanted}"
-        )
     return words
 
 

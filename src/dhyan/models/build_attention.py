@@ -27,7 +27,6 @@ from dhyan.attention import (
 from dhyan.config import suggestion
 from dhyan.models.interface import Encoder
 
-RELATIVE = ("rotary", "alibi")
 NAMED = "attention.score"
 
 
@@ -36,12 +35,8 @@ def build_attention(
 ) -> Attention:
     """The attention of a recurrent decoder so wide to an encoder's states."""
     if chosen.score == "bottleneck":
-        if chosen.heads > 1 or chosen.window != "none":
-            raise ValueError("the bottleneck sees one state: it has no use for heads or a window")
         return bottleneck(sees=encoder.last)
     if chosen.heads == 1:
-        if chosen.kv_heads > 1:
-            raise ValueError(f"{chosen.kv_heads} key-value heads for one head: raise heads")
         made = build_score(chosen, width, encoder.width, longest)
         if isinstance(made, Attention):
             return _whole(chosen, made)
@@ -81,11 +76,6 @@ def build_score(
                 filters=chosen.coverage_filters,
                 reach=chosen.coverage_filter_radius,
             )
-        case "dot" | "scaled_dot" if query_width != key_width:
-            raise ValueError(
-                f"the {chosen.score} score needs equal widths: the decoder is {query_width} wide, "
-                f"the encoder's states {key_width}; use attention.score = 'general'"
-            )
         case "dot" | "scaled_dot":
             return DotScore(scaled=chosen.score == "scaled_dot")
         case _:
@@ -113,14 +103,8 @@ def build_heads(
     """One of a Transformer's attentions; relative positions count within one sequence only."""
     width = chosen.width // chosen.heads
     positions = chosen.positions if memory_width is None else "none"
-    if positions in RELATIVE and chosen.score not in ("dot", "scaled_dot"):
-        raise ValueError(
-            f"{positions} positions go with the scores dot and scaled_dot, not {chosen.score}"
-        )
     scaled = chosen.score == "scaled_dot"
     score: Score | Attention
-    if chosen.score == "bottleneck":
-        raise ValueError("the bottleneck is no score: a Transformer's heads need one that matches")
     if positions == "rotary":
         score = RotaryScore(width, scaled=scaled)
     elif positions == "alibi":
@@ -148,18 +132,6 @@ def build_self_attention(chosen: config.TransformerEncoder, longest: int) -> Att
     """How an encoder's words look at each other, if they do."""
     if chosen.self_attention == "learned":
         return build_heads(chosen, longest)
-    usual = config.TransformerEncoder()
-    for key in ("score", "kv_heads", "attention_dropout"):
-        if getattr(chosen, key) != getattr(usual, key):
-            raise ValueError(
-                f"encoder.{key} = {getattr(chosen, key)!r} is for a learned self-attention; with "
-                f"self_attention = {chosen.self_attention!r} leave it out"
-            )
-    if chosen.positions in RELATIVE:
-        raise ValueError(
-            f"{chosen.positions} positions live in a learned self-attention; with self_attention = "
-            f"{chosen.self_attention!r} give others"
-        )
     return plain() if chosen.self_attention == "parameter_free" else None
 
 

@@ -202,11 +202,6 @@ def make_schedule(training: Training) -> Schedule:
         case "halving":
             return halving(start=training.halve_from, every=training.halve_every, warmup=warmup)
         case "cosine":
-            if warmup >= steps:
-                raise UserError(
-                    f"training.warmup_steps: {warmup:,} steps leave nothing of training.steps = "
-                    f"{steps:,} for the cosine; give fewer"
-                )
             return cosine(steps=steps, warmup=warmup, lowest=training.min_learning_rate_ratio)
 
 
@@ -228,27 +223,12 @@ def make_forcing(training: Training) -> ForcingSchedule:
         case "constant":
             return forcing.constant(ratio=training.teacher_forcing)
         case "linear":
-            if not training.teacher_forcing_slope:
-                raise UserError(
-                    "training.teacher_forcing_slope: with 0 the line never falls; give more"
-                )
             return forcing.linear(
                 ratio=training.teacher_forcing,
                 slope=training.teacher_forcing_slope,
                 least=training.teacher_forcing_min,
             )
         case "exponential":
-            if k >= 1:
-                raise UserError(
-                    f"training.teacher_forcing_k: {k:g} to the power of the step never "
-                    f"falls; give less "
-                    f"than 1"
-                )
             return forcing.exponential(k=k)
         case "inverse_sigmoid":
-            if k < 1:
-                raise UserError(
-                    f"training.teacher_forcing_k: {k:g} is too small for inverse_sigmoid; "
-                    f"give 1 or more"
-                )
             return forcing.inverse_sigmoid(k=k)

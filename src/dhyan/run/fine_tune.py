@@ -70,9 +70,6 @@ def choose_tokenizers(recipe: Recipe, origin: PretrainedModel, corpus: Corpus) -
 
 def _check_text(recipe: Recipe, origin: PretrainedModel) -> None:
     """Refuse a recipe that speaks of another kind of vocabulary than the model has."""
-    inputs = (getattr(recipe.encoder, "input", ""), getattr(recipe.decoder, "input", ""))
-    if "one_hot" in inputs and recipe.training.init_vocabulary != "keep":
-        raise UserError("one-hot input has no rows to carry over: give --init-vocabulary keep")
     added = set(recipe.text.placeholders) - set(origin.recipe.text.placeholders)
     if added and recipe.training.init_vocabulary == "keep":
         raise UserError(

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from dhyan.checkpoint import tensors_from_bytes
-from dhyan.config import DecodingOptions, Recipe
+from dhyan.config import Recipe
 from dhyan.decoding.join_translators import together
 from dhyan.decoding.translator import Limits, Translator
-from dhyan.errors import UnsupportedOption, UserError
+from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES as MODEL_FILES
 from dhyan.model_check import CheckedModel, check_fits, is_foreseen, parse_saved_recipe, read_model
 from dhyan.models.build import build_model
@@ -105,19 +105,10 @@ def make_translator(
         limits=Limits(
             source=min(longest, most - 1) if most else longest, highest=model.decoder.longest
         ),
-        options=check_decoding(recipe),
+        options=recipe.decoding,
         keeps=recipe.text.placeholders,
         device=device,
     )
-
-
-def check_decoding(recipe: Recipe) -> DecodingOptions:
-    """The decoding options of a recipe; a contradiction among them is an error."""
-    try:
-        recipe.decoding.check()
-    except UnsupportedOption as error:
-        raise UserError(error.spelled("decoding.{}".format)) from None
-    return recipe.decoding
 
 
 def weights_of(model: Seq2Seq) -> dict[str, Tensor]:

@@ -20,10 +20,8 @@ from dhyan.config import (
 )
 from dhyan.data.corpus import Corpus
 from dhyan.errors import UserError
-from dhyan.model_check import check_bounds, read_model
+from dhyan.model_check import read_model
 from dhyan.models.build import build_model
-from dhyan.run.build_trainer import make_settings
-from dhyan.run.load import check_decoding
 from dhyan.run.run_folder import deterministic
 from dhyan.run.tensorboard import need_tensorboard
 from dhyan.text.word_vectors import width_of
@@ -51,9 +49,7 @@ Half = RNNEncoder | TransformerEncoder | BahdanauDecoder | LuongDecoder | Transf
 
 def check_recipe_builds(recipe: Recipe) -> None:
     """Refuse what contradicts itself, before any data are read: build the model without memory."""
-    make_settings(recipe.training)
-    check_decoding(recipe)
-    check_bounds(recipe)
+    recipe.check()
     if recipe.training.tensorboard:
         need_tensorboard()
     with torch.device("meta"):
@@ -64,13 +60,7 @@ def check_files(recipe: Recipe) -> None:
     """Refuse a beginning that lacks a file, before any data are read."""
     if recipe.training.init_from:
         _check_origin(Path(recipe.training.init_from), recipe)
-    elif recipe.training.init_vocabulary != "keep":
-        raise UserError(
-            f"training.init_vocabulary = {recipe.training.init_vocabulary!r} is about the "
-            f"words of a model "
-            f"to begin from: name it with --init-from MODEL"
-        )
-    if not recipe.training.init_from:
+    else:
         _check_vectors("encoder", recipe.encoder)
         _check_vectors("decoder", recipe.decoder)
 
