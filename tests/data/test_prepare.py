@@ -393,27 +393,9 @@ def test_the_fingerprint_covers_every_corpus(files, more):
     assert gather(mixed(files, more, 1.25)).fingerprint != both
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            {"text.bpe_dropout": 0.1},
-            "text.bpe_dropout: needs text.tokenizer = 'bpe', found 'unigram'",
-        ),
-        ({"data.max_length_ratio": 0.5}, "data.max_length_ratio: 0.5 fits no pair"),
-        ({"data.min_words": 5, "data.max_words": 4}, "data.max_words: 4 is below"),
-        ({"data.columns": ["a", "b"]}, "data.columns: a,b are columns .* none of the files is"),
-    ],
-)
-def test_settings_that_contradict_each_other_are_refused(files, settings, message):
-    with pytest.raises(UserError, match=message):
-        gather(tiny_recipe("rnn", *files, **settings))
-
-
-def test_a_task_has_no_bounds():
-    recipe = load_recipe("numbers", {"data.max_words": 4})
-    with pytest.raises(UserError, match="data.max_words: data.task = 'numbers'"):
-        gather(recipe)
+def test_columns_without_a_table_are_refused(files):
+    with pytest.raises(UserError, match=r"data.columns: a,b are columns .* none of the files is"):
+        gather(tiny_recipe("rnn", *files, **{"data.columns": ["a", "b"]}))
 
 
 def test_columns_of_one_table_among_files_are_used(files, tmp_path):

@@ -5,7 +5,6 @@ import torch
 
 from dhyan.batch import Tokens
 from dhyan.config import load_recipe
-from dhyan.errors import UserError
 from dhyan.models.build import build_model
 
 
@@ -39,17 +38,3 @@ def test_plain_self_attention_has_no_weights_of_its_own():
     assert not list(parts["parameter_free"].self_attention.parameters())
     assert parts["none"].self_attention is None
     assert parts["none"].looking is None
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("score", "general", "encoder.score = 'general' is for a learned self-attention"),
-        ("attention_dropout", 0.1, "encoder.attention_dropout"),
-        ("positions", "rotary", "rotary positions live in a learned self-attention"),
-    ],
-)
-@pytest.mark.parametrize("kind", ["parameter_free", "none"])
-def test_settings_of_a_learned_one_are_refused(kind, key, value, message):
-    with pytest.raises(UserError, match=message):
-        encoder(**{"encoder.self_attention": kind, f"encoder.{key}": value})

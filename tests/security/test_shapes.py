@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dhyan import config
-from dhyan.config import load_recipe
+from dhyan.config import load_recipe, shipped_recipes
 from dhyan.config.settings import settings_of
 from dhyan.errors import UserError
 from dhyan.model_check import training_state as state

@@ -5,7 +5,6 @@ from math import cos, exp, pi
 import pytest
 
 from dhyan.config import Training
-from dhyan.errors import UserError
 from dhyan.run.build_trainer import make_forcing, make_plateau, make_schedule
 from dhyan.training import scheduled_sampling as forcing
 from dhyan.training.schedule import Plateau, constant, cosine, halving, inverse_sqrt
@@ -84,27 +83,3 @@ def test_the_recipe_chooses_the_schedule():
     assert make_plateau(Training(schedule="plateau")) == Plateau()
     assert make_plateau(Training(schedule="cosine")) is None
     assert make_forcing(Training())(10**6) == 1
-
-
-@pytest.mark.parametrize(
-    ("training", "message"),
-    [
-        (Training(schedule="cosine", steps=10, warmup_steps=10), "leave nothing"),
-        (
-            Training(teacher_forcing_schedule="exponential", teacher_forcing_k=1.5),
-            "forcing_k: 1.5 to the power",
-        ),
-        (
-            Training(teacher_forcing_schedule="exponential"),
-            "forcing_k: 1 to the power of the step never falls",
-        ),
-        (Training(teacher_forcing_schedule="linear"), "forcing_slope: with 0 the line never falls"),
-        (
-            Training(teacher_forcing_schedule="inverse_sigmoid", teacher_forcing_k=0.5),
-            "forcing_k: 0.5 is too small",
-        ),
-    ],
-)
-def test_what_cannot_be_a_course_is_refused(training, message):
-    with pytest.raises(UserError, match=message):
-        make_schedule(training), make_forcing(training)
