@@ -31,8 +31,8 @@ def plain_search(model: Seq2Seq, asked: Asked) -> list[tuple[int, ...]]:
     source, length = Tokens(asked.ids, torch.ones_like(asked.ids, dtype=torch.bool)), asked.length
     with by_definition():
         if asked.beam == 1:
-            return [one.ids for one in greedy_search(model, source, limit=length)]
-        found = beam_search(model, source, width=asked.beam, limit=length)
+            return [one.ids for one in greedy_search(model, source, max_length=length)]
+        found = beam_search(model, source, beam=asked.beam, max_length=length)
     return [own[0].ids for own in found]
 
 

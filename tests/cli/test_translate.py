@@ -329,7 +329,11 @@ def test_what_was_lost_is_said_with_its_place(place):
     assert "dhyan: stdin:1: lost https://example.org\n" in errors
     assert "dhyan: stdin:3: lost 42\n" in errors
     found = rows(place, "--beam", 1, model="kept", lines=lines)
-    assert [one.get("lost") for one in found] == [["https://example.org"], None, ["42"]]
+    assert [one.get("lost_placeholders") for one in found] == [
+        ["https://example.org"],
+        None,
+        ["42"],
+    ]
 
 
 def test_terms_that_were_missed_are_said_with_their_place(place):
@@ -338,8 +342,8 @@ def test_terms_that_were_missed_are_said_with_their_place(place):
     _, errors = run(place, *arguments, lines=["one", "seven"])
     assert "dhyan: stdin:2: does not say दो लाख तीन सौ\n" in errors
     one, seven = rows(place, *arguments, lines=["one", "seven"])
-    assert "missed" not in one
-    assert any(found.get("missed") == ["दो लाख तीन सौ"] for found in seven["nbest"])
+    assert "missing_terms" not in one
+    assert any(found.get("missing_terms") == ["दो लाख तीन सौ"] for found in seven["nbest"])
 
 
 @pytest.mark.parametrize("way", [["--beam", 1], ["--sample"], ["--beam", 3]])

@@ -30,7 +30,7 @@ PHRASES = {
 def test_the_search_is_the_one_written_out(phrases, width, power, seed):
     model = lively(seed)
     [found] = searched(
-        model, SOURCE, width=width, limit=8, length_penalty=power, required=[phrases]
+        model, SOURCE, width=width, max_length=8, length_penalty=power, required=[phrases]
     )
     wanted = written_out.constrained(model, width, 8, power, phrases)
     assert [written_out.written(h) for h in found] == [s for _, s in wanted]
@@ -43,7 +43,7 @@ def test_what_finishes_contains_every_phrase(phrases, options):
     finished = 0
     for seed in range(4):
         [found] = searched(
-            lively(seed, ending=3.0), SOURCE, width=4, limit=12, required=[phrases], **options
+            lively(seed, ending=3.0), SOURCE, width=4, max_length=12, required=[phrases], **options
         )
         for one in (h for h in found if h.finished):
             assert all(contains(one.ids, phrase) for phrase in phrases)
@@ -54,7 +54,7 @@ def test_what_finishes_contains_every_phrase(phrases, options):
 @pytest.mark.parametrize("phrases", [((6,),), ((6, 9),), ((6,), (9,))])
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_a_beam_wide_enough_finds_the_best_of_all_that_have_the_phrases(power, phrases):
-    options = {"width": 1500, "limit": 3, "length_penalty": power}
+    options = {"width": 1500, "max_length": 3, "length_penalty": power}
     [free] = searched(lively(5), SOURCE, **options)
     [bound] = searched(lively(5), SOURCE, required=[phrases], **options)
     wanted = [h.ids for h in free if h.finished and all(contains(h.ids, p) for p in phrases)]
@@ -66,8 +66,8 @@ def test_what_cannot_be_met_comes_back_unfinished():
     model = lively(0, ending=5.0)
     too_long = [((4, 5, 6, 7),)]
     for found in (
-        searched(model, SOURCE, width=4, limit=4, required=too_long),
-        searched(model, SOURCE, width=4, limit=9, required=too_long, rules=[never(7)]),
+        searched(model, SOURCE, width=4, max_length=4, required=too_long),
+        searched(model, SOURCE, width=4, max_length=9, required=too_long, rules=[never(7)]),
     ):
         assert found[0]
         assert not any(h.finished for h in found[0])
@@ -76,7 +76,7 @@ def test_what_cannot_be_met_comes_back_unfinished():
 
 def test_sentences_without_phrases_are_searched_as_ever():
     model = lively(3)
-    options = {"width": 4, "limit": torch.tensor([4, 9, 7]), "length_penalty": 1.0}
+    options = {"width": 4, "max_length": torch.tensor([4, 9, 7]), "length_penalty": 1.0}
     plain = searched(model, SOURCES, **options)
     assert searched(model, SOURCES, required=[[], [()], []], **options) == plain
     mixed = searched(model, SOURCES, required=[[], [(6, 7)], []], **options)
@@ -92,14 +92,14 @@ def test_each_sentence_has_its_own_phrases_limit_and_rules():
     required = [[(6,)], [(7, 8), (9,)], [(10, 4)]]
     prefixes, limits = [[5], [7], [12, 12]], torch.tensor([5, 9, 7])
     together = searched(
-        model, SOURCES, width=4, limit=limits, required=required, rules=[begin_with(prefixes)]
+        model, SOURCES, width=4, max_length=limits, required=required, rules=[begin_with(prefixes)]
     )
     for row, own in enumerate(together):
         [alone] = searched(
             model,
             SOURCES.select(torch.tensor([row])),
             width=4,
-            limit=int(limits[row]),
+            max_length=int(limits[row]),
             required=[required[row]],
             rules=[begin_with([prefixes[row]])],
         )
@@ -140,7 +140,9 @@ def test_places_are_dealt_in_turn_to_all_that_can_fill_them():
 
 
 def test_the_same_phrase_twice_is_said_once_at_least():
-    [found] = searched(lively(1, ending=3.0), SOURCE, width=3, limit=9, required=[[(6, 7), (6, 7)]])
+    [found] = searched(
+        lively(1, ending=3.0), SOURCE, width=3, max_length=9, required=[[(6, 7), (6, 7)]]
+    )
     assert found[0].finished
     assert contains(found[0].ids, (6, 7))
     assert EOS not in found[0].ids

@@ -11,7 +11,9 @@ from tests.reference_loops import SOURCE, SOURCES, lively, searched
 
 
 def search(model, source=SOURCE, **options):
-    return searched(model, source, **{"width": 6, "limit": 7, "length_penalty": 1.0, **options})
+    return searched(
+        model, source, **{"width": 6, "max_length": 7, "length_penalty": 1.0, **options}
+    )
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0])

@@ -45,9 +45,9 @@ def sentences(seed, count):
 def plainly(model, sources, limits, width, power):
     source, limit = Tokens.pad(sources), torch.tensor(limits)
     if width == 1:
-        found = greedy_search(model, source, limit=limit, length_penalty=power)
+        found = greedy_search(model, source, max_length=limit, length_penalty=power)
         return [[one] for one in found]
-    return beam_search(model, source, width=width, limit=limit, length_penalty=power)
+    return beam_search(model, source, beam=width, max_length=limit, length_penalty=power)
 
 
 def same(ours, theirs):
@@ -186,7 +186,7 @@ def test_a_fast_translator_says_what_a_plain_one_says(tmp_path, beam):
     if beam > 1:
         options["coverage_penalty"] = 0.1
     heard = []
-    ours = replace(plain, fast=True)(texts, hear=heard.append, **options)
+    ours = replace(plain, fast=True)(texts, on_progress=heard.append, **options)
     assert heard == [3]
     for one, other in zip(ours, plain(texts, **options), strict=True):
         assert one.text == other.text

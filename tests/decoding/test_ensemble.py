@@ -8,10 +8,9 @@ import torch
 import dhyan
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.ensemble import Ensemble
-from dhyan.decoding.forced_decoding import look_again
-from dhyan.decoding.join_translators import together
+from dhyan.decoding.forced_decoding import force_decode
 from dhyan.decoding.search import StepModel
-from dhyan.decoding.translator import Limits
+from dhyan.decoding.translator import Limits, join_translators
 from dhyan.errors import UserError
 from dhyan.insight.explain import cross_maps, explain_translation
 from dhyan.text.tokenizer import Tokenizer
@@ -57,21 +56,23 @@ def test_a_word_at_a_time_equals_all_at_once_and_rows_can_be_reordered(models):
 @pytest.mark.parametrize("way", [{"beam": 1}, {"beam": 4, "nbest": 3}, {"sample": True}])
 def test_one_model_twice_is_the_model(translators, way):
     for one in translators:
-        twice = together([one, one])
+        twice = join_translators([one, one])
         for alone, both in zip(one(ENGLISH, **way), twice(ENGLISH, **way), strict=True):
             assert both.ids == alone.ids
             assert both.score == pytest.approx(alone.score, abs=1e-5)
 
 
 def test_models_of_any_kind_speak_together_in_any_order(translators):
-    said = together(translators)(ENGLISH, beam=3)
-    assert said == together([together(translators[:2]), translators[2]])(ENGLISH, beam=3)
-    turned = together(translators[::-1])(ENGLISH, beam=3)
+    said = join_translators(translators)(ENGLISH, beam=3)
+    assert said == join_translators([join_translators(translators[:2]), translators[2]])(
+        ENGLISH, beam=3
+    )
+    turned = join_translators(translators[::-1])(ENGLISH, beam=3)
     assert [one.ids for one in said] == [one.ids for one in turned]
 
 
 def test_every_attention_of_every_model_is_explained(translators):
-    voice = together(translators)
+    voice = join_translators(translators)
     [said] = voice(ENGLISH[0])
     maps = {one.where: one for one in explain_translation(voice, ENGLISH[0], said)}
     for number, translator in enumerate(translators):
@@ -85,20 +86,22 @@ def test_every_attention_of_every_model_is_explained(translators):
 
 def test_every_model_counts_alike_in_an_alignment_however_many_attentions_it_has(models):
     source, target = [[5, 6, 7, 2]], [[1, 6, 5, 4, 2]]
-    look = look_again(Ensemble(models), source, target, torch.device("cpu"))
-    own = [look_again(one, source, target, torch.device("cpu")) for one in models]
+    look = force_decode(Ensemble(models), source, target, torch.device("cpu"))
+    own = [force_decode(one, source, target, torch.device("cpu")) for one in models]
     torch.testing.assert_close(
-        look.at_source(), torch.stack([one.at_source() for one in own]).mean(0)
+        look.source_attention(), torch.stack([one.source_attention() for one in own]).mean(0)
     )
     assert len({len(one.weights) for one in own}) > 1
-    torch.testing.assert_close(look.at_source("models.1."), own[1].at_source())
-    torch.testing.assert_close(look.at_source("layers.0"), own[1].at_source("layers.0"))
+    torch.testing.assert_close(look.source_attention("models.1."), own[1].source_attention())
+    torch.testing.assert_close(
+        look.source_attention("layers.0"), own[1].source_attention("layers.0")
+    )
 
 
 def test_models_in_training_stay_in_training(translators):
     for one in translators:
         one.model.train()
-    together(translators)("a dog")
+    join_translators(translators)("a dog")
     assert all(module.training for one in translators for module in one.model.modules())
     for one in translators:
         one.model.eval()
@@ -106,8 +109,8 @@ def test_models_in_training_stay_in_training(translators):
 
 def test_the_narrowest_limits_hold(translators):
     first, second = translators[0], replace(translators[1], limits=Limits(source=7, highest=9))
-    assert together([first, second]).limits == Limits(source=7, highest=9)
-    assert together([first]).limits == first.limits
+    assert join_translators([first, second]).limits == Limits(source=7, highest=9)
+    assert join_translators([first]).limits == first.limits
 
 
 def test_models_that_do_not_fit_are_refused_by_their_difference(translators):
@@ -117,8 +120,8 @@ def test_models_that_do_not_fit_are_refused_by_their_difference(translators):
     with pytest.raises(
         UserError, match=r"model 2 .* target vocabularies differ: \d+ pieces and \d+"
     ):
-        together([first, replace(first, target=longer)])
+        join_translators([first, replace(first, target=longer)])
     with pytest.raises(UserError, match="B cannot speak together with A: their source vocab"):
-        together([first, replace(first, source=words)], names=["A", "B"])
+        join_translators([first, replace(first, source=words)], names=["A", "B"])
     with pytest.raises(UserError, match="it keeps number whole, the other nothing"):
-        together([first, replace(first, keeps=("number",))])
+        join_translators([first, replace(first, placeholders=("number",))])

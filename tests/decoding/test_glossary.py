@@ -93,7 +93,7 @@ def test_terms_that_cannot_be_seen_to_are_refused(
     tokenizer, glossary, forbidden, options, sentence
 ):
     with pytest.raises(UserError, match=sentence):
-        check_terms(glossary, forbidden, options, target=tokenizer, keeps=KEEPS)
+        check_terms(glossary, forbidden, options, target=tokenizer, placeholders=KEEPS)
 
 
 def test_terms_that_only_look_alike_are_let_pass(tokenizer):

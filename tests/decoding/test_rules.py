@@ -69,9 +69,9 @@ def test_no_end_before_so_many_tokens(length):
 def searches(model, **options):
     """All that greedy and beam search find for three sentences of different limits."""
     limit = torch.tensor([5, 12, 9])
-    yield [[one] for one in greedy_search(model, SOURCES, limit=limit, **options)]
-    yield searched(model, SOURCES, width=4, limit=limit, **options)
-    yield searched(model, SOURCES, width=4, limit=limit, groups=2, diversity=0.5, **options)
+    yield [[one] for one in greedy_search(model, SOURCES, max_length=limit, **options)]
+    yield searched(model, SOURCES, width=4, max_length=limit, **options)
+    yield searched(model, SOURCES, width=4, max_length=limit, groups=2, diversity=0.5, **options)
 
 
 def test_a_translation_has_its_least_length():
@@ -102,9 +102,9 @@ def test_every_sentence_begins_with_its_prefix_and_then_goes_on():
 
 def test_a_prefix_that_is_what_would_be_said_changes_nothing():
     model = lively(3)
-    free = greedy_search(model, SOURCES, limit=9)
+    free = greedy_search(model, SOURCES, max_length=9)
     prefixes = [h.ids[:2] for h in free]
-    assert greedy_search(model, SOURCES, limit=9, rules=[begin_with(prefixes)]) == free
+    assert greedy_search(model, SOURCES, max_length=9, rules=[begin_with(prefixes)]) == free
 
 
 def test_rules_add_up():

@@ -74,7 +74,7 @@ def test_the_words_of_one_sentence_are_drawn_as_often_as_their_chance():
 
 def drawn(model, source, numbers, **options):
     sampler = Sampler(numbers=numbers, **options)
-    return [h.ids for h in greedy_search(model, source, limit=12, choose=sampler)]
+    return [h.ids for h in greedy_search(model, source, max_length=12, choose=sampler)]
 
 
 def test_what_is_drawn_does_not_depend_on_the_batch():
@@ -101,15 +101,15 @@ def test_seeds_and_sentences_have_their_own_luck():
 def test_without_chance_it_is_greedy(options):
     model = lively(0)
     sampler = Sampler(numbers=[1, 2, 3], **options)
-    greedy = greedy_search(model, SOURCES, limit=9)
-    assert greedy_search(model, SOURCES, limit=9, choose=sampler) == greedy
+    greedy = greedy_search(model, SOURCES, max_length=9)
+    assert greedy_search(model, SOURCES, max_length=9, choose=sampler) == greedy
 
 
 def test_what_a_rule_forbids_is_not_drawn():
     model = lively(0, ending=-3.0)
     same = SOURCE.select(torch.zeros(50, dtype=torch.long))
     sampler = Sampler(numbers=range(50), temperature=5.0)
-    found = greedy_search(model, same, limit=20, choose=sampler, rules=[never(6, 7)])
+    found = greedy_search(model, same, max_length=20, choose=sampler, rules=[never(6, 7)])
     said = {i for h in found for i in h.ids}
     assert 5 in said
     assert not said & {6, 7}
@@ -143,5 +143,7 @@ class NoDoubles(TorchDispatchMode):
 def test_drawing_and_phrases_need_no_double_precision():
     sampling.uniform.cache_clear()
     with NoDoubles():
-        greedy_search(lively(0), SOURCES, limit=5, choose=Sampler(numbers=[1, 2, 3], top_p=0.9))
-        searched(lively(0), SOURCES, width=4, limit=5, groups=2, required=[[(6, 7)]] * 3)
+        greedy_search(
+            lively(0), SOURCES, max_length=5, choose=Sampler(numbers=[1, 2, 3], top_p=0.9)
+        )
+        searched(lively(0), SOURCES, width=4, max_length=5, groups=2, required=[[(6, 7)]] * 3)

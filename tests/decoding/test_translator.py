@@ -210,14 +210,16 @@ def test_terms_that_were_not_said_are_named():
         words = words_of(translator, one.text)
         pairs = list(zip(words, words[1:], strict=False))
         wanted = {"कुत्ता": "कुत्ता" in words, "बिल्ली को": ("बिल्ली", "को") in pairs}
-        assert one.missed == tuple(term for term, held in wanted.items() if not held)
-    assert any(one.missed for one in (said, *said.others))
+        assert one.missing_terms == tuple(term for term, held in wanted.items() if not held)
+    assert any(one.missing_terms for one in (said, *said.others))
     [whole] = translate_paragraphs(
         translator, ["a cat. cat."], glossary=glossary, beam=2, max_length=4
     )
-    assert whole.missed == tuple(term for _, one in whole.sentences for term in one.missed)
+    assert whole.missing_terms == tuple(
+        term for _, one in whole.sentences for term in one.missing_terms
+    )
     leaning(translator, [EOS], by=40.0)
-    assert translator("a cat", glossary=glossary, beam=4, max_length=20)[0].missed == ()
+    assert translator("a cat", glossary=glossary, beam=4, max_length=20)[0].missing_terms == ()
 
 
 WAYS = [{"beam": 1}, {"beam": 3}, {"beam": 4, "beam_groups": 2}, {"sample": True}]
@@ -228,10 +230,10 @@ def test_where_no_word_is_left_a_translation_stops_or_the_rules_are_named(way):
     translator = translator_of(GRU, "words")
     words = len(translator.target) - 3  # all but the marks
     [said] = translator("a dog", no_repeat_ngram=1, min_length=110, max_length=0, **way)
-    assert said.stuck
+    assert said.no_token_allowed
     assert not said.finished
     [cut] = translator("a dog", min_length=4, max_length=5, **way)
-    assert not cut.stuck
+    assert not cut.no_token_allowed
     assert len(set(said.ids)) == len(said.ids) == words
     assert -100 < said.score < 0
     every = [piece.strip("▁") for piece in translator.target.piece_ids()][4:]
@@ -344,7 +346,7 @@ def keeping(pieces):
     target = Tokenizer.learn([*HINDI, *MASKED], kind=pieces, size=360)
     recipe = Recipe(encoder=ENCODERS["gru"], decoder=DECODERS["bahdanau-additive"])
     model = build_model(recipe, len(source), len(target)).eval()
-    kept = replace(translator, model=model, source=source, target=target, keeps=KEEPS)
+    kept = replace(translator, model=model, source=source, target=target, placeholders=KEEPS)
     return leaning(kept, [EOS])
 
 
@@ -354,14 +356,14 @@ def test_what_is_kept_comes_through_whole_with_a_beam(pieces):
     text = "the cat sees 1,234.50 at https://example.org/a?b=1"
     [said] = translator(text, beam=6, max_length=40)
     assert said.finished
-    assert said.lost == ()
+    assert said.lost_placeholders == ()
     assert "1,234.50" in said.text
     assert "https://example.org/a?b=1" in said.text
     greedy = translator(text, beam=1, max_length=2)[0]
-    assert set(greedy.lost) == {
+    assert set(greedy.lost_placeholders) == {
         span for span in ("1,234.50", "https://example.org/a?b=1") if span not in greedy.text
     }
-    assert greedy.lost
+    assert greedy.lost_placeholders
 
 
 @PIECES
@@ -389,7 +391,7 @@ def test_a_term_for_a_kept_span_is_said_instead_of_it(pieces):
     assert said.finished
     assert {"देखता", "पर"} <= set(words_of(translator, said.text))
     assert not {"5", "6"} & set(said.text)
-    assert said.lost == ()
+    assert said.lost_placeholders == ()
     [both] = translator(
         "5 cats or 5 mats on mat 6", glossary={"5 cats": "देखता"}, beam=6, max_length=40
     )

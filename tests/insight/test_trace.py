@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import dhyan
-from dhyan.decoding.rules import overhear
+from dhyan.decoding.rules import observe
 from dhyan.errors import UserError
 from dhyan.insight.head_operands import operands
 from dhyan.insight.trace import Trace, trace, trace_translation
@@ -76,7 +76,7 @@ def test_an_untouched_search_can_be_overheard():
     translator = translator_of(KINDS[0])
     for beam in (1, 3):
         heard = []
-        [said] = translator(ENGLISH[0], beam=beam, rules=[overhear(heard.append)])
+        [said] = translator(ENGLISH[0], beam=beam, rules=[observe(heard.append)])
         assert said == translator(ENGLISH[0], beam=beam)[0]
         assert [len(words) for words in heard] == list(range(len(heard)))
         if beam == 1:

@@ -138,7 +138,7 @@ def test_nothing_has_no_words(source, target):
 
 
 def test_what_was_kept_is_a_word():
-    translator = replace(translator_of(MODELS[0]), keeps=("tag", "number"))
+    translator = replace(translator_of(MODELS[0]), placeholders=("tag", "number"))
     text = 'the cat <a href="x y"> 42'
     weights = attention_of(translator, text, 'बिल्ली <a href="x y"> 42')
     assert weights.shape == (3, 5)

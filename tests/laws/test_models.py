@@ -63,8 +63,8 @@ def test_selecting_rows_and_stepping_commute(model, batch):
 
 def test_a_beam_of_one_is_greedy(model, batch):
     for power in (0.0, 1.0):
-        greedy = greedy_search(model, batch.source, limit=9, length_penalty=power)
-        beam = beam_search(model, batch.source, width=1, limit=9, length_penalty=power)
+        greedy = greedy_search(model, batch.source, max_length=9, length_penalty=power)
+        beam = beam_search(model, batch.source, beam=1, max_length=9, length_penalty=power)
         assert [h.ids for h in greedy] == [best.ids for [best] in beam]
         for ours, [theirs] in zip(greedy, beam, strict=True):
             assert abs(ours.score - theirs.score) < 1e-4
@@ -75,15 +75,15 @@ def test_a_translation_does_not_depend_on_its_batch(model, batch):
     with torch.no_grad():  # a model with opinions: one without has ties in the last digit
         getattr(model.decoder, "decoder", model.decoder).output.weight.mul_(10)
     limits = batch.source.lengths + 3
-    together = beam_search(model, batch.source, width=3, limit=limits, length_penalty=1.0)
+    together = beam_search(model, batch.source, beam=3, max_length=limits, length_penalty=1.0)
     for row, beam in enumerate(together):
         one = torch.tensor([row])
         source = batch.source.select(one)
         [alone] = beam_search(
             model,
             source[: int(source.lengths)],
-            width=3,
-            limit=limits[one],
+            beam=3,
+            max_length=limits[one],
             length_penalty=1.0,
         )
         assert [h.ids for h in alone] == [h.ids for h in beam]

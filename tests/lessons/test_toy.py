@@ -75,7 +75,7 @@ def test_after_training_it_says_both_and_the_projects_search_agrees():
     assert shown.curve[-1] < 0.05 < shown.curve[0]
     for one, (source, target) in zip(shown.predictions, PAIRS, strict=True):
         [found] = greedy_search(
-            shown.model, Tokens.pad([shown.source.ids(source.split())]), limit=9
+            shown.model, Tokens.pad([shown.source.ids(source.split())]), max_length=9
         )
         assert found.finished
         assert shown.target.said(found.ids) == tuple(target.split())

@@ -317,7 +317,7 @@ def test_the_story_is_told_and_drawn_in_both_languages(lang):
 
 def two_at_once():
     one = translator_of("transformer", "transformer")
-    return replace(one, beside=(one.model,))
+    return replace(one, other_models=(one.model,))
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_greedy_search_says_the_same(pair, sources):
     ours, theirs = pair
     source = Tokens.pad(sources)
     rows, _ = generated(theirs, source, num_beams=1)
-    found = greedy_search(ours, source, limit=LIMIT)
+    found = greedy_search(ours, source, max_length=LIMIT)
     assert [[*h.ids, *([EOS] if h.finished else [])] for h in found] == rows
     assert len({h.ids for h in found}) > 20
     assert len({h.finished for h in found}) == 2
@@ -156,7 +156,7 @@ def test_a_beam_of_five_says_the_same(pair, sources, power, most):
     rows, found = generated(theirs, source, num_beams=5, length_penalty=power, early_stopping=False)
     compared = 0
     for best, row, score in zip(
-        beam_search(ours, source, width=5, limit=LIMIT, length_penalty=power),
+        beam_search(ours, source, beam=5, max_length=LIMIT, length_penalty=power),
         rows, found.sequences_scores.tolist(), strict=True,
     ):  # fmt: skip
         whole = row[-1] == EOS

@@ -157,7 +157,7 @@ class Job:
 
         if self.paragraphs:
             return translate_paragraphs(translator, texts, **self.options, **call)
-        return translator(texts, hear=self._hear, **self.options, **call)
+        return translator(texts, on_progress=self._hear, **self.options, **call)
 
     def _hear(self, count: int) -> None:
         self.pace.hear(self.done + count)

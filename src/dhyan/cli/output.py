@@ -71,10 +71,10 @@ def facts(translator: "Translator", text: str, said: "Translation", style: Style
         "score": round(said.score, 6),
         "finished": said.finished,
     }
-    if said.lost:
-        found["lost"] = said.lost
-    if said.missed:
-        found["missed"] = said.missed
+    if said.lost_placeholders:
+        found["lost_placeholders"] = said.lost_placeholders
+    if said.missing_terms:
+        found["missing_terms"] = said.missing_terms
     if said.sentences:
         found["sentences"] = [
             {"source": source, **facts(translator, source, one, style)}

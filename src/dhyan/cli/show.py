@@ -56,7 +56,7 @@ def show(
         warn(f"{unknown} of its words or letters the model has never seen")
     if not said.finished:
         cut = "cut off at the length limit (decoding.max_length)"
-        warn("stops where no word was left to say" if said.stuck else cut)
+        warn("stops where no word was left to say" if said.no_token_allowed else cut)
     if output and output.suffix.lower() == ".json":
         from dhyan.insight.trace import trace_translation
 

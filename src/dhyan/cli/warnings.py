@@ -49,14 +49,14 @@ class Warnings:
 
     def note(self, place: str, said: "Translation") -> None:
         """See whether there is anything to say of a translation, or of its runners-up."""
-        if said.stuck:
+        if said.no_token_allowed:
             self.say(place, "stops where no word was left to say", "had no word left to say")
         elif not said.finished:
             self.say(place, "cut off at the length limit (--max-length)", "were cut off")
         everyone = (said, *said.others)
-        if lost := _each_once(one.lost for one in everyone):
+        if lost := _each_once(one.lost_placeholders for one in everyone):
             self.say(place, f"lost {lost}", "lost something that was to be kept")
-        if missed := _each_once(one.missed for one in everyone):
+        if missed := _each_once(one.missing_terms for one in everyone):
             self.say(place, f"does not say {missed}", "do not say a term of the glossary")
 
     def say(self, place: str, line: str, kind: str) -> None:

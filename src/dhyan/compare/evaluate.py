@@ -19,7 +19,7 @@ from dhyan.compare.test_sets import Sheet, Sheets
 from dhyan.compare.train_one import last_step, spent_on
 from dhyan.data.batches import fixed_batches
 from dhyan.data.encode import encode
-from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.evaluation.accuracy_by_position import PARTS, position_figures
 from dhyan.run import load
@@ -92,5 +92,5 @@ def _positions(translator: Translator, entry: Entry, sheet: Sheet) -> dict[str, 
             here = batch.to(translator.device)
             yield translator.model(here), here
 
-    with evaluating(translator.model), torch.inference_mode():
+    with evaluation_mode(translator.model), torch.inference_mode():
         return {"parts": PARTS, **asdict(position_figures(answered()))}

@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Iterator
 from difflib import get_close_matches
+from io import BytesIO
 from pathlib import Path
 from typing import IO
 
@@ -127,7 +128,7 @@ def raw_lines(path: Path, *, may_be_empty: bool = False) -> Iterator[bytes]:
         raise fault(path, 0, "is empty; give a file with one sentence on each line")
 
 
-def cut_lines(stream: IO[bytes]) -> Iterator[bytes]:
+def cut_lines(stream: IO[bytes] | BytesIO) -> Iterator[bytes]:
     """The lines of a stream, split at \\n only; of an over-long one, the beginning."""
     while line := stream.readline(LONGEST_READ):
         rest = line

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from dhyan.decoding.beam import Hypothesis
-from dhyan.decoding.forced_decoding import look_again
+from dhyan.decoding.forced_decoding import force_decode
 from dhyan.special_tokens import BOS, EOS
 
 UNSEEN = 1e-6  # a source word that was never looked at costs log of this, not everything
@@ -27,7 +27,7 @@ def by_coverage(
     It ranks what a search has found and does not steer it; those cut off still come last.
     """
     said = [(BOS, *one.ids, *([EOS] if one.finished else [])) for one in found]
-    looks = look_again(model, [source] * len(said), said, device).at_source()
+    looks = force_decode(model, [source] * len(said), said, device).source_attention()
     ranked = [
         replace(one, score=one.score + weight * coverage(seen[: len(ids) - 1, :-1]))
         for one, ids, seen in zip(found, said, looks, strict=True)

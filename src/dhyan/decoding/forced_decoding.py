@@ -1,4 +1,4 @@
-"""A second look at finished translations: all their words at once, every attention watched."""
+"""Forced decoding: log-probabilities and attention weights of given translations, in one pass."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,61 +14,62 @@ from dhyan.errors import UserError
 
 
 @dataclass(frozen=True)
-class Look:
-    """Of every word said, its log-probability; of every attention, its weights."""
+class ForcedDecoding:
+    """Log-probabilities of the target tokens, and the weights of every attention by name."""
 
-    chances: Float[Tensor, "B T"]
+    logprobs: Float[Tensor, "B T"]
     weights: Mapping[str, Float[Tensor, "B _ _ S"]]
 
-    def at_source(self, where: str = "") -> Float[Tensor, "B T S"]:
-        """Who looked at what in the source: the mean over heads, then over all such attentions.
+    def source_attention(self, where: str = "") -> Float[Tensor, "B T S"]:
+        """Attention from target to source: the mean over heads, then over attentions.
 
-        With `where`, over those only whose name contains it. Of several models, the mean of theirs.
+        Only attentions whose name contains `where` count. Of an ensemble, the mean of its models.
         """
-        names = [name for name in self.weights if looks_at_source(name)]
+        names = [name for name in self.weights if attends_to_source(name)]
         chosen = [name for name in names if where in name]
         if not chosen:
             raise UserError(
                 f"no attention to the source is called {where!r}; there are {', '.join(names)}"
             )
-        models: dict[str, list[Tensor]] = {}
+        by_model: dict[str, list[Tensor]] = {}
         for name in chosen:
-            models.setdefault(_model(name), []).append(self.weights[name].float().mean(dim=1))
-        return torch.stack([torch.stack(own).mean(dim=0) for own in models.values()]).mean(dim=0)
+            by_model.setdefault(_model(name), []).append(self.weights[name].float().mean(dim=1))
+        means = [torch.stack(weights).mean(dim=0) for weights in by_model.values()]
+        return torch.stack(means).mean(dim=0)
 
 
-def look_again(
+def force_decode(
     model: nn.Module,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     device: torch.device,
-) -> Look:
-    """Give the model what it read (with EOS) and what it said (from BOS on), and watch it."""
+) -> ForcedDecoding:
+    """One forward pass over sources (with EOS) and targets (from BOS), recording attention."""
     batch = Batch(Tokens.pad(sources), Tokens.pad(targets)).to(device)
-    with evaluating(model), torch.inference_mode(), watch(model) as sightings:
+    with evaluation_mode(model), torch.inference_mode(), watch(model) as recorded:
         logits = model(batch)
-    words = batch.labels.ids.unsqueeze(-1)
-    chances = logits.float().log_softmax(dim=-1).gather(-1, words).squeeze(-1)
-    return Look(chances, sightings.weights())
+    labels = batch.labels.ids.unsqueeze(-1)
+    logprobs = logits.float().log_softmax(dim=-1).gather(-1, labels).squeeze(-1)
+    return ForcedDecoding(logprobs, recorded.weights())
 
 
-def looks_at_source(where: str) -> bool:
-    """Whether an attention of this name looks from the translation to the source."""
-    return not where.endswith("self_attention")
+def attends_to_source(name: str) -> bool:
+    """Whether the attention of this name goes from the target to the source."""
+    return not name.endswith("self_attention")
 
 
-def _model(where: str) -> str:
-    """Which model of an ensemble an attention belongs to, if it is in one."""
-    first, number, *_ = [*where.split("."), ""]
+def _model(name: str) -> str:
+    """The index of the ensemble member an attention belongs to; empty for a single model."""
+    first, number, *_ = [*name.split("."), ""]
     return number if first == "models" else ""
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Inside, the model is not training: nothing is dropped out."""
-    before = model.training
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Run the block with dropout switched off, then restore the training mode."""
+    training = model.training
     model.eval()
     try:
         yield
     finally:
-        model.train(before)
+        model.train(training)

@@ -32,16 +32,16 @@ class Glossary:
 
     entries: Mapping[tuple[str, ...], str]
     tokenizer: Tokenizer
-    keeps: tuple[str, ...] = ()
+    placeholders: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, terms: Mapping[str, str], tokenizer: Tokenizer, keeps: tuple[str, ...] = ()
+        cls, terms: Mapping[str, str], tokenizer: Tokenizer, placeholders: tuple[str, ...] = ()
     ) -> "Glossary":
         """Ready to be asked about sentences that this tokenizer cuts."""
         entries: dict[tuple[str, ...], str] = {}
         for source, target in terms.items():
-            hidden, kept = hide(source, keeps)
+            hidden, kept = hide(source, placeholders)
             key = _folded(_words(tokenizer, hidden), kept)
             if not key or not normalize(target):
                 raise UnsupportedOption(
@@ -59,14 +59,14 @@ class Glossary:
                     target=target,
                     other=other,
                 )
-        return cls(entries, tokenizer, keeps)
+        return cls(entries, tokenizer, placeholders)
 
     def called(self, sentence: str) -> list[Called]:
         """The terms of a sentence from the left: where several begin, the longest of them.
 
         A term that begins inside an earlier one does not count.
         """
-        hidden, kept = hide(sentence, self.keeps)
+        hidden, kept = hide(sentence, self.placeholders)
         words = _words(self.tokenizer, hidden)
         keys, found, place = _folded(words, kept), list[Called](), 0
         while place < len(words):
@@ -97,7 +97,7 @@ def check_terms(
     options: DecodingOptions,
     *,
     target: Tokenizer,
-    keeps: Sequence[str] = (),
+    placeholders: Sequence[str] = (),
 ) -> None:
     """Refuse terms that these options cannot see to, or that contradict each other."""
     if glossary and options.sample:
@@ -111,8 +111,8 @@ def check_terms(
             raise UnsupportedOption(
                 "an empty term is forbidden: leave it out", option="forbidden", term=term
             )
-        if hide(term, keeps)[1]:
-            sentence = "{term!r} is forbidden, but the model keeps such spans: leave it out"
+        if hide(term, placeholders)[1]:
+            sentence = "{term!r} is forbidden, but the model placeholders such spans: leave it out"
             raise UnsupportedOption(sentence, option="forbidden", term=term)
     if forbidden:
         check_sayable(glossary.values(), forbidden, target, by="the glossary asks for")

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dhyan.text.placeholders import FIRST, mask
 
 
-def hide(text: str, keeps: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The text as a model reads it that keeps these kinds of spans, and the spans."""
-    return mask(text, keeps) if keeps else (text, ())
+def hide(text: str, placeholders: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The text as a model reads it that placeholders these kinds of spans, and the spans."""
+    return mask(text, placeholders) if placeholders else (text, ())
 
 
-def hide_as(text: str, kept: Sequence[str], keeps: Sequence[str]) -> str:
-    """A text in the target language with the spans that a source keeps as the source's signs."""
-    hidden, spans = hide(text, keeps)
+def hide_as(text: str, kept: Sequence[str], placeholders: Sequence[str]) -> str:
+    """A text in the target language with the spans that a source placeholders as the source's signs."""
+    hidden, spans = hide(text, placeholders)
     signs = {
         FIRST + place: sign_of(kept.index(span)) if span in kept else span
         for place, span in enumerate(spans)

@@ -42,8 +42,8 @@ def rejoined(paragraph: Paragraph, said: Sequence[Translation]) -> Translation:
         sum(one.score for one in said) / max(len(said), 1),
         all(one.finished for one in said),
         (),
-        lost=tuple(span for one in said for span in one.lost),
-        missed=tuple(term for one in said for term in one.missed),
-        stuck=any(one.stuck for one in said),
+        lost_placeholders=tuple(span for one in said for span in one.lost_placeholders),
+        missing_terms=tuple(term for one in said for term in one.missing_terms),
+        no_token_allowed=any(one.no_token_allowed for one in said),
         sentences=tuple(zip(paragraph.sentences, said, strict=True)),
     )

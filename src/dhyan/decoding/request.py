@@ -46,7 +46,7 @@ class Orders:
 
     source: Tokenizer
     target: Tokenizer
-    keeps: tuple[str, ...] = ()
+    placeholders: tuple[str, ...] = ()
     glossary: Glossary | None = None
     forces_kept: bool = False
     mark: int = -1
@@ -57,20 +57,20 @@ class Orders:
         source: Tokenizer,
         target: Tokenizer,
         *,
-        keeps: tuple[str, ...],
+        placeholders: tuple[str, ...],
         glossary: Mapping[str, str] | None,
         forces_kept: bool,
     ) -> "Orders":
         """With a glossary that knows how the source is cut."""
-        ready = Glossary.of(glossary, source, keeps) if glossary else None
-        mark = target.piece_ids().get(MARK, -1) if keeps else -1
-        return cls(source, target, keeps, ready, forces_kept, mark)
+        ready = Glossary.of(glossary, source, placeholders) if glossary else None
+        mark = target.piece_ids().get(MARK, -1) if placeholders else -1
+        return cls(source, target, placeholders, ready, forces_kept, mark)
 
     def of_all(
         self, sentences: Sequence[str], prefixes: Sequence[str], numbers: Sequence[int]
     ) -> list[Order]:
         """One order per sentence."""
-        hidden = [hide(sentence, self.keeps) for sentence in sentences]
+        hidden = [hide(sentence, self.placeholders) for sentence in sentences]
         encoded = self.source.encode_all([text for text, _ in hidden])
         asked = zip(sentences, hidden, encoded, prefixes, numbers, strict=True)
         return [
@@ -90,7 +90,9 @@ class Orders:
         called = self.glossary.called(sentence) if self.glossary else []
         terms = tuple(dict.fromkeys(one.target for one in called))
         phrases = [
-            phrase(self.target, hide_as(term, kept, self.keeps), term=term, option="glossary")
+            phrase(
+                self.target, hide_as(term, kept, self.placeholders), term=term, option="glossary"
+            )
             for term in terms
         ]
         replaced = _replaced(hidden, kept, called)
@@ -107,7 +109,7 @@ class Orders:
     def _prefix(self, text: str, kept: tuple[str, ...], number: int) -> Phrase:
         if not normalize(text):
             return ()
-        hidden = hide_as(text, kept, self.keeps)
+        hidden = hide_as(text, kept, self.placeholders)
         return phrase(self.target, hidden, term=text, option="prefixes", number=number)
 
     def _signs(

@@ -178,7 +178,7 @@ def _endings(spelt: Sequence[str], terms: Sequence[str]) -> tuple[list[int], dic
     return always, ending
 
 
-def overhear(hear: Callable[[list[int]], None]) -> Rule:
+def observe(hear: Callable[[list[int]], None]) -> Rule:
     """Changes nothing: tells the words of the best beginning so far, before each next one."""
 
     def rule(said: Said, scores: Scores, sentence: Sentence) -> Scores:

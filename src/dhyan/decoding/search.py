@@ -46,7 +46,7 @@ def greedy_search(
     model: StepModel,
     source: Tokens,
     *,
-    limit: int | Int[Tensor, " B"],
+    max_length: int | Int[Tensor, " B"],
     length_penalty: float = 0.0,
     rules: Sequence[Rule] = (),
     choose: Choice = likeliest,
@@ -57,14 +57,14 @@ def greedy_search(
     is the log-probability the model gives them, by length as in `beam_search`. Where the rules
     leave no word, a sentence stops unfinished; where the model gives no numbers, at −∞.
     """
-    limits = _limits(source, limit)
+    limits = _max_lengths(source, max_length)
     said = source.ids.new_full((len(source), int(limits.max()) + 1), PAD)
     said[:, 0] = BOS
     score = torch.zeros(len(source), device=said.device)
     state, alive = model.start(source), torch.arange(len(source), device=said.device)
     for length in range(1, said.shape[1]):
         logits, state = model.step(said[alive, length - 1], state)
-        scores = next_scores(logits, said[alive, :length], alive, rules)
+        scores = next_logprobs(logits, said[alive, :length], alive, rules)
         best = scores.amax(dim=1)
         word = choose(scores, alive, length).where(best > -torch.inf, PAD)
         said[alive, length] = word
@@ -85,19 +85,19 @@ def beam_search(
     model: StepModel,
     source: Tokens,
     *,
-    width: int,
-    limit: int | Int[Tensor, " B"],
+    beam: int,
+    max_length: int | Int[Tensor, " B"],
     length_penalty: float = 0.0,
     rules: Sequence[Rule] = (),
 ) -> list[list[Hypothesis]]:
-    """Keep the `width` best beginnings of every sentence; return the best whole ones, best first.
+    """Keep the `beam` best beginnings of every sentence; return the best whole ones, best first.
 
     Hypotheses are compared by log-probability / length^length_penalty, EOS counted. A sentence is
-    done when it has `width` finished ones and no beginning scores above the last of them. What
+    done when it has `beam` finished ones and no beginning scores above the last of them. What
     the limit cut off comes last, unfinished.
     """
-    beam = Beam.start(len(source), width, length_penalty, source.ids.device)
-    return grow(beam, model, source, limit=limit, rules=rules)
+    hypotheses = Beam.start(len(source), beam, length_penalty, source.ids.device)
+    return grow(hypotheses, model, source, max_length=max_length, rules=rules)
 
 
 @torch.inference_mode()
@@ -106,20 +106,20 @@ def grow(
     model: StepModel,
     source: Tokens,
     *,
-    limit: int | Int[Tensor, " B"],
+    max_length: int | Int[Tensor, " B"],
     rules: Sequence[Rule] = (),
 ) -> list[list[Hypothesis]]:
     """Extend the beginnings of every sentence until it is done; tell what each came to.
 
     Where no beginning can be extended and none has ended, they are told as they are, unfinished.
     """
-    limits, found = _limits(source, limit), dict[int, list[Hypothesis]]()
+    limits, found = _max_lengths(source, max_length), dict[int, list[Hypothesis]]()
     rows, width = torch.arange(len(source), device=limits.device), beam.said.shape[1]
     state = model.start(source).select(rows.repeat_interleave(width))
     while len(rows):
         said, before = beam.said, beam
         logits, state = model.step(said[:, :, -1].flatten(), state)
-        scores = next_scores(logits, said.flatten(0, 1), rows.repeat_interleave(width), rules)
+        scores = next_logprobs(logits, said.flatten(0, 1), rows.repeat_interleave(width), rules)
         beam, parents = beam.extend(scores.unflatten(0, (-1, width)))
         done = beam.done() | (limits[rows] <= said.shape[2])
         going = (~done).nonzero().flatten()
@@ -136,7 +136,7 @@ def _stuck(before: Frontier, beam: Frontier, place: int) -> list[Hypothesis]:
     return before.ranked(place) if beam.score[place].isneginf().all() else []
 
 
-def next_scores(
+def next_logprobs(
     logits: Float[Tensor, "R V"],
     said: Int[Tensor, "R T"],
     sentence: Int[Tensor, " R"],
@@ -149,6 +149,6 @@ def next_scores(
     return scores
 
 
-def _limits(source: Tokens, limit: int | Int[Tensor, " B"]) -> Int[Tensor, " B"]:
+def _max_lengths(source: Tokens, max_length: int | Int[Tensor, " B"]) -> Int[Tensor, " B"]:
     """Each sentence's own."""
-    return torch.as_tensor(limit, device=source.ids.device).expand(len(source))
+    return torch.as_tensor(max_length, device=source.ids.device).expand(len(source))

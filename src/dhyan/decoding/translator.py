@@ -13,7 +13,7 @@ from dhyan.decoding.constrained_beam import within
 from dhyan.decoding.coverage_penalty import by_coverage
 from dhyan.decoding.engine import at_speed, engine_for
 from dhyan.decoding.ensemble import Ensemble
-from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.glossary import check_sayable, check_terms, stands_in
 from dhyan.decoding.hide_placeholders import hide
 from dhyan.decoding.length_limits import Limits as Limits
@@ -65,9 +65,9 @@ class Translation:
     finished: bool
     ids: tuple[int, ...]
     others: tuple["Translation", ...] = ()
-    lost: tuple[str, ...] = ()
-    missed: tuple[str, ...] = ()
-    stuck: bool = False
+    lost_placeholders: tuple[str, ...] = ()
+    missing_terms: tuple[str, ...] = ()
+    no_token_allowed: bool = False
     sentences: tuple[tuple[str, "Translation"], ...] = ()
 
 
@@ -75,7 +75,7 @@ class Translation:
 class Translator:
     """Translates sentences into `language`; call it with a list of them, or with one.
 
-    `beside` are further models of the same words, whose probabilities are averaged with those of
+    `other_models` share the vocabulary; their probabilities are averaged with those of
     `model`. `keeps` are the kinds of spans that pass the model by and stay whole. With `fast`, the
     engine searches where it knows how, by a copy of the weights: for a model that stays as it is.
     """
@@ -87,8 +87,8 @@ class Translator:
     source_language: str = ""
     limits: Limits = field(default_factory=Limits)
     options: DecodingOptions = field(default_factory=DecodingOptions)
-    keeps: tuple[str, ...] = ()
-    beside: tuple[Seq2Seq, ...] = ()
+    placeholders: tuple[str, ...] = ()
+    other_models: tuple[Seq2Seq, ...] = ()
     tokens_per_batch: int = 4096
     fast: bool = False
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -116,7 +116,7 @@ class Translator:
         forbidden: Sequence[str] | str = (),
         rules: Sequence[Rule] = (),
         numbers: Sequence[int] | None = None,
-        hear: Callable[[int], None] | None = None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> list[Translation]:
         """One translation per sentence, in order; an empty sentence stays empty.
 
@@ -124,8 +124,8 @@ class Translator:
         its own), say the target terms of the `glossary` whose source terms stand in the sentence,
         and say none of the terms `forbidden`; `rules` change the scores of every next word, or
         look on while it is chosen. A sentence's translation does not depend on the
-        others; what is drawn for it depends on its place, or on its number in `numbers`. `hear` is
-        told, batch by batch, how many have been translated.
+        others; what is drawn for it depends on its place, or on its number in `numbers`. `on_progress`
+        is called after each batch with the number of sentences translated so far.
         """
         sentences = [sentences] if isinstance(sentences, str) else sentences
         forbidden = [forbidden] if isinstance(forbidden, str) else forbidden
@@ -145,7 +145,9 @@ class Translator:
             top_p=top_p,
             seed=seed,
         )
-        check_terms(glossary or {}, forbidden, options, target=self.target, keeps=self.keeps)
+        check_terms(
+            glossary or {}, forbidden, options, target=self.target, placeholders=self.placeholders
+        )
         orders = self._orders(sentences, options, prefixes, glossary, numbers)
         if forbidden and prefixes:
             told = [prefixes] if isinstance(prefixes, str) else prefixes
@@ -153,7 +155,7 @@ class Translator:
         asked = [*rules, *([never_words(self.target, forbidden)] if forbidden else [])]
         found: dict[int, Translation] = {}
         fast = self.fast and at_speed(
-            self.voice, options, rules_of(orders, options, asked, self.target)
+            self.ensemble, options, rules_of(orders, options, asked, self.target)
         )
         for rows in self._batches(orders, 0 if fast else options.width):
             batch = [orders[row] for row in rows]
@@ -162,8 +164,8 @@ class Translator:
             )
             for row, hypotheses in zip(rows, searched, strict=True):
                 found[row] = self._say(hypotheses, orders[row], options, forbidden)
-            if hear:
-                hear(len(found))
+            if on_progress:
+                on_progress(len(found))
         nothing = Translation("", 0.0, True, ())
         return [found.get(row, nothing) for row in range(len(sentences))]
 
@@ -173,17 +175,17 @@ class Translator:
         return self.options.beam
 
     @property
-    def voice(self) -> Seq2Seq | Ensemble:
+    def ensemble(self) -> Seq2Seq | Ensemble:
         """What speaks: the model, or all of them together."""
-        return Ensemble((self.model, *self.beside)) if self.beside else self.model
+        return Ensemble((self.model, *self.other_models)) if self.other_models else self.model
 
-    def hidden(self, sentence: str) -> tuple[str, tuple[str, ...]]:
+    def with_placeholders(self, sentence: str) -> tuple[str, tuple[str, ...]]:
         """The sentence with signs for the spans that pass the model by, and the spans."""
-        return hide(sentence, self.keeps)
+        return hide(sentence, self.placeholders)
 
     def encode(self, sentence: str) -> list[int]:
         """The ids the model reads for a sentence, EOS at the end."""
-        return [*self.source.encode(self.hidden(sentence)[0]), EOS]
+        return [*self.source.encode(self.with_placeholders(sentence)[0]), EOS]
 
     def _orders(
         self,
@@ -197,7 +199,7 @@ class Translator:
         ready = Orders.of(
             self.source,
             self.target,
-            keeps=self.keeps,
+            placeholders=self.placeholders,
             glossary=glossary,
             forces_kept=options.constrains,
         )
@@ -233,19 +235,24 @@ class Translator:
         source = Tokens.pad([order.ids for order in orders]).to(self.device)
         limit = torch.tensor([self.limits.of(order, options) for order in orders]).to(self.device)
         rules = rules_of(orders, options, rules, self.target)
-        voice = self.voice
-        with evaluating(voice):
+        ensemble = self.ensemble
+        with evaluation_mode(ensemble):
             if options.width == 1:
                 power = options.length_penalty
                 drawn = [
                     greedy_search(
-                        voice, source, limit=limit, length_penalty=power, rules=rules, choose=choose
+                        ensemble,
+                        source,
+                        max_length=limit,
+                        length_penalty=power,
+                        rules=rules,
+                        choose=choose,
                     )
                     for choose in choices(orders, options)
                 ]
                 return [list(own) for own in zip(*drawn, strict=True)]
             beam = beginnings(orders, options, self.device)
-            found = grow(beam, voice, source, limit=limit, rules=rules)
+            found = grow(beam, ensemble, source, max_length=limit, rules=rules)
         return (
             self._ranked(orders, found, options.coverage_penalty)
             if options.coverage_penalty
@@ -275,7 +282,7 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         """Every sentence's hypotheses by their scores and coverage."""
         return [
-            by_coverage(self.voice, order.ids, own, weight=weight, device=self.device)
+            by_coverage(self.ensemble, order.ids, own, weight=weight, device=self.device)
             if own
             else own
             for order, own in zip(orders, found, strict=True)
@@ -307,18 +314,60 @@ class Translator:
 
     def _written(self, one: Hypothesis, order: Order, limit: int) -> Translation:
         text = self.target.decode(one.ids)
-        text, lost = restore(text, order.kept) if self.keeps else (text, ())
+        text, lost = restore(text, order.kept) if self.placeholders else (text, ())
         terms = zip(order.terms, order.required, strict=False)
         return Translation(
             text,
             one.score,
             one.finished,
             one.ids,
-            lost=tuple(span for span in lost if span not in order.replaced),
-            missed=tuple(term for term, ids in terms if not self._says(one.ids, ids)),
-            stuck=not one.finished and len(one.ids) < limit,
+            lost_placeholders=tuple(span for span in lost if span not in order.replaced),
+            missing_terms=tuple(term for term, ids in terms if not self._says(one.ids, ids)),
+            no_token_allowed=not one.finished and len(one.ids) < limit,
         )
 
     def _says(self, ids: Phrase, term: Phrase) -> bool:
         """Whether a term was said, in these pieces or in others."""
         return within(ids, term) or stands_in(self.target, term, ids)
+
+
+def join_translators(translators: Sequence[Translator], *, names: Sequence[str] = ()) -> Translator:
+    """The first, with the models of the others beside its own; `names` are for faults.
+
+    Their vocabularies must be equal, since probabilities are averaged word by word.
+    """
+    first, *others = translators
+    called = names or [f"model {number}" for number in range(1, len(translators) + 1)]
+    for other, name in zip(others, called[1:], strict=True):
+        if difference := _difference(first, other):
+            raise UserError(f"{name} cannot speak together with {called[0]}: {difference}")
+    models = [model for one in translators for model in (one.model, *one.other_models)]
+    highest = [one.limits.highest for one in translators if one.limits.highest is not None]
+    limits = Limits(
+        source=min(one.limits.source for one in translators), highest=min(highest, default=None)
+    )
+    return replace(first, limits=limits, model=models[0], other_models=tuple(models[1:]))
+
+
+def _difference(first: Translator, other: Translator) -> str:
+    """What keeps two translators apart, if anything does."""
+    if first.placeholders != other.placeholders:
+        ours, theirs = (", ".join(one.placeholders) or "nothing" for one in (first, other))
+        return f"it keeps {theirs} whole, the other {ours} (text.placeholders)"
+    for side in ("source", "target"):
+        if how := _unlike(getattr(first, side), getattr(other, side)):
+            return f"their {side} vocabularies differ: {how}; train both with the same vocabularies"
+    return ""
+
+
+def _unlike(one: Tokenizer, other: Tokenizer) -> str:
+    """How two vocabularies differ, if they do."""
+    if one.to_json() == other.to_json():
+        return ""
+    ours, theirs = list(one.piece_ids()), list(other.piece_ids())
+    for id, (our, their) in enumerate(zip(ours, theirs, strict=False)):
+        if our != their:
+            return f"{len(theirs):,} pieces and {len(ours):,}, and id {id} is {their!r} and {our!r}"
+    if len(ours) != len(theirs):
+        return f"{len(theirs):,} pieces and {len(ours):,}"
+    return "they have the same pieces but cut words differently"

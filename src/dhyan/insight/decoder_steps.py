@@ -20,7 +20,7 @@ from dhyan.attention import (
 )
 from dhyan.attention.bottleneck import EvenScore
 from dhyan.batch import Batch, Tokens
-from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
 from dhyan.insight.explain import told_and_said
@@ -175,7 +175,7 @@ def _looks(
 
     hook = attention.register_forward_hook(note)
     try:
-        with evaluating(translator.model), by_definition():
+        with evaluation_mode(translator.model), by_definition():
             translator.model(batch)
     finally:
         hook.remove()

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dhyan.attention_maps import AttentionMap
-from dhyan.decoding.forced_decoding import look_again, looks_at_source
+from dhyan.decoding.forced_decoding import attends_to_source, force_decode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.placeholders import restore
@@ -37,12 +37,12 @@ def explain_translation(
     translator: Translator, text: str, translation: Translation, *, words: bool = True
 ) -> list[AttentionMap]:
     """The maps of a translation already made; of several models, those of each."""
-    masked, kept = translator.hidden(text)
+    masked, kept = translator.with_placeholders(text)
     source, target = translator.encode(text), told_and_said(translation)
     heard = Labels.of(translator.source, source, words=words, text=masked, kept=kept)
     told = Labels.of(translator.target, target[:-1], words=words, kept=kept)
     said = Labels.of(translator.target, target[1:], words=words, kept=kept)
-    look = look_again(translator.voice, [source], [target], translator.device)
+    look = force_decode(translator.ensemble, [source], [target], translator.device)
     maps = []
     for where, weights in look.weights.items():
         columns, rows = _sides(where, heard, told, said)
@@ -58,7 +58,7 @@ def told_and_said(translation: Translation) -> list[int]:
 
 def cross_maps(maps: Sequence[AttentionMap]) -> list[AttentionMap]:
     """Those that look from the translation to the source."""
-    return [m for m in maps if looks_at_source(m.where)]
+    return [m for m in maps if attends_to_source(m.where)]
 
 
 class Labels(NamedTuple):

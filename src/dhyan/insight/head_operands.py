@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from dhyan.attention import DotScore, Memory, MultiHeadAttention
 from dhyan.batch import Batch, Tokens
-from dhyan.decoding.forced_decoding import evaluating, looks_at_source
+from dhyan.decoding.forced_decoding import attends_to_source, evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
 from dhyan.insight.explain import told_and_said
@@ -65,7 +65,7 @@ def operands(
     source, target = translator.encode(text), told_and_said(said)
     batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
     asked, memory, whole, states = _run(translator.model, attention, batch)
-    seen = states if looks_at_source(where) else asked
+    seen = states if attends_to_source(where) else asked
     width = attention.query.out_features // attention.heads
     rows = slice((head - 1) * width, head * width)
     queries = (asked @ attention.query.weight.T + attention.query.bias)[0, :, rows]
@@ -116,7 +116,7 @@ def _run(
 
     hook = attention.register_forward_hook(note)
     try:
-        with evaluating(model), by_definition():
+        with evaluation_mode(model), by_definition():
             states = model.encoder(batch.source).states
             calls.clear()
             model(batch)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dhyan.attention_maps import AttentionMap, watch
 from dhyan.batch import Batch, Tokens
-from dhyan.decoding.forced_decoding import evaluating, looks_at_source
+from dhyan.decoding.forced_decoding import attends_to_source, evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
 from dhyan.insight.explain import Labels, told_and_said
@@ -149,11 +149,11 @@ def trace_translation(
     translator: Translator, text: str, translation: Translation, *, model: str = ""
 ) -> Trace:
     """The trace of a translation already made, by a second pass over all its words at once."""
-    masked, kept = translator.hidden(text)
+    masked, kept = translator.with_placeholders(text)
     source, target = translator.encode(text), told_and_said(translation)
     batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
-    voice = translator.voice
-    with evaluating(voice), torch.inference_mode(), watch(voice) as sightings:
+    voice = translator.ensemble
+    with evaluation_mode(voice), torch.inference_mode(), watch(voice) as sightings:
         chances = voice(batch)[0].float().log_softmax(-1).cpu()
     pieces = [_Pieces(translator.target, kept), _Pieces(translator.source, kept, masked)]
     said = target[1:]
@@ -209,7 +209,7 @@ def _step(chances: Float[Tensor, " V"], id: int, tokenizer: Tokenizer) -> Step:
 def _kind(where: str) -> Kind:
     if "encoder" in where.split("."):
         return "encoder"
-    return "source" if looks_at_source(where) else "decoder"
+    return "source" if attends_to_source(where) else "decoder"
 
 
 def _layer(where: str) -> int:

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.decoding.forced_decoding import Look, look_again, looks_at_source
+from dhyan.decoding.forced_decoding import ForcedDecoding, attends_to_source, force_decode
 from dhyan.decoding.hide_placeholders import hide_as
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.special_tokens import BOS, EOS
@@ -64,7 +64,7 @@ def read_words(
     name contains `where`, then over models: summed over the pieces of a source word, averaged over
     those of a target word.
     """
-    masked, kept = translator.hidden(text)
+    masked, kept = translator.with_placeholders(text)
     texts = [restore(word, kept)[0] for word in translator.target.decode(translation.ids).split()]
     owners = words_of(translator.target, translation.ids)
     heard, said = _heard(translator, masked), _Side(translation.ids, owners, texts)
@@ -97,11 +97,11 @@ def readings_of(
     for first in range(0, len(fitting), at_once):
         rows = fitting[first : first + at_once]
         look = _look(translator, [told[row] for row in rows])
-        for where in filter(looks_at_source, look.weights):
-            weights = look.at_source(where).cpu()
+        for where in filter(attends_to_source, look.weights):
+            weights = look.source_attention(where).cpu()
             for place, row in enumerate(rows):
                 for at in WAYS:
-                    seen = weights[place], look.chances[place].cpu()
+                    seen = weights[place], look.logprobs[place].cpu()
                     found[row][where, at] = _merged(*seen, *told[row], at=at)
     return found
 
@@ -144,8 +144,8 @@ def _of_pair(translator: Translator, source: str, target: str, where: str) -> Re
 
 def _told(translator: Translator, source: str, target: str) -> tuple[_Side, _Side]:
     """Both sides of a pair given as text."""
-    masked, kept = translator.hidden(source)
-    said = hide_as(target, kept, translator.keeps)
+    masked, kept = translator.with_placeholders(source)
+    said = hide_as(target, kept, translator.placeholders)
     ids = translator.target.encode(said)
     owners, texts = words_of(translator.target, ids, said), normalize(said).split()
     return _heard(translator, masked), _Side(ids, owners, texts)
@@ -163,16 +163,16 @@ def _read(
     if not said.texts or not heard.ids:
         return Reading((), torch.zeros(0, 1))
     look = _look(translator, [(heard, said)], finished=finished)
-    return _merged(look.at_source(where)[0].cpu(), look.chances[0].cpu(), heard, said)
+    return _merged(look.source_attention(where)[0].cpu(), look.logprobs[0].cpu(), heard, said)
 
 
 def _look(
     translator: Translator, pairs: Sequence[tuple[_Side, _Side]], *, finished: bool = True
-) -> Look:
-    """Look again at masked sources and what was said of them."""
+) -> ForcedDecoding:
+    """ForcedDecoding again at masked sources and what was said of them."""
     sources = [[*heard.ids, EOS] for heard, _ in pairs]
     targets = [[BOS, *said.ids, *([EOS] if finished else [])] for _, said in pairs]
-    return look_again(translator.voice, sources, targets, translator.device)
+    return force_decode(translator.ensemble, sources, targets, translator.device)
 
 
 def _merged(

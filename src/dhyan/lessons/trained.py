@@ -16,6 +16,8 @@ def translator_of(model: str | Path | Translator) -> Translator:
 def single(model: str | Path | Translator) -> Translator:
     """A model that speaks alone, so that its own modules can be looked into."""
     found = translator_of(model)
-    if found.beside:
-        raise UserError(f"{1 + len(found.beside)} models speak at once here; give a single one")
+    if found.other_models:
+        raise UserError(
+            f"{1 + len(found.other_models)} models speak at once here; give a single one"
+        )
     return found

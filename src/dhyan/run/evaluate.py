@@ -207,7 +207,7 @@ def _check_references(translator: Translator, name: str, exam: Exam) -> None:
     if highest is None or not exam.gold:
         return
     for pair, gold in zip(exam.pairs, exam.gold, strict=True):
-        said = mask_pair(pair.source, pair.target, translator.keeps)[1]
+        said = mask_pair(pair.source, pair.target, translator.placeholders)[1]
         tokens = len(translator.target.encode(said)) + 1
         if gold.possible and tokens > highest:
             reason = f"{tokens} tokens with its end, but {name} has learned {highest} positions"
@@ -219,7 +219,7 @@ def _translated(
     translator: Translator, exam: Exam, beam: int, hear: Callable[[int], None] | None
 ) -> list[Translation]:
     try:
-        return translator(exam.sources, beam=beam or None, hear=hear)
+        return translator(exam.sources, beam=beam or None, on_progress=hear)
     except TooLong as error:
         line = exam.pairs[error.index].line
         raise fault(exam.file, line, str(error)) from None

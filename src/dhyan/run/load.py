@@ -9,8 +9,7 @@ from torch import Tensor
 
 from dhyan.checkpoint import tensors_from_bytes
 from dhyan.config import Recipe
-from dhyan.decoding.join_translators import together
-from dhyan.decoding.translator import Limits, Translator
+from dhyan.decoding.translator import Limits, Translator, join_translators
 from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES as MODEL_FILES
 from dhyan.model_check import CheckedModel, check_fits, is_foreseen, parse_saved_recipe, read_model
@@ -55,7 +54,7 @@ def build_ensemble(models: Sequence[CheckedModel], *, device: str = "auto") -> T
     """One translator from models that were read."""
     place = choose_device(device)
     found = [build_translator(read, place) for read in models]
-    return together(found, names=[read.name for read in models])
+    return join_translators(found, names=[read.name for read in models])
 
 
 def choose_device(name: str) -> torch.device:
@@ -106,7 +105,7 @@ def make_translator(
             source=min(longest, most - 1) if most else longest, highest=model.decoder.longest
         ),
         options=recipe.decoding,
-        keeps=recipe.text.placeholders,
+        placeholders=recipe.text.placeholders,
         device=device,
     )
 

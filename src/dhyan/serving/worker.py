@@ -94,7 +94,7 @@ class Model:
     def _units(self, work: Work) -> Iterator[Unit]:
         """Spans that must be kept change how a search is batched, so they are searched alone."""
         for place, (sentence, size) in enumerate(zip(work.sentences, work.sizes, strict=True)):
-            yield Unit(work, place, size, bool(self.translator.hidden(sentence)[1]))
+            yield Unit(work, place, size, bool(self.translator.with_placeholders(sentence)[1]))
 
     def _groups(self, units: Sequence[Unit], manner: Manner) -> Iterator[list[Unit]]:
         """Sentences of like length, as many as fit a batch."""
@@ -144,7 +144,7 @@ class Model:
 
     def _rules(self, group: Sequence[Unit], manner: Manner, talk: Talk) -> "list[Rule]":
         """Those who left are done at the next step; a stream is told what was said."""
-        from dhyan.decoding.rules import overhear
+        from dhyan.decoding.rules import observe
         from dhyan.serving.cancellation import leaving
 
         if self.translator.fast and not manner.stream:
@@ -160,7 +160,7 @@ class Model:
                 words = self.translator.target.decode(ids).split()
                 talk.words(unit.work.text.number, [*before, *words])
 
-            rules.append(overhear(tell))
+            rules.append(observe(tell))
         return rules
 
     def _finish(self, work: Work, manner: Manner, talk: Talk) -> None:

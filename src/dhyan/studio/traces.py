@@ -42,7 +42,7 @@ def translated(
     translator: "Translator", asked: Question, hear: Hear | None = None
 ) -> "Translation":
     """The best translation of a question's sentence, if it is not empty and not too long."""
-    from dhyan.decoding.rules import overhear
+    from dhyan.decoding.rules import observe
 
     tokens = len(translator.encode(asked.text)) - 1
     if not tokens:
@@ -61,7 +61,7 @@ def translated(
         beam=asked.beam,
         nbest=1,
         prefixes=asked.prefix or None,
-        rules=[overhear(told)] if hear else (),
+        rules=[observe(told)] if hear else (),
         max_length=MOST_TOKENS,
     )
     return said

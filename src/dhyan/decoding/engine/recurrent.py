@@ -119,7 +119,7 @@ class _Look:
 def _bahdanau(
     decoder: BahdanauDecoder, look: _Look, words: Tensor, hidden: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Look, then step."""
+    """ForcedDecoding, then step."""
     inputs = torch.cat([words, look(hidden[:, 0, -1])], dim=-1)
     told, hidden = advance(decoder.recurrence.rnn, inputs, hidden)
     pairs = decoder.readout(torch.cat([told, inputs], dim=-1)).unflatten(-1, (-1, 2))

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from dhyan.batch import Tokens
-from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.models.transformer import TransformerEncoder
@@ -69,7 +69,7 @@ def sentence_vectors(
     encoder: TransformerEncoder, read: Sequence[Sequence[int]], device: torch.device
 ) -> Float[Tensor, "N D"]:
     """The mean of each sentence's last states."""
-    with evaluating(encoder), torch.no_grad():
+    with evaluation_mode(encoder), torch.no_grad():
         found = [
             encoder(Tokens.pad(read[first : first + BATCH]).to(device)).summary
             for first in range(0, len(read), BATCH)
@@ -78,7 +78,7 @@ def sentence_vectors(
 
 
 def _levels(encoder: TransformerEncoder, source: Tokens) -> list[Float[Tensor, "B S D"]]:
-    with evaluating(encoder), torch.no_grad():
+    with evaluation_mode(encoder), torch.no_grad():
         states = [encoder.words(source.ids), encoder.embed(source.ids)]
         for layer in encoder.layers:
             states.append(layer(states[-1], source))

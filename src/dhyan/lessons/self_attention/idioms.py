@@ -241,7 +241,7 @@ def _translated(
         if hear:
             hear(f"translated {done} of {len(texts)}")
 
-    return [one.text for one in translator(texts, hear=count)]
+    return [one.text for one in translator(texts, on_progress=count)]
 
 
 def _told(one: Said, say: Say) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor
 from dhyan.batch import Tokens
 from dhyan.data.primer import Twin
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.models.transformer import TransformerEncoder
 from dhyan.special_tokens import EOS
@@ -112,7 +112,7 @@ def _layers(translator: Translator, ids: list[int]) -> Iterator[Float64[Tensor, 
     encoder = translator.model.encoder
     assert isinstance(encoder, TransformerEncoder)
     source = Tokens.pad([ids]).to(translator.device)
-    with evaluating(encoder), torch.no_grad():
+    with evaluation_mode(encoder), torch.no_grad():
         states = encoder.embed(source.ids)
         yield encoder.norm(states)[0].double().cpu()
         for layer in encoder.layers:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
 from dhyan.batch import Tokens
-from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Plane, Point, Words, table
@@ -241,7 +241,7 @@ def _states(
     if UNK in ids[spans[0].first : spans[0].last]:
         raise UserError(f"word: this model does not know {word!r}; choose another word")
     source = Tokens.pad([ids]).to(translator.device)
-    with evaluating(translator.model), torch.no_grad():
+    with evaluation_mode(translator.model), torch.no_grad():
         states = translator.model.encoder(source).states[0].double().cpu()
     means = torch.stack([states[one.first : one.last].mean(0) for one in found])
     return tuple(one.text for one in found), means

@@ -15,7 +15,7 @@ from dhyan.config import Recipe, load_recipe
 from dhyan.data.batches import Batches, fixed_batches
 from dhyan.data.examples import Examples, encode_pairs
 from dhyan.data.synthetic import reverse_pairs
-from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.kernels.backend import by_definition
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
@@ -175,7 +175,7 @@ def _noting(model: nn.Module) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
 def _judged(model: Seq2Seq, unseen: Examples) -> tuple[float, float]:
     """The mean loss of unseen words, and the share of them said rightly after the correct ones."""
     total, right, count = 0.0, 0, 0
-    with evaluating(model):
+    with evaluation_mode(model):
         for batch in fixed_batches(unseen, 2000):
             logits, labels = model(batch), batch.labels
             total += float(cross_entropy(logits, labels, smoothing=0.0))

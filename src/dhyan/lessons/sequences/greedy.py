@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from dhyan.batch import Tokens
-from dhyan.decoding.forced_decoding import evaluating
-from dhyan.decoding.search import StepModel, beam_search, greedy_search, next_scores
+from dhyan.decoding.forced_decoding import evaluation_mode
+from dhyan.decoding.search import StepModel, beam_search, greedy_search, next_logprobs
 from dhyan.decoding.translator import TooLong, Translator
 from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.given import whole, words_of
@@ -141,9 +141,9 @@ def greedy(
     else:
         speaker = _speaker(sentence, model)
     source, limit = speaker.source, speaker.limit
-    with evaluating(_module(speaker.model)):
-        [said] = greedy_search(speaker.model, source, limit=limit)
-        [ranked] = beam_search(speaker.model, source, width=width, limit=limit)
+    with evaluation_mode(_module(speaker.model)):
+        [said] = greedy_search(speaker.model, source, max_length=limit)
+        [ranked] = beam_search(speaker.model, source, beam=width, max_length=limit)
         ids = [*said.ids, *([EOS] if said.finished else [])]
         walked = _walk(speaker, [BOS, *ids[:-1]], best)
     found = [Found(speaker.text(one.ids), one.score, one.finished) for one in (said, *ranked)]
@@ -158,7 +158,7 @@ def _walk(speaker: _Speaker, fed: Sequence[int], best: int) -> tuple[Step, ...]:
     for place, word in enumerate(fed):
         logits, state = speaker.model.step(told[place : place + 1], state)
         said = torch.tensor([fed[: place + 1]])
-        chances, ids = next_scores(logits.cpu(), said, row, ())[0].exp().sort(descending=True)
+        chances, ids = next_logprobs(logits.cpu(), said, row, ())[0].exp().sort(descending=True)
         count = min(best, int((chances > 0).sum()))
         names = tuple(speaker.name(one) for one in ids[:count].tolist())
         found.append(Step(speaker.name(word), names, tuple(chances[:count].tolist())))
@@ -191,7 +191,7 @@ def _speaker(sentence: str, given: Model) -> _Speaker:
     def name(one: int) -> str:
         return target.pieces([one])[0]
 
-    return _Speaker(model.voice, Tokens.pad([ids]).to(model.device), name, target.decode, limit)
+    return _Speaker(model.ensemble, Tokens.pad([ids]).to(model.device), name, target.decode, limit)
 
 
 def _module(model: StepModel) -> torch.nn.Module:

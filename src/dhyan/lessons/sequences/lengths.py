@@ -189,8 +189,8 @@ def lengths(
     long = _said_long(small, source.ids(words), whole("asked", asked))
     learn(small, batch, steps=whole("steps", steps, least=0), learning_rate=0.03, hear=hear)
     most = 2 * batch.target.ids.shape[1]
-    together = greedy_search(small, batch.source, limit=most)
-    alone = [greedy_search(small, one.source, limit=most)[0] for one in _each(batch)]
+    together = greedy_search(small, batch.source, max_length=most)
+    alone = [greedy_search(small, one.source, max_length=most)[0] for one in _each(batch)]
     return Lengths(
         pairs,
         tuple(apart),
@@ -264,9 +264,9 @@ def _said_long(model: Seq2Seq, ids: list[int], asked: int) -> list[Long]:
     usual = 3 * len(ids) + 50
     room = asked + 1
     found: list[tuple[str, int, Hypothesis]] = [
-        ("greedy", room, greedy_search(model, source, limit=room, rules=rules)[0]),
-        ("beam 3", room, beam_search(model, source, width=3, limit=room, rules=rules)[0][0]),
-        ("greedy", usual, greedy_search(model, source, limit=usual, rules=rules)[0]),
+        ("greedy", room, greedy_search(model, source, max_length=room, rules=rules)[0]),
+        ("beam 3", room, beam_search(model, source, beam=3, max_length=room, rules=rules)[0][0]),
+        ("greedy", usual, greedy_search(model, source, max_length=usual, rules=rules)[0]),
     ]
     return [Long(name, limit, len(one.ids), one.finished) for name, limit, one in found]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dhyan.batch import Tokens
-from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metric_counts import count
@@ -216,7 +216,7 @@ def layer_states(translator: Translator, tokens: Tokens) -> list[Float[Tensor, "
     encoder = _encoder(translator)
     tokens = tokens.to(translator.device)
     rnn, lengths, total = encoder.rnn, tokens.lengths.cpu(), tokens.ids.shape[1]
-    with evaluating(translator.model), torch.no_grad():
+    with evaluation_mode(translator.model), torch.no_grad():
         found = [encoder.words(tokens.ids)]
         for layer in range(rnn.num_layers):
             one = type(rnn)(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from dhyan.attention import MultiHeadAttention
 from dhyan.data.primer import Twin
-from dhyan.decoding.forced_decoding import look_again
+from dhyan.decoding.forced_decoding import force_decode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Words, table
@@ -267,10 +267,10 @@ def _log_chance(
     sums = []
     for first in range(0, len(targets), AT_ONCE):
         own = targets[first : first + AT_ONCE]
-        look = look_again(
+        look = force_decode(
             translator.model, sources[first : first + AT_ONCE], own, translator.device
         )
-        for row, ids in zip(look.chances.double().cpu(), own, strict=True):
+        for row, ids in zip(look.logprobs.double().cpu(), own, strict=True):
             sums.append(row[: len(ids) - 1].sum())
     return torch.stack(sums)
 

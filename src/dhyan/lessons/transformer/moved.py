@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dhyan.attention import MultiHeadAttention
 from dhyan.batch import Tokens
-from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Table, Words, table
@@ -183,7 +183,7 @@ def moved(
             )
     source = Tokens.pad([ids]).to(translator.device)
     told = torch.tensor([[BOS, *said]], device=translator.device)
-    with evaluating(translator.model), torch.inference_mode():
+    with evaluation_mode(translator.model), torch.inference_mode():
         read = list(_encoder(encoder, source))
         state = decoder.start(encoder(source))
         spoken = list(_decoder(decoder, told, state))
@@ -196,7 +196,10 @@ def moved(
     return Moved(
         sentence=text,
         translation=written,
-        source=(*translator.source.pieces(ids[:-1], translator.hidden(text)[0]), NAMES[EOS]),
+        source=(
+            *translator.source.pieces(ids[:-1], translator.with_placeholders(text)[0]),
+            NAMES[EOS],
+        ),
         prefix=(NAMES[BOS], *pieces),
         following=(*pieces, NAMES[EOS]),
         encoder_parts=tuple((part, layer) for part, layer, _ in read),

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from dhyan.attention_maps import watch
 from dhyan.batch import Tokens
-from dhyan.decoding.forced_decoding import evaluating
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.word_alignment import words_of as owners_of
@@ -18,14 +18,14 @@ def head_weights(translator: Translator, text: str) -> Float[Tensor, "L H T T"]:
 
     What a word is given is the sum over its pieces, what it gives their mean.
     """
-    encoder, masked = translator.model.encoder, translator.hidden(text)[0]
+    encoder, masked = translator.model.encoder, translator.with_placeholders(text)[0]
     ids = translator.source.encode(masked)
     if not ids:
         raise UserError("the sentence is empty: give it at least one word")
     owners = owners_of(translator.source, ids, masked)
     read = Tokens.pad([[*ids, EOS]]).to(translator.device)
     assert isinstance(encoder, nn.Module)
-    with evaluating(encoder), torch.inference_mode(), watch(encoder) as sightings:
+    with evaluation_mode(encoder), torch.inference_mode(), watch(encoder) as sightings:
         encoder(read)
     found = [one[0] for name, one in sightings.weights().items() if name.endswith("self_attention")]
     if not found:

@@ -92,7 +92,7 @@ def _vectors(translator: "Translator", ids: list[int]) -> tuple[list["Tensor"], 
     import torch
 
     from dhyan.batch import Tokens
-    from dhyan.decoding.forced_decoding import evaluating
+    from dhyan.decoding.forced_decoding import evaluation_mode
     from dhyan.models.transformer import TransformerEncoder
 
     encoder = translator.model.encoder
@@ -106,7 +106,7 @@ def _vectors(translator: "Translator", ids: list[int]) -> tuple[list["Tensor"], 
             for layer in encoder.layers
         ]
     try:
-        with evaluating(translator.model), torch.inference_mode():
+        with evaluation_mode(translator.model), torch.inference_mode():
             embedded = encoder.words(source.ids)
             states = encoder(source).states
     finally:

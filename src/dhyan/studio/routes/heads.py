@@ -118,13 +118,13 @@ def _chances(translator: "Translator", text: str, said: "Translation") -> list[f
     import torch
 
     from dhyan.batch import Batch, Tokens
-    from dhyan.decoding.forced_decoding import evaluating
+    from dhyan.decoding.forced_decoding import evaluation_mode
     from dhyan.insight.explain import told_and_said
 
     target = Tokens.pad([told_and_said(said)])
     batch = Batch(Tokens.pad([translator.encode(text)]), target).to(translator.device)
-    with evaluating(translator.voice), torch.inference_mode():
-        scores = translator.voice(batch).double().log_softmax(-1)
+    with evaluation_mode(translator.ensemble), torch.inference_mode():
+        scores = translator.ensemble(batch).double().log_softmax(-1)
     return scores.gather(-1, batch.labels.ids.unsqueeze(-1)).flatten().tolist()
 
 

@@ -153,7 +153,7 @@ def _padding(translator: "Translator", asked: Question) -> Padding:
     weights = [
         float(one[1, ..., len(half) :].max()) for name, one in looks.items() if not _inward(name)
     ]
-    text, read = translator.hidden(asked.text)[0], translator.source
+    text, read = translator.with_placeholders(asked.text)[0], translator.source
     return Padding(
         first=tuple(read.pieces(full, text)),
         second=(*read.pieces(full, text)[: len(half) - 1], *read.pieces([EOS])),
@@ -170,11 +170,11 @@ def _answered(
 
     from dhyan.attention_maps import watch
     from dhyan.batch import Batch, Tokens
-    from dhyan.decoding.forced_decoding import evaluating
+    from dhyan.decoding.forced_decoding import evaluation_mode
 
     batch = Batch(Tokens.pad(sources), Tokens.pad(targets)).to(translator.device)
     model = translator.model
-    with evaluating(model), torch.inference_mode(), watch(model) as sightings:
+    with evaluation_mode(model), torch.inference_mode(), watch(model) as sightings:
         scores = model(batch).float().cpu()
     return scores, {name: one.float().cpu() for name, one in sightings.weights().items()}
 
