@@ -1,75 +1,112 @@
-"""Watching attention without the model knowing."""
+"""Attention maps: record the weights of every attention of a model, with its role and layer."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dhyan.attention import Attended, Attention
+from dhyan.attention import Attended
 from dhyan.kernels.backend import by_definition
+from dhyan.models.interface import AttentionLayer
+from dhyan.models.interface import AttentionRole as AttentionRole
 
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """One attention's weights over a sentence: a row per word that asks, a column per word seen."""
+    """One attention's weights over a sentence: a row per target word, a column per source word.
 
-    where: str
+    In self-attention both are words of the same sentence.
+    """
+
+    name: str
+    role: AttentionRole
+    layer: int
     source: tuple[str, ...]
     target: tuple[str, ...]
     weights: Float[Tensor, "H T S"]
 
 
 @dataclass(frozen=True)
-class Sightings:
-    """The weights of every attention called so far, by the name of its module."""
+class AttentionWeights:
+    """One attention's weights over a batch of token ids; `member` is its model in an ensemble."""
 
+    name: str
+    role: AttentionRole
+    layer: int
+    weights: Float[Tensor, "B H T S"]
+    member: int = 0
+
+
+@dataclass(frozen=True)
+class AttentionRecorder:
+    """The weights of every call to an attention, in order, by its name."""
+
+    layers: Sequence[AttentionLayer]
     calls: dict[str, list[Tensor]] = field(default_factory=dict)
 
-    def weights(self) -> dict[str, Float[Tensor, "B H T S"]]:
-        """Each attention's weights, its calls joined in order: a decoder may look step by step.
+    def weights(self) -> list[AttentionWeights]:
+        """The weights of each attention that was called, its calls joined along the queries.
 
-        What an earlier call could not see yet has weight zero in its rows.
+        A recurrent decoder calls its attention once a step. Positions that an earlier call could
+        not attend to have weight zero in its rows.
         """
-        return {where: _joined(seen) for where, seen in self.calls.items()}
+        return [
+            AttentionWeights(
+                layer.name, layer.role, layer.layer, _join(self.calls[layer.name]), layer.member
+            )
+            for layer in self.layers
+            if layer.name in self.calls
+        ]
 
 
-_watching: ContextVar[tuple[Sightings, ...]] = ContextVar("watching", default=())
+@runtime_checkable
+class HasAttentions(Protocol):
+    """A model, encoder or decoder that declares its attentions."""
+
+    def attentions(self) -> Sequence[AttentionLayer]: ...  # noqa: D102
+
+
+_active: ContextVar[tuple[AttentionRecorder, ...]] = ContextVar("active_recorders", default=())
 
 
 @contextmanager
-def watch(model: nn.Module) -> Iterator[Sightings]:
-    """Collect the weights of every attention of the model that is called inside the block.
+def watch(model: HasAttentions) -> Iterator[AttentionRecorder]:
+    """Record the weights of every attention of the model that is called inside the block.
 
-    Inside it attention is computed by its definition, so that there are weights to see. Calls
-    from other threads are neither slowed nor seen.
+    Inside the block attention is computed by its definition, since fused kernels return no
+    weights. Calls from other threads are neither slowed nor recorded.
     """
-    sightings = Sightings()
-    before = _watching.set((*_watching.get(), sightings))
+    recorder = AttentionRecorder(model.attentions())
+    token = _active.set((*_active.get(), recorder))
     with ExitStack() as undo:
-        undo.callback(_watching.reset, before)
+        undo.callback(_active.reset, token)
         undo.enter_context(by_definition())
-        for name, module in model.named_modules():
-            listen = module.register_forward_hook
-            if isinstance(module, Attention):
-                undo.callback(listen(_note(name, sightings)).remove)
-        yield sightings
+        for layer in recorder.layers:
+            module = layer.attention
+            if isinstance(module, nn.Module):
+                handle = module.register_forward_hook(_record_as(layer.name, recorder))
+                undo.callback(handle.remove)
+        yield recorder
 
 
-def _note(name: str, sightings: Sightings) -> Callable[[nn.Module, object, Attended], None]:
+def _record_as(
+    name: str, recorder: AttentionRecorder
+) -> Callable[[nn.Module, object, Attended], None]:
     def hook(module: nn.Module, inputs: object, attended: Attended) -> None:
-        here = any(one is sightings for one in _watching.get())
-        if here and attended.weights is not None:
-            sightings.calls.setdefault(name, []).append(attended.weights)
+        in_this_thread = any(active is recorder for active in _active.get())
+        if in_this_thread and attended.weights is not None:
+            recorder.calls.setdefault(name, []).append(attended.weights)
 
     return hook
 
 
-def _joined(calls: Sequence[Float[Tensor, "B H _ _"]]) -> Float[Tensor, "B H T S"]:
+def _join(calls: Sequence[Float[Tensor, "B H _ _"]]) -> Float[Tensor, "B H T S"]:
     widest = max(weights.shape[-1] for weights in calls)
-    wide = [functional.pad(weights, (0, widest - weights.shape[-1])) for weights in calls]
-    return torch.cat(wide, dim=2)
+    padded = [functional.pad(weights, (0, widest - weights.shape[-1])) for weights in calls]
+    return torch.cat(padded, dim=2)

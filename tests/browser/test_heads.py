@@ -55,7 +55,7 @@ def test_a_head_switched_off_shows_both_translations(studio):
     page.wait_for_selector(".heads-diff")
     answer = page.request.post(
         f"{studio.address}/api/heads/without",
-        data={**QUESTION, "kind": "source", "layer": 2, "head": 1},
+        data={**QUESTION, "role": "cross", "layer": 2, "head": 1},
     ).json()
     for tag, change in (("del", "gone"), ("ins", "new")):
         marked = page.locator(f".heads-diff {tag}").count()

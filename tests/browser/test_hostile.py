@@ -96,12 +96,12 @@ def as_trace(text):
     """A saved trace whose every label is the text."""
     token = {"text": text, "id": 9, "word": 0, "special": False}
     side = {"tokens": [token], "words": [text]}
-    block = {"where": text, "layer": 1, "shape": [1, 1, 1], "data": "AACAPw=="}
+    block = {"name": text, "layer": 1, "shape": [1, 1, 1], "data": "AACAPw=="}
     return {
-        "schema": "dhyan-trace/1", "model": text, "text": text, "translation": text,
-        "finished": True, "score": -1.0, "source": side, "told": side, "target": side,
-        "steps": [{"chance": -0.5, "likeliest": [[text, 0.6]]}],
-        "attention": [{**block, "kind": kind} for kind in ("encoder", "decoder", "source")],
+        "schema": "dhyan-trace/2", "model": text, "text": text, "translation": text,
+        "finished": True, "score": -1.0, "source": side, "decoder_input": side, "target": side,
+        "steps": [{"logprob": -0.5, "top_tokens": [[text, 0.6]]}],
+        "attention": [{**block, "role": role} for role in ("encoder_self", "decoder_self", "cross")],
     }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ def trace(page, model="bahdanau", text=SENTENCE, prefix=BEGINNING):
 
 
 def weights(found):
-    block = next(one for one in found["attention"] if one["kind"] == "source")
+    block = next(one for one in found["attention"] if one["role"] == "cross")
     _, rows, columns = block["shape"]
     values = struct.unpack(
         f"<{rows * columns}f", base64.b64decode(block["data"])[: 4 * rows * columns]

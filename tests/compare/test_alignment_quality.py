@@ -6,7 +6,7 @@ import torch
 from dhyan.compare.alignment_quality import attends, to_draw
 from dhyan.compare.test_sets import Question, Sheet, Sheets
 from dhyan.config import load_recipe
-from dhyan.insight.word_alignment import attention_of, readings_of
+from dhyan.insight.word_alignment import attention_by_layer, pair_weights
 from tests.insight.test_explain import ENGLISH, HINDI, translator_of
 
 MODELS = [("gru", "bahdanau-additive"), ("transformer", "transformer")]
@@ -17,11 +17,11 @@ def test_the_step_that_says_a_word_is_what_attention_of_gives(names):
     translator = translator_of(names, "words")
     pairs = list(zip(ENGLISH, HINDI, strict=False))
     assert len({len(source.split()) for source, _ in pairs}) > 1
-    for pair, found in zip(pairs, readings_of(translator, pairs, at_once=2), strict=True):
+    for pair, found in zip(pairs, attention_by_layer(translator, pairs, batch_size=2), strict=True):
         assert len(found) == (4 if names[1] == "transformer" else 2)
         for (where, at), reading in found.items():
             if at == "emits":
-                wanted = attention_of(translator, *pair, where=where)
+                wanted = pair_weights(translator, *pair, attention=where)
                 torch.testing.assert_close(reading.weights, wanted, atol=1e-5, rtol=1e-4)
 
 
@@ -30,7 +30,7 @@ def test_the_step_that_reads_a_word_is_the_one_that_says_the_next(names):
     translator = translator_of(names, "words")
     text = " ".join(word for word in HINDI[0].split() if word.isalpha() or len(word) > 1)
     assert len(translator.target.encode(text)) == len(text.split())
-    [found] = readings_of(translator, [(ENGLISH[0], text)])
+    [found] = attention_by_layer(translator, [(ENGLISH[0], text)])
     for (where, at), reading in found.items():
         if at == "reads":
             said = found[where, "emits"].weights
@@ -39,7 +39,10 @@ def test_the_step_that_reads_a_word_is_the_one_that_says_the_next(names):
 
 
 def test_an_empty_sentence_has_no_readings():
-    assert readings_of(translator_of(MODELS[0], "words"), [("a cat", ""), ("", "a")]) == [{}, {}]
+    assert attention_by_layer(translator_of(MODELS[0], "words"), [("a cat", ""), ("", "a")]) == [
+        {},
+        {},
+    ]
 
 
 def test_a_bottleneck_does_not_attend():

@@ -74,10 +74,10 @@ def test_models_of_any_kind_speak_together_in_any_order(translators):
 def test_every_attention_of_every_model_is_explained(translators):
     voice = join_translators(translators)
     [said] = voice(ENGLISH[0])
-    maps = {one.where: one for one in explain_translation(voice, ENGLISH[0], said)}
+    maps = {one.name: one for one in explain_translation(voice, ENGLISH[0], said)}
     for number, translator in enumerate(translators):
         for one in explain_translation(translator, ENGLISH[0], said):
-            ours = maps.pop(f"models.{number}.{one.where}")
+            ours = maps.pop(f"models.{number}.{one.name}")
             assert (ours.source, ours.target) == (one.source, one.target)
             torch.testing.assert_close(ours.weights, one.weights)
     assert not maps
@@ -91,7 +91,7 @@ def test_every_model_counts_alike_in_an_alignment_however_many_attentions_it_has
     torch.testing.assert_close(
         look.source_attention(), torch.stack([one.source_attention() for one in own]).mean(0)
     )
-    assert len({len(one.weights) for one in own}) > 1
+    assert len({len(one.attention) for one in own}) > 1
     torch.testing.assert_close(look.source_attention("models.1."), own[1].source_attention())
     torch.testing.assert_close(
         look.source_attention("layers.0"), own[1].source_attention("layers.0")

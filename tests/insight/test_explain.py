@@ -41,7 +41,7 @@ def test_every_attention_has_a_map_whose_rows_sum_to_one_unless_it_fades(kind):
     translator = translator_of(kind)
     maps = dhyan.explain(translator, ENGLISH[0])
     names = {n for n, _ in translator.model.named_modules() if n.endswith("attention")}
-    assert {m.where for m in maps} == names
+    assert {m.name for m in maps} == names
     for one in maps:
         assert one.weights.shape[1:] == (len(one.target), len(one.source))
         total = one.weights.sum(-1)
@@ -55,7 +55,7 @@ def test_every_attention_has_a_map_whose_rows_sum_to_one_unless_it_fades(kind):
 def test_maps_are_labelled_by_who_asks_and_what_is_seen():
     translator = translator_of(("transformer", "transformer"))
     said = Translation("", 0.0, True, tuple(translator.target.encode(HINDI[1])))
-    maps = {m.where: m for m in explain_translation(translator, ENGLISH[1], said)}
+    maps = {m.name: m for m in explain_translation(translator, ENGLISH[1], said)}
     heard = ("a", "dog", "sees", "the", "cat", "</s>")
     spoken = ("कुत्ता", "बिल्ली", "को", "देखता", "है", "।")
     encoder = maps["encoder.layers.0.self_attention"]
@@ -65,7 +65,7 @@ def test_maps_are_labelled_by_who_asks_and_what_is_seen():
     past = maps["decoder.layers.0.self_attention"]
     assert (past.source, past.target) == (("<s>", *spoken), ("<s>", *spoken))
     assert (past.weights.triu(1) == 0).all()
-    assert [m.where for m in cross_maps(list(maps.values()))] == [
+    assert [m.name for m in cross_maps(list(maps.values()))] == [
         "decoder.layers.0.cross_attention",
         "decoder.layers.1.cross_attention",
     ]
@@ -130,7 +130,8 @@ def test_two_models_can_be_watched_at_once():
     with watch(one) as first, watch(other) as second:
         one(batch)
         other(batch)
-    assert list(first.weights()) == list(second.weights()) == ["decoder.attention"]
+    [[one_map], [other_map]] = first.weights(), second.weights()
+    assert one_map.name == other_map.name == "decoder.attention"
 
 
 def test_explaining_leaves_a_model_in_training(monkeypatch):

@@ -26,7 +26,7 @@ FONT = "fontpkg_noto_sans_devanagari"
 
 def attend(source, target, heads=1):
     weights = (3 * torch.randn(heads, len(target), len(source))).softmax(dim=-1)
-    return AttentionMap("decoder", tuple(source), tuple(target), weights)
+    return AttentionMap("decoder", "cross", 1, tuple(source), tuple(target), weights)
 
 
 def glyphs(figure, path):
@@ -165,7 +165,7 @@ def test_a_figure_paints_a_weight_as_the_table_does():
 
 def test_numbers_stand_in_the_cells_when_there_is_room():
     weights = torch.tensor([[[0.004, 0.25, 0.999], [0.1, 0.9, 0.0]]])
-    roomy = AttentionMap("decoder", ("a", "b", "c"), ("d", "e"), weights)
+    roomy = AttentionMap("decoder", "cross", 1, ("a", "b", "c"), ("d", "e"), weights)
     said = [text.get_text() for text in heatmap(roomy).axes[0].texts]
     assert said[:4] == [".25", "1", ".10", ".90"]
     tight = heatmap(attend("a" * 40, "b" * 40)).axes[0].texts
@@ -181,7 +181,10 @@ def test_each_head_has_its_panel_and_labels_are_shared():
 
 
 def test_maps_of_one_pair_of_sentences_are_named_by_their_place():
-    maps = [AttentionMap(where, ("a",), ("b",), torch.ones(2, 1, 1)) for where in ("low", "high")]
+    maps = [
+        AttentionMap(where, "cross", 1, ("a",), ("b",), torch.ones(2, 1, 1))
+        for where in ("low", "high")
+    ]
     texts = {text.get_text(): text for text in heatmap(*maps).axes[0].texts}
     captions = [f"{where} · head {head}" for where in ("low", "high") for head in (1, 2)]
     boxes = [texts[caption].get_window_extent() for caption in captions]

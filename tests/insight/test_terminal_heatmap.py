@@ -15,7 +15,7 @@ HINDI = ("वह", "लड़की", "को", "किताब", "देता
 
 def attend(source, target, heads=1):
     weights = (3 * torch.randn(heads, len(target), len(source))).softmax(dim=-1)
-    return AttentionMap("decoder", tuple(source), tuple(target), weights)
+    return AttentionMap("decoder", "cross", 1, tuple(source), tuple(target), weights)
 
 
 def read(attention, **options):
@@ -45,7 +45,9 @@ def test_colour_changes_nothing_but_the_colour():
 
 
 def test_a_cell_has_the_colour_of_its_weight():
-    attention = AttentionMap("decoder", ("a", "b"), ("c",), torch.tensor([[[0.97, 0.03]]]))
+    attention = AttentionMap(
+        "decoder", "cross", 1, ("a", "b"), ("c",), torch.tensor([[[0.97, 0.03]]])
+    )
     styles = [span.style for span in draw(attention).spans if span.style.bgcolor]
     assert [style.bgcolor.name for style in styles] == [paint(0.97), paint(0.03)]
     assert [style.color.name for style in styles] == [ink(0.97), ink(0.03)]
@@ -53,13 +55,15 @@ def test_a_cell_has_the_colour_of_its_weight():
 
 def test_a_row_reads_as_hundredths_and_its_word():
     weights = torch.tensor([[[0.974, 0.02, 0.004], [0.0, 0.0, 1.0]]])
-    attention = AttentionMap("decoder", ("he", "gives", "."), ("वह", "।"), weights)
+    attention = AttentionMap("decoder", "cross", 1, ("he", "gives", "."), ("वह", "।"), weights)
     [(_, rows)] = read(attention)
     assert rows == [" 97   2   ·  वह", "  ·   · 100  ।"]
 
 
 def test_weights_that_are_not_numbers_are_shown_as_such():
-    attention = AttentionMap("decoder", ("a",), ("b",), torch.full((1, 1, 1), float("nan")))
+    attention = AttentionMap(
+        "decoder", "cross", 1, ("a",), ("b",), torch.full((1, 1, 1), float("nan"))
+    )
     [(_, [row])] = read(attention)
     assert row == "nan  b"
     assert "nan" in draw(attention).plain
@@ -67,7 +71,7 @@ def test_weights_that_are_not_numbers_are_shown_as_such():
 
 def test_several_heads_are_shown_by_their_mean_and_it_is_said():
     weights = torch.tensor([[[1.0, 0.0]], [[0.5, 0.5]]])
-    attention = AttentionMap("decoder", ("a", "b"), ("c",), weights)
+    attention = AttentionMap("decoder", "cross", 1, ("a", "b"), ("c",), weights)
     assert "the mean of 2 heads" in draw(attention).plain.split("\n")[0]
     assert draw(attention).plain.endswith(" 75  25  c")
     assert "mean" not in draw(attend("a", "b")).plain

@@ -8,7 +8,7 @@ import torch
 import dhyan
 from dhyan.decoding.rules import observe
 from dhyan.errors import UserError
-from dhyan.insight.head_operands import operands
+from dhyan.insight.head_operands import head_operands
 from dhyan.insight.trace import Trace, trace, trace_translation
 from tests.insight.test_explain import ENGLISH, translator_of
 
@@ -23,25 +23,25 @@ def seen(request):
 
 def test_its_weights_are_those_that_explain_shows(seen):
     translator, found = seen
-    maps = {one.where: one for one in dhyan.explain(translator, ENGLISH[0], beam=2, words=False)}
-    assert {block.where for block in found.attention} == set(maps)
+    maps = {one.name: one for one in dhyan.explain(translator, ENGLISH[0], beam=2, words=False)}
+    assert {block.name for block in found.attention} == set(maps)
     for block in found.attention:
-        torch.testing.assert_close(block.weights, maps[block.where].weights)
-        rows, columns = found.sides(block.kind)
-        assert tuple(one.text for one in columns.tokens) == maps[block.where].source
-        assert tuple(one.text for one in rows.tokens) == maps[block.where].target
+        torch.testing.assert_close(block.weights, maps[block.name].weights)
+        rows, columns = found.sides(block.role)
+        assert tuple(one.text for one in columns.tokens) == maps[block.name].source
+        assert tuple(one.text for one in rows.tokens) == maps[block.name].target
 
 
 def test_every_token_belongs_to_a_word_and_every_step_has_its_chances(seen):
     _, found = seen
-    for side in (found.source, found.told, found.target):
+    for side in (found.source, found.decoder_input, found.target):
         assert [one.word for one in side.tokens] == sorted(one.word for one in side.tokens)
         assert {one.word for one in side.tokens} == set(range(len(side.words)))
-    assert len(found.steps) == len(found.target.tokens) == len(found.told.tokens)
+    assert len(found.steps) == len(found.target.tokens) == len(found.decoder_input.tokens)
     for step in found.steps:
-        shares = [share for _, share in step.likeliest]
+        shares = [share for _, share in step.top_tokens]
         assert shares == sorted(shares, reverse=True)
-        assert step.chance <= torch.tensor(shares[0]).log() + 1e-5
+        assert step.logprob <= torch.tensor(shares[0]).log() + 1e-5
 
 
 def test_it_comes_back_from_json(seen):
@@ -50,7 +50,7 @@ def test_it_comes_back_from_json(seen):
     assert again.steps == found.steps
     assert again.source == found.source
     for one, other in zip(again.attention, found.attention, strict=True):
-        assert (one.where, one.kind, one.layer) == (other.where, other.kind, other.layer)
+        assert (one.name, one.role, one.layer) == (other.name, other.role, other.layer)
         assert torch.equal(one.weights, other.weights)
 
 
@@ -59,10 +59,10 @@ def test_it_comes_back_from_json(seen):
     [
         (lambda parts: "no", "this is not JSON"),
         (lambda parts: json.dumps({**parts, "schema": "x"}), "its schema is 'x'"),
-        (lambda parts: json.dumps({**parts, "source": 5}), "not whole"),
+        (lambda parts: json.dumps({**parts, "source": 5}), "incomplete trace"),
         (
             lambda parts: json.dumps({**parts, "told": parts["source"] | {"tokens": []}}),
-            "not whole",
+            "incomplete trace",
         ),
     ],
 )
@@ -89,25 +89,27 @@ def test_a_head_can_be_done_again_from_what_it_multiplied():
     found = trace_translation(translator, ENGLISH[0], said)
     modules = dict(translator.model.named_modules())
     for block in found.attention:
-        outputs = modules[block.where].output.bias.detach().clone()
+        outputs = modules[block.name].output.bias.detach().clone()
         for number, weights in enumerate(block.weights, 1):
-            one = operands(translator, ENGLISH[0], said, block.where, number)
-            queries = one.asking @ one.query.weight + one.query.bias
-            keys = one.seen @ one.key.weight + one.key.bias
-            values = one.seen @ one.value.weight + one.value.bias
+            one = head_operands(translator, ENGLISH[0], said, block.name, number)
+            queries = one.query_inputs @ one.query.weight + one.query.bias
+            keys = one.memory_inputs @ one.key.weight + one.key.bias
+            values = one.memory_inputs @ one.value.weight + one.value.bias
             scores = queries @ keys.T / one.scale
-            again = scores.masked_fill(~one.visible, -torch.inf).softmax(-1)
+            again = scores.masked_fill(~one.mask, -torch.inf).softmax(-1)
             torch.testing.assert_close(again, weights, atol=1e-5, rtol=0)
-            torch.testing.assert_close(again @ values @ one.project, one.output, atol=1e-5, rtol=0)
+            torch.testing.assert_close(
+                again @ values @ one.output_weight, one.output, atol=1e-5, rtol=0
+            )
             outputs = outputs + one.output
-        torch.testing.assert_close(outputs, one.whole, atol=1e-5, rtol=0)
+        torch.testing.assert_close(outputs, one.layer_output, atol=1e-5, rtol=0)
 
 
 def test_what_has_no_such_head_says_so():
     transformer, recurrent = (translator_of(kind) for kind in (KINDS[2], KINDS[0]))
     [said] = transformer(ENGLISH[0])
     with pytest.raises(UserError, match="head 99: encoder.layers.0.self_attention has"):
-        operands(transformer, ENGLISH[0], said, "encoder.layers.0.self_attention", 99)
+        head_operands(transformer, ENGLISH[0], said, "encoder.layers.0.self_attention", 99)
     [said] = recurrent(ENGLISH[0])
     with pytest.raises(UserError, match="not an attention with queries, keys and values"):
-        operands(recurrent, ENGLISH[0], said, "decoder.attention", 1)
+        head_operands(recurrent, ENGLISH[0], said, "decoder.attention", 1)

@@ -11,12 +11,12 @@ from dhyan.decoding.translator import Translation
 from dhyan.errors import UserError
 from dhyan.insight.explain import cross_maps, explain_translation
 from dhyan.insight.word_alignment import (
-    Reading,
+    WordAttention,
     align_pair,
-    attention_of,
+    pair_weights,
     pharaoh,
-    read_words,
-    words_of,
+    word_attention,
+    word_indices,
 )
 from dhyan.special_tokens import BOS, EOS, UNK
 from dhyan.text.tokenizer import KINDS
@@ -31,12 +31,12 @@ def test_words_are_what_spaces_part(pieces):
     translator = translator_of(MODELS[0], pieces)
     for text in TEXTS:
         ids = translator.source.encode(text)
-        heard = words_of(translator.source, ids, text)
+        heard = word_indices(translator.source, ids, text)
         assert sorted(set(heard)) == list(range(len(text.split())))
         assert heard == sorted(heard)
         assert len(heard) == len(ids)
         ids = translator.target.encode(text)
-        said = words_of(translator.target, ids)
+        said = word_indices(translator.target, ids)
         assert sorted(set(said)) == list(range(len(translator.target.decode(ids).split())))
         assert said == sorted(said)
 
@@ -47,36 +47,36 @@ def test_words_are_numbered_alike_with_and_without_their_text(pieces):
     for text in (*HINDI, "की (यह) है।"):
         ids = tokenizer.encode(text)
         if UNK not in ids:
-            assert words_of(tokenizer, ids) == words_of(tokenizer, ids, text)
+            assert word_indices(tokenizer, ids) == word_indices(tokenizer, ids, text)
 
 
 def test_pieces_of_a_word_belong_to_it():
     translator = translator_of(MODELS[0], "characters")
     ids = translator.source.encode("a cat,")
-    assert words_of(translator.source, ids, "a cat,") == [0, 0, 1, 1, 1, 1, 1]
-    assert words_of(translator.target, translator.target.encode("है ।")) == [0, 0, 0, 1, 1]
+    assert word_indices(translator.source, ids, "a cat,") == [0, 0, 1, 1, 1, 1, 1]
+    assert word_indices(translator.target, translator.target.encode("है ।")) == [0, 0, 0, 1, 1]
 
 
 def test_a_space_belongs_to_the_word_after_it():
     translator = translator_of(MODELS[0], "characters")
     tokenizer = translator.target
     mark, letter = tokenizer.piece_ids()["▁"], tokenizer.piece_ids()["क"]
-    assert words_of(tokenizer, [mark, mark, letter, mark, mark, letter]) == [0, 0, 0, 1, 1, 1]
-    assert words_of(tokenizer, [letter, mark, letter, mark]) == [0, 1, 1, 1]
-    assert words_of(tokenizer, [mark]) == [0]
-    assert words_of(tokenizer, []) == []
+    assert word_indices(tokenizer, [mark, mark, letter, mark, mark, letter]) == [0, 0, 0, 1, 1, 1]
+    assert word_indices(tokenizer, [letter, mark, letter, mark]) == [0, 1, 1, 1]
+    assert word_indices(tokenizer, [mark]) == [0]
+    assert word_indices(tokenizer, []) == []
 
 
 @pytest.mark.parametrize("kind", MODELS, ids="+".join)
 def test_confidence_is_the_geometric_mean_of_the_tokens_probabilities(kind):
     translator = translator_of(kind)
     ids = tuple(translator.target.encode(HINDI[1]))
-    reading = read_words(translator, ENGLISH[1], Translation("", 0.0, True, ids))
+    reading = word_attention(translator, ENGLISH[1], Translation("", 0.0, True, ids))
     assert [word.text for word in reading.words] == HINDI[1].split()
     batch = Batch(Tokens.pad([translator.encode(ENGLISH[1])]), Tokens.pad([[BOS, *ids, EOS]]))
     with torch.inference_mode():
         chances = translator.model(batch).log_softmax(-1)[0]
-    owners = words_of(translator.target, ids)
+    owners = word_indices(translator.target, ids)
     for number, word in enumerate(reading.words):
         own = [float(chances[at, id]) for at, id in enumerate(ids) if owners[at] == number]
         assert word.confidence == pytest.approx(math.exp(sum(own) / len(own)), rel=1e-4)
@@ -85,7 +85,7 @@ def test_confidence_is_the_geometric_mean_of_the_tokens_probabilities(kind):
 @pytest.mark.parametrize("kind", MODELS, ids="+".join)
 def test_weights_of_a_pair_are_those_of_its_maps(kind):
     translator = translator_of(kind)
-    weights = attention_of(translator, ENGLISH[1], HINDI[1])
+    weights = pair_weights(translator, ENGLISH[1], HINDI[1])
     ids = tuple(translator.target.encode(HINDI[1]))
     maps = cross_maps(explain_translation(translator, ENGLISH[1], Translation("", 0.0, True, ids)))
     mean = torch.stack([one.weights.mean(0) for one in maps]).mean(0)
@@ -95,17 +95,19 @@ def test_weights_of_a_pair_are_those_of_its_maps(kind):
 
 def test_one_attention_can_be_chosen_by_its_name():
     translator = translator_of(MODELS[1])
-    every = attention_of(translator, ENGLISH[1], HINDI[1])
-    layers = [attention_of(translator, ENGLISH[1], HINDI[1], where=f"layers.{n}") for n in (0, 1)]
+    every = pair_weights(translator, ENGLISH[1], HINDI[1])
+    layers = [
+        pair_weights(translator, ENGLISH[1], HINDI[1], attention=f"layers.{n}") for n in (0, 1)
+    ]
     torch.testing.assert_close(every, (layers[0] + layers[1]) / 2)
     assert not torch.allclose(layers[0], layers[1])
     with pytest.raises(UserError, match="'nose'; there are decoder.layers.0.cross_attention"):
-        attention_of(translator, ENGLISH[1], HINDI[1], where="nose")
+        pair_weights(translator, ENGLISH[1], HINDI[1], attention="nose")
 
 
 def test_a_word_comes_from_where_most_of_its_weight_lies_but_not_from_the_end():
     weights = torch.tensor([[0.1, 0.3, 0.6], [0.5, 0.2, 0.3], [0.2, 0.7, 0.1]])
-    assert Reading((), weights).alignment == [(1, 0), (0, 1), (1, 2)]
+    assert WordAttention((), weights).alignment == [(1, 0), (0, 1), (1, 2)]
     assert pharaoh([(1, 0), (0, 1), (1, 2)]) == "0-1 1-0 1-2"
 
 
@@ -116,29 +118,29 @@ def test_a_pair_is_aligned_as_if_it_had_been_said():
     pairs = align_pair(translator, ENGLISH[0], HINDI[0])
     assert [target for _, target in pairs] == list(range(len(HINDI[0].split())))
     assert all(0 <= source < len(ENGLISH[0].split()) for source, _ in pairs)
-    reading = read_words(translator, ENGLISH[0], said)
+    reading = word_attention(translator, ENGLISH[0], said)
     assert [word.text for word in reading.words] == words
     assert reading.weights.shape == (len(words), len(ENGLISH[0].split()) + 1)
 
 
 def test_where_only_the_end_is_looked_at_nothing_is_aligned():
     translator = translator_of(MODELS[2])
-    weights = attention_of(translator, ENGLISH[1], HINDI[1])
+    weights = pair_weights(translator, ENGLISH[1], HINDI[1])
     assert (weights[:, -1] == 1).all()
     assert align_pair(translator, ENGLISH[1], HINDI[1]) == []
     some = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.1, 0.9]])
-    assert Reading((), some).alignment == [(1, 1)]
+    assert WordAttention((), some).alignment == [(1, 1)]
 
 
 @pytest.mark.parametrize(("source", "target"), [("", "है"), ("a dog", ""), (" ", " ")])
 def test_nothing_has_no_words(source, target):
     translator = translator_of(MODELS[0])
     assert align_pair(translator, source, target) == []
-    assert attention_of(translator, source, target).shape == (0, 1)
+    assert pair_weights(translator, source, target).shape == (0, 1)
 
 
 def test_what_was_kept_is_a_word():
     translator = replace(translator_of(MODELS[0]), placeholders=("tag", "number"))
     text = 'the cat <a href="x y"> 42'
-    weights = attention_of(translator, text, 'बिल्ली <a href="x y"> 42')
+    weights = pair_weights(translator, text, 'बिल्ली <a href="x y"> 42')
     assert weights.shape == (3, 5)

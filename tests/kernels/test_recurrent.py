@@ -200,12 +200,14 @@ def test_a_token_at_a_time_equals_a_loop(kind):
     assert state.memory.asked == end.memory.asked == 4
 
 
-def test_watching_sees_every_look():
+def test_watch_records_every_step_of_a_recurrent_decoder():
     decoder = decoder_of(BAHDANAU, ATTENTIONS["general"], "lstm")
     encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 2))
-    with watch(decoder) as sightings:
+    with watch(decoder) as recorder:
         decoder.think(ids, decoder.start(encoded))
-    assert sightings.weights()["attention"].shape == (3, 1, 2, 4)
+    [recorded] = recorder.weights()
+    assert (recorded.name, recorded.role) == ("attention", "cross")
+    assert recorded.weights.shape == (3, 1, 2, 4)
 
 
 def test_what_the_kernels_do_not_know_runs_plainly():

@@ -2,6 +2,7 @@
 
 import torch
 
+from dhyan.attention import Attention
 from dhyan.attention_maps import watch
 from dhyan.batch import Batch, Tokens
 from dhyan.checkpoint import tensors_from_bytes, tensors_to_bytes
@@ -89,25 +90,28 @@ def test_a_translation_does_not_depend_on_its_batch(model, batch):
         assert [h.ids for h in alone] == [h.ids for h in beam]
 
 
-def test_every_attention_is_seen_and_watching_changes_nothing(model, batch, request):
+def test_watch_records_every_attention_and_changes_no_output(model, batch, request):
     _, name = request.node.callspec.params["model"]
     with torch.no_grad():
         before = model(batch)
-        with watch(model) as sightings:
+        with watch(model) as recorder:
             watched = model(batch)
         after = model(batch)
     torch.testing.assert_close(watched, before, **CLOSE)
     assert torch.equal(after, before)
-    maps = sightings.weights()
-    names = [n for n, _ in model.named_modules() if n.endswith("attention")]
-    assert sorted(maps) == sorted(names)
+    recorded = recorder.weights()
+    names = [name for name, part in model.named_modules() if isinstance(part, Attention)]
+    assert sorted(own.name for own in recorded) == sorted(names)
     source, target = batch.source.ids.shape[1], batch.inputs.ids.shape[1]
-    for where, weights in maps.items():
-        rows = source if where.startswith("encoder") else target
-        columns = target if where.endswith("self_attention") and rows == target else source
-        assert weights.shape[0] == len(batch.source)
-        assert weights.shape[2:] == (rows, columns)
-        total = weights.sum(-1)
+    shapes = {
+        "encoder_self": (source, source),
+        "decoder_self": (target, target),
+        "cross": (target, source),
+    }
+    for own in recorded:
+        assert own.weights.shape[0] == len(batch.source)
+        assert own.weights.shape[2:] == shapes[own.role]
+        total = own.weights.sum(-1)
         assert (total <= 1 + 1e-5).all()
         if "predicted" not in name:
             torch.testing.assert_close(total, torch.ones_like(total))
@@ -161,7 +165,6 @@ def test_watching_step_by_step_is_watching_at_once(model, batch):
             state = model.start(batch.source)
             for ids in batch.inputs.ids.unbind(1):
                 _, state = model.step(ids, state)
-    wanted, found = together.weights(), apart.weights()
-    assert wanted.keys() == found.keys()
-    for where in wanted:
-        torch.testing.assert_close(found[where], wanted[where], **CLOSE)
+    for one, other in zip(together.weights(), apart.weights(), strict=True):
+        assert (one.name, one.role, one.layer) == (other.name, other.role, other.layer)
+        torch.testing.assert_close(other.weights, one.weights, **CLOSE)

@@ -103,7 +103,7 @@ def test_a_models_step_is_what_explain_shows(encoder):
     translator = translator_of(encoder, "bahdanau-additive")
     [said] = translator(ENGLISH[0])
     maps = explain_translation(translator, ENGLISH[0], said, words=False)
-    [only] = [one for one in maps if one.where == "decoder.attention"]
+    [only] = [one for one in maps if one.name == "decoder.attention"]
     for step in range(1, len(only.target) + 1):
         look = bahdanau(ENGLISH[0], model=translator, step=step)
         row = only.weights[0, step - 1].double()

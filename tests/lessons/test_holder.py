@@ -7,9 +7,10 @@ import torch
 
 from dhyan.data.primer.templates import templates
 from dhyan.errors import UserError
+from dhyan.insight.ablation import without_head
 from dhyan.lessons.shown import sayer
 from dhyan.lessons.transformer.cued import cued
-from dhyan.lessons.transformer.holder import Holder, holder, log_odds, switched_off
+from dhyan.lessons.transformer.holder import Holder, holder, log_odds
 from tests.lessons.reader import reader
 
 
@@ -73,7 +74,7 @@ def test_a_head_switched_off_is_one_whose_part_of_the_output_is_zero(translator)
     memory = attention.remember(states, torch.ones(1, 4, dtype=torch.bool))
     with torch.no_grad():
         whole = attention(states, memory).context
-        with switched_off(attention, 1):
+        with without_head(attention, 1):
             without = attention(states, memory).context
         kept = attention.output.weight.clone()
         attention.output.weight[:, 8:] = 0

@@ -6,7 +6,7 @@ import torch
 from dhyan.attention import AdditiveScore, DotScore, GeneralScore, SingleHeadAttention
 from dhyan.batch import Tokens
 from dhyan.errors import UserError
-from dhyan.insight.explain import explain_translation, told_and_said
+from dhyan.insight.explain import explain_translation, target_ids
 from dhyan.lessons.encoder_decoder.bahdanau import bahdanau
 from dhyan.lessons.encoder_decoder.luong import SCORES, luong
 from tests.lessons.untrained import ENGLISH, translator_of
@@ -140,7 +140,7 @@ def test_a_models_dot_and_general_scores_are_products():
 def test_a_models_attentional_vector_is_what_its_words_are_read_off(decoder):
     translator = translator_of("gru", decoder)
     [said] = translator(ENGLISH[0])
-    told = told_and_said(said)
+    told = target_ids(said)
     model = translator.model
     with torch.no_grad():
         state = model.start(Tokens.pad([translator.encode(ENGLISH[0])]))

@@ -143,7 +143,9 @@ FUNCTIONS = {
     "terms": lambda text: written(terms_of(text), glossary_in, "terms.tsv"),
     "glossary": lambda text: Glossary.of({text: "a"}, TOKENIZERS["bpe"]),
     "called": TERMS.called,
-    "terminal": lambda text: draw(AttentionMap("a", (text,), (text,), torch.ones(1, 1, 1))),
+    "terminal": lambda text: draw(
+        AttentionMap("a", "cross", 1, (text,), (text,), torch.ones(1, 1, 1))
+    ),
     **{f"encode-{kind}": one.encode for kind, one in TOKENIZERS.items()},
     **{
         f"decode-{kind}": lambda text, one=one: one.decode(one.encode(text))

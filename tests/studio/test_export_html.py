@@ -125,7 +125,7 @@ def test_a_trace_gives_the_maps_that_explain_gives(words):
     maps = explain(translator, ENGLISH[0], beam=2, words=words)
     for block, own in zip(found.attention, maps, strict=True):
         made = found.map(block, words=words)
-        assert (made.where, made.source, made.target) == (own.where, own.source, own.target)
+        assert (made.name, made.source, made.target) == (own.name, own.source, own.target)
         torch.testing.assert_close(made.weights, own.weights)
 
 

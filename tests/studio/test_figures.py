@@ -48,8 +48,8 @@ def test_heads_are_drawn_side_by_side_or_as_one_which_is_said(models):
         one, said = drawn(head=head)
         assert torch.equal(one.weights, own[None])
         assert said.startswith("Attention to the source, layer 2: ")
-    assert drawn(layer=1)[0].where == "decoder.layers.0.cross_attention"
-    assert drawn(layer=7)[0].where == every.where
+    assert drawn(layer=1)[0].name == "decoder.layers.0.cross_attention"
+    assert drawn(layer=7)[0].name == every.name
     assert drawn(kind="encoder")[0].source == drawn(kind="encoder")[0].target
 
 

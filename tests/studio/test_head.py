@@ -27,27 +27,27 @@ def attended(client, **asked):
     ]
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "source"])
+@pytest.mark.parametrize("role", ["encoder_self", "decoder_self", "cross"])
 @pytest.mark.parametrize("layer", [1, 2])
-def test_a_head_can_be_done_again_from_what_is_sent(client, kind, layer):
-    sent = client.post("/api/head", json={**SENTENCE, "kind": kind, "layer": layer, "head": 2})
+def test_a_head_can_be_recomputed_from_the_response(client, role, layer):
+    sent = client.post("/api/head", json={**SENTENCE, "role": role, "layer": layer, "head": 2})
     assert sent.status_code == 200, sent.text
     head = sent.json()
 
     def projected(states, name):
         return numbers(head[states]) @ numbers(head[name]["weight"]) + numbers(head[name]["bias"])
 
-    queries, keys = projected("asking", "query"), projected("seen", "key")
+    queries, keys = projected("query_inputs", "query"), projected("memory_inputs", "key")
     scores = queries @ keys.T / head["scale"]
-    hidden = numbers(head["visible"]) == 0
+    hidden = numbers(head["mask"]) == 0
     weights = scores.masked_fill(hidden, -torch.inf).softmax(-1)
-    own = weights @ projected("seen", "value")
+    own = weights @ projected("memory_inputs", "value")
     assert (weights - numbers(head["weights"])).abs().max() < 1e-5
-    assert hidden.any() == (kind == "decoder")
+    assert hidden.any() == (role == "decoder_self")
     contexts = [numbers(one) for one in head["contexts"]]
     assert (own - contexts[1]).abs().max() < 1e-5
     joined = torch.cat([contexts[0], own], dim=-1)
-    project = torch.cat([numbers(one) for one in head["projects"]])
+    project = torch.cat([numbers(one) for one in head["output_weights"]])
     whole = joined @ project + numbers(head["bias"])
     assert (whole - numbers(head["whole"])).abs().max() < 1e-5
 
@@ -55,9 +55,9 @@ def test_a_head_can_be_done_again_from_what_is_sent(client, kind, layer):
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ({"layer": 9}, "no attention of that kind in layer 9"),
+        ({"layer": 9}, "no attention of that role in layer 9"),
         ({"head": 9}, "head 9: encoder.layers.0"),
-        ({"model": "bahdanau"}, "no attention of that kind in layer 1"),
+        ({"model": "bahdanau"}, "no attention of that role in layer 1"),
         ({"text": " "}, "the sentence is empty"),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 SENTENCE = {"text": "The bank of the river is far.", "model": "transformer", "beam": 1}
-KINDS = ("encoder", "decoder", "source")
+ROLES = ("encoder_self", "decoder_self", "cross")
 
 
 def ask(client, path, **more):
@@ -17,25 +17,25 @@ def trace(client):
     return ask(client, "/api/translate")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_head_is_missed_by_what_the_translation_loses_without_it(client, kind):
-    changes = ask(client, "/api/heads/missed", kind=kind)["changes"]
+@pytest.mark.parametrize("role", ROLES)
+def test_a_head_is_missed_by_what_the_translation_loses_without_it(client, role):
+    changes = ask(client, "/api/heads/missed", role=role)["changes"]
     assert [len(row) for row in changes] == [2, 2]
-    found = ask(client, "/api/heads/without", kind=kind, layer=2, head=1)
+    found = ask(client, "/api/heads/without", role=role, layer=2, head=1)
     lost = sum(found["missing"]) - sum(found["chances"])
     assert changes[1][0] == pytest.approx(lost, abs=1e-9)
     assert changes[1][0] != 0.0
 
 
 def test_with_every_head_the_tokens_are_as_likely_as_in_the_trace(client, trace):
-    found = ask(client, "/api/heads/without", kind="source", layer=1, head=2)
-    told = [step["chance"] for step in trace["steps"]]
+    found = ask(client, "/api/heads/without", role="cross", layer=1, head=2)
+    told = [step["logprob"] for step in trace["steps"]]
     assert found["chances"] == pytest.approx(told, abs=1e-5)
 
 
 def test_one_row_of_words_holds_both_translations(client, trace):
-    for kind in KINDS:
-        found = ask(client, "/api/heads/without", kind=kind, layer=1, head=1)
+    for role in ROLES:
+        found = ask(client, "/api/heads/without", role=role, layer=1, head=1)
         before = [word for word, change in found["words"] if change != "new"]
         after = [word for word, change in found["words"] if change != "gone"]
         assert " ".join(before) == " ".join(trace["translation"].split())
@@ -43,8 +43,8 @@ def test_one_row_of_words_holds_both_translations(client, trace):
 
 
 def test_afterwards_the_head_is_on_again(client):
-    first = ask(client, "/api/heads/without", kind="decoder", layer=1, head=1)
-    again = ask(client, "/api/heads/without", kind="decoder", layer=2, head=2)
+    first = ask(client, "/api/heads/without", role="decoder", layer=1, head=1)
+    again = ask(client, "/api/heads/without", role="decoder", layer=2, head=2)
     assert first["chances"] == again["chances"]
     assert first["missing"] != again["missing"]
 
@@ -52,8 +52,8 @@ def test_afterwards_the_head_is_on_again(client):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"model": "bahdanau", "kind": "source"}, "one head"),
-        ({"model": "luong", "kind": "decoder"}, "no attention of that kind"),
+        ({"model": "bahdanau", "role": "cross"}, "one head"),
+        ({"model": "luong", "role": "decoder_self"}, "no attention of that role"),
         ({"layer": 3}, "layer 3"),
         ({"head": 3}, "head 3"),
         ({"text": " "}, "empty"),

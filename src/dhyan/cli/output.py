@@ -8,7 +8,7 @@ from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
-    from dhyan.insight.word_alignment import Reading
+    from dhyan.insight.word_alignment import WordAttention
 
 _UNSEEN = (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _ESCAPES = {code: f"\\u{code:04x}" for code in _UNSEEN}
@@ -109,10 +109,10 @@ def _columns(
 
 def _read(
     translator: "Translator", text: str, said: "Translation", style: Style
-) -> "Reading | None":
+) -> "WordAttention | None":
     """A second pass over a translation, if anything is asked that needs one."""
     if not (style.align or style.words):
         return None
-    from dhyan.insight.word_alignment import read_words
+    from dhyan.insight.word_alignment import word_attention
 
-    return read_words(translator, text, said, where=style.where)
+    return word_attention(translator, text, said, attention=style.where)

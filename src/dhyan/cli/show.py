@@ -62,14 +62,14 @@ def show(
 
         traced = trace_translation(translator, sentence, said, model=str(model))
         output.write_text(traced.to_json() + "\n", encoding="utf-8")
-        warn(f"wrote {output}: the weights of {', '.join(one.where for one in maps)}")
+        warn(f"wrote {output}: the weights of {', '.join(one.name for one in maps)}")
         return
     drawn = draw_files(chosen, output) if output else draw_here(chosen)
     others = len(maps) - len(chosen)
     if drawn:
-        warn(f"drew {', '.join(drawn)}: {', '.join(one.where for one in chosen)}")
+        warn(f"drew {', '.join(drawn)}: {', '.join(one.name for one in chosen)}")
     if others:
-        warn(f"{others} more to see: --where all, or part of a name such as {maps[0].where}")
+        warn(f"{others} more to see: --where all, or part of a name such as {maps[0].name}")
 
 
 def choose(maps: Sequence["AttentionMap"], where: str) -> list["AttentionMap"]:
@@ -78,9 +78,9 @@ def choose(maps: Sequence["AttentionMap"], where: str) -> list["AttentionMap"]:
 
     if not where:
         return cross_maps(maps)[-1:]
-    chosen = [one for one in maps if where in ("all", one.where) or where in one.where]
+    chosen = [one for one in maps if where in ("all", one.name) or where in one.name]
     if not chosen:
-        names = ", ".join(one.where for one in maps)
+        names = ", ".join(one.name for one in maps)
         raise UserError(f"no attention is called {where!r}; this model has {names}")
     return chosen
 

@@ -8,7 +8,7 @@ from dhyan.compare.test_sets import Question, Sheet, Sheets
 from dhyan.config import Recipe
 from dhyan.decoding.translator import Translator
 from dhyan.evaluation.alignment_error_rate import AlignmentScore, alignment_score
-from dhyan.insight.word_alignment import At, attention_of, readings_of
+from dhyan.insight.word_alignment import DecoderStep, attention_by_layer, pair_weights
 from dhyan.text.normalize import normalize
 
 MIDDLING, LONG, MOST_DRAWN = 8, 14, 3  # words of the sentences that are drawn
@@ -69,9 +69,9 @@ def _aligned(translator: Translator, tests: Sheets) -> dict[str, Any]:
 
 def _scores(
     translator: Translator, sheet: Sheet, where: str = ""
-) -> dict[tuple[str, At], AlignmentScore]:
+) -> dict[tuple[str, DecoderStep], AlignmentScore]:
     """The error rates of every attention, or of one, at either step."""
-    read = readings_of(translator, [(one.source, one.target) for one in sheet.questions])
+    read = attention_by_layer(translator, [(one.source, one.target) for one in sheet.questions])
     gold = sheet.exam().gold
     return {
         way: alignment_score([one[way].alignment for one in read], gold)
@@ -82,7 +82,7 @@ def _scores(
 
 def _map(translator: Translator, asked: Question, where: str) -> dict[str, Any]:
     """What each word of the reference looked at, while the model was told it."""
-    weights = attention_of(translator, asked.source, asked.target, where=where)
+    weights = pair_weights(translator, asked.source, asked.target, attention=where)
     return {
         "source": [*normalize(asked.source).split(), END],
         "target": normalize(asked.target).split(),

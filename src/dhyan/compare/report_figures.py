@@ -76,4 +76,6 @@ def spoken(part: Mapping[str, Any]) -> str:
 
 def _map(name: str, kept: Mapping[str, Any]) -> AttentionMap:
     weights = torch.tensor(kept["weights"]).clamp(0, 1)
-    return AttentionMap(name, tuple(kept["source"]), tuple(kept["target"]), weights.unsqueeze(0))
+    return AttentionMap(
+        name, "cross", 1, tuple(kept["source"]), tuple(kept["target"]), weights.unsqueeze(0)
+    )

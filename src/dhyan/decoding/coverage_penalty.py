@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from dhyan.decoding.beam import Hypothesis
+from dhyan.decoding.ensemble import Ensemble
 from dhyan.decoding.forced_decoding import force_decode
+from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS
 
 UNSEEN = 1e-6  # a source word that was never looked at costs log of this, not everything
 
 
 def by_coverage(
-    model: nn.Module,
+    model: Seq2Seq | Ensemble,
     source: Sequence[int],
     found: Sequence[Hypothesis],
     *,

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dhyan.batch import Batch, Tokens
-from dhyan.models.interface import State
+from dhyan.models.interface import AttentionLayer, State
 from dhyan.models.seq2seq import Seq2Seq
 
 
@@ -41,6 +41,14 @@ class Ensemble(nn.Module):
     def forward(self, batch: Batch) -> Float[Tensor, "B T V"]:
         """Teacher forcing, all of them together."""
         return mean_log([model(batch) for model in self.members])
+
+    def attentions(self) -> list[AttentionLayer]:
+        """Every attention of every model, with the number of its model."""
+        return [
+            layer.within(f"models.{member}", member)
+            for member, model in enumerate(self.members)
+            for layer in model.attentions()
+        ]
 
     def start(self, source: Tokens) -> Standing:
         """Let each of them read the source."""

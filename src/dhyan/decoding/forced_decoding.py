@@ -1,6 +1,6 @@
 """Forced decoding: log-probabilities and attention weights of given translations, in one pass."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -8,60 +8,51 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dhyan.attention_maps import watch
+from dhyan.attention_maps import AttentionWeights, watch
 from dhyan.batch import Batch, Tokens
+from dhyan.decoding.ensemble import Ensemble
 from dhyan.errors import UserError
+from dhyan.models.seq2seq import Seq2Seq
 
 
 @dataclass(frozen=True)
 class ForcedDecoding:
-    """Log-probabilities of the target tokens, and the weights of every attention by name."""
+    """The log-probability of every target token, and the weights of every attention."""
 
     logprobs: Float[Tensor, "B T"]
-    weights: Mapping[str, Float[Tensor, "B _ _ S"]]
+    attention: Sequence[AttentionWeights]
 
     def source_attention(self, where: str = "") -> Float[Tensor, "B T S"]:
         """Attention from target to source: the mean over heads, then over attentions.
 
         Only attentions whose name contains `where` count. Of an ensemble, the mean of its models.
         """
-        names = [name for name in self.weights if attends_to_source(name)]
-        chosen = [name for name in names if where in name]
+        cross = [attention for attention in self.attention if attention.role == "cross"]
+        chosen = [attention for attention in cross if where in attention.name]
         if not chosen:
-            raise UserError(
-                f"no attention to the source is called {where!r}; there are {', '.join(names)}"
-            )
-        by_model: dict[str, list[Tensor]] = {}
-        for name in chosen:
-            by_model.setdefault(_model(name), []).append(self.weights[name].float().mean(dim=1))
+            names = ", ".join(attention.name for attention in cross)
+            raise UserError(f"no attention to the source is called {where!r}; there are {names}")
+        by_model: dict[int, list[Tensor]] = {}
+        for attention in chosen:
+            over_heads = attention.weights.float().mean(dim=1)
+            by_model.setdefault(attention.member, []).append(over_heads)
         means = [torch.stack(weights).mean(dim=0) for weights in by_model.values()]
         return torch.stack(means).mean(dim=0)
 
 
 def force_decode(
-    model: nn.Module,
+    model: Seq2Seq | Ensemble,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     device: torch.device,
 ) -> ForcedDecoding:
     """One forward pass over sources (with EOS) and targets (from BOS), recording attention."""
     batch = Batch(Tokens.pad(sources), Tokens.pad(targets)).to(device)
-    with evaluation_mode(model), torch.inference_mode(), watch(model) as recorded:
+    with evaluation_mode(model), torch.inference_mode(), watch(model) as recorder:
         logits = model(batch)
     labels = batch.labels.ids.unsqueeze(-1)
     logprobs = logits.float().log_softmax(dim=-1).gather(-1, labels).squeeze(-1)
-    return ForcedDecoding(logprobs, recorded.weights())
-
-
-def attends_to_source(name: str) -> bool:
-    """Whether the attention of this name goes from the target to the source."""
-    return not name.endswith("self_attention")
-
-
-def _model(name: str) -> str:
-    """The index of the ensemble member an attention belongs to; empty for a single model."""
-    first, number, *_ = [*name.split("."), ""]
-    return number if first == "models" else ""
+    return ForcedDecoding(logprobs, recorder.weights())
 
 
 @contextmanager

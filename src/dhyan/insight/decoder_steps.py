@@ -23,7 +23,7 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
-from dhyan.insight.explain import told_and_said
+from dhyan.insight.explain import target_ids
 from dhyan.kernels.backend import by_definition
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
 
@@ -166,7 +166,7 @@ def _looks(
     translator: Translator, attention: SingleHeadAttention, text: str, said: Translation
 ) -> Sequence[_Look]:
     """Feed a model the words it said; a decoder looks at every step, or at all of them at once."""
-    source, target = translator.encode(text), told_and_said(said)
+    source, target = translator.encode(text), target_ids(said)
     batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
     looks: list[_Look] = []
 

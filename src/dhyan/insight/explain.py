@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.attention_maps import AttentionMap
-from dhyan.decoding.forced_decoding import attends_to_source, force_decode
+from dhyan.attention_maps import AttentionMap, AttentionRole
+from dhyan.decoding.forced_decoding import force_decode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.placeholders import restore
@@ -38,27 +38,27 @@ def explain_translation(
 ) -> list[AttentionMap]:
     """The maps of a translation already made; of several models, those of each."""
     masked, kept = translator.with_placeholders(text)
-    source, target = translator.encode(text), told_and_said(translation)
+    source, target = translator.encode(text), target_ids(translation)
     heard = Labels.of(translator.source, source, words=words, text=masked, kept=kept)
     told = Labels.of(translator.target, target[:-1], words=words, kept=kept)
     said = Labels.of(translator.target, target[1:], words=words, kept=kept)
     look = force_decode(translator.ensemble, [source], [target], translator.device)
     maps = []
-    for where, weights in look.weights.items():
-        columns, rows = _sides(where, heard, told, said)
-        merged = columns.gather(rows.gather(weights[0].float().cpu(), -2, mean=True), -1)
-        maps.append(AttentionMap(where, columns.texts, rows.texts, merged))
+    for own in look.attention:
+        columns, rows = _sides(own.role, heard, told, said)
+        merged = columns.gather(rows.gather(own.weights[0].float().cpu(), -2, mean=True), -1)
+        maps.append(AttentionMap(own.name, own.role, own.layer, columns.texts, rows.texts, merged))
     return maps
 
 
-def told_and_said(translation: Translation) -> list[int]:
-    """All the ids of a translation: BOS first, and EOS if it came to an end."""
+def target_ids(translation: Translation) -> list[int]:
+    """The ids of a translation with BOS first, and EOS if it is finished."""
     return [BOS, *translation.ids, *([EOS] if translation.finished else [])]
 
 
 def cross_maps(maps: Sequence[AttentionMap]) -> list[AttentionMap]:
     """Those that look from the translation to the source."""
-    return [m for m in maps if attends_to_source(m.where)]
+    return [attention for attention in maps if attention.role == "cross"]
 
 
 class Labels(NamedTuple):
@@ -100,12 +100,18 @@ class Labels(NamedTuple):
         return torch.stack(parts, dim=axis)
 
 
-def _sides(where: str, heard: Labels, told: Labels, said: Labels) -> tuple[Labels, Labels]:
-    """What an attention looks at and who asks, by its place in the model.
+def _sides(
+    role: AttentionRole, source: Labels, inputs: Labels, outputs: Labels
+) -> tuple[Labels, Labels]:
+    """The words of the columns and of the rows, by the attention's role.
 
-    The encoder looks at the source for the source. In the decoder, self-attention looks from the
-    words it was told to those before; any other looks from the word it is about to say.
+    Decoder self-attention is labelled with the decoder's input tokens, cross-attention with the
+    tokens it outputs at each step.
     """
-    if "encoder" in where.split("."):
-        return heard, heard
-    return (told, told) if where.endswith("self_attention") else (heard, said)
+    match role:
+        case "encoder_self":
+            return source, source
+        case "decoder_self":
+            return inputs, inputs
+        case "cross":
+            return source, outputs

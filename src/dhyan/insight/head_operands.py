@@ -1,19 +1,21 @@
-"""One head of a trained model with everything it multiplies, so that anyone can do it again."""
+"""One attention head of a trained Transformer with every operand, so that it can be recomputed."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from dhyan.attention import DotScore, Memory, MultiHeadAttention
+from dhyan.attention import Attended, DotScore, Memory, MultiHeadAttention
+from dhyan.attention_maps import AttentionRole
 from dhyan.batch import Batch, Tokens
-from dhyan.decoding.forced_decoding import attends_to_source, evaluation_mode
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
-from dhyan.insight.explain import told_and_said
+from dhyan.insight.explain import target_ids
 from dhyan.kernels.backend import by_definition
+from dhyan.models.interface import AttentionLayer
+from dhyan.models.seq2seq import Seq2Seq
 
 
 @dataclass(frozen=True)
@@ -25,96 +27,101 @@ class Projection:
 
 
 @dataclass(frozen=True)
-class Operands:
-    """A head from its words to its part of the output.
+class HeadOperands:
+    """One head from its input vectors to its part of the output.
 
-    `asking` are the vectors that ask, `seen` those that are looked at: the same within a sentence.
-    `scale` divides the scores. `output` is what this head adds to each word, `whole` what all heads
-    and the bias add together.
+    Queries are projected from `query_inputs`, keys and values from `memory_inputs`, which are the
+    same vectors in self-attention. `scale` divides the scores. `output` is what this head adds to
+    each position, `layer_output` what all heads and the bias add together.
     """
 
-    where: str
-    asking: Float[Tensor, "T D"]
-    seen: Float[Tensor, "S D"]
+    name: str
+    role: AttentionRole
+    layer: int
+    query_inputs: Float[Tensor, "T D"]
+    memory_inputs: Float[Tensor, "S D"]
     query: Projection
     key: Projection
     value: Projection
-    project: Float[Tensor, "E O"]
+    output_weight: Float[Tensor, "E O"]
     queries: Float[Tensor, "T E"]
     keys: Float[Tensor, "S E"]
     values: Float[Tensor, "S E"]
     scale: float
     scores: Float[Tensor, "T S"]
-    visible: Bool[Tensor, "T S"]
+    mask: Bool[Tensor, "T S"]
     weights: Float[Tensor, "T S"]
     context: Float[Tensor, "T E"]
     output: Float[Tensor, "T O"]
-    whole: Float[Tensor, "T O"]
+    layer_output: Float[Tensor, "T O"]
 
 
 @torch.inference_mode()
-def operands(
-    translator: Translator, text: str, said: Translation, where: str, head: int
-) -> Operands:
-    """Read one head, counted from 1, off a second pass over a finished translation."""
-    attention = _multihead(translator.model, where)
+def head_operands(
+    translator: Translator, text: str, translation: Translation, name: str, head: int
+) -> HeadOperands:
+    """The operands of a head, counted from 1, by a second pass over a finished translation."""
+    layer, attention = _multihead(translator.model, name)
     if not 1 <= head <= attention.heads:
-        raise UserError(f"head {head}: {where} has {attention.heads}; give one from 1 on")
+        raise UserError(f"head {head}: {name} has {attention.heads}; give one from 1 on")
     if not isinstance(attention.score, DotScore) or attention.groups != attention.heads:
-        raise UserError(f"{where} does not score by a dot product of its own keys: nothing to redo")
-    source, target = translator.encode(text), told_and_said(said)
+        raise UserError(
+            f"{name} does not score by a dot product with its own keys: nothing to recompute"
+        )
+    source, target = translator.encode(text), target_ids(translation)
     batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
-    asked, memory, whole, states = _run(translator.model, attention, batch)
-    seen = states if attends_to_source(where) else asked
+    query_inputs, memory, layer_output, states = _run(translator.model, attention, batch)
+    memory_inputs = states if layer.role == "cross" else query_inputs
     width = attention.query.out_features // attention.heads
     rows = slice((head - 1) * width, head * width)
-    queries = (asked @ attention.query.weight.T + attention.query.bias)[0, :, rows]
+    queries = (query_inputs @ attention.query.weight.T + attention.query.bias)[0, :, rows]
     keys, values = memory.keys[0, head - 1], memory.values[0, head - 1]
     scale = float(width**0.5) if attention.score.scaled else 1.0
-    split = queries.reshape(1, 1, *queries.shape)
-    visible = attention.sees(split, memory)[0, 0].bool()
+    mask = attention.sees(queries.reshape(1, 1, *queries.shape), memory)[0, 0].bool()
     scores = queries @ keys.T
-    weights = (scores / scale).masked_fill(~visible, -torch.inf).softmax(-1)
+    weights = (scores / scale).masked_fill(~mask, -torch.inf).softmax(-1)
     context = weights @ values
-    project = attention.output.weight[:, rows].T
-    return Operands(
-        where=where,
-        asking=_plain(asked[0]),
-        seen=_plain(seen[0]),
+    output_weight = attention.output.weight[:, rows].T
+    return HeadOperands(
+        name=name,
+        role=layer.role,
+        layer=layer.layer,
+        query_inputs=_on_cpu(query_inputs[0]),
+        memory_inputs=_on_cpu(memory_inputs[0]),
         query=_projection(attention.query, rows),
         key=_projection(attention.key, rows),
         value=_projection(attention.value, rows),
-        project=_plain(project),
-        queries=_plain(queries),
-        keys=_plain(keys),
-        values=_plain(values),
+        output_weight=_on_cpu(output_weight),
+        queries=_on_cpu(queries),
+        keys=_on_cpu(keys),
+        values=_on_cpu(values),
         scale=scale,
-        scores=_plain(scores),
-        visible=visible.cpu(),
-        weights=_plain(weights),
-        context=_plain(context),
-        output=_plain(context @ project),
-        whole=_plain(whole[0]),
+        scores=_on_cpu(scores),
+        mask=mask.cpu(),
+        weights=_on_cpu(weights),
+        context=_on_cpu(context),
+        output=_on_cpu(context @ output_weight),
+        layer_output=_on_cpu(layer_output[0]),
     )
 
 
-def _multihead(model: nn.Module, where: str) -> MultiHeadAttention:
-    found = dict(model.named_modules()).get(where)
-    if not isinstance(found, MultiHeadAttention):
-        raise UserError(f"{where!r} is not an attention with queries, keys and values of its own")
-    return found
+def _multihead(model: Seq2Seq, name: str) -> tuple[AttentionLayer, MultiHeadAttention]:
+    for layer in model.attentions():
+        if layer.name == name and isinstance(layer.attention, MultiHeadAttention):
+            return layer, layer.attention
+    raise UserError(f"{name!r} is not an attention with queries, keys and values of its own")
 
 
 def _run(
-    model: Any, attention: MultiHeadAttention, batch: Batch
+    model: Seq2Seq, attention: MultiHeadAttention, batch: Batch
 ) -> tuple[Tensor, Memory, Tensor, Tensor]:
-    """What the attention was asked, about what, what it answered, and what the encoder said."""
+    """The attention's query inputs, memory and output in one pass, and the encoder's states."""
     calls: list[tuple[Tensor, Memory, Tensor]] = []
 
-    def note(module: nn.Module, given: tuple[Any, ...], found: Any) -> None:
-        calls.append((*given, found.context))
+    def record(module: nn.Module, inputs: tuple[Tensor, Memory], attended: Attended) -> None:
+        calls.append((*inputs, attended.context))
 
-    hook = attention.register_forward_hook(note)
+    hook = attention.register_forward_hook(record)
     try:
         with evaluation_mode(model), by_definition():
             states = model.encoder(batch.source).states
@@ -122,15 +129,15 @@ def _run(
             model(batch)
     finally:
         hook.remove()
-    asked, memory, answered = calls[-1]
-    return asked, memory, answered, states
+    query_inputs, memory, output = calls[-1]
+    return query_inputs, memory, output, states
 
 
 def _projection(layer: nn.Linear | None, rows: slice) -> Projection:
     if layer is None:
-        raise UserError("this attention has no keys: nothing to redo")
-    return Projection(_plain(layer.weight[rows].T), _plain(layer.bias[rows]))
+        raise UserError("this attention has no keys: nothing to recompute")
+    return Projection(_on_cpu(layer.weight[rows].T), _on_cpu(layer.bias[rows]))
 
 
-def _plain(numbers: Tensor) -> Tensor:
+def _on_cpu(numbers: Tensor) -> Tensor:
     return numbers.detach().float().cpu()

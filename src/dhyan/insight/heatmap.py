@@ -51,7 +51,7 @@ def heatmap(*maps: AttentionMap, title: str = "") -> Figure:
         raise UserError(
             "these maps are of different words: draw a figure for each pair of sentences"
         )
-    said = [title, *source, *target, *(_short(each.where) for each in maps)]
+    said = [title, *source, *target, *(_short(each.name) for each in maps)]
     fonts = families("".join(said))
     shown = dict(zip(said, drawable(said, fonts), strict=True))
     with settings():
@@ -93,7 +93,7 @@ def _panels(maps: Sequence[AttentionMap], label: dict[str, str]) -> Iterator[Pan
     for each in maps:
         heads = each.weights.detach().cpu().double().numpy()
         for number, weights in enumerate(heads, start=1):
-            names = [label[_short(each.where)]] * (len(maps) > 1) + [f"head {number}"] * (
+            names = [label[_short(each.name)]] * (len(maps) > 1) + [f"head {number}"] * (
                 len(heads) > 1
             )
             yield " · ".join(names), weights

@@ -45,7 +45,7 @@ def draw(attention: AttentionMap, *, width: int = 80, colour: bool = True) -> Te
 def _heading(attention: AttentionMap) -> str:
     heads = len(attention.weights)
     of_heads = f", the mean of {heads} heads" if heads > 1 else ""
-    return f"{_clean(attention.where)}: weights in hundredths{of_heads}"
+    return f"{_clean(attention.name)}: weights in hundredths{of_heads}"
 
 
 def _even(columns: int, most: int) -> int:

@@ -3,13 +3,12 @@
 import json
 from collections.abc import Sequence
 
-import torch
-from jaxtyping import Float64
-from torch import Tensor
-
 from dhyan.errors import UserError
+from dhyan.insight.parse_matrix import Matrix as Matrix
+from dhyan.insight.parse_matrix import parse_matrix as matrix
+from dhyan.insight.parse_matrix import parse_vector as row
 
-Matrix = Sequence[Sequence[int | float]] | Tensor
+__all__ = ["Matrix", "matrix", "row"]
 
 
 def words_of(sentence: str | Sequence[str]) -> tuple[str, ...]:
@@ -18,42 +17,6 @@ def words_of(sentence: str | Sequence[str]) -> tuple[str, ...]:
     if not words:
         raise UserError("the sentence is empty: give it at least one word")
     return words
-
-
-def matrix(
-    name: str, given: object, *, rows: int | None = None, columns: int | None = None, of: str = ""
-) -> Float64[Tensor, "R C"]:
-    """Numbers in rows of one length; `of` says what there must be a row for."""
-    try:
-        found = torch.as_tensor(given, dtype=torch.float64)
-    except (TypeError, ValueError):
-        raise UserError(
-            f"{name}: not numbers in rows of one length, such as [[1, 0], [0, 1]]"
-        ) from None
-    if found.ndim != 2 or not found.numel():
-        raise UserError(f"{name}: not a matrix; write its rows, such as [[1, 0], [0, 1]]")
-    if not found.isfinite().all():
-        raise UserError(f"{name}: has a number that is not finite")
-    if rows is not None and len(found) != rows:
-        raise UserError(f"{name}: has {len(found)} rows, but {of} are {rows}; give {rows} rows")
-    if columns is not None and found.shape[1] != columns:
-        raise UserError(f"{name}: has {found.shape[1]} columns; give {columns}")
-    return found
-
-
-def row(name: str, given: object, *, count: int | None = None) -> Float64[Tensor, " N"]:
-    """The numbers of a list, which are as many as wanted."""
-    try:
-        found = torch.as_tensor(given, dtype=torch.float64)
-    except (TypeError, ValueError):
-        found = torch.zeros(())
-    if found.ndim != 1 or not found.numel():
-        raise UserError(f"{name}: not numbers in one row, such as [1, 0]")
-    if not found.isfinite().all():
-        raise UserError(f"{name}: has a number that is not finite")
-    if count is not None and len(found) != count:
-        raise UserError(f"{name}: the numbers are {len(found)}; give {count}")
-    return found
 
 
 def read(text: str) -> object:

@@ -1,5 +1,6 @@
 """A decoder that may also say a word of the source as it stands (See, Liu and Manning, 2017)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from dhyan.attention import Attention, Memory
 from dhyan.kernels.reference import exact
 from dhyan.models.embedding import Words
-from dhyan.models.interface import Encoded, State
+from dhyan.models.interface import AttentionLayer, Encoded, State
 
 TINY = 1e-9
 
@@ -38,6 +39,10 @@ class Thinking(Protocol):
 
     def __call__(self, ids: Int[Tensor, "B T"], state: Any) -> tuple[Float[Tensor, "B T V"], State]:
         """The logits of the word after each id."""
+        ...
+
+    def attentions(self) -> Sequence[AttentionLayer]:
+        """Every attention of the decoder, in the order they are called."""
         ...
 
 
@@ -77,6 +82,12 @@ class CopyingDecoder(nn.Module):
     def words(self) -> Words:
         """The table of its vocabulary."""
         return self.decoder.words
+
+    def attentions(self) -> list[AttentionLayer]:
+        """Those of the decoder, then the copy attention, which counts as one layer more."""
+        inner = [layer.within("decoder") for layer in self.decoder.attentions()]
+        last = max((layer.layer for layer in inner), default=0)
+        return [*inner, AttentionLayer("copy_attention", "cross", last + 1, self.copy_attention)]
 
     def start(self, encoded: Encoded) -> CopyingState:
         """The source is remembered once more, to be pointed at."""

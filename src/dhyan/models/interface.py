@@ -1,14 +1,36 @@
 """The two halves of a sequence-to-sequence model, and what passes between them."""
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dhyan.attention import Sight
+from dhyan.attention import Attention, Sight
 from dhyan.batch import Tokens
 from dhyan.models.embedding import Words
+
+AttentionRole = Literal["encoder_self", "decoder_self", "cross"]
+"""Self-attention of the encoder or the decoder, or attention of the decoder to the source."""
+
+
+@dataclass(frozen=True)
+class AttentionLayer:
+    """One attention of a model: its dotted module name, role, and layer, counted from 1.
+
+    `member` numbers the models of an ensemble from 0.
+    """
+
+    name: str
+    role: AttentionRole
+    layer: int
+    attention: Attention
+    member: int = 0
+
+    def within(self, parent: str, member: int = 0) -> "AttentionLayer":
+        """The same attention as a part of a larger module."""
+        return replace(self, name=f"{parent}.{self.name}", member=member)
 
 
 @dataclass(frozen=True)
@@ -58,6 +80,10 @@ class Encoder(Protocol):
         """One state per token, in the order of the sentence."""
         ...
 
+    def attentions(self) -> Sequence[AttentionLayer]:
+        """Every attention of the encoder, in the order they are called."""
+        ...
+
 
 @runtime_checkable
 class Decoder(Protocol):
@@ -79,4 +105,8 @@ class Decoder(Protocol):
         self, ids: Int[Tensor, "B T"], state: State
     ) -> tuple[Float[Tensor, "B T V"], State]:
         """The logits of the word after each id, and where the decoder stands then."""
+        ...
+
+    def attentions(self) -> Sequence[AttentionLayer]:
+        """Every attention of the decoder, in the order they are called."""
         ...

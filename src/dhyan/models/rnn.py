@@ -12,7 +12,7 @@ from dhyan.batch import Tokens, turned
 from dhyan.models.embedding import Words, maxout, output_layer
 from dhyan.models.fused_decoder import look_then_step, looped, step_then_look
 from dhyan.models.fused_rnn import runs, unrolled
-from dhyan.models.interface import Encoded
+from dhyan.models.interface import AttentionLayer, Encoded
 from dhyan.models.recurrent_layers import (
     CELLS,
     PARTS,
@@ -78,6 +78,10 @@ class RNNEncoder(nn.Module):
             states = states.take_along_dim(turned(source.mask).unsqueeze(-1), dim=1)
         return Encoded(states, gathered(last).flatten(1), source)
 
+    def attentions(self) -> list[AttentionLayer]:
+        """None: the encoder is recurrent."""
+        return []
+
     def _unrolled(self, source: Tokens) -> Encoded:
         """The same by the kernels, which read backwards by themselves and know where rows end."""
         embedded = self.dropout(self.words(source.ids))
@@ -129,6 +133,10 @@ class BahdanauDecoder(nn.Module):
         self.readout = nn.Linear(width + told, 2 * readout)
         self.dropout = nn.Dropout(dropout)
         self.output = output_layer(readout, words, tied=tied)
+
+    def attentions(self) -> list[AttentionLayer]:
+        """The single attention to the source."""
+        return [AttentionLayer("attention", "cross", 1, self.attention)]
 
     def start(self, encoded: Encoded) -> BahdanauState:
         """The first state comes from the whole sentence."""
@@ -215,6 +223,10 @@ class LuongDecoder(nn.Module):
         self.combine = nn.Linear(context_width + width, width)
         self.dropout = nn.Dropout(dropout)
         self.output = output_layer(width, words, tied=tied)
+
+    def attentions(self) -> list[AttentionLayer]:
+        """The single attention to the source."""
+        return [AttentionLayer("attention", "cross", 1, self.attention)]
 
     def start(self, encoded: Encoded) -> LuongState:
         """The first state comes from the whole sentence; nothing has been fed yet."""

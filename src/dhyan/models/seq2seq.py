@@ -4,7 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dhyan.batch import Batch, Tokens
-from dhyan.models.interface import Decoder, Encoder, State
+from dhyan.models.interface import AttentionLayer, Decoder, Encoder, State
 
 
 class Seq2Seq(nn.Module):
@@ -28,3 +28,10 @@ class Seq2Seq(nn.Module):
         """Say one more word."""
         logits, state = self.decoder(ids.unsqueeze(1), state)
         return logits.squeeze(1), state
+
+    def attentions(self) -> list[AttentionLayer]:
+        """Every attention of the encoder, then of the decoder."""
+        return [
+            *(layer.within("encoder") for layer in self.encoder.attentions()),
+            *(layer.within("decoder") for layer in self.decoder.attentions()),
+        ]

@@ -12,7 +12,7 @@ from dhyan.attention import Attended, Attention, Memory, the_last
 from dhyan.batch import Tokens
 from dhyan.kernels.backend import hurries
 from dhyan.models.embedding import output_layer
-from dhyan.models.interface import Encoded
+from dhyan.models.interface import AttentionLayer, Encoded
 from dhyan.models.positions import Positions
 from dhyan.models.residual import Residual as Residual
 from dhyan.models.residual import normed
@@ -95,6 +95,15 @@ class TransformerEncoder(nn.Module):
     def words(self) -> nn.Embedding:
         """The table of its vocabulary."""
         return self.embed.words
+
+    def attentions(self) -> list[AttentionLayer]:
+        """The self-attention of each layer that has one."""
+        layers = cast(Iterable[EncoderLayer], self.layers)
+        return [
+            AttentionLayer(f"layers.{at}.self_attention", "encoder_self", at + 1, attention)
+            for at, attention in enumerate(layer.self_attention for layer in layers)
+            if attention is not None
+        ]
 
     def forward(self, source: Tokens) -> Encoded:
         """All positions at once."""
@@ -200,6 +209,15 @@ class TransformerDecoder(nn.Module):
     def words(self) -> nn.Embedding:
         """The table of its vocabulary."""
         return self.embed.words
+
+    def attentions(self) -> list[AttentionLayer]:
+        """The self-attention and the cross-attention of each layer."""
+        attentions: list[AttentionLayer] = []
+        for at, layer in enumerate(cast(Iterable[DecoderLayer], self.layers)):
+            own, cross = f"layers.{at}.self_attention", f"layers.{at}.cross_attention"
+            attentions.append(AttentionLayer(own, "decoder_self", at + 1, layer.self_attention))
+            attentions.append(AttentionLayer(cross, "cross", at + 1, layer.cross_attention))
+        return attentions
 
     def start(self, encoded: Encoded) -> TransformerState:
         """Every layer remembers the source."""

@@ -239,7 +239,7 @@ def _aligned(translator: Translator, exam: Exam) -> AlignmentScore:
 def _attended(
     translator: Translator, sources: Sequence[str], said: Sequence[str]
 ) -> AttentionFigures:
-    from dhyan.insight.word_alignment import attention_of
+    from dhyan.insight.word_alignment import pair_weights
 
     pairs = [(source, text) for source, text in zip(sources, said, strict=True) if text.strip()]
-    return attention_figures([attention_of(translator, *pair) for pair in pairs])
+    return attention_figures([pair_weights(translator, *pair) for pair in pairs])

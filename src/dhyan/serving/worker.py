@@ -175,10 +175,10 @@ class Model:
     def _told(self, text: str, said: "Translation", manner: Manner) -> dict[str, Any]:
         found: dict[str, Any] = {"text": said.text, "score": said.score, "finished": said.finished}
         if manner.align:
-            from dhyan.insight.word_alignment import read_words
+            from dhyan.insight.word_alignment import word_attention
 
             found["alignment"] = (
-                read_words(self.translator, text, said).alignment if said.ids else []
+                word_attention(self.translator, text, said).alignment if said.ids else []
             )
         return found
 

@@ -43,13 +43,13 @@ def card(name: str, folder: Path) -> Card:
 
 def saved_card(name: str, parts: Mapping[str, Any]) -> Card:
     """The card of a saved trace, as far as it tells: which rule gave the scores it does not."""
-    kinds = {block["kind"] for block in parts["attention"]}
-    score = "heads" if "decoder" in kinds else NO_ATTENTION if _single(parts) else ""
+    roles = {block["role"] for block in parts["attention"]}
+    score = "heads" if "decoder_self" in roles else NO_ATTENTION if _single(parts) else ""
     return Card(
         name=name,
         about="",
-        encoder="transformer" if "encoder" in kinds else "",
-        decoder="transformer" if "decoder" in kinds else "",
+        encoder="transformer" if "encoder_self" in roles else "",
+        decoder="transformer" if "decoder_self" in roles else "",
         score=score,
         source_language=_language(parts["text"]),
         target_language=_language(parts["translation"]),

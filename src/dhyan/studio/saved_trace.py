@@ -51,17 +51,17 @@ class Side(Body):
 
 
 class Step(Body):
-    """A token's chance, as a logarithm, and the likeliest of all."""
+    """A token's log-probability, and the most probable tokens."""
 
-    chance: Annotated[FiniteFloat, Field(le=1e-4)]
-    likeliest: list[tuple[str, Share]]
+    logprob: Annotated[FiniteFloat, Field(le=1e-4)]
+    top_tokens: list[tuple[str, Share]]
 
 
 class Block(Body):
-    """The weights of one attention: heads, who asks, who is seen."""
+    """The weights of one attention: heads, rows, columns."""
 
-    where: str
-    kind: Literal["encoder", "decoder", "source"]
+    name: str
+    role: Literal["encoder_self", "decoder_self", "cross"]
     layer: Annotated[int, Field(ge=1)]
     shape: tuple[Annotated[int, Field(ge=1)], Count, Count]
     data: str
@@ -83,13 +83,13 @@ class Block(Body):
 class Whole(Body):
     """All of a trace."""
 
-    schema_: Annotated[Literal["dhyan-trace/1"], Field(alias="schema")]
+    schema_: Annotated[Literal["dhyan-trace/2"], Field(alias="schema")]
     model: str
     text: Annotated[str, Field(min_length=1)]
     translation: str
     finished: bool
     source: Side
-    told: Side
+    decoder_input: Side
     target: Side
     steps: list[Step]
     attention: list[Block]
@@ -98,14 +98,16 @@ class Whole(Body):
     @model_validator(mode="after")
     def fitting(self) -> "Whole":
         """Whether steps and weights are of the words that are here."""
-        count = {name: len(getattr(self, name).tokens) for name in ("source", "told", "target")}
-        if not count["target"] == count["told"] == len(self.steps):
+        count = {
+            name: len(getattr(self, name).tokens) for name in ("source", "decoder_input", "target")
+        }
+        if not count["target"] == count["decoder_input"] == len(self.steps):
             raise ValueError("it has steps for other words")
-        asks = {"encoder": "source", "decoder": "told", "source": "target"}
-        seen = {"encoder": "source", "decoder": "told", "source": "source"}
+        rows = {"encoder_self": "source", "decoder_self": "decoder_input", "cross": "target"}
+        columns = {**rows, "cross": "source"}
         for block in self.attention:
-            if block.shape[1:] != (count[asks[block.kind]], count[seen[block.kind]]):
-                raise ValueError(f"{block.where} has weights for other words")
+            if block.shape[1:] != (count[rows[block.role]], count[columns[block.role]]):
+                raise ValueError(f"the weights of {block.name} do not fit the tokens")
         return self
 
 

@@ -10,7 +10,7 @@ from dhyan.attention import Attention, SingleHeadAttention
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.decoder_steps import kind_of, steps
-from dhyan.insight.explain import cross_maps, explain_translation, told_and_said
+from dhyan.insight.explain import cross_maps, explain_translation, target_ids
 from dhyan.lessons.encoder_decoder.both_sides import check_step
 from dhyan.lessons.encoder_decoder.context import SENTENCE
 from dhyan.lessons.encoder_decoder.one_look import OneLook
@@ -60,7 +60,7 @@ def look_into(
     translator = single(model)
     kind = _fitting(translator, lesson)
     [said] = translator(sentence, nbest=1)
-    target = told_and_said(said)
+    target = target_ids(said)
     step = check_step(step, len(target) - 1, of="the translation")
     [shown] = cross_maps(explain_translation(translator, sentence, said, words=False))
     read, at = steps(translator, sentence, said), step - 1

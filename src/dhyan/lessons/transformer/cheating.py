@@ -7,10 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dhyan.errors import UserError
+from dhyan.insight.ablation import remove_causal_mask
 from dhyan.insight.blocks import Curve, Lines, Words, table
 from dhyan.lessons.given import whole
 from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.lessons.transformer.tiny import drawn_by, see_everything
+from dhyan.lessons.transformer.tiny import drawn_by
 
 TASKS = {"reverse": "d h y a n", "numbers": "three hundred twenty one"}
 PAIRS, UNSEEN = 8000, 200  # to learn from, and to say by itself
@@ -192,7 +193,7 @@ def _trained(
     }
     run = train(load_recipe("reverse", changes), folder / "run", device="cpu")
     if not masked:
-        see_everything(run.trainer.model)
+        remove_causal_mask(run.trainer.model)
     losses: dict[int, float] = {}
     scores: dict[str, float] = {}
     for event in run:

@@ -1,18 +1,19 @@
 """Which head tells who holds the telescope, and whether the translation hangs on it."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Float64
-from torch import Tensor, nn
+from torch import Tensor
 
 from dhyan.attention import MultiHeadAttention
 from dhyan.data.primer import Twin
 from dhyan.decoding.forced_decoding import force_decode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
+from dhyan.insight.ablation import multihead_attentions, without_head
 from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.of_primer import CORE
 from dhyan.lessons.shown import Say
@@ -161,7 +162,7 @@ def holder(translator: Translator, pairs: int, *, core: float = CORE) -> Holder:
     swings = _swings(seen)
     own = swings[:, asking, layer, head]
     twins = [twin for one in measured for twin in one.both]
-    attentions = _self_attentions(translator)
+    attentions = multihead_attentions(translator.model, "encoder_self")
     right, odds = _judged(translator, twins)
     without = [
         [_judged(translator, twins, (attention, at)) for at in range(attention.heads)]
@@ -180,22 +181,6 @@ def holder(translator: Translator, pairs: int, *, core: float = CORE) -> Holder:
         odds=odds,
         all_odds=all_odds,
     )
-
-
-@contextmanager
-def switched_off(attention: MultiHeadAttention, head: int) -> Iterator[None]:
-    """Inside, this head finds nothing: its context is zero when the heads are joined."""
-
-    def silence(module: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        parts = given[0].unflatten(-1, (attention.heads, -1)).clone()
-        parts[..., head, :] = 0
-        return (parts.flatten(-2),)
-
-    hook = attention.output.register_forward_pre_hook(silence)
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 def _looks(translator: Translator, pair: Cued) -> Float64[Tensor, "2 2 2 L H"]:
@@ -226,21 +211,11 @@ def _place(values: Float64[Tensor, "2 L H"]) -> tuple[int, int, int]:
     return int(asking), int(layer), int(head)
 
 
-def _self_attentions(translator: Translator) -> list[MultiHeadAttention]:
-    encoder = translator.model.encoder
-    assert isinstance(encoder, nn.Module)
-    return [
-        one
-        for name, one in encoder.named_modules()
-        if name.endswith("self_attention") and isinstance(one, MultiHeadAttention)
-    ]
-
-
 def _judged(
     translator: Translator, twins: Sequence[Twin], off: tuple[MultiHeadAttention, int] | None = None
 ) -> tuple[float, float]:
     """The share understood and the mean log-odds of the right reading, perhaps without a head."""
-    with switched_off(*off) if off else nullcontext():
+    with without_head(*off) if off else nullcontext():
         said = translator([one.english for one in twins], beam=1)
         odds = log_odds(translator, twins)
     met = [one.wanted[0].met(own.text) for one, own in zip(twins, said, strict=True)]

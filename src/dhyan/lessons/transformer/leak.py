@@ -9,10 +9,11 @@ from torch import Tensor
 
 from dhyan.batch import Tokens
 from dhyan.errors import UserError
+from dhyan.insight.ablation import remove_causal_mask
 from dhyan.insight.blocks import Words, table
 from dhyan.lessons.given import whole, words_of
 from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.lessons.transformer.tiny import numbered, see_everything, transformer
+from dhyan.lessons.transformer.tiny import numbered, transformer
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import DecoderLayer, TransformerDecoder
 from dhyan.special_tokens import BOS, EOS, NAMES
@@ -118,7 +119,7 @@ def leak(
     after = before.clone()
     after[0, place] = names[other[0]]
     masked = _moved(model, read, before, after)
-    see_everything(model)
+    remove_causal_mask(model)
     free = _moved(model, read, before, after)
     past = [max(float(one[:place].max()) for one in pair) for pair in (masked, free)]
     told = (NAMES[BOS], *words)

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 import torch
 
 from dhyan import config
-from dhyan.attention import MultiHeadAttention, everything
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import NAMES
@@ -29,14 +28,6 @@ def transformer(
     )
     with drawn_by(seed):
         return build_model(recipe, len(NAMES) + source, len(NAMES) + target).double()
-
-
-def see_everything(model: Seq2Seq) -> None:
-    """Take the mask off: let the decoder's words see those that come after them."""
-    assert isinstance(model.decoder, torch.nn.Module)
-    for name, module in model.decoder.named_modules():
-        if name.endswith("self_attention") and isinstance(module, MultiHeadAttention):
-            module.sees = everything
 
 
 @contextmanager

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 LONGEST_LETTERS = 4000
 KINDS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 NAMES = {
-    "encoder": "Self-attention of the source",
-    "decoder": "Self-attention of the translation",
-    "source": "Attention to the source",
+    "encoder_self": "Encoder self-attention",
+    "decoder_self": "Decoder self-attention",
+    "cross": "Cross-attention",
 }
 
 Letters = Annotated[str, Field(max_length=LONGEST_LETTERS)]
@@ -30,7 +30,7 @@ Letters = Annotated[str, Field(max_length=LONGEST_LETTERS)]
 class FigureQuestion(Question):
     """Which attention to draw: layer 0 is the last; no head means each beside the others."""
 
-    kind: Literal["encoder", "decoder", "source"] = "source"
+    role: Literal["encoder_self", "decoder_self", "cross"] = "cross"
     layer: Annotated[int, Field(ge=0, le=1000)] = 0
     head: Annotated[str, Field(pattern=r"^(avg|max|[1-9]\d{0,2})?$")] = ""
     words: bool = True
@@ -62,9 +62,9 @@ def add(app: FastAPI, shelf: Shelf) -> None:
 
 def chosen(found: "Trace", asked: FigureQuestion) -> tuple["AttentionMap", str]:
     """The attention that was asked for, and what must be said over it: how heads became one."""
-    blocks = found.of_kind(asked.kind)
+    blocks = found.of_role(asked.role)
     if not blocks:
-        raise UserError("this model has no attention of that kind: choose another")
+        raise UserError("this model has no attention of that role: choose another")
     of_layer = [block for block in blocks if block.layer == asked.layer]
     block = of_layer[0] if of_layer else blocks[-1]
     seen = found.map(block, words=asked.words)
@@ -78,4 +78,4 @@ def chosen(found: "Trace", asked: FigureQuestion) -> tuple["AttentionMap", str]:
     else:
         number = min(int(asked.head), heads)
         drawn, said = seen.weights[number - 1 : number], f"head {number}"
-    return replace(seen, weights=drawn), f"{NAMES[block.kind]}, layer {block.layer}: {said}"
+    return replace(seen, weights=drawn), f"{NAMES[block.role]}, layer {block.layer}: {said}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class HeadQuestion(Question):
     """One head of one attention, counted from 1."""
 
-    kind: Literal["encoder", "decoder", "source"] = "encoder"
+    role: Literal["encoder_self", "decoder_self", "cross"] = "encoder_self"
     layer: Annotated[int, Field(ge=1, le=1000)] = 1
     head: Annotated[int, Field(ge=1, le=1000)] = 1
 
@@ -44,26 +44,28 @@ def add(app: FastAPI, shelf: Shelf) -> None:
 
     @app.post("/api/head")
     def head(asked: HeadQuestion) -> dict[str, Any]:
-        from dhyan.insight.head_operands import operands
+        from dhyan.insight.head_operands import head_operands
         from dhyan.studio.tensor_json import plain
 
-        found = traced(shelf, asked).of_kind(asked.kind)
+        found = traced(shelf, asked).of_role(asked.role)
         blocks = [block for block in found if block.layer == asked.layer]
         if not blocks:
-            raise UserError(f"this model has no attention of that kind in layer {asked.layer}")
-        where, heads = blocks[0].where, len(blocks[0].weights)
+            raise UserError(f"this model has no attention of that role in layer {asked.layer}")
+        name, heads = blocks[0].name, len(blocks[0].weights)
         with shelf.book(asked.model).opened() as translator:
             said = translated(translator, asked)
-            own = operands(translator, asked.text, said, where, asked.head)
+            own = head_operands(translator, asked.text, said, name, asked.head)
             every = [
-                own if head == asked.head else operands(translator, asked.text, said, where, head)
+                own
+                if head == asked.head
+                else head_operands(translator, asked.text, said, name, head)
                 for head in range(1, heads + 1)
             ]
-            bias = translator.model.get_parameter(f"{where}.output.bias")
+            bias = translator.model.get_parameter(f"{name}.output.bias")
             return {
                 **plain(own),
                 "contexts": plain([one.context for one in every]),
-                "projects": plain([one.project for one in every]),
+                "output_weights": plain([one.output_weight for one in every]),
                 "bias": plain(bias),
             }
 
@@ -76,13 +78,13 @@ def add(app: FastAPI, shelf: Shelf) -> None:
 def attend_words(asked: AttendQuestion) -> "Answer":
     """The weights between the words and what each becomes, in double precision."""
     from dhyan.attention.attend import attend
-    from dhyan.lessons.given import matrix
+    from dhyan.insight.parse_matrix import parse_matrix
 
-    x = matrix("x", asked.x)
+    x = parse_matrix("x", asked.x)
     maps = {"query": asked.query, "key": asked.key, "value": asked.value}
     width = x.shape[1]
     queries, keys, values = (
-        x @ matrix(name, one, rows=width, of="the numbers of a vector")
+        x @ parse_matrix(name, one, rows=width, of="the numbers of a vector")
         for name, one in maps.items()
     )
     if queries.shape != keys.shape:
@@ -96,5 +98,5 @@ def attend_words(asked: AttendQuestion) -> "Answer":
     found = attend(queries, keys, values, score=score, causal=asked.causal)
     if asked.output is None:
         return found
-    last = matrix("output", asked.output, rows=values.shape[1], of="the numbers of a value")
+    last = parse_matrix("output", asked.output, rows=values.shape[1], of="the numbers of a value")
     return found._replace(context=found.context @ last)

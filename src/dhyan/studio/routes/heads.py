@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 Change = Literal["same", "gone", "new"]
 
 
-class KindQuestion(Question):
-    """All heads of one kind of attention."""
+class RoleQuestion(Question):
+    """All heads of the attentions of one role."""
 
-    kind: Literal["encoder", "decoder", "source"] = "encoder"
+    role: Literal["encoder_self", "decoder_self", "cross"] = "encoder_self"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def add(app: FastAPI, shelf: Shelf) -> None:
 
     @app.post("/api/heads/without")
     def without(asked: HeadQuestion) -> dict[str, Any]:
-        places = _places(shelf, asked, asked.kind)
+        places = _places(shelf, asked, asked.role)
         if asked.layer not in places:
             raise UserError(f"layer {asked.layer}: this attention has {len(places)}; count from 1")
         with shelf.book(asked.model).opened() as translator:
@@ -59,18 +59,18 @@ def add(app: FastAPI, shelf: Shelf) -> None:
             return plain(_without(translator, asked, attention, asked.head - 1))
 
     @app.post("/api/heads/missed")
-    def missed(asked: KindQuestion) -> dict[str, Any]:
-        places = _places(shelf, asked, asked.kind)
+    def missed(asked: RoleQuestion) -> dict[str, Any]:
+        places = _places(shelf, asked, asked.role)
         with shelf.book(asked.model).opened() as translator:
             return {"changes": _missed(translator, asked, places)}
 
 
-def _places(shelf: Shelf, asked: Question, kind: Any) -> dict[int, str]:
-    """The name of every layer's attention of a kind."""
-    blocks = traced(shelf, asked).of_kind(kind)
+def _places(shelf: Shelf, asked: Question, role: Any) -> dict[int, str]:
+    """The name of every layer's attention of a role."""
+    blocks = traced(shelf, asked).of_role(role)
     if not blocks:
-        raise UserError("this model has no attention of that kind: choose another")
-    return {block.layer: block.where for block in blocks}
+        raise UserError("this model has no attention of that role: choose another")
+    return {block.layer: block.name for block in blocks}
 
 
 def _attention(translator: "Translator", where: str) -> "MultiHeadAttention":
@@ -85,11 +85,11 @@ def _attention(translator: "Translator", where: str) -> "MultiHeadAttention":
 def _without(
     translator: "Translator", asked: Question, attention: "MultiHeadAttention", head: int
 ) -> Without:
-    from dhyan.lessons.transformer.holder import switched_off
+    from dhyan.insight.ablation import without_head
 
     said = translated(translator, asked)
     chances = _chances(translator, asked.text, said)
-    with switched_off(attention, head):
+    with without_head(attention, head):
         missing = _chances(translator, asked.text, said)
         other = translated(translator, asked)
         score = sum(_chances(translator, asked.text, other))
@@ -99,7 +99,7 @@ def _without(
 
 def _missed(translator: "Translator", asked: Question, places: dict[int, str]) -> list[list[float]]:
     """By layer and head: the change of the translation's log-probability when the head is off."""
-    from dhyan.lessons.transformer.holder import switched_off
+    from dhyan.insight.ablation import without_head
 
     said = translated(translator, asked)
     whole = sum(_chances(translator, asked.text, said))
@@ -107,7 +107,7 @@ def _missed(translator: "Translator", asked: Question, places: dict[int, str]) -
     for _, where in sorted(places.items()):
         attention, row = _attention(translator, where), []
         for head in range(attention.heads):
-            with switched_off(attention, head):
+            with without_head(attention, head):
                 row.append(sum(_chances(translator, asked.text, said)) - whole)
         changes.append(row)
     return changes
@@ -119,9 +119,9 @@ def _chances(translator: "Translator", text: str, said: "Translation") -> list[f
 
     from dhyan.batch import Batch, Tokens
     from dhyan.decoding.forced_decoding import evaluation_mode
-    from dhyan.insight.explain import told_and_said
+    from dhyan.insight.explain import target_ids
 
-    target = Tokens.pad([told_and_said(said)])
+    target = Tokens.pad([target_ids(said)])
     batch = Batch(Tokens.pad([translator.encode(text)]), target).to(translator.device)
     with evaluation_mode(translator.ensemble), torch.inference_mode():
         scores = translator.ensemble(batch).double().log_softmax(-1)

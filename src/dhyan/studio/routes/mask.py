@@ -1,7 +1,7 @@
 """What changes before a word when that word is another: with the mask, and without it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
 
-    from dhyan.attention import MultiHeadAttention
+    from dhyan.attention_maps import AttentionWeights
     from dhyan.decoding.translator import Translator
     from dhyan.models.seq2seq import Seq2Seq
     from dhyan.text.tokenizer import Tokenizer
@@ -101,16 +101,17 @@ def add(app: FastAPI, shelf: Shelf) -> None:
 
 
 def _leak(translator: "Translator", asked: LeakQuestion) -> Leak | Refused:
-    from dhyan.insight.explain import told_and_said
+    from dhyan.insight.ablation import multihead_attentions
+    from dhyan.insight.explain import target_ids
 
     source = translator.encode(asked.text)
-    before = told_and_said(translated(translator, asked))
+    before = target_ids(translated(translator, asked))
     last = len(before) - 2  # the beginning is no word, and after the last one nothing is said
     if last < 1:
         raise UserError("too little was said to change a word of it: try another sentence")
     if asked.place > last:
         raise UserError(f"place {asked.place} is none of the {last} words: choose 1 to {last}")
-    switch = bool(_attentions(translator.model))
+    switch = bool(multihead_attentions(translator.model, "decoder_self"))
     if not (asked.masked or switch):
         raise UserError("this decoder reads word by word and has no mask to take off")
     old, tokenizer = before[asked.place], translator.target
@@ -136,22 +137,22 @@ def _leak(translator: "Translator", asked: LeakQuestion) -> Leak | Refused:
         said=tuple(tokenizer.pieces(first.argmax(-1).tolist())),
         then=tuple(tokenizer.pieces(second.argmax(-1).tolist())),
         choices=tuple(tokenizer.plain(id) for id in choices),
-        weights=tuple(one[0] for name, one in looks.items() if _inward(name)),
+        weights=tuple(own.weights[0].float().cpu() for own in looks if own.role == "decoder_self"),
     )
 
 
 def _padding(translator: "Translator", asked: Question) -> Padding:
     """The sentence beside its own first half, and that half alone; the same words told to both."""
-    from dhyan.insight.explain import told_and_said
+    from dhyan.insight.explain import target_ids
     from dhyan.special_tokens import EOS
 
-    target = told_and_said(translated(translator, asked))
+    target = target_ids(translated(translator, asked))
     full = translator.encode(asked.text)
     half = [*full[: (len(full) - 1) // 2], EOS]
     both, looks = _answered(translator, [full, half], [target, target])
     [alone], _ = _answered(translator, [half], [target])
     weights = [
-        float(one[1, ..., len(half) :].max()) for name, one in looks.items() if not _inward(name)
+        float(own.weights[1, ..., len(half) :].max()) for own in looks if own.role != "decoder_self"
     ]
     text, read = translator.with_placeholders(asked.text)[0], translator.source
     return Padding(
@@ -164,7 +165,7 @@ def _padding(translator: "Translator", asked: Question) -> Padding:
 
 def _answered(
     translator: "Translator", sources: list[list[int]], targets: list[list[int]]
-) -> "tuple[Float[Tensor, 'B T V'], dict[str, Tensor]]":
+) -> "tuple[Float[Tensor, 'B T V'], list[AttentionWeights]]":
     """The scores of all words after each one told, and the weights of every attention."""
     import torch
 
@@ -174,40 +175,18 @@ def _answered(
 
     batch = Batch(Tokens.pad(sources), Tokens.pad(targets)).to(translator.device)
     model = translator.model
-    with evaluation_mode(model), torch.inference_mode(), watch(model) as sightings:
+    with evaluation_mode(model), torch.inference_mode(), watch(model) as recorder:
         scores = model(batch).float().cpu()
-    return scores, {name: one.float().cpu() for name, one in sightings.weights().items()}
-
-
-def _inward(where: str) -> bool:
-    """Whether an attention looks from the translation at itself."""
-    return where.startswith("decoder.") and where.endswith("self_attention")
-
-
-def _attentions(model: "Seq2Seq") -> "list[MultiHeadAttention]":
-    """The decoder's attentions to itself, which hide what comes later."""
-    from dhyan.attention import MultiHeadAttention
-
-    return [
-        part
-        for name, part in model.named_modules()
-        if _inward(name) and isinstance(part, MultiHeadAttention)
-    ]
+    return scores, recorder.weights()
 
 
 @contextmanager
 def _unmasked(model: "Seq2Seq", *, off: bool) -> Iterator[None]:
-    """Inside, if asked, the decoder's words see those after them; then the mask is on again."""
-    from dhyan.lessons.transformer.tiny import see_everything
+    """Inside the block, if `off`, the decoder attends to later positions."""
+    from dhyan.insight.ablation import without_causal_mask
 
-    before = [(part, part.sees) for part in _attentions(model)]
-    if off:
-        see_everything(model)
-    try:
+    with without_causal_mask(model) if off else nullcontext():
         yield
-    finally:
-        for part, sees in before:
-            part.sees = sees
 
 
 def _whole(tokenizer: "Tokenizer", id: int) -> bool:

@@ -5,7 +5,7 @@ import { file } from "./api.js";
 import { alone } from "./embedded.js";
 import { question } from "./asked.js";
 import { state } from "./state.js";
-import { KINDS } from "./trace.js";
+import { ROLES } from "./trace.js";
 import { learn, say } from "./words.js";
 import { tellOf } from "./tell.js";
 import { asCsv, named } from "./export-data.js";
@@ -37,7 +37,7 @@ learn({
  * @typedef {object} Taken what a view has to take away
  * @property {SVGElement | null} [picture]
  * @property {{values: number[][], rows: string[], columns: string[]} | null} [table]
- * @property {{text: string, translation: string, attention: {kind: string}[]} | null} [trace]
+ * @property {{text: string, translation: string, attention: {role: string}[]} | null} [trace]
  */
 
 let taken = () => ({});
@@ -76,17 +76,17 @@ function noTrace(found) {
 
 /** The attention that a view shows when the address names none; layer 0 is the last. */
 const SHOWN = {
-  translate: { kind: "source", layer: 0, head: "avg" },
-  mask: { kind: "decoder", layer: 1, head: "1" },
-  heads: { kind: "encoder", layer: 1, head: "1" },
+  translate: { role: "cross", layer: 0, head: "avg" },
+  mask: { role: "decoder_self", layer: 1, head: "1" },
+  heads: { role: "encoder_self", layer: 1, head: "1" },
 };
 
 /** The attention that the view shows, for the figure. */
 function figure({ trace }) {
   const usual = SHOWN[state.view] ?? SHOWN.translate;
-  const wanted = state.view === "heads" && KINDS[state.k] ? KINDS[state.k] : usual.kind;
-  const kind = trace.attention.some((block) => block.kind === wanted) ? wanted : "source";
-  return { ...question(), kind, layer: state.l || usual.layer, head: state.h || usual.head,
+  const wanted = state.view === "heads" && ROLES[state.k] ? ROLES[state.k] : usual.role;
+  const role = trace.attention.some((block) => block.role === wanted) ? wanted : "cross";
+  return { ...question(), role, layer: state.l || usual.layer, head: state.h || usual.head,
     words: state.u === "word" };
 }
 

@@ -2,23 +2,23 @@
 
 import { unpack } from "./numbers.js";
 
-/** What the address calls an attention, and what a trace does. */
-export const KINDS = { enc: "encoder", dec: "decoder", cross: "source" };
+/** Attention roles: the short form in the address, and the name in a trace. */
+export const ROLES = { enc: "encoder_self", dec: "decoder_self", cross: "cross" };
 
-/** The attentions of a kind, first layer first. @param {"encoder" | "decoder" | "source"} kind */
-export const blocksOf = (trace, kind) =>
-  trace.attention.filter((block) => block.kind === kind).sort((a, b) => a.layer - b.layer);
+/** The attentions of a role, first layer first. @param {"encoder_self" | "decoder_self" | "cross"} role */
+export const blocksOf = (trace, role) =>
+  trace.attention.filter((block) => block.role === role).sort((a, b) => a.layer - b.layer);
 
-/** The attention of a kind in a layer; the last there is for a layer too high. */
-export function blockAt(trace, kind, layer) {
-  const blocks = blocksOf(trace, kind);
+/** The attention of a role in a layer; the last there is for a layer too high. */
+export function blockAt(trace, role, layer) {
+  const blocks = blocksOf(trace, role);
   return blocks.find((block) => block.layer === layer) ?? blocks.at(-1);
 }
 
-/** Who asks and who is seen in attentions of a kind. */
-export function sides(trace, kind) {
-  if (kind === "encoder") return [trace.source, trace.source];
-  if (kind === "decoder") return [trace.told, trace.told];
+/** The sides of rows and columns in attentions of a role. */
+export function sides(trace, role) {
+  if (role === "encoder_self") return [trace.source, trace.source];
+  if (role === "decoder_self") return [trace.decoder_input, trace.decoder_input];
   return [trace.target, trace.source];
 }
 
@@ -46,8 +46,8 @@ export function reduced(tables, which) {
  * mean. Each row and column tells its text, whether it is special, and its tokens.
  * @param {{unit: "tok" | "word", specials: boolean}} how
  */
-export function merged(trace, kind, table, { unit, specials }) {
-  const [rows, columns] = sides(trace, kind).map((side) => groups(side, unit, specials));
+export function merged(trace, role, table, { unit, specials }) {
+  const [rows, columns] = sides(trace, role).map((side) => groups(side, unit, specials));
   const values = rows.map((own) => columns.map((given) => own.tokens.reduce((total, row) =>
     total + given.tokens.reduce((sum, column) => sum + table[row][column], 0), 0) / own.tokens.length));
   return { values, rows, columns };

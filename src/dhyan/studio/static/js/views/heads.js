@@ -11,7 +11,7 @@ import { said, sum, entropy } from "../numbers.js";
 import { legend } from "../small.js";
 import { state, set, address } from "../state.js";
 import { tellOf } from "../tell.js";
-import { KINDS, blocksOf, heads, merged, reduced } from "../trace.js";
+import { ROLES, blocksOf, heads, merged, reduced } from "../trace.js";
 import { say } from "../words.js";
 import { BADGES, badges, worded } from "./heads-badges.js";
 import { difference, likelihood } from "./heads-off.js";
@@ -29,7 +29,7 @@ export const lesson = {
 
 export function open() {
   const note = el("div", { class: "heads-note" });
-  const kinds = segments(say("heads_kind"), "k", Object.keys(KINDS).map((key) => [key, say(`heads_${key}`)]));
+  const kinds = segments(say("heads_kind"), "k", Object.keys(ROLES).map((key) => [key, say(`heads_${key}`)]));
   const special = toggle(say("specials"), "sp");
   const order = list(say("heads_order"), "o", [["", say("heads_by_layer")], ...BADGES.map((key) =>
     [key, key === "missed" ? say("heads_missed_first") : say("heads_largest", say(`heads_${key}`))])]);
@@ -55,13 +55,13 @@ export function open() {
 
   /** The kind that is shown: the one asked for, if the model has it. */
   function kind() {
-    const wanted = KINDS[state.k] ?? "encoder";
-    return blocksOf(trace, wanted).length ? wanted : "source";
+    const wanted = ROLES[state.k] ?? "encoder_self";
+    return blocksOf(trace, wanted).length ? wanted : "cross";
   }
 
   const languages = (what) => {
     const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
-    return { encoder: [source, source], decoder: [target, target], source: [target, source] }[what];
+    return { encoder_self: [source, source], decoder_self: [target, target], cross: [target, source] }[what];
   };
 
   async function ask() {
@@ -98,7 +98,7 @@ export function open() {
     tellOf(say("heads_done", trace.model, blocks.length * blocks[0].shape[0]));
     if (!many || missed[what]) return;
     try {
-      const found = await post("/api/heads/missed", { ...question(), kind: what }, stop.signal);
+      const found = await post("/api/heads/missed", { ...question(), role: what }, stop.signal);
       missed[what] = found.changes;
       if (trace && kind() === what) render(what, blocks);
     } catch (error) {
@@ -121,7 +121,7 @@ export function open() {
 
   function follow(what) {
     for (const one of kinds.querySelectorAll("button")) {
-      const own = KINDS[one.dataset.value] === what;
+      const own = ROLES[one.dataset.value] === what;
       one.setAttribute("aria-checked", String(own));
       one.setAttribute("tabindex", own ? "0" : "-1");
     }
@@ -216,9 +216,9 @@ export function open() {
     if (!off) return;
     fill(found, el("p", { class: "quiet" }, say("working")));
     try {
-      const answer = await post("/api/heads/without", { ...question(), kind: what, layer: tile.layer,
+      const answer = await post("/api/heads/without", { ...question(), role: what, layer: tile.layer,
         head: Number(tile.head) }, asking.signal);
-      fill(found, difference(answer, trace, languages("decoder")[0]));
+      fill(found, difference(answer, trace, languages("decoder_self")[0]));
       tellOf(likelihood(answer));
     } catch (error) {
       tellOf(error);
@@ -259,6 +259,6 @@ function ordinary({ values, rows, columns }) {
 
 /** Which cells of the translation's look at itself lie in the future. */
 function unseen(what, { rows, columns }) {
-  if (what !== "decoder") return undefined;
+  if (what !== "decoder_self") return undefined;
   return rows.map((row) => columns.map((column) => column.tokens[0] > row.tokens.at(-1)));
 }

@@ -58,7 +58,7 @@ export function open() {
     if (!state.q || !state.m) return;
     try {
       trace = await traceOf({}, stop.signal);
-      if (trace.told.tokens.length < 2) return void fill(note, el("p", {}, say("mask_too_short")));
+      if (trace.decoder_input.tokens.length < 2) return void fill(note, el("p", {}, say("mask_too_short")));
       await Promise.all([leak().catch(tellOf), pad()]);
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -71,7 +71,7 @@ export function open() {
 
   /** The place that is changed: the one asked for, or one with words on both sides. */
   function place() {
-    const last = trace.told.tokens.length - 1;
+    const last = trace.decoder_input.tokens.length - 1;
     return state.p ? Math.min(state.p, last) : Math.ceil((last + 1) / 2);
   }
 
@@ -80,7 +80,7 @@ export function open() {
     asking.abort();
     asking = new AbortController();
     const switched = card()?.decoder === "transformer";
-    test.follow(trace.told.tokens, place());
+    test.follow(trace.decoder_input.tokens, place());
     const tell = (word) => post("/api/leak", { ...question(), place: place(), word,
       masked: !switched || state.mk === "1" }, asking.signal);
     const told = await tell(state.w);

@@ -192,10 +192,10 @@ export function open() {
 
   /** What the step leads to: the likeliest words. */
   function after(step, token) {
-    const most = step.likeliest[0]?.[1] || 1;
+    const most = step.top_tokens[0]?.[1] || 1;
     fill(under, el("h2", {}, say("step_then"), " ", text(token.text, languages().target)),
       el("p", { class: "quiet" }, say(asked.found.after ? "step_then_after" : "step_then_before")),
-      el("ol", { class: "step-likeliest" }, ...step.likeliest.map(([word, share]) => el("li", { class: word === token.text ? "now" : null },
+      el("ol", { class: "step-likeliest" }, ...step.top_tokens.map(([word, share]) => el("li", { class: word === token.text ? "now" : null },
         text(word, languages().target), el("span", { class: "step-share", style: { "--share": share / most } }),
         el("span", { class: "number" }, said(share))))));
   }

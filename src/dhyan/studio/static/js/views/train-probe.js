@@ -171,8 +171,8 @@ const sides = (run) => (run.toy && !run.name.startsWith("hindi") ? [null, null] 
 
 /** The last attention to the source as one table; a toy's tokens are as small as its task needs. */
 function table(trace, run) {
-  const tables = heads(blockAt(trace, "source", 99));
+  const tables = heads(blockAt(trace, "cross", 99));
   const how = { unit: run.toy ? "tok" : state.u, specials: state.sp === "1" };
-  const { values, rows, columns } = merged(trace, "source", reduced(tables, "avg"), how);
+  const { values, rows, columns } = merged(trace, "cross", reduced(tables, "avg"), how);
   return { values, rows, columns, many: tables.length > 1 };
 }

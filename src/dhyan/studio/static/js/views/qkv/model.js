@@ -8,7 +8,7 @@ import { card, models } from "../../header.js";
 import { draw } from "../../heat.js";
 import { said } from "../../numbers.js";
 import { state, set, address } from "../../state.js";
-import { KINDS, blockAt, blocksOf, sides } from "../../trace.js";
+import { ROLES, blockAt, blocksOf, sides } from "../../trace.js";
 import { say } from "../../words.js";
 import { tellOf } from "../../tell.js";
 import { agreed } from "./stage.js";
@@ -43,7 +43,7 @@ export function openModel() {
     try {
       trace = await traceOf({}, signal);
       const at = places(trace);
-      const sent = await post("/api/head", { ...question(), kind: KINDS[at.k], layer: at.l, head: at.h }, signal);
+      const sent = await post("/api/head", { ...question(), role: ROLES[at.k], layer: at.l, head: at.h }, signal);
       const head = unpacked(sent);
       found = { ...at, head, again: redone(head, at.h) };
       render();
@@ -80,11 +80,11 @@ export function openModel() {
     const [asking, seen] = labels();
     const { again, head } = found;
     const gaps = Object.values(again.gaps);
-    const count = [head.queries, head.keys, head.values, head.scores, head.weights, head.context, head.whole]
+    const count = [head.queries, head.keys, head.values, head.scores, head.weights, head.context, head.layerOutput]
       .reduce((total, table) => total + table.length * table[0].length, 0);
     fill(overall, el("p", {}, say("qkv_overall", asking.length, count.toLocaleString("en"), gaps.length), " ", agreed(...gaps.reduce((a, b) => (a[0] >= b[0] ? a : b)))));
     map = draw({ values: again.weights, rows: asking, columns: seen, label: say("qkv_map", found.h, found.l),
-      hidden: head.visible.map((line) => line.map((one) => !one)), scale: state.sc, at: at(), widest: picture.clientWidth,
+      hidden: head.mask.map((line) => line.map((one) => !one)), scale: state.sc, at: at(), widest: picture.clientWidth,
       says: (row, column, value) => say("attends", asking[row].text, seen[column].text, said(value)),
       focus: (row, column) => set({ i: row + 1, j: column + 1 }, { quiet: true }) });
     fill(picture, el("h2", {}, say("qkv_map_title")), el("p", { class: "quiet" }, say("qkv_map_text")), map);
@@ -93,14 +93,14 @@ export function openModel() {
 
   /** The word that asks and the one looked at, from 0 and within the sentence. */
   function at() {
-    const [asking, seen] = sides(trace, KINDS[found.k]);
+    const [asking, seen] = sides(trace, ROLES[found.k]);
     return [Math.min(state.i, asking.tokens.length) - 1, Math.min(state.j, seen.tokens.length) - 1];
   }
 
   function labels() {
     const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
     const tongues = { enc: [source, source], dec: [target, target], cross: [target, source] }[found.k];
-    return sides(trace, KINDS[found.k]).map((side, which) =>
+    return sides(trace, ROLES[found.k]).map((side, which) =>
       side.tokens.map((token) => ({ text: token.text, lang: tongues[which] })));
   }
 
@@ -113,12 +113,12 @@ export function openModel() {
 
   function chooser() {
     const numbered = (count) => Array.from({ length: count }, (_, one) => [String(one + 1), String(one + 1)]);
-    const block = blockAt(trace, KINDS[found.k], found.l);
-    const kinds = Object.keys(KINDS).filter((kind) => blocksOf(trace, KINDS[kind]).length);
+    const block = blockAt(trace, ROLES[found.k], found.l);
+    const kinds = Object.keys(ROLES).filter((kind) => blocksOf(trace, ROLES[kind]).length);
     const [asking] = labels();
     fill(chosen, controls(
       choice(say("qkv_kind"), "k", found.k, kinds.map((kind) => [kind, say(`qkv_${kind}`)]), String),
-      choice(say("layer"), "l", found.l, blocksOf(trace, KINDS[found.k]).map((one) => [String(one.layer), String(one.layer)]), Number),
+      choice(say("layer"), "l", found.l, blocksOf(trace, ROLES[found.k]).map((one) => [String(one.layer), String(one.layer)]), Number),
       choice(say("head"), "h", found.h, numbered(block.shape[0]), String),
       choice(say("qkv_asks"), "i", at()[0] + 1, asking.map((one, place) => [String(place + 1), `${place + 1} · ${one.text}`]), Number),
       el("button", { type: "button", class: "switch", "aria-pressed": many, on: { click: (event) => {
@@ -165,7 +165,7 @@ export function openModel() {
 
 /** The attention, layer and head of the state as this model has them. */
 function places(trace) {
-  const k = [state.k, "cross", "enc"].find((kind) => kind && blocksOf(trace, KINDS[kind]).length);
-  const block = blockAt(trace, KINDS[k], state.l || Infinity);
+  const k = [state.k, "cross", "enc"].find((kind) => kind && blocksOf(trace, ROLES[kind]).length);
+  const block = blockAt(trace, ROLES[k], state.l || Infinity);
   return { k, l: block.layer, h: Math.min(Math.max(Number(state.h) || 1, 1), block.shape[0]) };
 }

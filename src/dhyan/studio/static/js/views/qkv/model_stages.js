@@ -88,15 +88,15 @@ export function modelStages(now) {
 
   const asked = () => stage({ number: 1, title: say("qkv_ask_stage"), rule: "q = x W_q + b_q", text: say("qkv_ask_text", asker.text) },
     el("div", { class: "made made-q" }, ...projected({ letter: "q", own: head.query, key: "queries", role: "qkv_q",
-      x: head.asking, rows: asking, down: [i], alone: true, at: [i, 0] })));
+      x: head.queryInputs, rows: asking, down: [i], alone: true, at: [i, 0] })));
   const all = tokens(seen.length);
   const keyed = () => stage({ number: 2, title: say("qkv_key_stage"), rule: "K = X W_k + b_k",
     text: `${say("qkv_key_text")} ${now.cross ? say("qkv_key_cross") : ""}` },
   el("div", { class: "made made-k" }, ...projected({ letter: "k", own: head.key, key: "keys", role: "qkv_k",
-    x: head.seen, rows: seen, down: all, at: [j, 0] })));
+    x: head.memoryInputs, rows: seen, down: all, at: [j, 0] })));
   const valued = () => stage({ number: 3, title: say("qkv_value_stage"), rule: "V = X W_v + b_v", text: say("qkv_value_text") },
     el("div", { class: "made made-v" }, ...projected({ letter: "v", own: head.value, key: "values", role: "qkv_v",
-      x: head.seen, rows: seen, down: all, at: [j, 0] })));
+      x: head.memoryInputs, rows: seen, down: all, at: [j, 0] })));
 
   const row = (values, name, about, more = {}) =>
     part(values, name, about, { rows: asking, down: [i], alone: true, columns: seen, across: all, ...more });
@@ -177,12 +177,12 @@ export function modelStages(now) {
     return stage({ number: 10, title: say("qkv_final", asker.text), rule: "y = z W_O + b_O", text: say("qkv_final_text") },
       ...product({ at: [i, 0], gap: again.gaps.whole, symbols: ["z", "W_O"],
         left: part(again.joined, "z", "qkv_m_C", { rows: asking, down: [i], alone: true, across: inner }),
-        right: part(head.project, "W_O", "qkv_m_Wo", { down: inner }),
+        right: part(head.outputWeight, "W_O", "qkv_m_Wo", { down: inner }),
         bias: biased(head.bias, "b_O"),
         result: (touch, open) => part(again.whole, "y", "qkv_m_Y", { rows: asking, down: [i], alone: true, touch, open, at: [i, 0] }),
-        terms: (own, place) => again.joined[own].map((one, k) => [one, head.project[k][place]]),
+        terms: (own, place) => again.joined[own].map((one, k) => [one, head.outputWeight[k][place]]),
         title: (own, place) => say("qkv_output_of", asking[own].text, place + 1),
-        value: (own, place) => again.whole[own][place], model: (own, place) => head.whole[own][place] }));
+        value: (own, place) => again.whole[own][place], model: (own, place) => head.layerOutput[own][place] }));
   }
 
   return [asked(), keyed(), valued(), scored(), divided(), masked(), shared(), mixed(), joined(), handed()];

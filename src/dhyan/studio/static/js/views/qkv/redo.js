@@ -32,11 +32,12 @@ const projected = (x, { weight, bias }) => matmul(x, weight).map((line) => add(l
 /** A head as the server sends it, in rows of numbers. */
 export function unpacked(sent) {
   const projection = (one) => ({ weight: rows(one.weight), bias: vector(one.bias) });
-  const tables = ["asking", "seen", "queries", "keys", "values", "scores", "weights", "context", "whole"];
-  return { ...Object.fromEntries(tables.map((name) => [name, rows(sent[name])])),
+  const tables = { queryInputs: "query_inputs", memoryInputs: "memory_inputs", queries: "queries", keys: "keys",
+    values: "values", scores: "scores", weights: "weights", context: "context", layerOutput: "layer_output" };
+  return { ...Object.fromEntries(Object.entries(tables).map(([name, field]) => [name, rows(sent[field])])),
     query: projection(sent.query), key: projection(sent.key), value: projection(sent.value),
-    scale: sent.scale, visible: rows(sent.visible).map((line) => line.map(Boolean)),
-    contexts: sent.contexts.map(rows), project: sent.projects.flatMap(rows), bias: vector(sent.bias) };
+    scale: sent.scale, mask: rows(sent.mask).map((line) => line.map(Boolean)),
+    contexts: sent.contexts.map(rows), outputWeight: sent.output_weights.flatMap(rows), bias: vector(sent.bias) };
 }
 
 /**
@@ -44,16 +45,16 @@ export function unpacked(sent) {
  * from what the model has, and the largest number there. The other heads come in where all are joined, as the model has them.
  */
 export function redone(head, number) {
-  const queries = projected(head.asking, head.query);
-  const keys = projected(head.seen, head.key);
-  const values = projected(head.seen, head.value);
-  const found = attended({ queries, keys, values, scale: head.scale, visible: head.visible });
+  const queries = projected(head.queryInputs, head.query);
+  const keys = projected(head.memoryInputs, head.key);
+  const values = projected(head.memoryInputs, head.value);
+  const found = attended({ queries, keys, values, scale: head.scale, visible: head.mask });
   const joined = found.mixed.map((own, row) =>
     head.contexts.flatMap((one, at) => (at === number - 1 ? own : one[row])));
-  const whole = projected(joined, { weight: head.project, bias: head.bias });
+  const whole = projected(joined, { weight: head.outputWeight, bias: head.bias });
   const pairs = { queries: [queries, head.queries], keys: [keys, head.keys], values: [values, head.values],
     scores: [found.scores, head.scores], weights: [found.weights, head.weights],
-    mixed: [found.mixed, head.context], whole: [whole, head.whole] };
+    mixed: [found.mixed, head.context], whole: [whole, head.layerOutput] };
   const gaps = Object.fromEntries(Object.entries(pairs).map(([name, [own, model]]) =>
     [name, [apart(own, model), mostOf(...model)]]));
   return { queries, keys, values, ...found, joined, whole, gaps };

@@ -14,7 +14,7 @@ const UNKNOWN = 3; // the id of words that are in no vocabulary
  * @param {{u: string, sp: string, l: number, h: string, tr: string}} how keys of the state
  */
 export function seeing(trace, card, how) {
-  const block = blockAt(trace, "source", how.l || 99);
+  const block = blockAt(trace, "cross", how.l || 99);
   const tables = heads(block);
   const which = tables.length === 1 ? "1" : how.h || "avg";
   const table = reduced(tables, which);
@@ -25,7 +25,7 @@ export function seeing(trace, card, how) {
   const whole = rows.map((own) => table[0].map((_, column) => share(table, own.tokens, [column])));
   return { block, tables, which, rows, columns, values,
     symbols: card.score !== "heads" ? ["c", "h"] : Number(which) >= 1 ? ["z", "v"] : null,
-    layers: blocksOf(trace, "source").length,
+    layers: blocksOf(trace, "cross").length,
     sums: values.map(sum),
     bits: whole.map((line) => (which === "max" ? null : entropy(line))),
     pieces: [...rows, ...columns].some((one) => one.tokens.length > 1),

@@ -68,7 +68,7 @@ const bar = (value) => el("span", { class: "chance-bar", "aria-hidden": "true" }
 /** The likeliest words at a step; choosing one makes the translation begin with it. */
 export function likeliest(trace, at, { lang }, { short = false } = {}) {
   const told = trace.target.tokens[at];
-  return el("ol", { class: short ? "chances short" : "chances" }, ...trace.steps[at].likeliest.map(([word, share]) => {
+  return el("ol", { class: short ? "chances short" : "chances" }, ...trace.steps[at].top_tokens.map(([word, share]) => {
     const own = word === told.text;
     const inside = [el("span", { lang, class: "chance-word" }, word), bar(share), el("span", { class: "number" }, percent(share))];
     if (own || /^<.*>$/.test(word)) return el("li", {}, el("span", { class: `chance${own ? " own" : ""}` }, ...inside));

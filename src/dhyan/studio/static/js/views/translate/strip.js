@@ -110,7 +110,7 @@ export function strip(hear) {
     /** Everything that was read and said. */
     show(seen, trace, forced = 0) {
       places = null;
-      const chance = (one) => Math.exp(one.tokens.reduce((total, at) => total + trace.steps[at].chance, 0));
+      const chance = (one) => Math.exp(one.tokens.reduce((total, at) => total + trace.steps[at].logprob, 0));
       above = seen.columns.map((one, at) => word(one, at, "source"));
       below = seen.rows.map((one, at) => {
         const made = word(one, at, "target", chance(one));
