@@ -47,16 +47,16 @@ def test_heads_are_drawn_side_by_side_or_as_one_which_is_said(models):
     }.items():
         one, said = drawn(head=head)
         assert torch.equal(one.weights, own[None])
-        assert said.startswith("Attention to the source, layer 2: ")
+        assert said.startswith("Cross-attention, layer 2: ")
     assert drawn(layer=1)[0].name == "decoder.layers.0.cross_attention"
     assert drawn(layer=7)[0].name == every.name
-    assert drawn(kind="encoder")[0].source == drawn(kind="encoder")[0].target
+    assert drawn(role="encoder_self")[0].source == drawn(role="encoder_self")[0].target
 
 
 def test_what_the_model_has_not_is_refused_in_words(client):
-    answer = client.post("/api/figure.svg", json=asked(kind="decoder"))
+    answer = client.post("/api/figure.svg", json=asked(role="decoder_self"))
     assert answer.status_code == 400
-    assert "no attention of that kind" in answer.json()["problem"]
+    assert "no attention of that role" in answer.json()["problem"]
     assert client.post("/api/figure.gif", json=asked()).status_code == 422
     assert client.post("/api/figure.svg", json=asked(head="0")).status_code == 422
 

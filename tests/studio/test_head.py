@@ -49,7 +49,7 @@ def test_a_head_can_be_recomputed_from_the_response(client, role, layer):
     joined = torch.cat([contexts[0], own], dim=-1)
     project = torch.cat([numbers(one) for one in head["output_weights"]])
     whole = joined @ project + numbers(head["bias"])
-    assert (whole - numbers(head["whole"])).abs().max() < 1e-5
+    assert (whole - numbers(head["layer_output"])).abs().max() < 1e-5
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def test_one_row_of_words_holds_both_translations(client, trace):
 
 
 def test_afterwards_the_head_is_on_again(client):
-    first = ask(client, "/api/heads/without", role="decoder", layer=1, head=1)
-    again = ask(client, "/api/heads/without", role="decoder", layer=2, head=2)
+    first = ask(client, "/api/heads/without", role="decoder_self", layer=1, head=1)
+    again = ask(client, "/api/heads/without", role="decoder_self", layer=2, head=2)
     assert first["chances"] == again["chances"]
     assert first["missing"] != again["missing"]
 

@@ -106,8 +106,8 @@ def block(**parts):
         (block(shape=[2, 1, 1]), "bytes"),
         (block(data="*"), "not base64"),
         (block(data="AADAfw==", shape=[1, 1, 1]), "not all numbers"),
-        (block(data="AAAAAA==", shape=[1, 1, 1]), "weights for other words"),
-        (block(kind="elsewhere"), "attention.0.kind"),
+        (block(data="AAAAAA==", shape=[1, 1, 1]), "do not fit the tokens"),
+        (block(role="elsewhere"), "attention.0.role"),
         (block(layer=0), "attention.0.layer"),
     ],
 )
