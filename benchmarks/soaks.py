@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 PARTS = {  # each with what pytest is told; the last measures time, so nothing runs beside it
     "faults": ("-n", "2", "tests/faults"),
     "data": ("-n", "2", "tests/data"),
-    "security": ("-n", "2", "tests/security"),
+    "model_check": ("-n", "2", "tests/model_check"),
     "others": (
         *("-n", "2", "--ignore=tests/faults", "--ignore=tests/data"),
-        *("--ignore=tests/security", "--ignore=tests/serving"),
+        *("--ignore=tests/model_check", "--ignore=tests/serving"),
     ),
     "serving": ("tests/serving",),
 }

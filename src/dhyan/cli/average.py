@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dhyan.cli.shared_options import look_through
+from dhyan.cli.shared_options import check_models
 from dhyan.errors import UserError
 
 
@@ -30,7 +30,7 @@ def average(
         raise UserError(f"--last {last} is for one run, and {len(models)} models are named")
     run = models[0]
     named = [run / f"step-{step}" for step in steps_in(run)[:last]] if last else models
-    look_through(*named, foreign=True)
+    check_models(*named)
 
     from dhyan.run.average_checkpoints import average as write
     from dhyan.run.average_checkpoints import newest

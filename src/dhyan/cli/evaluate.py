@@ -17,8 +17,8 @@ from dhyan.cli.shared_options import (
     Columns,
     Device,
     Threads,
+    check_models,
     load_model,
-    look_through,
     two_columns,
 )
 from dhyan.cli.warnings import Pace, log_to_stderr
@@ -98,7 +98,7 @@ def evaluate(
     """
     log_to_stderr(quiet=False)
     _check_there(systems)
-    look_through(*(path for path in systems if path.is_dir()))
+    check_models(*(path for path in systems if path.is_dir()))
     from dhyan.data.pairs import Tally
     from dhyan.evaluation.compare_systems import Resampling
     from dhyan.evaluation.metric_counts import known_metrics

@@ -25,7 +25,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
     from dhyan.checkpoint import read_manifest
     from dhyan.model_check import read_model
 
-    read = read_model(model, foreign=True)
+    read = read_model(model, allow_unknown_attention=True)
     recipe, manifest = asdict(read.recipe), read_manifest(read.folder)
     progress = _progress(read.folder, manifest)
     card = {

@@ -59,10 +59,10 @@ def _check_once(settings: Mapping[str, Any], given: Mapping[str, Any]) -> None:
 def recipe_of(name: str) -> str:
     """The recipe meant by a name: that of a model, if it is a model's folder, else itself.
 
-    A model is looked through first, so that its recipe is the one it was saved with.
+    A model is checked first, so that its recipe is the one it was saved with.
     """
-    from dhyan.model_check import read_model
+    from dhyan.model_check import check_folder
 
     if name in shipped_recipes() or not Path(name).is_dir():
         return name
-    return str(read_model(name, foreign=True).folder / "recipe.toml")
+    return str(check_folder(name).folder / "recipe.toml")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.shared_options import Device, Model, Threads, look_through
+from dhyan.cli.shared_options import Device, Model, Threads, check_models
 from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 
@@ -79,7 +79,7 @@ def serve(
         return
     place = Place(host, port, tuple(name or ()))
     keys, allowed = _keys(place, key_file, no_auth), _rate(place, rate)
-    look_through(model)
+    check_models(model)
     settings = Settings(rate=allowed, deadline=deadline, batch=batch, queue=queue)
     load = {"folder": str(model), "device": device, "threads": threads}
     keeper = Keeper([sys.executable, "-m", CHILD], load, settings, _canary(canary))

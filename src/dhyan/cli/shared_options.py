@@ -26,9 +26,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def load_model(model: Path, device: str, threads: int, beside: Sequence[Path] = ()) -> "Translator":
-    """The translator in a folder, or in several that speak together.
+    """The translator in a folder, or an ensemble of those in several.
 
-    All are read and looked through before torch is imported, which takes longer than that.
+    The first model's files are checked before torch is imported, which takes longer.
     """
     from dhyan.model_check import read_model
 
@@ -39,12 +39,12 @@ def load_model(model: Path, device: str, threads: int, beside: Sequence[Path] = 
     return build_ensemble(models, device=device)
 
 
-def look_through(*models: str | Path, foreign: bool = False) -> None:
-    """Refuse a model that is none, before torch is imported; it is read again when it is used."""
-    from dhyan.model_check import read_model
+def check_models(*models: str | Path) -> None:
+    """Refuse a damaged or invalid model before torch is imported, which takes longer."""
+    from dhyan.model_check import check_folder
 
     for model in models:
-        read_model(model, foreign=foreign)
+        check_folder(model)
 
 
 def two_columns(text: str) -> tuple[str, str] | None:

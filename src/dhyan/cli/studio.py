@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.shared_options import look_through
+from dhyan.cli.shared_options import check_models
 from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 
@@ -36,7 +36,7 @@ def studio(
 
     Example: dhyan studio runs/bahdanau2015-small
     """
-    look_through(*models or [])
+    check_models(*models or [])
     try:
         from dhyan.studio.registry import Shelf
         from dhyan.studio.server import serve, take_port

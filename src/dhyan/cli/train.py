@@ -14,7 +14,7 @@ from dhyan.cli.recipe_options import (
     TestTarget,
     chosen_recipe,
 )
-from dhyan.cli.shared_options import Columns, Device, Threads, look_through, two_columns
+from dhyan.cli.shared_options import Columns, Device, Threads, two_columns
 from dhyan.cli.warnings import log_to_stderr
 from dhyan.config import shipped_recipes
 
@@ -70,12 +70,6 @@ def train(
     }
     chosen = chosen_recipe(recipe, settings, given)
     folder = Path(out) if out else Path("runs") / Path(recipe).stem
-    if chosen.training.init_from:
-        look_through(chosen.training.init_from)
-    if resume:
-        from dhyan.model_check import check_newest
-
-        check_newest(folder)
 
     from dhyan.run import train as start
 

@@ -19,7 +19,7 @@ def _cell(default: Cell) -> Any:
 
 
 def _layers(default: int) -> Any:
-    return setting(default, "Layers.", low=1)
+    return setting(default, "Layers.", low=1, high=250)
 
 
 def _dropout(default: float) -> Any:

@@ -1,12 +1,11 @@
-"""A model of unknown origin is looked through before any of it is used, and before torch is there.
+"""Check a model folder of unknown origin before any of it is used.
 
-Nothing here builds a model, and nothing here imports torch.
+File kinds, sizes, hashes, recipe, vocabularies and tensor headers are checked before torch is
+imported; then the weights are compared with the model the recipe builds on the `meta` device.
 """
 
-from dhyan.model_check.folder import MODEL_FILES as MODEL_FILES
-from dhyan.model_check.folder import CheckedModel as CheckedModel
-from dhyan.model_check.folder import check_newest as check_newest
-from dhyan.model_check.folder import parse_saved_recipe as parse_saved_recipe
-from dhyan.model_check.folder import read_model as read_model
-from dhyan.model_check.match_recipe import check_fits as check_fits
-from dhyan.model_check.match_recipe import is_foreseen as is_foreseen
+from dhyan.model_check.model_folder import MODEL_FILES as MODEL_FILES
+from dhyan.model_check.model_folder import CheckedModel as CheckedModel
+from dhyan.model_check.model_folder import check_folder as check_folder
+from dhyan.model_check.model_folder import parse_saved_recipe as parse_saved_recipe
+from dhyan.model_check.model_folder import read_model as read_model

@@ -1,4 +1,4 @@
-"""Whether what a checkpoint keeps for a run to go on is such a thing, and of the same model."""
+"""Check the training state of a checkpoint of unknown origin."""
 
 from collections import defaultdict
 from typing import Any
@@ -12,52 +12,55 @@ COUNTS = {
     *("step", "position", "validations_since_best", "rate_reductions", "length_multiple"),
     *("skipped_steps", "skipped_in_a_row", "restores", "split_steps"),
 }
-MAY_LACK = {"best_step", "best_score", "best_scheduled_score"}  # before the first validation
-RAW = "raw"  # the weight itself, where the model is an average
-MEMORY = {"step", "exp_avg", "exp_avg_sq"}  # what Adam keeps of each weight; plain descent, nothing
-PER_WEIGHT = 4  # times what a weight takes is more than a run keeps of it
+OPTIONAL = {"best_step", "best_score", "best_scheduled_score"}  # None before the first validation
+RAW_WEIGHT = "raw"  # the weight itself, where the saved model is a moving average
+ADAM_STATE = {"step", "exp_avg", "exp_avg_sq"}  # for each weight; SGD has no state
+MAX_TENSORS_PER_WEIGHT = 4  # as large as the weight
 DTYPE = "F32"
 
 
-def check_progress(facts: Any, step: int) -> None:
-    """Refuse a place in a run that is none, or another than that of the checkpoint."""
-    if not isinstance(facts, dict):
-        raise UserError("it is no table of what a run has come to")
-    for name, value in facts.items():
-        if not _is_fit(name, value):
+def check_train_state(state: Any, step: int) -> None:
+    """Refuse a training state with invalid values, or of another step than the checkpoint's."""
+    if not isinstance(state, dict):
+        raise UserError("it is not a table")
+    for name, value in state.items():
+        if not _is_valid(name, value):
             raise UserError(f"its {safe_repr(name)} cannot be {safe_repr(value)}")
-    if facts.get("step") != step:
-        raise UserError(f"its step is {facts.get('step')}, the checkpoint's is {step}")
-    if not facts.get("length_multiple", 1):
+    if state.get("step") != step:
+        raise UserError(f"its step is {state.get('step')}, the checkpoint's is {step}")
+    if not state.get("length_multiple", 1):
         raise UserError("its 'length_multiple' cannot be 0")
 
 
-def check_memory(memory: Header, weights: Header, recipe: Recipe) -> None:
-    """Refuse an optimizer's memory that is not of these weights, or not of this optimizer."""
-    kept = defaultdict[str, set[str]](set)
-    for full_name, listed in memory.tensors.items():
-        name, _, what = full_name.rpartition(":")
+def check_optimizer_state(header: Header, weights: Header, recipe: Recipe) -> None:
+    """Refuse optimizer tensors that do not belong to these weights, or not to this optimizer."""
+    keys_by_weight = defaultdict[str, set[str]](set)
+    for full_name, entry in header.tensors.items():
+        name, _, key = full_name.rpartition(":")
         if name not in weights.tensors:
             raise UserError(
                 f"the training state names a weight {safe_repr(name)} that this model lacks"
             )
-        shape = () if what == "step" else weights.tensors[name].shape
-        if listed.shape != shape or listed.dtype != DTYPE:
-            found = f"{listed.dtype} of {safe_repr(listed.shape)}, not {DTYPE} of {shape}"
-            raise UserError(f"the training state's {safe_repr(full_name)} is {found}")
-        kept[name].add(what)
-    wanted = set() if recipe.training.optimizer == "sgd" else MEMORY
-    averaged = {RAW} if recipe.training.ema_decay else set()
+        shape = () if key == "step" else weights.tensors[name].shape
+        if entry.shape != shape or entry.dtype != DTYPE:
+            raise UserError(
+                f"the training state's {safe_repr(full_name)} is {entry.dtype} of "
+                f"{safe_repr(entry.shape)}, not {DTYPE} of {shape}"
+            )
+        keys_by_weight[name].add(key)
+    raw = {RAW_WEIGHT} if recipe.training.ema_decay else set()
+    expected = raw | (set() if recipe.training.optimizer == "sgd" else ADAM_STATE)
     for name in weights.tensors:
-        if kept[name] not in (averaged, wanted | averaged):  # a frozen weight is not remembered
-            odd = min(kept[name] ^ (wanted | averaged))
-            found = "has" if odd in kept[name] else "lacks"
-            raise UserError(f"the training state {found} {safe_repr(odd)} of {safe_repr(name)}")
+        keys = keys_by_weight[name]
+        if keys not in (raw, expected):  # a frozen weight has no optimizer state
+            key = min(keys ^ expected)
+            verb = "has" if key in keys else "lacks"
+            raise UserError(f"the training state {verb} {safe_repr(key)} of {safe_repr(name)}")
 
 
-def _is_fit(name: str, value: Any) -> bool:
-    """Whether a fact is known, and of its kind."""
-    if name in MAY_LACK and value is None:
+def _is_valid(name: str, value: Any) -> bool:
+    """Whether a field of the training state is known, and its value of the right type."""
+    if name in OPTIONAL and value is None:
         return True
     if name in COUNTS or name == "best_step":
         return type(value) is int and 0 <= value < 2**63

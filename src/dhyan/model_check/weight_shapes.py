@@ -1,237 +1,100 @@
-"""The names and shapes of all weights a recipe's model has, found without building it."""
+"""Compare the weights a checkpoint lists with those of the model its recipe builds.
 
-from collections.abc import Iterator
+The model is built on PyTorch's `meta` device, where tensors have a shape and no memory. The checks
+before that bound how much work the building can be, and do not import torch.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from math import prod
+from typing import Any
 
-from dhyan.config import (
-    Attention,
-    BahdanauDecoder,
-    LuongDecoder,
-    Recipe,
-    RNNEncoder,
-    TransformerDecoder,
-    TransformerEncoder,
-)
-from dhyan.model_check.score_shapes import score
+from dhyan.config import Recipe
+from dhyan.errors import UserError
+from dhyan.safe_io.json_toml import safe_repr
+from dhyan.safe_io.safetensors_header import Header
+
+TENSORS_PER_LAYER = 4  # at least, in every encoder and decoder
+MAX_WIDTH = 1_000_000  # of a model with fewer weights than that
+DTYPE = "F32"
 
 Shape = tuple[int, ...]
-Named = Iterator[tuple[str, Shape]]
-Transformer = TransformerEncoder | TransformerDecoder
-Half = RNNEncoder | Transformer | BahdanauDecoder | LuongDecoder
-
-GATES = {"lstm": 4, "gru": 3, "rnn": 1}
-PARTS = {"lstm": 2, "gru": 1, "rnn": 1}
 
 
-def weights_of(recipe: Recipe, source_size: int, target_size: int) -> dict[str, Shape]:
-    """What `build_model` builds, weight by weight; tied ones under the first of their names."""
-    encoder, decoder = recipe.encoder, recipe.decoder
-    longest = recipe.data.max_tokens
-    found = dict(_under("encoder", _encoder(encoder, source_size, longest)))
-    size = source_size if decoder.share_source_embedding else target_size
-    said = _decoder(recipe, size, longest)
-    if decoder.copy_mechanism:
-        said = _copying(decoder, state_width(encoder), said)
-    return found | dict(_under("decoder", said))
+def check_header(recipe: Recipe, header: Header) -> None:
+    """Refuse weights that cannot be the recipe's, by their number and dtype; torch is not needed."""
+    layers, tensors = recipe.encoder.layers + recipe.decoder.layers, len(header.tensors)
+    if TENSORS_PER_LAYER * layers > tensors:
+        raise UserError(
+            f"recipe.toml asks for {layers:,} layers, and there are {tensors:,} tensors"
+        )
+    weights = sum(prod(entry.shape) for entry in header.tensors.values())
+    for key, size in _sizes(recipe):
+        if size > max(weights, MAX_WIDTH):
+            raise UserError(f"recipe.toml: {key} is {size:,}, and there are {weights:,} weights")
+    for name, entry in header.tensors.items():
+        if entry.dtype != DTYPE:
+            raise UserError(
+                f"the saved weight {safe_repr(name)} is of type {entry.dtype}, not {DTYPE}"
+            )
 
 
-def state_width(encoder: RNNEncoder | TransformerEncoder) -> int:
-    """How wide the states are that a decoder looks at."""
-    match encoder:
-        case RNNEncoder():
-            return encoder.width * _directions(encoder)
-        case TransformerEncoder():
-            return encoder.width
+def check_shapes(header: Header, shapes: Mapping[str, Shape]) -> None:
+    """Refuse weights that are not those of a model, by name and shape."""
+    problem, saved = "the saved weights do not fit the recipe", header.tensors
+    if unmatched := sorted(shapes.keys() ^ saved.keys()):
+        raise UserError(f"{problem}: {safe_repr(unmatched[0])} is on one side only")
+    for name, shape in shapes.items():
+        if saved[name].shape != shape:
+            raise UserError(
+                f"{problem}: {name!r} is {safe_repr(saved[name].shape)}, the model needs {shape}"
+            )
 
 
-def _encoder(chosen: RNNEncoder | TransformerEncoder, size: int, longest: int) -> Named:
-    match chosen:
-        case RNNEncoder():
-            yield from _words(chosen, size)
-            inputs = _embedding(chosen, size)
-            yield from _under("rnn", _cells(chosen, inputs, _directions(chosen)))
-        case TransformerEncoder():
-            yield from _under("embed", _places_and_words(chosen, size, longest))
-            for layer in range(chosen.layers):
-                yield from _under(f"layers.{layer}", _reading_layer(chosen, longest))
-            yield from _last_norm(chosen)
+def weight_shapes(recipe: Recipe, sizes: tuple[int, int]) -> dict[str, Shape]:
+    """Name and shape of every weight of a recipe's model over vocabularies of these sizes.
+
+    Tied weights come under the first of their names.
+    """
+    import torch
+
+    from dhyan.models.build import build_model
+
+    try:
+        with torch.device("meta"):
+            model = build_model(recipe, *sizes)
+    except (RuntimeError, OverflowError) as error:  # a tensor with more than 2**63 bytes
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"recipe.toml: the model cannot be built: {reason}") from None
+    return {name: tuple(weight.shape) for name, weight in model.named_parameters()}
 
 
-def _decoder(recipe: Recipe, size: int, longest: int) -> Named:
-    chosen, states = recipe.decoder, state_width(recipe.encoder)
-    match chosen:
-        case TransformerDecoder():
-            own = dict(_places_and_words(chosen, size, longest))
-            yield from _under("embed", _less_shared(chosen, own))
-            for layer in range(chosen.layers):
-                yield from _under(f"layers.{layer}", _saying_layer(chosen, states, longest))
-            yield from _last_norm(chosen)
-            yield from _output(chosen, chosen.width, size)
-        case _:
-            yield from _recurrent(recipe, size, longest, states)
+def unknown_attention(recipe: Recipe) -> list[str]:
+    """The attention scores a recipe names that are neither ours nor registered by a plugin."""
+    from dhyan.attention.registry import mechanisms
+
+    named = {
+        value
+        for half in (recipe.encoder, recipe.decoder)
+        for key, value in _settings(half)
+        if key.rpartition(".")[2] == "score"
+    }
+    return sorted(named - set(mechanisms()))
 
 
-def _recurrent(recipe: Recipe, size: int, longest: int, states: int) -> Named:
-    """Bahdanau's decoder or Luong's."""
-    chosen = recipe.decoder
-    assert isinstance(chosen, BahdanauDecoder | LuongDecoder)
-    yield from _under("attention", _attention(chosen.attention, chosen.width, states, longest))
-    context = chosen.width if chosen.attention.heads > 1 else states
-    if chosen.bridge == "learned":
-        state = PARTS[chosen.cell] * chosen.layers * chosen.width
-        yield from _linear("bridge.map", prod(_summary(recipe.encoder)), state)
-    yield from _less_shared(chosen, dict(_words(chosen, size)))
-    inputs = _embedding(chosen, size)
-    match chosen:
-        case BahdanauDecoder():
-            told, last = inputs + context, chosen.readout_width
-            yield from _linear("readout", chosen.width + told, 2 * last)
-        case LuongDecoder():
-            told, last = inputs + chosen.width * chosen.input_feeding, chosen.width
-            yield from _linear("combine", context + chosen.width, chosen.width)
-    yield from _under("recurrence.rnn", _cells(chosen, told, 1))
-    yield from _output(chosen, last, size)
+def _sizes(recipe: Recipe) -> Iterator[tuple[str, int]]:
+    """Every whole number of the encoder and the decoder, by its key."""
+    for section in ("encoder", "decoder"):
+        for key, value in _settings(getattr(recipe, section)):
+            if type(value) is int:
+                yield f"{section}.{key}", value
 
 
-def _copying(
-    chosen: BahdanauDecoder | LuongDecoder | TransformerDecoder, states: int, said: Named
-) -> Named:
-    """A decoder inside one that may also copy."""
-    width = chosen.readout_width if isinstance(chosen, BahdanauDecoder) else chosen.width
-    yield from _under("decoder", said)
-    yield from _under("copy_attention.score", score(Attention(score="general"), width, states, 0))
-    yield from _linear("gate", width + states, 1)
-
-
-def _attention(chosen: Attention, width: int, states: int, longest: int) -> Named:
-    """The attention of a recurrent decoder."""
-    if chosen.score == "bottleneck":
-        return
-    narrow = width // chosen.heads
-    asked, known = (width, states) if chosen.heads == 1 else (narrow, narrow)
-    if chosen.heads > 1:
-        groups = chosen.kv_heads or chosen.heads
-        yield from _heads(width, narrow * groups, states, blind=chosen.score == "location")
-    yield from _under("score", score(chosen, asked, known, longest))
-    if chosen.window == "predicted":
-        yield "sees.hidden.weight", (asked, asked)
-        yield "sees.place.weight", (1, asked)
-
-
-def _looks(chosen: Transformer, longest: int, states: int | None = None) -> Named:
-    """One attention of a Transformer's layer, to itself or to other states."""
-    narrow = chosen.width // chosen.heads
-    groups = chosen.kv_heads or chosen.heads
-    blind = chosen.score == "location"
-    yield from _heads(chosen.width, narrow * groups, states or chosen.width, blind=blind)
-    asked = Attention(score=chosen.score, score_width=narrow)
-    yield from _under("score", score(asked, narrow, narrow, longest))
-
-
-def _heads(width: int, narrow: int, states: int, *, blind: bool) -> Named:
-    yield from _linear("query", width, width)
-    if not blind:
-        yield from _linear("key", states, narrow)
-    yield from _linear("value", states, narrow)
-    yield from _linear("output", width, width)
-
-
-def _reading_layer(chosen: TransformerEncoder, longest: int) -> Named:
-    if chosen.self_attention == "learned":
-        yield from _under("self_attention", _looks(chosen, longest))
-    if chosen.self_attention != "none":
-        yield from _norm("looking.norm", chosen.width)
-    yield from _thought(chosen)
-
-
-def _saying_layer(chosen: TransformerDecoder, states: int, longest: int) -> Named:
-    yield from _under("self_attention", _looks(chosen, longest))
-    yield from _under("cross_attention", _looks(chosen, longest, states))
-    yield from _norm("recalling.norm", chosen.width)
-    yield from _norm("looking.norm", chosen.width)
-    yield from _thought(chosen)
-
-
-def _thought(chosen: Transformer) -> Named:
-    yield from _norm("thinking.norm", chosen.width)
-    yield from _linear("feed_forward.widen", chosen.width, chosen.feed_forward_width)
-    if chosen.activation == "swiglu":
-        yield from _linear("feed_forward.gate", chosen.width, chosen.feed_forward_width)
-    yield from _linear("feed_forward.narrow", chosen.feed_forward_width, chosen.width)
-
-
-def _cells(chosen: RNNEncoder | BahdanauDecoder | LuongDecoder, inputs: int, both: int) -> Named:
-    """Layers of cells that read in one direction, or in both."""
-    wide = GATES[chosen.cell] * chosen.width
-    for layer in range(chosen.layers):
-        told = chosen.width * both if layer else inputs
-        for way in ("", "_reverse")[:both]:
-            yield f"weight_ih_l{layer}{way}", (wide, told)
-            yield f"weight_hh_l{layer}{way}", (wide, chosen.width)
-            yield f"bias_ih_l{layer}{way}", (wide,)
-            yield f"bias_hh_l{layer}{way}", (wide,)
-
-
-def _places_and_words(chosen: Transformer, size: int, longest: int) -> Named:
-    yield "words.weight", (size, chosen.width)
-    if chosen.positions == "learned":
-        yield "positions.table", (longest + 2, chosen.width)
-
-
-def _words(chosen: RNNEncoder | BahdanauDecoder | LuongDecoder, size: int) -> Named:
-    if chosen.input != "one_hot":
-        yield "words.weight", (size, chosen.embedding_width)
-
-
-def _less_shared(
-    chosen: BahdanauDecoder | LuongDecoder | TransformerDecoder, own: dict[str, Shape]
-) -> Named:
-    """Without the table of words, if that is the encoder's."""
-    if chosen.share_source_embedding:
-        own.pop("words.weight", None)
-    yield from own.items()
-
-
-def _output(
-    chosen: BahdanauDecoder | LuongDecoder | TransformerDecoder, width: int, size: int
-) -> Named:
-    if not chosen.tie_embeddings:
-        yield "output.weight", (size, width)
-    yield "output.bias", (size,)
-
-
-def _last_norm(chosen: Transformer) -> Named:
-    if chosen.norm == "pre":
-        yield from _norm("norm", chosen.width)
-
-
-def _norm(name: str, width: int) -> Named:
-    yield f"{name}.weight", (width,)
-    yield f"{name}.bias", (width,)
-
-
-def _linear(name: str, inputs: int, outputs: int) -> Named:
-    yield f"{name}.weight", (outputs, inputs)
-    yield f"{name}.bias", (outputs,)
-
-
-def _under(name: str, inner: Named) -> Named:
-    for rest, shape in inner:
-        yield f"{name}.{rest}", shape
-
-
-def _embedding(chosen: RNNEncoder | BahdanauDecoder | LuongDecoder, size: int) -> int:
-    return size if chosen.input == "one_hot" else chosen.embedding_width
-
-
-def _directions(chosen: RNNEncoder) -> int:
-    return 2 if chosen.bidirectional else 1
-
-
-def _summary(encoder: RNNEncoder | TransformerEncoder) -> Shape:
-    """Parts, layers and width of what an encoder hands over."""
-    match encoder:
-        case RNNEncoder():
-            return (PARTS[encoder.cell], encoder.layers, state_width(encoder))
-        case TransformerEncoder():
-            return (1, 1, encoder.width)
+def _settings(section: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The settings of a section and of the sections inside it, by dotted key."""
+    for field in fields(section):
+        value = getattr(section, field.name)
+        if is_dataclass(value):
+            yield from _settings(value, f"{path}{field.name}.")
+        else:
+            yield f"{path}{field.name}", value

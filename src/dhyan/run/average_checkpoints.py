@@ -64,7 +64,7 @@ def average(models: Sequence[Path], out: Path) -> Path:
     _check_place(out)
     _check_different(folders)
     _check_trained(folders)
-    read = [read_model(model, foreign=True).files for model in models]
+    read = [read_model(model, allow_unknown_attention=True).files for model in models]
     for folder, files in zip(folders[1:], read[1:], strict=True):
         _check_alike(folders[0], read[0], folder, files)
     weights = mean([tensors_from_bytes(files["model.safetensors"]) for files in read])

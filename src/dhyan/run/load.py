@@ -12,7 +12,7 @@ from dhyan.config import Recipe
 from dhyan.decoding.translator import Limits, Translator, join_translators
 from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES as MODEL_FILES
-from dhyan.model_check import CheckedModel, check_fits, is_foreseen, parse_saved_recipe, read_model
+from dhyan.model_check import CheckedModel, parse_saved_recipe, read_model
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.text.tokenizer import Tokenizer
@@ -32,8 +32,6 @@ def build_translator(read: CheckedModel, place: torch.device) -> Translator:
     """A translator from a model that was read."""
     recipe = read.recipe
     source, target = load_tokenizers(read.files)
-    if not is_foreseen(recipe):
-        _try_shapes(read)
     model = build_model(recipe, len(source), len(target))
     load_weights(model, tensors_from_bytes(read.files["model.safetensors"]))
     translator = make_translator(recipe, model.to(place).eval(), source, target, place)
@@ -128,11 +126,3 @@ def load_weights(model: Seq2Seq, saved: Mapping[str, Tensor]) -> None:
                     f"{tuple(saved[name].shape)}, the model needs {tuple(weight.shape)}"
                 )
             weight.copy_(saved[name])
-
-
-def _try_shapes(read: CheckedModel) -> None:
-    """Compare weights with a model that takes no room, where only a plugin knows their shapes."""
-    with torch.device("meta"):
-        shell = build_model(read.recipe, *read.sizes)
-    shapes = {name: tuple(weight.shape) for name, weight in weights_of(shell).items()}
-    check_fits(read.header, shapes)

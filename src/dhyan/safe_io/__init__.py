@@ -1,1 +1,1 @@
-"""What comes from strangers is read by rules of its own: plain files, plain JSON, so much of it."""
+"""Reading files of unknown origin: regular files of bounded size, strict JSON, TOML and headers."""

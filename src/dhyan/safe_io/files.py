@@ -1,4 +1,4 @@
-"""Files of unknown origin: a plain file of a bounded size, or nothing is read."""
+"""Read files of unknown origin: regular files of bounded size only."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from typing import IO
 from dhyan.errors import UserError
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
-KINDS = {
+FILE_TYPES = {
     stat.S_IFLNK: "a link",
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
@@ -17,45 +17,45 @@ KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-BLOCK = 512  # bytes, in which the room is counted that a file takes
+BLOCK_BYTES = 512  # the unit of st_blocks
 
 
 class UnsafeFile(UserError):
-    """Something is there, but not what may be read."""
+    """A path that is not a regular file, or a file larger than allowed."""
 
 
 def is_safe_name(text: object) -> bool:
-    """Whether this names a file right here, by letters that look like nothing else."""
+    """Whether a text is a plain file name: ASCII, no folders, no `..`."""
     return isinstance(text, str) and NAME.fullmatch(text) is not None and ".." not in text
 
 
 def file_size(path: Path) -> int:
-    """How many bytes a plain file has."""
-    found = os.lstat(path)
-    _check_kind(path, found)
-    return found.st_size
+    """Size of a regular file, in bytes."""
+    status = os.lstat(path)
+    _check_regular(path, status)
+    return status.st_size
 
 
 def is_sparse(path: Path) -> bool:
-    """Whether max_bytes of a file is a hole, which takes no room until someone reads it."""
-    found = os.lstat(path)
-    return 0 < found.st_blocks * BLOCK < found.st_size // 4  # some file systems count no blocks
+    """Whether most of a file is a hole, which takes no disk space."""
+    status = os.lstat(path)
+    return 0 < status.st_blocks * BLOCK_BYTES < status.st_size // 4  # 0 where it is not counted
 
 
 def open_file(path: Path, *, max_bytes: int, follow_links: bool = False) -> IO[bytes]:
-    """A plain file of at max_bytes so many bytes, open; a pipe or a device is never touched.
+    """Open a regular file of at most `max_bytes`; a pipe or a device is never opened.
 
-    A link is one only if it may be `follow_links`, as what a person names.
+    Symbolic links are refused, unless `follow_links`, for a path that a person named.
     """
-    _check_kind(path, os.stat(path, follow_symlinks=follow_links))
+    _check_regular(path, os.stat(path, follow_symlinks=follow_links))
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW)
     file = os.fdopen(os.open(path, flags), "rb")
     try:
-        found = os.fstat(file.fileno())
-        _check_kind(path, found)
-        if found.st_size > max_bytes:
+        status = os.fstat(file.fileno())
+        _check_regular(path, status)
+        if status.st_size > max_bytes:
             raise UnsafeFile(
-                f"{path}: has {found.st_size:,} bytes, more than the {max_bytes:,} it may"
+                f"{path}: has {status.st_size:,} bytes, more than the {max_bytes:,} it may"
             )
     except BaseException:
         file.close()
@@ -64,7 +64,7 @@ def open_file(path: Path, *, max_bytes: int, follow_links: bool = False) -> IO[b
 
 
 def read_file(path: Path, *, max_bytes: int, follow_links: bool = False) -> bytes:
-    """All of a plain file, if that is no more than so many bytes."""
+    """The bytes of a regular file of at most `max_bytes`."""
     with open_file(path, max_bytes=max_bytes, follow_links=follow_links) as file:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
@@ -72,7 +72,7 @@ def read_file(path: Path, *, max_bytes: int, follow_links: bool = False) -> byte
     return data
 
 
-def _check_kind(path: Path, found: os.stat_result) -> None:
-    kind = stat.S_IFMT(found.st_mode)
-    if kind != stat.S_IFREG:
-        raise UnsafeFile(f"{path}: is {KINDS.get(kind, 'something else')}, not a file")
+def _check_regular(path: Path, status: os.stat_result) -> None:
+    file_type = stat.S_IFMT(status.st_mode)
+    if file_type != stat.S_IFREG:
+        raise UnsafeFile(f"{path}: is {FILE_TYPES.get(file_type, 'something else')}, not a file")

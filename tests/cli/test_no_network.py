@@ -11,8 +11,8 @@ import urllib.request
 
 import pytest
 
-from tests.security.traced_process import CALLS, listeners, offences, strace, traced
-from tests.security.valid_model import good_files, write_model
+from tests.model_check.valid_model import model_files, write_model
+from tests.network_trace import CALLS, listeners, offences, strace, traced
 from tests.tiny_models import as_arguments, command, environment, tiny_settings, write_corpus
 
 SEVERAL = """
@@ -31,7 +31,7 @@ def place(tmp_path_factory):
     write_corpus(folder, pairs=60)
     (folder / "few.en").write_text("one\ntwo three\n")
     (folder / "few.hi").write_text("एक\nदो तीन\n")
-    write_model(folder / "model", good_files("transformer", **{"decoding.max_length": 5}))
+    write_model(folder / "model", model_files("transformer", **{"decoding.max_length": 5}))
     return folder
 
 

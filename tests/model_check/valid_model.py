@@ -1,4 +1,4 @@
-"""A small model that is as it should be, made without training, and the means to spoil it."""
+"""A small valid model made without training, and functions to change its files."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy
 from safetensors.numpy import save
 
-from dhyan import atomic_folder as whole
+from dhyan import atomic_folder
 from dhyan.checkpoint import write_checkpoint, write_pointer
 from dhyan.config import dump_recipe, load_recipe
-from dhyan.model_check.weight_shapes import weights_of
+from dhyan.model_check.weight_shapes import weight_shapes
 from dhyan.text.tokenizer import Tokenizer
 from tests.tiny_models import OFTEN, RECIPES, SIZES
 
@@ -28,25 +28,25 @@ def settings(family, **more):
 
 
 def tokenizer(kind="bpe", size=300):
-    """One of each kind can be learned from a few sentences."""
+    """A tokenizer learned from a few sentences."""
     return Tokenizer.learn(SENTENCES, kind=kind, size=size)
 
 
 def random_weights(recipe, sizes):
     """Weights of the right shapes."""
     draw = numpy.random.default_rng(0)
-    shapes = weights_of(recipe, *sizes)
+    shapes = weight_shapes(recipe, sizes)
     return {name: draw.normal(0, 0.1, shape).astype("f4") for name, shape in shapes.items()}
 
 
-def memory_of(name, size):
-    """What Adam remembers of a weight."""
+def adam_state(name, size):
+    """The optimizer state of a weight."""
     moments = {f"{name}:{what}": numpy.zeros(size, "f4") for what in ("exp_avg", "exp_avg_sq")}
     return {f"{name}:step": numpy.zeros((), "f4"), **moments}
 
 
-def good_files(family="rnn", **more):
-    """The files of a model that can be loaded."""
+def model_files(family="rnn", **more):
+    """The files of a valid model."""
     recipe = settings(family, **{"text.tokenizer": "bpe"}, **more)
     source, target = tokenizer(size=300), tokenizer(size=310)
     return {
@@ -54,7 +54,7 @@ def good_files(family="rnn", **more):
         "model.safetensors": save(random_weights(recipe, (len(source), len(target)))),
         "source.json": source.to_json().encode(),
         "target.json": target.to_json().encode(),
-        "training.safetensors": save(memory_of("decoder.output.bias", len(target))),
+        "training.safetensors": save(adam_state("decoder.output.bias", len(target))),
         "training.json": json.dumps({"step": STEP, "scores": {}}).encode(),
     }
 
@@ -67,17 +67,21 @@ def write_model(run: Path, files):
     return folder
 
 
-def resigned(folder: Path, files=None, **facts):
-    """Write the manifest anew, as someone would who changed the files on purpose."""
+def rewrite_manifest(folder: Path, files=None, **facts):
+    """Write the manifest anew, as an attacker would after changing files."""
     if files is None:
-        named = sorted(p for p in folder.iterdir() if p.name != whole.MANIFEST and p.is_file())
-        files = {path.name: whole.file_checksum(path) for path in named}
-    whole.write_manifest(folder, {"step": STEP, **FACTS, **facts}, files)
+        paths = sorted(p for p in folder.iterdir() if p.is_file())
+        files = {
+            path.name: atomic_folder.file_checksum(path)
+            for path in paths
+            if path.name != atomic_folder.MANIFEST
+        }
+    atomic_folder.write_manifest(folder, {"step": STEP, **FACTS, **facts}, files)
 
 
-def put(folder: Path, name, data):
-    """Change a file, and the manifest with it."""
+def replace_file(folder: Path, name, data):
+    """Replace a file, and its hash in the manifest."""
     path = folder / name
     path.unlink(missing_ok=True)
     path.write_bytes(data)
-    resigned(folder)
+    rewrite_manifest(folder)

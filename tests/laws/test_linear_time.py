@@ -26,7 +26,7 @@ from dhyan.text.normalize import normalize
 from dhyan.text.sentence_splitter import cut
 from dhyan.text.tokenizer import KINDS, Tokenizer
 from dhyan.text.word_vectors import most_frequent
-from tests.security.valid_model import tokenizer
+from tests.model_check.valid_model import tokenizer
 
 RATIO, STEEPEST = 2.3, 3.0  # of the mean doubling, and of one that outgrows a cache; a square has 4
 FLOOR, ROUNDS = 0.05, 6

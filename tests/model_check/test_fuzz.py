@@ -19,10 +19,10 @@ from dhyan.model_check import parse_saved_recipe, read_model
 from dhyan.safe_io.safetensors_header import read_header
 from dhyan.text.safe_tokenizer import count_pieces
 from dhyan.text.tokenizer import Tokenizer
-from tests.security.valid_model import STEP, good_files, tokenizer, write_model
+from tests.model_check.valid_model import STEP, model_files, tokenizer, write_model
 
 FEW, MANY = 60, 12_000
-FILES = good_files()
+FILES = model_files()
 TOKENIZERS = [tokenizer(kind, 300).to_json() for kind in ("words", "bpe", "unigram")]
 ODD = [
     b"", b"\0", b"\xff", b"{", b"}", b"[", b"]", b'"', b":", b",", b"=", b".", b"\n", b"-1", b"1e9",

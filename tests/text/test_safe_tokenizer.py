@@ -7,7 +7,7 @@ import pytest
 from dhyan.errors import UserError
 from dhyan.text.safe_tokenizer import MOST_PIECES, count_pieces
 from dhyan.text.tokenizer import KINDS, Tokenizer
-from tests.security.valid_model import SENTENCES, tokenizer
+from tests.model_check.valid_model import SENTENCES, tokenizer
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,206 @@
+"""Read a model folder of unknown origin: small files first, each checked before the next is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dhyan import atomic_folder
+from dhyan.atomic_folder import MANIFEST, DamagedFolder
+from dhyan.checkpoint import REMEDY, find_checkpoint, read_manifest
+from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
+from dhyan.errors import UserError
+from dhyan.model_check.training_state import (
+    MAX_TENSORS_PER_WEIGHT,
+    check_optimizer_state,
+    check_train_state,
+)
+from dhyan.model_check.weight_shapes import (
+    check_header,
+    check_shapes,
+    unknown_attention,
+    weight_shapes,
+)
+from dhyan.safe_io.files import is_sparse, open_file, read_file
+from dhyan.safe_io.json_toml import read_json, read_toml, safe_repr
+from dhyan.safe_io.safetensors_header import MAX_HEADER_BYTES, Header, InvalidHeader, read_header
+from dhyan.text.safe_tokenizer import MOST_BYTES, count_pieces, text_of
+
+RECIPE, WEIGHTS, SOURCE, TARGET = "recipe.toml", "model.safetensors", "source.json", "target.json"
+MODEL_FILES = (RECIPE, WEIGHTS, SOURCE, TARGET)
+OPTIMIZER_STATE, TRAIN_STATE = TRAINING_FILES = ("training.safetensors", "training.json")
+HASHED_FIRST = 2**26  # bytes; the header of a larger file is checked before its hash
+MAX_UNKNOWN_BYTES = 2**34  # of weights with an attention that cannot be built here
+SMALL_FILES = {RECIPE: LONGEST_RECIPE, SOURCE: MOST_BYTES, TARGET: MOST_BYTES}
+
+
+@dataclass(frozen=True)
+class CheckedModel:
+    """A model folder that was checked, and the bytes of its files.
+
+    `name` is the path it was asked for, `sizes` those of the source and target vocabulary.
+    """
+
+    name: str
+    folder: Path
+    manifest: Mapping[str, Any]
+    recipe: Recipe
+    sizes: tuple[int, int]
+    header: Header
+    files: Mapping[str, bytes]
+
+
+def check_folder(model: str | Path) -> CheckedModel:
+    """Check everything of a model that can be checked without torch; the weights are not read.
+
+    File names, kinds and sizes come first, then recipe and vocabularies, compared with their
+    hashes; then the header of the weights and the training state.
+    """
+    folder = find_checkpoint(Path(model))
+    if folder != Path(model) and folder.is_symlink():
+        raise UserError(
+            f"{folder}: is a link, not a checkpoint of this run; name what it points to"
+        )
+    manifest = read_manifest(folder)
+    _check_names(folder, manifest)
+    files = atomic_folder.read_files(folder, manifest, SMALL_FILES, remedy=REMEDY)
+    sizes = _vocabulary_size(folder, files, SOURCE), _vocabulary_size(folder, files, TARGET)
+    if _is_hashed_first(manifest, WEIGHTS):
+        atomic_folder.check_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
+    header = _read_header(folder, manifest, WEIGHTS)
+    try:
+        recipe = parse_saved_recipe(files[RECIPE])
+        check_header(recipe, header)
+    except UserError as fault:
+        raise UserError(f"{folder}: {fault}") from None
+    _check_training_files(folder, manifest, recipe, header)
+    return CheckedModel(str(model), folder, manifest, recipe, sizes, header, files)
+
+
+def read_model(model: str | Path, *, allow_unknown_attention: bool = False) -> CheckedModel:
+    """Check a model, compare its weights with what its recipe builds, and read them.
+
+    A model whose attention comes from a plugin that is not loaded can be described and averaged,
+    not run: with `allow_unknown_attention` it is read without comparing its shapes.
+    """
+    checked = check_folder(model)
+    folder, manifest = checked.folder, checked.manifest
+    unknown = unknown_attention(checked.recipe)
+    try:
+        if not unknown:
+            check_shapes(checked.header, weight_shapes(checked.recipe, checked.sizes))
+        elif not allow_unknown_attention:
+            raise UserError(
+                f"recipe.toml: no attention is called {safe_repr(unknown[0])}; "
+                f"one of your own is made known with --plugin FILE"
+            )
+    except UserError as fault:
+        raise UserError(f"{folder}: {fault}") from None
+    if not _is_hashed_first(manifest, WEIGHTS):
+        _check_large_file(folder, manifest, known=not unknown)
+    weights = atomic_folder.read_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
+    _check_finite(folder / WEIGHTS, weights[WEIGHTS], checked.header)
+    return replace(checked, files={**checked.files, **weights})
+
+
+def parse_saved_recipe(data: bytes) -> Recipe:
+    """The recipe a checkpoint was trained with."""
+    if len(data) > LONGEST_RECIPE:
+        raise UserError(f"recipe.toml of the model has more than {LONGEST_RECIPE:,} bytes")
+    try:
+        table = read_toml(data)
+    except ValueError as error:
+        raise UserError(f"recipe.toml of the model cannot be read: {error}") from None
+    return parse_recipe(table, place="recipe.toml")
+
+
+def _check_names(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a list of files that is not a model's, and small files that are large."""
+    listed = manifest["files"]
+    for name in MODEL_FILES:
+        if name not in listed:
+            raise DamagedFolder(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
+    for name in listed:
+        if name not in (*MODEL_FILES, *TRAINING_FILES):
+            raise DamagedFolder(
+                f"{folder / MANIFEST}: a model has no file {safe_repr(name)}; {REMEDY}"
+            )
+    optimizer_bytes = MAX_TENSORS_PER_WEIGHT * listed[WEIGHTS]["bytes"] + MAX_HEADER_BYTES + 8
+    limits = {**SMALL_FILES, TRAIN_STATE: LONGEST_RECIPE, OPTIMIZER_STATE: optimizer_bytes}
+    for name in listed.keys() & limits.keys():
+        if listed[name]["bytes"] > limits[name]:
+            raise UserError(
+                f"{folder / name}: has more than the {limits[name]:,} bytes it may; {REMEDY}"
+            )
+
+
+def _is_hashed_first(manifest: Mapping[str, Any], name: str) -> bool:
+    return bool(manifest["files"][name]["bytes"] <= HASHED_FIRST)
+
+
+def _vocabulary_size(folder: Path, files: Mapping[str, bytes], name: str) -> int:
+    try:
+        return count_pieces(text_of(files[name]))
+    except ValueError as error:
+        raise UserError(f"{folder / name}: {error}") from None
+
+
+def _read_header(folder: Path, manifest: Mapping[str, Any], name: str) -> Header:
+    """The header of a safetensors file; nothing after it is read."""
+    path, size = folder / name, manifest["files"][name]["bytes"]
+    try:
+        with open_file(path, max_bytes=size) as file:
+            return read_header(file, size)
+    except OSError as error:
+        raise DamagedFolder(f"{path}: cannot be read: {error.strerror}; {REMEDY}") from None
+    except InvalidHeader as fault:
+        raise DamagedFolder(f"{path}: {fault}; {REMEDY}") from None
+    except UserError as fault:
+        raise DamagedFolder(f"{fault}; {REMEDY}") from None
+
+
+def _check_training_files(
+    folder: Path, manifest: Mapping[str, Any], recipe: Recipe, weights: Header
+) -> None:
+    """Refuse an invalid training state, though only a resumed run would read it."""
+    for name in TRAINING_FILES:
+        if name not in manifest["files"]:
+            continue
+        hashed_first = _is_hashed_first(manifest, name)
+        if hashed_first:
+            atomic_folder.check_files(folder, manifest, [name], remedy=REMEDY)
+        try:
+            if name == OPTIMIZER_STATE:
+                check_optimizer_state(_read_header(folder, manifest, name), weights, recipe)
+            else:
+                data = read_file(folder / name, max_bytes=LONGEST_RECIPE)
+                check_train_state(read_json(data, finite=False), manifest["step"])
+        except DamagedFolder:
+            raise
+        except (OSError, ValueError) as error:
+            raise DamagedFolder(f"{folder / name}: {error}; {REMEDY}") from None
+        if not hashed_first:
+            atomic_folder.check_files(folder, manifest, [name], remedy=REMEDY)
+
+
+def _check_large_file(folder: Path, manifest: Mapping[str, Any], *, known: bool) -> None:
+    """Refuse large weights that are a hole in a file, or whose shapes nobody knows."""
+    path, size = folder / WEIGHTS, manifest["files"][WEIGHTS]["bytes"]
+    if is_sparse(path):
+        raise UserError(
+            f"{path}: is mostly a hole where {size:,} bytes should be; name another model"
+        )
+    if not known:
+        if size > MAX_UNKNOWN_BYTES:
+            raise UserError(
+                f"{path}: has more than the {MAX_UNKNOWN_BYTES:,} bytes it may; {REMEDY}"
+            )
+        atomic_folder.check_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
+
+
+def _check_finite(path: Path, data: bytes, header: Header) -> None:
+    """Refuse weights that are NaN or infinite: no translation comes of them."""
+    import numpy
+
+    if not numpy.isfinite(numpy.frombuffer(data, "<f4", offset=header.data_start)).all():
+        raise DamagedFolder(f"{path}: holds a weight that is not finite; {REMEDY}")
