@@ -35,23 +35,25 @@ class Data:
     test_source: str = setting("", "Test set, source side: used only to find leakage.")
     test_target: str = setting("", "Test set, target side; empty for a table.")
     allow_leakage: bool = setting(
-        False, "Leakage: train although validation or test pairs stand in the training text."
+        False, "Leakage: train although validation or test sentences are in the training text."
     )
     task: Task = setting("", "Synthetic task that generates its own pairs; empty for files.")
-    pairs: int = setting(20_000, "Size of a synthetic task.", low=1, high=10**9, unit="pairs")
+    pairs: int = setting(20_000, "Size of the synthetic task.", low=1, high=10**9, unit="pairs")
     core_share: float = setting(
         1.0, "Core vocabulary: share of the primer's words that are used.", low=0.01, high=1.0
     )
     source_language: str = setting("", "Source language code; empty takes the file's ending.")
     target_language: str = setting("", "Target language code; empty takes the file's ending.")
     max_tokens: int = setting(
-        256, "Longest sentence; longer pairs are dropped.", low=1, high=1_000_000, unit="tokens"
+        256,
+        "Longest side of a pair; longer pairs are dropped.",
+        low=1,
+        high=1_000_000,
+        unit="tokens",
     )
-    min_words: int = setting(
-        0, "Length filter: fewest words of a side.", low=0, high=1_000_000, unit="words"
-    )
+    min_words: int = setting(0, "Length filter: fewest words of a side.", low=0, high=1_000_000)
     max_words: int = setting(
-        0, "Length filter: most words of a side; 0 for any.", low=0, high=1_000_000, unit="words"
+        0, "Length filter: most words of a side; 0 for any.", low=0, high=1_000_000
     )
     max_length_ratio: float = setting(
         0.0, "Length filter: most words of a side per word of the other; 0 for any.", low=0.0
@@ -103,15 +105,12 @@ class Text:
         "Tokenizer: unigram (Kudo, 2018), BPE (Sennrich et al., 2016), words, characters.",
     )
     source_vocabulary_size: int = setting(
-        8000, "Source vocabulary size; with shared_vocabulary that of both.", low=1, unit="tokens"
+        8000, "Source vocabulary size; with shared_vocabulary, that of both sides.", low=1
     )
-    target_vocabulary_size: int = setting(8000, "Target vocabulary size.", low=1, unit="tokens")
+    target_vocabulary_size: int = setting(8000, "Target vocabulary size.", low=1)
     shared_vocabulary: bool = setting(False, "Shared vocabulary: one for source and target.")
     vocabulary_pairs: int = setting(
-        1_000_000,
-        "First training pairs, from which the tokenizers are learned.",
-        low=1,
-        unit="pairs",
+        1_000_000, "Training pairs that the tokenizers are learned from, the first ones.", low=1
     )
     bpe_dropout: float = setting(
         0.0, "BPE dropout (Provilkov et al., 2020): probability to skip a merge in training.",

@@ -19,7 +19,7 @@ def _cell(default: Cell) -> Any:
 
 
 def _layers(default: int) -> Any:
-    return setting(default, "Layers.", low=1, high=250)
+    return setting(default, "Number of layers.", low=1, high=250)
 
 
 def _dropout(default: float) -> Any:
@@ -46,7 +46,9 @@ def _pretrained_embedding(only_with: str = "") -> Any:
 
 def _freeze_embedding() -> Any:
     return setting(
-        False, "Freeze the pretrained embedding in training.", only_with="pretrained_embedding"
+        False,
+        "Frozen embedding: the pretrained one is not trained.",
+        only_with="pretrained_embedding",
     )
 
 
@@ -62,7 +64,9 @@ def _tie_embeddings(default: bool) -> Any:
 
 
 def _share_source_embedding() -> Any:
-    return setting(False, "Shared embedding: the encoder's; needs text.shared_vocabulary.")
+    return setting(
+        False, "Shared embedding: the encoder's, for both; needs text.shared_vocabulary."
+    )
 
 
 def _copy_mechanism() -> Any:
@@ -72,8 +76,36 @@ def _copy_mechanism() -> Any:
     )
 
 
+def _head_score(only_with: str = "") -> Any:
+    return setting(
+        "scaled_dot",
+        "Attention score of each head: scaled_dot (Vaswani et al., 2017), dot, general, additive or a "
+        "registered one.",
+        only_with=only_with,
+    )
+
+
+def _positions() -> Any:
+    return setting(
+        "sinusoidal",
+        "Position encoding: sinusoidal, learned, rotary (Su et al., 2021), ALiBi (Press et al., 2022) "
+        "or none.",
+    )
+
+
+def _activation() -> Any:
+    return setting("relu", "Feed-forward activation: ReLU, GELU or SwiGLU (Shazeer, 2020).")
+
+
+def _norm() -> Any:
+    return setting("pre", "Layer norm before (pre) or after (post) each sub-layer.")
+
+
 def _bridge() -> Any:
-    return setting("learned", "Bridge from encoder to decoder state: a learned layer, or direct.")
+    return setting(
+        "learned",
+        "Bridge from the encoder's last state to the decoder's first: a learned layer, or a copy.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +120,8 @@ class RNNEncoder:
     embedding_width: int = _embedding_width()
     width: int = setting(256, "Hidden width of one direction.", low=1)
     layers: int = _layers(1)
-    bidirectional: bool = setting(False, "Bidirectional (Schuster and Paliwal, 1997).")
-    reverse_source: bool = setting(False, "Reverse the source (Sutskever et al., 2014).")
+    bidirectional: bool = setting(False, "Bidirectional RNN (Schuster and Paliwal, 1997).")
+    reverse_source: bool = setting(False, "Reversed source (Sutskever et al., 2014).")
     dropout: float = _dropout(0.2)
 
     @property
@@ -111,14 +143,14 @@ class TransformerEncoder:
     self_attention: Literal["learned", "parameter_free", "none"] = setting(
         "learned", "Self-attention: multi-head, parameter-free softmax(X Xᵀ) X, or none."
     )
-    heads: int = setting(8, "Attention heads.", low=1)
+    heads: int = setting(8, "Number of attention heads.", low=1)
     kv_heads: int = _kv_heads(only_with="self_attention=learned")
-    score: str = setting("scaled_dot", "Attention score.", only_with="self_attention=learned")
+    score: str = _head_score(only_with="self_attention=learned")
     feed_forward_width: int = setting(2048, "Feed-forward width.", low=1)
-    activation: Activation = setting("relu", "Activation of the feed-forward layer.")
+    activation: Activation = _activation()
     layers: int = _layers(6)
-    norm: Literal["pre", "post"] = setting("pre", "Layer norm before or after each sub-layer.")
-    positions: PositionEncoding = setting("sinusoidal", "Position encoding.")
+    norm: Literal["pre", "post"] = _norm()
+    positions: PositionEncoding = _positions()
     pretrained_embedding: str = _pretrained_embedding()
     freeze_embedding: bool = _freeze_embedding()
     dropout: float = _dropout(0.1)
@@ -158,7 +190,7 @@ class Attention:
         "Attention score: additive, concat, dot, scaled_dot, general, location, coverage, a registered "
         "one, or bottleneck for no attention.",
     )
-    heads: int = setting(1, "Attention heads.", low=1)
+    heads: int = setting(1, "Number of attention heads.", low=1)
     kv_heads: int = _kv_heads()
     score_width: int = setting(256, "Hidden width of the additive and coverage score.", low=1)
     coverage_filters: int = setting(
@@ -257,14 +289,14 @@ class TransformerDecoder:
 
     kind: Literal["transformer"] = setting("transformer", "Decoder type.")
     width: int = setting(512, "Model width.", low=1)
-    heads: int = setting(8, "Attention heads.", low=1)
+    heads: int = setting(8, "Number of attention heads.", low=1)
     kv_heads: int = _kv_heads()
-    score: str = setting("scaled_dot", "Attention score.")
+    score: str = _head_score()
     feed_forward_width: int = setting(2048, "Feed-forward width.", low=1)
-    activation: Activation = setting("relu", "Activation of the feed-forward layer.")
+    activation: Activation = _activation()
     layers: int = _layers(6)
-    norm: Literal["pre", "post"] = setting("pre", "Layer norm before or after each sub-layer.")
-    positions: PositionEncoding = setting("sinusoidal", "Position encoding.")
+    norm: Literal["pre", "post"] = _norm()
+    positions: PositionEncoding = _positions()
     pretrained_embedding: str = _pretrained_embedding()
     freeze_embedding: bool = _freeze_embedding()
     dropout: float = _dropout(0.1)

@@ -36,7 +36,7 @@ class Setting:
 
     def help_line(self) -> str:
         """The help with its unit."""
-        return f"{self.help[:-1]}, in {self.unit}." if self.unit else self.help
+        return f"{self.help[:-1]} ({self.unit})." if self.unit else self.help
 
     @property
     def is_list(self) -> bool:

@@ -248,14 +248,15 @@ def _lines(section: Any, path: tuple[str, ...]) -> list[str]:
         if is_dataclass(value):
             inner += _lines(value, (*path, f.name))
         else:
-            lines.append(f"{f.name} = {_toml(value)}")
+            lines.append(f"{f.name} = {to_toml(value)}")
     return lines + inner
 
 
-def _toml(value: object) -> str:
+def to_toml(value: object) -> str:
+    """A value as TOML writes it."""
     if is_dataclass(value):
-        inside = (f"{f.name} = {_toml(getattr(value, f.name))}" for f in fields(value))
+        inside = (f"{f.name} = {to_toml(getattr(value, f.name))}" for f in fields(value))
         return f"{{ {', '.join(inside)} }}"
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(to_toml, value))}]"
     return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

@@ -18,12 +18,10 @@ class Training:
     )  # fmt: skip
     steps: int = setting(10_000, "Length of the training.", low=1, unit="steps")
     tokens_per_batch: int = setting(
-        4096, "Batch size of source or target, padding included; 0 for the largest that fits.",
+        4096, "Batch size with padding, of the longer side; 0 for the largest that fits.",
         low=0, unit="tokens",
     )  # fmt: skip
-    gradient_accumulation: int = setting(
-        1, "Gradient accumulation: batches per step.", low=1, unit="batches"
-    )
+    gradient_accumulation: int = setting(1, "Gradient accumulation: batches per step.", low=1)
     optimizer: Literal["adam", "adamw", "sgd"] = setting("adam", "Optimizer.")
     learning_rate: float = setting(1e-3, "Learning rate after warmup.", low=1e-12)
     betas: tuple[float, ...] = setting(
@@ -39,10 +37,10 @@ class Training:
     )
     warmup_steps: int = setting(0, "Linear warmup of the learning rate.", low=0, unit="steps")
     halve_from: int = setting(
-        0, "Halving schedule: where it begins.", low=0, unit="steps", only_with="schedule=halving"
+        0, "Halving schedule: first halving.", low=0, unit="steps", only_with="schedule=halving"
     )
     halve_every: int = setting(
-        0, "Halving schedule: distance between halvings.", low=0, unit="steps",
+        0, "Halving schedule: interval.", low=0, unit="steps",
         only_with="schedule=halving",
     )  # fmt: skip
     min_learning_rate_ratio: float = setting(
@@ -54,7 +52,7 @@ class Training:
         only_with="schedule=plateau",
     )  # fmt: skip
     plateau_patience: int = setting(
-        2, "Plateau schedule: validations without improvement.", low=1, unit="validations",
+        2, "Plateau schedule: validations without improvement.", low=1,
         only_with="schedule=plateau",
     )  # fmt: skip
     clip_norm: float = setting(1.0, "Gradient clipping: largest global norm.", low=1e-12)
@@ -69,7 +67,7 @@ class Training:
         0.0, "R-Drop (Wu et al., 2021): weight of the divergence of two dropout passes.", low=0.0
     )
     teacher_forcing_schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = (
-        setting("constant", "Scheduled sampling (Bengio et al., 2015): course of teacher forcing.")
+        setting("constant", "Scheduled sampling (Bengio et al., 2015): decay of teacher forcing.")
     )
     teacher_forcing: float = setting(
         1.0, "Teacher forcing: first probability to feed the reference token.", low=0.0, high=1.0,
@@ -80,25 +78,27 @@ class Training:
         only_with="teacher_forcing_schedule=linear",
     )  # fmt: skip
     teacher_forcing_k: float = setting(
-        1.0, "Scheduled sampling: k of the exponential and inverse sigmoid course.", low=0.0,
+        1.0, "Scheduled sampling: k of the exponential and inverse sigmoid decay.", low=0.0,
         only_with="teacher_forcing_schedule=exponential|inverse_sigmoid",
     )  # fmt: skip
     teacher_forcing_min: float = setting(
         0.0, "Scheduled sampling, linear: lowest probability.", low=0.0, high=1.0,
         only_with="teacher_forcing_schedule=linear",
     )  # fmt: skip
-    precision: Literal["fp32", "bf16"] = setting("fp32", "Precision of the computation.")
+    precision: Literal["fp32", "bf16"] = setting(
+        "fp32", "Precision: single, or mixed with bfloat16."
+    )
     kernels: Literal["auto", "reference"] = setting(
         "auto", "Kernels: fused where possible, or the reference definitions alone."
     )
     deterministic: bool = setting(
         False, "Deterministic algorithms: a GPU repeats a run bit for bit, as a CPU does anyway."
     )
-    validate_every: int = setting(500, "Distance between validations.", low=1, unit="steps")
+    validate_every: int = setting(500, "Validation interval.", low=1, unit="steps")
     valid_sentences: int = setting(
         200, "Validation sentences that are translated and scored; 0 for the loss alone.", low=0
     )
-    save_every: int = setting(500, "Distance between checkpoints.", low=1, unit="steps")
+    save_every: int = setting(500, "Checkpoint interval.", low=1, unit="steps")
     keep_checkpoints: int = setting(2, "Newest checkpoints to keep, beside the best.", low=1)
     early_stopping_metric: Literal["loss", "bleu", "chrf"] = setting(
         "loss", "Early stopping: metric that chooses the best checkpoint."
@@ -107,9 +107,8 @@ class Training:
         0,
         "Early stopping: validations without improvement; 0 for never.",
         low=0,
-        unit="validations",
     )
-    report_every: int = setting(10, "Distance between reports of the loss.", low=1, unit="steps")
+    report_every: int = setting(10, "Report interval.", low=1, unit="steps")
     tensorboard: bool = setting(False, "TensorBoard: write the metrics for it.")
     seed: int = setting(1, "Random seed of weights, order and dropout.", low=0)
 
@@ -131,7 +130,7 @@ class Training:
         yield from self._schedule_without_decay()
 
     def _schedule_without_decay(self) -> Iterator[tuple[str, str]]:
-        """Courses of scheduled sampling whose parameter does not make them fall."""
+        """Scheduled sampling with a parameter that does not make it decay."""
         k = self.teacher_forcing_k
         match self.teacher_forcing_schedule:
             case "linear" if not self.teacher_forcing_slope:
