@@ -32,10 +32,11 @@ class Size:
     pieces: int = 8_000
     length: int = 32
     sentences: int = 768
+    max_tokens: int = 1024
 
 
 FULL = Size()
-TINY = Size(32, 64, 2, 1, 16, 96, 300, 6, 4)
+TINY = Size(32, 64, 2, 1, 16, 96, 300, 6, 4, 96)
 TRAINING = Training(
     precision="bf16",
     tokens_per_batch=16_384,
@@ -60,7 +61,7 @@ def transformer(size: Size, *, shared: bool = True, dropout: float = 0.1) -> Rec
         "dropout": dropout,
     }
     return Recipe(
-        data=Data(max_tokens=1024),
+        data=Data(max_tokens=size.max_tokens),
         text=Text(
             tokenizer="bpe",
             source_vocabulary_size=size.pieces,
@@ -77,7 +78,7 @@ def bahdanau(size: Size, *, dropout: float = 0.2) -> Recipe:
     """JoeyNMT's setting: a bi-LSTM of two halves, and an LSTM that looks before each step."""
     width = size.recurrent
     return Recipe(
-        data=Data(max_tokens=1024),
+        data=Data(max_tokens=size.max_tokens),
         text=Text(
             tokenizer="bpe", source_vocabulary_size=size.pieces, target_vocabulary_size=size.pieces
         ),
@@ -98,7 +99,7 @@ def luong(size: Size, *, feeding: bool = True, dropout: float = 0.2) -> Recipe:
     """The same, with the general score after each step."""
     width = size.recurrent
     return Recipe(
-        data=Data(max_tokens=1024),
+        data=Data(max_tokens=size.max_tokens),
         text=Text(
             tokenizer="bpe", source_vocabulary_size=size.pieces, target_vocabulary_size=size.pieces
         ),
