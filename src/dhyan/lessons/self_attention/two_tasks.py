@@ -76,7 +76,7 @@ def train_both(
 
 def recipe(*, steps: int, seed: int) -> Recipe:
     """A Transformer of two layers and 64 numbers a word, over whole words."""
-    both = {"width": 64, "hidden": 128, "heads": 4, "layers": 2, "dropout": 0.0}
+    both = {"width": 64, "feed_forward_width": 128, "heads": 4, "layers": 2, "dropout": 0.0}
     sides = {f"{side}.{key}": one for side in ("encoder", "decoder") for key, one in both.items()}
     return load_recipe(
         "transformer2017-small",

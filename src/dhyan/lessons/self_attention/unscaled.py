@@ -102,7 +102,7 @@ def _recipe(width: int, scaled: bool, steps: int, seed: int) -> Recipe:
             "score": "scaled_dot" if scaled else "dot",
         }.items()
     }
-    training = {"steps": steps, "warmup": 0, "halve_from": steps // 2, "seed": seed}
+    training = {"steps": steps, "warmup_steps": 0, "halve_from": steps // 2, "seed": seed}
     training |= {"halve_every": max(1, steps // 8), "report_every": 1}
     return load_recipe("reverse", sides | {f"training.{key}": it for key, it in training.items()})
 

@@ -172,7 +172,7 @@ def _trained(recipe: Recipe, hear: Hear | None) -> tuple[Translator, dict[str, f
 
 def _recipe(*, layers: int, steps: int, width: int, pairs: int, seed: int) -> Recipe:
     """Sutskever's recipe made small, over whole words, read forwards."""
-    both = {"embedding": width, "width": width, "layers": layers, "dropout": 0.0}
+    both = {"embedding_width": width, "width": width, "layers": layers, "dropout": 0.0}
     sides = {f"{side}.{key}": one for side in ("encoder", "decoder") for key, one in both.items()}
     return load_recipe(
         "sutskever2014-small",

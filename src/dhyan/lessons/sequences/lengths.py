@@ -206,9 +206,9 @@ def _models(
     source: Vocabulary, target: Vocabulary, small: Seq2Seq, seed: int
 ) -> dict[str, Seq2Seq]:
     """One of each kind, untrained, in double precision."""
-    rnn = {"embedding": 8, "width": 8, "dropout": 0.0}
+    rnn = {"embedding_width": 8, "width": 8, "dropout": 0.0}
     additive = config.Attention(score="additive", score_width=8)
-    layers = {"width": 8, "heads": 2, "hidden": 16, "layers": 2, "dropout": 0.0}
+    layers = {"width": 8, "heads": 2, "feed_forward_width": 16, "layers": 2, "dropout": 0.0}
     recipes = {
         "GRU, Bahdanau": config.Recipe(
             encoder=config.RNNEncoder(**rnn, bidirectional=True),  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ def transformer(
     source: int, target: int, *, seed: int, width: int = 32, heads: int = 4, layers: int = 2
 ) -> Seq2Seq:
     """A fresh one over so many words a side, in double precision."""
-    sizes = {"width": width, "heads": heads, "hidden": 2 * width, "layers": layers}
+    sizes = {"width": width, "heads": heads, "feed_forward_width": 2 * width, "layers": layers}
     recipe = config.Recipe(
         encoder=config.TransformerEncoder(**sizes, dropout=0.0),  # type: ignore[arg-type]
         decoder=config.TransformerDecoder(**sizes, dropout=0.0),  # type: ignore[arg-type]

@@ -186,7 +186,12 @@ def transformer(
 
 def _built(of: Sizes, heads: int, seed: int) -> Seq2Seq:
     """The project's own, with fresh weights, in double precision."""
-    sizes = {"width": of.width, "heads": heads, "hidden": of.hidden, "layers": of.layers}
+    sizes = {
+        "width": of.width,
+        "heads": heads,
+        "feed_forward_width": of.hidden,
+        "layers": of.layers,
+    }
     norm = "pre" if of.pre_norm else "post"
     recipe = config.Recipe(
         encoder=config.TransformerEncoder(**sizes, norm=norm, dropout=0.0),  # type: ignore[arg-type]
