@@ -119,7 +119,7 @@ def mechanisms() -> object:
 
 
 def vectors() -> object:
-    """Skip-gram on 100,000 sentences of the primer, as `dhyan lesson neighbours` learns them."""
+    """Skip-gram on 100,000 sentences of the primer, as `dhyan lesson word_embeddings` learns them."""
     from dhyan.data.primer import primer_twins
     from dhyan.text.skipgram import skip_gram
 

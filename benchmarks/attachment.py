@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.data.primer import Bounds
-from dhyan.lessons.of_primer import CORE, LONGEST
 from dhyan.lessons.self_attention.gravity import gravity
 from dhyan.lessons.self_attention.pulled import PulledStates
-from dhyan.lessons.transformer.attachment import Attachment, attachment
-from dhyan.lessons.transformer.watched import Watched, watched
+from dhyan.lessons.trained_model import CORE, LONGEST
+from dhyan.lessons.transformer_blocks.pp_attachment import Attachment, pp_attachment
+from dhyan.lessons.transformer_blocks.watched import Watched, watched
 
 RECIPE = "transformer2017-small"
 HEADS, SEEDS, STEPS = (1, 2, 4, 8), tuple(range(1, 9)), 2000
@@ -61,7 +61,7 @@ def judged(folder: Path, *, hear: Callable[[str], None] = lambda line: None) -> 
     """Those runs of a folder, or all there are, asked to which word a phrase belongs."""
     names = (name for name in runs() if name != LOOKED_AT)
     named = [folder / name for name in names if (folder / name / "last.json").exists()]
-    found = attachment(named or folder, sentences=ASKED, hear=hear)
+    found = pp_attachment(named or folder, sentences=ASKED, hear=hear)
     assert isinstance(found, Attachment)
     return found
 

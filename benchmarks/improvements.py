@@ -26,7 +26,7 @@ from dhyan.lessons.encoder_decoder.luong import luong
 from dhyan.lessons.encoder_decoder.one_look import OneLook
 from dhyan.lessons.reports import read_report
 from dhyan.lessons.sequences.gains import Gain
-from dhyan.lessons.sequences.improvements import Improvements, changes_of
+from dhyan.lessons.sequences.seq2seq_improvements import Improvements, changes_of
 from dhyan.lessons.sequences.starts import KINDS, Start
 from dhyan.run.evaluate import examine
 from dhyan.text.skipgram import skip_gram

@@ -11,9 +11,9 @@ import torch
 from benchmarks import attachment, depth, improvements, tasks
 from benchmarks.report import git
 from benchmarks.trainings import Runs, train_all
-from dhyan.lessons.keeping import keep
-from dhyan.lessons.origin import Origin
-from dhyan.lessons.shown import Shown
+from dhyan.lessons.provenance import Provenance
+from dhyan.lessons.result import LessonResult
+from dhyan.lessons.snapshots import write_snapshot
 
 _RECURRENT = {
     "data.task": "primer",
@@ -62,7 +62,9 @@ def keep_all(folder: Path, commit: str, *names: str) -> None:
     """Keep these lessons, or all, of runs that are trained."""
     for name, make in _makers(folder).items():
         if not names or name in names:
-            print("kept", keep(make(), name, _origin(commit)), file=sys.stderr, flush=True)
+            print(
+                "kept", write_snapshot(make(), name, _origin(commit)), file=sys.stderr, flush=True
+            )
 
 
 def runs_of(folder: Path) -> Runs:
@@ -70,10 +72,10 @@ def runs_of(folder: Path) -> Runs:
     return {**LOOKED, **attachment.runs(), **improvements.runs(folder / "improvements")}
 
 
-def _makers(folder: Path) -> Mapping[str, Callable[[], Shown]]:
+def _makers(folder: Path) -> Mapping[str, Callable[[], LessonResult]]:
     transformer = folder / attachment.LOOKED_AT
 
-    def looked(name: str) -> Shown:
+    def looked(name: str) -> LessonResult:
         return improvements.looked(folder / "bahdanau", folder / "luong")[name]
 
     return {
@@ -91,9 +93,9 @@ def _makers(folder: Path) -> Mapping[str, Callable[[], Shown]]:
     }
 
 
-def _origin(commit: str) -> Origin:
+def _origin(commit: str) -> Provenance:
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    return Origin(
+    return Provenance(
         command="python -m benchmarks lessons FOLDER",
         machine=gpu or f"CPU of {os.cpu_count()} cores",
         versions=f"torch {torch.__version__}",

@@ -8,10 +8,10 @@ from typing import Any
 from benchmarks.report import RESULTS
 from dhyan.lessons.self_attention.idioms import Idioms, ask_idioms
 from dhyan.lessons.self_attention.mixers import Climbed, Mixed, Needed
-from dhyan.lessons.self_attention.senses import Senses, senses
-from dhyan.lessons.self_attention.tasks import SENTENCE, Tasks, measure_tasks
+from dhyan.lessons.self_attention.task_specific_vectors import SENTENCE, Tasks, measure_tasks
 from dhyan.lessons.self_attention.two_tasks import train_both
-from dhyan.lessons.trained import translator_of
+from dhyan.lessons.self_attention.word_senses import Senses, word_senses
+from dhyan.lessons.trained_model import load_translator
 
 MIXERS = (
     "none",
@@ -27,12 +27,12 @@ TRANSFORMERS = ("transformer", "transformer-parameter-free", "transformer-no-sel
 
 def idioms_of(run: Path) -> Idioms:
     """A run's idioms, beside the mixers' and the ladder's figures."""
-    return replace(ask_idioms(translator_of(run)), needed=needed())
+    return replace(ask_idioms(load_translator(run)), needed=needed())
 
 
 def senses_of(run: Path) -> Senses:
     """The meanings of words in a run's encoder."""
-    return senses(run)
+    return word_senses(run)
 
 
 def tasks_of(*, steps: int = 1500, device: str = "cpu") -> Tasks:

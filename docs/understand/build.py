@@ -1,4 +1,7 @@
-"""Draws every lesson, by day and by night, and writes its page: `make figures`, or with names."""
+"""Writes the page of every lesson, with a light and a dark figure: `make figures`, or with names.
+
+`--text` leaves the figures as they are.
+"""
 
 import sys
 from html import escape
@@ -10,47 +13,57 @@ import torch
 
 from dhyan.insight.blocks import Words
 from dhyan.insight.heatmap import save
-from dhyan.lessons.contents import LESSONS
-from dhyan.lessons.entry import Lesson
-from dhyan.lessons.keeping import KEPT, is_kept, kept
-from dhyan.lessons.shown import Shown, Story
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.registry import LESSONS, SECTIONS, Lesson
+from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot
 
 HERE = Path(__file__).parent
 FIGURES = HERE / "figures"
 
 
-def build(names: list[str]) -> None:
-    """The pages of these lessons, or of all, and the list of them."""
+def build(names: list[str], *, draw_figures: bool = True) -> None:
+    """The pages of these lessons, or of all, and the index."""
     FIGURES.mkdir(exist_ok=True)
-    for one in LESSONS:
-        if not names or one.name in names:
-            print(one.name, file=sys.stderr, flush=True)
-            shown = one.load()()
-            draw(shown, one.name)
-            trained = kept(one.name) if shown.origin is None and is_kept(one.name) else None
-            if trained:
-                draw(trained, f"{one.name}-trained")
-            (HERE / f"{one.name}.md").write_text(page(one, shown, trained), encoding="utf-8")
+    for lesson in LESSONS:
+        if not names or lesson.name in names:
+            print(lesson.name, file=sys.stderr, flush=True)
+            result = lesson.load()()
+            trained = snapshot_beside(lesson, result)
+            if draw_figures:
+                draw(result, lesson.name)
+                if trained:
+                    draw(trained, f"{lesson.name}-trained")
+            text = page(lesson, result, trained)
+            (HERE / f"{lesson.name}.md").write_text(text, encoding="utf-8")
     (HERE / "README.md").write_text(index(), encoding="utf-8")
 
 
-def draw(shown: Shown, name: str) -> None:
-    """A figure on white paper and one on dark."""
+def snapshot_beside(lesson: Lesson, result: LessonResult) -> LessonResult | None:
+    """The snapshot of a trained model, where the lesson does not show it by itself."""
+    if result.provenance is None and has_snapshot(lesson.name):
+        return read_snapshot(lesson.name)
+    return None
+
+
+def draw(result: LessonResult, name: str) -> None:
+    """A light figure and a dark one."""
     for dark in (False, True):
-        save(shown.figure(dark=dark), FIGURES / f"{name}{'-dark' if dark else ''}.svg")
+        save(result.figure(dark=dark), FIGURES / f"{name}{'-dark' if dark else ''}.svg")
 
 
-def page(one: Lesson, shown: Shown, trained: Shown | None) -> str:
-    """What a lesson says, its figure, how to run it, and its code."""
-    story = shown.told("en")
-    parts = [f"# {story.title}", picture(one.name, one.english), *said(story)]
+def page(lesson: Lesson, result: LessonResult, trained: LessonResult | None) -> str:
+    """A lesson's texts and figure, how to run it, and its code."""
+    english = result.render("en")
+    parts = [f"# {english.title}", picture(lesson.name, lesson.summary()), *sentences(english)]
     if trained:
-        told = trained.told("en")
-        parts += [f"## {told.title}", picture(f"{one.name}-trained", told.title), *said(told)]
-    parts += ["## Run it", program(one, trained)]
-    hindi = shown.told("hi")
-    parts += [f"## {hindi.title}", *said(hindi)]
-    parts += ["## The code", f"Rungs: {one.rung}. [`{path(one)}`](../../{path(one)})", code(one)]
+        snapshot = trained.render("en")
+        figure = picture(f"{lesson.name}-trained", snapshot.title)
+        parts += [f"## {snapshot.title}", figure, *sentences(snapshot)]
+    parts += ["## Run it", program(lesson, trained)]
+    hindi = result.render("hi")
+    parts += [f"## {hindi.title}", *sentences(hindi)]
+    parts += ["## The code", f"[`{path(lesson)}`](../../{path(lesson)})", code(lesson)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -62,17 +75,20 @@ def picture(name: str, alt: str) -> str:
 </picture>"""
 
 
-def said(story: Story) -> list[str]:
-    """Its sentences; what looks like a tag, such as <start>, stays to be read."""
-    texts = (part.text for part in story.parts if isinstance(part, Words))
+def sentences(rendered: Page) -> list[str]:
+    """The sentences of a page, with tags such as <start> escaped."""
+    texts = (block.text for block in rendered.blocks if isinstance(block, Words))
     return [fill(escape(text, quote=False), 110, break_on_hyphens=False) for text in texts]
 
 
-def program(one: Lesson, trained: Shown | None) -> str:
+def program(lesson: Lesson, trained: LessonResult | None) -> str:
     """How it is run in a terminal, and in Python."""
-    lines = [f"dhyan lesson {one.name}", f"dhyan lesson {one.name} --lang hi -o {one.name}.svg"]
+    lines = [
+        f"dhyan lesson {lesson.name}",
+        f"dhyan lesson {lesson.name} --lang hi -o {lesson.name}.svg",
+    ]
     if trained:
-        lines.append(f"dhyan lesson {one.name} --give model={KEPT}")
+        lines.append(f"dhyan lesson {lesson.name} --give model={SNAPSHOT}")
     shell = "\n".join(lines)
     return f"""```text
 {shell}
@@ -81,45 +97,48 @@ def program(one: Lesson, trained: Shown | None) -> str:
 ```python
 import dhyan
 
-shown = dhyan.lessons.{one.name}()
-figure = shown.figure(dark=True)
+result = dhyan.lessons.{lesson.name}()
+figure = result.figure(dark=True)
 ```"""
 
 
-def path(one: Lesson) -> str:
+def path(lesson: Lesson) -> str:
     """Where its code stands."""
-    return f"src/dhyan/lessons/{one.module.replace('.', '/')}.py"
+    return f"src/{lesson.module.replace('.', '/')}.py"
 
 
-def code(one: Lesson) -> str:
+def code(lesson: Lesson) -> str:
     """The lesson's function."""
-    return f"```python\n{getsource(one.load()).rstrip()}\n```"
+    return f"```python\n{getsource(lesson.load()).rstrip()}\n```"
 
 
 def index() -> str:
-    """All lessons in the order of the ladder."""
-    rows = [f"| {one.rung} | [{one.name}]({one.name}.md) | {one.english} |" for one in LESSONS]
-    head = """# Understanding attention, rung by rung
+    """All lessons by section."""
+    head = """# Understanding attention, one idea at a time
 
 Numbers in a table go into a plain network, an image into a convolutional one; a sentence, in
 which order and length count, into a recurrent one, one word after the other. Sequence to sequence
 is what remains when the output is a sentence too, of another length and in another order:
-translation is the model case, and the ladder below climbs from one LSTM that hands a single state
+translation is the model case, and the lessons below lead from one LSTM that hands a single state
 to another up to the Transformer, which is attention and little else.
 
 The same machine summarises (a long text in, a short one out), answers and converses. Its encoder
 alone judges the sentiment of a sentence or finds the names in it; with another encoder it
 describes an image; with another decoder it speaks or draws what was written. Here it translates,
-and one lesson lets it judge [sentiment](tasks.md).
+and one lesson lets it judge [sentiment](task_specific_vectors.md).
 
 Every page is a lesson you can run with your own words and numbers ([how](../lessons.md)); `make
-figures` draws them all anew.
-
-| rung | lesson | |
-|---|---|---|"""
-    return "\n".join([head, *rows]) + "\n"
+figures` draws them all anew."""
+    text = Text("en")
+    parts = [head]
+    for section, names in SECTIONS.items():
+        rows = [f"| [{name}]({name}.md) | {text(f'{name}.summary')} |" for name in names]
+        parts.append(f"## {text(f'sections.{section}')}")
+        parts.append("\n".join(["| lesson | |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    build(sys.argv[1:])
+    names = [name for name in sys.argv[1:] if name != "--text"]
+    build(names, draw_figures="--text" not in sys.argv)

@@ -8,47 +8,67 @@ from pathlib import Path
 import pytest
 
 from dhyan.insight.blocks import Words
-from dhyan.lessons.contents import LESSONS, lesson
+from dhyan.lessons.registry import LESSONS, find_lesson
 
 PAGES = Path(__file__).parents[2] / "docs" / "understand"
 AGAIN = "run `make figures`"
-AT_ONCE = (
-    *("one_hot", "loss", "bottleneck", "context", "bahdanau", "luong", "counts", "mixing", "order"),
-    *("improvements", "idioms", "senses", "tasks", "by_hand", "gravity", "why_self", "heads"),
-    *("attachment", "mask", "leak", "cross", "transformer", "perspectives"),
+FAST = (
+    "one_hot",
+    "cross_entropy",
+    "bottleneck",
+    "context_vector",
+    "bahdanau",
+    "luong",
+    "bag_of_words",
+    "weighted_sum",
+    "word_order",
+    "seq2seq_improvements",
+    "idioms",
+    "word_senses",
+    "task_specific_vectors",
+    "self_attention_by_hand",
+    "gravity",
+    "why_self_attention",
+    "multi_head",
+    "pp_attachment",
+    "causal_mask",
+    "causal_leak",
+    "cross_attention",
+    "transformer",
+    "summarization",
 )
 
 
-def test_the_list_has_every_lesson_once_in_the_order_of_the_ladder():
-    named = re.findall(r"\[(\w+)\]\(\1\.md\)", (PAGES / "README.md").read_text(encoding="utf-8"))
-    assert named == [one.name for one in LESSONS], AGAIN
+def test_the_index_lists_every_lesson_once_in_order():
+    names = re.findall(r"\[(\w+)\]\(\1\.md\)", (PAGES / "README.md").read_text(encoding="utf-8"))
+    assert names == [lesson.name for lesson in LESSONS], AGAIN
 
 
-@pytest.mark.parametrize("one", LESSONS, ids=lambda one: one.name)
-def test_a_page_shows_figures_by_day_and_by_night_and_the_code_as_it_is(one):
-    page = (PAGES / f"{one.name}.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_a_page_has_light_and_dark_figures_and_the_current_code(lesson):
+    page = (PAGES / f"{lesson.name}.md").read_text(encoding="utf-8")
     figures = re.findall(r'(?:srcset|src)="(figures/[^"]+)"', page)
-    assert {f"figures/{one.name}.svg", f"figures/{one.name}-dark.svg"} <= set(figures)
+    assert {f"figures/{lesson.name}.svg", f"figures/{lesson.name}-dark.svg"} <= set(figures)
     for name in figures:
         assert "<svg" in (PAGES / name).read_text(encoding="utf-8")[:500], AGAIN
-    assert getsource(one.load()).rstrip() in page, AGAIN
+    assert getsource(lesson.load()).rstrip() in page, AGAIN
     assert re.search("[\u0900-\u097f]", page), "a page has its sentences in Hindi too"
 
 
-@pytest.mark.parametrize("name", AT_ONCE)
-def test_a_page_says_what_the_lesson_says_now(name):
+@pytest.mark.parametrize("name", FAST)
+def test_a_page_has_the_current_texts(name):
     page = " ".join((PAGES / f"{name}.md").read_text(encoding="utf-8").split())
     for lang in ("en", "hi"):
-        story = lesson(name).load()().told(lang)
-        texts = [part.text for part in story.parts if isinstance(part, Words)]
+        blocks = find_lesson(name).load()().render(lang).blocks
+        texts = [block.text for block in blocks if isinstance(block, Words)]
         assert texts
         for text in texts:
             assert " ".join(escape(text, quote=False).split()) in page, AGAIN
 
 
-def test_no_page_or_figure_is_left_of_a_lesson_that_is_gone():
+def test_every_page_and_figure_belongs_to_a_lesson():
     pages = {path.stem for path in PAGES.glob("*.md")} - {"README"}
-    assert pages == {one.name for one in LESSONS}
-    shown = "\n".join(path.read_text(encoding="utf-8") for path in PAGES.glob("*.md"))
+    assert pages == {lesson.name for lesson in LESSONS}
+    pages_text = "\n".join(path.read_text(encoding="utf-8") for path in PAGES.glob("*.md"))
     for path in (PAGES / "figures").iterdir():
-        assert f"figures/{path.name}" in shown, f"{path} stands on no page"
+        assert f"figures/{path.name}" in pages_text, f"{path} is on no page"

@@ -9,7 +9,7 @@ from dhyan import config
 from dhyan.config import DecodingOptions
 from dhyan.data.primer import primer_twins
 from dhyan.decoding.translator import Translator
-from dhyan.lessons.of_primer import CORE, LONGEST
+from dhyan.lessons.trained_model import CORE, LONGEST
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
 

@@ -18,8 +18,8 @@ from benchmarks.attachment import (
 )
 from dhyan.config import load_recipe
 from dhyan.errors import UserError
-from dhyan.lessons.transformer.attached import Trained, sign_flips
-from dhyan.lessons.transformer.attachment import Attachment, attachment
+from dhyan.lessons.transformer_blocks.attached import Trained, sign_flips
+from dhyan.lessons.transformer_blocks.pp_attachment import Attachment, pp_attachment
 from dhyan.run import train
 from tests.lessons.reader import reader
 from tests.tiny_models import OFTEN, SIZES, tiny_recipe, write_corpus
@@ -131,18 +131,18 @@ def test_the_trainings_differ_in_heads_seed_and_steps_alone():
 
 
 def test_runs_trained_before_are_kept():
-    found = attachment()
-    assert found.origin is not None
+    found = pp_attachment()
+    assert found.provenance is not None
     assert {one.heads for one in found.runs} >= {1, 8}
     assert found.new_persons >= 300
-    assert found.runs == attachment("kept").runs
+    assert found.runs == pp_attachment("snapshot").runs
     assert "Alone, 2 and 4 heads are not told apart from 1." in flat(found)
     assert "अकेले 2 और 4 हेड को 1 हेड से अलग नहीं कहा जा सकता।" in flat(found, "hi")
-    for given in ({}, {"models": "kept"}):
+    for given in ({}, {"models": "snapshot"}):
         with pytest.raises(
-            UserError, match="sentences: the runs kept were asked their own; give mod"
+            UserError, match="sentences: the runs of the snapshot were asked their own; give mod"
         ):
-            attachment(**given, sentences=20)
+            pp_attachment(**given, sentences=20)
 
 
 @pytest.fixture(scope="module")
@@ -172,14 +172,14 @@ def trained(tmp_path_factory):
 @pytest.mark.slow
 def test_runs_of_a_folder_are_asked_the_same(trained):
     heard = []
-    found = attachment(trained, sentences=6, hear=heard.append)
+    found = pp_attachment(trained, sentences=6, hear=heard.append)
     assert [(one.heads, one.seed, one.steps) for one in found.runs] == [(1, 1, 4), (2, 1, 4)]
     assert found.new_persons == 6
     assert found.held_out > 40
     assert len(heard) == 2
     assert found.signature
     assert all(0 <= one.new_persons <= 1 and 0 <= one.held_out <= 1 for one in found.runs)
-    named = attachment([trained / "h2", trained / "h1"], sentences=6)
+    named = pp_attachment([trained / "h2", trained / "h1"], sentences=6)
     assert named.runs == found.runs
 
 
@@ -202,16 +202,16 @@ def test_runs_that_are_not_alike_are_refused(trained, tmp_path):
     for family in ("rnn", "transformer"):
         list(train(tiny_recipe(family, *files), tmp_path / family, threads=1))
     with pytest.raises(UserError, match="has no heads; give runs of a Transformer"):
-        attachment([trained / "h1", tmp_path / "rnn"])
+        pp_attachment([trained / "h1", tmp_path / "rnn"])
     with pytest.raises(
         UserError, match=r"differ in \[data\]; give runs that differ in heads, seed"
     ):
-        attachment([trained / "h1", tmp_path / "transformer"])
+        pp_attachment([trained / "h1", tmp_path / "transformer"])
     with pytest.raises(UserError, match="two runs have the same heads, seed and steps"):
-        attachment([trained / "h1", trained / "h1"])
+        pp_attachment([trained / "h1", trained / "h1"])
     with pytest.raises(UserError, match="sentences is 1: give a whole number of at least 2"):
-        attachment(trained, sentences=1)
+        pp_attachment(trained, sentences=1)
     with pytest.raises(UserError, match="models: give at least one run's folder"):
-        attachment([])
+        pp_attachment([])
     with pytest.raises(UserError, match="no such model folder"):
-        attachment(tmp_path / "nowhere")
+        pp_attachment(tmp_path / "nowhere")

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.lessons.word_vectors import average_meaning as module
-from dhyan.lessons.word_vectors.average_meaning import average_meaning
+from dhyan.lessons.word_vectors import static_vectors as module
 from dhyan.lessons.word_vectors.between_senses import between
-from dhyan.lessons.word_vectors.neighbours import learned, read_corpus
 from dhyan.lessons.word_vectors.senses_chosen import MONEY, RIVER, beside_each_sense
+from dhyan.lessons.word_vectors.static_vectors import static_vectors
+from dhyan.lessons.word_vectors.word_embeddings import learned, read_corpus
 from dhyan.text.word_vectors import Vectors
 
 FEW = {
@@ -35,7 +35,7 @@ def lesson(monkeypatch):
     def call(found=None, **given):
         monkeypatch.setattr(module, "read_corpus", lambda *_: [])
         monkeypatch.setattr(module, "learned", lambda *_, **__: found or vectors())
-        return average_meaning(**{"one": "money loan", "other": "river boat", **given})
+        return static_vectors(**{"one": "money loan", "other": "river boat", **given})
 
     return call
 

@@ -177,8 +177,8 @@ def test_a_step_past_the_end_and_numbers_beside_a_model_are_refused(tmp_path):
 
 
 def test_what_a_trained_model_showed_is_kept():
-    look = bahdanau(model="kept")
-    assert look.origin is not None
+    look = bahdanau(model="snapshot")
+    assert look.provenance is not None
     torch.testing.assert_close(
         look.inner, torch.tanh(look.projected + look.keys), atol=1e-3, rtol=0
     )
@@ -186,12 +186,12 @@ def test_what_a_trained_model_showed_is_kept():
     torch.testing.assert_close(look.weights, look.scores.softmax(-1), atol=1e-3, rtol=0)
     torch.testing.assert_close(look.context, look.weights @ look.states, atol=1e-3, rtol=0)
     assert look.apart < 1e-5
-    same = bahdanau(look.sentence, model="kept", step=look.step)
+    same = bahdanau(look.sentence, model="snapshot", step=look.step)
     assert torch.equal(same.weights, look.weights)
     with pytest.raises(UserError, match=r"model: kept is step . of .*give model=RUN, a folder of"):
-        bahdanau("come in", model="kept")
+        bahdanau("come in", model="snapshot")
     with pytest.raises(UserError, match="model: kept is step"):
-        bahdanau(model="kept", step=look.step + 1)
+        bahdanau(model="snapshot", step=look.step + 1)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import torch
 
 from dhyan.attention import attend
 from dhyan.errors import UserError
-from dhyan.lessons.self_attention.by_hand import EXAMPLES, by_hand
+from dhyan.lessons.self_attention.self_attention_by_hand import EXAMPLES, self_attention_by_hand
 
 MONEY_BANK = {
     "embeddings": [[2, 7], [9, 3]],
@@ -18,7 +18,7 @@ SWAPS = {**TENTHS, "w_key": [[3, 5], [4, 1]]}
 
 
 def money_bank(**changes):
-    return by_hand("money bank", **{**MONEY_BANK, **changes})
+    return self_attention_by_hand("money bank", **{**MONEY_BANK, **changes})
 
 
 def near(found, wanted, within=5e-4):
@@ -26,7 +26,7 @@ def near(found, wanted, within=5e-4):
 
 
 def test_the_cat_sat_has_the_scores_weights_and_outputs_of_the_notes():
-    found = by_hand()
+    found = self_attention_by_hand()
     scores = [[2, 0, 2], [0, 2, 2], [2, 2, 4]]
     assert found.scores.tolist() == scores
     assert found.scaled.tolist() == [[one / 2 for one in row] for row in scores]
@@ -69,18 +69,22 @@ def test_the_case_that_catches_swaps_has_its_numbers():
 
 @pytest.mark.parametrize(("name", "given"), [("D5", MONEY_BANK), ("D5/10", TENTHS), ("D5b", SWAPS)])
 def test_an_example_is_known_by_its_name(name, given):
-    named, found = by_hand(example=name), money_bank(**given)
+    named, found = self_attention_by_hand(example=name), money_bank(**given)
     assert named.words == ("money", "bank")
     for part in ("embeddings", "queries", "keys", "values", "scores", "weights", "outputs"):
         assert torch.equal(getattr(named, part), getattr(found, part))
 
 
 def test_the_first_example_is_the_usual_one():
-    assert torch.equal(by_hand(example="D4").outputs, by_hand().outputs)
+    assert torch.equal(
+        self_attention_by_hand(example="D4").outputs, self_attention_by_hand().outputs
+    )
 
 
 def test_what_is_given_goes_before_the_example():
-    found = by_hand("a b", example="D5", embeddings=[[1, 0], [0, 1]], w_value=[[1, 0], [0, 1]])
+    found = self_attention_by_hand(
+        "a b", example="D5", embeddings=[[1, 0], [0, 1]], w_value=[[1, 0], [0, 1]]
+    )
     assert found.words == ("a", "b")
     assert found.queries.tolist() == [[2, 1], [1, 2]]
     assert found.values.tolist() == [[1, 0], [0, 1]]
@@ -88,17 +92,19 @@ def test_what_is_given_goes_before_the_example():
 
 def test_an_example_that_there_is_not_is_refused():
     with pytest.raises(UserError, match="example: 'D6' is none; there are D4, D5, D5/10, D5b"):
-        by_hand(example="D6")
+        self_attention_by_hand(example="D6")
 
 
 def test_saturation_after_the_root_is_told_and_only_then():
     said = "corrects for the width of queries and keys, not for large inputs"
-    told = {name: " ".join(by_hand(example=name).text().split()) for name in EXAMPLES}
+    told = {
+        name: " ".join(self_attention_by_hand(example=name).text().split()) for name in EXAMPLES
+    }
     assert [name for name, text in told.items() if said in text] == ["D5"]
     assert "Even after √2 a weight is 1.000" in told["D5"]
-    assert "√2 से भाग देने के बाद भी" in by_hand(example="D5").text("hi")
+    assert "√2 से भाग देने के बाद भी" in self_attention_by_hand(example="D5").text("hi")
     assert said not in " ".join(money_bank(scale=False).text().split())
-    assert not by_hand("alone", embeddings=[[9, 9, 9, 9]]).saturated
+    assert not self_attention_by_hand("alone", embeddings=[[9, 9, 9, 9]]).saturated
 
 
 def test_transposed_scores_would_give_other_weights():
@@ -107,7 +113,7 @@ def test_transposed_scores_would_give_other_weights():
 
 
 def test_symmetric_scores_catch_no_swap():
-    for found in (by_hand(), money_bank()):
+    for found in (self_attention_by_hand(), money_bank()):
         assert torch.allclose(found.scores, found.scores.T)
 
 
@@ -132,4 +138,4 @@ def test_queries_and_keys_of_different_width_are_refused():
 
 def test_a_row_too_few_is_refused():
     with pytest.raises(UserError, match="embeddings: has 3 rows, but the words of 'a b' are 2"):
-        by_hand("a b")
+        self_attention_by_hand("a b")

@@ -3,13 +3,13 @@
 import pytest
 
 from dhyan.errors import UserError
-from dhyan.lessons.transformer.cheating import cheating
+from dhyan.lessons.transformer_blocks.training_without_mask import training_without_mask
 
 
 @pytest.mark.soak
 def test_without_the_mask_the_loss_falls_to_nothing_and_the_model_can_say_nothing():
     heard = []
-    found = cheating(steps=400, hear=heard.append)
+    found = training_without_mask(steps=400, hear=heard.append)
     assert found.unmasked.loss < 0.05
     assert found.unmasked.unseen_loss < 0.05
     assert found.unmasked.right < 0.1
@@ -24,7 +24,7 @@ def test_without_the_mask_the_loss_falls_to_nothing_and_the_model_can_say_nothin
 
 @pytest.mark.slow
 def test_a_few_steps_are_said_to_show_nothing():
-    found = cheating("three", task="numbers", steps=8)
+    found = training_without_mask("three", task="numbers", steps=8)
     assert not found.cheated
     assert found.wanted == "तीन"
     assert "does not show" in found.text()
@@ -41,4 +41,4 @@ def test_a_few_steps_are_said_to_show_nothing():
 )
 def test_what_does_not_fit_is_said(given, message):
     with pytest.raises(UserError, match=message):
-        cheating(**given)
+        training_without_mask(**given)

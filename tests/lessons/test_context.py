@@ -5,13 +5,13 @@ import torch
 
 from dhyan.attention import attend
 from dhyan.errors import UserError
-from dhyan.lessons.encoder_decoder.context import STATES, WEIGHTS, context
+from dhyan.lessons.encoder_decoder.context_vector import STATES, WEIGHTS, context_vector
 
 NUMBERS = torch.tensor(STATES, dtype=torch.float64)
 
 
 def test_a_context_is_the_weighted_sum_of_the_states_and_as_wide_as_one():
-    shown = context()
+    shown = context_vector()
     by_hand = [sum(a * h[k] for a, h in zip(WEIGHTS[0], STATES, strict=True)) for k in range(4)]
     assert shown.contexts[0].tolist() == pytest.approx(by_hand)
     assert shown.contexts[0].tolist() == pytest.approx([0.31, 0.24, 0.775, 0.685])
@@ -23,26 +23,26 @@ def test_a_context_is_the_weighted_sum_of_the_states_and_as_wide_as_one():
 
 
 def test_four_steps_over_four_words_take_sixteen_weights():
-    shown = context()
+    shown = context_vector()
     assert shown.weights.numel() == 16
     assert "4 × 4 = 16" in shown.text("en")
     assert "4 × 4 = 16" in shown.text("hi")
 
 
 def test_it_is_what_attend_gives_for_scores_with_these_weights():
-    shown = context()
+    shown = context_vector()
     logs = shown.weights.log()
     found = attend(shown.weights, NUMBERS, NUMBERS, score=lambda query, keys: logs)
     torch.testing.assert_close(found.context, shown.contexts)
 
 
 def test_all_the_weight_on_one_word_gives_its_state():
-    shown = context(weights=[[0, 0, 0, 1]] * 4)
+    shown = context_vector(weights=[[0, 0, 0, 1]] * 4)
     assert torch.equal(shown.contexts, NUMBERS[-1:].expand(4, -1))
 
 
 def test_the_decoder_without_contexts_knows_only_the_word_and_its_own_state():
-    shown, known = context(), 4
+    shown, known = context_vector(), 4
     assert shown.without.shape == (4, known + 4)
     assert shown.inputs.shape == (4, known + 4 + 4)
     assert torch.equal(shown.inputs[:, -4:], shown.contexts)
@@ -53,31 +53,33 @@ def test_the_decoder_without_contexts_knows_only_the_word_and_its_own_state():
 
 
 def test_a_changed_weight_is_felt_from_its_step_on_and_only_with_contexts():
-    before = context()
-    after = context(weights=[*WEIGHTS[:2], (0.0, 0.0, 0.0, 1.0), WEIGHTS[3]])
+    before = context_vector()
+    after = context_vector(weights=[*WEIGHTS[:2], (0.0, 0.0, 0.0, 1.0), WEIGHTS[3]])
     assert torch.equal(after.before, before.before)
     assert torch.equal(after.after[:2], before.after[:2])
     assert (after.after[2:] != before.after[2:]).any(dim=1).all()
 
 
 def test_the_sentence_looks_at_itself_with_the_softmax_of_its_products():
-    shown = context()
+    shown = context_vector()
     torch.testing.assert_close(shown.self_weights, (NUMBERS @ NUMBERS.T).softmax(-1))
     torch.testing.assert_close(shown.self_contexts, shown.self_weights @ NUMBERS)
 
 
 def test_other_words_and_widths_are_taken_as_they_come():
-    shown = context("come in", target="अंदर आ जाओ", states=[[1], [3]], weights=[[0.5, 0.5]] * 3)
+    shown = context_vector(
+        "come in", target="अंदर आ जाओ", states=[[1], [3]], weights=[[0.5, 0.5]] * 3
+    )
     assert shown.contexts.flatten().tolist() == [2, 2, 2]
     assert "3 × 2 = 6" in shown.text()
-    twice = context("a b", target="x x", states=[[1], [3]], weights=[[1, 0]] * 2)
+    twice = context_vector("a b", target="x x", states=[[1], [3]], weights=[[1, 0]] * 2)
     assert twice.previous.tolist() == [[1, 0], [0, 1]]
-    again = context("a b", target="x x y", states=[[1], [3]], weights=[[1, 0]] * 3)
+    again = context_vector("a b", target="x x y", states=[[1], [3]], weights=[[1, 0]] * 3)
     assert again.previous.tolist() == [[1, 0], [0, 1], [0, 1]]
 
 
 def test_a_row_of_rounded_weights_is_a_row():
-    assert context("a b c", target="x", states=[[1]] * 3, weights=[[0.333] * 3])
+    assert context_vector("a b c", target="x", states=[[1]] * 3, weights=[[0.333] * 3])
 
 
 @pytest.mark.parametrize(
@@ -93,9 +95,9 @@ def test_a_row_of_rounded_weights_is_a_row():
 )
 def test_what_does_not_fit_is_said(given, said):
     with pytest.raises(UserError, match="^.*" + said.replace("(", r"\(")):
-        context(**given)
+        context_vector(**given)
 
 
 def test_it_is_told_and_drawn_in_both_languages():
-    assert "स्व-अवधान" in context().text("hi")
-    assert context().figure(lang="hi", dark=True).axes
+    assert "स्व-अवधान" in context_vector().text("hi")
+    assert context_vector().figure(lang="hi", dark=True).axes

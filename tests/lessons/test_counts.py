@@ -5,14 +5,14 @@ import torch
 from sklearn.feature_extraction import text
 
 from dhyan.errors import UserError
-from dhyan.lessons.word_vectors.counts import counts
+from dhyan.lessons.word_vectors.bag_of_words import bag_of_words
 from dhyan.text.bag_of_words import one_hot, presence, tf_idf, vocabulary, word_counts, words_in
 
 TEXTS = ("The cat sat.", "the cat, the dog", "rain", "a cat and a dog and rain")
 
 
 def test_the_numbers_of_the_notes():
-    shown = counts()
+    shown = bag_of_words()
     assert shown.vocabulary == ("mat", "cat", "rat")
     assert shown.counts.tolist() == [[2, 1, 0], [0, 1, 2]]
     assert shown.presence.tolist() == [[1, 1, 0], [0, 1, 1]]
@@ -39,13 +39,13 @@ def test_counts_are_those_of_scikit_learn():
 
 
 def test_a_bag_is_the_sum_of_its_one_hot_vectors():
-    shown = counts(["the cat saw the dog", "no dog"])
+    shown = bag_of_words(["the cat saw the dog", "no dog"])
     sums = torch.stack([one.sum(0) for one in shown.one_hot])
     assert torch.equal(sums, shown.counts)
 
 
 def test_a_bag_knows_no_order():
-    one, other = (counts([text, "x"], vocabulary="dog bites man x") for text in ORDERS)
+    one, other = (bag_of_words([text, "x"], vocabulary="dog bites man x") for text in ORDERS)
     assert torch.equal(one.counts, other.counts)
     assert torch.equal(one.tf_idf, other.tf_idf)
     assert not torch.equal(one.one_hot[0], other.one_hot[0])
@@ -78,9 +78,9 @@ def test_words_lose_their_signs_in_every_script():
 )
 def test_what_cannot_be_counted_is_said(given, said):
     with pytest.raises(UserError, match=said):
-        counts(**given)
+        bag_of_words(**given)
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])
 def test_the_story_has_the_numbers(lang):
-    assert ".942  .335" in counts().text(lang)
+    assert ".942  .335" in bag_of_words().text(lang)

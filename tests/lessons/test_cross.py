@@ -5,7 +5,7 @@ import torch
 
 from dhyan.attention import MultiHeadAttention
 from dhyan.errors import UserError
-from dhyan.lessons.transformer.cross import cross
+from dhyan.lessons.transformer_blocks.cross_attention import cross_attention
 
 X = [[1.0, 2.0], [0.5, -1.0], [2.0, 0.0], [1.0, 1.0]]
 Y = [[0.0, 1.0], [1.0, 0.0], [3.0, 1.0]]
@@ -16,11 +16,13 @@ def rows(found):
 
 
 def ask(**given):
-    return cross("a b c d", target="p q r", source_vectors=X, target_vectors=Y, steps=1, **given)
+    return cross_attention(
+        "a b c d", target="p q r", source_vectors=X, target_vectors=Y, steps=1, **given
+    )
 
 
 def test_we_are_friends_looks_at_itself_and_across():
-    found = cross(steps=1)
+    found = cross_attention(steps=1)
     assert found.source == ("we", "are", "friends")
     assert found.target == ("हम", "दोस्त", "हैं")
     assert rows(found.self_weights) == [
@@ -36,8 +38,8 @@ def test_we_are_friends_looks_at_itself_and_across():
 
 
 def test_each_word_looks_most_at_the_word_it_translates():
-    assert cross(steps=1).cross_weights.argmax(-1).tolist() == [0, 2, 1]
-    pizza = cross("I like eating pizza", steps=1)
+    assert cross_attention(steps=1).cross_weights.argmax(-1).tolist() == [0, 2, 1]
+    pizza = cross_attention("I like eating pizza", steps=1)
     assert pizza.cross_weights.shape == (5, 4)
     assert pizza.cross_weights.argmax(-1).tolist() == [0, 3, 2, 1, 1]
 
@@ -49,7 +51,7 @@ def test_rows_of_both_tables_sum_to_one():
 
 
 def test_an_output_that_is_its_own_input_attends_across_as_within():
-    found = cross("a b c", target="a b c", source_vectors=Y, target_vectors=Y, steps=1)
+    found = cross_attention("a b c", target="a b c", source_vectors=Y, target_vectors=Y, steps=1)
     assert torch.equal(found.self_weights, found.cross_weights)
     assert torch.equal(found.self_outputs, found.cross_outputs)
 
@@ -57,7 +59,7 @@ def test_an_output_that_is_its_own_input_attends_across_as_within():
 def test_permuting_the_input_permutes_the_weights_and_leaves_the_outputs():
     order = [2, 0, 3, 1]
     found = ask()
-    other = cross(
+    other = cross_attention(
         "c a d b",
         target="p q r",
         source_vectors=[X[place] for place in order],
@@ -90,7 +92,7 @@ def test_the_projects_attention_asked_by_the_output_gives_the_same():
 @pytest.mark.parametrize("sentence", ["we are friends", "I like eating pizza"])
 def test_the_next_word_follows_from_what_was_said_and_from_the_source(sentence):
     heard = []
-    found = cross(sentence, hear=heard.append).following
+    found = cross_attention(sentence, hear=heard.append).following
     assert found.right == len(found.asked)
     assert sum(one.other for one in found.asked) >= 2
     assert heard[0].startswith("step 20, loss")
@@ -102,14 +104,14 @@ def test_the_next_word_follows_from_what_was_said_and_from_the_source(sentence):
 
 
 def test_the_story_counts_what_an_untrained_model_gets_wrong():
-    found = cross(steps=1)
+    found = cross_attention(steps=1)
     assert found.following.right < len(found.following.asked)
     assert "more steps may find" in found.text()
     assert "और चरणों" in found.text("hi")
 
 
 def test_vectors_written_by_hand_are_said_to_be():
-    shown = cross(steps=1)
+    shown = cross_attention(steps=1)
     assert "written by hand" in " ".join(shown.text().split())
     assert "हाथ से लिखे गए" in " ".join(shown.text("hi").split())
     assert "written by hand" not in " ".join(ask().text().split())
@@ -118,11 +120,17 @@ def test_vectors_written_by_hand_are_said_to_be():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: cross("good night"), "target: what does 'good night' become"),
-        (lambda: cross("good night", target="शुभ रात्रि"), "source_vectors: give a row of numbers"),
-        (lambda: cross(target="हम हैं"), "target_vectors: has 3 rows, but the words of 'हम हैं' are 2"),
+        (lambda: cross_attention("good night"), "target: what does 'good night' become"),
+        (
+            lambda: cross_attention("good night", target="शुभ रात्रि"),
+            "source_vectors: give a row of numbers",
+        ),
+        (
+            lambda: cross_attention(target="हम हैं"),
+            "target_vectors: has 3 rows, but the words of 'हम हैं' are 2",
+        ),
         (lambda: ask(w_query=[[1.0], [0.0]]), "w_query and w_key must be equally wide"),
-        (lambda: cross(steps=0), "steps is 0: give a whole number of at least 1"),
+        (lambda: cross_attention(steps=0), "steps is 0: give a whole number of at least 1"),
     ],
 )
 def test_what_does_not_fit_is_said(call, message):

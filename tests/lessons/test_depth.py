@@ -11,12 +11,12 @@ from dhyan.config import DecodingOptions
 from dhyan.data.primer import primer_twins
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.lessons.keeping import keep, kept
-from dhyan.lessons.origin import Origin
-from dhyan.lessons.sequences.depth import Depth, depth
+from dhyan.lessons.provenance import Provenance
+from dhyan.lessons.sequences.deep_rnn import Depth, deep_rnn
 from dhyan.lessons.sequences.facts import FUTURE, PAST, PRESENT, read, tense_of
 from dhyan.lessons.sequences.probes import Fact, probe
 from dhyan.lessons.sequences.stacked import Stacked, layer_states, stacked
+from dhyan.lessons.snapshots import read_snapshot, write_snapshot
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
 from tests.lessons.untrained import HINDI, translator_of
@@ -26,8 +26,8 @@ def told(shown, lang="en"):
     return " ".join(shown.text(lang).split())
 
 
-WORD = Fact("word", "शब्द", True, 0.1, 1000, ((1.0, 0.9, 0.5),))
-TENSE = Fact("tense", "काल", False, 0.4, 1000, ((0.4, 0.5, 0.7),))
+WORD = Fact("word", True, 0.1, 1000, ((1.0, 0.9, 0.5),))
+TENSE = Fact("tense", False, 0.4, 1000, ((0.4, 0.5, 0.7),))
 
 
 def shown_of(*facts, seeds=(1,)):
@@ -97,8 +97,8 @@ def test_a_change_is_clear_only_if_the_trainings_agree_on_it():
 
 @pytest.mark.slow
 def test_every_layer_is_asked_and_the_embedding_knows_its_word():
-    shown = depth(layers=2, steps=2, width=24, pairs=200, sentences=150, seeds=[1, 2])
-    assert [one.english for one in shown.facts] == ["word", "word before", "tense", "question"]
+    shown = deep_rnn(layers=2, steps=2, width=24, pairs=200, sentences=150, seeds=[1, 2])
+    assert [fact.name for fact in shown.facts] == ["word", "word_before", "tense", "question"]
     assert all(len(one.shares) == 3 for one in shown.facts)
     assert shown.facts[0].shares[0] > 0.95
     assert all(len(one.runs) == 2 for one in shown.facts)
@@ -116,7 +116,7 @@ def test_every_layer_is_asked_and_the_embedding_knows_its_word():
 )
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        depth(**given)
+        deep_rnn(**given)
 
 
 def reader_of(**settings):
@@ -151,15 +151,15 @@ def test_the_last_layer_found_one_by_one_is_what_the_encoder_gives(cell, both):
 
 
 def test_every_layer_of_a_trained_encoder_is_asked_once_a_draw_and_kept(tmp_path):
-    shown = depth(model=reader_of(layers=2, bidirectional=True), sentences=200, seeds=[1, 2])
-    assert [one.english for one in shown.facts] == ["word", "word before", "tense", "question"]
+    shown = deep_rnn(model=reader_of(layers=2, bidirectional=True), sentences=200, seeds=[1, 2])
+    assert [fact.name for fact in shown.facts] == ["word", "word_before", "tense", "question"]
     [own] = shown.trainings
     assert all(len(one.runs) == 2 and len(one.runs[0]) == 3 for one in own)
     assert own[0].shares[0] > 0.95
     assert "A trained encoder of 2 GRU layers, read in both directions" in told(shown)
     assert "this is one training" in told(shown)
-    keep(shown, "depth", Origin("a", "b", "c", "d", "e"), tmp_path)
-    assert kept("depth", tmp_path).trainings[0][0].count == own[0].count
+    write_snapshot(shown, "depth", Provenance("a", "b", "c", "d", "e"), tmp_path)
+    assert read_snapshot("depth", tmp_path).trainings[0][0].count == own[0].count
 
 
 def test_the_sentences_that_judge_a_probe_are_none_of_those_it_was_fitted_to():
@@ -199,19 +199,19 @@ def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
     [
         ({"layers": 4}, "layers: the model brings its own; leave out layers or the model"),
         ({"pairs": 100}, "pairs: the model brings its own"),
-        ({"model": "kept", "seeds": [4]}, "what is kept has its own sentences and seeds"),
+        ({"model": "snapshot", "seeds": [4]}, "the snapshot has its own sentences and seeds"),
         ({"sentences": 100}, "of 100 sentences of the primer it knows the words of 0, and 50"),
     ],
 )
 def test_what_a_trained_model_brings_itself_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        depth(**{"model": translator_of("gru", "bahdanau-plain-rnn-one-hot"), **given})
+        deep_rnn(**{"model": translator_of("gru", "bahdanau-plain-rnn-one-hot"), **given})
 
 
 def test_an_encoder_of_no_recurrent_layers_is_refused():
     with pytest.raises(UserError, match="give one of recurrent layers"):
-        depth(model=translator_of("transformer", "transformer"))
+        deep_rnn(model=translator_of("transformer", "transformer"))
     with pytest.raises(UserError, match="reads backwards"):
-        depth(model=reader_of(backwards=True))
+        deep_rnn(model=reader_of(backwards=True))
     with pytest.raises(UserError, match="differ in layers or cell"):
         stacked([reader_of(), reader_of(layers=2)], sentences=200, seeds=[1])

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.lessons.sequences.fading import fading, gradients
+from dhyan.lessons.sequences.vanishing_gradients import gradients, vanishing_gradients
 
 
 def told(shown, lang="en"):
@@ -21,7 +21,7 @@ def test_one_backward_pass_gives_the_norm_of_the_whole_matrix():
 
 
 def test_an_lstm_fades_less_than_a_plain_rnn_and_both_fade():
-    shown = fading(length=20, width=16, seeds=4)
+    shown = vanishing_gradients(length=20, width=16, seeds=4)
     plain, gru, lstm, opened = shown.cells
     assert plain.factor < lstm.factor < opened.factor < 1
     assert plain.factor < gru.factor < 1
@@ -31,13 +31,13 @@ def test_an_lstm_fades_less_than_a_plain_rnn_and_both_fade():
 
 
 def test_a_gate_that_never_forgets_keeps_the_gradient():
-    [_, kept] = fading(["rnn"], length=20, width=8, seeds=2, forget=8.0).cells
+    [_, kept] = vanishing_gradients(["rnn"], length=20, width=8, seeds=2, forget=8.0).cells
     assert kept.thousandth is None
     assert kept.factor > 0.95
 
 
 def test_the_verdict_follows_the_numbers():
-    shown = fading(length=10, width=8, seeds=1, forget=None)
+    shown = vanishing_gradients(length=10, width=8, seeds=1, forget=None)
     names = [one.name for one in shown.cells]
     swapped = dict(zip(("LSTM", "GRU", "RNN"), names, strict=True))
     turned = type(shown)(
@@ -47,14 +47,18 @@ def test_the_verdict_follows_the_numbers():
 
 
 def test_one_seed_is_no_mean():
-    one, two = (fading(["gru"], length=5, width=4, seeds=n, forget=None) for n in (1, 2))
+    one, two = (
+        vanishing_gradients(["gru"], length=5, width=4, seeds=n, forget=None) for n in (1, 2)
+    )
     assert "random words, of one seed." in told(one)
     assert "mean of 2 seeds" in told(two)
     assert "माध्य" not in told(one, "hi")
 
 
 def test_the_same_seeds_give_the_same_numbers():
-    one, other = (fading(["gru"], length=5, width=4, seeds=2, forget=None) for _ in range(2))
+    one, other = (
+        vanishing_gradients(["gru"], length=5, width=4, seeds=2, forget=None) for _ in range(2)
+    )
     assert torch.equal(one.cells[0].norms, other.cells[0].norms)
 
 
@@ -69,4 +73,4 @@ def test_the_same_seeds_give_the_same_numbers():
 )
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        fading(**given)
+        vanishing_gradients(**given)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dhyan.errors import UserError
-from dhyan.lessons.sequences.forcing import Forcing, Trained, forcing
+from dhyan.lessons.sequences.teacher_forcing import Forcing, Trained, teacher_forcing
 
 
 def told(shown, lang="en"):
@@ -52,7 +52,7 @@ def test_the_level_is_passed_on_the_line_between_two_checks():
 
 @pytest.mark.slow
 def test_equal_seeds_give_equal_curves_and_ratios_differ():
-    one, same, other = forcing([1.0, 1.0, 0.0], steps=8, checks=2).runs
+    one, same, other = teacher_forcing([1.0, 1.0, 0.0], steps=8, checks=2).runs
     assert one.losses == same.losses
     assert one.losses != other.losses
     assert one.steps == (4, 8)
@@ -70,4 +70,4 @@ def test_equal_seeds_give_equal_curves_and_ratios_differ():
 )
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        forcing(**given)
+        teacher_forcing(**given)

@@ -7,7 +7,7 @@ from dhyan.decoding.translator import Limits, Translator
 from dhyan.errors import UserError
 from dhyan.lessons.self_attention.gravity import gravity
 from dhyan.lessons.self_attention.pulled import OTHER, SENTENCE
-from dhyan.lessons.transformer.tiny import transformer
+from dhyan.lessons.transformer_blocks.tiny import transformer
 from dhyan.special_tokens import NAMES
 from dhyan.text.tokenizer import Tokenizer
 
@@ -80,7 +80,7 @@ def test_with_three_words_one_may_be_left_behind():
 def test_the_plane_shows_both_moves():
     from dhyan.insight.blocks import Plane
 
-    (plane,) = (part for part in gravity().told().parts if isinstance(part, Plane))
+    (plane,) = (part for part in gravity().render().blocks if isinstance(part, Plane))
     assert [move[:2] for move in plane.moves] == [(9, 3), (9, 3)]
 
 
@@ -98,10 +98,13 @@ def test_in_more_dimensions_there_is_no_plane_but_there_are_distances():
         ({"weights": []}, r"weights: not numbers in one row, such as \[1, 0\]"),
         ({"scores": []}, r"scores: not numbers in one row, such as \[1, 0\]"),
         ({"sentences": 5}, "sentences: only a model can read them; give model=RUN too"),
-        ({"model": "kept", "sentence": "my bank"}, "what is kept is of its own sentences and word"),
-        ({"model": "kept", "other": "my bank"}, "for others give model=RUN"),
-        ({"model": "kept", "word": "river"}, "for others give model=RUN"),
-        ({"model": "kept", "sentences": 5}, "for others give model=RUN"),
+        (
+            {"model": "snapshot", "sentence": "my bank"},
+            "the snapshot is of its own sentences and word",
+        ),
+        ({"model": "snapshot", "other": "my bank"}, "for others give model=RUN"),
+        ({"model": "snapshot", "word": "river"}, "for others give model=RUN"),
+        ({"model": "snapshot", "sentences": 5}, "for others give model=RUN"),
         ({"sentence": "gold bank"}, "vectors: 'gold' has none"),
         ({"sentence": ""}, "the sentence is empty"),
     ],
@@ -146,7 +149,7 @@ def test_a_model_takes_no_weights_of_the_readers(translator):
         with pytest.raises(UserError, match="a model has vectors, weights and scores of its own"):
             gravity(model=translator, **given)
         with pytest.raises(UserError, match="a model has vectors, weights and scores of its own"):
-            gravity(model="kept", **given)
+            gravity(model="snapshot", **given)
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])
@@ -164,9 +167,9 @@ def test_whether_a_state_is_drawn_to_its_own_sentence_is_measured(translator):
 
 
 def test_what_a_model_trained_before_does_is_kept():
-    found = gravity(model="kept")
+    found = gravity(model="snapshot")
     assert found.word == "bank"
     assert found.layered.sentences >= 100
-    assert found.origin is not None
+    assert found.provenance is not None
     for lang, word in (("en", "from layer to layer"), ("hi", "परत-दर-परत")):
         assert word in found.text(lang)

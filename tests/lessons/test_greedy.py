@@ -8,7 +8,7 @@ import torch
 
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.lessons.sequences.greedy import greedy
+from dhyan.lessons.sequences.greedy_decoding import greedy_decoding
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
 from tests.tiny_models import tiny_recipe, write_corpus
@@ -31,13 +31,13 @@ def translator(tmp_path_factory):
 
 
 def test_the_steps_multiply_to_the_sentence():
-    shown = greedy(steps=12)
+    shown = greedy_decoding(steps=12)
     total = sum(log(one.chances[0]) for one in shown.steps)
     assert total == pytest.approx(shown.said.score, abs=1e-5)
 
 
 def test_each_word_said_is_the_likeliest_and_is_fed_back():
-    shown = greedy(steps=12)
+    shown = greedy_decoding(steps=12)
     assert shown.steps[0].fed == "<start>"
     for before, after in zip(shown.steps, shown.steps[1:], strict=False):
         assert after.fed == before.words[0]
@@ -45,7 +45,7 @@ def test_each_word_said_is_the_likeliest_and_is_fed_back():
 
 
 def test_a_beam_of_one_is_greedy():
-    shown = greedy("come in", steps=5, beam=1)
+    shown = greedy_decoding("come in", steps=5, beam=1)
     assert shown.beam[0].text == shown.said.text
     assert shown.beam[0].score == pytest.approx(shown.said.score, abs=1e-5)
     assert "its best is what greedy search said" in told(shown)
@@ -53,7 +53,7 @@ def test_a_beam_of_one_is_greedy():
 
 def test_it_says_what_the_translator_says(translator):
     sentence = "two hundred five"
-    shown = greedy(sentence, model=translator, beam=2)
+    shown = greedy_decoding(sentence, model=translator, beam=2)
     [said] = translator(sentence, beam=1)
     assert shown.said.text == said.text
     assert shown.said.finished == said.finished
@@ -61,7 +61,7 @@ def test_it_says_what_the_translator_says(translator):
 
 
 def test_the_verdict_follows_the_numbers():
-    shown = greedy(steps=2)
+    shown = greedy_decoding(steps=2)
     better = replace(shown.said, score=shown.said.score + log(3))
     worse = replace(shown.said, score=shown.said.score - log(3))
     assert "3.00 times as likely" in told(replace(shown, beam=(better,)))
@@ -71,7 +71,7 @@ def test_the_verdict_follows_the_numbers():
 
 @pytest.mark.slow
 def test_the_trained_toy_says_its_translation():
-    shown = greedy()
+    shown = greedy_decoding()
     assert (shown.said.text, shown.said.finished) == ("सोच लो", True)
     assert shown.beam[0].text == "सोच लो"
 
@@ -87,4 +87,4 @@ def test_the_trained_toy_says_its_translation():
 )
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        greedy(**given)
+        greedy_decoding(**given)

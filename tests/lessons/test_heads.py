@@ -9,7 +9,7 @@ from dhyan.data.primer import primer_twins
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.head_statistics import distance, entropy, previous_share, target_share
-from dhyan.lessons.transformer.heads import heads
+from dhyan.lessons.transformer_blocks.multi_head import multi_head
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
 
@@ -34,7 +34,7 @@ def untrained(kind="words", encoder=None):
 
 
 def test_one_table_shares_its_row_between_two_readings_and_two_tables_hold_one_each():
-    found = heads()
+    found = multi_head()
     telescope, saw, astronomer = 7, 2, 4
     assert found.one_weights[telescope, [saw, astronomer]].tolist() == pytest.approx(
         [0.484] * 2, abs=1e-3
@@ -46,13 +46,13 @@ def test_one_table_shares_its_row_between_two_readings_and_two_tables_hold_one_e
 
 
 def test_a_row_of_one_table_never_gives_two_words_more_than_one():
-    found = heads("a b c", vectors=draw(3, WIDTH) * 10, count=3)
+    found = multi_head("a b c", vectors=draw(3, WIDTH) * 10, count=3)
     for table in (found.one_weights, *found.weights):
         assert torch.allclose(table.sum(-1), torch.ones(3, dtype=torch.float64))
 
 
 def test_the_readings_of_the_chicken_look_at_the_same_word():
-    found = heads(CHICKEN)
+    found = multi_head(CHICKEN)
     eat, chicken = 5, 1
     assert torch.equal(found.weights[0], found.weights[1])
     assert found.weights[:, eat].argmax(-1).tolist() == [chicken, chicken]
@@ -63,7 +63,7 @@ def test_the_readings_of_the_chicken_look_at_the_same_word():
 def test_the_projects_multi_head_attention_with_the_same_weights_gives_the_same(count):
     x, output = draw(4, WIDTH), draw(WIDTH, WIDTH)
     maps = [draw(count, WIDTH, WIDTH // count) for _ in range(3)]
-    found = heads(
+    found = multi_head(
         "a b c d",
         vectors=x,
         w_query=list(maps[0]),
@@ -84,20 +84,20 @@ def test_the_projects_multi_head_attention_with_the_same_weights_gives_the_same(
 
 
 def test_eight_heads_of_64_are_as_wide_as_one_of_512():
-    found = heads("a b", vectors=draw(2, 512), count=8)
+    found = multi_head("a b", vectors=draw(2, 512), count=8)
     assert found.queries.shape == found.keys.shape == found.values.shape == (8, 2, 64)
     assert found.joined.shape == found.one_outputs.shape == (2, 512)
 
 
 def test_a_single_head_is_the_wide_one():
-    found = heads("a b c", vectors=draw(3, WIDTH), count=1)
+    found = multi_head("a b c", vectors=draw(3, WIDTH), count=1)
     assert torch.allclose(found.weights[0], found.one_weights)
     assert torch.allclose(found.outputs, found.one_outputs)
 
 
 def test_permuting_words_permutes_what_every_head_finds():
     x, order = draw(4, WIDTH), [2, 0, 3, 1]
-    one, other = heads("a b c d", vectors=x), heads("c a d b", vectors=x[order])
+    one, other = multi_head("a b c d", vectors=x), multi_head("c a d b", vectors=x[order])
     assert torch.allclose(other.outputs, one.outputs[order])
     assert torch.allclose(other.weights, one.weights[:, order][:, :, order])
 
@@ -105,7 +105,7 @@ def test_permuting_words_permutes_what_every_head_finds():
 @pytest.mark.parametrize("kind", ["words", "unigram"])
 def test_every_head_of_an_encoder_is_seen_word_by_word_and_measured(kind):
     translator = untrained(kind)
-    found = heads("The man saw a telescope.", model=translator)
+    found = multi_head("The man saw a telescope.", model=translator)
     assert found.words == ("The", "man", "saw", "a", "telescope.", "</s>")
     assert found.weights.shape == (3, 2, 6, 6)
     assert torch.allclose(found.weights.sum(-1), torch.ones(3, 2, 6, dtype=torch.float64))
@@ -118,15 +118,15 @@ def test_every_head_of_an_encoder_is_seen_word_by_word_and_measured(kind):
 
 def test_sentences_of_the_primer_know_what_each_word_depends_on():
     translator = untrained()
-    found = heads(model=translator, primer=3)
+    found = multi_head(model=translator, primer=3)
     twin = [
         one for one, _ in zip(primer_twins("random", longest=10, core=0.15), range(4), strict=False)
     ][3]
     assert found.words[:-1] == tuple(twin.english.split())
     assert found.depends == (*twin.heads(0), -1)
     assert torch.equal(found.dependency, target_share(found.weights, found.depends))
-    several = heads(model=translator, primer=3, sentences=4)
-    each = [heads(model=translator, primer=3 + at).dependency for at in range(4)]
+    several = multi_head(model=translator, primer=3, sentences=4)
+    each = [multi_head(model=translator, primer=3 + at).dependency for at in range(4)]
     assert torch.allclose(several.dependency, torch.stack(each).mean(0))
     for lang, word in (("en", "depends on gets"), ("hi", "आश्रय-शब्द को")):
         assert word in several.text(lang).replace("\n", " ")
@@ -134,10 +134,10 @@ def test_sentences_of_the_primer_know_what_each_word_depends_on():
 
 def test_measures_may_be_of_many_sentences_while_one_is_drawn():
     translator = untrained()
-    found = heads("The man saw", model=translator, sentences=3)
-    several = heads(model=translator, primer=0, sentences=3)
+    found = multi_head("The man saw", model=translator, sentences=3)
+    several = multi_head(model=translator, primer=0, sentences=3)
     assert found.words == ("The", "man", "saw", "</s>")
-    assert torch.equal(found.weights, heads("The man saw", model=translator).weights)
+    assert torch.equal(found.weights, multi_head("The man saw", model=translator).weights)
     assert (found.sentences, found.depends) == (3, None)
     assert torch.equal(found.dependency, several.dependency)
     assert torch.equal(found.entropy, several.entropy)
@@ -147,24 +147,27 @@ def test_measures_may_be_of_many_sentences_while_one_is_drawn():
 def test_many_heads_are_drawn_small_and_one_layer_with_its_numbers():
     translator = untrained()
     for layer, count in ((0, 6), (2, 2)):
-        story = heads("The man", model=translator, layer=layer).told()
-        drawn = [part for part in story.parts if getattr(part, "title", "").startswith("layer")]
+        page = multi_head("The man", model=translator, layer=layer).render()
+        drawn = [part for part in page.blocks if getattr(part, "title", "").startswith("layer")]
         assert len(drawn) == count
         assert all(part.bare == (layer == 0) for part in drawn)
         assert drawn[-1].title == ("layer 3, head 2" if layer == 0 else "layer 2, head 2")
 
 
 def test_the_heads_of_a_model_trained_before_are_kept():
-    found = heads(model="kept")
+    found = multi_head(model="snapshot")
     assert found.words[:-1] == ("The", "man", "saw", "the", "astronomer", "with", "a", "telescope.")
     layers, count = found.weights.shape[:2]
     assert found.entropy.shape == found.holder.all_odds.shape == (layers, count)
     assert found.sentences >= 100
-    assert found.origin is not None
-    [chosen] = [heads(model="kept", layer=2)]
-    drawn = [part for part in chosen.told().parts if hasattr(part, "bare") and part.bare]
+    assert found.provenance is not None
+    [chosen] = [multi_head(model="snapshot", layer=2)]
+    drawn = [part for part in chosen.render().blocks if hasattr(part, "bare") and part.bare]
     assert [part.title for part in drawn] == [f"layer 2, head {at}" for at in range(1, count + 1)]
-    assert heads("The man saw the astronomer with a telescope.", model="kept").words == found.words
+    assert (
+        multi_head("The man saw the astronomer with a telescope.", model="snapshot").words
+        == found.words
+    )
     for lang, word in (("en", "minds this most"), ("hi", "सबसे अधिक")):
         assert word in found.text(lang).replace("\n", " ")
 
@@ -175,43 +178,60 @@ MAPS = ("w_query", "w_key", "w_value")
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: heads("a b c", model="kept"), "model: kept is 'The man saw .* give model=RUN"),
-        (lambda: heads(model="kept", layer=3), "layer: 3 is none of the encoder's 2"),
-        (lambda: heads(model="kept", primer=3), "primer: what is kept has its own"),
-        (lambda: heads(model="kept", sentences=5), "sentences: what is kept has its own"),
-        (lambda: heads(model="kept", pairs=5), "pairs: what is kept has its own"),
-        (lambda: heads(model="kept", count=4), "count: is for heads by hand; leave out count or"),
-        (lambda: heads(count=4), "count: this sentence's 2 heads are written by hand; give vec"),
-        (lambda: heads(layer=1), "layer: is for a trained model; give model=RUN too"),
         (
-            lambda: heads("a b", vectors=draw(2, 4), count=3, **dict.fromkeys(MAPS, [draw(4, 1)])),
+            lambda: multi_head("a b c", model="snapshot"),
+            "model: kept is 'The man saw .* give model=RUN",
+        ),
+        (lambda: multi_head(model="snapshot", layer=3), "layer: 3 is none of the encoder's 2"),
+        (lambda: multi_head(model="snapshot", primer=3), "primer: the snapshot has its own"),
+        (lambda: multi_head(model="snapshot", sentences=5), "sentences: the snapshot has its own"),
+        (lambda: multi_head(model="snapshot", pairs=5), "pairs: the snapshot has its own"),
+        (
+            lambda: multi_head(model="snapshot", count=4),
+            "count: is for heads by hand; leave out count or",
+        ),
+        (
+            lambda: multi_head(count=4),
+            "count: this sentence's 2 heads are written by hand; give vec",
+        ),
+        (lambda: multi_head(layer=1), "layer: is for a trained model; give model=RUN too"),
+        (
+            lambda: multi_head(
+                "a b", vectors=draw(2, 4), count=3, **dict.fromkeys(MAPS, [draw(4, 1)])
+            ),
             "count: is 3, and w_query has matrices for 1 heads",
         ),
-        (lambda: heads("a b c"), "vectors: give a row of numbers for each word, or model=RUN"),
-        (lambda: heads("a b", vectors=draw(3, 4)), "vectors: has 3 rows"),
-        (lambda: heads("a b", vectors=draw(2, 5)), "5 numbers do not part evenly into 2 heads"),
+        (lambda: multi_head("a b c"), "vectors: give a row of numbers for each word, or model=RUN"),
+        (lambda: multi_head("a b", vectors=draw(3, 4)), "vectors: has 3 rows"),
         (
-            lambda: heads("a b", vectors=draw(2, 4), w_query=[draw(4, 1)]),
+            lambda: multi_head("a b", vectors=draw(2, 5)),
+            "5 numbers do not part evenly into 2 heads",
+        ),
+        (
+            lambda: multi_head("a b", vectors=draw(2, 4), w_query=[draw(4, 1)]),
             "as many and equally wide",
         ),
         (
-            lambda: heads("a b", vectors=draw(2, 4), w_value=[draw(4, 1), draw(4, 2)]),
+            lambda: multi_head("a b", vectors=draw(2, 4), w_value=[draw(4, 1), draw(4, 2)]),
             "w_value: give each head a matrix, all of one width",
         ),
         (
-            lambda: heads("a b", vectors=draw(2, 4), w_key=[draw(3, 2)] * 2),
+            lambda: multi_head("a b", vectors=draw(2, 4), w_key=[draw(3, 2)] * 2),
             "w_key of head 1: has 3",
         ),
-        (lambda: heads("a b", vectors=draw(2, 4), w_key=[]), "w_key: give a list with a matrix"),
-        (lambda: heads("a b", vectors=draw(2, 4), count=0), "count is 0: give a whole number"),
-        (lambda: heads(model=untrained(), layer=4), "layer: 4 is none of the encoder's 3"),
-        (lambda: heads(model=untrained(), pairs=4), "knows the words of 0 pairs of sentences"),
         (
-            lambda: heads(model=untrained(), primer=-1),
+            lambda: multi_head("a b", vectors=draw(2, 4), w_key=[]),
+            "w_key: give a list with a matrix",
+        ),
+        (lambda: multi_head("a b", vectors=draw(2, 4), count=0), "count is 0: give a whole number"),
+        (lambda: multi_head(model=untrained(), layer=4), "layer: 4 is none of the encoder's 3"),
+        (lambda: multi_head(model=untrained(), pairs=4), "knows the words of 0 pairs of sentences"),
+        (
+            lambda: multi_head(model=untrained(), primer=-1),
             "primer is -1: give a whole number of at least 0",
         ),
         (
-            lambda: heads(model=untrained(encoder=config.RNNEncoder(width=16))),
+            lambda: multi_head(model=untrained(encoder=config.RNNEncoder(width=16))),
             "no self-attention: give a trained Transformer",
         ),
     ],

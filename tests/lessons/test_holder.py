@@ -8,9 +8,9 @@ import torch
 from dhyan.data.primer.templates import templates
 from dhyan.errors import UserError
 from dhyan.insight.ablation import without_head
-from dhyan.lessons.shown import sayer
-from dhyan.lessons.transformer.cued import cued
-from dhyan.lessons.transformer.holder import Holder, holder, log_odds
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.transformer_blocks.cued import cued
+from dhyan.lessons.transformer_blocks.holder import Holder, holder, log_odds
 from tests.lessons.reader import reader
 
 
@@ -20,7 +20,7 @@ def translator():
 
 
 def text_of(found, lang="en"):
-    return " ".join(getattr(part, "text", "") for part in found.parts(sayer(lang)))
+    return " ".join(getattr(part, "text", "") for part in found.parts(Text(lang)))
 
 
 def told(**changes):
@@ -68,7 +68,7 @@ def test_training_has_no_such_sentence_of_the_same_person_and_thing(translator):
         assert any(person in some for some in persons.values())
 
 
-def test_a_head_switched_off_is_one_whose_part_of_the_output_is_zero(translator):
+def test_a_head_without_head_is_one_whose_part_of_the_output_is_zero(translator):
     attention = translator.model.encoder.layers[0].self_attention
     states = torch.randn(1, 4, 16)
     memory = attention.remember(states, torch.ones(1, 4, dtype=torch.bool))

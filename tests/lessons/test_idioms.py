@@ -107,7 +107,7 @@ def test_new_frames_that_fail_are_told():
 
 
 def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monkeypatch):
-    monkeypatch.setattr("dhyan.lessons.of_primer.known", lambda model, text: True)
+    monkeypatch.setattr("dhyan.lessons.trained_model.knows_every_word", lambda model, text: True)
     monkeypatch.setattr("dhyan.lessons.self_attention.new_frames.known", lambda model, text: True)
     untrained = translator_of("transformer", "transformer")
     shown = idioms(untrained, sentences=20)
@@ -120,7 +120,7 @@ def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monk
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(UserError, match="what is kept cannot translate it; give model=RUN"):
+    with pytest.raises(UserError, match="the snapshot cannot translate it; give model=RUN"):
         idioms(sentence="Break a leg!")
     untrained = translator_of("transformer", "transformer")
     with pytest.raises(UserError, match="this model does not know cake; choose other words"):

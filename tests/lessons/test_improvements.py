@@ -7,7 +7,7 @@ import pytest
 
 from dhyan.errors import UserError
 from dhyan.lessons.sequences.gains import Change, Gain
-from dhyan.lessons.sequences.improvements import Improvements, improvements
+from dhyan.lessons.sequences.seq2seq_improvements import Improvements, seq2seq_improvements
 from dhyan.lessons.sequences.starts import Start
 
 LENGTHS = ((1, 10), (11, None))
@@ -52,7 +52,7 @@ def told(shown, lang="en"):
 
 def test_a_gain_is_what_the_second_model_has_more(tmp_path):
     path = written(tmp_path, forward=FORWARD, reversed=REVERSED, deep=DEEP)
-    reversal, depth = improvements(path).changes
+    reversal, depth = seq2seq_improvements(path).changes
     assert (reversal.before, reversal.after) == ("bottleneck-forward", "bottleneck-reversed")
     assert (depth.before, depth.after) == ("bottleneck-reversed", "bottleneck-deep")
     assert reversal.gain.value == pytest.approx(10)
@@ -64,7 +64,7 @@ def test_a_gain_is_what_the_second_model_has_more(tmp_path):
 
 def test_the_interval_of_a_difference_is_as_wide_as_both_together(tmp_path):
     path = written(tmp_path, forward=FORWARD, reversed=REVERSED)
-    [reversal] = improvements(path).changes
+    [reversal] = seq2seq_improvements(path).changes
     assert reversal.gain.low == pytest.approx(10 - sqrt(2))
     assert reversal.by_length[0].high == pytest.approx(10 + sqrt(2))
     first = reversal.by_place[0]
@@ -72,13 +72,13 @@ def test_the_interval_of_a_difference_is_as_wide_as_both_together(tmp_path):
 
 
 def test_first_words_that_gain_and_last_that_lose_bear_the_claim_out(tmp_path):
-    shown = improvements(written(tmp_path, forward=FORWARD, reversed=REVERSED))
+    shown = seq2seq_improvements(written(tmp_path, forward=FORWARD, reversed=REVERSED))
     assert shown.changes[0].as_claimed
     assert "the first words gain and the last lose holds in one training each. BLEU +10.0" in told(
         shown
     )
     assert "अंतिम को हानि” एक-एक प्रशिक्षण में सही है" in told(shown, "hi")
-    turned = improvements(written(tmp_path, forward=REVERSED, reversed=FORWARD))
+    turned = seq2seq_improvements(written(tmp_path, forward=REVERSED, reversed=FORWARD))
     assert not turned.changes[0].as_claimed
     assert "the last lose does not hold in one training each. BLEU −10.0" in told(turned)
     assert "it costs in one training each" in told(turned)
@@ -87,21 +87,21 @@ def test_first_words_that_gain_and_last_that_lose_bear_the_claim_out(tmp_path):
 
 def test_what_chance_could_do_is_not_called_a_gain(tmp_path):
     few = model((60.5, 40.5), [0.81, 0.7, 0.7, 0.7, 0.79])
-    shown = improvements(written(tmp_path, forward=FORWARD, reversed=few))
+    shown = seq2seq_improvements(written(tmp_path, forward=FORWARD, reversed=few))
     assert shown.changes[0].gain.sign == 0
     assert [one.sign for one in shown.changes[0].by_place] == [0] * 5
     assert "not told apart from no change" in told(shown)
 
 
 def test_depth_is_judged_over_all_and_by_length(tmp_path):
-    shown = improvements(written(tmp_path, reversed=REVERSED, deep=DEEP))
+    shown = seq2seq_improvements(written(tmp_path, reversed=REVERSED, deep=DEEP))
     [depth] = shown.changes
     assert depth.as_claimed
     assert (
         "it is better at 1–10 words. That more layers do better holds in one training each"
         in told(shown)
     )
-    worse = improvements(written(tmp_path, reversed=DEEP, deep=FORWARD))
+    worse = seq2seq_improvements(written(tmp_path, reversed=DEEP, deep=FORWARD))
     assert "it is better at no length. That more layers do better does not hold" in told(worse)
 
 
@@ -109,13 +109,13 @@ def test_a_report_of_both_directions_is_shown_in_both(tmp_path):
     into = {"forward": model((60, 40), [0.8] * 5, language="en")}
     into["reversed"] = model((60, 40), [0.8] * 5, language="en")
     both = written(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
-    shown = improvements(both)
+    shown = seq2seq_improvements(both)
     assert [one.into for one in shown.changes] == ["hi", "en"]
     assert "Reversal, into English: first fifth +0.0" in told(shown)
     assert "gain in another holds in one training of each model" in told(shown)
     into["reversed"] = model((70, 50), [0.8] * 5, language="en")
     alike = written(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
-    assert "gain in another is not seen" in told(improvements(alike))
+    assert "gain in another is not seen" in told(seq2seq_improvements(alike))
 
 
 def test_a_report_without_intervals_has_gains_without(tmp_path):
@@ -124,7 +124,7 @@ def test_a_report_without_intervals_has_gains_without(tmp_path):
         del one["tests"]["random"]["bleu"]["interval"]
         for part in one["tests"]["random"]["by_length"]:
             del part["bleu_low"], part["bleu_high"]
-    shown = improvements(written(tmp_path, forward=bare[0], reversed=bare[1]))
+    shown = seq2seq_improvements(written(tmp_path, forward=bare[0], reversed=bare[1]))
     [reversal] = shown.changes
     assert reversal.gain.low is None
     assert reversal.by_length[0].low is None
@@ -150,7 +150,7 @@ def test_embeddings_are_named_where_they_are_surely_better_or_worse():
 
 
 def test_what_was_measured_is_kept():
-    shown = improvements()
+    shown = seq2seq_improvements()
     assert {one.what for one in shown.changes} == {"reversal", "depth"}
     assert {one.kind for one in shown.starts} == {"learned", "skip-gram", "random"}
     assert "Kept from" in told(shown)
@@ -172,4 +172,4 @@ def test_another_file_is_refused(tmp_path, text, said):
     path = tmp_path / "report.json"
     path.write_text(text)
     with pytest.raises(UserError, match=said):
-        improvements(path)
+        seq2seq_improvements(path)

@@ -10,6 +10,7 @@ from dhyan import config
 from dhyan.batch import Tokens
 from dhyan.data.primer import primer_twins
 from dhyan.insight.blocks import Plane
+from dhyan.lessons.catalogue import Text
 from dhyan.lessons.self_attention.gravity import gravity
 from dhyan.lessons.self_attention.in_context import (
     by_layer,
@@ -20,7 +21,6 @@ from dhyan.lessons.self_attention.in_context import (
 )
 from dhyan.lessons.self_attention.layered import layered
 from dhyan.lessons.self_attention.pulled import OTHER, SENTENCE
-from dhyan.lessons.shown import sayer
 from tests.lessons.reader import reader
 
 
@@ -35,7 +35,7 @@ def found(translator):
 
 
 def verdict(shown, lang="en"):
-    return shown.parts("bank", sayer(lang))[-1].text
+    return shown.parts("bank", Text(lang))[-1].text
 
 
 def test_the_last_layer_is_what_the_encoder_hands_on(translator):
@@ -83,7 +83,7 @@ def test_both_paths_begin_at_one_place_and_the_crowd_is_all_of_the_word(found):
     assert not torch.allclose(found.paths[0, -1], found.paths[1, -1])
     assert len(found.crowd) == len(found.crowd_senses) > 0
     assert [name for name, _ in found.cues] == ["withdrew", "money", "photographed", "crocodile"]
-    plane = found.parts("bank", sayer("en"))[0]
+    plane = found.parts("bank", Text("en"))[0]
     assert isinstance(plane, Plane)
     assert len(plane.moves) == 4
     assert plane.moves[0][:2] == pytest.approx(plane.moves[2][:2])

@@ -3,7 +3,7 @@
 import pytest
 
 from dhyan.errors import UserError
-from dhyan.lessons.transformer.leak import leak
+from dhyan.lessons.transformer_blocks.causal_leak import causal_leak
 
 LONG = "I like eating pizza with my friends"
 
@@ -11,7 +11,7 @@ LONG = "I like eating pizza with my friends"
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("place", [1, 4, 7])
 def test_a_later_word_changes_nothing_before_it_when_masked_and_something_when_not(seed, place):
-    found = leak(LONG, source="a b c", place=place, change="tea", seed=seed)
+    found = causal_leak(LONG, source="a b c", place=place, change="tea", seed=seed)
     assert found.masked_past == 0
     assert found.open_past > 0
     for moved in (found.masked_attention, found.masked_decoder):
@@ -22,7 +22,7 @@ def test_a_later_word_changes_nothing_before_it_when_masked_and_something_when_n
 
 
 def test_the_notes_sentence_changes_its_last_word():
-    found = leak()
+    found = causal_leak()
     assert found.words == ("<s>", "हम", "दोस्त", "हैं")
     assert found.place == 3
     assert "exactly 0" in found.text()
@@ -30,17 +30,17 @@ def test_the_notes_sentence_changes_its_last_word():
 
 
 def test_the_same_seed_gives_the_same_numbers():
-    assert leak().open_past == leak().open_past
+    assert causal_leak().open_past == causal_leak().open_past
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: leak(place=4), "place: 4 is none of the 3 words; give 1 to 3"),
-        (lambda: leak(change="हैं"), "change: 'हैं' must be one word, and not 'हैं' again"),
-        (lambda: leak(place=-1), "place is -1: give a whole number of at least 0"),
-        (lambda: leak(change="two words"), "must be one word"),
-        (lambda: leak(""), "the sentence is empty"),
+        (lambda: causal_leak(place=4), "place: 4 is none of the 3 words; give 1 to 3"),
+        (lambda: causal_leak(change="हैं"), "change: 'हैं' must be one word, and not 'हैं' again"),
+        (lambda: causal_leak(place=-1), "place is -1: give a whole number of at least 0"),
+        (lambda: causal_leak(change="two words"), "must be one word"),
+        (lambda: causal_leak(""), "the sentence is empty"),
     ],
 )
 def test_what_does_not_fit_is_said(call, message):

@@ -3,7 +3,7 @@
 import pytest
 
 from dhyan.errors import UserError
-from dhyan.lessons.sequences.lengths import NOTHING, lengths
+from dhyan.lessons.sequences.variable_length import NOTHING, variable_length
 
 
 def told(shown, lang="en"):
@@ -12,7 +12,7 @@ def told(shown, lang="en"):
 
 @pytest.fixture(scope="module")
 def shown():
-    return lengths(steps=0, asked=80)
+    return variable_length(steps=0, asked=80)
 
 
 def test_padding_changes_no_logit_of_any_model(shown):
@@ -41,7 +41,7 @@ def test_the_long_text_is_said_to_be_nothing_learned(shown):
 
 @pytest.mark.slow
 def test_six_words_may_give_six_hundred():
-    shown = lengths(steps=0)
+    shown = variable_length(steps=0)
     greedy, beam, _ = shown.long
     assert len(shown.sentence.split()) == 6
     assert (greedy.said, greedy.finished) == (600, True)
@@ -50,7 +50,7 @@ def test_six_words_may_give_six_hundred():
 
 @pytest.mark.slow
 def test_nice_to_meet_you_gets_another_length():
-    shown = lengths(asked=70)
+    shown = variable_length(asked=70)
     assert shown.said == tuple(target for _, target in shown.pairs)
     assert len(shown.said[0].split()) != len(shown.pairs[0][0].split())
     assert "3 of 3 right" in told(shown)
@@ -58,7 +58,7 @@ def test_nice_to_meet_you_gets_another_length():
 
 def test_ones_own_pairs_may_have_any_lengths():
     pairs = [["a", "b " * 30], ["a " * 40, "b"]]
-    shown = lengths(pairs, steps=0, asked=3, sentence="a")
+    shown = variable_length(pairs, steps=0, asked=3, sentence="a")
     assert shown.unchanged
     assert [one.said for one in shown.long] == [3, 3, 3]
     assert "0 met" in told(shown)
@@ -81,4 +81,4 @@ def test_the_verdict_follows_the_numbers(shown):
 )
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        lengths(**given)
+        variable_length(**given)

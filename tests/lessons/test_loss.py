@@ -5,12 +5,12 @@ import torch
 
 from dhyan.batch import Tokens
 from dhyan.errors import UserError
-from dhyan.lessons.sequences.loss import loss
-from dhyan.training.loss import cross_entropy
+from dhyan.lessons.sequences.cross_entropy import cross_entropy
+from dhyan.training.loss import cross_entropy as training_loss
 
 
 def test_the_notes_figures_come_out_in_both_logarithms():
-    shown = loss([0.4, 0.1, 0.1])
+    shown = cross_entropy([0.4, 0.1, 0.1])
     assert shown.total == pytest.approx(5.521, abs=5e-4)
     assert shown.average == pytest.approx(1.840, abs=5e-4)
     assert shown.total_tens == pytest.approx(2.398, abs=5e-4)
@@ -22,26 +22,30 @@ def test_it_is_the_loss_that_training_makes_small():
     chances = torch.tensor([[0.2, 0.1, 0.4, 0.3], [0.6, 0.2, 0.1, 0.1], [0.3, 0.3, 0.3, 0.1]])
     labels = Tokens.pad([[2, 3, 1]])
     right = chances[range(3), labels.ids[0]].double()
-    trained = cross_entropy(chances.log().unsqueeze(0), labels, smoothing=0.0)
-    assert loss(right.tolist()).total == pytest.approx(float(trained), abs=1e-6)
+    trained = training_loss(chances.log().unsqueeze(0), labels, smoothing=0.0)
+    assert cross_entropy(right.tolist()).total == pytest.approx(float(trained), abs=1e-6)
 
 
 def test_a_sure_right_word_costs_nothing_and_halving_costs_ln_2():
-    assert loss([1.0]).total == 0
-    assert loss([0.25]).total - loss([0.5]).total == pytest.approx(0.6931, abs=1e-4)
+    assert cross_entropy([1.0]).total == 0
+    assert cross_entropy([0.25]).total - cross_entropy([0.5]).total == pytest.approx(
+        0.6931, abs=1e-4
+    )
 
 
 def test_equal_chances_of_n_words_have_perplexity_n():
-    assert loss([1 / 7] * 3).perplexity == pytest.approx(7)
+    assert cross_entropy([1 / 7] * 3).perplexity == pytest.approx(7)
 
 
 def test_the_order_of_the_words_does_not_matter_to_the_total():
-    assert loss([0.4, 0.1, 0.3]).total == pytest.approx(loss([0.3, 0.4, 0.1]).total)
+    assert cross_entropy([0.4, 0.1, 0.3]).total == pytest.approx(
+        cross_entropy([0.3, 0.4, 0.1]).total
+    )
 
 
 def test_it_is_told_in_both_languages():
     for lang in ("en", "hi"):
-        text = loss([0.4, 0.1, 0.1]).text(lang)
+        text = cross_entropy([0.4, 0.1, 0.1]).text(lang)
         assert "5.521" in text
         assert "0.799" in text
 
@@ -57,4 +61,4 @@ def test_it_is_told_in_both_languages():
 )
 def test_what_is_no_probability_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        loss(**given)
+        cross_entropy(**given)

@@ -174,14 +174,14 @@ def test_a_model_of_another_kind_is_refused(decoder, said):
 
 
 def test_what_a_trained_model_showed_is_kept():
-    look = luong(model="kept")
-    assert look.origin is not None
+    look = luong(model="snapshot")
+    assert look.provenance is not None
     torch.testing.assert_close(look.weights, look.scores.softmax(-1), atol=1e-3, rtol=0)
     torch.testing.assert_close(look.context, look.weights @ look.states, atol=1e-3, rtol=0)
     assert look.attentional is not None
     assert look.apart < 1e-5
     with pytest.raises(UserError, match="general: the model brings its own numbers"):
-        luong(model="kept", general=[[1]])
+        luong(model="snapshot", general=[[1]])
 
 
 def test_numbers_beside_a_model_are_refused():

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.lessons.self_attention.mixing import OTHER_WEIGHTS, WEIGHTS, mixing
 from dhyan.lessons.self_attention.space import VECTORS
+from dhyan.lessons.self_attention.weighted_sum import OTHER_WEIGHTS, WEIGHTS, weighted_sum
 
 
 def test_the_two_tables_are_those_of_the_notes():
-    found = mixing()
+    found = weighted_sum()
     assert found.first.weights.tolist() == [[0.7, 0.2, 0.1], [0.25, 0.7, 0.05], [0.1, 0.2, 0.7]]
     assert found.second.weights.tolist() == [
         [0.8, 0.15, 0.05],
@@ -19,13 +19,13 @@ def test_the_two_tables_are_those_of_the_notes():
 
 
 def test_every_row_sums_to_one():
-    found = mixing()
+    found = weighted_sum()
     for one in (found.first, found.second):
         assert torch.allclose(one.sums, torch.ones_like(one.sums))
 
 
 def test_bank_is_the_weighted_sum_of_its_sentence():
-    found = mixing()
+    found = weighted_sum()
     for one, weights in ((found.first, WEIGHTS), (found.second, OTHER_WEIGHTS)):
         pairs = zip(weights[1], one.words, strict=True)
         terms = [share * torch.tensor(VECTORS[word]) for share, word in pairs]
@@ -33,7 +33,7 @@ def test_bank_is_the_weighted_sum_of_its_sentence():
 
 
 def test_bank_had_one_vector_and_has_two():
-    found = mixing()
+    found = weighted_sum()
     assert torch.equal(found.first.vectors[1], found.second.vectors[1])
     assert found.shared == ("bank",)
     assert found.first.mixed[1].tolist() == pytest.approx([7, 4.25])
@@ -42,20 +42,20 @@ def test_bank_had_one_vector_and_has_two():
 
 
 def test_a_mixture_stays_within_the_reach_of_its_vectors():
-    one = mixing().first
+    one = weighted_sum().first
     assert (one.mixed <= one.vectors.max(0).values).all()
     assert (one.mixed >= one.vectors.min(0).values).all()
 
 
 def test_the_same_sentence_twice_leaves_nothing_apart():
-    found = mixing(other="money bank grows", other_weights=WEIGHTS)
+    found = weighted_sum(other="money bank grows", other_weights=WEIGHTS)
     assert found.shared == ("money", "bank", "grows")
     assert found.distances.max() == 0
     assert "same mixture in both" in " ".join(found.text().split())
 
 
 def test_sentences_of_ones_own_may_share_nothing():
-    found = mixing(
+    found = weighted_sum(
         "hot tea",
         "cold",
         weights=[[0.5, 0.5], [0, 1]],
@@ -78,9 +78,9 @@ def test_sentences_of_ones_own_may_share_nothing():
 )
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        mixing(**given)
+        weighted_sum(**given)
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])
 def test_the_story_is_told(lang):
-    assert "3.698" in " ".join(mixing().text(lang).split())
+    assert "3.698" in " ".join(weighted_sum().text(lang).split())

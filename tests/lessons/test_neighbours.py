@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dhyan.errors import UserError
-from dhyan.lessons.word_vectors.neighbours import neighbours as lesson
+from dhyan.lessons.word_vectors.word_embeddings import word_embeddings as lesson
 from dhyan.text.nearest_neighbours import analogy, cosine, mean_of, neighbours
 from dhyan.text.word_vectors import Vectors
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.lessons.transformer.perspectives import perspectives
+from dhyan.lessons.transformer_blocks.summarization import summarization
 from dhyan.text.bag_of_words import tf_idf, word_counts, words_in
 
 CATS = "The cat sleeps. The dog barks at the cat. Rain falls. The dog eats."
@@ -18,7 +18,7 @@ def said(shown, lang="en"):
 
 
 def both():
-    shown = perspectives()
+    shown = summarization()
     return [shown, shown.hindi]
 
 
@@ -32,7 +32,7 @@ def test_two_heads_keep_different_sentences_and_one_head_cannot_keep_all_of_both
 
 
 def test_the_engineers_and_the_households_choice_share_one_sentence():
-    shown = perspectives()
+    shown = summarization()
     assert shown.chosen == ((1, 3, 5), (3, 4, 6), (4, 5, 6))
     assert shown.shared.tolist() == [[3, 1, 1], [1, 3, 2], [1, 2, 3]]
     assert shown.hindi.chosen == ((0, 1, 5), (2, 4, 6), (4, 5, 6))
@@ -40,7 +40,7 @@ def test_the_engineers_and_the_households_choice_share_one_sentence():
 
 
 def test_with_room_for_all_that_was_chosen_one_head_finds_it_in_english_and_not_in_hindi():
-    shown = perspectives()
+    shown = summarization()
     assert set(shown.roomy) == {1, 3, 4, 5, 6}
     assert shown.kept[:, 1].tolist() == [1, 1]
     assert "does not say which is for whom" in said(shown)
@@ -67,13 +67,13 @@ def test_one_heads_weights_are_the_geometric_mean_of_the_others(shown):
 
 
 def test_sentences_are_the_projects_tf_idf():
-    shown = perspectives(CATS, perspectives=["cat", "dog"], keep=2)
+    shown = summarization(CATS, perspectives=["cat", "dog"], keep=2)
     counts = word_counts([words_in(one) for one in shown.sentences], shown.vocabulary)
     assert torch.allclose(shown.keys, tf_idf(counts) * len(shown.vocabulary) ** 0.5)
 
 
 def test_a_summary_holds_its_best_sentences_in_their_order_and_none_without_a_word_in_common():
-    shown = perspectives(CATS, perspectives={"a": "rain", "b": "cat dog", "c": "dog"}, keep=3)
+    shown = summarization(CATS, perspectives={"a": "rain", "b": "cat dog", "c": "dog"}, keep=3)
     assert shown.chosen[0] == (2,)
     assert shown.chosen[1] == (0, 1, 3)
     assert shown.chosen[2] == (1, 3)
@@ -84,7 +84,7 @@ def test_a_summary_holds_its_best_sentences_in_their_order_and_none_without_a_wo
 
 
 def test_perspectives_that_ask_the_same_are_served_by_one_head():
-    shown = perspectives(CATS, perspectives={"a": "dog", "b": "the dog"}, keep=2)
+    shown = summarization(CATS, perspectives={"a": "dog", "b": "the dog"}, keep=2)
     assert shown.chosen == ((1, 3),) * 3
     assert torch.equal(shown.kept, torch.ones(2, 2, dtype=torch.float64))
     assert "keeps 2 of 2 of “a”, 2 of 2 of “b”. Nothing here is trained" in said(shown)
@@ -105,47 +105,47 @@ def test_each_heads_weight_on_its_own_choice_is_more_than_the_one_heads():
     ],
 )
 def test_the_story_says_what_it_is_not(lang, trained, claimed):
-    told = said(perspectives(), lang)
+    told = said(summarization(), lang)
     assert trained in told
     assert claimed in told
 
 
 def test_the_lessons_own_paragraph_is_told_in_the_language_of_the_story():
-    shown = perspectives()
+    shown = summarization()
     assert "[1] A transformer passes" in said(shown)
     assert "[1] ट्रांसफ़ॉर्मर एक कुंडली" in said(shown, "hi")
     assert len(shown.sentences) == len(shown.hindi.sentences) == 8
-    assert "The cat sleeps." in said(perspectives(CATS, perspectives=["cat", "dog"]), "hi")
+    assert "The cat sleeps." in said(summarization(CATS, perspectives=["cat", "dog"]), "hi")
 
 
 def test_words_in_hindi_ask_the_hindi_paragraph():
-    assert perspectives(perspectives=["घर", "क्रोड"]).sentences == perspectives().hindi.sentences
-    assert perspectives(perspectives=["home", "core"]).sentences == perspectives().sentences
+    assert summarization(perspectives=["घर", "क्रोड"]).sentences == summarization().hindi.sentences
+    assert summarization(perspectives=["home", "core"]).sentences == summarization().sentences
 
 
 def test_sentences_may_come_as_a_list():
-    shown = perspectives(["the cat", "the dog", "a bird"], perspectives=["cat", "bird"], keep=1)
+    shown = summarization(["the cat", "the dog", "a bird"], perspectives=["cat", "bird"], keep=1)
     assert shown.chosen[:2] == ((0,), (2,))
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])
 def test_the_figure_fits_a_page(lang):
-    assert perspectives().figure(lang=lang).get_size_inches()[0] < 9
+    assert summarization().figure(lang=lang).get_size_inches()[0] < 9
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: perspectives("One only."), "paragraph: has 1 sentences; give at least 2"),
-        (lambda: perspectives(" "), "paragraph: has 0 sentences"),
-        (lambda: perspectives(keep=8), "keep: 8 of 8 sentences is no summary; keep at most 7"),
-        (lambda: perspectives(keep=0), "keep is 0: give a whole number of at least 1"),
-        (lambda: perspectives(perspectives=["core"]), "perspectives: 1 given; give at least 2"),
-        (lambda: perspectives(perspectives=["core", "core"]), "give at least 2 different ones"),
-        (lambda: perspectives(perspectives="core loss"), "perspectives: give words for each"),
-        (lambda: perspectives(perspectives=["core", "—"]), "'—' has no words"),
+        (lambda: summarization("One only."), "paragraph: has 1 sentences; give at least 2"),
+        (lambda: summarization(" "), "paragraph: has 0 sentences"),
+        (lambda: summarization(keep=8), "keep: 8 of 8 sentences is no summary; keep at most 7"),
+        (lambda: summarization(keep=0), "keep is 0: give a whole number of at least 1"),
+        (lambda: summarization(perspectives=["core"]), "perspectives: 1 given; give at least 2"),
+        (lambda: summarization(perspectives=["core", "core"]), "give at least 2 different ones"),
+        (lambda: summarization(perspectives="core loss"), "perspectives: give words for each"),
+        (lambda: summarization(perspectives=["core", "—"]), "'—' has no words"),
         (
-            lambda: perspectives(perspectives={"a": "core", "b": "homes"}),
+            lambda: summarization(perspectives={"a": "core", "b": "homes"}),
             "'b': the word 'homes' is not among the 81 known ones; did you mean 'home'",
         ),
     ],

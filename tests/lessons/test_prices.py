@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.lessons.encoder_decoder.prices import MECHANISMS, prices
+from dhyan.lessons.encoder_decoder.score_costs import MECHANISMS, score_costs
 from dhyan.models.build_attention import build_score
 
 
 @pytest.fixture(scope="module")
 def shown():
-    return prices([16, 48], source=7, target=5, batch=2, rounds=2)
+    return score_costs([16, 48], source=7, target=5, batch=2, rounds=2)
 
 
 def test_the_formulas_count_what_is_there(shown):
@@ -51,7 +51,7 @@ def test_every_time_is_measured_and_the_callers_chance_is_left_alone(shown):
     )
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    prices([4], source=2, target=2, batch=1, rounds=1)
+    score_costs([4], source=2, target=2, batch=1, rounds=1)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -100,7 +100,7 @@ def test_the_verdict_says_so_if_a_formula_is_wrong(shown):
 )
 def test_what_does_not_fit_is_said(given, said):
     with pytest.raises(UserError, match="^" + said):
-        prices(**given)
+        score_costs(**given)
 
 
 def test_it_is_drawn(shown):

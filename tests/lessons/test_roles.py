@@ -8,11 +8,11 @@ import torch
 
 from dhyan.errors import UserError
 from dhyan.lessons.self_attention.fetching import Fetched
-from dhyan.lessons.self_attention.roles import roles
+from dhyan.lessons.self_attention.query_key_value import query_key_value
 
 
 def quick(**given):
-    return roles(**{"steps": 0, **given})
+    return query_key_value(**{"steps": 0, **given})
 
 
 def test_asked_sharply_the_dictionary_returns_two():
@@ -57,7 +57,7 @@ def test_the_sentence_about_the_roles_follows_the_figures():
 
 @pytest.mark.slow
 def test_three_vectors_fetch_what_one_in_all_roles_cannot():
-    plain, one, three = roles().fetched
+    plain, one, three = query_key_value().fetched
     assert three.parameters <= one.parameters
     assert three.share > 0.95
     assert max(plain.share, one.share) < 0.75

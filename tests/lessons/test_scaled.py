@@ -8,7 +8,7 @@ import torch
 from dhyan.attention import attend
 from dhyan.errors import UserError
 from dhyan.lessons.self_attention.saturation import slope, spread
-from dhyan.lessons.self_attention.scaled import scaled
+from dhyan.lessons.self_attention.scaled_dot_product import scaled_dot_product
 from dhyan.lessons.self_attention.unscaled import Course, course
 
 RUN = Course(
@@ -26,7 +26,7 @@ RUN = Course(
 
 
 def quick(**given):
-    return scaled(**{"steps": 0, "widths": (16, 64), "draws": 200, **given})
+    return scaled_dot_product(**{"steps": 0, "widths": (16, 64), "draws": 200, **given})
 
 
 def flat(found):
@@ -46,7 +46,7 @@ def test_the_variance_of_a_dot_product_grows_linearly_with_its_width():
     found = spread((1, 4, 16, 64, 256), draws=2000, seed=1)
     low, high = found.per_width
     assert 0.9 < low < high < 1.1
-    assert "grows linearly" in flat(scaled(steps=0))
+    assert "grows linearly" in flat(scaled_dot_product(steps=0))
 
 
 def test_over_the_root_of_the_width_the_variance_is_one():

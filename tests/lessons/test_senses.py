@@ -13,7 +13,7 @@ from dhyan.errors import UserError
 from dhyan.lessons.self_attention.encoded import untrained, word_vectors
 from dhyan.lessons.self_attention.probing import Probed, between, logistic, plane, wilson
 from dhyan.lessons.self_attention.sense_probes import ALONE, PLACED, STATIC, contexts, sense_of
-from dhyan.lessons.self_attention.senses import WORDS, senses
+from dhyan.lessons.self_attention.word_senses import WORDS, word_senses
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
 from tests.laws.family import DECODERS, ENCODERS
@@ -42,7 +42,7 @@ def reader():
 @pytest.fixture(scope="module")
 def shown(reader):
     """Of that reader, one word."""
-    return senses(reader, words="bank", sentences=100)
+    return word_senses(reader, words="bank", sentences=100)
 
 
 def test_a_probe_reads_what_a_line_can_part_and_only_that():
@@ -119,17 +119,17 @@ def test_an_untrained_encoder_is_another_one_and_the_trained_one_stays(reader):
 
 
 def test_the_kept_vectors_of_bank_part_by_meaning():
-    bank = senses().words[0]
+    bank = word_senses().words[0]
     assert bank.word == "bank"
     assert bank.level(STATIC).probed.share == bank.chance
     assert bank.last.probed.interval[0] > bank.level(PLACED).probed.interval[1]
-    assert "what is gained is the context's" in told(senses())
+    assert "what is gained is the context's" in told(word_senses())
 
 
 def test_a_position_that_tells_less_than_chance_is_called_no_neutral_baseline(shown):
-    assert "Position falls below chance (bank 0.41" in told(senses())
-    assert "So it is no neutral baseline; chance is." in told(senses())
-    assert "तटस्थ आधार नहीं है" in told(senses(), "hi")
+    assert "Position falls below chance (bank 0.41" in told(word_senses())
+    assert "So it is no neutral baseline; chance is." in told(word_senses())
+    assert "तटस्थ आधार नहीं है" in told(word_senses(), "hi")
     [one] = shown.words
     levels = tuple(
         replace(level, probed=Probed(50, 100)) if level.name == PLACED else level
@@ -172,7 +172,7 @@ def test_the_verdict_follows_the_numbers(shown):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"words": "bank"}, "what is kept is of bank, bat"),
+        ({"words": "bank"}, "the snapshot is of bank, bat"),
         ({"model": "untrained", "words": "house"}, "'house' has no several meanings"),
         ({"model": "untrained", "words": "bank"}, "this model does not know 'bank'"),
         ({"model": "untrained", "sentences": 3}, "sentences is 3: give a whole number of at least"),
@@ -182,10 +182,10 @@ def test_what_does_not_fit_is_refused(given, message):
     if "model" in given:
         given = {**given, "model": translator_of("transformer", "transformer")}
     with pytest.raises(UserError, match=message):
-        senses(**given)
+        word_senses(**given)
 
 
 def test_a_recurrent_encoder_is_refused():
     recurrent = next(name for name in ENCODERS if "transformer" not in name)
     with pytest.raises(UserError, match="its encoder is no Transformer's"):
-        senses(translator_of(recurrent, "transformer"), words=WORDS[0])
+        word_senses(translator_of(recurrent, "transformer"), words=WORDS[0])

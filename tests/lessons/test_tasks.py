@@ -8,8 +8,8 @@ import torch
 from dhyan.errors import UserError
 from dhyan.lessons.self_attention.probing import Probed, alike
 from dhyan.lessons.self_attention.sentiment import ILL, NEITHER, WELL, sentiment, signs
+from dhyan.lessons.self_attention.task_specific_vectors import measure_tasks, task_specific_vectors
 from dhyan.lessons.self_attention.task_views import commonest, gender_of, share_of_nearest
-from dhyan.lessons.self_attention.tasks import measure_tasks, tasks
 from dhyan.lessons.self_attention.two_tasks import SENTIMENT, TRANSLATION, UNTRAINED, train_both
 
 
@@ -61,7 +61,7 @@ def test_the_commonest_answer_is_that_of_the_fitting_and_blanks_do_not_count():
 
 
 def test_the_kept_tasks_part_the_vectors_of_one_sentence():
-    shown = tasks()
+    shown = task_specific_vectors()
     views = {one.task: one for one in shown.views}
     assert list(views) == [UNTRAINED, TRANSLATION, SENTIMENT]
     judging, translating = views[SENTIMENT].probed, views[TRANSLATION].probed
@@ -74,7 +74,7 @@ def test_the_kept_tasks_part_the_vectors_of_one_sentence():
 
 
 def test_the_verdict_follows_the_numbers():
-    shown = tasks()
+    shown = task_specific_vectors()
     same = replace(shown, again=(float(shown.alike[1, 2]), 0.9))
     assert "no more than two trainings for one task" in told(same)
     equal = tuple(replace(one, probed=(Probed(5, 10),) * 3) for one in shown.views)
@@ -114,4 +114,4 @@ def test_both_begin_with_the_same_weights_and_every_view_is_of_the_same_sentence
 )
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        tasks(**given)
+        task_specific_vectors(**given)

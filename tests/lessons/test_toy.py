@@ -7,13 +7,13 @@ from dhyan.batch import Tokens
 from dhyan.decoding.search import greedy_search
 from dhyan.errors import UserError
 from dhyan.lessons.sequences.miniature import encoder_decoder, in_batch
-from dhyan.lessons.sequences.toy import PAIRS, toy
+from dhyan.lessons.sequences.toy_corpus import PAIRS, toy_corpus
 from dhyan.training.loss import cross_entropy
 
 
 @pytest.fixture(scope="module")
 def shown():
-    return toy(steps=1)
+    return toy_corpus(steps=1)
 
 
 def test_the_vocabularies_have_5_and_7_words(shown):
@@ -70,7 +70,7 @@ def test_the_update_that_was_looked_at_leaves_the_model_as_it_was(shown):
 
 @pytest.mark.slow
 def test_after_training_it_says_both_and_the_projects_search_agrees():
-    shown = toy()
+    shown = toy_corpus()
     assert shown.learned == (True, True)
     assert shown.curve[-1] < 0.05 < shown.curve[0]
     for one, (source, target) in zip(shown.predictions, PAIRS, strict=True):
@@ -84,7 +84,7 @@ def test_after_training_it_says_both_and_the_projects_search_agrees():
 
 
 def test_ones_own_pairs_and_parameter_are_followed():
-    one = toy(
+    one = toy_corpus(
         [["good night", "शुभ रात्रि"]],
         steps=2,
         width=2,
@@ -94,7 +94,7 @@ def test_ones_own_pairs_and_parameter_are_followed():
     )
     assert one.update.at == (1,)
     assert len(one.curve) == 3
-    assert toy(sentence="come in", steps=1).words == ("come", "in")
+    assert toy_corpus(sentence="come in", steps=1).words == ("come", "in")
 
 
 def test_it_is_told_in_both_languages(shown):
@@ -119,4 +119,4 @@ def test_it_is_told_in_both_languages(shown):
 )
 def test_what_does_not_fit_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        toy(**given)
+        toy_corpus(**given)

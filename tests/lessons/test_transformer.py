@@ -10,9 +10,9 @@ from torch.nn.functional import layer_norm
 from dhyan import config
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
-from dhyan.lessons.transformer.parts_counted import BASE, Sizes, counted, parameters
-from dhyan.lessons.transformer.transformer import transformer
-from dhyan.lessons.transformer.written_out import WITHOUT, sinusoids, written_out
+from dhyan.lessons.transformer_blocks.parts_counted import BASE, Sizes, counted, parameters
+from dhyan.lessons.transformer_blocks.transformer import transformer
+from dhyan.lessons.transformer_blocks.written_out import WITHOUT, sinusoids, written_out
 from dhyan.models.build import build_model
 from dhyan.models.positions import Sinusoids
 from dhyan.special_tokens import BOS, EOS
@@ -178,7 +178,7 @@ def test_without_a_part_the_walk_has_none_of_it(without):
             assert all(one.part != "feed_forward" for one in steps)
             assert "There is no feed-forward." in said(shown)
     assert f"without {without.replace('_', '-')}" in said(shown)
-    assert "के बिना" in shown.told("hi").title
+    assert "के बिना" in shown.render("hi").title
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -219,7 +219,7 @@ def test_a_large_one_is_drawn_in_part_and_says_so():
     told = said(shown)
     for words in ("first 8 numbers", "Of the heads the first 2", "those of the first layer"):
         assert words in told
-    widest = max(len(part.values[0]) for part in shown.told().parts if hasattr(part, "values"))
+    widest = max(len(part.values[0]) for part in shown.render().blocks if hasattr(part, "values"))
     assert widest <= len(shown.vocabulary)
 
 

@@ -1,4 +1,4 @@
-"""`dhyan lesson`: an idea by itself, with its numbers and a figure."""
+"""`dhyan lesson`: one idea of attention, with its numbers and a figure."""
 
 from inspect import signature
 from pathlib import Path
@@ -9,55 +9,77 @@ import typer
 from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 
-HEAR = "hear"  # by which a lesson tells how far it is
+PROGRESS = "hear"  # the argument through which a lesson that trains reports its progress
 
 
 def lesson(
-    name: Annotated[str, typer.Argument(help="Which; none lists them all.")] = "",
-    sentence: Annotated[str | None, typer.Option(help="Your own words.")] = None,
+    name: Annotated[str, typer.Argument(help="Name of the lesson; without it, a list.")] = "",
+    sentence: Annotated[
+        str | None, typer.Option(help="Sentence to use instead of its own.")
+    ] = None,
     give: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A number, a matrix as [[1, 0], [0, 1]], a word."),
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Argument of the lesson: a number, a matrix as [[1, 0], [0, 1]], a word.",
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Draw into a .png, .svg or .pdf.")
+        Path | None, typer.Option("-o", "--output", help="Figure file: .png, .svg or .pdf.")
     ] = None,
-    lang: Annotated[str, typer.Option(help="en or hi.")] = "en",
-    dark: Annotated[bool, typer.Option("--dark", help="Draw on dark paper.")] = False,
+    lang: Annotated[str, typer.Option(help="Language: en or hi.")] = "en",
+    dark: Annotated[bool, typer.Option("--dark", help="Dark theme for the figure.")] = False,
 ) -> None:
-    """See one idea of attention by itself, with your own sentence and numbers.
+    """Run a lesson: one idea of attention by itself, with your own sentence and numbers.
 
-    Example: dhyan lesson by_hand --sentence "how are you" -o look.svg
+    Example: dhyan lesson self_attention_by_hand --sentence "how are you" -o look.svg
     """
-    from dhyan.lessons.contents import LESSONS
-    from dhyan.lessons.contents import lesson as find
-    from dhyan.lessons.given import read
+    from dhyan.lessons.registry import find_lesson
 
     if not name:
-        for one in LESSONS:
-            typer.echo(
-                f"{one.rung:<11} {one.name:<20} {one.hindi if lang == 'hi' else one.english}"
-            )
-        typer.echo("\ndhyan lesson NAME [--sentence …] [-o figure.svg] [--lang hi]")
+        _list_lessons(lang)
         return
-    call = find(name).load()
-    takes = signature(call).parameters
+    function = find_lesson(name).load()
+    parameters = signature(function).parameters
+    values = _arguments(name, sentence, give or [], [key for key in parameters if key != PROGRESS])
+    progress = {PROGRESS: warn} if PROGRESS in parameters else {}
+    result = function(**values, **progress)
+    typer.echo(result.text(lang))
+    if output:
+        from dhyan.insight.heatmap import save
+
+        save(result.figure(lang=lang, dark=dark), output)
+        warn(f"drew {output}")
+
+
+def _list_lessons(lang: str) -> None:
+    from dhyan.lessons.catalogue import Text
+    from dhyan.lessons.registry import LESSONS, SECTIONS
+
+    text = Text(lang)
+    for section in SECTIONS:
+        typer.echo(text(f"sections.{section}"))
+        for lesson in LESSONS:
+            if lesson.section == section:
+                typer.echo(f"  {lesson.name:<23} {lesson.summary(lang)}")
+    typer.echo("\ndhyan lesson NAME [--sentence …] [-o figure.svg] [--lang hi]")
+
+
+def _arguments(
+    name: str, sentence: str | None, pairs: list[str], known: list[str]
+) -> dict[str, object]:
+    """The lesson's arguments from `--sentence` and `--give`."""
+    from dhyan.lessons.parsing import parse_argument
+
     values: dict[str, object] = {} if sentence is None else {"sentence": sentence}
-    for pair in give or ():
-        key, mark, value = pair.partition("=")
-        if not mark:
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator:
             raise UserError(f"--give {pair}: write NAME=VALUE")
-        values[key] = read(value)
-    known = [key for key in takes if key != HEAR]
+        values[key] = parse_argument(value)
     for key in values:
         if key not in known:
             raise UserError(
                 f"lesson {name} takes no {key!r}; it takes {', '.join(known) or 'nothing'}"
             )
-    shown = call(**values, **({HEAR: warn} if HEAR in takes else {}))
-    typer.echo(shown.text(lang))
-    if output:
-        from dhyan.insight.heatmap import save
-
-        save(shown.figure(lang=lang, dark=dark), output)
-        warn(f"drew {output}")
+    return values

@@ -8,20 +8,21 @@ from torch import Tensor
 
 from dhyan.attention import SingleHeadAttention
 from dhyan.insight.blocks import Words, table
+from dhyan.insight.parse_matrix import Matrix
+from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.both_sides import both_sides
-from dhyan.lessons.encoder_decoder.context import SENTENCE
+from dhyan.lessons.encoder_decoder.context_vector import SENTENCE
 from dhyan.lessons.encoder_decoder.look_into import Model, look_into
 from dhyan.lessons.encoder_decoder.one_look import OneLook
 from dhyan.lessons.encoder_decoder.small_network import Network, Vector
-from dhyan.lessons.given import Matrix
-from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.result import LessonResult, Page
 
 DECODER = ((0.3, 0.2, 0.9, 0.8), (0.8, 0.1, 0.2, 0.6), (0.1, 0.7, 0.3, 0.2), (0.5, 0.5, 0.1, 0.9))
 CLOSE = 1e-12
 
 
 @dataclass(frozen=True)
-class Bahdanau(Shown):
+class Bahdanau(LessonResult):
     """One step of additive attention, counted in four ways, and the weights of all steps.
 
     `rows` are [s; h_j]; `inner` is tanh(rows W + b). The scores are there as the batch of all rows
@@ -56,27 +57,27 @@ class Bahdanau(Shown):
         others = torch.stack([self.one_by_one, self.split, self.module])
         return float((others - self.scores).abs().max())
 
-    def story(self, say: Say) -> Story:
+    def page(self, text: Text) -> Page:
         """The network from left to right, then the same in two halves, then all steps."""
         (count, wide), size = self.rows.shape, self.w.shape[1]
         w, b, v = self.parameters
         steps = [f"s_{step}" for step in range(len(self.decoder))]
-        same, differ = self.apart <= CLOSE, "the scores differ"
-        return Story(
-            say("Additive attention by hand", "योगात्मक अवधान, हाथ से"),
+        same = self.apart <= CLOSE
+        return Page(
+            text("bahdanau.title"),
             (
                 Words(
-                    say(
-                        f"For step {self.step} the state before it, s_{self.step - 1}, is set "
-                        f"beside every h_j: {count}×{wide} · {wide}×{size} → tanh → · {size}×1 → "
-                        f"{count}×1 → softmax. The network has {w} + {b} + {v} = {w + b + v} "
-                        f"parameters (W, b, v), the same for every row and every step; here they "
-                        "are made up, not learned.",
-                        f"चरण {self.step} के लिए उससे पहले की अवस्था, s_{self.step - 1}, हर h_j के "
-                        f"साथ रखी जाती है: {count}×{wide} · {wide}×{size} → tanh → · {size}×1 → "
-                        f"{count}×1 → softmax। नेटवर्क में {w} + {b} + {v} = {w + b + v} प्राचल हैं "
-                        f"(W, b, v), जो हर पंक्ति और हर चरण पर वही रहते हैं; यहाँ वे मनमाने चुने गए हैं, "
-                        "सीखे नहीं गए।",
+                    text(
+                        "bahdanau.step_state_before_s",
+                        step=self.step,
+                        previous_step=self.step - 1,
+                        count=count,
+                        wide=wide,
+                        size=size,
+                        w=w,
+                        b=b,
+                        v=v,
+                        total=w + b + v,
                     )
                 ),
                 table(f"[s_{self.step - 1}; h_j]", self.rows, self.words, after="·"),
@@ -87,27 +88,10 @@ class Bahdanau(Shown):
                 table("e", self.scores.unsqueeze(1), digits=3, after="→"),
                 table("α", self.weights.unsqueeze(1), kind="weights", digits=3),
                 table(f"c_{self.step} = Σ_j α_j h_j", self.context, digits=3),
-                Words(
-                    say(
-                        "W [s; h_j] = W_s s + W_h h_j, so W_h h_j is computed once: from step to "
-                        "step only s changes. Row by row, as one batch, in two parts and by "
-                        f"dhyan's AdditiveScore {'the scores are the same' if same else differ} "
-                        f"(they differ by at most {self.apart:.0e}).",
-                        "W [s; h_j] = W_s s + W_h h_j, इसलिए W_h h_j एक ही बार निकाला जाता है: एक "
-                        "चरण से दूसरे तक केवल s बदलता है। एक-एक पंक्ति करके, एक ही बैच में, दो भागों में "
-                        f"और dhyan के AdditiveScore से अंक {'समान' if same else 'अलग-अलग'} आते हैं "
-                        f"(अंतर अधिक से अधिक {self.apart:.0e})।",
-                    )
-                ),
+                Words(text("bahdanau.w_s_h_j", apart=self.apart, same=same)),
                 table("W_s s + b", self.queries, steps),
                 table("W_h h_j", self.keys, self.words),
-                table(
-                    say("α of every step", "हर चरण का α"),
-                    self.all_weights,
-                    steps,
-                    self.words,
-                    kind="weights",
-                ),
+                table(text("bahdanau.step"), self.all_weights, steps, self.words, kind="weights"),
             ),
         )
 
@@ -127,7 +111,7 @@ def bahdanau(
 
     `decoder` has the state before each step, s_0 first; `w` has a row for each number of s, then
     for each of h. With a `model`, a run's folder or a translator with additive attention, its own
-    numbers for a step of the sentence's translation are shown instead; "kept" shows those of one
+    numbers for a step of the sentence's translation are shown instead; "snapshot" shows those of one
     that was trained on the primer.
 
     >>> bahdanau().parameters

@@ -6,8 +6,9 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.lessons.encoder_decoder.context import STATES
-from dhyan.lessons.given import Matrix, matrix, words_of
+from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.encoder_decoder.context_vector import STATES
+from dhyan.lessons.parsing import parse_words
 
 
 class Sides(NamedTuple):
@@ -20,18 +21,13 @@ class Sides(NamedTuple):
 
 
 def both_sides(
-    sentence: str,
-    states: Matrix | None,
-    decoder: Matrix | None,
-    *,
-    usual: Matrix,
-    step: int | None,
+    sentence: str, states: Matrix | None, decoder: Matrix | None, *, usual: Matrix, step: int | None
 ) -> Sides:
     """What was given, and the lesson's own numbers where nothing was."""
-    words = words_of(sentence)
+    words = parse_words(sentence)
     of = f"the words of {sentence!r}"
-    h = matrix("states", STATES if states is None else states, rows=len(words), of=of)
-    s = matrix("decoder", usual if decoder is None else decoder)
+    h = parse_matrix("states", STATES if states is None else states, rows=len(words), of=of)
+    s = parse_matrix("decoder", usual if decoder is None else decoder)
     return Sides(words, h, s, check_step(step, len(s), of="decoder"))
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve, Lines, Style, Words, table
-from dhyan.lessons.keeping import KEPT, kept
+from dhyan.lessons.catalogue import Text
 from dhyan.lessons.reports import HOW, Facts, figures, main_test, read_report
-from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 
 CLAIMED = 30  # words: past these, it is said, BLEU falls without attention
 STABLE = 0.9  # what is kept at least of a BLEU that does not fall
@@ -38,7 +39,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Bottleneck(Shown):
+class Bottleneck(LessonResult):
     """BLEU by the length of the source, as a comparison measured it."""
 
     report: str
@@ -58,78 +59,55 @@ class Bottleneck(Shown):
         without, attentive = self.kept(attends=False), self.kept(attends=True)
         return max(without) < STABLE <= min(attentive) if without and attentive else None
 
-    def story(self, say: Say) -> Story:
+    def page(self, text: Text) -> Page:
         """The curves, what is kept of each, and what that says of the claim."""
         names = tuple(one.name for one in self.standings)
         lines = tuple(
             Curve(one.name, one.bleu, one.lows, one.highs, one.style) for one in self.standings
         )
-        return Story(
-            say("The bottleneck", "सँकरा रास्ता (bottleneck): पूरे वाक्य के लिए एक ही अवस्था"),
+        return Page(
+            text("bottleneck.title"),
             (
-                Words(
-                    say(
-                        "Without attention (dashed) the decoder gets one state, whatever the "
-                        "length of the sentence; with it (solid, and dotted for a Transformer) a "
-                        "context for every word. The bands are 95 % intervals. All by "
-                        f"{self.report}.",
-                        "अवधान के बिना (टूटी रेखा) वाक्य कितना भी लंबा हो, डिकोडर को एक ही अवस्था "
-                        "मिलती है; अवधान के साथ (अखंड रेखा, और Transformer के लिए बिंदुदार) हर शब्द "
-                        f"के लिए अलग संदर्भ। पट्टियाँ 95 % अंतराल हैं। सब आँकड़े {self.report} से हैं।",
-                    )
-                ),
+                Words(text("bottleneck.without_attention_dashed_decoder", report=self.report)),
                 Lines(
-                    say("BLEU by the length of the source", "स्रोत वाक्य की लंबाई के अनुसार BLEU"),
+                    text("bottleneck.bleu_length_source"),
                     lines,
                     self.places,
-                    say("words", "शब्द"),
+                    text("bottleneck.words"),
                     "BLEU",
                 ),
                 table(
-                    say("what is kept", "कितना बचता है"),
+                    text("bottleneck.kept"),
                     [(one.short, one.long, 100 * one.kept) for one in self.standings],
                     names,
                     (f"≤ {self.up_to}", f"> {self.over}", "%"),
                     digits=1,
                 ),
-                Words(self._verdict(say)),
+                Words(self._verdict(text)),
             ),
         )
 
-    def _verdict(self, say: Say) -> str:
+    def _verdict(self, text: Text) -> str:
         """What the shares say, and whether sentences were long enough for the claim at all."""
         if self.holds is None:
-            return say(
-                "The report does not have models of both kinds, with attention and without, so it "
-                "says nothing of the claim.",
-                "रिपोर्ट में दोनों तरह के मॉडल, अवधान वाले और बिना अवधान वाले, नहीं हैं, इसलिए वह इस दावे के "
-                "बारे में कुछ नहीं कहती।",
-            )
+            return text("bottleneck.report_models_both_kinds")
         without, attentive = (_span(self.kept(attends=side)) for side in (False, True))
-        shares = say(
-            f"Of their BLEU for up to {self.up_to} words the models without attention keep "
-            f"{without} for more than {self.over}, those with it {attentive}.",
-            f"{self.up_to} शब्द तक के वाक्यों पर जितना BLEU था, {self.over} से अधिक शब्दों के वाक्यों पर "
-            f"बिना अवधान वाले मॉडल उसका {without} बचा पाते हैं, अवधान वाले {attentive}।",
+        shares = text(
+            "bottleneck.bleu_up_words_models",
+            up_to=self.up_to,
+            without=without,
+            over=self.over,
+            attentive=attentive,
         )
-        claim = say(
-            f"the claim that past {CLAIMED} words BLEU falls without attention and keeps at least "
-            f"{100 * STABLE:.0f} % with it",
-            f"यह दावा कि {CLAIMED} शब्दों के बाद BLEU अवधान के बिना गिरता है और अवधान के साथ कम से कम "
-            f"{100 * STABLE:.0f} % बना रहता है,",
+        claim = text(
+            "bottleneck.claim_past_words_bleu", claimed=CLAIMED, stable_percent=100 * STABLE
         )
         if self.over < CLAIMED:
-            return shares + say(
-                f" The report has no sentences long enough for {claim}.",
-                f" {claim} जितने लंबे वाक्यों के बारे में है, उतने लंबे वाक्य इस रिपोर्ट में नहीं हैं।",
-            )
-        return shares + say(
-            f" Here {claim} {'holds' if self.holds else 'does not hold'}.",
-            f" {claim} यहाँ सही {'निकला' if self.holds else 'नहीं निकला'}।",
-        )
+            return shares + text("bottleneck.report_sentences_long_enough", claim=claim)
+        return shares + text("bottleneck.here", claim=claim, holds=self.holds)
 
 
-def bottleneck(report: str | Path = KEPT, *, models: Sequence[str] | str = ()) -> Bottleneck:
+def bottleneck(report: str | Path = SNAPSHOT, *, models: Sequence[str] | str = ()) -> Bottleneck:
     """Read off a report of `dhyan compare` what a longer sentence costs each model.
 
     `report` is its folder or its report.json, or a result file that holds one under `figures`; not
@@ -138,8 +116,8 @@ def bottleneck(report: str | Path = KEPT, *, models: Sequence[str] | str = ()) -
     """
     several = isinstance(models, Sequence) and not isinstance(models, str)
     chosen = list(models) if several else [str(models)]
-    if report == KEPT:
-        shown = kept("bottleneck")
+    if report == SNAPSHOT:
+        shown = read_snapshot("bottleneck")
         assert isinstance(shown, Bottleneck)
         known = {one.name: one for one in shown.standings}
         _check_names(chosen, known, report)

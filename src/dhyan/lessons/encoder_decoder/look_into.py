@@ -12,15 +12,15 @@ from dhyan.errors import UserError
 from dhyan.insight.decoder_steps import kind_of, steps
 from dhyan.insight.explain import cross_maps, explain_translation, target_ids
 from dhyan.lessons.encoder_decoder.both_sides import check_step
-from dhyan.lessons.encoder_decoder.context import SENTENCE
+from dhyan.lessons.encoder_decoder.context_vector import SENTENCE
 from dhyan.lessons.encoder_decoder.one_look import OneLook
-from dhyan.lessons.given import words_of
-from dhyan.lessons.keeping import KEPT, kept
-from dhyan.lessons.trained import single
+from dhyan.lessons.parsing import parse_words
+from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
+from dhyan.lessons.trained_model import load_single_model
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
 
 Model = str | Path | Translator
-"""The folder of a run, or what `dhyan.load` makes of it; "kept" is what a trained one showed."""
+"""The folder of a run, or what `dhyan.load` makes of it; "snapshot" is what a trained one showed."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,7 @@ class Kind:
 KINDS = {
     "bahdanau": Kind(BahdanauDecoder, ("additive",), "bahdanau2015-small"),
     "luong": Kind(
-        LuongDecoder,
-        ("dot", "scaled_dot", "general", "additive", "location"),
-        "luong2015-small",
+        LuongDecoder, ("dot", "scaled_dot", "general", "additive", "location"), "luong2015-small"
     ),
 }
 
@@ -54,10 +52,10 @@ def look_into(
             raise UserError(
                 f"{name}: the model brings its own numbers; leave out {name} or the model"
             )
-    if model == KEPT:
+    if model == SNAPSHOT:
         return _kept(lesson, sentence, step)
-    words_of(sentence)
-    translator = single(model)
+    parse_words(sentence)
+    translator = load_single_model(model)
     kind = _fitting(translator, lesson)
     [said] = translator(sentence, nbest=1)
     target = target_ids(said)
@@ -100,7 +98,7 @@ def look_into(
 
 def _kept(lesson: str, sentence: str, step: int | None) -> OneLook:
     """The look that was kept, if it is the one asked for or no other is."""
-    shown = kept(lesson)
+    shown = read_snapshot(lesson)
     assert isinstance(shown, OneLook)
     if sentence not in (SENTENCE, shown.sentence) or step not in (None, shown.step):
         raise UserError(

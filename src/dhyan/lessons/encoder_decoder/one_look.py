@@ -7,7 +7,8 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.insight.blocks import Part, Table, Words, table
-from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.result import LessonResult, Page
 
 FEW = 6  # so many numbers of a long vector are shown
 CLOSE = 1e-5  # the model computes in single precision, the lesson in double
@@ -21,7 +22,7 @@ FORMULAS = {
 
 
 @dataclass(frozen=True)
-class OneLook(Shown):
+class OneLook(LessonResult):
     """Step `step` of a translation: the state that asks, and all that follows from it.
 
     `keys` are what the score makes of the states, once; `projected` (W s + b), `inner` (the tanh)
@@ -59,68 +60,68 @@ class OneLook(Shown):
         """What the state that asks is called."""
         return f"s_{self.step - (self.attentional is None)}"
 
-    def story(self, say: Say) -> Story:
+    def page(self, text: Text) -> Page:
         """From the state that asks to the context it gets."""
         same, after = self.apart <= CLOSE, self.attentional is not None
-        window = say(" · seen", " · दृश्यता") if (self.seen < 1).any() else ""
+        window = text("attention_step.seen") if (self.seen < 1).any() else ""
         formula = f"{FORMULAS[self.kind].format(s=self.asks)}, α = softmax(e){window}"
         word = self.said[self.step - 1]
         head = Words(
-            say(
-                f"The model says “{self.translation}”. For step {self.step}, {word}, the state "
-                f"{'after' if after else 'before'} the step asks: {formula}, "
-                f"c_{self.step} = Σ_j α_j h_j. These weights {'are' if same else 'are not'} those "
-                f"that dhyan.explain shows (they differ by at most {self.apart:.0e}).",
-                f"मॉडल कहता है “{self.translation}”; चरण {self.step} ({word}) के लिए उस चरण "
-                f"{'के बाद' if after else 'से पहले'} की अवस्था पूछती है: {formula}, "
-                f"c_{self.step} = Σ_j α_j h_j। ये भार {'वही हैं' if same else 'वे नहीं हैं'} जो "
-                f"dhyan.explain दिखाता है (अंतर अधिक से अधिक {self.apart:.0e})।",
+            text(
+                "attention_step.model_says_step_state",
+                translation=self.translation,
+                step=self.step,
+                word=word,
+                after=after,
+                formula=formula,
+                same=same,
+                apart=self.apart,
             )
         )
-        title = say("One look of a trained model", "प्रशिक्षित मॉडल की एक नज़र")
-        return Story(title, (head, *self._asked(say), *self._answered(say)))
+        title = text("attention_step.look_trained_model")
+        return Page(title, (head, *self._asked(text), *self._answered(text)))
 
-    def _asked(self, say: Say) -> list[Part]:
+    def _asked(self, text: Text) -> list[Part]:
         """What the scores are made of."""
-        parts: list[Part] = [_few(say, self.asks, self.query)]
+        parts: list[Part] = [_few(text, self.asks, self.query)]
         if self.projected is not None:
-            parts.append(_few(say, f"W {self.asks} + b", self.projected))
-        parts.append(_few(say, "h_j", self.states, self.words))
+            parts.append(_few(text, f"W {self.asks} + b", self.projected))
+        parts.append(_few(text, "h_j", self.states, self.words))
         if self.kind in ("additive", "general"):
             name = "U h_j" if self.kind == "additive" else "W h_j"
-            parts.append(_few(say, name, self.keys, self.words))
+            parts.append(_few(text, name, self.keys, self.words))
         if self.inner is not None and self.energy is not None:
-            parts.append(_few(say, "tanh", self.inner, self.words))
-            parts.append(_few(say, "v", self.energy))
+            parts.append(_few(text, "tanh", self.inner, self.words))
+            parts.append(_few(text, "v", self.energy))
         return parts
 
-    def _answered(self, say: Say) -> list[Part]:
+    def _answered(self, text: Text) -> list[Part]:
         """Scores, weights, and what they mix."""
         parts: list[Part] = [_column("e_j", self.scores, self.words)]
         if (self.seen < 1).any():
             sight = self.seen.unsqueeze(1)
-            parts.append(table(say("seen", "दृश्यता"), sight, self.words, kind="weights"))
+            parts.append(table(text("attention_step.seen_2"), sight, self.words, kind="weights"))
         parts += [
             table(
                 "α_j",
                 torch.stack([self.weights, self.watched], dim=1),
                 self.words,
-                (say("by hand", "हाथ से"), "dhyan.explain"),
+                (text("attention_step.hand"), "dhyan.explain"),
                 kind="weights",
                 digits=3,
             ),
-            _few(say, f"c_{self.step}", self.context),
+            _few(text, f"c_{self.step}", self.context),
         ]
         if self.attentional is not None:
             title = f"s̃_{self.step} = tanh(W_c [c_{self.step}; {self.asks}])"
-            parts.append(_few(say, title, self.attentional))
+            parts.append(_few(text, title, self.attentional))
         return parts
 
 
-def _few(say: Say, title: str, numbers: Tensor, names: tuple[str, ...] = ()) -> Table:
+def _few(text: Text, title: str, numbers: Tensor, names: tuple[str, ...] = ()) -> Table:
     """The first numbers of a vector, or of each of several."""
     width = numbers.shape[-1]
-    note = say(f" ({FEW} of {width})", f" ({width} में से {FEW})") if width > FEW else ""
+    note = text("attention_step.of", few=FEW, width=width) if width > FEW else ""
     return table(title + note, numbers[..., :FEW], names)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.attention import AdditiveScore
 from dhyan.errors import UserError
-from dhyan.lessons.given import Matrix, matrix
+from dhyan.insight.parse_matrix import Matrix, parse_matrix
 
 W = (
     (1, 0, -1),
@@ -43,7 +43,7 @@ class Network:
         >>> Network.of(None, None, None, asks=4, asked=4).parameters()
         (24, 3, 3)
         """
-        maps = matrix(
+        maps = parse_matrix(
             "w",
             W if w is None else w,
             rows=asks + asked,

@@ -11,11 +11,13 @@ from torch import Tensor
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Plane, Point, Words, table
-from dhyan.lessons.given import row, whole, words_of
-from dhyan.lessons.keeping import KEPT, kept
+from dhyan.insight.parse_matrix import parse_vector
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_int, parse_words
+from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.self_attention.pulled import pulled_states
 from dhyan.lessons.self_attention.space import VECTORS, Vectors, vectors_of
-from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 
 SENTENCE, OTHER, WORD = "money bank", "river bank", "bank"
 WEIGHTS, SCORES = (0.2, 0.8), (10, 32)
@@ -37,7 +39,7 @@ class Pull:
 
 
 @dataclass(frozen=True)
-class Gravity(Shown):
+class Gravity(LessonResult):
     """One word in two sentences; and what the notes' scores would make of its weights."""
 
     word: str
@@ -48,20 +50,20 @@ class Gravity(Shown):
     scaled: Float64[Tensor, " T"] | None
     softmaxed: Float64[Tensor, " T"] | None
 
-    def story(self, say: Say) -> Story:
+    def page(self, text: Text) -> Page:
         """Where the word goes, how far it still is, and the remark about the scores."""
-        remark = self._remark(say)
-        return Story(
-            say("Self-attention as gravity", "स्व-अवधान, गुरुत्वाकर्षण की तरह"),
+        remark = self._remark(text)
+        return Page(
+            text("gravity.title"),
             (
-                Words(" ".join(self._pulled(say, one) for one in (self.first, self.second))),
-                *self._plane(say),
-                self._table(say),
+                Words(" ".join(self._pulled(text, one) for one in (self.first, self.second))),
+                *self._plane(text),
+                self._table(text),
                 *((Words(remark),) if remark else ()),
             ),
         )
 
-    def _pulled(self, say: Say, one: Pull) -> str:
+    def _pulled(self, text: Text, one: Pull) -> str:
         sentence, place = " ".join(one.words), _numbers(one.after)
         far = ", ".join(
             f"{name} {before:.2f} → {after:.2f}"
@@ -69,17 +71,18 @@ class Gravity(Shown):
         )
         nearer = bool((one.far_after < one.far_before - 1e-12).all())
         verdict = (
-            say("nearer to every other word", "बाक़ी हर शब्द के और पास")
-            if nearer
-            else say("not nearer to every other word", "लेकिन बाक़ी हर शब्द के और पास नहीं")
+            text("gravity.nearer_other_word") if nearer else text("gravity.nearer_other_word_2")
         )
-        return say(
-            f"In “{sentence}” the mixture of {self.word} is at {place}, {verdict} (distance: "
-            f"{far}).",
-            f"“{sentence}” में {self.word} का मिश्रण {place} पर है, {verdict} (दूरी: {far})।",
+        return text(
+            "gravity.mixture_distance",
+            sentence=sentence,
+            word=self.word,
+            place=place,
+            verdict=verdict,
+            far=far,
         )
 
-    def _plane(self, say: Say) -> tuple[Part, ...]:
+    def _plane(self, text: Text) -> tuple[Part, ...]:
         if len(self.first.before) != 2:
             return ()
         x, y = self.first.before.tolist()
@@ -90,25 +93,25 @@ class Gravity(Shown):
         ]
         return (
             Plane(
-                say(f"where {self.word} is pulled", f"{self.word} किधर खिंचता है"),
+                text("gravity.pulled", word=self.word),
                 (*fixed, Point(self.word, x, y, faint=True, kind=6), *moved),
                 tuple((x, y, one.x, one.y) for one in moved),
             ),
         )
 
-    def _table(self, say: Say) -> Part:
+    def _table(self, text: Text) -> Part:
         both = (self.first, self.second)
         before, after = (
             torch.cat([getattr(one, far) for one in both]) for far in ("far_before", "far_after")
         )
         return table(
-            say(f"distance of {self.word} to", f"{self.word} की दूरी इनसे"),
+            text("gravity.distance", word=self.word),
             torch.stack([before, after], dim=1),
             self.first.others + self.second.others,
-            (say("before", "पहले"), say("after", "बाद में")),
+            (text("gravity.before"), text("gravity.after")),
         )
 
-    def _remark(self, say: Say) -> str:
+    def _remark(self, text: Text) -> str:
         if self.scores is None or self.scaled is None or self.softmaxed is None:
             return ""
         width = len(self.first.before)
@@ -116,19 +119,18 @@ class Gravity(Shown):
         given = _numbers(self.first.weights)
         same = bool((self.softmaxed - self.first.weights).abs().max() < 0.005)
         if same:
-            verdict = say("the weights used here", "जो यहाँ लिए गए भार ही हैं")
+            verdict = text("gravity.weights_used")
         elif (self.scores.tolist(), self.first.weights.tolist()) == ([*SCORES], [*WEIGHTS]):
-            verdict = say(
-                f"not the {given} used here: they come from a drawing, not from a softmax",
-                f"न कि यहाँ लिए गए {given}: वे चित्र से लिए गए हैं, softmax से नहीं",
-            )
+            verdict = text("gravity.used_come_drawing_softmax", given=given)
         else:
-            verdict = say(f"not the {given} used here", f"न कि यहाँ लिए गए {given}")
-        return say(
-            f"The softmax of scores {raw} over √{width}, which is of {scaled}, gives weights "
-            f"{weights}, {verdict}.",
-            f"अंकों {raw} को √{width} से भाग देने पर {scaled} मिलते हैं; इनके softmax से भार "
-            f"{weights} आते हैं, {verdict}।",
+            verdict = text("gravity.used", given=given)
+        return text(
+            "gravity.softmax_scores_gives_weights",
+            raw=raw,
+            width=width,
+            scaled=scaled,
+            weights=weights,
+            verdict=verdict,
         )
 
 
@@ -143,28 +145,28 @@ def gravity(
     scores: Numbers | None = None,
     model: Translator | str | Path | None = None,
     sentences: int = 0,
-) -> Shown:
+) -> LessonResult:
     """Pull a word by given weights in two sentences; or, with a `model`, look at its own states.
 
     The model is a translator or the folder of a run; its encoder's states are drawn on their two
     principal axes, and measured layer by layer over so many `sentences` of the primer. The model
-    "kept" is one that was trained before, with its own sentences.
+    "snapshot" is one that was trained before, with its own sentences.
 
     >>> [round(one, 1) for one in gravity().first.after.tolist()]
     [7.6, 3.8]
     """
-    sentences = whole("sentences", sentences, least=0)
+    sentences = parse_int("sentences", sentences, least=0)
     if model is not None:
         own = (vectors, weights, other_weights, scores)
         if any(one is not usual for one, usual in zip(own, USUAL, strict=True)):
             raise UserError("a model has vectors, weights and scores of its own: leave these out")
-    if model == KEPT:
+    if model == SNAPSHOT:
         if sentence is not None or other is not None or word != WORD or sentences:
             raise UserError(
-                "what is kept is of its own sentences and word: for others give model=RUN, a "
+                "the snapshot is of its own sentences and word: for others give model=RUN, a "
                 "folder of `dhyan train`"
             )
-        return kept("gravity")
+        return read_snapshot("gravity")
     if model is not None:
         return pulled_states(model, sentence, other, word=word, sentences=sentences)
     if sentences:
@@ -172,10 +174,14 @@ def gravity(
             "sentences: only a model can read them; give model=RUN too, or leave them out"
         )
     first = _pull(
-        "weights", words_of(SENTENCE if sentence is None else sentence), word, vectors, weights
+        "weights", parse_words(SENTENCE if sentence is None else sentence), word, vectors, weights
     )
     second = _pull(
-        "other_weights", words_of(OTHER if other is None else other), word, vectors, other_weights
+        "other_weights",
+        parse_words(OTHER if other is None else other),
+        word,
+        vectors,
+        other_weights,
     )
     if len(first.after) != len(second.after):
         raise UserError("vectors: those of the two sentences differ in length; give all the same")
@@ -185,7 +191,7 @@ def gravity(
         scores = SCORES
     if scores is None:
         return Gravity(word, places, first, second, None, None, None)
-    raw = row("scores", scores, count=len(first.words))
+    raw = parse_vector("scores", scores, count=len(first.words))
     scaled = raw / len(first.after) ** 0.5
     return Gravity(word, places, first, second, raw, scaled, scaled.softmax(0))
 
@@ -193,7 +199,7 @@ def gravity(
 def _pull(name: str, words: tuple[str, ...], word: str, vectors: Vectors, given: Numbers) -> Pull:
     if word not in words:
         raise UserError(f"word: {word!r} does not stand in {' '.join(words)!r}")
-    weights = row(name, given, count=len(words))
+    weights = parse_vector(name, given, count=len(words))
     if (weights < 0).any() or abs(float(weights.sum()) - 1) > 1e-6:
         raise UserError(f"{name}: {_numbers(weights)} are not shares of 0 or more that sum to 1")
     own = vectors_of(words, vectors)

@@ -8,15 +8,15 @@ from dhyan.data.primer import Wanted
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Table, Words, table
-from dhyan.lessons.given import whole, words_of
-from dhyan.lessons.keeping import KEPT, is_kept, kept
-from dhyan.lessons.of_primer import known, of_split
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_int, parse_words
+from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.self_attention.mixers import Needed
 from dhyan.lessons.self_attention.new_frames import CAKE, LEG, framed
 from dhyan.lessons.self_attention.probing import wilson
 from dhyan.lessons.self_attention.word_by_word import is_meant, word_by_word
-from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.lessons.trained import translator_of
+from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot
+from dhyan.lessons.trained_model import knows_every_word, load_translator, primer_sentences
 
 ENOUGH = 0.9  # of the sentences in new frames: with less it is the frame that counts
 
@@ -57,7 +57,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Idioms(Shown):
+class Idioms(LessonResult):
     """Examples, what was understood in the primer's test and in new frames, and what it takes.
 
     `frames` says how many new frames were understood whatever the names, and how many there are.
@@ -69,67 +69,57 @@ class Idioms(Shown):
     frames: tuple[int, int]
     needed: Needed | None = None
 
-    def story(self, say: Say) -> Story:
+    def page(self, text: Text) -> Page:
         """The sentences, the shares, and whether learned queries, keys and values do it."""
-        return Story(
-            say("Idioms: what is meant, not what is said", "मुहावरे: शब्द नहीं, आशय"),
+        return Page(
+            text("idioms.title"),
             (
-                *(Words(_told(one, say)) for one in self.examples),
-                Words(self._understood(say)),
-                *self._shares(say),
-                *self._fresh(say),
-                *(self.needed.parts(say) if self.needed else ()),
+                *(Words(_told(one, text)) for one in self.examples),
+                Words(self._understood(text)),
+                *self._shares(text),
+                *self._fresh(text),
+                *(self.needed.parts(text) if self.needed else ()),
             ),
         )
 
-    def _understood(self, say: Say) -> str:
+    def _understood(self, text: Text) -> str:
         right, asked = _sums(self.counted)
         low, high = wilson(right, asked)
-        return say(
-            f"In the primer's test {right} of {asked} sentences are understood ({right / asked:.1%}"
-            f", 95 %: {low:.1%} to {high:.1%}), idioms meant and the same words meant literally. "
-            "Their frames also stand in training, with other names. The primer says बाएँ हाथ का खेल "
-            "(a game of the left hand) for the notes' बहुत आसान काम (very easy work).",
-            f"प्राइमर की परीक्षा के {asked} वाक्यों में से {right} को मॉडल ने समझा ({right / asked:.1%}, "
-            f"95 %: {low:.1%} से {high:.1%}); इनमें मुहावरे भी हैं और वही शब्द अपने सीधे अर्थ में भी। इनके "
-            "ढाँचे दूसरे नामों के साथ प्रशिक्षण में भी आते हैं। नोट्स में जो “बहुत आसान काम” है, उसे प्राइमर “बाएँ "
-            "हाथ का खेल” कहता है।",
+        return text(
+            "idioms.primer_test_sentences_understood",
+            right=right,
+            asked=asked,
+            share=right / asked,
+            low=low,
+            high=high,
         )
 
-    def _shares(self, say: Say) -> tuple[Table, ...]:
+    def _shares(self, text: Text) -> tuple[Table, ...]:
         """Every idiom, in two tables side by side."""
         half = (len(self.counted) + 1) // 2
         parts = (self.counted[:half], self.counted[half:])
-        return tuple(_table("", part, say) for part in parts if part)
+        return tuple(_table("", part, text) for part in parts if part)
 
-    def _fresh(self, say: Say) -> tuple[Part, ...]:
+    def _fresh(self, text: Text) -> tuple[Part, ...]:
         """The same in frames that training never shows."""
         if not self.new:
             return ()
         right, asked = _sums(self.new)
         whole, frames = self.frames
-        found = say(
-            f"In frames that training never shows, {right} of {asked} sentences are understood, "
-            f"and {whole} of {frames} frames with every name. ",
-            f"प्रशिक्षण में कभी न आए ढाँचों के {asked} वाक्यों में से {right} को मॉडल ने समझा, और {frames} "
-            f"ढाँचों में से {whole} को हर नाम के साथ। ",
+        found = text(
+            "idioms.frames_training_never_shows",
+            right=right,
+            asked=asked,
+            whole=whole,
+            frames=frames,
         )
         if right < ENOUGH * asked:
-            found += say(
-                "So the frame counts, not the idiom alone.",
-                "यानी केवल मुहावरा नहीं, ढाँचा भी मायने रखता है।",
-            )
+            found += text("idioms.frame_counts_idiom_alone")
         elif whole < frames:
-            found += say(
-                "So it hangs little on the frames of training, though not every new one is "
-                "understood.",
-                "यानी यह प्रशिक्षण के ढाँचों पर कम ही निर्भर है, यद्यपि हर नया ढाँचा नहीं समझा गया।",
-            )
+            found += text("idioms.hangs_little_frames_training")
         else:
-            found += say(
-                "It does not hang on the frames of training.", "यह प्रशिक्षण के ढाँचों पर निर्भर नहीं है।"
-            )
-        return Words(found), _table(say("new frames", "नए ढाँचे"), self.new, say)
+            found += text("idioms.hang_frames_training")
+        return Words(found), _table(text("idioms.new_frames"), self.new, text)
 
 
 def idioms(
@@ -143,17 +133,17 @@ def idioms(
 
     A run of the primer takes about 10 seconds.
     """
-    if model is None or model == KEPT:
+    if model is None or model == SNAPSHOT:
         if sentence is not None:
             raise UserError(
-                "sentence: what is kept cannot translate it; give model=RUN, a folder of "
+                "sentence: the snapshot cannot translate it; give model=RUN, a folder of "
                 "`dhyan train primer`"
             )
-        found = kept("idioms")
+        found = read_snapshot("idioms")
         assert isinstance(found, Idioms)
         return found
-    translator, sentences = translator_of(model), whole("sentences", sentences, least=20)
-    own = None if sentence is None else (_own(translator, " ".join(words_of(sentence))),)
+    translator, sentences = load_translator(model), parse_int("sentences", sentences, least=20)
+    own = None if sentence is None else (_own(translator, " ".join(parse_words(sentence))),)
     asked = ask_idioms(translator, sentences, hear)
     return replace(asked, examples=own or asked.examples, needed=_kept_measures())
 
@@ -168,9 +158,9 @@ def ask_idioms(
 
 def _kept_measures() -> Needed | None:
     """The measurements that hang on no model of the reader's, if any are kept."""
-    if not is_kept("idioms"):
+    if not has_snapshot("idioms"):
         return None
-    found = kept("idioms")
+    found = read_snapshot("idioms")
     assert isinstance(found, Idioms)
     return found.needed
 
@@ -179,7 +169,7 @@ def _tested(
     translator: Translator, sentences: int, hear: Callable[[str], None] | None
 ) -> tuple[tuple[Counted, ...], tuple[Said, ...]]:
     """The primer's test by idiom, and the first sentence of each reading of the notes' two."""
-    twins = of_split(translator, "idiom", sentences)
+    twins = primer_sentences(translator, "idiom", sentences)
     said = _translated(translator, [one.english for one in twins], hear)
     asked = [
         (one.wanted[0], is_meant(one), one.wanted[0].met(text))
@@ -226,8 +216,8 @@ def _counted(asked: Sequence[tuple[Wanted, bool, bool]]) -> tuple[Counted, ...]:
 
 def _own(translator: Translator, text: str) -> Said:
     """A reader's sentence, of which nothing says whether its idiom is meant."""
-    if not known(translator, text):
-        strange = [one for one in text.split() if not known(translator, one)]
+    if not knows_every_word(translator, text):
+        strange = [one for one in text.split() if not knows_every_word(translator, one)]
         raise UserError(
             f"sentence: this model does not know {', '.join(strange)}; choose other words"
         )
@@ -244,14 +234,14 @@ def _translated(
     return [one.text for one in translator(texts, on_progress=count)]
 
 
-def _told(one: Said, say: Say) -> str:
+def _told(one: Said, text: Text) -> str:
     """A sentence with its translation, and what its words would say."""
     found = f"“{one.sentence}” → {one.translation}"
     if one.meant is not None:
-        wanted = say("meant", "मुहावरा") if one.meant else say("literal", "सीधा अर्थ")
-        met = say("understood", "समझा") if one.met else say("not understood", "नहीं समझा")
+        wanted = text("idioms.meant") if one.meant else text("idioms.literal")
+        met = text("idioms.understood") if one.met else text("idioms.understood_2")
         found += f" ({wanted}: {met})"
-    return found + say(f" Word by word: {one.by_word}.", f" शब्द-दर-शब्द: {one.by_word}।")
+    return found + text("idioms.word_word", by_word=one.by_word)
 
 
 def _sums(counted: Sequence[Counted]) -> tuple[int, int]:
@@ -259,9 +249,9 @@ def _sums(counted: Sequence[Counted]) -> tuple[int, int]:
     return sum(one.right for one in counted), sum(one.asked for one in counted)
 
 
-def _table(title: str, counted: Sequence[Counted], say: Say) -> Table:
+def _table(title: str, counted: Sequence[Counted], text: Text) -> Table:
     """Understood and asked, meant and literal, for every idiom."""
-    of = say("of", "कुल")
-    columns = (say("meant", "मुहावरा"), of, say("literal", "सीधा अर्थ"), of)
+    of = text("idioms.of")
+    columns = (text("idioms.meant"), of, text("idioms.literal"), of)
     rows = [(one.meant_right, one.meant, one.literal_right, one.literal) for one in counted]
     return table(title, rows, [one.about for one in counted], columns)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dhyan.decoding.translator import Translator
 from dhyan.insight.blocks import Part, Plane, Point, Words, table
-from dhyan.lessons.of_primer import of_split
+from dhyan.lessons.catalogue import Text
 from dhyan.lessons.self_attention.in_context import (
     InContext,
     by_layer,
@@ -19,7 +19,7 @@ from dhyan.lessons.self_attention.in_context import (
     meanings,
     pairs,
 )
-from dhyan.lessons.shown import Say
+from dhyan.lessons.trained_model import primer_sentences
 from dhyan.models.transformer import TransformerEncoder
 
 SAME = 1e-9  # distances that differ by no more are equal
@@ -57,11 +57,11 @@ class Layered:
     cue_places: Float64[Tensor, "K 2"]
     explained: Float64[Tensor, " 2"]
 
-    def parts(self, word: str, say: Say) -> tuple[Part, ...]:
+    def parts(self, word: str, text: Text) -> tuple[Part, ...]:
         """The plane, and what holds of many sentences."""
-        return (self._plane(word, say), *self._tables(say), Words(self._verdict(say)))
+        return (self._plane(word, text), *self._tables(text), Words(self._verdict(text)))
 
-    def _plane(self, word: str, say: Say) -> Part:
+    def _plane(self, word: str, text: Text) -> Part:
         first, second = (round(100 * float(one)) for one in self.explained)
         crowd = [
             Point("", x, y, faint=True, kind=kind)
@@ -81,79 +81,57 @@ class Layered:
         x, y = self.paths[:, 0].mean(0).tolist()
         begin = Point(word, x, y, kind=len(self.senses))
         return Plane(
-            say(
-                f"“{word}” from layer to layer: the axes explain {first} % and {second} %",
-                f"“{word}”, परत-दर-परत: अक्षों पर {first} % और {second} % प्रसरण",
-            ),
+            text("gravity.layer_layer_axes_explain", word=word, first=first, second=second),
             (*crowd, *cues, begin, *named),
             tuple(moves),
-            kinds=(*self.senses, say("embedding", "एम्बेडिंग")),
+            kinds=(*self.senses, text("gravity.embedding")),
         )
 
-    def _tables(self, say: Say) -> tuple[Part, Part]:
+    def _tables(self, text: Text) -> tuple[Part, Part]:
         """Shares of the sentences, a row for every layer."""
-        rows = [say(f"layer {at}", f"परत {at}") for at in range(1, len(self.own))]
+        rows = [text("gravity.layer", at=at) for at in range(1, len(self.own))]
         return (
             table(
-                say("share nearer than before to", "पहले से अधिक पास, वाक्यों का हिस्सा"),
+                text("gravity.share_nearer_before"),
                 torch.stack([self.nearer, self.rest_nearer], dim=1),
                 rows,
-                (say("its cues", "संकेतों के"), say("the rest", "बाक़ी शब्दों के")),
+                (text("gravity.cues"), text("gravity.rest")),
                 kind="weights",
             ),
             table(
-                say("nearer than its other state to", "दूसरी अवस्था से अधिक पास"),
+                text("gravity.nearer_other_state"),
                 self.own[1:].unsqueeze(1),
                 (),
-                (say("its cues", "संकेतों के"),),
+                (text("gravity.cues"),),
                 kind="weights",
             ),
         )
 
-    def _verdict(self, say: Say) -> str:
+    def _verdict(self, text: Text) -> str:
         """Whether it is drawn, whether by its cues more than by the rest, and what follows."""
         drawn, rest = (float(one.min()) for one in (self.nearer, self.rest_nearer))
         own = float(self.own[-1])
-        told = say(
-            f"{self.sentences} sentences, {self.right} of them translated rightly. ",
-            f"{self.sentences} वाक्य, जिनमें से {self.right} का अनुवाद सही है। ",
+        told = text(
+            "gravity.sentences_them_translated_rightly", sentences=self.sentences, right=self.right
         )
         if drawn <= 0.5:
-            told += self._not_nearer(say)
+            told += self._not_nearer(text)
         elif rest >= drawn:
-            told += say(
-                "In most, every layer brings a word nearer to the cues, which decide what it "
-                "means; but to the rest of its sentence as often or more: all draw together. ",
-                "अधिकतर वाक्यों में हर परत शब्द को उन संकेतों के और पास लाती है जो उसका अर्थ तय करते हैं; पर "
-                "वाक्य के बाक़ी शब्दों के भी, उतनी ही बार या अधिक: सब एक-दूसरे के पास आते हैं। ",
-            )
+            told += text("gravity.most_layer_brings_word")
         else:
-            told += say(
-                "In most, every layer brings a word nearer to the cues, which decide what it "
-                "means, and more often than to the rest of its sentence. ",
-                "अधिकतर वाक्यों में हर परत शब्द को उन संकेतों के और पास लाती है जो उसका अर्थ तय करते हैं, और "
-                "वाक्य के बाक़ी शब्दों की तुलना में अधिक बार। ",
-            )
-        return told + say(
-            f"In {own:.0%} of {self.pairs} pairs, where chance gives half, a word ends nearer to "
-            "its cues than its other state, of a sentence with another meaning: "
-            f"{_pull(own, drawn)[0]}.",
-            f"{self.pairs} युग्मों में से {own:.0%} में (संयोग से आधे में होता) शब्द की अंतिम अवस्था अपने संकेतों "
-            "के अधिक पास है, दूसरे अर्थ वाले वाक्य की उसकी अवस्था की तुलना में: "
-            f"{_pull(own, drawn)[1]}।",
+            told += text("gravity.most_layer_brings_word_nearer")
+        return told + text(
+            "gravity.pairs_chance_gives_half",
+            own=own,
+            pairs=self.pairs,
+            pull=text(_pull(own, drawn)),
         )
 
-    def _not_nearer(self, say: Say) -> str:
+    def _not_nearer(self, text: Text) -> str:
         """The layers in which most come no nearer to the words that decide what they mean."""
         few = [(at, float(one)) for at, one in enumerate(self.nearer, 1) if one <= 0.5]
         return "".join(
-            say(
-                f"In layer {at} most words come no nearer to their cues, which decide what they "
-                f"mean: only {share:.0%} do. ",
-                f"परत {at} में, अधिकतर वाक्यों में, शब्द उन संकेतों के और पास नहीं आता जो उसका अर्थ तय करते हैं: "
-                f"केवल {share:.0%} में आता है। ",
-            )
-            for at, share in few
+            text("gravity.layer_most_words_come", at=at, share=share) for at, share in few
         )
 
 
@@ -168,7 +146,7 @@ def layered(
     if not isinstance(translator.model.encoder, TransformerEncoder) or not meanings(word):
         return None
     examples = [_example(translator, word, text) for text in told]
-    twins = of_split(translator, "context", sentences)
+    twins = primer_sentences(translator, "context", sentences)
     said = translator([one.english for one in twins], beam=1)
     reads = [found for one in twins if (found := in_context(translator, one))]
     crowd = [one for one in reads if one.word == word]
@@ -220,19 +198,8 @@ def _places(crowd: Sequence[InContext], examples: Sequence[InContext]) -> dict[s
     }
 
 
-def _pull(own: float, drawn: float) -> tuple[str, str]:
-    """What a share of pairs says, in both languages; it compares two states and no more."""
+def _pull(own: float, drawn: float) -> str:
+    """The key of what a share of pairs says; it compares two states and no more."""
     if own <= MOST:
-        return (
-            "even compared with its other state it is hardly drawn to them",
-            "दूसरी अवस्था की तुलना में भी वह उनकी ओर न के बराबर खिंची है",
-        )
-    if drawn <= 0.5:
-        return (
-            "it is drawn to them only as compared with its other state",
-            "वह उनकी ओर केवल दूसरी अवस्था की तुलना में खिंची है",
-        )
-    return (
-        "compared with its other state it is drawn to them",
-        "दूसरी अवस्था की तुलना में वह उनकी ओर खिंची है",
-    )
+        return "gravity.hardly_drawn"
+    return "gravity.drawn_by_comparison" if drawn <= 0.5 else "gravity.drawn"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dhyan.data.primer import Wanted
 from dhyan.decoding.translator import Translator
-from dhyan.lessons.of_primer import known
+from dhyan.lessons.trained_model import knows_every_word
 
 CAKE, LEG = "a piece of cake", "break a leg"
 NAMES = (("Ravi", "Asha"), ("Neha", "Amit"), ("Anil", "Lata"), ("Usha", "Mohan"))  # to fill A and B
@@ -76,7 +76,7 @@ def framed(translator: Translator) -> list[Framed]:
         for frame in own
         for english in dict.fromkeys(frame.format(A=one, B=other) for one, other in NAMES)
     ]
-    return [one for one in found if known(translator, one.english)]
+    return [one for one in found if knows_every_word(translator, one.english)]
 
 
 def _said(about: str, *, meant: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:

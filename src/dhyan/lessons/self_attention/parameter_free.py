@@ -11,16 +11,17 @@ from torch import Tensor
 
 from dhyan.attention import plain
 from dhyan.insight.blocks import Words, table
-from dhyan.lessons.given import whole, wholes, words_of
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_int, parse_ints, parse_words
+from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.self_attention.space import TENTHS, Vectors, vectors_of
-from dhyan.lessons.shown import Say, Shown, Story
 
 SENTENCE = "money bank grows"
 LENGTHS, WIDTH, REPEATS = (3, 30, 300), 64, 7
 
 
 @dataclass(frozen=True)
-class ParameterFree(Shown):
+class ParameterFree(LessonResult):
     """Scores, what they alone would make, weights, outputs; and how long many words take."""
 
     words: tuple[str, ...]
@@ -41,67 +42,44 @@ class ParameterFree(Shown):
         count, width = self.vectors.shape
         return f"({count}×{width})({width}×{count})({count}×{width})"
 
-    def story(self, say: Say) -> Story:
+    def page(self, text: Text) -> Page:
         """First the dot products alone, then the softmax, then the clock."""
         names = self.words
         micro = [[1e6 * one for one in row] for row in (self.at_once, self.one_by_one)]
-        ways = (say("in one go", "एक साथ"), say("one by one", "एक-एक करके"))
-        columns = [say(f"{n} words", f"{n} शब्द") for n in self.lengths]
-        return Story(
-            say("Self-attention without parameters", "बिना प्राचलों का स्व-अवधान"),
+        ways = (text("parameter_free.go"), text("parameter_free.one_by_one"))
+        columns = [text("parameter_free.words", n=n) for n in self.lengths]
+        return Page(
+            text("parameter_free.title"),
             (
-                Words(
-                    say(
-                        "How much of one word goes into another is their dot product. Used as it "
-                        "is, e_b(new) = [e_b·e_m] e_m + [e_b·e_b] e_b + …, and the shares add up "
-                        "to anything.",
-                        "एक शब्द दूसरे में कितना जाए, यह उनके अदिश गुणनफल से तय होता है। उसे वैसा ही "
-                        "लें तो e_b(नया) = [e_b·e_m] e_m + [e_b·e_b] e_b + …, और हिस्सों का योग कुछ "
-                        "भी हो सकता है।",
-                    )
-                ),
+                Words(text("parameter_free.much_word_goes_another")),
                 table("X", self.vectors, names),
                 table("X Xᵀ", self.scores, names, names, after="→"),
                 table("(X Xᵀ) X", self.without_softmax, names, digits=3),
                 Words(
-                    say(
-                        f"The softmax makes each row sum to 1: Y = softmax(X Xᵀ) X, shapes "
-                        f"{self.shapes}. Parameters: {self.parameters}, so this mixing has nothing "
-                        "to learn, whatever the task; the vectors X may be learned.",
-                        f"softmax से हर पंक्ति का योग 1 हो जाता है: Y = softmax(X Xᵀ) X, आकार "
-                        f"{self.shapes}। प्राचल: {self.parameters}, इसलिए इस मिश्रण में सीखने को "
-                        "कुछ नहीं, काम चाहे जो हो; सदिश X सीखे हुए हो सकते हैं।",
+                    text(
+                        "parameter_free.softmax_makes_row_sum",
+                        shapes=self.shapes,
+                        parameters=self.parameters,
                     )
                 ),
                 table(
                     "softmax(X Xᵀ)", self.weights, names, names, kind="weights", digits=3, after="→"
                 ),
                 table("softmax(X Xᵀ) X", self.outputs, names, digits=3),
-                Words(say("The time for more words.", "शब्द बढ़ने पर लगने वाला समय।")),
-                table(say("microseconds", "माइक्रोसेकंड"), micro, ways, columns, digits=0),
-                Words(self._timed(say)),
+                Words(text("parameter_free.time_more_words")),
+                table(text("parameter_free.microseconds"), micro, ways, columns, digits=0),
+                Words(self._timed(text)),
             ),
         )
 
-    def _timed(self, say: Say) -> str:
+    def _timed(self, text: Text) -> str:
         count, ratio = self.lengths[-1], self.one_by_one[-1] / self.at_once[-1]
         most = max(self.differences)
-        same = say(
-            f"Both ways give the same vectors (largest difference {most:.0e}): no word waits "
-            "for another.",
-            f"दोनों तरीक़ों से सदिश एक ही आते हैं (सबसे बड़ा अंतर {most:.0e}): कोई शब्द दूसरे की "
-            "प्रतीक्षा नहीं करता।",
-        )
+        same = text("parameter_free.both_ways_give_same", most=most)
         if ratio > 1:
-            pace = say(
-                f"Here {count} words in one go were {ratio:.1f} times as fast as one by one.",
-                f"यहाँ {count} शब्द एक साथ लेना, एक-एक करके लेने से {ratio:.1f} गुना तेज़ रहा।",
-            )
+            pace = text("parameter_free.words_go_times_fast", count=count, ratio=ratio)
         else:
-            pace = say(
-                f"Here {count} words in one go were no faster than one by one ({ratio:.2f}×).",
-                f"यहाँ {count} शब्द एक साथ लेना, एक-एक करके लेने से तेज़ नहीं रहा ({ratio:.2f}×)।",
-            )
+            pace = text("parameter_free.words_go_faster", count=count, ratio=ratio)
         return f"{same} {pace}"
 
 
@@ -118,11 +96,11 @@ def parameter_free(
     >>> parameter_free().parameters
     0
     """
-    words = words_of(sentence)
+    words = parse_words(sentence)
     counts, width, seed = (
-        wholes("lengths", lengths),
-        whole("width", width),
-        whole("seed", seed, least=0),
+        parse_ints("lengths", lengths),
+        parse_int("width", width),
+        parse_int("seed", seed, least=0),
     )
     x = vectors_of(words, vectors)
     scores = x @ x.T

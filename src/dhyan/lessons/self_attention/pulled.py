@@ -15,9 +15,10 @@ from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Plane, Point, Words, table
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.self_attention.layered import Layered, layered
-from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.lessons.trained import translator_of
+from dhyan.lessons.trained_model import load_translator
 from dhyan.special_tokens import EOS, UNK
 
 # Both of the primer, the word at the same place.
@@ -29,7 +30,7 @@ NEAR = 0.05  # two points so near, of the plane's side, share one name
 
 
 @dataclass(frozen=True)
-class PulledStates(Shown):
+class PulledStates(LessonResult):
     """The states of every word of two sentences; `distances` are those of the words they share.
 
     `places` are the states on the two axes of most variance, which explain the shares `explained`.
@@ -54,45 +55,35 @@ class PulledStates(Shown):
     said: tuple[str, str] = ("", "")
     layered: Layered | None = None
 
-    def story(self, say: Say) -> Story:
+    def page(self, text: Text) -> Page:
         """The plane, how far each shared word has come apart, and who is near to what."""
         told = zip((self.sentence, self.other), self.said, strict=True)
-        return Story(
-            say(
-                f"“{self.word}” in two sentences of a trained model",
-                f"प्रशिक्षित मॉडल में “{self.word}”, दो वाक्यों में",
-            ),
+        return Page(
+            text("gravity.two_sentences_trained_model", word=self.word),
             (
                 *(
-                    Words(f"{number}. {text}" + (f" → {said}" if said else ""))
-                    for number, (text, said) in enumerate(told, 1)
+                    Words(f"{number}. {sentence}" + (f" → {said}" if said else ""))
+                    for number, (sentence, said) in enumerate(told, 1)
                 ),
-                Words(f"{self._apart(say)} {self._nearer(say)}".strip()),
-                *(self.layered.parts(self.word, say) if self.layered else self._plane(say)),
+                Words(f"{self._apart(text)} {self._nearer(text)}".strip()),
+                *(self.layered.parts(self.word, text) if self.layered else self._plane(text)),
             ),
         )
 
-    def _plane(self, say: Say) -> tuple[Part, ...]:
+    def _plane(self, text: Text) -> tuple[Part, ...]:
         """The states after the last layer, and how far those of shared words are apart."""
         first, second = (round(100 * float(one)) for one in self.explained)
         points = self._points()
         here, there = points[0], points[1]
         return (
             Plane(
-                say(
-                    f"encoder states; the axes explain {first} % and {second} %",
-                    f"एनकोडर की अवस्थाएँ; अक्षों पर {first} % और {second} % प्रसरण",
-                ),
+                text("gravity.encoder_states_axes_explain", first=first, second=second),
                 tuple(points),
                 ((here.x, here.y, there.x, there.y),) if there.name else (),
             ),
-            table(
-                say("distance from 1 to 2", "1 से 2 की दूरी"),
-                self.distances.unsqueeze(1),
-                self.shared,
-            ),
-            table(say("cosine", "कोज्या"), self.cosines.unsqueeze(1), digits=3),
-            *self._cues(say),
+            table(text("gravity.distance_2"), self.distances.unsqueeze(1), self.shared),
+            table(text("gravity.cosine"), self.cosines.unsqueeze(1), digits=3),
+            *self._cues(text),
         )
 
     def _points(self) -> list[Point]:
@@ -112,48 +103,39 @@ class PulledStates(Shown):
         own = [replace(one, name=name) for one, name in zip((here, there), names, strict=True)]
         return own + [one for one in every if one.name not in self.shared]
 
-    def _cues(self, say: Say) -> tuple[Part, ...]:
+    def _cues(self, text: Text) -> tuple[Part, ...]:
         if self.to_cues is None:
             return ()
         return (
             table(
-                say("mean distance to the words only in", "माध्य दूरी, उन शब्दों से जो केवल इस वाक्य में हैं"),
+                text("gravity.mean_distance_words_only"),
                 self.to_cues,
                 (f"{self.word} 1", f"{self.word} 2"),
                 ("1", "2"),
             ),
         )
 
-    def _apart(self, say: Say) -> str:
+    def _apart(self, text: Text) -> str:
         own = float(self.distances[self.shared.index(self.word)])
         rest = [
             float(far)
             for name, far in zip(self.shared, self.distances, strict=True)
             if name != self.word
         ]
-        apart = say(
-            f"The embedding of {self.word} is the same in both; its states are {own:.2f} apart.",
-            f"{self.word} की एम्बेडिंग दोनों में एक ही है; उसकी अवस्थाएँ एक-दूसरे से {own:.2f} दूर हैं।",
-        )
+        apart = text("gravity.embedding_same_both_states", word=self.word, own=own)
         if not rest:
             return apart
         more = sum(own > far for far in rest)
-        return f"{apart} " + say(
-            f"It moves more than {more} of the {len(rest)} other words that both sentences share.",
-            f"दोनों वाक्यों के अन्य साझा शब्दों ({len(rest)}) में से {more} की तुलना में वह अधिक खिसकता है।",
-        )
+        return f"{apart} " + text("gravity.moves_more_other_words", more=more, others=len(rest))
 
-    def _nearer(self, say: Say) -> str:
+    def _nearer(self, text: Text) -> str:
         """Whether each state is nearer to its own sentence's words than the other state is."""
         if self.to_cues is None:
             return ""
         (own, away), (strange, home) = self.to_cues.tolist()
         pulled = (own < strange) + (home < away)
-        return say(
-            f"In {pulled} of 2 sentences its state is nearer to the words of that sentence alone "
-            "than its other state is.",
-            f"2 में से {pulled} {'वाक्य' if pulled == 1 else 'वाक्यों'} में उसकी अवस्था केवल उसी वाक्य "
-            "में आए शब्दों के, अपनी दूसरी अवस्था की तुलना में, अधिक पास है।",
+        return text(
+            "gravity.sentences_state_nearer_words", pulled=pulled, single_pulled=pulled == 1
         )
 
 
@@ -169,7 +151,7 @@ def pulled_states(
 
     Over so many further sentences of the primer it is measured layer by layer.
     """
-    translator = translator_of(model)
+    translator = load_translator(model)
     read = [_text(one) or usual for one, usual in ((sentence, SENTENCE), (other, OTHER))]
     (words, states), (other_words, others) = (_states(translator, text, word) for text in read)
     both = torch.cat([states, others])

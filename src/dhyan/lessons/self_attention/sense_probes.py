@@ -17,9 +17,9 @@ from dhyan.data.primer.sentence_builder import Draft
 from dhyan.data.primer.word_classes import Sense
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.lessons.of_primer import CORE, known, some
 from dhyan.lessons.self_attention.encoded import encoder_of, untrained, word_vectors
 from dhyan.lessons.self_attention.probing import NORMAL, Probed, between, logistic
+from dhyan.lessons.trained_model import CORE, knows_every_word, take_known
 
 FEWEST = 20  # sentences of a meaning to fit a probe on, and to ask it of
 FEW, DRAWS = 5, 30  # sentences of a meaning that a probe may do with, and how often they are drawn
@@ -150,12 +150,14 @@ def _balanced(
 ) -> tuple[list[str], Int[Tensor, " N"]]:
     """As many sentences of each meaning, in turn, and which it is."""
     kinds = range(len(meanings(word)))
-    if not known(translator, word):
+    if not knows_every_word(translator, word):
         raise UserError(f"words: this model does not know {word!r}; choose another word")
 
     def of(kind: int) -> list[Twin]:
         made = contexts(word, novel=novel, seed=seed)
-        return some(translator, made, sentences // len(kinds), lambda twin: sense_of(twin) == kind)
+        return take_known(
+            translator, made, sentences // len(kinds), lambda twin: sense_of(twin) == kind
+        )
 
     own = [of(kind) for kind in kinds]
     least = min(map(len, own))

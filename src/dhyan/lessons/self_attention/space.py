@@ -6,7 +6,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.lessons.given import matrix
+from dhyan.insight.parse_matrix import parse_matrix
 
 Vectors = Mapping[str, Sequence[float | int]]
 
@@ -29,4 +29,4 @@ def vectors_of(words: Sequence[str], vectors: Vectors) -> Float64[Tensor, "T D"]
         if word not in vectors:
             raise UserError(f"vectors: {word!r} has none; give one for each word of the sentence")
     given = [vectors[word] for word in words]
-    return matrix("vectors", given, rows=len(words), of="the words")
+    return parse_matrix("vectors", given, rows=len(words), of="the words")

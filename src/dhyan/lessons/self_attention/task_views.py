@@ -10,12 +10,12 @@ from torch.nn.functional import normalize
 
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.decoding.translator import Translator
-from dhyan.lessons.of_primer import known
 from dhyan.lessons.self_attention.encoded import sentence_vectors
 from dhyan.lessons.self_attention.probing import Probed, logistic, plane
 from dhyan.lessons.self_attention.sentiment import sentiment_of
 from dhyan.lessons.self_attention.two_tasks import CORE, KINDS, LONGEST, SHORTEST, TwoTasks
 from dhyan.lessons.sequences.facts import tense_of
+from dhyan.lessons.trained_model import knows_every_word
 from dhyan.models.transformer import TransformerEncoder
 
 SEED, EACH, DRAWN = 7, 150, 150  # sentences of a kind for probes, and all in the plane
@@ -80,7 +80,11 @@ def balanced(translator: Translator, split: str) -> list[Twin]:
     found: list[dict[str, Twin]] = [{} for _ in range(KINDS)]
     for twin in made:
         kind = found[sentiment_of(twin)]
-        if len(kind) < EACH and twin.english[-1] in ".?" and known(translator, twin.english):
+        if (
+            len(kind) < EACH
+            and twin.english[-1] in ".?"
+            and knows_every_word(translator, twin.english)
+        ):
             kind[twin.english] = twin
         if all(len(one) == EACH for one in found):
             break

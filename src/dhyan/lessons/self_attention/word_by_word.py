@@ -10,7 +10,7 @@ from dhyan.data.primer.hindi_morphology import M
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.sentence_builder import Draft
 from dhyan.data.primer.templates import filled, templates
-from dhyan.lessons.of_primer import CORE, LONGEST
+from dhyan.lessons.trained_model import CORE, LONGEST
 
 SENTENCES = 3000  # of training that words are looked up in
 FILLED = 4  # times that each sentence of an idiom's own words is filled

@@ -12,8 +12,8 @@ from dhyan.batch import Tokens
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.lessons.of_primer import known
 from dhyan.lessons.sequences.probes import Fact, probe
+from dhyan.lessons.trained_model import knows_every_word
 
 CORE, SHORTEST, LONGEST = 0.15, 4, 7  # of the primer: the share of its words, words a sentence
 FEWEST = 50  # sentences a probe is fitted to or judged on, of a model that comes from elsewhere
@@ -62,7 +62,7 @@ def read(
         tense, text = tense_of(twin.hindi), twin.english
         if tense is None or text[-1] not in ".?" or text in left_out:
             continue
-        if not knows or known(translator, text):
+        if not knows or knows_every_word(translator, text):
             found[text] = twin, translator.encode(text)[:-2], tense, int(text.endswith("?"))
     if knows and len(found) < FEWEST:
         raise UserError(
@@ -90,26 +90,26 @@ def asked_of(
         return states[torch.arange(len(states)), read.tokens.lengths - 1], answers
 
     found: list[Fact] = []
-    for back, (english, hindi) in enumerate((("word", "शब्द"), ("word before", "पिछला शब्द"))):
+    for back, name in enumerate(("word", "word_before")):
         asked = [
             (words(fit, a, back), words(test, b, back)) for a, b in zip(before, after, strict=True)
         ]
-        found.append(_fact(english, hindi, asked, of_word=True))
-    for english, hindi, name in (("tense", "काल", "tense"), ("question", "प्रश्नवाचक", "question")):
+        found.append(_fact(name, asked, of_word=True))
+    for name in ("tense", "question"):
         answers = getattr(fit, name), getattr(test, name)
         asked = [
             (ends(fit, a, answers[0]), ends(test, b, answers[1]))
             for a, b in zip(before, after, strict=True)
         ]
-        found.append(_fact(english, hindi, asked, of_word=False))
+        found.append(_fact(name, asked, of_word=False))
     return tuple(found)
 
 
 Asked = tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-def _fact(english: str, hindi: str, asked: Sequence[Asked], *, of_word: bool) -> Fact:
+def _fact(name: str, asked: Sequence[Asked], *, of_word: bool) -> Fact:
     (_, learned), (_, judged) = asked[0]
     chance = float((judged == learned.mode().values).double().mean())
     shares = tuple(probe(fit, test) for fit, test in asked)
-    return Fact(english, hindi, of_word, chance, len(judged), (shares,))
+    return Fact(name, of_word, chance, len(judged), (shares,))

@@ -11,7 +11,7 @@ from torch import Tensor
 from dhyan.attention import bottleneck
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
-from dhyan.lessons.given import known_rate, words_of
+from dhyan.lessons.parsing import parse_learning_rate, parse_words
 from dhyan.models.embedding import OneHot
 from dhyan.models.interface import Encoder, State
 from dhyan.models.recurrent_layers import CELLS, Cell, DirectBridge, gathered
@@ -39,7 +39,7 @@ class Vocabulary:
     @classmethod
     def of(cls, sentences: Iterable[str], *first: str) -> "Vocabulary":
         """Every word of the sentences once, after those that come first."""
-        every = (word for sentence in sentences for word in words_of(sentence))
+        every = (word for sentence in sentences for word in parse_words(sentence))
         return cls(tuple(dict.fromkeys((*first, *every))))
 
     def ids(self, words: Iterable[str]) -> list[int]:
@@ -71,7 +71,7 @@ def read_pairs(pairs: Pairs) -> tuple[tuple[str, str], ...]:
         raise UserError(
             'pairs: give sentences with their translations, such as [["come in", "आओ"]]'
         )
-    return tuple((" ".join(words_of(one)), " ".join(words_of(other))) for one, other in found)
+    return tuple((" ".join(parse_words(one)), " ".join(parse_words(other))) for one, other in found)
 
 
 def _pair(given: object) -> tuple[str, ...]:
@@ -90,8 +90,8 @@ def known_cell(given: str) -> Cell:
 
 def in_batch(pairs: Pairs, source: Vocabulary, target: Vocabulary) -> Batch:
     """All pairs side by side, the targets between <start> and <end>."""
-    sources = [source.ids(words_of(one)) for one, _ in pairs]
-    targets = [target.ids([START, *words_of(other), END]) for _, other in pairs]
+    sources = [source.ids(parse_words(one)) for one, _ in pairs]
+    targets = [target.ids([START, *parse_words(other), END]) for _, other in pairs]
     return Batch(Tokens.pad(sources), Tokens.pad(targets))
 
 
@@ -135,7 +135,7 @@ def learn(
     """
     if optimizer not in OPTIMIZERS:
         raise UserError(f"optimizer is {optimizer!r}: give one of {', '.join(OPTIMIZERS)}")
-    rate = known_rate(learning_rate)
+    rate = parse_learning_rate(learning_rate)
     updates = OPTIMIZERS[optimizer](model.parameters(), lr=rate)  # type: ignore[call-arg]
     losses: list[float] = []
     for step in range(steps + 1):

@@ -9,8 +9,10 @@ from torch import Tensor
 
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Words, table
-from dhyan.lessons.given import Matrix, matrix, words_of
-from dhyan.lessons.shown import Say, Shown, Story
+from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_words
+from dhyan.lessons.result import LessonResult, Page
 from dhyan.text import bag_of_words as counts
 
 SENTENCE = "think about it"
@@ -60,7 +62,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class OneHot(Shown):
+class OneHot(LessonResult):
     """A sentence as ids and one-hot vectors, their product with a matrix, and the rows it has."""
 
     words: tuple[str, ...]
@@ -73,56 +75,45 @@ class OneHot(Shown):
     same: bool
     cost: Cost
 
-    def story(self, say: Say) -> Story:
+    def page(self, text: Text) -> Page:
         """The product first, then the bill."""
         cost, known = self.cost, self.vocabulary
-        weights, taken = _against(say, *cost.parameters), _against(say, *cost.batch_bytes)
+        weights, taken = _against(text, *cost.parameters), _against(text, *cost.batch_bytes)
         bill = (
             *(cost.numbers, cost.word_bytes, cost.batch_bytes),
             *(cost.parameters, cost.parameter_bytes),
         )
-        return Story(
-            say("One-hot vectors, and the embedding in them", "one-hot सदिश, और उनमें छिपी एम्बेडिंग"),
+        return Page(
+            text("one_hot.title"),
             (
-                Words(
-                    say(
-                        "A word is a number, its id; a one-hot vector has a single 1 at that "
-                        "place. Times W it picks one row of W, so W is a table of word vectors: "
-                        "the product and the rows looked up "
-                        f"{'are the same' if self.same else 'differ'}.",
-                        "हर शब्द एक संख्या है, उसकी क्रम-संख्या (id); one-hot सदिश में केवल उसी स्थान "
-                        "पर 1 होता है। W से गुणा करने पर वह W की एक पंक्ति चुन लेता है, इसलिए W "
-                        "शब्द-सदिशों की सारणी है: गुणनफल और सारणी से ली गई पंक्तियाँ "
-                        f"{'एक ही' if self.same else 'अलग-अलग'} हैं।",
-                    )
-                ),
+                Words(text("one_hot.word_number_id_hot", same=self.same)),
                 table("id", self.ids.unsqueeze(1), self.words),
                 table("one-hot", self.vectors, (), known, after="·"),
                 table("W", self.weights, known, after="="),
-                table(say("rows of W", "W की पंक्तियाँ"), self.product, self.words),
+                table(text("one_hot.rows_w"), self.product, self.words),
                 Words(
-                    say(
-                        f"With {cost.words:,} words, an LSTM of {cost.cells:,} cells and vectors "
-                        f"of {cost.width:,} numbers, the embedding takes {weights} weights from a "
-                        f"word to the LSTM's gates, and {taken} bytes for the vectors of "
-                        f"{cost.batch:,} sentences of {cost.length:,} words.",
-                        f"शब्दावली में {cost.words:,} शब्द, LSTM में {cost.cells:,} कोशिकाएँ और सदिश में "
-                        f"{cost.width:,} संख्याएँ हों, तो शब्द से LSTM के द्वारों (gates) तक एम्बेडिंग "
-                        f"में {weights} भार लगते हैं, और वाक्यों के सदिशों में ({cost.batch:,} वाक्य, "
-                        f"हर वाक्य में {cost.length:,} शब्द) {taken} बाइट।",
+                    text(
+                        "one_hot.words_lstm_cells_vectors",
+                        words=cost.words,
+                        cells=cost.cells,
+                        width=cost.width,
+                        weights=weights,
+                        taken=taken,
+                        batch=cost.batch,
+                        length=cost.length,
                     )
                 ),
                 table(
                     "",
                     torch.tensor(bill),
                     (
-                        say("numbers for a word", "एक शब्द के लिए संख्याएँ"),
-                        say("bytes for a word", "एक शब्द के लिए बाइट"),
-                        say("bytes for the batch", "बैच के लिए बाइट"),
-                        say("weights", "भार"),
-                        say("bytes of the weights", "भारों के लिए बाइट"),
+                        text("one_hot.numbers_word"),
+                        text("one_hot.bytes_word"),
+                        text("one_hot.bytes_batch"),
+                        text("one_hot.weights"),
+                        text("one_hot.bytes_weights"),
                     ),
-                    ("one-hot", say("embedding", "एम्बेडिंग")),
+                    ("one-hot", text("one_hot.embedding")),
                 ),
             ),
         )
@@ -152,12 +143,12 @@ def one_hot(
     for name, size in sizes.items():
         if not isinstance(size, int) or size < 1:
             raise UserError(f"{name} is {size!r}; give a whole number from 1 on")
-    said = words_of(sentence)
-    known = counts.vocabulary((words_of(vocabulary), said if weights is None else ()))
+    said = parse_words(sentence)
+    known = counts.vocabulary((parse_words(vocabulary), said if weights is None else ()))
     if weights is None:
         weights = WEIGHTS if known == tuple(VOCABULARY.split()) else _drawn(len(known), seed)
     of = f"the words of the vocabulary {' '.join(known)!r}"
-    embedding = matrix("weights", weights, rows=len(known), of=of)
+    embedding = parse_matrix("weights", weights, rows=len(known), of=of)
     ids = counts.ids_of(said, known)
     vectors = counts.one_hot(said, known)
     product, rows = vectors @ embedding, embedding[ids]
@@ -172,8 +163,8 @@ def _drawn(rows: int, seed: int) -> Float64[Tensor, "V 3"]:
     return torch.randint(-9, 10, (rows, 3), generator=rng).double() / 10
 
 
-def _against(say: Say, one: int, other: int) -> str:
+def _against(text: Text, one: int, other: int) -> str:
     """How much less, or more, the other is."""
     if other <= one:
-        return say(f"{one / other:,.1f} times fewer", f"{one / other:,.1f} गुना कम")
-    return say(f"{other / one:,.1f} times more", f"{other / one:,.1f} गुना अधिक")
+        return text("one_hot.times_fewer", ratio=one / other)
+    return text("one_hot.times_more", ratio=other / one)

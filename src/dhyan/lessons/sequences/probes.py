@@ -22,8 +22,7 @@ class Fact:
     `count` how many answers were judged.
     """
 
-    english: str
-    hindi: str
+    name: str
     of_word: bool
     chance: float
     count: int

@@ -16,10 +16,11 @@ from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metric_counts import count
 from dhyan.insight.blocks import Curve, Lines, Part, Words, table
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.sequences.facts import LONGEST, SHORTEST, asked_of, read
 from dhyan.lessons.sequences.probes import Fact
-from dhyan.lessons.shown import Say, Shown, Story
-from dhyan.lessons.trained import translator_of
+from dhyan.lessons.trained_model import load_translator
 from dhyan.models.rnn import RNNEncoder
 
 TRANSLATED = 200  # sentences, by which it is said how well a model translates
@@ -30,7 +31,7 @@ Model = str | Path | Translator
 
 
 @dataclass(frozen=True)
-class Stacked(Shown):
+class Stacked(LessonResult):
     """What was asked of each training's layers; the rows of a fact are draws of sentences.
 
     A row is of the probes fitted to some sentences and judged on others; `chrfs` say how well each
@@ -52,79 +53,63 @@ class Stacked(Shown):
             for own in zip(*self.trainings, strict=True)
         )
 
-    def story(self, say: Say) -> Story:
+    def page(self, text: Text) -> Page:
         """The models, the shares layer by layer, and what holds in every one of them."""
-        return Story(
-            say("What each layer knows", "हर परत क्या जानती है"),
-            (Words(self._asked(say)), *shares_of(self.facts, say), Words(self._judged(say))),
+        return Page(
+            text("deep_rnn.title"),
+            (Words(self._asked(text)), *shares_of(self.facts, text), Words(self._judged(text))),
         )
 
-    def _asked(self, say: Say) -> str:
+    def _asked(self, text: Text) -> str:
         trainings, draws = len(self.trainings), len(self.trainings[0][0].runs)
         scores = span(self.chrfs, 1)
-        kind, many = self.cell.upper(), say("layers", "") if self.layers > 1 else say("layer", "")
-        english = (
-            f"{trainings} trained encoders, each of {self.layers} {kind} {many}"
-            if trainings > 1
-            else f"A trained encoder of {self.layers} {kind} {many}"
-        )
-        hindi = (
-            f"{trainings} प्रशिक्षित एनकोडर, हर एक में {self.layers} {kind} "
-            f"{'परत' if self.layers == 1 else 'परतें'}"
-            if trainings > 1
-            else f"{self.layers} {kind} परत का एक प्रशिक्षित एनकोडर"
+        encoder = text(
+            "deep_rnn.trained_encoders" if trainings > 1 else "deep_rnn.trained_encoder",
+            trainings=trainings,
+            layers=self.layers,
+            cell=self.cell.upper(),
+            one_layer=self.layers == 1,
         )
         if self.both_ways:
-            english += ", read in both directions"
-            hindi += ", जो दोनों दिशाओं में पढ़ता है" if trainings == 1 else ", जो दोनों दिशाओं में पढ़ते हैं"
-        return say(
-            f"{english}: of {self.translated} new sentences of the primer the translations reach "
-            f"chrF++ {scores}. On each layer's states a linear probe is fitted: which word was "
-            "read, which one before; and, at the last word, the sentence's tense and whether it is "
-            f"a question. The share it gets right in sentences of {SHORTEST} to {LONGEST} words it "
-            f"was not fitted to, the mean of {draws} {'draws' if draws > 1 else 'draw'}:",
-            f"{hindi}: प्राइमर के {self.translated} नए वाक्यों के अनुवाद का chrF++ {scores} है। हर परत की "
-            "अवस्थाओं पर एक रैखिक probe बिठाया जाता है: अभी कौन-सा शब्द पढ़ा गया, उससे पहले कौन-सा; और "
-            "अंतिम शब्द पर, वाक्य का काल क्या है और वह प्रश्नवाचक है या नहीं। "
-            f"{SHORTEST} से {LONGEST} शब्द के ऐसे वाक्यों पर, जिन पर probe नहीं बिठाया गया, सही उत्तरों का "
-            f"अनुपात ({draws} बार चुने गए वाक्यों का माध्य):",
+            encoder += text("deep_rnn.reads_both_ways", one_training=trainings == 1)
+        return text(
+            "deep_rnn.new_sentences_primer_translations",
+            encoder=encoder,
+            translated=self.translated,
+            scores=scores,
+            shortest=SHORTEST,
+            longest=LONGEST,
+            draws=draws,
+            several_draws=draws > 1,
         )
 
-    def _judged(self, say: Say) -> str:
+    def _judged(self, text: Text) -> str:
         if self.layers == 1:
-            return say(
-                "With one layer there is no lower and no higher one to compare.",
-                "परत एक ही है, इसलिए निचली और ऊपरी परत की तुलना नहीं हो सकती।",
-            )
+            return text("deep_rnn.layer_lower_higher_compare")
         told = []
         for own in zip(*self.trainings, strict=True):
             moved = ", ".join(f"{one.change:+.3f} ± {one.margin:.3f}" for one in own)
             shares = [share for one in own for share in (one.shares[1], one.shares[-1])]
             note = ""
             if min(shares) > CEILING:
-                note = say(", at the ceiling", ", ऊपरी सीमा पर")
+                note = text("deep_rnn.ceiling")
             elif all(one.clear and abs(one.change) < TINY for one in own):
-                note = say(", clear but tiny", ", स्पष्ट पर बहुत छोटा")
-            told.append(f"{say(own[0].english, own[0].hindi)} {moved}{note}".replace("-", "−"))
+                note = text("deep_rnn.clear_but_tiny")
+            told.append(f"{fact_name(own[0], text)} {moved}{note}".replace("-", "−"))
         several = len(self.trainings) > 1
         low, high = (self._claimed(of_word=each) for each in (True, False))
-        found = say(
-            f"From the first layer to the last{', training by training' if several else ''}: "
-            f"{'; '.join(told)}. That lower layers hold the words {_holds(low)}; that higher "
-            f"layers hold the sentence {_holds(high)}. The ± is of the sentences drawn alone: ",
-            f"पहली परत से अंतिम तक{', हर प्रशिक्षण का अलग-अलग' if several else ''}: {'; '.join(told)}। "
-            f"“निचली परतों में शब्द” का दावा {_holds_hindi(low)}; “ऊपरी परतों में वाक्य” का दावा "
-            f"{_holds_hindi(high)}। ± केवल चुने गए वाक्यों का है: ",
+        found = text(
+            "deep_rnn.first_layer_last_lower_layers",
+            several=several,
+            told="; ".join(told),
+            low=_holds(low, text),
+            high=_holds(high, text),
         )
         if several:
-            return found + say(
-                f"these are {len(self.trainings)} trainings, and another may turn out otherwise.",
-                f"प्रशिक्षण {len(self.trainings)} हैं, और किसी और का परिणाम अलग निकल सकता है।",
+            return found + text(
+                "deep_rnn.trainings_another_turn_out", trainings_count=len(self.trainings)
             )
-        return found + say(
-            "this is one training, and another may turn out otherwise.",
-            "यह एक ही प्रशिक्षण है, और दूसरे का परिणाम अलग निकल सकता है।",
-        )
+        return found + text("deep_rnn.training_another_turn_out")
 
     def _claimed(self, *, of_word: bool) -> tuple[int, int]:
         """Of how many facts the claim holds in every training, and of how many it is asked."""
@@ -132,22 +117,24 @@ class Stacked(Shown):
         return sum(all(fact.as_claimed for fact in one) for one in own), len(own)
 
 
-def shares_of(facts: Sequence[Fact], say: Say) -> tuple[Part, ...]:
+def fact_name(fact: Fact, text: Text) -> str:
+    """The fact that a probe reads, in words."""
+    return text(f"deep_rnn.fact_{fact.name}")
+
+
+def shares_of(facts: Sequence[Fact], text: Text) -> tuple[Part, ...]:
     """What the probes got right, as a table and as curves."""
-    names = [say(one.english, one.hindi) for one in facts]
-    places = [say("embedding", "एम्बेडिंग")]
-    places += [say(f"layer {at}", f"परत {at}") for at in range(1, len(facts[0].shares))]
+    names = [fact_name(fact, text) for fact in facts]
+    places = [text("deep_rnn.embedding")]
+    places += [text("deep_rnn.layer", at=at) for at in range(1, len(facts[0].shares))]
     shares = torch.tensor([[one.chance, *one.shares] for one in facts]).T
-    guess, right = say("commonest answer", "सबसे आम उत्तर"), say("share right", "सही उत्तरों का अनुपात")
+    guess, right = text("deep_rnn.commonest_answer"), text("deep_rnn.share_right")
     return (
         table(right, shares, [guess, *places], names, kind="weights", digits=3),
         Lines(
-            say(
-                "layer by layer: the mean, and from the least to the most of any training",
-                "परत-दर-परत: माध्य, और प्रशिक्षणों में न्यूनतम से अधिकतम तक",
-            )
+            text("deep_rnn.layer_layer_mean_least")
             if len(facts[0].runs) > 1
-            else say("layer by layer", "परत-दर-परत"),
+            else text("deep_rnn.layer_layer"),
             tuple(
                 Curve(
                     name,
@@ -159,7 +146,7 @@ def shares_of(facts: Sequence[Fact], say: Say) -> tuple[Part, ...]:
                 for name, one in zip(names, facts, strict=True)
             ),
             tuple(places),
-            say("states probed", "जाँची गई अवस्थाएँ"),
+            text("deep_rnn.states_probed"),
             right,
         ),
     )
@@ -169,7 +156,7 @@ def stacked(models: Sequence[Model], *, sentences: int, seeds: Sequence[int]) ->
     """Probe every layer of encoders that differ in nothing but their training, draw by draw."""
     trainings, scores, shapes = [], [], []
     for model in models:
-        translator = translator_of(model)
+        translator = load_translator(model)
         encoder = _encoder(translator)
         shapes.append((encoder.rnn.num_layers, encoder.rnn.mode, encoder.rnn.bidirectional))
         if shapes[-1] != shapes[0]:
@@ -258,11 +245,8 @@ def _means(own: Sequence[Fact]) -> tuple[tuple[float, ...], ...]:
     return tuple(one.shares for one in own)
 
 
-def _holds(claimed: tuple[int, int]) -> str:
+def _holds(claimed: tuple[int, int], text: Text) -> str:
     clear, asked = claimed
-    return "holds" if clear == asked else f"holds for {clear} of these {asked} questions"
-
-
-def _holds_hindi(claimed: tuple[int, int]) -> str:
-    clear, asked = claimed
-    return "सही है" if clear == asked else f"इन {asked} प्रश्नों में से {clear} पर सही है"
+    if clear == asked:
+        return text("deep_rnn.holds")
+    return text("deep_rnn.holds_for_some", clear=clear, asked=asked)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dhyan.insight.blocks import Part, Words, table
+from dhyan.lessons.catalogue import Text
 from dhyan.lessons.sequences.gains import Gain, signed
-from dhyan.lessons.shown import Say
 
 Embedding = Literal["learned", "skip-gram", "random"]
 KINDS: tuple[Embedding, ...] = ("learned", "skip-gram", "random")
@@ -34,56 +34,56 @@ class Start:
         return sum(self.bleu) / len(self.bleu)
 
 
-def told_starts(starts: Sequence[Start], say: Say) -> tuple[Part, ...]:
+def told_starts(starts: Sequence[Start], text: Text) -> tuple[Part, ...]:
     """A row for every model and number of pairs: the scores, the gains, and where they are sure."""
     by = {(one.model, one.pairs, one.kind): one for one in starts}
     tried = list(dict.fromkeys((one.model, one.pairs) for one in starts))
-    rows = [say(f"{m}, {n:,} pairs", f"{m}, {n:,} युग्म") for m, n in tried]
+    rows = [text("seq2seq_improvements.pairs", m=m, n=n) for m, n in tried]
     found = [[by[*one, kind] for kind in KINDS] for one in tried]
     gains = [[_wide(one.gain) for one in own[1:]] for own in found]
     columns = (
-        say("learned", "सीखी हुई"),
-        say("from skip-gram", "skip-gram से"),
-        say("random, fixed", "यादृच्छिक, स्थिर"),
+        text("seq2seq_improvements.learned"),
+        text("seq2seq_improvements.skip_gram"),
+        text("seq2seq_improvements.random_fixed"),
     )
-    ends = (say("gain", "लाभ"), say("from", "से"), say("to", "तक"))
+    ends = (
+        text("seq2seq_improvements.gain"),
+        text("seq2seq_improvements.from"),
+        text("seq2seq_improvements.to"),
+    )
     seeds = len(starts[0].bleu)
     return (
         Words(
-            say(
-                f"Embeddings, by the mean BLEU of {seeds} {'seeds' if seeds > 1 else 'seed'}: "
-                "learned with the rest, begun "
-                "from vectors that skip-gram learned from single sentences, or drawn at "
-                "random and left so, which is one-hot words times a fixed W.",
-                f"एम्बेडिंग, BLEU का माध्य ({seeds} बीज, seed): बाक़ी प्राचलों के साथ सीखी हुई; या उन सदिशों "
-                "से आरंभ की हुई जो skip-gram ने अकेले (बिना अनुवाद के) वाक्यों से सीखे; या यादृच्छिक और "
-                "वैसी ही छोड़ी हुई, यानी one-hot शब्द गुणा एक स्थिर W।",
+            text(
+                "seq2seq_improvements.embeddings_mean_bleu_learned",
+                seeds=seeds,
+                several_seeds=seeds > 1,
             )
         ),
         table("BLEU", [[one.mean for one in own] for own in found], rows, columns, digits=1),
         table(columns[1], [own[0] for own in gains], rows, ends, digits=1),
         table(columns[2], [own[1] for own in gains], rows, ends, digits=1),
-        Words(_judged(starts, say)),
+        Words(_judged(starts, text)),
     )
 
 
-def _judged(starts: Sequence[Start], say: Say) -> str:
+def _judged(starts: Sequence[Start], text: Text) -> str:
     told = []
     for kind, name in (
-        ("skip-gram", say("Vectors of skip-gram", "skip-gram के सदिश")),
-        ("random", say("Fixed random vectors", "स्थिर यादृच्छिक सदिश")),
+        ("skip-gram", text("seq2seq_improvements.vectors_skip_gram")),
+        ("random", text("seq2seq_improvements.fixed_random_vectors")),
     ):
         own = [one for one in starts if one.kind == kind and one.gain is not None]
         better, worse = (
-            _listed([one for one in own if one.gain and one.gain.sign == sign], say)
+            _listed([one for one in own if one.gain and one.gain.sign == sign], text)
             for sign in (1, -1)
         )
         told.append(
-            say(
-                f"{name} are better than learned ones {better or 'nowhere'}, worse "
-                f"{worse or 'nowhere'}, elsewhere they are not told apart.",
-                f"{name}, सीखे हुए सदिशों की तुलना में बेहतर: {better or 'कहीं नहीं'}; बदतर: "
-                f"{worse or 'कहीं नहीं'}; बाक़ी जगह अंतर स्पष्ट नहीं।",
+            text(
+                "seq2seq_improvements.better_learned_ones_worse",
+                name=name,
+                better=better or text("seq2seq_improvements.nowhere"),
+                worse=worse or text("seq2seq_improvements.nowhere"),
             )
         )
     return " ".join(told)
@@ -95,11 +95,13 @@ def _wide(gain: Gain | None) -> tuple[float, float, float]:
     return gain.value, low, high
 
 
-def _listed(starts: Sequence[Start], say: Say) -> str:
+def _listed(starts: Sequence[Start], text: Text) -> str:
     return ", ".join(
-        say(
-            f"for {one.model} with {one.pairs:,} pairs ({signed(one.gain.value)})",
-            f"{one.pairs:,} युग्मों पर {one.model} में ({signed(one.gain.value)})",
+        text(
+            "seq2seq_improvements.pairs_2",
+            model=one.model,
+            pairs=one.pairs,
+            signed=signed(one.gain.value),
         )
         for one in starts
         if one.gain is not None

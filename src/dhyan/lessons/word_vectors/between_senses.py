@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.lessons.shown import Say
+from dhyan.lessons.catalogue import Text
 from dhyan.text.nearest_neighbours import mean_of, vector_of
 from dhyan.text.word_vectors import Vectors
 
@@ -83,28 +83,12 @@ def between(vectors: Vectors, word: str, one: Sequence[str], other: Sequence[str
     )
 
 
-def verdict(found: Between, say: Say) -> str:
+def verdict(found: Between, text: Text) -> str:
     """What the cosines say; the place alone says little, for words far from both lie half way."""
     if not found.apart:
-        return say(
-            "But these words do not form two groups in these vectors, so nothing follows; "
-            "try others.",
-            "पर इन सदिशों में ये शब्द दो समूह नहीं बनाते, इसलिए कुछ सिद्ध नहीं होता; दूसरे शब्द आज़माइए।",
-        )
+        return text("static_vectors.but_words_form_two")
     (near, too), (far, away) = found.cosines.tolist(), found.cross.tolist()
-    numbers = say(
-        f"{near:.2f} against {far:.2f}, {too:.2f} against {away:.2f}",
-        f"{far:.2f} के मुक़ाबले {near:.2f}, {away:.2f} के मुक़ाबले {too:.2f}",
-    )
+    numbers = text("static_vectors.against_against", near=near, far=far, too=too, away=away)
     if found.torn:
-        return say(
-            f"It is nearer to each group than the other group's words are ({numbers}): "
-            "an average of both.",
-            f"दूसरे समूह के शब्दों की तुलना में वह हर समूह के अधिक निकट है ({numbers}): दोनों का औसत।",
-        )
-    return say(
-        f"It is not clearly nearer to each group than the other group's words are ({numbers}): "
-        "no average of both.",
-        f"दूसरे समूह के शब्दों की तुलना में वह हर समूह के स्पष्ट रूप से अधिक निकट नहीं है ({numbers}): "
-        "दोनों का औसत नहीं।",
-    )
+        return text("static_vectors.nearer_group_other_group", numbers=numbers)
+    return text("static_vectors.clearly_nearer_group_other", numbers=numbers)

@@ -8,7 +8,7 @@ from dhyan.data.primer.core_vocabulary import ambiguous
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.sentence_builder import Draft
 from dhyan.errors import UserError
-from dhyan.lessons.given import words_of
+from dhyan.lessons.parsing import parse_words
 from dhyan.text.bag_of_words import words_in
 from dhyan.text.word_vectors import Vectors
 
@@ -25,11 +25,11 @@ def chosen_words(
     """The words of both senses, and how they were chosen."""
     if one is None and other is None:
         if word == "bank":
-            return BY_HAND, (words_of(MONEY), words_of(RIVER))
+            return BY_HAND, (parse_words(MONEY), parse_words(RIVER))
         return BY_RULE, beside_each_sense(word)
     if one is None or other is None:
         raise UserError("one and other: give words of both senses, or of neither")
-    groups = words_of(one), words_of(other)
+    groups = parse_words(one), parse_words(other)
     for name, group in zip(("one", "other"), groups, strict=True):
         if len(group) < 2:
             raise UserError(

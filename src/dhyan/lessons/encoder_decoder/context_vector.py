@@ -1,0 +1,161 @@
+"""A context for every word that is said: c_i = Σ_j α_ij h_j, from a table of weights."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.attention import attend
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Words, table
+from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_words
+from dhyan.lessons.result import LessonResult, Page
+
+SENTENCE, TARGET = "turn off the lights", "लाइट बंद करो <end>"
+START = "<start>"
+STATES = ((1, 0.5, 0.6, 0.3), (0.2, 0.9, 0.1, 0.4), (0.1, 0.1, 0.2, 0.1), (0.3, 0.2, 0.9, 0.8))
+WEIGHTS = (
+    (0.05, 0.05, 0.10, 0.80),
+    (0.15, 0.75, 0.05, 0.05),
+    (0.60, 0.30, 0.05, 0.05),
+    (0.10, 0.10, 0.10, 0.70),
+)
+ROUNDED = 0.005  # by so much may a row of rounded weights miss one
+
+
+@dataclass(frozen=True)
+class Context(LessonResult):
+    """The states, their weights at every step, the mixtures, and what the decoder is told.
+
+    `without` are its inputs (y_{i-1}; s_{i-1}) when only the first state comes from the encoder,
+    `inputs` are (y_{i-1}; s_{i-1}; c_i), and `before` and `after` are the s_i that each leads to.
+    """
+
+    words: tuple[str, ...]
+    target: tuple[str, ...]
+    states: Float64[Tensor, "S D"]
+    weights: Float64[Tensor, "T S"]
+    contexts: Float64[Tensor, "T D"]
+    previous: Float64[Tensor, "T V"]
+    without: Float64[Tensor, "T V+D"]
+    inputs: Float64[Tensor, "T V+2*D"]
+    before: Float64[Tensor, "T D"]
+    after: Float64[Tensor, "T D"]
+    self_weights: Float64[Tensor, "S S"]
+    self_contexts: Float64[Tensor, "S D"]
+
+    def page(self, text: Text) -> Page:
+        """The weighted sums, then the decoder's input, then the sentence looking at itself."""
+        (steps, seen), (_, known), width = (
+            self.weights.shape,
+            self.previous.shape,
+            len(self.states[0]),
+        )
+        narrow = ("y",) * known + ("s",) * width
+        return Page(
+            text("context_vector.title"),
+            (
+                Words(
+                    text(
+                        "context_vector.say_i_th_word",
+                        width=width,
+                        steps=steps,
+                        seen=seen,
+                        total=steps * seen,
+                    )
+                ),
+                table("α", self.weights, self.target, self.words, kind="weights", after="·"),
+                table("h", self.states, self.words, after="="),
+                table("c", self.contexts, self.target),
+                Words(text("context_vector.without_attention_step_told")),
+                table(text("context_vector.without_c"), self.without, self.target, narrow),
+                table(text("context_vector.c"), self.inputs, self.target, narrow + ("c",) * width),
+                Words(text("context_vector.same_sentence_under_self")),
+                table(
+                    "softmax(h hᵀ)",
+                    self.self_weights,
+                    self.words,
+                    self.words,
+                    kind="weights",
+                    after="→",
+                ),
+                table("softmax(h hᵀ) h", self.self_contexts, self.words),
+            ),
+        )
+
+
+def context_vector(
+    sentence: str | Sequence[str] = SENTENCE,
+    *,
+    target: str | Sequence[str] = TARGET,
+    states: Matrix = STATES,
+    weights: Matrix = WEIGHTS,
+    seed: int = 0,
+) -> Context:
+    """Mix a state h_j for each word of a sentence by the weights of each word of its translation.
+
+    The weights are given, not learned; those of the decoder, which shows what the contexts are
+    for, are drawn with the seed.
+
+    >>> [round(number, 3) for number in context().contexts[0].tolist()]
+    [0.31, 0.24, 0.775, 0.685]
+    """
+    words, said = parse_words(sentence), parse_words(target)
+    h = parse_matrix("states", states, rows=len(words), of=f"the words of {' '.join(words)!r}")
+    alpha = parse_matrix("weights", weights, rows=len(said), of=f"the words of {' '.join(said)!r}")
+    if alpha.shape[1] != len(words):
+        raise UserError(
+            f"weights: has {alpha.shape[1]} columns, but the words of {' '.join(words)!r} are "
+            f"{len(words)}; give {len(words)} columns"
+        )
+    _check_rows(alpha, said)
+    contexts, told = alpha @ h, _one_hot((START, *said[:-1]))
+    chance = torch.Generator().manual_seed(seed)
+    w_told, w_state, w_context = (
+        2 * torch.rand(rows, h.shape[1], generator=chance, dtype=torch.float64) - 1
+        for rows in (told.shape[1], h.shape[1], h.shape[1])
+    )
+    without, before = _steps(told, h[-1], torch.cat([w_told, w_state]))
+    rest = torch.cat([w_told, w_state, w_context])
+    inputs, after = _steps(told, h[-1], rest, contexts)
+    itself = attend(h, h, h, score="dot")
+    found = (told, without, inputs, before, after, itself.weights, itself.context)
+    return Context(words, said, h, alpha, contexts, *found)
+
+
+def _check_rows(weights: Float64[Tensor, "T S"], said: Sequence[str]) -> None:
+    """Weights share out one whole at every step."""
+    for word, row in zip(said, weights, strict=True):
+        if (row < 0).any():
+            raise UserError(f"weights: the row of {word!r} has a weight below 0; give none below 0")
+        if abs(float(row.sum()) - 1) > ROUNDED:
+            raise UserError(
+                f"weights: the row of {word!r} sums to {float(row.sum()):.4g}; "
+                "each row must sum to 1"
+            )
+
+
+def _one_hot(words: Sequence[str]) -> Float64[Tensor, "T V"]:
+    """A 1 at the place of each word among all of them."""
+    known = list(dict.fromkeys(words))
+    return torch.eye(len(known), dtype=torch.float64)[[known.index(word) for word in words]]
+
+
+def _steps(
+    told: Float64[Tensor, "T V"],
+    state: Float64[Tensor, " D"],
+    maps: Float64[Tensor, "I D"],
+    contexts: Float64[Tensor, "T D"] | None = None,
+) -> tuple[Float64[Tensor, "T I"], Float64[Tensor, "T D"]]:
+    """A plain recurrent decoder, s_i = tanh(inputs · W): its inputs, and the states after them."""
+    inputs, states = [], []
+    for step, word in enumerate(told):
+        known = [word, state] if contexts is None else [word, state, contexts[step]]
+        inputs.append(torch.cat(known))
+        state = torch.tanh(inputs[-1] @ maps)
+        states.append(state)
+    return torch.stack(inputs), torch.stack(states)

@@ -1,0 +1,271 @@
+"""What a score costs: parameters and multiply-adds by formula and as counted, and time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from dhyan.attention import AdditiveScore, DotScore, GeneralScore, SingleHeadAttention
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.provenance import Machine, this_machine
+from dhyan.lessons.result import LessonResult, Page
+
+WIDTHS = (64, 128, 256, 512)
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A score for states and queries of one width, and what it costs by formula.
+
+    `operations` are the multiply-adds of making the keys of so many states once and of scoring
+    them for so many queries: of (width, states, queries).
+    """
+
+    make: Callable[[int], AdditiveScore | GeneralScore | DotScore]
+    parameters: Callable[[int], int]
+    operations: Callable[[int, int, int], int]
+
+
+_NETWORK = Mechanism(
+    lambda d: AdditiveScore(d, d, d),
+    lambda d: d * (d + d + 2),
+    lambda d, s, t: s * d * d + t * d * d + t * s * d,
+)
+MECHANISMS = {
+    "additive": _NETWORK,
+    "concat": _NETWORK,  # the same network, asked by the state after the step
+    "general": Mechanism(
+        lambda d: GeneralScore(d, d), lambda d: d * d, lambda d, s, t: s * d * d + t * s * d
+    ),
+    "dot": Mechanism(lambda d: DotScore(), lambda d: 0, lambda d, s, t: t * s * d),
+}
+Counts = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Prices(LessonResult):
+    """By mechanism, a figure for every width.
+
+    `seconds` are the median of all rounds, in which the mechanisms take turns, and `noise` is the
+    largest factor between that of the odd rounds and of the even ones: what is nearer is equal.
+    """
+
+    widths: tuple[int, ...]
+    source: int
+    target: int
+    batch: int
+    machine: Machine
+    parameters: Counts
+    parameters_counted: Counts
+    operations: Counts
+    operations_counted: Counts
+    seconds: Mapping[str, tuple[float, ...]]
+    noise: float
+
+    def faster(self, one: str, other: str) -> tuple[float, ...]:
+        """How many times as long the other took at each width."""
+        pairs = zip(self.seconds[one], self.seconds[other], strict=True)
+        return tuple(theirs / own for own, theirs in pairs)
+
+    def page(self, text: Text) -> Page:
+        """The counts, the times, and what they say of the claim that the dot product is cheaper."""
+        names, columns = tuple(MECHANISMS), tuple(map(str, self.widths))
+        agree = (self.parameters, self.operations) == (
+            self.parameters_counted,
+            self.operations_counted,
+        )
+        head = text(
+            "score_costs.queries_states_small_network",
+            target=self.target,
+            source=self.source,
+            agree=agree,
+        )
+        times = tuple(Curve(name, [1000 * one for one in self.seconds[name]]) for name in names)
+        return Page(
+            text("score_costs.title"),
+            (
+                Words(head),
+                table(
+                    text("score_costs.parameters_width"),
+                    [self.parameters_counted[name] for name in names],
+                    names,
+                    columns,
+                ),
+                table(
+                    text("score_costs.multiply_adds_width"),
+                    [self.operations_counted[name] for name in names],
+                    names,
+                    columns,
+                ),
+                Lines(
+                    text(
+                        "score_costs.time_looks_after_other", target=self.target, batch=self.batch
+                    ),
+                    times,
+                    columns,
+                    text("score_costs.width"),
+                    text("score_costs.milliseconds"),
+                ),
+                Words(self._verdict(text)),
+            ),
+        )
+
+    def _verdict(self, text: Text) -> str:
+        """Whether dot was faster, by more than a thing differs from itself when measured twice."""
+        dot, general, network = (
+            f"{self.parameters_counted[name][-1]:,}" for name in ("dot", "general", "additive")
+        )
+        first = text(
+            "score_costs.width_dot_parameters_general",
+            widest=self.widths[-1],
+            dot=dot,
+            general=general,
+            network=network,
+        )
+        found = [self._judged(text, "dot", "additive"), self._judged(text, "dot", "general")]
+        noise = text(
+            "score_costs.time_median_rounds_measured",
+            machine=self.machine.describe(text),
+            noise=self.noise,
+        )
+        return " ".join([first, *found, noise])
+
+    def _judged(self, text: Text, one: str, other: str) -> str:
+        """Where the one was faster than the other by more than chance."""
+        times = self.faster(one, other)
+        span = f"{min(times):.1f}–{max(times):.1f}"
+        took = text("score_costs.took_times_long", other=other, span=span)
+        won = [w for w, ratio in zip(self.widths, times, strict=True) if ratio > self.noise]
+        lost = [w for w, ratio in zip(self.widths, times, strict=True) if ratio < 1 / self.noise]
+        places = ", ".join(map(str, won))
+        if len(won) == len(times):
+            found = text("score_costs.faster_width", one=one, other=other)
+        elif won:
+            found = text("score_costs.faster_width_only", one=one, other=other, places=places)
+        elif lost:
+            found = text("score_costs.faster", one=one, other=other)
+        else:
+            found = text("score_costs.told_apart", one=one, other=other)
+        return text("score_costs.run", found=found, took=took)
+
+
+def score_costs(
+    widths: Sequence[int] = WIDTHS,
+    *,
+    source: int = 30,
+    target: int = 30,
+    batch: int = 16,
+    rounds: int = 8,
+    seed: int = 0,
+) -> Prices:
+    """Count and time additive, concat, general and dot scores side by side; some seconds in all.
+
+    In every round each mechanism twice remembers the states and answers the queries one after the
+    other, as a decoder asks them, without a fused kernel; before the first it warms up.
+
+    >>> prices([64], rounds=1).parameters["additive"]
+    (8320,)
+    """
+    sizes = _counts(widths=widths, source=[source], target=[target], batch=[batch], rounds=[rounds])
+    counted: dict[str, list[int]] = {name: [] for name in MECHANISMS}
+    flops: dict[str, list[int]] = {name: [] for name in MECHANISMS}
+    seconds: dict[str, list[float]] = {name: [] for name in MECHANISMS}
+    noise = 1.0
+    for width in sizes:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            modules = {
+                name: SingleHeadAttention(one.make(width), fuse=False)
+                for name, one in MECHANISMS.items()
+            }
+        for name, module in modules.items():
+            counted[name].append(sum(weight.numel() for weight in module.parameters()))
+            flops[name].append(_multiply_adds(module, width, source, target))
+        twice = _timed(modules, (batch, source, target, width), rounds=rounds, seed=seed)
+        for name, halves in twice.items():
+            seconds[name].append(median(sum(halves, ())))
+            one, other = map(median, halves)
+            noise = max(noise, one / other, other / one)
+    return Prices(
+        widths=sizes,
+        source=source,
+        target=target,
+        batch=batch,
+        machine=this_machine(),
+        parameters={n: tuple(map(one.parameters, sizes)) for n, one in MECHANISMS.items()},
+        parameters_counted=_fixed(counted),
+        operations={
+            name: tuple(one.operations(width, source, target) for width in sizes)
+            for name, one in MECHANISMS.items()
+        },
+        operations_counted=_fixed(flops),
+        seconds={name: tuple(own) for name, own in seconds.items()},
+        noise=noise,
+    )
+
+
+def _counts(**given: Sequence[int]) -> tuple[int, ...]:
+    """The widths, once everything has been seen to be whole and positive."""
+    for name, numbers in given.items():
+        fine = isinstance(numbers, Sequence) and all(isinstance(n, int) and n > 0 for n in numbers)
+        if not fine or not numbers:
+            example = "[64, 128]" if name == "widths" else "30"
+            raise UserError(f"{name}: give whole numbers from 1 on, such as {example}")
+    return tuple(given["widths"])
+
+
+def _fixed(found: Mapping[str, list[int]]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(own) for name, own in found.items()}
+
+
+def _multiply_adds(module: SingleHeadAttention, width: int, source: int, target: int) -> int:
+    """What scoring takes, without the softmax and the mixture, which are the same for all."""
+    states, queries = torch.zeros(1, source, width), torch.zeros(1, 1, target, width)
+    mask = torch.ones(1, source, dtype=torch.bool)
+    vectors = {torch.ops.aten.mv: lambda table, *rest, **more: 2 * table[0] * table[1]}
+    counting = FlopCounterMode(display=False, custom_mapping=vectors)
+    with torch.inference_mode(), counting as counter:
+        module.score(queries, module.remember(states, mask))
+    return counter.get_total_flops() // 2
+
+
+def _timed(
+    modules: Mapping[str, SingleHeadAttention],
+    sizes: tuple[int, int, int, int],
+    *,
+    rounds: int,
+    seed: int,
+) -> dict[str, tuple[tuple[float, ...], tuple[float, ...]]]:
+    """The times of each in the odd and in the even rounds; all take their turns in each."""
+    batch, source, target, width = sizes
+    chance = torch.Generator().manual_seed(seed)
+    states = torch.randn(batch, source, width, generator=chance)
+    queries = torch.randn(batch, target, width, generator=chance)
+    mask = torch.ones(batch, source, dtype=torch.bool)
+    found: dict[str, list[float]] = {name: [] for name in modules}
+    with torch.inference_mode():
+        for _ in range(1 + 2 * rounds):
+            for name, module in modules.items():
+                began = perf_counter()
+                _look(module, states, mask, queries)
+                found[name].append(perf_counter() - began)
+    return {name: (tuple(times[1::2]), tuple(times[2::2])) for name, times in found.items()}
+
+
+def _look(
+    module: SingleHeadAttention,
+    states: Float[Tensor, "B S D"],
+    mask: Bool[Tensor, "B S"],
+    queries: Float[Tensor, "B T D"],
+) -> None:
+    """Remember once, then ask one by one."""
+    memory = module.remember(states, mask)
+    for query in queries.split(1, dim=1):
+        memory = module(query, memory).memory

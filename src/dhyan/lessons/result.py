@@ -1,0 +1,68 @@
+"""What a lesson returns: numbers by name, to be printed, drawn, and shown in a notebook."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dhyan.insight.blocks import Part, Words
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.provenance import Provenance
+
+if TYPE_CHECKING:
+    from dhyan.insight.lesson_figure import Figure
+
+
+@dataclass(frozen=True)
+class Page:
+    """A title, and blocks (sentences, tables, curves) in reading order."""
+
+    title: str
+    blocks: tuple[Part, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessonResult(ABC):
+    """A lesson's numbers, and the page that shows them in English or in Hindi.
+
+    `provenance` is set where the numbers were read from a snapshot and not computed here and now.
+    """
+
+    provenance: Provenance | None = None
+
+    @abstractmethod
+    def page(self, text: Text) -> Page:
+        """Title and blocks, with the texts of one language."""
+
+    def render(self, lang: str = "en") -> Page:
+        """The page in a language, with a last line about a snapshot's provenance."""
+        text = Text(lang)
+        page = self.page(text)
+        if (source := self.provenance) is None:
+            return page
+        line = text(
+            "provenance.kept",
+            date=source.date,
+            machine=source.machine,
+            commit=source.commit,
+            command=source.command,
+        )
+        return Page(page.title, (*page.blocks, Words(line)))
+
+    def text(self, lang: str = "en") -> str:
+        """The page as plain lines."""
+        from dhyan.insight.plain_text import printed
+
+        page = self.render(lang)
+        return printed(page.title, page.blocks)
+
+    def figure(self, *, lang: str = "en", dark: bool = False) -> "Figure":
+        """The page as a figure; `dhyan.insight.heatmap.save` writes it."""
+        from dhyan.insight.lesson_figure import sheet
+        from dhyan.insight.theme import DARK, LIGHT
+
+        page = self.render(lang)
+        return sheet(page.blocks, title=page.title, theme=DARK if dark else LIGHT)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return self.figure()._repr_svg_()

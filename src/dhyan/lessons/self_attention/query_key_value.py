@@ -1,0 +1,170 @@
+"""Query, key and value: a dictionary asked softly, three roles for a word, and why a matrix."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.attention import attend
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Part, Words, table
+from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_int
+from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.self_attention.fetching import Fetched, fetch
+
+DICTIONARY: Mapping[str, float | int] = {"a": 2, "b": 3, "c": 4}
+SHARPNESS = (1, 2, 5, 10, 20)
+VECTOR = (9, 3)
+W_QUERY, W_KEY, W_VALUE = ((2, 1), (1, 2)), ((3, 4), (5, 1)), ((4, 1), (2, 1))
+MADE = ("x", "2 x", "x W_q", "x W_k", "x W_v")
+
+
+@dataclass(frozen=True)
+class Roles(LessonResult):
+    """A dictionary's answers at each sharpness; what is made of a vector; who learned to fetch."""
+
+    keys: tuple[str, ...]
+    values: Float64[Tensor, " N"]
+    ask: str
+    sharpness: tuple[float, ...]
+    weights: Float64[Tensor, "M N"]
+    answers: Float64[Tensor, " M"]
+    made: Float64[Tensor, "5 D"]
+    lengths: Float64[Tensor, " 5"]
+    degrees: Float64[Tensor, " 5"]
+    fetched: tuple[Fetched, ...]
+
+    def page(self, text: Text) -> Page:
+        """The dictionary, the vector, the three roles."""
+        asked, last = self.ask, float(self.answers[-1])
+        sharp = [f"{one:g}" for one in self.sharpness]
+        return Page(
+            text("query_key_value.title"),
+            (
+                Words(
+                    text(
+                        "query_key_value.dictionary_gives_value_key",
+                        asked=asked,
+                        wanted=self._wanted(),
+                        last=last,
+                        sharpest=sharp[-1],
+                    )
+                ),
+                table(
+                    text("query_key_value.weights_sharpness"),
+                    self.weights,
+                    sharp,
+                    self.keys,
+                    kind="weights",
+                    digits=4,
+                    after="→",
+                ),
+                table(f"d[{asked}]", self.answers.unsqueeze(1), digits=4),
+                Words(self._turned(text)),
+                table(text("query_key_value.vectors"), self.made, MADE, after="→"),
+                table(text("query_key_value.length"), self.lengths.unsqueeze(1)),
+                table(text("query_key_value.degrees_x"), self.degrees.unsqueeze(1)),
+                *self._learned(text),
+            ),
+        )
+
+    def _learned(self, text: Text) -> tuple[Part, ...]:
+        if not self.fetched:
+            return ()
+        names = [one.kind for one in self.fetched]
+        right = [[100 * one.share] for one in self.fetched]
+        return (
+            Words(self._separated(text)),
+            table(text("query_key_value.right"), right, names, digits=1),
+            table(text("query_key_value.loss"), [[one.loss] for one in self.fetched], digits=3),
+        )
+
+    def _wanted(self) -> float:
+        return float(self.values[self.keys.index(self.ask)])
+
+    def _turned(self, text: Text) -> str:
+        turning = [name for name, one in zip(MADE, self.degrees, strict=True) if one > 1e-4]
+        if turning:
+            names = ", ".join(turning)
+            return text("query_key_value.vector_become_three_number", names=names)
+        return text("query_key_value.vector_become_three_none")
+
+    def _separated(self, text: Text) -> str:
+        *shared, three = self.fetched
+        best = max(shared, key=lambda one: one.share)
+        found = text(
+            "query_key_value.separation_matter_way_learns",
+            parameters=three.parameters,
+            share=three.share,
+            best_parameters=best.parameters,
+            best_share=best.share,
+        )
+        if three.share > best.share + 0.02:
+            why = text("query_key_value.scores_symmetric_before_after")
+        else:
+            why = text("query_key_value.show")
+        return found + why
+
+
+def query_key_value(
+    dictionary: Mapping[str, float | int] = DICTIONARY,
+    *,
+    ask: str = "a",
+    sharpness: Sequence[float | int] = SHARPNESS,
+    vector: Sequence[float | int] = VECTOR,
+    w_query: Matrix = W_QUERY,
+    w_key: Matrix = W_KEY,
+    w_value: Matrix = W_VALUE,
+    steps: int = 300,
+    seed: int = 1,
+) -> Roles:
+    """Ask a dictionary softly, turn a vector by matrices, and train three ways to share the roles.
+
+    Training takes about two seconds; with `steps` 0 it is left out.
+    """
+    keys, values = _entries(dictionary)
+    if ask not in keys:
+        raise UserError(f"ask: {ask!r} is no key of the dictionary; it has {', '.join(keys)}")
+    sharp = parse_vector("sharpness", sharpness)
+    steps, seed = parse_int("steps", steps, least=0), parse_int("seed", seed, least=0)
+    known = torch.eye(len(keys), dtype=torch.float64)
+    asked = sharp.unsqueeze(1) * known[keys.index(ask)]
+    answers, weights = attend(asked, known, values.unsqueeze(1), score="dot")
+    made = _made(vector, {"w_query": w_query, "w_key": w_key, "w_value": w_value})
+    lengths = made.norm(dim=1)
+    if lengths.min() == 0:
+        raise UserError("vector: it, or what a matrix makes of it, is 0 and has no direction")
+    cosines = (made @ made[0]) / (lengths * lengths[0])
+    return Roles(
+        keys=keys,
+        values=values,
+        ask=ask,
+        sharpness=tuple(sharp.tolist()),
+        weights=weights,
+        answers=answers.squeeze(1),
+        made=made,
+        lengths=lengths,
+        degrees=cosines.clamp(-1, 1).acos().rad2deg(),
+        fetched=fetch(steps=steps, seed=seed) if steps else (),
+    )
+
+
+def _entries(dictionary: Mapping[str, float | int]) -> tuple[tuple[str, ...], Tensor]:
+    if not isinstance(dictionary, Mapping) or not dictionary:
+        raise UserError('dictionary: give keys with numbers, such as {"a": 2, "b": 3}')
+    rows = parse_matrix("dictionary", [[value] for value in dictionary.values()])
+    return tuple(map(str, dictionary)), rows.squeeze(1)
+
+
+def _made(vector: Sequence[float | int], maps: Mapping[str, Matrix]) -> Float64[Tensor, "5 D"]:
+    x = parse_vector("vector", vector).unsqueeze(0)
+    width = x.shape[1]
+    turned = [
+        x @ parse_matrix(name, one, rows=width, columns=width, of="the numbers of the vector")
+        for name, one in maps.items()
+    ]
+    return torch.cat([x, 2 * x, *turned])

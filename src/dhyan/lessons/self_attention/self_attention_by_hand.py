@@ -1,0 +1,142 @@
+"""Self-attention with every matrix written out: X W_q, X W_k, X W_v, Q Kᵀ, /√dk, softmax, · V."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Words, table
+from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_words
+from dhyan.lessons.result import LessonResult, Page
+
+SATURATED = 0.9995  # a weight that is told as 1.000
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence with its vectors and matrices; a matrix that is None changes nothing."""
+
+    sentence: str
+    embeddings: Matrix
+    w_query: Matrix | None = None
+    w_key: Matrix | None = None
+    w_value: Matrix | None = None
+
+
+_MONEY_BANK = Example(
+    "money bank",
+    ((2, 7), (9, 3)),
+    w_query=((2, 1), (1, 2)),
+    w_key=((3, 4), (5, 1)),
+    w_value=((4, 1), (2, 1)),
+)
+_TENTHS = replace(_MONEY_BANK, embeddings=((0.2, 0.7), (0.9, 0.3)))
+EXAMPLES = {
+    "D4": Example("The cat sat", ((1, 0, 1, 0), (0, 1, 0, 1), (1, 1, 1, 1))),
+    "D5": _MONEY_BANK,
+    "D5/10": _TENTHS,
+    "D5b": replace(_TENTHS, w_key=((3, 5), (4, 1))),
+}
+
+
+@dataclass(frozen=True)
+class ByHand(LessonResult):
+    """Every matrix on the way from the words' vectors to their mixtures."""
+
+    words: tuple[str, ...]
+    embeddings: Float64[Tensor, "T D"]
+    queries: Float64[Tensor, "T K"]
+    keys: Float64[Tensor, "T K"]
+    values: Float64[Tensor, "T V"]
+    scores: Float64[Tensor, "T T"]
+    scaled: Float64[Tensor, "T T"]
+    weights: Float64[Tensor, "T T"]
+    outputs: Float64[Tensor, "T V"]
+
+    def page(self, text: Text) -> Page:
+        """From left to right, as one computes it."""
+        names, width = self.words, self.queries.shape[1]
+        return Page(
+            text("self_attention_by_hand.title"),
+            (
+                Words(text("self_attention_by_hand.word_vector_x_asks")),
+                table("X", self.embeddings, names),
+                table("Q = X W_q", self.queries, names),
+                table("K = X W_k", self.keys, names),
+                table("V = X W_v", self.values, names),
+                table("Q Kᵀ", self.scores, names, names, after="→"),
+                table(f"Q Kᵀ / √{width}", self.scaled, names, names, after="→"),
+                table(
+                    text("self_attention_by_hand.weights"),
+                    self.weights,
+                    names,
+                    names,
+                    kind="weights",
+                    digits=3,
+                ),
+                table(text("self_attention_by_hand.outputs"), self.outputs, names, digits=3),
+                *((Words(self._saturated(text)),) if self.saturated else ()),
+            ),
+        )
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a word of several has all the weight, although the scores were scaled."""
+        scaled = not torch.equal(self.scaled, self.scores)
+        return scaled and len(self.words) > 1 and float(self.weights.max()) >= SATURATED
+
+    def _saturated(self, text: Text) -> str:
+        width = self.queries.shape[1]
+        return text("self_attention_by_hand.even_after_weight_three", width=width)
+
+
+def self_attention_by_hand(
+    sentence: str | Sequence[str] | None = None,
+    *,
+    embeddings: Matrix | None = None,
+    w_query: Matrix | None = None,
+    w_key: Matrix | None = None,
+    w_value: Matrix | None = None,
+    scale: bool = True,
+    example: str = "D4",
+) -> ByHand:
+    """Attention within a sentence, from a vector for each word; every part may be one's own.
+
+    What is not given is that of an `example`: "D4" (The cat sat, whose matrices change nothing),
+    "D5" (money bank, saturated even after √2), "D5/10" (a tenth of its vectors), "D5b" (the same
+    with another W_k, whose scores are not symmetric).
+
+    >>> by_hand(scale=False).scores.tolist()
+    [[2.0, 0.0, 2.0], [0.0, 2.0, 2.0], [2.0, 2.0, 4.0]]
+    """
+    if example not in EXAMPLES:
+        raise UserError(f"example: {example!r} is none; there are {', '.join(EXAMPLES)}")
+    usual = EXAMPLES[example]
+    words = parse_words(usual.sentence if sentence is None else sentence)
+    vectors = usual.embeddings if embeddings is None else embeddings
+    x = parse_matrix("embeddings", vectors, rows=len(words), of=f"the words of {' '.join(words)!r}")
+    width = x.shape[1]
+    unit = torch.eye(width, dtype=torch.float64)
+    own = {"w_query": w_query, "w_key": w_key, "w_value": w_value}
+    given = {name: getattr(usual, name) if one is None else one for name, one in own.items()}
+    maps = {
+        name: unit
+        if one is None
+        else parse_matrix(name, one, rows=width, of="the numbers of a vector")
+        for name, one in given.items()
+    }
+    queries, keys, values = (x @ one for one in maps.values())
+    if queries.shape != keys.shape:
+        raise UserError(
+            f"queries have {queries.shape[1]} numbers and keys {keys.shape[1]}: "
+            "w_query and w_key must be equally wide"
+        )
+    scores = queries @ keys.T
+    scaled = scores / keys.shape[1] ** 0.5 if scale else scores
+    weights = scaled.softmax(-1)
+    return ByHand(words, x, queries, keys, values, scores, scaled, weights, weights @ values)

@@ -1,0 +1,119 @@
+"""A word as a mixture of its sentence: given weights, weighted sums, and a word that differs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Part, Words, table
+from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_words
+from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.self_attention.space import VECTORS, Vectors, vectors_of
+
+SENTENCE, OTHER = "money bank grows", "river bank flows"
+WEIGHTS = ((0.7, 0.2, 0.1), (0.25, 0.7, 0.05), (0.1, 0.2, 0.7))
+OTHER_WEIGHTS = ((0.8, 0.15, 0.05), (0.2, 0.78, 0.02), (0.4, 0.01, 0.59))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """One sentence: its weights, its words' vectors, and what the weights make of them."""
+
+    words: tuple[str, ...]
+    weights: Float64[Tensor, "T T"]
+    sums: Float64[Tensor, " T"]
+    vectors: Float64[Tensor, "T D"]
+    mixed: Float64[Tensor, "T D"]
+
+    def parts(self, text: Text) -> tuple[Part, ...]:
+        """The sentence, and its weights times its vectors."""
+        names = self.words
+        return (
+            Words(f"“{' '.join(names)}”"),
+            table(
+                text("weighted_sum.weights"), self.weights, names, names, kind="weights", after="·"
+            ),
+            table(text("weighted_sum.vectors"), self.vectors, names, after="="),
+            table(text("weighted_sum.mixtures"), self.mixed, names, digits=3),
+        )
+
+
+@dataclass(frozen=True)
+class Mixing(LessonResult):
+    """Two sentences, and how far apart the words they share have come."""
+
+    first: Mixture
+    second: Mixture
+    shared: tuple[str, ...]
+    differences: Float64[Tensor, "N D"]
+    distances: Float64[Tensor, " N"]
+
+    def page(self, text: Text) -> Page:
+        """One sentence, the other, and the word they share."""
+        return Page(
+            text("weighted_sum.title"),
+            (
+                Words(text("weighted_sum.row_weights_says_much")),
+                *self.first.parts(text),
+                *self.second.parts(text),
+                Words(self._compared(text)),
+            ),
+        )
+
+    def _compared(self, text: Text) -> str:
+        if not self.shared:
+            return text("weighted_sum.two_sentences_share_word")
+        return " ".join(
+            self._apart(text, word, float(far))
+            for word, far in zip(self.shared, self.distances, strict=True)
+        )
+
+    def _apart(self, text: Text, word: str, far: float) -> str:
+        if far < 1e-12:
+            return text("weighted_sum.same_mixture_both_sentences", word=word)
+        return text("weighted_sum.vector_now_two_apart", word=word, far=far)
+
+
+def weighted_sum(
+    sentence: str | Sequence[str] = SENTENCE,
+    other: str | Sequence[str] = OTHER,
+    *,
+    weights: Matrix = WEIGHTS,
+    other_weights: Matrix = OTHER_WEIGHTS,
+    vectors: Vectors = VECTORS,
+) -> Mixing:
+    """Mix the words of two sentences by given weights, and compare the words they share.
+
+    >>> mixing().first.mixed[1].tolist()
+    [7.0, 4.25]
+    """
+    first = _mixture("weights", parse_words(sentence), weights, vectors)
+    second = _mixture("other_weights", parse_words(other), other_weights, vectors)
+    if first.mixed.shape[1] != second.mixed.shape[1]:
+        raise UserError("vectors: those of the two sentences differ in length; give all the same")
+    shared = tuple(word for word in dict.fromkeys(first.words) if word in second.words)
+    places = [(first.words.index(word), second.words.index(word)) for word in shared]
+    here, there = ([pair[side] for pair in places] for side in (0, 1))
+    differences = second.mixed[there] - first.mixed[here]
+    return Mixing(first, second, shared, differences, differences.norm(dim=1))
+
+
+def _mixture(name: str, words: tuple[str, ...], given: Matrix, vectors: Vectors) -> Mixture:
+    of = f"the words of {' '.join(words)!r}"
+    weights = parse_matrix(name, given, rows=len(words), columns=len(words), of=of)
+    sums = weights.sum(1)
+    if (weights < 0).any():
+        raise UserError(f"{name}: has a weight below 0; a share of a word is 0 or more")
+    wrong = (sums - 1).abs() > 1e-6
+    if wrong.any():
+        row = int(wrong.to(torch.int8).argmax())
+        raise UserError(
+            f"{name}: the row of {words[row]!r} sums to {sums[row]:.4g}; make it sum to 1"
+        )
+    own = vectors_of(words, vectors)
+    return Mixture(words, weights, sums, own, weights @ own)

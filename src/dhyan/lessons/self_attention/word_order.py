@@ -1,0 +1,147 @@
+"""Attention is blind to order: the words change places, their outputs change places with them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.attention import Attention, MultiHeadAttention, plain
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Words, table
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_int, parse_words
+from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.self_attention.space import Vectors, vectors_of
+from dhyan.models.positions import Sinusoids
+
+SENTENCE = "dog bites man"
+HEADS, NOTHING = 2, 1e-9
+
+
+@dataclass(frozen=True)
+class Order(LessonResult):
+    """Outputs in both orders, the second put back in the first's order before it is compared.
+
+    `differences` are the largest |Δ|: a row for attention without parameters and one for heads
+    with fresh matrices, a column without positions and one with them.
+    """
+
+    words: tuple[str, ...]
+    other: tuple[str, ...]
+    places: tuple[int, ...]
+    vectors: Float64[Tensor, "T D"]
+    positions: Float64[Tensor, "T D"]
+    outputs: Float64[Tensor, "T D"]
+    other_outputs: Float64[Tensor, "T D"]
+    placed: Float64[Tensor, "T D"]
+    other_placed: Float64[Tensor, "T D"]
+    differences: Float64[Tensor, "2 2"]
+
+    def page(self, text: Text) -> Page:
+        """Without positions, with them, and the differences."""
+        here, there = " ".join(self.words), " ".join(self.other)
+        rows = (text("word_order.softmax_x_x_x"), text("word_order.heads_w_q_w"))
+        columns = (text("word_order.without_positions"), text("word_order.positions"))
+        return Page(
+            text("word_order.title"),
+            (
+                Words(text("word_order.same_words_two_orders", here=here, there=there)),
+                table(text("word_order.outputs_first_order"), self.outputs, self.words),
+                table(text("word_order.outputs_second_order"), self.other_outputs, self.other),
+                table(text("word_order.positions_first_order"), self.placed, self.words),
+                table(text("word_order.positions_second_order"), self.other_placed, self.other),
+                table(text("word_order.largest_word"), self.differences, rows, columns, digits=4),
+                Words(f"{self._blind(text)} {self._cured(text)}".strip()),
+            ),
+        )
+
+    def _blind(self, text: Text) -> str:
+        most = float(self.differences[:, 0].max())
+        if self.words == self.other:
+            return ""
+        if most < NOTHING:
+            return text("word_order.without_positions_word_same", most=most)
+        return text("word_order.without_positions_outputs_differ", most=most)
+
+    def _cured(self, text: Text) -> str:
+        least = float(self.differences[:, 1].min())
+        if len(set(self.words)) == 1:
+            return text("word_order.word_other_order_nothing")
+        if self.words == self.other:
+            return text("word_order.both_orders_same_nothing")
+        if least > NOTHING:
+            return text("word_order.vector_place_added_word")
+        return text("word_order.even_positions_added_output")
+
+
+def word_order(
+    sentence: str | Sequence[str] = SENTENCE,
+    other: str | Sequence[str] | None = None,
+    *,
+    vectors: Vectors | None = None,
+    width: int = 6,
+    seed: int = 1,
+) -> Order:
+    """Attention over the same words in two orders; `other` is the sentence backwards if not given.
+
+    Vectors that are not given are drawn from the seed, one for each different word.
+    """
+    words = parse_words(sentence)
+    turned = tuple(reversed(words)) if other is None else parse_words(other)
+    places, width, seed = (
+        _places(words, turned),
+        parse_int("width", width),
+        parse_int("seed", seed, least=0),
+    )
+    x = _drawn(words, width, seed) if vectors is None else vectors_of(words, vectors)
+    positions = Sinusoids(x.shape[1])(0, len(words)).double()
+    asked = [x, x[places], x + positions, x[places] + positions]
+    outputs, other_outputs, placed, other_placed = (_attended(plain(), one) for one in asked)
+    heads = _heads(x.shape[1], seed)
+    by_heads = [_attended(heads, one) for one in asked]
+    pairs = (outputs, other_outputs), (placed, other_placed), by_heads[:2], by_heads[2:]
+    differences = [(there - here[places]).abs().max() for here, there in pairs]
+    return Order(
+        words,
+        turned,
+        tuple(places),
+        x,
+        positions,
+        outputs,
+        other_outputs,
+        placed,
+        other_placed,
+        torch.stack(differences).unflatten(0, (2, 2)),
+    )
+
+
+def _places(words: tuple[str, ...], turned: tuple[str, ...]) -> list[int]:
+    """For each word of the other order, where it stands in the first."""
+    if Counter(words) != Counter(turned):
+        raise UserError(f"other: {' '.join(turned)!r} is not {' '.join(words)!r} in another order")
+    left = {word: [at for at, one in enumerate(words) if one == word] for word in words}
+    return [left[word].pop(0) for word in turned]
+
+
+def _drawn(words: tuple[str, ...], width: int, seed: int) -> Float64[Tensor, "T D"]:
+    kinds = list(dict.fromkeys(words))
+    chance = torch.Generator().manual_seed(seed)
+    table_of = torch.randn(len(kinds), width, generator=chance, dtype=torch.float64)
+    return table_of[[kinds.index(word) for word in words]]
+
+
+def _heads(width: int, seed: int) -> MultiHeadAttention:
+    """Heads with fresh weights; what else is random stays as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return MultiHeadAttention(width, HEADS if width % HEADS == 0 else 1).double()
+
+
+@torch.no_grad()
+def _attended(attention: Attention, x: Float64[Tensor, "T D"]) -> Float64[Tensor, "T D"]:
+    states = x.unsqueeze(0)
+    real = torch.ones(states.shape[:2], dtype=torch.bool)
+    return attention(states, attention.remember(states, real)).context[0]

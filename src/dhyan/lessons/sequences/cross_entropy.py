@@ -1,0 +1,137 @@
+"""Categorical cross-entropy: what a decoder pays for each word, in all, and on average."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log, log10
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_words
+from dhyan.lessons.result import LessonResult, Page
+
+RIGHT = (0.4, 0.1, 0.1)
+SENTENCE = "सोच लो <end>"
+CHANCES = tuple(tenth / 10 for tenth in range(1, 11))
+
+
+@dataclass(frozen=True)
+class Loss(LessonResult):
+    """The probability of the right word at every step, and its price in nats and in powers of ten.
+
+    `perplexity` is e to the average: among how many equally likely words one would be as unsure.
+    """
+
+    words: tuple[str, ...]
+    right: Float64[Tensor, " T"]
+    natural: Float64[Tensor, " T"]
+    tens: Float64[Tensor, " T"]
+    total: float
+    average: float
+    total_tens: float
+    average_tens: float
+    perplexity: float
+
+    def page(self, text: Text) -> Page:
+        """The steps, then their sum and their mean."""
+        steps = torch.stack([self.right, self.natural, self.tens], dim=1)
+        sums = [[self.total, self.total_tens], [self.average, self.average_tens]]
+        return Page(
+            text("cross_entropy.title"),
+            (
+                Words(text("cross_entropy.step_softmax_gives_word")),
+                table(
+                    text("cross_entropy.step"),
+                    steps,
+                    self.words,
+                    ("p", "−ln p", "−log₁₀ p"),
+                    digits=3,
+                    after="→",
+                ),
+                table(
+                    text("cross_entropy.sentence"),
+                    sums,
+                    (text("cross_entropy.total"), text("cross_entropy.average")),
+                    ("−ln p", "−log₁₀ p"),
+                    digits=3,
+                ),
+                Words(self._judged(text)),
+                Lines(
+                    text("cross_entropy.price_word"),
+                    (
+                        Curve("−ln p", [log(1 / one) for one in CHANCES]),
+                        Curve("−log₁₀ p", [log10(1 / one) for one in CHANCES], style="dashed"),
+                    ),
+                    tuple(f"{one:g}".removeprefix("0") for one in CHANCES),
+                    text("cross_entropy.probability_right_word"),
+                    text("cross_entropy.loss"),
+                ),
+            ),
+        )
+
+    def _judged(self, text: Text) -> str:
+        most = float(self.natural.max())
+        word = ", ".join(
+            one
+            for one, price in zip(self.words, self.natural.tolist(), strict=True)
+            if price == most
+        )
+        share = 100 * most / (self.total or 1)
+        return text(
+            "cross_entropy.two_columns_differ_factor",
+            share=share,
+            word=word,
+            perplexity=self.perplexity,
+        )
+
+
+def cross_entropy(
+    probabilities: Sequence[int | float] = RIGHT, *, sentence: str | Sequence[str] | None = None
+) -> Loss:
+    """The loss of a sentence from the probability that each of its words, the end too, was given.
+
+    >>> round(loss([0.4, 0.1, 0.1]).average, 3)
+    1.84
+    """
+    right = _chances(probabilities)
+    if sentence is None:
+        known = tuple(probabilities) == RIGHT
+        words = parse_words(SENTENCE) if known else tuple(str(n + 1) for n in range(len(right)))
+    else:
+        words = parse_words(sentence)
+    if len(words) != len(right):
+        raise UserError(
+            f"probabilities: {len(right)} of them for the {len(words)} words of "
+            f"{' '.join(words)!r}; give one for each"
+        )
+    natural, tens = -right.log(), -right.log10()
+    average = float(natural.mean())
+    return Loss(
+        words,
+        right,
+        natural,
+        tens,
+        float(natural.sum()),
+        average,
+        float(tens.sum()),
+        float(tens.mean()),
+        exp(average),
+    )
+
+
+def _chances(given: Sequence[int | float]) -> Float64[Tensor, " T"]:
+    """Numbers above 0, at most 1."""
+    try:
+        found = torch.as_tensor(given, dtype=torch.float64)
+    except (TypeError, ValueError):
+        raise UserError("probabilities: not a list of numbers, such as [0.4, 0.1, 0.1]") from None
+    if found.ndim != 1 or not found.numel():
+        raise UserError("probabilities: not a list of numbers, such as [0.4, 0.1, 0.1]")
+    for one in found.tolist():
+        if not 0 < one <= 1:
+            raise UserError(f"probabilities: {one:g} is none; give numbers above 0 and at most 1")
+    return found

@@ -1,0 +1,221 @@
+"""Teacher forcing against free running: the same training twice, told the right word or its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from dhyan.config import Recipe, load_recipe
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_int
+from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.sequences.miniature import Hear
+
+TASKS = ("numbers", "reverse")
+RATIOS = (1.0, 0.0)
+LEVEL = 1.0  # nats a word: learned well enough to say most of them
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One training: at each step that was validated, the loss and chrF++ on sentences held out.
+
+    The loss is with the right words given, so that it is the same measure for every ratio; chrF++
+    is of what the model says by itself. `updates` are the seconds spent in updates alone.
+    """
+
+    ratio: float
+    steps: tuple[int, ...]
+    losses: tuple[float, ...]
+    scores: tuple[float, ...]
+    updates: float
+
+    @property
+    def reached(self) -> int | None:
+        """Where the loss falls below the level, on the straight line between two checks."""
+        checks = list(zip(self.steps, self.losses, strict=True))
+        before, high = checks[0]
+        for step, loss in checks:
+            if loss < LEVEL:
+                share = (high - LEVEL) / (high - loss) if step > before else 1.0
+                return round(before + share * (step - before))
+            before, high = step, loss
+        return None
+
+    @property
+    def name(self) -> str:
+        """What the decoder was told."""
+        return {1.0: "teacher forcing", 0.0: "free running"}.get(self.ratio, f"{self.ratio:g}")
+
+
+@dataclass(frozen=True)
+class Forcing(LessonResult):
+    """The same model, data and seed, trained once for each ratio of right words told."""
+
+    task: str
+    seed: int
+    runs: tuple[Trained, ...]
+
+    @property
+    def faster(self) -> bool:
+        """Whether the run that was told most had the lower loss on average, and learned earlier.
+
+        It is compared with the run that was told least.
+        """
+        most, least = self.extremes
+        early = (most.reached or 10**9) < (least.reached or 10**9)
+        return early and sum(most.losses) < sum(least.losses)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether both learned at the same update, or neither did: which is faster is not seen."""
+        most, least = self.extremes
+        return most.reached == least.reached
+
+    @property
+    def extremes(self) -> tuple[Trained, Trained]:
+        """The runs that were told most and least."""
+        ordered = sorted(self.runs, key=lambda one: one.ratio)
+        return ordered[-1], ordered[0]
+
+    def page(self, text: Text) -> Page:
+        """What differs, the curves, the verdict."""
+        places = tuple(map(str, self.runs[0].steps))
+        names = [one.name for one in self.runs]
+        ends = [[one.losses[-1], one.scores[-1]] for one in self.runs]
+        columns = (text("teacher_forcing.loss"), "chrF++")
+        across = text("teacher_forcing.updates")
+        return Page(
+            text("teacher_forcing.title"),
+            (
+                Words(
+                    text(
+                        "teacher_forcing.training_decoder_next_input",
+                        task=self.task,
+                        seed=self.seed,
+                    )
+                ),
+                Lines(
+                    text("teacher_forcing.loss_sentences_held_out"),
+                    tuple(Curve(n, one.losses) for n, one in zip(names, self.runs, strict=True)),
+                    places,
+                    across,
+                    text("teacher_forcing.nats_word"),
+                ),
+                Lines(
+                    text("teacher_forcing.translations_says_itself"),
+                    tuple(Curve(n, one.scores) for n, one in zip(names, self.runs, strict=True)),
+                    places,
+                    across,
+                    "chrF++",
+                ),
+                table(text("teacher_forcing.end"), ends, names, columns, digits=3),
+                Words(self._judged(text)),
+            ),
+        )
+
+    def _judged(self, text: Text) -> str:
+        told = "; ".join(_when(one, text) for one in self.runs)
+        most, least = self.extremes
+        gap = (sum(least.losses) - sum(most.losses)) / len(most.losses)
+        if most is least:
+            return told + text("teacher_forcing.full_stop")
+        found = text(
+            "teacher_forcing.below_nat_word_lines",
+            level=LEVEL,
+            told=told,
+            name=most.name,
+            gap=abs(gap),
+            positive_gap=gap > 0,
+            least_name=least.name,
+        )
+        if self.at_once:
+            return found + self._undecided(text)
+        return found + text("teacher_forcing.converges_faster_run", faster=self.faster)
+
+    def _undecided(self, text: Text) -> str:
+        if self.extremes[0].reached is None:
+            return text("teacher_forcing.converges_faster_seen_neither")
+        return text("teacher_forcing.converges_faster_seen_both")
+
+
+def _when(one: Trained, text: Text) -> str:
+    if one.reached is None:
+        return text("teacher_forcing.within_updates", name=one.name, last_steps=one.steps[-1])
+    return text("teacher_forcing.at", name=one.name, reached=one.reached)
+
+
+def teacher_forcing(
+    ratios: Sequence[int | float] = RATIOS,
+    *,
+    task: str = "numbers",
+    steps: int = 240,
+    checks: int = 10,
+    seed: int = 1,
+    hear: Hear | None = None,
+) -> Forcing:
+    """Train a small GRU with attention once for each ratio of right words; two take 40 seconds.
+
+    They are validated `checks` times. The task is made by code: `numbers` in words, English to
+    Hindi, or letters to `reverse`.
+    """
+    if task not in TASKS:
+        raise UserError(f"task is {task!r}: give one of {', '.join(TASKS)}")
+    parse_int("steps", steps, least=parse_int("checks", checks))
+    if not isinstance(ratios, list | tuple) or not ratios or not all(map(_is_share, ratios)):
+        raise UserError(f"ratios are {ratios!r}: give one or more numbers from 0 to 1 in a list")
+    runs = [_trained(_recipe(task, float(ratio), steps, checks, seed), hear) for ratio in ratios]
+    return Forcing(task, seed, tuple(runs))
+
+
+def _is_share(given: object) -> bool:
+    return isinstance(given, int | float) and 0 <= given <= 1
+
+
+def _trained(recipe: Recipe, hear: Hear | None) -> Trained:
+    from dhyan.run import train
+    from dhyan.training.events import Stepped, Validated
+
+    ratio = recipe.training.teacher_forcing
+    at, losses, scores, updates = list[int](), list[float](), list[float](), 0.0
+    with torch.random.fork_rng(devices=[]), TemporaryDirectory() as folder:
+        for event in train(recipe, Path(folder) / "run", device="cpu"):
+            if isinstance(event, Stepped):
+                updates += event.seconds
+            if isinstance(event, Validated):
+                at.append(event.step)
+                losses.append(event.scores["loss"])
+                scores.append(event.scores["chrf"])
+                if hear:
+                    hear(f"ratio {ratio:g}, step {event.step}: loss {losses[-1]:.3f}")
+    return Trained(ratio, tuple(at), tuple(losses), tuple(scores), updates)
+
+
+def _recipe(task: str, ratio: float, steps: int, checks: int, seed: int) -> Recipe:
+    """The recipe of the numbers, made small."""
+    return load_recipe(
+        "numbers",
+        {
+            "data.task": task,
+            "data.pairs": 4000,
+            "encoder.embedding_width": 32,
+            "encoder.width": 48,
+            "encoder.dropout": 0.0,
+            "decoder.embedding_width": 32,
+            "decoder.width": 64,
+            "decoder.readout_width": 48,
+            "decoder.dropout": 0.0,
+            "decoder.attention.score_width": 48,
+            "training.steps": steps,
+            "training.tokens_per_batch": 512,
+            "training.teacher_forcing": ratio,
+            "training.validate_every": steps // checks,
+            "training.valid_sentences": 30,
+            "training.save_every": steps,
+            "training.seed": seed,
+        },
+    )

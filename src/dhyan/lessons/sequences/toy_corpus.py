@@ -1,0 +1,268 @@
+"""The toy corpus: two sentences, from their characters to a model that translates them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve, Lines, Part, Words, table
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_int, parse_learning_rate, parse_words
+from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.sequences.miniature import (
+    END,
+    START,
+    Decoded,
+    Hear,
+    Pairs,
+    Vocabulary,
+    decode,
+    encoder_decoder,
+    in_batch,
+    learn,
+    places,
+    read_pairs,
+)
+from dhyan.lessons.sequences.one_update import PARAMETER, Update, one_update
+from dhyan.models.seq2seq import Seq2Seq
+
+PAIRS = (("think about it", "सोच लो"), ("come in", "अंदर आ जाओ"))
+
+
+@dataclass(frozen=True)
+class Toy(LessonResult):
+    """Every number from a pair's words to its loss, one update, and what the trained model says."""
+
+    pairs: tuple[tuple[str, str], ...]
+    words: tuple[str, ...]
+    labels: tuple[str, ...]
+    source: Vocabulary
+    target: Vocabulary
+    points: tuple[tuple[str, tuple[int, ...]], ...]
+    source_ids: tuple[int, ...]
+    target_ids: tuple[int, ...]
+    source_hot: Float64[Tensor, "S N"]
+    target_hot: Float64[Tensor, "T V"]
+    chances: Float64[Tensor, "T V"]
+    losses: Float64[Tensor, " T"]
+    total: float
+    average: float
+    update: Update
+    curve: tuple[float, ...]
+    predictions: tuple[Decoded, ...]
+    model: Seq2Seq
+
+    @property
+    def fed(self) -> tuple[str, ...]:
+        """What the decoder is given at each step: the correct word before."""
+        return (START, *self.labels[:-1])
+
+    @property
+    def learned(self) -> tuple[bool, ...]:
+        """For every pair, whether the trained model says its translation and ends there."""
+        return tuple(
+            self.target.said(one.said) == (*parse_words(right), END)
+            for one, (_, right) in zip(self.predictions, self.pairs, strict=True)
+        )
+
+    def page(self, text: Text) -> Page:
+        """Words to vectors, a forward pass, its loss, one update, training, prediction."""
+        return Page(
+            text("toy_corpus.title"),
+            (
+                *self._vectors(text),
+                *self._forward(text),
+                *self._updated(text),
+                *self._trained(text),
+            ),
+        )
+
+    def _vectors(self, text: Text) -> list[Part]:
+        shown: list[Part] = [
+            Words(
+                text(
+                    "toy_corpus.pairs_source_words_target",
+                    pairs_count=len(self.pairs),
+                    source_count=len(self.source),
+                    start=START,
+                    end=END,
+                    target_count=len(self.target),
+                )
+            )
+        ]
+        for word, points in self.points:
+            title = f"{word}: code points"
+            shown.append(table(title, torch.tensor(points), (), tuple(word), commas=False))
+        for words, ids in ((self.words, self.source_ids), (self.labels, self.target_ids)):
+            shown.append(table("id", torch.tensor(ids), (), words))
+        shown += [
+            table("one-hot", self.source_hot, self.words, self.source.words),
+            table("one-hot", self.target_hot, self.labels, self.target.words),
+        ]
+        return shown
+
+    def _forward(self, text: Text) -> list[Part]:
+        prices = torch.stack([(self.chances * self.target_hot).sum(-1), self.losses], dim=1)
+        sums, size = [[self.total, self.average]], len(self.target)
+        span = f"{self.chances.min():.3f}–{self.chances.max():.3f}"
+        return [
+            Words(text("toy_corpus.encoder_last_h_c", size=size, span=span, uniform=1 / size)),
+            table(
+                text("toy_corpus.fed_softmax"),
+                self.chances,
+                self.fed,
+                self.target.words,
+                kind="weights",
+                digits=3,
+            ),
+            table(text("toy_corpus.right_word"), prices, self.labels, ("p", "−ln p"), digits=3),
+            table(
+                text("toy_corpus.loss"),
+                sums,
+                (),
+                (text("toy_corpus.total"), text("toy_corpus.average")),
+                digits=3,
+            ),
+        ]
+
+    def _updated(self, text: Text) -> list[Part]:
+        one = self.update
+        name = f"{one.name}[{', '.join(map(str, one.at))}]"
+        fell = one.after < one.before
+        alone, together = _signed(one.alone - one.before), _signed(one.after - one.before)
+        return [
+            Words(
+                text(
+                    "toy_corpus.update_parameter_moves_against",
+                    rate=one.rate,
+                    name=name,
+                    alone=alone,
+                    together=together,
+                    fell=fell,
+                )
+            ),
+            table(
+                name,
+                [[one.value, one.gradient, one.slope, one.moved]],
+                (),
+                ("w", "∂L/∂w", "ΔL/Δw", "w − η ∂L/∂w"),
+                digits=5,
+                after="→",
+            ),
+            table(
+                text("toy_corpus.average_loss"),
+                [[one.before, one.alone, one.after]],
+                (),
+                (text("toy_corpus.before"), text("toy_corpus.w_moved"), text("toy_corpus.moved")),
+                digits=5,
+            ),
+        ]
+
+    def _trained(self, text: Text) -> list[Part]:
+        steps, right = len(self.curve) - 1, sum(self.learned)
+        at = places(steps)
+        shown: list[Part] = [
+            Words(
+                text(
+                    "toy_corpus.after_updates_pairs_loss",
+                    steps=steps,
+                    first_curve=self.curve[0],
+                    last_curve=self.curve[-1],
+                    end=END,
+                    right=right,
+                    pairs_count=len(self.pairs),
+                    single_right=right == 1,
+                )
+            ),
+            Lines(
+                text("toy_corpus.training"),
+                (Curve(text("toy_corpus.loss"), [self.curve[step] for step in at]),),
+                tuple(map(str, at)),
+                text("toy_corpus.updates"),
+                text("toy_corpus.average_loss"),
+            ),
+        ]
+        for (sentence, _), one in zip(self.pairs, self.predictions, strict=True):
+            fed, told = self.target.said(one.fed), " ".join(self.target.said(one.said))
+            title = f"{sentence} → {told}"
+            words = self.target.words
+            shown.append(table(title, one.chances, fed, words, kind="weights", digits=3))
+        return shown
+
+
+def toy_corpus(
+    pairs: Pairs = PAIRS,
+    *,
+    sentence: str = "",
+    width: int = 6,
+    steps: int = 200,
+    learning_rate: float = 0.02,
+    optimizer: str = "adam",
+    parameter: str = PARAMETER,
+    at: Sequence[int] | None = None,
+    seed: int = 1,
+    hear: Hear | None = None,
+) -> Toy:
+    """A tiny LSTM encoder-decoder on a corpus of a few pairs; it trains for two seconds.
+
+    `sentence` is the source that is followed through, the first if none is given. The one update
+    looks at `parameter`, at the place `at` or else where the gradient is largest.
+    """
+    pairs = read_pairs(pairs)
+    parse_int("steps", steps)
+    chosen = _chosen(pairs, sentence)
+    source = Vocabulary.of(one for one, _ in pairs)
+    target = Vocabulary.of((other for _, other in pairs), START, END)
+    model = encoder_decoder(source, target, width=parse_int("width", width), seed=seed)
+    words, labels = parse_words(chosen[0]), (*parse_words(chosen[1]), END)
+    own, hot = in_batch([chosen], source, target), target.one_hot(labels)
+    with torch.no_grad():
+        chances = model(own)[0].softmax(-1)[:, 1:]
+    losses = -(chances * hot).sum(-1).log()
+    update = one_update(model, own, parameter, at, parse_learning_rate(learning_rate))
+    curve = learn(
+        model,
+        in_batch(pairs, source, target),
+        steps=steps,
+        learning_rate=learning_rate,
+        optimizer=optimizer,
+        hear=hear,
+    )
+    longest = 2 * max(len(parse_words(other)) for _, other in pairs) + 2
+    predictions = [decode(model, source.ids(parse_words(one)), limit=longest) for one, _ in pairs]
+    first = (words[0], labels[0])
+    return Toy(
+        pairs,
+        words,
+        labels,
+        source,
+        target,
+        tuple((word, tuple(map(ord, word))) for word in first),
+        tuple(source.ids(words)),
+        tuple(target.ids(labels)),
+        source.one_hot(words),
+        hot,
+        chances,
+        losses,
+        float(losses.sum()),
+        float(losses.mean()),
+        update,
+        curve,
+        tuple(predictions),
+        model,
+    )
+
+
+def _signed(change: float) -> str:
+    return f"{change:+.5f}".replace("-", "−")
+
+
+def _chosen(pairs: Sequence[tuple[str, str]], sentence: str) -> tuple[str, str]:
+    for pair in pairs:
+        if not sentence or pair[0] == " ".join(sentence.split()):
+            return pair
+    known = ", ".join(repr(one) for one, _ in pairs)
+    raise UserError(f"the corpus has no sentence {sentence!r}; it has {known}")

@@ -1,0 +1,200 @@
+"""How much of the last state's gradient is left at each word before it, cell by cell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_int
+from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.sequences.miniature import Hear, known_cell, places
+from dhyan.models.recurrent_layers import Cell, Recurrence
+
+CELLS = ("rnn", "gru", "lstm")
+SURE = 1.96  # standard errors to either side that hold 95 %
+
+
+@dataclass(frozen=True)
+class Faded:
+    """One cell: log₁₀ of the gradient's norm by distance, for every seed.
+
+    `factor` is what a step of distance multiplies the norm by: the slope of the line that fits
+    the mean best.
+    """
+
+    name: str
+    norms: Float64[Tensor, "N T"]
+
+    @property
+    def mean(self) -> Float64[Tensor, " T"]:
+        """The mean over the seeds."""
+        return self.norms.mean(0)
+
+    @property
+    def spread(self) -> Float64[Tensor, " T"]:
+        """How far the mean may lie from its true place, with 95 % certainty; 0 for one seed."""
+        if len(self.norms) == 1:
+            return torch.zeros_like(self.mean)
+        return SURE * self.norms.std(0) / sqrt(len(self.norms))
+
+    @property
+    def factor(self) -> float:
+        """The norm's factor per step."""
+        distance = torch.arange(self.norms.shape[1], dtype=torch.float64)
+        away = distance - distance.mean()
+        return float(10 ** ((away * self.mean).sum() / away.square().sum()))
+
+    @property
+    def thousandth(self) -> int | None:
+        """The first distance at which less than a thousandth of the norm at 0 is left."""
+        gone = (self.mean < self.mean[0] - 3).nonzero()
+        return int(gone[0]) if len(gone) else None
+
+
+@dataclass(frozen=True)
+class Fading(LessonResult):
+    """The cells that were measured, over so many words and seeds."""
+
+    cells: tuple[Faded, ...]
+    length: int
+    width: int
+    seeds: int
+
+    def page(self, text: Text) -> Page:
+        """The measure, its curves, and whether the claim holds."""
+        at = places(self.length)
+        names = [one.name for one in self.cells]
+        return Page(
+            text("vanishing_gradients.title"),
+            (
+                Words(
+                    text(
+                        "vanishing_gradients.much_last_state_change",
+                        width=self.width,
+                        seeds=self.seeds,
+                        single_seeds=self.seeds == 1,
+                    )
+                ),
+                Lines(
+                    text("vanishing_gradients.left_gradient"),
+                    tuple(_curve(one, at) for one in self.cells),
+                    tuple(map(str, at)),
+                    text("vanishing_gradients.distance_words"),
+                    text("vanishing_gradients.log_norm"),
+                ),
+                table(
+                    text("vanishing_gradients.step_multiplies"),
+                    [[one.factor] for one in self.cells],
+                    names,
+                    digits=3,
+                ),
+                Words(self._judged(text)),
+            ),
+        )
+
+    def _judged(self, text: Text) -> str:
+        gone = [f"{one.name} {one.thousandth}" for one in self.cells if one.thousandth]
+        kept = [one.name for one in self.cells if not one.thousandth]
+        said: list[str] = []
+        if gone:
+            said.append(
+                text("vanishing_gradients.distance_less_thousandth_left", gone="; ".join(gone))
+            )
+        if kept:
+            said.append(
+                text(
+                    "vanishing_gradients.distance_more_thousandth_left",
+                    length=self.length,
+                    kept="; ".join(kept),
+                )
+            )
+        plain = next((one for one in self.cells if one.name == "RNN"), None)
+        gated = next((one for one in self.cells if one.name == "LSTM"), None)
+        if plain and gated:
+            slower = gated.factor > plain.factor
+            far = 10 ** abs(float(gated.mean[-1] - plain.mean[-1]))
+            more = gated.mean[-1] > plain.mean[-1]
+            said.append(
+                text(
+                    "vanishing_gradients.per_step_lstm_gradient",
+                    slower=slower,
+                    factor=gated.factor,
+                    plain_factor=plain.factor,
+                    length=self.length,
+                    far=far,
+                    more=more,
+                    slower_and_more=slower and more,
+                )
+            )
+        return " ".join(said)
+
+
+def vanishing_gradients(
+    cells: Sequence[str] = CELLS,
+    *,
+    length: int = 30,
+    width: int = 32,
+    seeds: int = 8,
+    forget: float | None = 1.0,
+    hear: Hear | None = None,
+) -> Fading:
+    """The norm of the last state's gradient at each word before it, at the first weights.
+
+    A number for `forget` adds an LSTM whose forget gates have that much more bias, so that they
+    begin more open (Jozefowicz et al., 2015). It takes a few seconds.
+    """
+    known = [known_cell(one) for one in ([cells] if isinstance(cells, str) else cells)]
+    if not known:
+        raise UserError(f"cells: give at least one of {', '.join(CELLS)}")
+    parse_int("length", length, least=2)
+    parse_int("width", width)
+    parse_int("seeds", seeds)
+    plans: list[tuple[str, Cell, float]] = [(one.upper(), one, 0.0) for one in known]
+    if forget is not None:
+        plans.append((f"LSTM, forget {forget:+g}", "lstm", float(forget)))
+    found: list[Faded] = []
+    for name, cell, bias in plans:
+        if hear:
+            hear(name)
+        norms = [gradients(cell, length, width, seed, forget=bias) for seed in range(seeds)]
+        found.append(Faded(name, torch.stack(norms).log10()))
+    return Fading(tuple(found), length, width, seeds)
+
+
+def gradients(
+    cell: Cell, length: int, width: int, seed: int, *, forget: float = 0.0
+) -> Float64[Tensor, " T"]:
+    """The norm of ∂h_T/∂x_(T−d) for d from 0 to `length`.
+
+    The sequence is read once for each number of the last state, and each reading is asked for the
+    gradient of its own number: one backward pass gives the whole matrix.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer = Recurrence(cell, width, width, 1).double()
+        words = torch.randn(length + 1, width, dtype=torch.float64)
+    if forget:
+        with torch.no_grad():
+            dict(layer.named_parameters())["rnn.bias_ih_l0"][width : 2 * width] += forget
+    inputs = words.repeat(width, 1, 1).requires_grad_()
+    nothing = torch.zeros(width, *layer.shape, dtype=torch.float64)
+    outputs, _ = layer(inputs, nothing)
+    [matrix] = torch.autograd.grad(outputs[:, -1].diagonal().sum(), inputs)
+    return matrix.square().sum(dim=(0, 2)).sqrt().flip(0)
+
+
+def _curve(one: Faded, at: Sequence[int]) -> Curve:
+    middle, spread = one.mean, one.spread
+    return Curve(
+        one.name,
+        [float(middle[place]) for place in at],
+        [float(middle[place] - spread[place]) for place in at],
+        [float(middle[place] + spread[place]) for place in at],
+        "dashed" if "," in one.name else "solid",
+    )

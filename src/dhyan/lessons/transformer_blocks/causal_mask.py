@@ -1,0 +1,131 @@
+"""Hiding the future: −∞ above the diagonal before the softmax, against zeros after it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Table, Words, table
+from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_words
+from dhyan.lessons.result import LessonResult, Page
+
+SENTENCE = "how are you"
+WEIGHTS = ((0.2, 0.1, 0.7), (0.3, 0.2, 0.5), (0.6, 0.3, 0.1))
+EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class Mask(LessonResult):
+    """The weights of every word with the future seen, zeroed too late, and hidden in time."""
+
+    words: tuple[str, ...]
+    scores: Float64[Tensor, "T T"]
+    weights: Float64[Tensor, "T T"]
+    zeroed: Float64[Tensor, "T T"]
+    zeroed_sums: Float64[Tensor, " T"]
+    hidden: Float64[Tensor, "T T"]
+    masked: Float64[Tensor, "T T"]
+    masked_sums: Float64[Tensor, " T"]
+
+    def page(self, text: Text) -> Page:
+        """Without a mask, with one too late, with one in time."""
+        names, total = self.words, text("causal_mask.sum")
+        short = int((self.zeroed_sums < 1 - EXACT).sum())
+        return Page(
+            text("causal_mask.title"),
+            (
+                Words(text("causal_mask.while_being_said_sentence")),
+                *self._scores(text),
+                table(
+                    text("causal_mask.weights_without_mask"),
+                    self.weights,
+                    names,
+                    names,
+                    kind="weights",
+                ),
+                Words(
+                    text(
+                        "causal_mask.zeroed_after_softmax_rows",
+                        short=short,
+                        names_count=len(names),
+                        single_short=short == 1,
+                    )
+                    if short
+                    else text("causal_mask.zeroed_after_softmax_rows_still")
+                ),
+                table(
+                    text("causal_mask.zeroed_after_softmax"),
+                    self.zeroed,
+                    names,
+                    names,
+                    kind="weights",
+                ),
+                table("", self.zeroed_sums[:, None], (), (total,), kind="weights"),
+                Words(text("causal_mask.before_softmax_row_shares")),
+                table(text("causal_mask.scores"), self.hidden, names, names, after="→"),
+                table(
+                    text("causal_mask.masked_before_softmax"),
+                    self.masked,
+                    names,
+                    names,
+                    kind="weights",
+                ),
+                table("", self.masked_sums[:, None], (), (total,), kind="weights"),
+            ),
+        )
+
+    def _scores(self, text: Text) -> tuple[Table, ...]:
+        """The scores without a mask, if all are numbers: a weight of 0 has a score of −∞."""
+        if not self.scores.isfinite().all():
+            return ()
+        return (table(text("causal_mask.scores"), self.scores, self.words, self.words, after="→"),)
+
+
+def causal_mask(
+    sentence: str | Sequence[str] = SENTENCE,
+    *,
+    weights: Matrix | None = None,
+    scores: Matrix | None = None,
+) -> Mask:
+    """What each word may look at, from its row of weights or of scores without a mask.
+
+    Scores of given weights are their logarithms, of which the softmax makes the weights again.
+
+    >>> [round(one, 3) for one in mask().masked[1].tolist()]
+    [0.6, 0.4, 0.0]
+    """
+    words = parse_words(sentence)
+    if weights is not None and scores is not None:
+        raise UserError("weights and scores were given: give one of them, the other follows")
+    size, of = len(words), f"the words of {' '.join(words)!r}"
+    if scores is not None:
+        found = parse_matrix("scores", scores, rows=size, columns=size, of=of)
+    else:
+        given = WEIGHTS if weights is None else weights
+        found = _shares(parse_matrix("weights", given, rows=size, columns=size, of=of)).log()
+    future = torch.ones(size, size, dtype=torch.bool).triu(1)
+    every = found.softmax(-1)
+    zeroed = every.masked_fill(future, 0.0)
+    hidden = found.masked_fill(future, -torch.inf)
+    masked = hidden.softmax(-1)
+    return Mask(words, found, every, zeroed, zeroed.sum(-1), hidden, masked, masked.sum(-1))
+
+
+def _shares(weights: Float64[Tensor, "T T"]) -> Float64[Tensor, "T T"]:
+    """Weights whose every row can be one of a softmax, with something left for the past."""
+    for number, row in enumerate(weights, 1):
+        if (row < 0).any() or abs(float(row.sum()) - 1) > 1e-6:
+            raise UserError(
+                f"weights: row {number} is no row of weights; give numbers from 0 to 1 that sum to "
+                f"one, or give scores instead"
+            )
+        if not (row[:number] > 0).any():
+            raise UserError(
+                f"weights: row {number} gives all to later words; leave some for its past"
+            )
+    return weights

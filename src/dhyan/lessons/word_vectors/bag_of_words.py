@@ -1,0 +1,81 @@
+"""Texts as numbers without learning: one-hot, bag of words as counts and presence, TF-IDF."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Words, table
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.result import LessonResult, Page
+from dhyan.text import bag_of_words as counting
+
+TEXTS = "mat cat mat / cat rat rat"
+
+
+@dataclass(frozen=True)
+class Counts(LessonResult):
+    """Each text as vectors, one number for every word of the vocabulary."""
+
+    texts: tuple[tuple[str, ...], ...]
+    vocabulary: tuple[str, ...]
+    one_hot: tuple[Float64[Tensor, "_ V"], ...]
+    counts: Float64[Tensor, "N V"]
+    presence: Float64[Tensor, "N V"]
+    rarity: Float64[Tensor, " V"]
+    tf_idf: Float64[Tensor, "N V"]
+
+    def page(self, text: Text) -> Page:
+        """A word at a time, then a text at a time, then what is rare made heavier."""
+        rows = tuple(str(number) for number in range(1, len(self.texts) + 1))
+        known, n = self.vocabulary, len(self.texts)
+        hot = tuple(
+            table(f"{name}: one-hot", one, words, known)
+            for name, words, one in zip(rows, self.texts, self.one_hot, strict=True)
+        )
+        return Page(
+            text("bag_of_words.title"),
+            (
+                Words(text("bag_of_words.hot_gives_word_place")),
+                *hot,
+                table(text("bag_of_words.counts"), self.counts, rows, known),
+                table(text("bag_of_words.presence"), self.presence, rows, known),
+                Words(text("bag_of_words.tf_idf_multiplies_count", n=n)),
+                table(text("bag_of_words.rarity"), self.rarity, (), known, digits=3),
+                table("TF-IDF", self.tf_idf, rows, known, kind="weights", digits=3),
+            ),
+        )
+
+
+def bag_of_words(
+    sentence: str | Sequence[str] = TEXTS, *, vocabulary: str | Sequence[str] = ()
+) -> Counts:
+    """Texts, parted by a stroke, over their own words or those of a vocabulary that is given.
+
+    >>> counts("mat cat mat / cat rat rat").counts.tolist()
+    [[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]]
+    """
+    given = sentence.split("/") if isinstance(sentence, str) else sentence
+    texts = tuple(tuple(counting.words_in(one)) for one in given)
+    if not texts:
+        raise UserError("there is no text: give at least one")
+    for number, text in enumerate(texts, 1):
+        if not text:
+            raise UserError(f"text {number} has no words: give it at least one")
+    wanted = vocabulary.split() if isinstance(vocabulary, str) else vocabulary
+    known = tuple(wanted) or counting.vocabulary(texts)
+    for word in known:
+        if known.count(word) > 1:
+            raise UserError(f"the vocabulary has {word!r} twice: write it once")
+    found = counting.word_counts(texts, known)
+    return Counts(
+        texts,
+        known,
+        tuple(counting.one_hot(text, known) for text in texts),
+        found,
+        counting.presence(found),
+        counting.rarity(found),
+        counting.tf_idf(found),
+    )

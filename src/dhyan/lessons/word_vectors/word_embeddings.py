@@ -1,0 +1,205 @@
+"""Words as vectors: learned from the primer or a text, or read from a file, and what lies near."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from dhyan.data.primer import primer_twins
+from dhyan.data.primer.lexicon import read_lexicon
+from dhyan.data.read_text import text_lines
+from dhyan.errors import UserError
+from dhyan.insight.blocks import Table, Words, table
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_int, parse_words
+from dhyan.lessons.result import LessonResult, Page
+from dhyan.text.bag_of_words import vocabulary, words_in
+from dhyan.text.nearest_neighbours import Near, vector_of
+from dhyan.text.nearest_neighbours import analogy as analogous
+from dhyan.text.nearest_neighbours import neighbours as nearest_to
+from dhyan.text.skipgram import skip_gram
+from dhyan.text.word_vectors import Vectors, most_frequent, read_vectors
+
+WORDS = "mango king eat"
+ANALOGY = "eating eat drink"
+LONGEST = 14  # words of a sentence of the primer
+
+
+@dataclass(frozen=True)
+class Neighbours(LessonResult):
+    """The words nearest to some, and how often a noun's nearest noun is of its own kind."""
+
+    source: str
+    known: int
+    width: int
+    words: tuple[str, ...]
+    near: tuple[tuple[Near, ...], ...]
+    shown: tuple[str, ...]
+    cosines: Float64[Tensor, "W W"]
+    asked: tuple[str, str, str]
+    answers: tuple[Near, ...]
+    nouns: int
+    alike: float
+    by_chance: float
+
+    def page(self, text: Text) -> Page:
+        """Neighbours first, then all cosines among them, then a sum of vectors."""
+        a, b, c = self.asked
+        return Page(
+            text("word_embeddings.title"),
+            (
+                Words(
+                    text(
+                        "word_embeddings.words_numbers_number_name",
+                        known=self.known,
+                        width=self.width,
+                        origin=self._origin(text),
+                    )
+                ),
+                *(_listed(word, one) for word, one in zip(self.words, self.near, strict=True)),
+                _listed(f"{a} − {b} + {c}", self.answers),
+                Words(f"{self._kinds(text)} {self._answer(text)}".strip()),
+                table(text("word_embeddings.cosines"), self.cosines, self.shown, self.shown),
+            ),
+        )
+
+    def _answer(self, text: Text) -> str:
+        (a, b, c), (word, cosine) = self.asked, self.answers[0]
+        return text(
+            "word_embeddings.nearest_among_other_words", a=a, b=b, c=c, word=word, cosine=cosine
+        )
+
+    def _origin(self, text: Text) -> str:
+        if self.source:
+            return text("word_embeddings.from", source=self.source)
+        return text("word_embeddings.learned_made_up_sentences")
+
+    def _kinds(self, text: Text) -> str:
+        if not self.nouns:
+            return ""
+        verdict = (
+            text("word_embeddings.similar_words_lie_together")
+            if self.alike > 2 * self.by_chance
+            else text("word_embeddings.shows_little")
+        )
+        return text(
+            "word_embeddings.nouns_nearest_noun_own",
+            nouns=self.nouns,
+            alike=self.alike,
+            by_chance=self.by_chance,
+            verdict=verdict,
+        )
+
+
+def word_embeddings(
+    words: str | Sequence[str] = WORDS,
+    *,
+    analogy: str | Sequence[str] = ANALOGY,
+    corpus: str = "",
+    vectors: str = "",
+    most: int = 50_000,
+    sentences: int = 60_000,
+    count: int = 6,
+    steps: int | None = None,
+    seed: int = 1,
+    hear: Callable[[str], None] | None = None,
+) -> Neighbours:
+    """Neighbours of words, and of a − b + c; with its defaults it takes about 15 s on two cores.
+
+    Vectors are learned from a `corpus`, a text file with a sentence on each line, or from so many
+    sentences of the primer. If a file of `vectors` is named (word2vec's or GloVe's), neighbours are
+    looked for among the first `most` words in it, which are the most frequent, or among those of
+    the corpus if one is named too.
+    """
+    asked = parse_words(analogy)
+    if len(asked) != 3:
+        raise UserError(f"analogy: has {len(asked)} words; give three, as king man woman")
+    count = parse_int("count", count)
+    if vectors and not corpus:
+        found = most_frequent(vectors, parse_int("most", most, least=2))
+    else:
+        texts = read_corpus(corpus, sentences, seed)
+        found = learned(texts, vectors, steps=steps, seed=seed, hear=hear)
+    chosen = tuple(_as_known(word, found) for word in parse_words(words))
+    lists = tuple(nearest_to(found, word, count=count) for word in chosen)
+    shown = vocabulary(
+        [(word, *(one.word for one in few[:2])) for word, few in zip(chosen, lists, strict=True)]
+    )
+    unit = np.stack([vector_of(found, word) for word in shown]).astype(np.float64)
+    return Neighbours(
+        Path(vectors or corpus).name,
+        len(found.words),
+        found.width,
+        chosen,
+        lists,
+        shown,
+        torch.from_numpy(unit @ unit.T),
+        (asked[0], asked[1], asked[2]),
+        analogous(found, *(_as_known(word, found) for word in asked), count=count),
+        *(kinds(found) if not corpus else (0, 0.0, 0.0)),
+    )
+
+
+def _as_known(word: str, vectors: Vectors) -> str:
+    """A word as the vectors spell it: as it stands, else in lower case."""
+    return word if word in vectors.words else word.lower()
+
+
+def read_corpus(path: str, sentences: int, seed: int) -> list[list[str]]:
+    """The sentences of a text file, or so many of the primer, as words in lower case."""
+    if path:
+        return [words_in(line) for line in text_lines(Path(path))]
+    if not isinstance(sentences, int) or sentences < 1:
+        raise UserError(f"sentences is {sentences!r}; give a whole number from 1 on")
+    made = primer_twins("train", seed=seed, longest=LONGEST)
+    return [words_in(twin.english) for twin in islice(made, sentences)]
+
+
+def learned(
+    texts: Sequence[Sequence[str]],
+    path: str,
+    *,
+    steps: int | None,
+    seed: int,
+    hear: Callable[[str], None] | None,
+) -> Vectors:
+    """Vectors of the texts' words: learned from the texts, or read from a file if one is named."""
+    if not path:
+        return skip_gram(texts, steps=steps, seed=seed, hear=hear)
+    found = read_vectors(path, vocabulary(texts))
+    if len(found.words) < 2:
+        raise UserError(
+            f"{path}: has vectors of {len(found.words)} words of the text; give a larger one"
+        )
+    return found
+
+
+def kinds(vectors: Vectors) -> tuple[int, float, float]:
+    """How many nouns of the primer have vectors, and which share's nearest noun is of their kind.
+
+    The last number is the share there would be if the nearest noun were drawn by lot.
+    """
+    lexicon = read_lexicon()
+    kind = {
+        noun.english[0]: noun.domain for noun in lexicon.words.values() if len(noun.english) == 1
+    }
+    known = {word: kind[word] for word in vectors.words if word in kind}
+    if len(known) < 2:
+        return 0, 0.0, 0.0
+    of_kind = np.array([*known.values()])
+    unit = np.stack([vector_of(vectors, word) for word in known])
+    cosines = unit @ unit.T
+    np.fill_diagonal(cosines, -np.inf)
+    alike = of_kind == of_kind[cosines.argmax(1)]
+    same = (of_kind[:, None] == of_kind).sum(1) - 1
+    return len(known), float(alike.mean()), float(same.mean() / (len(known) - 1))
+
+
+def _listed(title: str, found: Sequence[Near]) -> Table:
+    """Words with their cosines, nearest first."""
+    return table(title, [[one.cosine] for one in found], [one.word for one in found])

@@ -1,0 +1,104 @@
+"""Claims that need long trainings, checked on the snapshots of their results."""
+
+import pytest
+
+import dhyan
+from dhyan.lessons.registry import LESSONS
+from dhyan.lessons.snapshots import has_snapshot, read_snapshot
+from dhyan.lessons.transformer_blocks.attached import sign_flips
+
+SNAPSHOTS = [lesson.name for lesson in LESSONS if has_snapshot(lesson.name)]
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_a_snapshot_names_the_command_that_made_it(name):
+    found = read_snapshot(name)
+    assert found.provenance is not None
+    for lang in ("en", "hi"):
+        assert found.provenance.command in found.render(lang).blocks[-1].text
+
+
+def test_eight_heads_understand_attachment_better_than_one_as_wide():
+    found = dhyan.lessons.pp_attachment()
+    [steps] = found.lengths
+    lead = found.lead(steps, [8], "new_persons")
+    assert len(lead) == 8
+    assert sum(lead) / len(lead) == pytest.approx(0.109, abs=0.001)
+    assert sign_flips(lead) == pytest.approx(8 / 256)
+
+
+def test_two_heads_alone_are_not_told_apart_from_one():
+    found = dhyan.lessons.pp_attachment()
+    assert sign_flips(found.lead(found.lengths[0], [2], "new_persons")) > 0.4
+
+
+def test_the_states_of_bank_tell_its_meaning_and_its_own_vector_cannot():
+    [bank] = [one for one in dhyan.lessons.word_senses().words if one.word == "bank"]
+    right = {one.name: one.probed.right / one.probed.asked for one in bank.levels}
+    assert right["its own vector"] == 0.5
+    assert right["layer 2"] > 0.98
+    assert right["untrained encoder"] > 0.98  # so a probe alone does not show what was learned
+
+
+def test_what_an_encoder_is_trained_for_is_what_can_be_read_off_its_vectors():
+    found = dhyan.lessons.task_specific_vectors()
+    shares = {view.task: [one.right / one.asked for one in view.probed] for view in found.views}
+    (mood, tense, gender), (own, *others) = shares["translation"], shares["sentiment"]
+    assert own > 0.99 > 0.7 > mood
+    assert tense > others[0] + 0.3
+    assert gender > others[1] + 0.1
+    assert found.alike[1, 2] < 0.1 < min(found.again)
+
+
+def test_sentence_facts_are_clearest_in_the_highest_layer_and_words_in_the_lowest():
+    found = read_snapshot("deep_rnn")
+    for fact in found.facts:
+        for first, *_, last in (one[1:] for one in fact.runs):
+            assert (last < first) if fact.name == "word" else True
+            assert (last > first + 0.05) if fact.name in ("tense", "question") else True
+
+
+def test_reversal_helps_the_last_words_and_neither_claim_of_the_notes_holds():
+    into = {
+        one.into: one
+        for one in dhyan.lessons.seq2seq_improvements().changes
+        if one.what == "reversal"
+    }
+    assert into["hi"].by_place[0].high < 0 < into["hi"].by_place[-1].low
+    assert into["en"].by_place[-1].low > 0
+    assert into["hi"].gain.low < 0 < into["hi"].gain.high  # not told apart from no change
+    assert into["en"].gain.low > 0
+
+
+def test_twice_the_layers_cost_with_as_many_parameters_and_updates():
+    [deep] = [one for one in dhyan.lessons.seq2seq_improvements().changes if one.what == "depth"]
+    assert deep.gain.high < -20
+
+
+def test_vectors_learned_beforehand_help_most_where_pairs_are_few():
+    starts = dhyan.lessons.seq2seq_improvements().starts
+    gains = {(one.model, one.pairs): one.gain for one in starts if one.kind == "skip-gram"}
+    assert gains["bahdanau", 2000].low > 5
+    assert gains["bahdanau", 50000].value < gains["bahdanau", 2000].value
+
+
+def test_bank_is_nearer_to_its_own_cues_than_its_other_state_though_not_nearer_than_before():
+    layers = read_snapshot("gravity").layered
+    assert float(layers.own[-1]) > 0.7
+    assert float(layers.nearer[-1]) < 0.5
+
+
+def test_past_thirty_words_attention_keeps_what_a_single_state_loses():
+    found = dhyan.lessons.bottleneck()
+    assert max(found.kept(attends=False)) < 0.4
+    assert min(found.kept(attends=True)) > 0.95
+
+
+def test_idioms_are_translated_by_meaning():
+    found = dhyan.lessons.idioms()
+    assert all(one.met for one in found.examples)
+    right, asked = (sum(values) for values in zip(
+        *((one.meant_right + one.literal_right, one.meant + one.literal) for one in found.counted),
+        strict=True,
+    ))  # fmt: skip
+    assert (right, asked) == (300, 300)
