@@ -103,7 +103,7 @@ def test_without_a_report_the_kept_ladder_is_shown():
     assert len(shown.kept(attends=False)) == 3
     assert len(shown.kept(attends=True)) == len(shown.standings) - 3 > 5
     assert shown.over == 30
-    assert "Kept from" in told(shown)
+    assert "Snapshot of" in told(shown)
     assert [one.name for one in bottleneck(models=["bahdanau"]).standings] == ["bahdanau"]
     with pytest.raises(UserError, match="kept has no 'luong'; it has bottleneck-forward"):
         bottleneck(models=["luong"])

@@ -153,7 +153,7 @@ def test_what_was_measured_is_kept():
     shown = seq2seq_improvements()
     assert {one.what for one in shown.changes} == {"reversal", "depth"}
     assert {one.kind for one in shown.starts} == {"learned", "skip-gram", "random"}
-    assert "Kept from" in told(shown)
+    assert "Snapshot of" in told(shown)
     assert shown.figure(lang="hi", dark=True).axes
 
 

@@ -44,7 +44,7 @@ def test_what_is_not_a_lesson_of_ours_is_not_kept(tmp_path):
 
         value: object
 
-        def story(self, say):
+        def page(self, text):
             """Nothing."""
             return Page("", ())
 
