@@ -65,7 +65,7 @@ def test_the_coins_follow_from_the_seed_and_have_the_chance_asked_for(monkeypatc
         seen.append(told)
         return model(batch)
 
-    monkeypatch.setattr("dhyan.training.scheduled_sampling.stepwise", spied)
+    monkeypatch.setattr("dhyan.training.scheduled_sampling.decode_stepwise", spied)
     many = Batch(batch.source, Tokens.pad([[BOS, *[5] * 100, EOS]] * 3))
     for seed in (1, 1, 2):
         torch.manual_seed(seed)

@@ -214,13 +214,14 @@ def test_asked_to_stop_it_saves_and_says_so():
 
 def test_asked_to_stop_at_the_last_moment_it_still_saves(monkeypatch):
     made, saved = trainer(validate_every=2, save_every=100)
-    rest = made._rest
+    save_due = made._save_due
 
-    def rest_then_signal(last):
-        yield from rest(last)
-        made.stop("a signal after the saving was decided")
+    def save_due_then_signal():
+        due = save_due()
+        made.stop("a signal after it was decided not to save")
+        return due
 
-    monkeypatch.setattr(made, "_rest", rest_then_signal)
+    monkeypatch.setattr(made, "_save_due", save_due_then_signal)
     events = list(made.run(50))
     assert saved == [made.state.step] == [2]
     assert isinstance(events[-1], Stopped)

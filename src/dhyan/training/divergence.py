@@ -1,4 +1,4 @@
-"""Steps that found no finite loss or gradient, and numbers that must not be kept."""
+"""Divergence: steps without a finite loss or gradient, and weights that must not be saved."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,28 +7,32 @@ from math import isfinite
 import torch
 from torch import Tensor
 
+from dhyan.errors import UserError
 from dhyan.training.events import Skipped
 from dhyan.training.prefetch import BatchStream
 from dhyan.training.state import TrainState
 from dhyan.training.update import LossAndNorm
 
-MAX_LISTED = 12  # examples in a message; all of them are among the events
+MAX_LISTED = 12  # examples in a message; the events have all of them
 
 
 @dataclass(frozen=True)
 class PendingStep:
-    """A step that was taken, where its batches began, and what it found, still on the device."""
+    """A step whose loss and gradient norm are still on the device.
+
+    `positions` are where its batches begin, `parts` in how many parts they were computed.
+    """
 
     step: int
     positions: tuple[int, ...]
-    found: LossAndNorm
+    result: LossAndNorm
     tokens: int
     parts: int
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """The same, once what it found has been read."""
+    """A step with its loss, summed over its tokens, and its gradient norm."""
 
     step: int
     positions: tuple[int, ...]
@@ -39,61 +43,65 @@ class StepResult:
 
     @property
     def finite(self) -> bool:
-        """Whether the step changed the weights."""
+        """Whether loss and gradient were finite, so that the step changed the weights."""
         return isfinite(self.loss) and isfinite(self.norm)
 
     @property
     def split(self) -> bool:
-        """Whether a batch was too large for the memory."""
+        """Whether a batch did not fit into memory and was split."""
         return self.parts > len(self.positions)
 
     def skipped(self, batches: BatchStream) -> Skipped:
-        """The event of it, with the examples it had."""
-        rows = [row for position in self.positions for row in batches.members(position)]
-        found = f"loss {self.loss}, gradient {self.norm}"
-        return Skipped(self.step, self.positions, tuple(rows), found)
+        """The event of a step that was not finite, with the examples of its batches."""
+        examples = [row for position in self.positions for row in batches.members(position)]
+        reason = f"loss {self.loss}, gradient {self.norm}"
+        return Skipped(self.step, self.positions, tuple(examples), reason)
 
 
 def read_results(steps: Sequence[PendingStep]) -> list[StepResult]:
-    """Read what steps have found: the device is waited for once, not at every step."""
-    losses, norms = torch.stack([torch.stack(one.found) for one in steps]).T.tolist()
+    """Read the results of several steps; this waits for the device once."""
+    losses, norms = torch.stack([torch.stack(step.result) for step in steps]).T.tolist()
     return [
-        StepResult(one.step, one.positions, loss, norm, one.tokens, one.parts)
-        for one, loss, norm in zip(steps, losses, norms, strict=True)
+        StepResult(step.step, step.positions, loss, norm, step.tokens, step.parts)
+        for step, loss, norm in zip(steps, losses, norms, strict=True)
     ]
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> list[Tensor]:
-    """All that an optimizer keeps of the steps before."""
-    kept = (one for state in optimizer.state.values() for one in state.values())
-    return [one for one in kept if isinstance(one, Tensor)]
+    """Every tensor of an optimizer's state."""
+    values = (value for state in optimizer.state.values() for value in state.values())
+    return [value for value in values if isinstance(value, Tensor)]
 
 
 @torch.no_grad()
 def all_finite(tensors: Iterable[Tensor]) -> bool:
-    """Whether every number is one; the device is waited for once."""
-    checked = [one.detach().isfinite().all() for one in tensors if one.is_floating_point()]
-    devices = {one.device for one in checked}
+    """Whether no tensor holds NaN or infinity; this waits for each device once."""
+    checks = [tensor.detach().isfinite().all() for tensor in tensors if tensor.is_floating_point()]
+    devices = {check.device for check in checks}
     return all(
-        bool(torch.stack([one for one in checked if one.device == device]).all())
+        bool(torch.stack([check for check in checks if check.device == device]).all())
         for device in devices
     )
 
 
-def divergence_message(state: TrainState, skipped: Sequence[Skipped], *, checkpoint: int) -> str:
-    """What to say of a run that finds nothing finite any more, and where to look."""
+def divergence_error(
+    state: TrainState, skipped: Sequence[Skipped], *, checkpoint: int
+) -> UserError:
+    """The error of a run that cannot recover: since which step, and with which examples."""
     again = f", also after {state.restores} restores of step {checkpoint}"
     where = f"before step {state.step}{again if state.restores else ''}"
     if not skipped:
-        return f"training diverged {where}: a weight is not finite; lower training.learning_rate"
-    rows = dict.fromkeys(row for one in skipped for row in one.examples)
-    return (
+        return UserError(
+            f"training diverged {where}: a weight is not finite; lower training.learning_rate"
+        )
+    examples = dict.fromkeys(row for event in skipped for row in event.examples)
+    return UserError(
         f"training diverged {where}: {skipped[-1].reason}; {len(skipped)} steps were skipped, with "
-        f"examples {first_examples(tuple(rows))} (all are in metrics.jsonl): fix those pairs, or "
-        f"lower training.learning_rate"
+        f"examples {first_examples(tuple(examples))} (all are in metrics.jsonl): fix those pairs, "
+        f"or lower training.learning_rate"
     )
 
 
 def first_examples(rows: Sequence[int]) -> str:
-    """The first of some examples, by their numbers."""
+    """The numbers of the first examples, for a message."""
     return ", ".join(map(str, rows[:MAX_LISTED])) + (" …" if len(rows) > MAX_LISTED else "")

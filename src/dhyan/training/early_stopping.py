@@ -1,4 +1,4 @@
-"""Whether a validation was the best so far, and what a run notes of it."""
+"""Early stopping: whether a validation was the best so far, and when to stop for lack of one."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,27 +10,39 @@ LOWER_IS_BETTER = {"loss"}
 
 
 def record_validation(
-    state: TrainState, scores: Mapping[str, float], settings: TrainerSettings, *, on_schedule: bool
-) -> tuple[TrainState, bool]:
-    """A run's progress with the scores of a validation, and whether they are the best so far."""
-    noted, now = replace(state, scores=scores), scores[settings.stop_on]
-    lower = settings.stop_on in LOWER_IS_BETTER
-    best = _better(now, noted.best_score, lower=lower)
-    if best:
-        noted = replace(noted, best_step=noted.step, best_score=now)
-    if on_schedule and _better(now, noted.best_scheduled_score, lower=lower):
-        noted = replace(noted, best_scheduled_score=now, validations_since_best=0)
-    elif on_schedule:
-        validations_since_best, plateau = noted.validations_since_best + 1, settings.plateau
-        reductions = noted.rate_reductions + bool(
-            plateau and plateau.reduces(validations_since_best)
-        )
-        noted = replace(
-            noted, validations_since_best=validations_since_best, rate_reductions=reductions
-        )
-    return noted, best
+    state: TrainState, scores: Mapping[str, float], settings: TrainerSettings
+) -> TrainState:
+    """The state after a validation; its `best_step` is this step if no score was better before.
+
+    Only the validations of the schedule count for patience and for the plateau schedule.
+    """
+    score, metric = scores[settings.stop_on], settings.stop_on
+    state = replace(state, scores=scores)
+    if _is_better(score, state.best_score, metric):
+        state = replace(state, best_step=state.step, best_score=score)
+    if not settings.validation_due(state.step):
+        return state
+    if _is_better(score, state.best_scheduled_score, metric):
+        return replace(state, best_scheduled_score=score, validations_since_best=0)
+    validations, plateau = state.validations_since_best + 1, settings.plateau
+    reduced = plateau is not None and plateau.reduces(validations)
+    return replace(
+        state,
+        validations_since_best=validations,
+        rate_reductions=state.rate_reductions + reduced,
+    )
 
 
-def _better(now: float, before: float | None, *, lower: bool) -> bool:
-    sign = 1 if lower else -1
-    return isfinite(now) and (before is None or sign * now < sign * before)
+def out_of_patience(state: TrainState, settings: TrainerSettings) -> str:
+    """Why a run stops early: too many validations without improvement; empty if it does not."""
+    if not settings.patience or state.validations_since_best < settings.patience:
+        return ""
+    return (
+        f"{settings.stop_on} did not improve in {state.validations_since_best} validations; "
+        f"the best was at step {state.best_step}"
+    )
+
+
+def _is_better(score: float, best: float | None, metric: str) -> bool:
+    sign = 1 if metric in LOWER_IS_BETTER else -1
+    return isfinite(score) and (best is None or sign * score < sign * best)

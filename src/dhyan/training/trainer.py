@@ -1,7 +1,7 @@
-"""The training loop, as a stream of what happened."""
+"""The training loop: fetch, step, report, validate, save, recover; every event is yielded."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -10,17 +10,16 @@ import torch
 from torch import Tensor
 
 from dhyan.checkpoint import CheckpointWriteError
-from dhyan.errors import UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.training.divergence import (
     PendingStep,
     StepResult,
     all_finite,
-    divergence_message,
+    divergence_error,
     optimizer_tensors,
     read_results,
 )
-from dhyan.training.early_stopping import record_validation
+from dhyan.training.early_stopping import out_of_patience, record_validation
 from dhyan.training.ema import WeightEMA
 from dhyan.training.events import (
     BatchSplit,
@@ -34,22 +33,27 @@ from dhyan.training.events import (
     Validated,
 )
 from dhyan.training.out_of_memory import step_with_splitting
-from dhyan.training.prefetch import BatchLoader, BatchStream, DirectLoader, LoadedBatch
-from dhyan.training.state import TrainerSettings, TrainState, ValidationInterrupted
+from dhyan.training.prefetch import BatchLoader, BatchStream, DirectLoader
+from dhyan.training.state import TrainerSettings, TrainState
 from dhyan.training.update import EagerUpdate, Update, UpdateParts
 
 __all__ = ["TrainState", "TrainerSettings", "Trainer"]
 
 
+class ValidationInterrupted(Exception):
+    """A validation was broken off because the process is to end soon."""
+
+
 @dataclass(kw_only=True)
 class Trainer:
-    """Updates a model batch by batch, validates it and saves it.
+    """Trains a model batch by batch, validates it and saves checkpoints.
 
-    With an `average` of the weights, that is what is validated and saved. Every random choice of
-    a step follows from (seed, step), and every batch from the position, so a run that is stopped
-    anywhere and goes on from its last checkpoint ends in the same weights. `updates` says how a
-    step is taken, `feeds` how batches reach the device. What is not finite is neither learned from
-    nor saved: `recall` brings the last checkpoint back where there is no other way on.
+    Every random choice of a step follows from (seed, step), and every batch from its position in
+    the stream, so a run that stops anywhere and resumes from its last checkpoint ends in the same
+    weights. With an `ema`, the moving average is what is validated and saved. A step without a
+    finite loss and gradient changes nothing; `restore` loads the last checkpoint if such steps do
+    not end, or if a weight is not finite. `make_update` decides how a step is computed (eager or
+    CUDA graphs), `make_loader` how batches reach the device.
     """
 
     model: Seq2Seq
@@ -64,124 +68,81 @@ class Trainer:
     make_update: Callable[[UpdateParts], Update] = EagerUpdate
     make_loader: Callable[[BatchStream, torch.device], BatchLoader] = DirectLoader
     state: TrainState = field(default_factory=TrainState)
-    stop_reason: str = ""
-    interrupted: bool = False
-    validating: bool = False
-    saved_step: int = 0
-    unsaved: int = 0
-    _update: tuple[UpdateParts, Update] | None = field(default=None, init=False, repr=False)
+    stop_reason: str = field(default="", init=False)
+    saved_step: int = field(default=0, init=False)
+    _interrupted: bool = field(default=False, init=False, repr=False)
+    _validating: bool = field(default=False, init=False, repr=False)
+    _save_failures: int = field(default=0, init=False, repr=False)
     _skipped: tuple[Skipped, ...] = field(default=(), init=False, repr=False)
+    _update: tuple[UpdateParts, Update] | None = field(default=None, init=False, repr=False)
 
     def run(self, steps: int) -> Iterator[Event]:
-        """Take up to `steps` more steps; a checkpoint stands at the end of them."""
-        self.saved_step, last = self.state.step, self.state.step + steps
-        self._lose_patience()
-        if self.state.validation_pending:
-            self.state = replace(self.state, validation_pending=False)
-            yield from self._rest(last)
-        feed = self.make_loader(self.batches, self.device)
-        try:
-            while self.state.step < last and not self.stop_reason:
-                yield from self._stretch(last, feed)
-                yield from self._rest(last) if self._sound() else self._go_back()
-        finally:
-            feed.close()
-        if self.state.step != self.saved_step:  # asked to stop when there was no time to save
-            yield self._saved(best=False, last=True)
+        """Take up to `steps` more steps, yield every event, and end with a checkpoint.
+
+        Losses and gradient norms stay on the device until they are reported, so that steps are
+        launched without waiting for it. The loop pauses where a validation or a checkpoint is due,
+        at the end, and when too many steps in a row were skipped.
+        """
+        until, self.saved_step = self.state.step + steps, self.state.step
+        self.stop_reason = self.stop_reason or out_of_patience(self.state, self.settings)
+        paused = self.state.validation_pending  # one was interrupted: it is repeated first
+        self.state = replace(self.state, validation_pending=False)
+        with closing(self.make_loader(self.batches, self.device)) as loader:
+            while paused or (self.state.step < until and not self.stop_reason):
+                self.model.train()
+                update, pending, start = self.current_update(), list[PendingStep](), perf_counter()
+                while not paused:
+                    pending.append(self._step(update, loader))
+                    paused = self._pause_due(until)
+                    if paused or self.settings.report_due(self.state.step):
+                        yield from self._report(read_results(pending), start)
+                        pending, start = [], perf_counter()
+                        paused = paused or self._skips_too_many()
+                paused = False
+
+                if self._skips_too_many() or not self._is_finite():
+                    yield self._restore_checkpoint()
+                    continue
+
+                before, ending, scores = self.state, self.state.step >= until, None
+                if self.validate and (ending or self.settings.validation_due(self.state.step)):
+                    scores = self._scores(self.validate)
+                    self.state = replace(before, validation_pending=scores is None)
+                if scores is not None:
+                    self.state = record_validation(self.state, scores, self.settings)
+                    yield Validated(self.state.step, scores, self._is_best(before))
+                    self.stop_reason = self.stop_reason or out_of_patience(
+                        self.state, self.settings
+                    )
+
+                ending = ending or bool(self.stop_reason)
+                if ending or self._is_best(before) or self._save_due():
+                    yield from self._save(before, final=ending)
+        if self.state.step != self.saved_step:  # stopped after it was decided not to save
+            yield self._try_save(best=False, final=True)
         if self.stop_reason:
             yield Stopped(self.state.step, self.stop_reason)
 
     def stop(self, reason: str) -> None:
-        """End the run after the step in hand, with a checkpoint."""
+        """End the run after the current step, with a checkpoint."""
         self.stop_reason = reason
 
     def interrupt(self, reason: str) -> None:
-        """The same, and soon: a validation is broken off, to be made up for when the run goes on.
+        """Stop soon: a validation is broken off, and repeated when the run resumes.
 
-        To be called from a signal's handler, which may interrupt anything.
+        Called from a signal handler, which may interrupt anything.
         """
         self.stop(reason)
-        self.interrupted = True
-        if self.validating:
+        self._interrupted = True
+        if self._validating:
             raise ValidationInterrupted
 
     def weights(self) -> Mapping[str, Tensor]:
-        """What the run has found so far, by name: the weights, or their average."""
+        """The weights that are validated and saved, by name: the model's, or their average."""
         return self.ema.weights if self.ema else dict(self.model.named_parameters())
 
-    def _stretch(self, last: int, feed: BatchLoader) -> Iterator[Event]:
-        """Steps without a break, up to the next validation, save or end."""
-        pauses = (self.settings.validate_every, self.settings.save_every)
-        self.model.train()
-        update = self.current_update()
-        taken, start = list[PendingStep](), perf_counter()
-        while True:
-            taken.append(self._step(update, feed))
-            step = self.state.step
-            pause = step >= last or self.stop_reason or any(step % n == 0 for n in pauses)
-            if pause or step % self.settings.report_every == 0:
-                yield from self._report(read_results(taken), start)
-                taken, start = [], perf_counter()
-                pause = pause or self.state.skipped_in_a_row >= self.settings.max_skipped_in_a_row
-            if pause:
-                return
-
-    def _step(self, update: Update, feed: BatchLoader) -> PendingStep:
-        """One update."""
-        step, position = self.state.step + 1, self.state.position
-        parts, positions = list[LoadedBatch](), list[int]()
-        for _ in range(self.settings.accumulate):
-            positions.append(position)
-            parts.append(feed.at(position))
-            position = parts[-1].next_position
-        tokens = sum(part.tokens for part in parts)
-        batches = [part.batch for part in parts]
-        found, count = step_with_splitting(
-            update, batches, tokens=tokens, step=step, rate=self._rate(step)
-        )
-        self.state = replace(self.state, step=step, position=position)
-        return PendingStep(step, tuple(positions), found, tokens, count)
-
-    def _report(self, steps: list[StepResult], start: float) -> Iterator[Event]:
-        """What the steps since the last report have come to."""
-        for one in steps:
-            self.state = self.state.counting(finite=one.finite, split=one.split)
-            if one.split:
-                yield BatchSplit(one.step, one.parts)
-            if not one.finite:
-                self._skipped += (one.skipped(self.batches),)
-                yield self._skipped[-1]
-        good = [one for one in steps if one.finite]
-        if good:
-            step, tokens = self.state.step, sum(one.tokens for one in good)
-            loss, norm = sum(one.loss for one in good) / tokens, good[-1].norm
-            epoch = self.batches.epoch(self.state.position)
-            seconds = perf_counter() - start
-            yield Stepped(step, epoch, loss, self._rate(step), norm, tokens, seconds)
-
-    def _sound(self) -> bool:
-        """Whether the run may go on from here: every number that would be saved is one."""
-        tensors = (
-            *optimizer_tensors(self.optimizer),
-            *self.weights().values(),
-            *self.model.parameters(),
-        )
-        return self.state.skipped_in_a_row < self.settings.max_skipped_in_a_row and all_finite(
-            tensors
-        )
-
-    def _go_back(self) -> Iterator[Event]:
-        """Take up the last checkpoint again, but with the batches after those that led astray."""
-        astray = self.state
-        if self.restore is None or astray.restores >= self.settings.max_restores:
-            raise UserError(divergence_message(astray, self._skipped, checkpoint=self.saved_step))
-        self.restore(self)
-        self._update, self.saved_step = None, self.state.step
-        self.state = self.state.after(astray)
-        yield Restored(astray.step, self.saved_step, astray.position)
-
     def current_update(self) -> Update:
-        """The way steps are taken; made anew only if something of it has been replaced."""
+        """The update of the current model, optimizer and settings; a new one if any was replaced."""
         parts = UpdateParts(
             model=self.model,
             optimizer=self.optimizer,
@@ -195,75 +156,109 @@ class Trainer:
             self._update = (parts, self.make_update(parts))
         return self._update[1]
 
-    def _rest(self, last: int) -> Iterator[Event]:
-        """Between stretches: validate and save when it is time."""
-        step, settings, before = self.state.step, self.settings, self.state
-        ending, best, regular = step >= last, False, step % self.settings.validate_every == 0
-        if self.validate and (ending or regular):
-            scores = self._scores(self.validate)
-            self.state = replace(before, validation_pending=scores is None)
-            if scores is not None:
-                self.state, best = record_validation(
-                    self.state, scores, settings, on_schedule=regular
-                )
-                yield Validated(step, scores, best)
-                self._lose_patience()
-        on_schedule = step % settings.save_every == 0 and not self.state.skipped_in_a_row
-        if best or ending or self.stop_reason or on_schedule:
-            saved = self._saved(best=best)
-            if isinstance(saved, SaveFailed) and (
-                ending or self.stop_reason
-            ):  # once more, the last time
-                yield saved
-                saved = self._saved(best=best, last=True)
-            if isinstance(saved, SaveFailed):
-                best_step, score = before.best_step, before.best_score
-                self.state = replace(self.state, best_step=best_step, best_score=score)
-            yield saved
+    def _step(self, update: Update, loader: BatchLoader) -> PendingStep:
+        """Fetch the batches of one step and update the weights."""
+        step, position = self.state.step + 1, self.state.position
+        batches, positions, tokens = [], [], 0
+        for _ in range(self.settings.accumulate):
+            loaded = loader.at(position)
+            batches.append(loaded.batch)
+            positions.append(position)
+            tokens, position = tokens + loaded.tokens, loaded.next_position
+        rate = self.settings.learning_rate_at(step, self.state.rate_reductions)
+        result, parts = step_with_splitting(update, batches, tokens=tokens, step=step, rate=rate)
+        self.state = replace(self.state, step=step, position=position)
+        return PendingStep(step, tuple(positions), result, tokens, parts)
+
+    def _pause_due(self, until: int) -> bool:
+        step, settings = self.state.step, self.settings
+        scheduled = settings.validation_due(step) or settings.save_due(step)
+        return step >= until or bool(self.stop_reason) or scheduled
+
+    def _report(self, results: list[StepResult], start: float) -> Iterator[Event]:
+        """Count the steps since the last report; yield what went wrong, and their mean loss."""
+        for result in results:
+            self.state = self.state.counting(finite=result.finite, split=result.split)
+            if result.split:
+                yield BatchSplit(result.step, result.parts)
+            if not result.finite:
+                self._skipped += (result.skipped(self.batches),)
+                yield self._skipped[-1]
+        finite = [result for result in results if result.finite]
+        if finite:
+            step, tokens = self.state.step, sum(result.tokens for result in finite)
+            yield Stepped(
+                step=step,
+                epoch=self.batches.epoch(self.state.position),
+                loss=sum(result.loss for result in finite) / tokens,
+                learning_rate=self.settings.learning_rate_at(step, self.state.rate_reductions),
+                gradient_norm=finite[-1].norm,
+                tokens=tokens,
+                seconds=perf_counter() - start,
+            )
+
+    def _skips_too_many(self) -> bool:
+        return self.state.skipped_in_a_row >= self.settings.max_skipped_in_a_row
+
+    def _is_finite(self) -> bool:
+        """Whether every number that a checkpoint would hold is finite."""
+        state = optimizer_tensors(self.optimizer)
+        return all_finite((*state, *self.weights().values(), *self.model.parameters()))
+
+    def _restore_checkpoint(self) -> Restored:
+        """Load the last checkpoint, and continue with the batches after those of the diverged run."""
+        diverged = self.state
+        if self.restore is None or diverged.restores >= self.settings.max_restores:
+            raise divergence_error(diverged, self._skipped, checkpoint=self.saved_step)
+        self.restore(self)
+        self._update, self.saved_step = None, self.state.step
+        self.state = self.state.skip_ahead(diverged)
+        return Restored(diverged.step, self.saved_step, diverged.position)
 
     def _scores(self, validate: Callable[[], Mapping[str, float]]) -> Mapping[str, float] | None:
-        """What a validation finds; nothing if there is no time for it."""
-        if self.interrupted:
+        """The scores of a validation; None if it is interrupted."""
+        if self._interrupted:
             return None
         self.model.eval()
         try:
-            with self._averaged():
+            with self.ema.swapped_into(self.model) if self.ema else nullcontext():
                 try:
-                    self.validating = True
+                    self._validating = True
                     return validate()
                 finally:
-                    self.validating = False
+                    self._validating = False
         except ValidationInterrupted:
             return None
 
-    def _lose_patience(self) -> None:
-        """Stop if too many validations in a row have brought nothing better."""
-        settings, state = self.settings, self.state
-        if settings.patience and state.validations_since_best >= settings.patience:
-            self.stop(
-                f"{settings.stop_on} did not improve in {state.validations_since_best} validations; "
-                f"the best was at step {state.best_step}"
-            )
+    def _is_best(self, before: TrainState) -> bool:
+        """Whether the validation since `before` was the best so far."""
+        return self.state.best_step != before.best_step
 
-    def _saved(self, *, best: bool, last: bool = False) -> Saved | SaveFailed:
-        """Save; where that fails, go on, unless it is the last chance or has failed too often."""
+    def _save_due(self) -> bool:
+        return self.settings.save_due(self.state.step) and not self.state.skipped_in_a_row
+
+    def _save(self, before: TrainState, *, final: bool) -> Iterator[Saved | SaveFailed]:
+        """Save a checkpoint, at the end of a run with a second attempt; training goes on without."""
+        best = self._is_best(before)
+        event = self._try_save(best=best)
+        if isinstance(event, SaveFailed) and final:
+            yield event
+            event = self._try_save(best=best, final=True)
+        if isinstance(event, SaveFailed):
+            self.state = self.state.with_best_of(before)
+        yield event
+
+    def _try_save(self, *, best: bool, final: bool = False) -> Saved | SaveFailed:
+        """Save once; the error is raised if this is `final`, or if too many saves have failed."""
         before, step = self.state, self.state.step
         self.state = replace(before, restores=before.restores if before.skipped_in_a_row else 0)
         try:
             folder = self.save(self)
-        except CheckpointWriteError as fault:
+        except CheckpointWriteError as error:
             self.state = before
-            self.unsaved += 1
-            if last or self.unsaved >= self.settings.max_save_failures:
+            self._save_failures += 1
+            if final or self._save_failures >= self.settings.max_save_failures:
                 raise
-            return SaveFailed(step, str(fault))
-        self.saved_step, self.unsaved, self._skipped = step, 0, ()
+            return SaveFailed(step, str(error))
+        self.saved_step, self._save_failures, self._skipped = step, 0, ()
         return Saved(step, folder, best)
-
-    def _rate(self, step: int) -> float:
-        plateau = self.settings.plateau
-        left = plateau.factor_after(self.state.rate_reductions) if plateau else 1.0
-        return self.settings.learning_rate * self.settings.schedule(step) * left
-
-    def _averaged(self) -> AbstractContextManager[None]:
-        return self.ema.swapped_into(self.model) if self.ema else nullcontext()
