@@ -24,7 +24,7 @@ class Size:
     """How large the models are, and what they are trained and tried on."""
 
     width: int = 512
-    hidden: int = 2048
+    feed_forward_width: int = 2048
     heads: int = 8
     layers: int = 6
     recurrent: int = 512
@@ -36,7 +36,7 @@ class Size:
 
 
 FULL = Size()
-TINY = Size(32, 64, 2, 1, 16, 96, 300, 6, 4, 96)
+TINY = Size(32, 64, 2, 1, 16, 96, 300, 6, 4, 48)
 TRAINING = Training(
     precision="bf16",
     tokens_per_batch=16_384,
@@ -55,7 +55,7 @@ def transformer(size: Size, *, shared: bool = True, dropout: float = 0.1) -> Rec
     common: dict[str, Any] = {
         "width": size.width,
         "heads": size.heads,
-        "hidden": size.hidden,
+        "feed_forward_width": size.feed_forward_width,
         "layers": size.layers,
         "norm": "post",
         "dropout": dropout,
@@ -124,5 +124,7 @@ def _reader(size: Size, dropout: float) -> RNNEncoder:
 
 
 def trained(recipe: Recipe, **settings: object) -> Recipe:
-    """The recipe with other settings of its training."""
-    return replace(recipe, training=replace(recipe.training, **settings))
+    """The recipe with other training settings; the longest sentence fits into a batch."""
+    training = replace(recipe.training, **settings)
+    max_tokens = min(recipe.data.max_tokens, training.tokens_per_batch - 2)
+    return replace(recipe, training=training, data=replace(recipe.data, max_tokens=max_tokens))

@@ -58,7 +58,7 @@ class Job:
             precision=self.precision,
             tokens_per_batch=256 if self.quick else self.tokens_per_batch,
             learning_rate=1e-3,
-            warmup=200,
+            warmup_steps=200,
         )
 
 

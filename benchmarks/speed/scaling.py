@@ -44,7 +44,7 @@ def _pace(
     length = number if axis == "length" else (4 if quick else LENGTH)
     sentences = number if axis == "sentences" else max(1, (8 if quick else TOKENS) // length)
     if axis == "width":
-        size = replace(size, width=number, hidden=4 * number, recurrent=number)
+        size = replace(size, width=number, feed_forward_width=4 * number, recurrent=number)
         size = replace(size, heads=max(1, number // 64))
     recipe = FAMILIES[family](size)
     corpus = made_up(sentences * 2, length, size.pieces)
