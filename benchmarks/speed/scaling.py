@@ -57,7 +57,7 @@ def picture(figures: Mapping[str, Any], path: Path) -> None:
     """A curve for either family along every axis, by logarithms."""
     from dhyan.insight.blocks import Curve, Lines
     from dhyan.insight.heatmap import save
-    from dhyan.insight.lesson_figure import sheet
+    from dhyan.insight.lesson_figure import draw_figure
 
     found = {(row["who"], row["at"]): row for row in figures["rows"]}
     parts = [
@@ -74,7 +74,7 @@ def picture(figures: Mapping[str, Any], path: Path) -> None:
         )
         for axis, sizes in figures["shapes"]["axes"].items()
     ]
-    save(sheet(parts, title="What training costs as it grows"), path)
+    save(draw_figure(parts, title="What training costs as it grows"), path)
 
 
 def _bands(rows: Sequence[Mapping[str, Any] | None]) -> tuple[list[float | None], ...]:

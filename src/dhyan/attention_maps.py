@@ -21,7 +21,7 @@ from dhyan.models.interface import AttentionRole as AttentionRole
 class AttentionMap:
     """One attention's weights over a sentence: a row per target word, a column per source word.
 
-    In self-attention both are words of the same sentence.
+    In self-attention both are words of the same sentence. `member` is its model in an ensemble.
     """
 
     name: str
@@ -30,6 +30,7 @@ class AttentionMap:
     source: tuple[str, ...]
     target: tuple[str, ...]
     weights: Float[Tensor, "H T S"]
+    member: int = 0
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def test_measures_of_a_permuted_batch_of_heads_are_permuted():
         (lambda: previous_share(torch.ones(1, 1)), "at least two"),
         (lambda: target_share(EVEN, [0, 1]), "2 targets for 4 rows of weights"),
         (lambda: target_share(EVEN, [-1] * 4), "no row has a target"),
-        (lambda: target_share(EVEN, [0, 1, 2, 4]), "place 4, but the last place is 3"),
+        (lambda: target_share(EVEN, [0, 1, 2, 4]), "target 4 is beyond the last column, 3"),
     ],
 )
 def test_what_cannot_be_measured_is_said(call, message):

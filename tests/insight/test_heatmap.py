@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 
 from dhyan.attention_maps import AttentionMap
 from dhyan.errors import UserError
-from dhyan.insight.colormap import STEPS, TABLE, contrast, ink, luminance, paint
+from dhyan.insight.colors import STEPS, TABLE, contrast, ink, luminance, paint
 from dhyan.insight.fonts import clusters, shorten
 from dhyan.insight.heatmap import GREY, heatmap, save
 
@@ -180,13 +180,11 @@ def test_each_head_has_its_panel_and_labels_are_shared():
     assert said.count("किताब") < 8
 
 
-def test_maps_of_one_pair_of_sentences_are_named_by_their_place():
-    maps = [
-        AttentionMap(where, "cross", 1, ("a",), ("b",), torch.ones(2, 1, 1))
-        for where in ("low", "high")
-    ]
+def test_maps_of_one_sentence_pair_are_captioned_by_role_and_layer():
+    weights = torch.ones(2, 1, 1)
+    maps = [AttentionMap("", "cross", layer, ("a",), ("b",), weights) for layer in (1, 2)]
     texts = {text.get_text(): text for text in heatmap(*maps).axes[0].texts}
-    captions = [f"{where} · head {head}" for where in ("low", "high") for head in (1, 2)]
+    captions = [f"cross, layer {layer} · head {head}" for layer in (1, 2) for head in (1, 2)]
     boxes = [texts[caption].get_window_extent() for caption in captions]
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 

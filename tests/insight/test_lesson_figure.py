@@ -8,15 +8,23 @@ import torch
 from matplotlib.colors import to_hex
 
 from dhyan.errors import UserError
-from dhyan.insight.block_drawing import block
-from dhyan.insight.blocks import Curve, Lines, Plane, Point, Table, Words, bars, said, table
-from dhyan.insight.colormap import contrast
-from dhyan.insight.fonts import Lettering, families
+from dhyan.insight.blocks import (
+    Curve,
+    Lines,
+    Plane,
+    Point,
+    Table,
+    Words,
+    bars,
+    format_number,
+    table,
+)
+from dhyan.insight.colors import DARK, LIGHT, blend, contrast
+from dhyan.insight.fonts import Font, families
 from dhyan.insight.heatmap import DOTS, LABEL, POINTS, save
-from dhyan.insight.lesson_figure import MARGIN, WIDEST, flow, sheet, texts_of
-from dhyan.insight.page_layout import Hand
-from dhyan.insight.plain_text import printed
-from dhyan.insight.theme import DARK, LIGHT, blend
+from dhyan.insight.lesson_figure import MARGIN, WIDEST, draw_figure, flow, make_block, texts_of
+from dhyan.insight.page_layout import FigureStyle
+from dhyan.insight.plain_text import as_plain_text
 
 CURVES = (Curve("scaled", [1, 2, 1]), Curve("not", [1, 8, 60]))
 POINTS_SEEN = (Point("bank", 9, 3, faint=True), Point("bank", 7.6, 3.8))
@@ -33,11 +41,11 @@ PARTS = (
 
 def placed(parts, widest=WIDEST):
     texts = {text: text for part in parts for text in texts_of(part)}
-    hand = Hand(Lettering(families("".join(texts)), LABEL), LIGHT, texts)
-    blocks = [block(part, hand, widest) for part in parts]
+    style = FigureStyle(Font(families("".join(texts)), LABEL), LIGHT, texts)
+    blocks = [make_block(part, style, widest) for part in parts]
     places, wide, high = flow(blocks, widest, top=0.0)
     return (
-        [(x, y, x + b.wide, y + b.high) for b, (x, y) in zip(blocks, places, strict=True)],
+        [(x, y, x + b.width, y + b.height) for b, (x, y) in zip(blocks, places, strict=True)],
         wide,
         high,
     )
@@ -64,7 +72,7 @@ def test_tables_of_one_line_begin_their_rows_at_one_height():
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_every_text_is_drawn_within_the_page(theme):
-    figure = sheet(PARTS, title="A title in हिन्दी", theme=theme)
+    figure = draw_figure(PARTS, title="A title in हिन्दी", theme=theme)
     drawn = {text.get_text() for axes in figure.axes for text in axes.texts}
     assert {"money", "बैंक", "पैसा", "scaled", "A title in हिन्दी", "1,086.00", "−2.50"} <= drawn
     box = figure.get_tightbbox().extents * POINTS
@@ -91,7 +99,7 @@ def test_every_number_can_be_read_on_its_cell(theme):
 def test_every_number_drawn_can_be_read_where_it_stands(theme, kind):
     scale = torch.linspace(0 if kind == "weights" else -1, 1, 200).view(10, 20).tolist()
     beyond = [[float("inf"), float("-inf"), float("nan"), *[0.0] * 17]]
-    (page,) = sheet((table("", scale + beyond, kind=kind),), theme=theme, widest=900.0).axes
+    (page,) = draw_figure((table("", scale + beyond, kind=kind),), theme=theme, widest=900.0).axes
     cells = [(box.get_window_extent(), to_hex(box.get_facecolor())) for box in page.patches]
     numbers = [text for text in page.texts if text.get_text()]
     assert len(numbers) == len(cells) == 220
@@ -104,7 +112,9 @@ def test_every_number_drawn_can_be_read_where_it_stands(theme, kind):
 
 def test_names_of_faint_points_can_be_read():
     for theme in (LIGHT, DARK):
-        (axes,) = sheet((Plane("", (Point("bank", 1, 1, faint=True),)),), theme=theme).axes[1:]
+        (axes,) = draw_figure((Plane("", (Point("bank", 1, 1, faint=True),)),), theme=theme).axes[
+            1:
+        ]
         assert contrast(axes.texts[0].get_color(), theme.paper) >= 4.5
         assert axes.texts[0].get_alpha() is None
 
@@ -116,7 +126,7 @@ def test_blending_begins_at_one_and_ends_at_the_other():
 
 def test_the_same_sheet_gives_the_same_bytes(tmp_path):
     for name in ("one.svg", "two.svg"):
-        save(sheet(PARTS, title="again"), tmp_path / name)
+        save(draw_figure(PARTS, title="again"), tmp_path / name)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
@@ -129,7 +139,7 @@ def crowded(count, words=("bank", "किनारा", "river", "पैसा")
 @pytest.mark.parametrize("count", [2, 8, 20])
 def test_no_name_lies_over_another_or_a_point_or_the_edge(count):
     plane = crowded(count)
-    axes = sheet((plane,)).axes[1]
+    axes = draw_figure((plane,)).axes[1]
     boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
     assert len(boxes) == count
     frame, dot = axes.bbox.padded(DOTS / POINTS), 2 * DOTS / POINTS
@@ -143,21 +153,21 @@ def test_no_name_lies_over_another_or_a_point_or_the_edge(count):
 
 def test_points_at_one_place_have_names_at_different_ones():
     points = tuple(Point(f"{n}", 1, 1) for n in range(9))
-    (axes,) = sheet((Plane("", points, up="height", across="width"),)).axes[1:]
+    (axes,) = draw_figure((Plane("", points, up="height", across="width"),)).axes[1:]
     assert len({text.get_position() for text in axes.texts}) == 9
 
 
 def test_kinds_have_a_key_and_shapes_of_their_own():
     cloud = tuple(Point("", n % 10, n // 10, kind=n % 3) for n in range(300))
     plane = Plane("cloud", (*cloud, Point("mean", 4.5, 14.5, kind=3)), kinds=("a", "b", "ग", "d"))
-    figure = sheet((plane,))
+    figure = draw_figure((plane,))
     page, axes = figure.axes
     assert {"a", "b", "ग", "d"} <= {text.get_text() for text in page.texts}
     looks = [{(line.get_color(), line.get_marker()) for line in one.lines if line.get_markersize()
               and line.get_marker() != "None"} for one in (page, axes)]  # fmt: skip
     assert looks[0] == looks[1]
     assert len(looks[0]) == len({marker for _, marker in looks[0]}) == 4
-    lines = printed("", (plane,)).splitlines()
+    lines = as_plain_text("", (plane,)).splitlines()
     assert lines[2:] == [
         "cloud",
         "  (   4.500,   14.500)  mean · d",
@@ -167,16 +177,16 @@ def test_kinds_have_a_key_and_shapes_of_their_own():
     ]
 
 
-def test_a_plane_without_a_place_is_a_fault():
+def test_a_scatter_plot_needs_points_with_finite_coordinates():
     with pytest.raises(UserError, match="senses: there is no point to draw"):
         Plane("senses", ())
-    with pytest.raises(UserError, match="senses: a point lies nowhere; give finite numbers"):
+    with pytest.raises(UserError, match="senses: a point has a coordinate that is not finite"):
         Plane("senses", (Point("bank", float("nan"), 0),))
 
 
 def test_by_logarithms_equal_factors_are_equal_steps_and_names_stand_at_their_ends():
     curves = (Curve("a", [1, 10, 100]), Curve("b", [1, 0.1, 0.01], [1, 0.05, 0.0], [1, 0.2, 0.1]))
-    (axes,) = sheet((Lines("", curves, ("1", "2", "3"), "x", "y", log=True),)).axes[1:]
+    (axes,) = draw_figure((Lines("", curves, ("1", "2", "3"), "x", "y", log=True),)).axes[1:]
     heights = axes.transData.transform([(0, value) for value in (0.01, 0.1, 1, 10, 100)])[:, 1]
     assert torch.tensor(heights).diff().tolist() == pytest.approx([heights[1] - heights[0]] * 4)
     names = {text.get_text(): text.get_window_extent() for text in axes.texts}
@@ -187,7 +197,7 @@ def test_by_logarithms_equal_factors_are_equal_steps_and_names_stand_at_their_en
 
 def test_names_of_more_curves_than_fit_make_the_chart_higher():
     curves = tuple(Curve(f"curve {n}", [1, 2]) for n in range(20))
-    (axes,) = sheet((Lines("", curves, ("1", "2"), "x", "y"),)).axes[1:]
+    (axes,) = draw_figure((Lines("", curves, ("1", "2"), "x", "y"),)).axes[1:]
     names = [text for text in axes.texts if text.get_text() != "y"]
     lines = sorted(axes.transData.transform(name.get_position())[1] for name in names)
     assert len(lines) == 20
@@ -199,21 +209,23 @@ def test_a_curve_is_broken_where_it_has_no_value_and_that_is_explained():
     values = [1.0, None, 3.0, 4.0, float("inf")]
     part = Lines("", (Curve("a", values), Curve("b", [None] * 5)), tuple("12345"), "x", "y",
                  gaps="A gap: not measured.")  # fmt: skip
-    (page, axes) = sheet((part,)).axes
+    (page, axes) = draw_figure((part,)).axes
     assert "A gap: not measured." in [text.get_text() for text in page.texts]
     (line,) = (one for one in axes.lines if one.get_marker() == "o" and one.get_ydata()[0] == 1)
     assert [value == value for value in line.get_ydata()] == [True, False, True, True, False]
-    assert "A gap: not measured." in printed("", (part,))
+    assert "A gap: not measured." in as_plain_text("", (part,))
     whole = replace(part, curves=(Curve("a", [1, 0, 3, 4, 5]),))
-    assert "A gap: not measured." not in printed("", (whole,))
-    assert "A gap: not measured." in printed("", (replace(whole, log=True),))
+    assert "A gap: not measured." not in as_plain_text("", (whole,))
+    assert "A gap: not measured." in as_plain_text("", (replace(whole, log=True),))
 
 
 def test_places_that_would_run_into_each_other_are_named_in_part():
     def named(count):
         places = tuple(str(1000 + n) for n in range(count))
         part = Lines("", (Curve("a", list(range(count))),), places, "x", "y")
-        return [label for label in sheet((part,)).axes[1].get_xticklabels() if label.get_text()]
+        return [
+            label for label in draw_figure((part,)).axes[1].get_xticklabels() if label.get_text()
+        ]
 
     assert len(named(8)) == 8
     boxes = [label.get_window_extent() for label in named(60)]
@@ -236,7 +248,7 @@ BARS = bars(
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_bars_are_as_long_as_their_values_which_stand_at_their_ends(theme):
-    figure = sheet((BARS,), theme=theme)
+    figure = draw_figure((BARS,), theme=theme)
     (page,) = figure.axes
     long = [(box.get_facecolor(), box.get_width()) for box in page.patches]
     assert len(long) == 3
@@ -256,12 +268,12 @@ def test_bars_are_as_long_as_their_values_which_stand_at_their_ends(theme):
 
 
 def test_bars_are_printed_with_what_is_certain_of_them():
-    assert printed("", (BARS,)).splitlines()[2:] == [
+    assert as_plain_text("", (BARS,)).splitlines()[2:] == [
         "BLEU   → points   | short · long",
         "  20.5 [19.0, 22.0]  −3.0 [−4.0, −2.0]   none",
         "  71.0 [70.0, 72.5]                  –   ध्यान",
     ]
-    assert printed("", (bars("", ["a", "b"], torch.tensor([1.0, 20.0])),)).endswith("20   b")
+    assert as_plain_text("", (bars("", ["a", "b"], torch.tensor([1.0, 20.0])),)).endswith("20   b")
 
 
 @pytest.mark.parametrize(
@@ -281,38 +293,38 @@ def test_bars_that_do_not_fit_their_names_are_a_fault(given, said):
 def test_a_bare_table_is_small_and_is_printed_with_its_numbers():
     weights, words = torch.eye(6), [f"बैंक {n}" for n in range(6)]
     bare = table("head 1", weights, words, words, kind="weights", bare=True)
-    (page,) = sheet((bare,)).axes
+    (page,) = draw_figure((bare,)).axes
     assert {(box.get_width(), box.get_height()) for box in page.patches} == {(10.0, 10.0)}
     assert [text.get_text() for text in page.texts] == ["head 1", *words, *words]
     boxes = [text.get_window_extent() for text in page.texts[1:]]
     cells = [box.get_window_extent() for box in page.patches]
     assert not any(text.overlaps(cell) for text in boxes for cell in cells)
-    assert printed("", (bare,)).count("1.00") == 6
+    assert as_plain_text("", (bare,)).count("1.00") == 6
 
 
 def test_a_notebook_shows_a_sheet_by_itself():
-    figure = sheet(PARTS, theme=DARK)
+    figure = draw_figure(PARTS, theme=DARK)
     assert figure._repr_svg_().startswith("<?xml")
     assert DARK.paper in figure._repr_svg_()
 
 
 def test_numbers_are_written_as_people_write_them():
     whole = Table("", ((2.0, -1086.0),))
-    assert [said(value, whole) for value in whole.values[0]] == ["2", "−1,086"]
+    assert [format_number(value, whole) for value in whole.values[0]] == ["2", "−1,086"]
     codes = table("", [[2309, 70000]], commas=False)
-    assert [said(value, codes) for value in codes.values[0]] == ["2309", "70000"]
-    assert said(float("nan"), codes) == "–"
+    assert [format_number(value, codes) for value in codes.values[0]] == ["2309", "70000"]
+    assert format_number(float("nan"), codes) == "–"
     parts = Table("", ((0.5, 2.0),), digits=3)
-    assert [said(value, parts) for value in parts.values[0]] == ["0.500", "2.000"]
+    assert [format_number(value, parts) for value in parts.values[0]] == ["0.500", "2.000"]
     hidden = Table("", ((2.0, float("-inf")),))
-    assert [said(value, hidden) for value in hidden.values[0]] == ["2", "−∞"]
-    sheet((hidden,))
+    assert [format_number(value, hidden) for value in hidden.values[0]] == ["2", "−∞"]
+    draw_figure((hidden,))
     weights = Table("", ((0.5, 1.0),), kind="weights")
-    assert [said(value, weights) for value in weights.values[0]] == [".50", "1.00"]
+    assert [format_number(value, weights) for value in weights.values[0]] == [".50", "1.00"]
 
 
 def test_printed_lines_have_every_number_and_name():
-    text = printed("A title", PARTS)
+    text = as_plain_text("A title", PARTS)
     for wanted in ("A title", "1,086.00", "पैसा · bank", "scaled", "(   7.600,    3.800)  bank"):
         assert wanted in text
     assert all(len(line) < 120 for line in text.splitlines())
@@ -322,4 +334,4 @@ def test_what_does_not_fit_is_said():
     with pytest.raises(UserError, match="weights: 3 names for 2 rows or columns"):
         table("weights", [[1.0, 0.0], [0.0, 1.0]], ["a", "b", "c"])
     with pytest.raises(UserError, match="nothing to draw"):
-        sheet(())
+        draw_figure(())

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from dhyan.attention_maps import AttentionMap
-from dhyan.insight.colormap import ink, paint
+from dhyan.insight.colors import ink, paint
 from dhyan.insight.terminal_heatmap import draw
 
 ENGLISH = ("he", "gives", "the", "book", "to", "the", "girl")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.insight.decoder_steps import steps
+from dhyan.insight.decoder_steps import decoder_steps
 from dhyan.insight.explain import explain_translation
 from tests.lessons.untrained import ENGLISH, translator_of
 
@@ -29,20 +29,20 @@ CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 def read(decoder):
     translator = translator_of("gru", decoder)
     [said] = translator(ENGLISH[0])
-    return translator, said, steps(translator, ENGLISH[0], said)
+    return translator, said, decoder_steps(translator, ENGLISH[0], said)
 
 
 def again(found):
     """Scores from the operands alone."""
     s, h = found.queries, found.states
-    match found.kind:
+    match found.score:
         case "additive":
-            asked = s @ found.asking.weight.T + found.asking.bias
-            return torch.tanh(asked[:, None] + h @ found.asked.weight.T) @ found.energy
+            asked = s @ found.query_layer.weight.T + found.query_layer.bias
+            return torch.tanh(asked[:, None] + h @ found.key_layer.weight.T) @ found.energy
         case "general":
-            return s @ found.asked.weight @ h.T
+            return s @ found.key_layer.weight @ h.T
         case "location":
-            return (s @ found.asking.weight.T)[:, : len(h)]
+            return (s @ found.query_layer.weight.T)[:, : len(h)]
         case "dot":
             return s @ h.T
         case "scaled_dot":
@@ -52,11 +52,11 @@ def again(found):
 @pytest.mark.parametrize("decoder", KINDS)
 def test_a_look_follows_from_its_operands(decoder):
     _, _, found = read(decoder)
-    assert found.kind == KINDS[decoder]
+    assert found.score == KINDS[decoder]
     scores = again(found)
     torch.testing.assert_close(found.scores, scores, **CLOSE)
-    hidden = scores.masked_fill(found.seen == 0, -torch.inf)
-    weights = hidden.softmax(-1) * found.seen
+    hidden = scores.masked_fill(found.visibility == 0, -torch.inf)
+    weights = hidden.softmax(-1) * found.visibility
     torch.testing.assert_close(found.weights, weights, **CLOSE)
     torch.testing.assert_close(found.contexts, weights @ found.states, **CLOSE)
 
@@ -78,12 +78,12 @@ def test_only_a_decoder_that_looks_after_its_step_joins_context_and_state():
 
 def test_a_window_leaves_out_what_it_does_not_see():
     found = read("luong-monotonic-dot")[2]
-    assert (found.seen == 0).any()
-    assert (found.weights[found.seen == 0] == 0).all()
+    assert (found.visibility == 0).any()
+    assert (found.weights[found.visibility == 0] == 0).all()
 
 
 def test_a_score_that_looks_back_is_refused():
-    with pytest.raises(UserError, match="CoverageScore; taken apart are additive"):
+    with pytest.raises(UserError, match="CoverageScore; steps are shown for additive"):
         read("bahdanau-coverage")
 
 
@@ -97,7 +97,7 @@ def test_all_steps_come_in_one_answer(client, model, after):
     asked = {"text": TEXT, "model": model}
     found = client.post("/api/step", json=asked).json()
     trace = json.loads(client.post("/api/translate", json=asked).text)
-    assert found["after"] is after
+    assert found["attends_after_step"] is after
     [block] = trace["attention"]
     weights = numbers(found["weights"])
     assert weights.shape == (len(trace["target"]["tokens"]), len(trace["source"]["tokens"]))
@@ -109,7 +109,7 @@ def test_all_steps_come_in_one_answer(client, model, after):
 
 def test_without_attention_every_step_gets_the_same_vector(client):
     found = client.post("/api/step", json={"text": TEXT, "model": "bottleneck"}).json()
-    assert found["kind"] == "bottleneck"
+    assert found["score"] == "bottleneck"
     contexts = numbers(found["contexts"])
     assert torch.equal(contexts, contexts[:1].expand_as(contexts))
 

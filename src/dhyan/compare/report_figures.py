@@ -25,7 +25,7 @@ def draw(
     maps = [results[entry.name]["maps"] for entry in plan.entries]
     names = [entry.name for entry in plan.entries]
     for number, own in enumerate(zip(*maps, strict=True), start=1):
-        figures[f"attention-{number}"] = heatmap(*map(_map, names, own))
+        figures[f"attention-{number}"] = heatmap(*map(_map, own), captions=names)
     for name, figure in figures.items():
         for kind in KINDS:
             save(figure, folder / f"{name}.{kind}")
@@ -74,8 +74,6 @@ def spoken(part: Mapping[str, Any]) -> str:
     return f"{part['least']}–{part['most']}"
 
 
-def _map(name: str, kept: Mapping[str, Any]) -> AttentionMap:
-    weights = torch.tensor(kept["weights"]).clamp(0, 1)
-    return AttentionMap(
-        name, "cross", 1, tuple(kept["source"]), tuple(kept["target"]), weights.unsqueeze(0)
-    )
+def _map(parts: Mapping[str, Any]) -> AttentionMap:
+    weights = torch.tensor(parts["weights"]).clamp(0, 1).unsqueeze(0)
+    return AttentionMap("", "cross", 1, tuple(parts["source"]), tuple(parts["target"]), weights)

@@ -1,4 +1,4 @@
-"""What a lesson shows, as values: sentences, tables, lines, bars, and points in the plane."""
+"""Contents of lessons as values: text, tables, line charts, bar charts and scatter plots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Style = Literal["solid", "dashed", "dotted"]
 
 @dataclass(frozen=True)
 class Words:
-    """A sentence or a few."""
+    """A paragraph."""
 
     text: str
 
@@ -25,7 +25,7 @@ class Words:
 class Table:
     """Numbers with a name for each row and column; weights are coloured from 0 to 1.
 
-    `after` is the sign that stands before the next table of the line: ·, =, →. Without `commas`
+    `after` is the operator before the next table of the line: ·, =, →. Without `commas`
     thousands are not set apart; a `bare` table is drawn small and without its numbers.
     """
 
@@ -48,10 +48,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Curve:
-    """A system's measure at each place, and where it lies with 95 % certainty, if that is known.
-
-    Systems of one kind are drawn in one style.
-    """
+    """A curve: its value at each place, with 95 % confidence limits if they are known."""
 
     name: str
     values: Sequence[int | float | None]
@@ -62,10 +59,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Lines:
-    """Curves over named places; `log` if heights are drawn by their logarithms.
+    """A line chart over named places, with a logarithmic axis if `log`.
 
-    `gaps` says, under the curves, what it means where one is broken: a value is missing, infinite
-    or, by logarithms, not above 0.
+    `gaps` explains, below the chart, where a curve is broken: a value is missing, infinite or,
+    on a logarithmic axis, not positive.
     """
 
     title: str
@@ -79,16 +76,13 @@ class Lines:
     @property
     def broken(self) -> bool:
         """Whether a value cannot be drawn."""
-        values = [value for one in self.curves for value in one.values]
-        return any(not drawn(value, log=self.log) for value in values)
+        values = [value for curve in self.curves for value in curve.values]
+        return any(not is_drawable(value, log=self.log) for value in values)
 
 
 @dataclass(frozen=True)
 class Point:
-    """A place in the plane, with a name or without; `faint` if it was there before.
-
-    `kind` is its colour and its shape.
-    """
+    """A point of a scatter plot, with a name or without; `kind` sets its colour and shape."""
 
     name: str
     x: int | float
@@ -99,7 +93,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Plane:
-    """Points, and moves from one place to another; `kinds` names the kinds of points in a key."""
+    """A scatter plot with arrows; `kinds` names the kinds of points in the legend."""
 
     title: str
     points: tuple[Point, ...]
@@ -109,19 +103,19 @@ class Plane:
     kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """A plane shows a point at least, and each has its place."""
+        """There is at least one point, and all coordinates are finite."""
         if not self.points:
             raise UserError(f"{self.title}: there is no point to draw")
-        if not all(isfinite(one.x) and isfinite(one.y) for one in self.points):
-            raise UserError(f"{self.title}: a point lies nowhere; give finite numbers")
+        if not all(isfinite(point.x) and isfinite(point.y) for point in self.points):
+            raise UserError(f"{self.title}: a point has a coordinate that is not finite")
 
 
 @dataclass(frozen=True)
 class Bars:
     """A bar for each name, or one in each of at most three groups, with its value at its end.
 
-    `values` has a row for each group, as have `lows` and `highs`, which say where a value lies with
-    95 % certainty, if that is known; what is missing is nan.
+    `values` has a row for each group, as have `lows` and `highs`, the 95 % confidence
+    limits, if they are known; what is missing is nan.
     """
 
     title: str
@@ -189,25 +183,26 @@ def bars(
 
 def _rows(values: Tensor | Sequence[int | float] | Sequence[Sequence[int | float]]) -> Rows:
     """The numbers of a matrix, or of a vector as one row."""
-    given: Sequence[Any] = values.detach().tolist() if isinstance(values, Tensor) else values
-    if len(given) and isinstance(given[0], int | float):
-        given = [given]
-    return tuple(tuple(map(float, row)) for row in given)
+    rows: Sequence[Any] = values.detach().tolist() if isinstance(values, Tensor) else values
+    if len(rows) and isinstance(rows[0], int | float):
+        rows = [rows]
+    return tuple(tuple(map(float, row)) for row in rows)
 
 
-def drawn(value: int | float | None, *, log: bool = False) -> bool:
-    """Whether a curve can go through a value."""
+def is_drawable(value: int | float | None, *, log: bool = False) -> bool:
+    """Whether a curve has a point at a value: it is present, finite and, for `log`, positive."""
     return value is not None and isfinite(value) and not (log and value <= 0)
 
 
-def said(value: float, part: Table | Bars) -> str:
-    """A number as its part writes it: weights without their 0, whole numbers without a point."""
+def format_number(value: float, part: Table | Bars) -> str:
+    """A number as text: weights without the leading 0, integers without a decimal point."""
     if isnan(value):
         return "–"
     if not isfinite(value):
         return "∞" if value > 0 else "−∞"
     if isinstance(part, Table) and part.kind == "weights":
         return f"{value:.{part.digits}f}".removeprefix("0")
-    whole = all(one == int(one) for row in part.values for one in row if isfinite(one))
-    comma, digits = "," if part.commas else "", 0 if whole else part.digits
+    numbers = [number for row in part.values for number in row if isfinite(number)]
+    integral = all(number == int(number) for number in numbers)
+    comma, digits = "," if part.commas else "", 0 if integral else part.digits
     return f"{value:{comma}.{digits}f}".replace("-", "−")

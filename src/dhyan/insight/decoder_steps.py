@@ -1,4 +1,4 @@
-"""Every look of a recurrent decoder with all that it multiplies, so that anyone can do it again."""
+"""Every attention step of a recurrent decoder with all its operands, to be recomputed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from dhyan.insight.explain import target_ids
 from dhyan.kernels.backend import by_definition
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
 
-LARGEST_INNER = 2_000_000  # numbers; a longer sentence's small networks are left out
+LARGEST_TANH = 2_000_000  # numbers; the tanh layer of longer sentences is left out
 
 
 @dataclass(frozen=True)
@@ -39,27 +39,27 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Steps:
-    """All looks of one translation: T steps at S states, in the model's own numbers.
+class DecoderSteps:
+    """The attention of one translation: T decoder steps over S encoder states.
 
-    `asking` makes W s + b of the state that asks (or, for the location score, the scores), `asked`
-    makes the keys of the states, and `energy` is v: each is there if the score has it, as are
-    `projected` (W s + b) and `inner` (the tanh). `seen` is how clearly each state may be seen.
-    A decoder that looks `after` its step has `attentional` vectors, which `combine` makes.
+    `query_layer` projects the decoder state (for the location score, to the scores), `key_layer`
+    the encoder states, and `energy` is v; each is present if the score has it, as are
+    `projected_queries` (W s + b) and `tanh`. `visibility` is the mask or window, from 0 to 1.
+    A decoder that `attends_after_step` (Luong) has `attentional` vectors, made by `combine`.
     """
 
-    kind: str
-    after: bool
+    score: str
+    attends_after_step: bool
     queries: Float[Tensor, "T Q"]
     states: Float[Tensor, "S D"]
-    asking: Layer | None
-    asked: Layer | None
+    query_layer: Layer | None
+    key_layer: Layer | None
     energy: Float[Tensor, " K"] | None
-    projected: Float[Tensor, "T K"] | None
+    projected_queries: Float[Tensor, "T K"] | None
     keys: Float[Tensor, "S K"]
-    inner: Float[Tensor, "T S K"] | None
+    tanh: Float[Tensor, "T S K"] | None
     scores: Float[Tensor, "T S"]
-    seen: Float[Tensor, "T S"]
+    visibility: Float[Tensor, "T S"]
     weights: Float[Tensor, "T S"]
     contexts: Float[Tensor, "T D"]
     combine: Layer | None
@@ -67,68 +67,68 @@ class Steps:
 
 
 @torch.inference_mode()
-def steps(translator: Translator, text: str, said: Translation) -> Steps:
-    """Read all looks off a second pass over a finished translation."""
-    decoder, attention, kind = stepping(translator)
-    looks = _looks(translator, attention, text, said)
+def decoder_steps(translator: Translator, text: str, translation: Translation) -> DecoderSteps:
+    """All attention steps of a finished translation, by a second pass over it."""
+    decoder, attention, name = recurrent_decoder(translator)
+    calls = _attention_calls(translator, attention, text, translation)
     score = attention.score
-    asking, asked, energy = _learned(score)
-    projected, inner = None, None
-    queries = torch.cat([look.query[0] for look in looks])
-    keys, states = looks[0].memory.keys[0, 0], looks[0].memory.values[0, 0]
+    query_layer, key_layer, energy = _score_parameters(score)
+    projected, tanh = None, None
+    queries = torch.cat([call.query[0] for call in calls])
+    keys, states = calls[0].memory.keys[0, 0], calls[0].memory.values[0, 0]
     if isinstance(score, AdditiveScore):
         projected = score.query(queries)
-        if projected.numel() * len(keys) <= LARGEST_INNER:
-            inner = torch.tanh(projected[:, None] + keys)
-    contexts = torch.cat([look.answer.context[0] for look in looks])
+        if projected.numel() * len(keys) <= LARGEST_TANH:
+            tanh = torch.tanh(projected[:, None] + keys)
+    contexts = torch.cat([call.attended.context[0] for call in calls])
     combine, attentional = None, None
     if isinstance(decoder, LuongDecoder):
         combine = decoder.combine
         attentional = torch.tanh(combine(torch.cat([contexts, queries], dim=-1)))
-    return Steps(
-        kind=kind,
-        after=isinstance(decoder, LuongDecoder),
-        queries=_plain(queries),
-        states=_plain(states),
-        asking=_layer(asking),
-        asked=_layer(asked),
-        energy=None if energy is None else _plain(energy),
-        projected=None if projected is None else _plain(projected),
-        keys=_plain(keys),
-        inner=None if inner is None else _plain(inner),
-        scores=_plain(torch.cat([look.scores(score) for look in looks])),
-        seen=_plain(torch.cat([look.seen(attention) for look in looks])),
-        weights=_plain(torch.cat([look.weights() for look in looks])),
-        contexts=_plain(contexts),
+    return DecoderSteps(
+        score=name,
+        attends_after_step=isinstance(decoder, LuongDecoder),
+        queries=_on_cpu(queries),
+        states=_on_cpu(states),
+        query_layer=_layer(query_layer),
+        key_layer=_layer(key_layer),
+        energy=None if energy is None else _on_cpu(energy),
+        projected_queries=None if projected is None else _on_cpu(projected),
+        keys=_on_cpu(keys),
+        tanh=None if tanh is None else _on_cpu(tanh),
+        scores=_on_cpu(torch.cat([call.scores(score) for call in calls])),
+        visibility=_on_cpu(torch.cat([call.visibility(attention) for call in calls])),
+        weights=_on_cpu(torch.cat([call.weights() for call in calls])),
+        contexts=_on_cpu(contexts),
         combine=_layer(combine),
-        attentional=None if attentional is None else _plain(attentional),
+        attentional=None if attentional is None else _on_cpu(attentional),
     )
 
 
-def stepping(
+def recurrent_decoder(
     translator: Translator,
 ) -> tuple[BahdanauDecoder | LuongDecoder, SingleHeadAttention, str]:
-    """A model's decoder, its attention and the name of its score, if it looks step by step."""
+    """A model's recurrent decoder, its attention, and the name of its score in recipes."""
     decoder = translator.model.decoder
     if not isinstance(decoder, BahdanauDecoder | LuongDecoder):
         raise UserError(
-            f"its decoder is a {type(decoder).__name__}; one that goes step by step is needed: "
+            f"its decoder is a {type(decoder).__name__}, not a recurrent one: "
             "give a model of `dhyan train bahdanau2015-small` or `dhyan train luong2015-small`"
         )
     attention = decoder.attention
     if not isinstance(attention, SingleHeadAttention):
-        raise UserError("its attention has several heads; a step is shown for a single one")
-    kind = kind_of(attention)
-    if not kind:
+        raise UserError("its attention has several heads; steps are shown for a single head")
+    name = score_name(attention)
+    if not name:
         raise UserError(
-            f"its score is a {type(attention.score).__name__}; taken apart are additive, dot, "
+            f"its score is a {type(attention.score).__name__}; steps are shown for additive, dot, "
             "scaled dot, general and location"
         )
-    return decoder, attention, kind
+    return decoder, attention, name
 
 
-def kind_of(attention: SingleHeadAttention) -> str:
-    """What recipes call a score; nothing for one that cannot be taken apart."""
+def score_name(attention: SingleHeadAttention) -> str:
+    """The name of a score in recipes; empty for one whose steps are not shown."""
     match attention.score:
         case AdditiveScore():
             return "additive"
@@ -144,46 +144,46 @@ def kind_of(attention: SingleHeadAttention) -> str:
             return ""
 
 
-class _Look(NamedTuple):
-    """What an attention was asked, the memory it looked at, and what it answered."""
+class _AttentionCall(NamedTuple):
+    """One call of an attention: its query, its memory and its result."""
 
     query: Float[Tensor, "1 T Q"]
     memory: Memory
-    answer: Attended
+    attended: Attended
 
     def scores(self, score: Score) -> Float[Tensor, "T S"]:
         return score(self.query.unsqueeze(1), self.memory)[0, 0]
 
-    def seen(self, attention: SingleHeadAttention) -> Float[Tensor, "T S"]:
+    def visibility(self, attention: SingleHeadAttention) -> Float[Tensor, "T S"]:
         return attention.sees(self.query.unsqueeze(1), self.memory)[0, 0].float()
 
     def weights(self) -> Float[Tensor, "T S"]:
-        assert self.answer.weights is not None, "by definition there are weights"
-        return self.answer.weights[0, 0]
+        assert self.attended.weights is not None, "the definition returns weights"
+        return self.attended.weights[0, 0]
 
 
-def _looks(
-    translator: Translator, attention: SingleHeadAttention, text: str, said: Translation
-) -> Sequence[_Look]:
-    """Feed a model the words it said; a decoder looks at every step, or at all of them at once."""
-    source, target = translator.encode(text), target_ids(said)
+def _attention_calls(
+    translator: Translator, attention: SingleHeadAttention, text: str, translation: Translation
+) -> Sequence[_AttentionCall]:
+    """The calls of the attention in a forced pass: one for each step, or one for all of them."""
+    source, target = translator.encode(text), target_ids(translation)
     batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
-    looks: list[_Look] = []
+    calls: list[_AttentionCall] = []
 
-    def note(module: nn.Module, given: tuple[Tensor, Memory], answer: Attended) -> None:
-        looks.append(_Look(*given, answer))
+    def record(module: nn.Module, inputs: tuple[Tensor, Memory], attended: Attended) -> None:
+        calls.append(_AttentionCall(*inputs, attended))
 
-    hook = attention.register_forward_hook(note)
+    hook = attention.register_forward_hook(record)
     try:
         with evaluation_mode(translator.model), by_definition():
             translator.model(batch)
     finally:
         hook.remove()
-    return looks
+    return calls
 
 
-def _learned(score: Score) -> tuple[nn.Linear | None, nn.Linear | None, Tensor | None]:
-    """What a score has learned for the state that asks, for the states, and to sum up both."""
+def _score_parameters(score: Score) -> tuple[nn.Linear | None, nn.Linear | None, Tensor | None]:
+    """The layers of a score for queries and for keys, and its energy vector, where it has them."""
     match score:
         case AdditiveScore():
             return score.query, score.key, score.energy
@@ -198,8 +198,8 @@ def _learned(score: Score) -> tuple[nn.Linear | None, nn.Linear | None, Tensor |
 def _layer(layer: nn.Linear | None) -> Layer | None:
     if layer is None:
         return None
-    return Layer(_plain(layer.weight), None if layer.bias is None else _plain(layer.bias))
+    return Layer(_on_cpu(layer.weight), None if layer.bias is None else _on_cpu(layer.bias))
 
 
-def _plain(numbers: Tensor) -> Tensor:
+def _on_cpu(numbers: Tensor) -> Tensor:
     return numbers.detach().float().cpu()

@@ -1,4 +1,4 @@
-"""From a translation to its attention maps, by a second pass over what was said."""
+"""Attention maps of a translation, read off a second pass over the finished output."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,8 +26,8 @@ def explain(
     """Translate a sentence and return a map for every attention of the model.
 
     The weights are read off a second, parallel pass over the finished translation, so they are
-    exact after any search. Pieces are merged to words unless `words` is False: what a word is
-    given is the sum over its pieces, what it gives the mean. `changes` are as for the translator.
+    exact after any search. Tokens are merged to words unless `words` is False: columns are summed
+    over the tokens of a word, rows are averaged. `changes` are decoding options.
     """
     [translation] = translator(text, beam=beam, **changes)  # type: ignore[arg-type]
     return explain_translation(translator, text, translation, words=words)
@@ -36,18 +36,27 @@ def explain(
 def explain_translation(
     translator: Translator, text: str, translation: Translation, *, words: bool = True
 ) -> list[AttentionMap]:
-    """The maps of a translation already made; of several models, those of each."""
-    masked, kept = translator.with_placeholders(text)
+    """The maps of a finished translation; of an ensemble, those of every model."""
+    masked, placeholders = translator.with_placeholders(text)
     source, target = translator.encode(text), target_ids(translation)
-    heard = Labels.of(translator.source, source, words=words, text=masked, kept=kept)
-    told = Labels.of(translator.target, target[:-1], words=words, kept=kept)
-    said = Labels.of(translator.target, target[1:], words=words, kept=kept)
-    look = force_decode(translator.ensemble, [source], [target], translator.device)
+
+    def target_labels(ids: Sequence[int]) -> Labels:
+        return Labels.of(translator.target, ids, words=words, placeholders=placeholders)
+
+    source_labels = Labels.of(
+        translator.source, source, words=words, text=masked, placeholders=placeholders
+    )
+    input_labels, output_labels = target_labels(target[:-1]), target_labels(target[1:])
+    decoded = force_decode(translator.ensemble, [source], [target], translator.device)
     maps = []
-    for own in look.attention:
-        columns, rows = _sides(own.role, heard, told, said)
-        merged = columns.gather(rows.gather(own.weights[0].float().cpu(), -2, mean=True), -1)
-        maps.append(AttentionMap(own.name, own.role, own.layer, columns.texts, rows.texts, merged))
+    for own in decoded.attention:
+        columns, rows = _sides(own.role, source_labels, input_labels, output_labels)
+        weights = columns.gather(rows.gather(own.weights[0].float().cpu(), -2, mean=True), -1)
+        maps.append(
+            AttentionMap(
+                own.name, own.role, own.layer, columns.texts, rows.texts, weights, own.member
+            )
+        )
     return maps
 
 
@@ -57,7 +66,7 @@ def target_ids(translation: Translation) -> list[int]:
 
 
 def cross_maps(maps: Sequence[AttentionMap]) -> list[AttentionMap]:
-    """Those that look from the translation to the source."""
+    """The cross-attentions among the maps."""
     return [attention for attention in maps if attention.role == "cross"]
 
 
@@ -75,24 +84,25 @@ class Labels(NamedTuple):
         *,
         words: bool,
         text: str = "",
-        kept: Sequence[str] = (),
+        placeholders: Sequence[str] = (),
     ) -> "Labels":
-        """A sentence's words, or its single pieces; unknown ones as the text has them.
+        """A sentence's words or tokens; unknown ones are shown as in the text.
 
-        Spans that passed the model by stand where their signs were.
+        Placeholders are replaced by the text they stand for.
         """
         if words:
-            found = tokenizer.words(ids, text)
-            texts, spans = [w.text for w in found], [(w.first, w.last) for w in found]
+            parts = tokenizer.words(ids, text)
+            texts = [word.text for word in parts]
+            spans = [(word.first, word.last) for word in parts]
         else:
             texts, spans = tokenizer.pieces(ids, text), [(at, at + 1) for at in range(len(ids))]
-        shown = (restore(label, kept)[0] if kept else label for label in texts)
-        return cls(tuple(shown), tuple(spans))
+        labels = (restore(text, placeholders)[0] if placeholders else text for text in texts)
+        return cls(tuple(labels), tuple(spans))
 
     def gather(
         self, weights: Float[Tensor, "H T S"], axis: int, *, mean: bool = False
     ) -> Float[Tensor, "H N M"]:
-        """Weights by word along an axis: the sum over its pieces, or their mean."""
+        """Weights by word along an axis: the sum over its tokens, or their mean."""
         parts = []
         for first, last in self.spans:
             part = weights.narrow(axis, first, last - first)

@@ -1,4 +1,4 @@
-"""Letters for labels: the fonts that draw them, and where a word may be cut."""
+"""Fonts for labels: families per script, text measures, missing glyphs, shortening."""
 
 import re
 import threading
@@ -24,7 +24,7 @@ _drawing = threading.Lock()
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Matplotlib as it comes, whatever the user has set, with text that looks right anywhere."""
+    """Matplotlib's defaults, whatever the user has set, with fonts embedded as outlines."""
     import matplotlib
 
     with _drawing, matplotlib.rc_context():
@@ -43,7 +43,7 @@ def families(text: str) -> list[str]:
     """
     noto = _register_devanagari()
     if noto is None and _DEVANAGARI.search(text):
-        raise UserError("no font for Devanagari is here: pip install fontpkg-noto-sans-devanagari")
+        raise UserError("no Devanagari font is installed: pip install fontpkg-noto-sans-devanagari")
     return [EVERYDAY] if noto is None else [noto, EVERYDAY]
 
 
@@ -57,21 +57,21 @@ def devanagari_file() -> Path | None:
 
 
 def _register_devanagari() -> str | None:
-    """Tell matplotlib of the Devanagari font, if it is here."""
-    found = devanagari_file()
-    if found is None:
+    """Register the Devanagari font with matplotlib, if it is installed; its family."""
+    file = devanagari_file()
+    if file is None:
         return None
     import fontpkg_noto_sans_devanagari as package
     from matplotlib.font_manager import fontManager
 
-    path = str(found)
+    path = str(file)
     if all(font.fname != path for font in fontManager.ttflist):
         fontManager.addfont(path)
     return str(package.FAMILY)
 
 
 @dataclass(frozen=True)
-class Lettering:
+class Font:
     """Font families, best first, and a size in points."""
 
     families: list[str]
@@ -79,7 +79,7 @@ class Lettering:
 
     @property
     def middle(self) -> float:
-        """From the baseline to the middle of the letters, to centre a line on a height."""
+        """From the baseline to half the height of a letter, to centre a line of text vertically."""
         return 0.34 * self.size
 
     def style(self, colour: str, *, ha: str = "left", rotation: int = 0) -> dict[str, Any]:
@@ -110,24 +110,24 @@ class Lettering:
 
 
 def drawable(labels: Iterable[str], fonts: Iterable[str]) -> list[str]:
-    """The labels, with □ for each character that none of the fonts has, said in one warning."""
+    """The labels, with □ for each character that no font has, and one warning that names them."""
     from matplotlib.font_manager import findfont, get_font
 
-    known = set[int]().union(*(get_font(findfont(font)).get_charmap() for font in fonts))
+    charmap = set[int]().union(*(get_font(findfont(font)).get_charmap() for font in fonts))
     missing: dict[str, None] = {}
 
-    def shown(character: str) -> str:
-        kind = unicodedata.category(character)
+    def replace(character: str) -> str:
+        category = unicodedata.category(character)
         if character.isspace():
             return " "
-        if ord(character) in known and kind != "Cc":
+        if ord(character) in charmap and category != "Cc":
             return character
-        if kind in {"Cc", "Cf", "Cs"}:
+        if category in {"Cc", "Cf", "Cs"}:
             return ""
         missing[character] = None
-        return "" if kind.startswith("M") else STAND_IN
+        return "" if category.startswith("M") else STAND_IN
 
-    cleaned = ["".join(map(shown, label)) for label in labels]
+    cleaned = ["".join(map(replace, label)) for label in labels]
     if missing:
         warnings.warn(
             f"no font here has {_named(missing)}: {STAND_IN} stands for each character",
@@ -142,13 +142,13 @@ def _named(characters: Iterable[str]) -> str:
     for character in characters:
         word = unicodedata.name(character, "").partition(" ")[0]
         script = word if word == "CJK" else word.capitalize()
-        known = character.isalpha() or unicodedata.category(character)[0] == "M"
-        scripts.setdefault(script if known and script else "symbols", []).append(character)
+        named = character.isalpha() or unicodedata.category(character)[0] == "M"
+        scripts.setdefault(script if named and script else "symbols", []).append(character)
     return ", ".join(f"{script} ({' '.join(some)})" for script, some in scripts.items())
 
 
 def clusters(text: str) -> Iterator[str]:
-    """What a reader takes for single letters: a conjunct such as क्षि is one, and is never cut."""
+    """Grapheme clusters: a conjunct such as क्षि is one, and is never split."""
     cluster = ""
     for character in text:
         joined = cluster.endswith("\u200d") or unicodedata.combining(cluster[-1:] or " ") == 9
@@ -165,10 +165,10 @@ def shorten(text: str, limit: int | float, measure: Callable[[str], int | float]
     """The text if it measures no more than the limit, otherwise its beginning and an ellipsis."""
     if measure(text) <= limit:
         return text
-    letters = list(clusters(text))
+    graphemes = list(clusters(text))
 
-    def begun(count: int) -> str:
-        return "".join(letters[:count]) + "…"
+    def cut(count: int) -> str:
+        return "".join(graphemes[:count]) + "…"
 
-    beyond = bisect_right(range(len(letters)), limit, key=lambda count: measure(begun(count)))
-    return begun(max(beyond - 1, 0))
+    beyond = bisect_right(range(len(graphemes)), limit, key=lambda count: measure(cut(count)))
+    return cut(max(beyond - 1, 0))

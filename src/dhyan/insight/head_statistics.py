@@ -1,4 +1,4 @@
-"""What one head's table of weights is like, in single numbers, however many heads there are."""
+"""Statistics of attention heads: entropy, distance, share of the previous word and of a target."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from dhyan.errors import UserError
 
 
 def entropy(weights: Float[Tensor, "*H T S"]) -> Float[Tensor, "*H"]:
-    """The mean entropy of the rows in bits: 0 if each sees one place, log2 S if it sees all evenly.
+    """Mean entropy of the rows in bits: 0 for one position each, log2 S for uniform attention.
 
-    A row that does not sum to one is brought to it; one of zeros has 0.
+    Rows are normalised to sum to one; a row of zeros has entropy 0.
     """
     total = weights.sum(dim=-1, keepdim=True)
     shares = torch.where(total > 0, weights / total.clamp_min(1e-38), 0.0)
@@ -20,28 +20,27 @@ def entropy(weights: Float[Tensor, "*H T S"]) -> Float[Tensor, "*H"]:
 
 
 def distance(weights: Float[Tensor, "*H T T"]) -> Float[Tensor, "*H"]:
-    """How many places away the words looked at are, on average by weight."""
-    places = torch.arange(weights.shape[-1], device=weights.device)
-    away = (places - places.unsqueeze(-1)).abs()
-    return (weights * away).sum(dim=-1).mean(dim=-1)
+    """Mean distance in positions from a word to what it attends to, weighted by attention."""
+    positions = torch.arange(weights.shape[-1], device=weights.device)
+    distances = (positions - positions.unsqueeze(-1)).abs()
+    return (weights * distances).sum(dim=-1).mean(dim=-1)
 
 
 def previous_share(weights: Float[Tensor, "*H T T"]) -> Float[Tensor, "*H"]:
-    """The weight that words give the word before them, on average; the first has none."""
+    """Mean weight on the previous word; the first word has none."""
     if weights.shape[-1] < 2:
-        raise UserError("one word has none before it: give at least two")
+        raise UserError("the share of the previous word needs at least two words")
     return weights.diagonal(-1, dim1=-2, dim2=-1).mean(dim=-1)
 
 
 def target_share(weights: Float[Tensor, "*H T S"], targets: Sequence[int]) -> Float[Tensor, "*H"]:
-    """The weight that each row gives its own target, on average; a target below 0 is none."""
-    rows, places = weights.shape[-2:]
+    """Mean weight of each row on its target column; a negative target means none."""
+    rows, columns = weights.shape[-2:]
     if len(targets) != rows:
         raise UserError(f"{len(targets)} targets for {rows} rows of weights: give one for each row")
-    known = [(row, place) for row, place in enumerate(targets) if place >= 0]
-    if not known:
-        raise UserError("no row has a target: give the place of at least one")
-    if (most := max(place for _, place in known)) >= places:
-        raise UserError(f"a target stands at place {most}, but the last place is {places - 1}")
-    asked, wanted = (list(one) for one in zip(*known, strict=True))
-    return weights[..., asked, wanted].mean(dim=-1)
+    pairs = [(row, target) for row, target in enumerate(targets) if target >= 0]
+    if not pairs:
+        raise UserError("no row has a target: give the column of at least one")
+    if (largest := max(target for _, target in pairs)) >= columns:
+        raise UserError(f"target {largest} is beyond the last column, {columns - 1}")
+    return weights[..., [row for row, _ in pairs], [target for _, target in pairs]].mean(dim=-1)

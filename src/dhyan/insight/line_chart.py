@@ -1,4 +1,4 @@
-"""Measures as curves: one line for each system, with a band of what chance would do to it."""
+"""Line charts: one curve per system with its confidence band and its name at its end."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, Style, drawn
-from dhyan.insight.fonts import Lettering, drawable, families, settings
+from dhyan.insight.blocks import Curve, Style, is_drawable
+from dhyan.insight.colors import LIGHT, Theme
+from dhyan.insight.fonts import Font, drawable, families, settings
 from dhyan.insight.heatmap import DOTS, LABEL, POINTS, SMALL, TITLE
-from dhyan.insight.theme import LIGHT, Theme
 
 STYLES: dict[Style, dict[str, Any]] = {
     "solid": {"linestyle": "-", "marker": "o"},
@@ -23,45 +23,49 @@ STYLES: dict[Style, dict[str, Any]] = {
 WIDE, HIGH, LEFT, TOP, BELOW, LINE = 400, 260, 40, 50, 38, 12.0  # in points
 THREAD, SAMPLE, TO_LABEL = 18, 34, 40  # from the frame to where each ends
 
-Drawn = tuple[str, tuple[float, float], dict[str, Any]]
-"""The name of a line, where it ends, and how it looks."""
+LineLabel = tuple[str, tuple[float, float], dict[str, Any]]
+"""The name of a line, its last point, and its style."""
 
 
 def curves(
     systems: Sequence[Curve], places: Sequence[str], *, title: str, across: str, up: str
 ) -> Figure:
-    """Lines over the named places, each with its name at its end rather than in a legend."""
-    if not systems or not any(value is not None for one in systems for value in one.values):
+    """Curves over a categorical axis, each with its name at its end rather than in a legend."""
+    if not systems or not any(value is not None for system in systems for value in system.values):
         raise UserError("there is nothing to draw: give at least one system with one value")
-    texts = [title, across, up, *places, *(one.name for one in systems)]
+    texts = [title, across, up, *places, *(system.name for system in systems)]
     fonts = families("".join(texts))
-    shown = dict(zip(texts, drawable(texts, fonts), strict=True))
+    labels = dict(zip(texts, drawable(texts, fonts), strict=True))
     with settings():
-        letters = Lettering(fonts, LABEL)
-        names = [shown[one.name] for one in systems]
+        font = Font(fonts, LABEL)
+        names = [labels[system.name] for system in systems]
         high = max(HIGH, round(LINE * len(systems)) + 20)
-        width = LEFT + WIDE + TO_LABEL + letters.widest(names) + 12
+        width = LEFT + WIDE + TO_LABEL + font.widest(names) + 12
         height = TOP + high + BELOW
         figure = Figure(figsize=(width / POINTS, height / POINTS), dpi=DOTS, facecolor="white")
         axes = figure.add_axes((LEFT / width, BELOW / height, WIDE / width, high / height))
-        drawing = Drawing(axes, letters, LIGHT, WIDE, high)
-        drawing.frame([shown[one] for one in places], across=shown[across], up=shown[up])
+        drawing = Drawing(axes, font, LIGHT, WIDE, high)
+        drawing.frame(
+            [labels[place] for place in places],
+            across=labels[across],
+            up=labels[up],
+        )
         drawing.fill(systems, names)
         figure.text(
             12 / width,
             1 - 20 / height,
-            shown[title],
-            **Lettering(fonts, TITLE).style(LIGHT.ink),
+            labels[title],
+            **Font(fonts, TITLE).style(LIGHT.ink),
         )
         return figure
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A frame of so many points, and the lines within it."""
+    """The axes of a line chart, with their size in points."""
 
     axes: Axes
-    letters: Lettering
+    font: Font
     theme: Theme
     wide: int | float
     high: int | float
@@ -69,23 +73,23 @@ class Drawing:
 
     def fill(self, systems: Sequence[Curve], names: Sequence[str]) -> None:
         """All lines, each with its name at its end."""
-        looks = _looks(systems, self.theme)
-        for one, own in zip(systems, looks, strict=True):
-            _draw(self.axes, one, own, log=self.log)
-        ends = [self._end(one) for one in systems]
-        self._label(list(zip(names, ends, looks, strict=True)))
+        styles = _line_styles(systems, self.theme)
+        for system, style in zip(systems, styles, strict=True):
+            _draw(self.axes, system, style, log=self.log)
+        ends = [self._end(system) for system in systems]
+        self._label(list(zip(names, ends, styles, strict=True)))
 
     def frame(self, places: Sequence[str], *, across: str, up: str) -> None:
-        """A place for every point, and hairlines to read heights by."""
+        """Axis labels, ticks for every place, and horizontal grid lines."""
         axes, theme = self.axes, self.theme
         small: dict[str, Any] = {
-            "family": self.letters.families,
+            "family": self.font.families,
             "size": SMALL + 1,
             "color": theme.grey,
             "parse_math": False,
         }
         axes.set(facecolor=theme.paper, yscale="log" if self.log else "linear")
-        wide = replace(self.letters, size=SMALL + 1).widest(places) + 4 if places else 0.0
+        wide = replace(self.font, size=SMALL + 1).widest(places) + 4 if places else 0.0
         every = max(ceil(wide * len(places) / self.wide), 1)
         axes.set_xticks(range(0, len(places), every), places[::every], **small)
         axes.set_xlim(-0.3, max(len(places) - 1, 0) + 0.3)
@@ -97,30 +101,29 @@ class Drawing:
         axes.set_xlabel(across, **{**small, "size": LABEL}, labelpad=6)
         axes.text(0, 1.015, up, transform=axes.transAxes, **{**small, "size": LABEL})
 
-    def _end(self, one: Curve) -> tuple[float, float]:
-        """Where a line ends: at its last value, or in the corner if it has none."""
-        values = gapped(one.values, log=self.log)
-        known = [(float(x), y) for x, y in enumerate(values) if isfinite(y)]
+    def _end(self, curve: Curve) -> tuple[float, float]:
+        """The last point of a curve; the corner of the axes if it has none."""
+        values = with_gaps(curve.values, log=self.log)
+        points = [(float(x), y) for x, y in enumerate(values) if isfinite(y)]
         corner = (float(self.axes.get_xlim()[1]), float(self.axes.get_ylim()[0]))
-        return known[-1] if known else corner
+        return points[-1] if points else corner
 
-    def _label(self, lines: Sequence[Drawn]) -> None:
-        """Names as near the ends of their lines as the others leave room, joined by threads."""
+    def _label(self, lines: Sequence[LineLabel]) -> None:
+        """Names beside the ends of their lines, moved apart and joined by thin lines."""
         axes = self.axes
         bottom, top, left, right = map(float, (*axes.get_ylim(), *axes.get_xlim()))
         scaled = [self._scaled(y) for y in (bottom, top)]
         tall, step = (scaled[1] - scaled[0]) / self.high, (right - left) / self.wide
         rising = sorted(lines, key=lambda line: line[1][1])
-        wanted = [self._scaled(end) for _, (_, end), _ in rising]
-        heights = spread(wanted, LINE * tall, *scaled)
-        for (name, (x, end), looks), height in zip(rising, heights, strict=True):
-            y, under = self._unscaled(height), self._unscaled(height - self.letters.middle * tall)
-            thread = {"color": looks["color"], "linewidth": 0.6, "alpha": 0.6, "clip_on": False}
+        ideal = [self._scaled(end) for _, (_, end), _ in rising]
+        heights = spread(ideal, LINE * tall, *scaled)
+        for (name, (x, end), style), height in zip(rising, heights, strict=True):
+            y, under = self._unscaled(height), self._unscaled(height - self.font.middle * tall)
+            thread = {"color": style["color"], "linewidth": 0.6, "alpha": 0.6, "clip_on": False}
             axes.plot([x, right, right + THREAD * step], [end, end, y], **thread)
             sample = [right + far * step for far in (THREAD, SAMPLE)]
-            axes.plot(sample, [y, y], **{**looks, "marker": "", "clip_on": False}, linewidth=1.5)
-            place = (right + TO_LABEL * step, under)
-            axes.text(*place, name, **self.letters.style(self.theme.ink))
+            axes.plot(sample, [y, y], **{**style, "marker": "", "clip_on": False}, linewidth=1.5)
+            axes.text(right + TO_LABEL * step, under, name, **self.font.style(self.theme.ink))
         axes.set(xlim=(left, right), ylim=(bottom, top))
 
     def _scaled(self, value: float) -> float:
@@ -130,57 +133,60 @@ class Drawing:
         return 10**height if self.log else height
 
 
-def _looks(systems: Sequence[Curve], theme: Theme) -> list[dict[str, Any]]:
-    """A colour for each; where there are not enough, those of one style have different ones."""
-    seen, found = Counter[str](), []
-    for number, one in enumerate(systems):
-        place = number if len(systems) <= len(theme.lines) else seen[one.style]
-        found.append({**STYLES[one.style], "color": theme.lines[place % len(theme.lines)]})
-        seen[one.style] += 1
-    return found
+def _line_styles(systems: Sequence[Curve], theme: Theme) -> list[dict[str, Any]]:
+    """A colour for each curve; if there are too few, different ones within each line style."""
+    counts, styles = Counter[str](), []
+    for number, curve in enumerate(systems):
+        index = number if len(systems) <= len(theme.lines) else counts[curve.style]
+        styles.append({**STYLES[curve.style], "color": theme.lines[index % len(theme.lines)]})
+        counts[curve.style] += 1
+    return styles
 
 
-def gapped(values: Sequence[int | float | None], *, log: bool = False) -> list[float]:
+def with_gaps(values: Sequence[int | float | None], *, log: bool = False) -> list[float]:
     """The values, with nan for each that is missing or cannot be drawn."""
-    return [float(one) if one is not None and drawn(one, log=log) else nan for one in values]
+    return [
+        float(value) if value is not None and is_drawable(value, log=log) else nan
+        for value in values
+    ]
 
 
-def _draw(axes: Axes, one: Curve, looks: dict[str, Any], *, log: bool) -> None:
+def _draw(axes: Axes, curve: Curve, style: dict[str, Any], *, log: bool) -> None:
     """The line, broken where a value is missing, and its band."""
     bands = [
         (x, low, high)
-        for x, (low, high) in enumerate(zip(one.lows, one.highs, strict=True))
+        for x, (low, high) in enumerate(zip(curve.lows, curve.highs, strict=True))
         if low is not None and high is not None
     ]
     if bands:
         xs, lows, highs = zip(*bands, strict=True)
-        axes.fill_between(xs, lows, highs, color=looks["color"], alpha=0.1, linewidth=0)
-    values = gapped(one.values, log=log)
-    axes.plot(range(len(values)), values, **looks, linewidth=1.5, markersize=3.2, clip_on=False)
+        axes.fill_between(xs, lows, highs, color=style["color"], alpha=0.1, linewidth=0)
+    values = with_gaps(curve.values, log=log)
+    axes.plot(range(len(values)), values, **style, linewidth=1.5, markersize=3.2, clip_on=False)
 
 
-def spread(wanted: Sequence[float], gap: float, bottom: float, top: float) -> list[float]:
-    """Heights in rising order, as near those wanted as they may be with a gap between any two.
+def spread(ideal: Sequence[float], gap: float, bottom: float, top: float) -> list[float]:
+    """Heights in rising order, as near the ideal ones as a gap between any two allows.
 
     They are kept between bottom and top if there is room.
     """
     groups: list[tuple[float, int]] = []  # the middle of each run of neighbours, and its size
-    for height in wanted:
+    for height in ideal:
         groups.append((height, 1))
         while len(groups) > 1 and _overlap(groups[-2], groups[-1], gap):
             (a, n), (b, m) = groups[-2:]
             groups[-2:] = [((a * n + b * m) / (n + m), n + m)]
-    found: list[float] = []
+    heights: list[float] = []
     for middle, size in groups:
-        found += [middle + gap * (place - (size - 1) / 2) for place in range(size)]
-    for place in range(len(found)):
-        least = found[place - 1] + gap if place else bottom
-        found[place] = max(found[place], least)
-    for place in reversed(range(len(found))):
-        most = found[place + 1] - gap if place + 1 < len(found) else top
-        found[place] = min(found[place], most)
-    return found
+        heights += [middle + gap * (index - (size - 1) / 2) for index in range(size)]
+    for index in range(len(heights)):
+        least = heights[index - 1] + gap if index else bottom
+        heights[index] = max(heights[index], least)
+    for index in reversed(range(len(heights))):
+        most = heights[index + 1] - gap if index + 1 < len(heights) else top
+        heights[index] = min(heights[index], most)
+    return heights
 
 
-def _overlap(one: tuple[float, int], other: tuple[float, int], gap: float) -> bool:
-    return other[0] - one[0] < gap * (one[1] + other[1]) / 2
+def _overlap(lower: tuple[float, int], upper: tuple[float, int], gap: float) -> bool:
+    return upper[0] - lower[0] < gap * (lower[1] + upper[1]) / 2

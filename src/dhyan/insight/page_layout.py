@@ -1,4 +1,4 @@
-"""The page that a sheet is set on, how everything on it is written, and what a part takes of it."""
+"""The page that a sheet is set on, how everything on it is text_block, and what a part takes of it."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -9,23 +9,23 @@ from matplotlib import figure
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from dhyan.insight.fonts import Lettering, settings
+from dhyan.insight.colors import Theme
+from dhyan.insight.fonts import Font, settings
 from dhyan.insight.heatmap import DOTS, GAP, MARGIN, POINTS
-from dhyan.insight.theme import Theme
 
 # Lengths are in points, 72 to the inch.
-CAPTION, LEADING = 16.0, 14.5  # room for a title, and from line to line
-TO_NAME = 12.0  # from a sign of a key to its name
+CAPTION, LEADING = 16.0, 14.5  # height of a caption, and of a line
+TO_NAME = 12.0  # from a marker of a legend to its name
 
 
 class Figure(figure.Figure):
     """A figure that a notebook shows by itself."""
 
     def _repr_svg_(self) -> str:
-        drawn = io.StringIO()
+        buffer = io.StringIO()
         with settings():
-            self.savefig(drawn, format="svg", metadata={"Date": None})
-        return drawn.getvalue()
+            self.savefig(buffer, format="svg", metadata={"Date": None})
+        return buffer.getvalue()
 
 
 class Page:
@@ -38,24 +38,24 @@ class Page:
         self.axes = self.figure.add_axes((0, 0, 1, 1), xlim=(0, self.wide), ylim=(self.high, 0))
         self.axes.set_axis_off()
 
-    def put(
+    def text(
         self,
         x: float,
         y: float,
         text: str,
-        letters: Lettering,
+        font: Font,
         colour: str,
         *,
         ha: str = "left",
         turn: int = 0,
     ) -> None:
         """A text on its baseline."""
-        style = letters.style(colour, ha=ha, rotation=turn)
+        style = font.style(colour, ha=ha, rotation=turn)
         self.axes.text(x + MARGIN, y + MARGIN, text, **style)
 
-    def plot(self, xs: Sequence[float], ys: Sequence[float], **looks: Any) -> None:
-        """A line, or signs."""
-        self.axes.plot([x + MARGIN for x in xs], [y + MARGIN for y in ys], **looks)
+    def plot(self, xs: Sequence[float], ys: Sequence[float], **style: Any) -> None:
+        """A line, or markers."""
+        self.axes.plot([x + MARGIN for x in xs], [y + MARGIN for y in ys], **style)
 
     def cells(
         self, x: float, y: float, wide: float, high: float, colours: Sequence[Sequence[str]]
@@ -76,46 +76,48 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Hand:
-    """Letters, colours, and every text as the fonts can show it."""
+class FigureStyle:
+    """Font, theme, and every text with the characters that the fonts can draw."""
 
-    letters: Lettering
+    font: Font
     theme: Theme
-    shown: dict[str, str]
+    texts: dict[str, str]
 
     def caption(self, page: Page, x: float, y: float, title: str) -> None:
-        """What stands over a part."""
-        page.put(x, y + 0.75 * self.letters.size, self.shown[title], self.letters, self.theme.grey)
+        """The caption above a part."""
+        page.text(x, y + 0.75 * self.font.size, self.texts[title], self.font, self.theme.grey)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part's size, and what sets it with its upper left at a place of a page."""
+    """The size of a part, and the function that draws it with its upper left at a position."""
 
-    wide: float
-    high: float
+    width: float
+    height: float
     draw: Callable[[Page, float, float], None]
-    whole: bool = False  # nothing may stand beside it
-    head: float | None = None  # of a table: how high what stands over its first row is
+    full_width: bool = False
+    head: float | None = None  # of a table: the height above its first row
 
 
-def key(signs: Sequence[tuple[dict[str, Any], str]], hand: Hand, widest: float) -> Block:
-    """Signs, each before what it means, in lines."""
-    letters, places = hand.letters, list[tuple[float, float]]()
+def legend(
+    entries: Sequence[tuple[dict[str, Any], str]], style: FigureStyle, widest: float
+) -> Block:
+    """A legend: markers, each before its name, in lines."""
+    font, positions = style.font, list[tuple[float, float]]()
     x, y, wide = 0.0, 0.0, 0.0
-    for _, name in signs:
-        long = TO_NAME + letters.measure(hand.shown[name])
+    for _, name in entries:
+        long = TO_NAME + font.measure(style.texts[name])
         if x and x + long > widest:
             x, y = 0.0, y + LEADING
-        places.append((x, y))
+        positions.append((x, y))
         wide = max(wide, x + long)
         x += long + GAP
 
     def draw(page: Page, x: float, y: float) -> None:
-        for (looks, name), (across, down) in zip(signs, places, strict=True):
+        for (marker, name), (across, down) in zip(entries, positions, strict=True):
             level = y + down + LEADING / 2
-            page.plot([x + across + 4], [level], **looks)
+            page.plot([x + across + 4], [level], **marker)
             left = x + across + TO_NAME
-            page.put(left, level + letters.middle, hand.shown[name], letters, hand.theme.ink)
+            page.text(left, level + font.middle, style.texts[name], font, style.theme.ink)
 
-    return Block(wide, y + LEADING if signs else 0.0, draw)
+    return Block(wide, y + LEADING if entries else 0.0, draw)

@@ -1,4 +1,4 @@
-"""What a lesson shows, as plain lines: numbers first, and every name last on its line.
+"""Lessons as plain text for a terminal: numbers first, every name last on its line.
 
 Terminals disagree on how wide Hindi is, so nothing stands to the right of a word but words.
 """
@@ -8,12 +8,12 @@ from math import isfinite
 from statistics import fmean
 from textwrap import wrap
 
-from dhyan.insight.blocks import Bars, Lines, Part, Plane, Table, Words, said
+from dhyan.insight.blocks import Bars, Lines, Part, Plane, Table, Words, format_number
 
 WIDTH = 92
 
 
-def printed(title: str, parts: Iterable[Part], *, width: int = WIDTH) -> str:
+def as_plain_text(title: str, parts: Iterable[Part], *, width: int = WIDTH) -> str:
     """A title and its parts, with an empty line between any two."""
     blocks = [title, *("\n".join(_lines(part, width)) for part in parts)]
     return "\n\n".join(blocks)
@@ -27,8 +27,8 @@ def _lines(part: Part, width: int) -> Iterator[str]:
             yield from _table(part)
         case Lines():
             yield f"{part.title}   {part.up} / {part.across}: {' · '.join(part.places)}"
-            numbers = [[_number(value) for value in one.values] for one in part.curves]
-            yield from _rows(numbers, [one.name for one in part.curves])
+            numbers = [[_number(value) for value in curve.values] for curve in part.curves]
+            yield from _rows(numbers, [curve.name for curve in part.curves])
             if part.broken and part.gaps:
                 yield f"  {part.gaps}"
         case Plane():
@@ -39,39 +39,41 @@ def _lines(part: Part, width: int) -> Iterator[str]:
 
 def _plane(part: Plane) -> Iterator[str]:
     """Each point with a name; of the others of a kind how many there are, and their mean."""
-    axes = [f"{sign} {name}" for sign, name in (("→", part.across), ("↑", part.up)) if name]
+    axes = [f"{arrow} {name}" for arrow, name in (("→", part.across), ("↑", part.up)) if name]
     yield "   ".join([part.title, *axes])
-    for one in part.points:
-        if one.name:
-            yield _at(one.x, one.y, one.name, _kind(part, one.kind))
-    for kind in sorted({one.kind for one in part.points if not one.name}):
-        some = [one for one in part.points if not one.name and one.kind == kind]
-        x, y = (fmean(getattr(one, axis) for one in some) for axis in "xy")
-        yield _at(x, y, f"x̄, n = {len(some)}", _kind(part, kind))
+    for point in part.points:
+        if point.name:
+            yield _point(point.x, point.y, point.name, _kind_name(part, point.kind))
+    for kind in sorted({point.kind for point in part.points if not point.name}):
+        group = [point for point in part.points if not point.name and point.kind == kind]
+        x, y = fmean(point.x for point in group), fmean(point.y for point in group)
+        yield _point(x, y, f"x̄, n = {len(group)}", _kind_name(part, kind))
 
 
-def _at(x: int | float, y: int | float, *names: str) -> str:
+def _point(x: int | float, y: int | float, *names: str) -> str:
     return f"  ({x:8.3f}, {y:8.3f})  {' · '.join(filter(None, names))}"
 
 
-def _kind(part: Plane, kind: int) -> str:
+def _kind_name(part: Plane, kind: int) -> str:
     return part.kinds[kind] if kind < len(part.kinds) else ""
 
 
 def _table(part: Table) -> Iterator[str]:
     yield f"{part.title}   | {' · '.join(part.columns)}" if part.columns else part.title
-    yield from _rows([[said(value, part) for value in row] for row in part.values], part.rows)
+    yield from _rows(
+        [[format_number(value, part) for value in row] for row in part.values], part.rows
+    )
 
 
 def _bars(part: Bars) -> Iterator[str]:
-    """The values of each name, group by group, with what is certain of them."""
+    """The values of each name, group by group, with their confidence intervals."""
     across = [f"→ {part.across}"] if part.across else []
     yield "   ".join([part.title, *across, *([f"| {' · '.join(part.groups)}"] * bool(part.groups))])
-    numbers = [[said(value, part) for value in row] for row in part.values]
+    numbers = [[format_number(value, part) for value in row] for row in part.values]
     if part.lows and part.highs:
         numbers = [
             [
-                f"{number} [{said(low, part)}, {said(high, part)}]"
+                f"{number} [{format_number(low, part)}, {format_number(high, part)}]"
                 if isfinite(low + high)
                 else number
                 for number, low, high in zip(*rows, strict=True)

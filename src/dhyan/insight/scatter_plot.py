@@ -1,4 +1,4 @@
-"""Points in the plane as a block of a sheet, each with its name where there is room for it."""
+"""Scatter plots for lesson figures, with labels placed where they overlap nothing."""
 
 from collections.abc import Iterator, Sequence
 from math import cos, dist, pi, sin
@@ -11,85 +11,87 @@ from dhyan.insight.blocks import Plane
 from dhyan.insight.fonts import shorten
 from dhyan.insight.heatmap import PAD, SMALL
 from dhyan.insight.line_chart import LEFT
-from dhyan.insight.page_layout import CAPTION, Block, Hand, Page, key
+from dhyan.insight.page_layout import CAPTION, Block, FigureStyle, Page, legend
 
 # Lengths are in points, 72 to the inch; within the square they rise from its lower left.
 PLANE, TICKS = 210.0, 14.0
 FAINT = 0.45
 MARKERS = (("o", 5.0), ("s", 4.6), ("^", 5.6), ("D", 4.2), ("v", 5.6), ("P", 5.8), ("X", 5.6))
-DOT, NEAR, FAR = 3.0, 5.5, (12.0, 22.0, 34.0)  # half a marker; from a point to its name
-ABOVE, UNDER = 0.95, 0.3  # how far letters reach over and under their line, in their size
+DOT, NEAR, FAR = 3.0, 5.5, (12.0, 22.0, 34.0)  # half a marker; from a point to its label
+ABOVE, UNDER = 0.95, 0.3  # how far font reach over and under their line, in their size
 
 Spot = tuple[float, float]
 Box = tuple[float, float, float, float]
 """Left, bottom, right, top."""
 
 
-def mapped(part: Plane, hand: Hand) -> Block:
-    """Points with their names, and arrows, on a square, over a key to the kinds."""
-    xs = [one.x for one in part.points] + [at for a, _, b, _ in part.moves for at in (a, b)]
-    ys = [one.y for one in part.points] + [at for _, a, _, b in part.moves for at in (a, b)]
+def scatter_plot(part: Plane, style: FigureStyle) -> Block:
+    """Points with labels and arrows on a square, with a legend of their kinds below."""
+    xs = [point.x for point in part.points] + [at for a, _, b, _ in part.moves for at in (a, b)]
+    ys = [point.y for point in part.points] + [at for _, a, _, b in part.moves for at in (a, b)]
     side = 1.25 * max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0
     left, low = ((min(some) + max(some) - side) / 2 for some in (xs, ys))
-    named = [(_marker(kind, hand), name) for kind, name in enumerate(part.kinds) if name]
-    signs = key(named, hand, LEFT + PLANE)
+    named = [(_marker(kind, style), name) for kind, name in enumerate(part.kinds) if name]
+    entries = legend(named, style, LEFT + PLANE)
     top = CAPTION + (CAPTION if part.up else 6)
     under = top + PLANE + TICKS
 
     def draw(page: Page, x: float, y: float) -> None:
-        hand.caption(page, x, y, part.title)
+        style.caption(page, x, y, part.title)
         axes = page.inset(x + LEFT, y + top, PLANE, PLANE)
         axes.set(xlim=(left, left + side), ylim=(low, low + side))
-        _frame(axes, hand)
-        _fill(axes, part, hand)
-        _name(axes, part, hand, side / PLANE)
-        grey = hand.theme.grey
+        _frame(axes, style)
+        _fill(axes, part, style)
+        _label(axes, part, style, side / PLANE)
+        grey = style.theme.grey
         if part.up:
-            page.put(x + LEFT, y + top - PAD, hand.shown[part.up], hand.letters, grey)
+            page.text(x + LEFT, y + top - PAD, style.texts[part.up], style.font, grey)
         if part.across:
-            middle, across = x + LEFT + PLANE / 2, hand.shown[part.across]
-            page.put(middle, y + under + 12, across, hand.letters, grey, ha="center")
-        signs.draw(page, x, y + under + CAPTION * bool(part.across) + PAD)
+            middle, across = x + LEFT + PLANE / 2, style.texts[part.across]
+            page.text(middle, y + under + 12, across, style.font, grey, ha="center")
+        entries.draw(page, x, y + under + CAPTION * bool(part.across) + PAD)
 
-    wide = max(hand.letters.measure(hand.shown[part.title]), LEFT + PLANE + PAD, signs.wide)
-    high = under + CAPTION * bool(part.across) + (PAD + signs.high if signs.high else 0)
+    wide = max(style.font.measure(style.texts[part.title]), LEFT + PLANE + PAD, entries.width)
+    high = under + CAPTION * bool(part.across) + (PAD + entries.height if entries.height else 0)
     return Block(wide, high, draw)
 
 
-def settle(points: Sequence[Spot], sizes: Sequence[Spot], blocked: Sequence[Box]) -> list[Box]:
-    """A box of its size beside each point: the first place that is free, else the freest."""
-    taken, found = list(blocked), []
+def place_labels(
+    points: Sequence[Spot], sizes: Sequence[Spot], blocked: Sequence[Box]
+) -> list[Box]:
+    """A box for the label of each point: the first free position, else the least overlapping."""
+    occupied, boxes = list(blocked), []
     for point, size in zip(points, sizes, strict=True):
         best, least = (0.0, 0.0, 0.0, 0.0), float("inf")
         for box in _around(*point, *size):
             outside = size[0] * size[1] - _shared(box, (0.0, 0.0, PLANE, PLANE))
-            lost = 100 * outside + sum(_shared(box, other) for other in taken)
-            if lost < least - 1e-6:
-                best, least = box, lost
-            if lost < 1e-6:
+            penalty = 100 * outside + sum(_shared(box, other) for other in occupied)
+            if penalty < least - 1e-6:
+                best, least = box, penalty
+            if penalty < 1e-6:
                 break
-        found.append(best)
-        taken.append((best[0] - 1, best[1], best[2] + 1, best[3]))
+        boxes.append(best)
+        occupied.append((best[0] - 1, best[1], best[2] + 1, best[3]))
         if end := _far(best, point):
-            taken += [_box(*spot, 1.0, 1.0) for spot in _along(point, end)]
-    return found
+            occupied += [_box(*spot, 1.0, 1.0) for spot in _along(point, end)]
+    return boxes
 
 
 def _far(box: Box, point: Spot) -> Spot | None:
-    """Where a thread from the point comes to the box, if that is not beside it."""
+    """Where a leader line from the point meets the box, if the box is not beside the point."""
     (left, bottom, right, top), (x, y) = box, point
     end = (min(max(x, left), right), min(max(y, bottom), top))
     return end if dist(end, point) > 1.5 * NEAR else None
 
 
 def _around(x: float, y: float, wide: float, high: float) -> Iterator[Box]:
-    """Places near a point, the best first, then some farther away."""
+    """Candidate boxes around a point, nearest and best first."""
     for across, up in ((1, 1), (1, 0), (-1, 1), (1, -1), (-1, 0), (-1, -1), (0, 1), (0, -1)):
         far = 1.0 if across else NEAR - 1
         yield _box(x + across * (NEAR + wide / 2), y + up * (far + high / 2), wide, high)
     for far in FAR:
-        for place in range(16):
-            turn = pi / 4 + pi / 8 * ((place + 1) // 2) * (-1) ** place
+        for index in range(16):
+            turn = pi / 4 + pi / 8 * ((index + 1) // 2) * (-1) ** index
             aside, over = cos(turn) * (far + wide / 2), sin(turn) * (far + high / 2)
             yield _box(x + aside, y + over, wide, high)
 
@@ -98,69 +100,69 @@ def _box(x: float, y: float, wide: float, high: float) -> Box:
     return x - wide / 2, y - high / 2, x + wide / 2, y + high / 2
 
 
-def _shared(one: Box, other: Box) -> float:
+def _shared(box: Box, other: Box) -> float:
     """The area of two boxes in common."""
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
+    wide = min(box[2], other[2]) - max(box[0], other[0])
+    high = min(box[3], other[3]) - max(box[1], other[1])
     return max(wide, 0.0) * max(high, 0.0)
 
 
-def _frame(axes: Axes, hand: Hand) -> None:
-    axes.set_facecolor(hand.theme.paper)
-    axes.tick_params(length=0, labelcolor=hand.theme.grey, labelsize=SMALL)
+def _frame(axes: Axes, style: FigureStyle) -> None:
+    axes.set_facecolor(style.theme.paper)
+    axes.tick_params(length=0, labelcolor=style.theme.grey, labelsize=SMALL)
     axes.ticklabel_format(useOffset=False)
-    axes.grid(color=hand.theme.hairline, linewidth=0.6)
+    axes.grid(color=style.theme.hairline, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[:].set_visible(False)
 
 
-def _fill(axes: Axes, part: Plane, hand: Hand) -> None:
+def _fill(axes: Axes, part: Plane, style: FigureStyle) -> None:
     for x0, y0, x1, y1 in part.moves:
-        arrow = {"arrowstyle": "->", "color": hand.theme.grey, "linewidth": 1.1, "shrinkB": 4}
+        arrow = {"arrowstyle": "->", "color": style.theme.grey, "linewidth": 1.1, "shrinkB": 4}
         axes.annotate("", (x1, y1), (x0, y0), arrowprops=arrow)
-    for one in part.points:
-        alpha = FAINT if one.faint else 1.0
-        axes.plot([one.x], [one.y], **_marker(one.kind, hand), alpha=alpha, clip_on=False)
+    for point in part.points:
+        alpha = FAINT if point.faint else 1.0
+        axes.plot([point.x], [point.y], **_marker(point.kind, style), alpha=alpha, clip_on=False)
 
 
-def _marker(kind: int, hand: Hand) -> dict[str, Any]:
-    """A kind's colour and, for those who do not see colours, its shape."""
+def _marker(kind: int, style: FigureStyle) -> dict[str, Any]:
+    """The colour and, for the colour-blind, the shape of a kind of points."""
     marker, size = MARKERS[kind % len(MARKERS)]
-    colour = hand.theme.lines[kind % len(hand.theme.lines)]
+    colour = style.theme.lines[kind % len(style.theme.lines)]
     return {"color": colour, "marker": marker, "markersize": size, "linestyle": "none", "mew": 0}
 
 
-def _name(axes: Axes, part: Plane, hand: Hand, step: float) -> None:
-    """Names beside their points, those of faint points last, or at the end of a thread."""
+def _label(axes: Axes, part: Plane, style: FigureStyle, step: float) -> None:
+    """Labels beside their points, or at the end of a leader line; those of faint points last."""
     (left, _), (low, _) = axes.get_xlim(), axes.get_ylim()
 
     def at(x: int | float, y: int | float) -> Spot:
         return (x - left) / step, (y - low) / step
 
-    letters, theme = hand.letters, hand.theme
-    dots = [_box(*at(one.x, one.y), 2 * DOT, 2 * DOT) for one in part.points]
+    font, theme = style.font, style.theme
+    dots = [_box(*at(point.x, point.y), 2 * DOT, 2 * DOT) for point in part.points]
     paths = [
         _box(*spot, DOT, DOT)
         for move in part.moves
         for spot in _along(at(*move[:2]), at(*move[2:]))
     ]
-    named = sorted((one for one in part.points if one.name), key=lambda one: one.faint)
-    names = [shorten(hand.shown[one.name], PLANE - 4 * NEAR, letters.measure) for one in named]
-    sizes = [(letters.measure(name), (ABOVE + UNDER) * letters.size) for name in names]
-    spots = [at(one.x, one.y) for one in named]
+    named = sorted((point for point in part.points if point.name), key=lambda point: point.faint)
+    names = [shorten(style.texts[point.name], PLANE - 4 * NEAR, font.measure) for point in named]
+    sizes = [(font.measure(name), (ABOVE + UNDER) * font.size) for name in names]
+    spots = [at(point.x, point.y) for point in named]
     halo = [withStroke(linewidth=2, foreground=theme.paper)]
-    boxes = settle(spots, sizes, dots + paths)
-    for one, name, spot, box in zip(named, names, spots, boxes, strict=True):
+    boxes = place_labels(spots, sizes, dots + paths)
+    for point, name, spot, box in zip(named, names, spots, boxes, strict=True):
         if end := _far(box, spot):
-            ends = [one.x, left + end[0] * step], [one.y, low + end[1] * step]
+            ends = [point.x, left + end[0] * step], [point.y, low + end[1] * step]
             axes.plot(*ends, color=theme.grey, linewidth=0.6)
-        place = (left + box[0] * step, low + (box[1] + UNDER * letters.size) * step)
-        style = letters.style(theme.grey if one.faint else theme.ink)
-        axes.text(*place, name, path_effects=halo, **style)
+        corner = (left + box[0] * step, low + (box[1] + UNDER * font.size) * step)
+        text_style = font.style(theme.grey if point.faint else theme.ink)
+        axes.text(*corner, name, path_effects=halo, **text_style)
 
 
-def _along(one: Spot, other: Spot) -> Iterator[Spot]:
-    """Places on the way from one to the other, close to each other."""
-    count = max(int(dist(one, other) / DOT), 1)
-    for share in (place / count for place in range(count + 1)):
-        yield (one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share)
+def _along(start: Spot, end: Spot) -> Iterator[Spot]:
+    """Closely spaced positions on the line between two."""
+    count = max(int(dist(start, end) / DOT), 1)
+    for share in (step / count for step in range(count + 1)):
+        yield (start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share)

@@ -1,8 +1,8 @@
-"""Attention in the terminal: a heat map of numbers, to be read with colour or without.
+"""Attention heat maps in the terminal: numbers, readable with or without colour.
 
-Terminals disagree on how wide Hindi is. So a word is written whole, and last on its line: source
-words come down to their columns as a stair, target words stand at the right of their rows. No
-letter is torn apart, and no number leaves its column.
+Terminals disagree on how wide Hindi is. So each word is the last text of its line:
+source words form a staircase above their columns, target words follow their rows, and the numbers
+stay aligned.
 """
 
 import math
@@ -16,7 +16,7 @@ from rich.text import Text
 from torch import Tensor
 
 from dhyan.attention_maps import AttentionMap
-from dhyan.insight.colormap import ink, paint
+from dhyan.insight.colors import ink, paint
 from dhyan.insight.fonts import shorten
 
 CELL = 4  # the weight 1 has three digits, and a space sets it off from the next

@@ -50,18 +50,18 @@ class LessonResult(ABC):
 
     def text(self, lang: str = "en") -> str:
         """The page as plain lines."""
-        from dhyan.insight.plain_text import printed
+        from dhyan.insight.plain_text import as_plain_text
 
         page = self.render(lang)
-        return printed(page.title, page.blocks)
+        return as_plain_text(page.title, page.blocks)
 
     def figure(self, *, lang: str = "en", dark: bool = False) -> "Figure":
         """The page as a figure; `dhyan.insight.heatmap.save` writes it."""
-        from dhyan.insight.lesson_figure import sheet
-        from dhyan.insight.theme import DARK, LIGHT
+        from dhyan.insight.lesson_figure import draw_figure
+        from dhyan.insight.colors import DARK, LIGHT
 
         page = self.render(lang)
-        return sheet(page.blocks, title=page.title, theme=DARK if dark else LIGHT)
+        return draw_figure(page.blocks, title=page.title, theme=DARK if dark else LIGHT)
 
     def _repr_svg_(self) -> str:
         """What a notebook shows."""

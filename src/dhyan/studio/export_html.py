@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from dhyan.insight.theme import tables
+from dhyan.insight.colors import weight_colors
 from dhyan.studio.font_subset import subset
 from dhyan.studio.model_cards import Card, saved_card
 
@@ -36,7 +36,7 @@ def page(told: str, card: Card) -> str:
     """A trace's JSON as a page of its own."""
     modules = "".join(_module(name) for name in _reached(card.views))
     style = _styles(card.views).replace(FONT, _data(subset(modules + told, "woff"), "font/woff"))
-    answers = {"/api/models": [asdict(card)], "/api/colours": tables()}
+    answers = {"/api/models": [asdict(card)], "/api/colours": weight_colors()}
     map_ = _safe({"imports": {f"dhyan/{name}": _url(name) for name in _reached(card.views)}})
     start = f'import "dhyan/{START}";'
     held = _safe({**answers, "/api/translate": json.loads(told)})

@@ -9,7 +9,7 @@ from torch import Tensor
 from dhyan.attention import Attention, SingleHeadAttention
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.decoder_steps import kind_of, steps
+from dhyan.insight.decoder_steps import decoder_steps, score_name
 from dhyan.insight.explain import cross_maps, explain_translation, target_ids
 from dhyan.lessons.encoder_decoder.both_sides import check_step
 from dhyan.lessons.encoder_decoder.context_vector import SENTENCE
@@ -61,12 +61,12 @@ def look_into(
     target = target_ids(said)
     step = check_step(step, len(target) - 1, of="the translation")
     [shown] = cross_maps(explain_translation(translator, sentence, said, words=False))
-    read, at = steps(translator, sentence, said), step - 1
+    read, at = decoder_steps(translator, sentence, said), step - 1
     state, states, keys = (_numbers(one) for one in (read.queries[at], read.states, read.keys))
-    seen, scores = _numbers(read.seen[at]), _numbers(read.scores[at])
+    seen, scores = _numbers(read.visibility[at]), _numbers(read.scores[at])
     projected, inner, energy, attentional = None, None, None, None
-    if read.projected is not None and read.energy is not None:
-        projected, energy = _numbers(read.projected[at]), _numbers(read.energy)
+    if read.projected_queries is not None and read.energy is not None:
+        projected, energy = _numbers(read.projected_queries[at]), _numbers(read.energy)
         inner = torch.tanh(projected + keys)
         scores = inner @ energy
     weights = scores.masked_fill(seen == 0, -torch.inf).softmax(-1) * seen
@@ -119,7 +119,7 @@ def _fitting(translator: Translator, lesson: str) -> str:
     attention: Attention = decoder.attention
     if not isinstance(attention, SingleHeadAttention):
         raise UserError(f"model: its attention has several heads; the lesson {lesson} shows one")
-    kind = kind_of(attention)
+    kind = score_name(attention)
     if kind not in wanted.scores:
         raise UserError(
             f"model: its score is a {type(attention.score).__name__}; the lesson {lesson} takes "

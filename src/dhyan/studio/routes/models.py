@@ -25,6 +25,6 @@ def add(app: FastAPI, shelf: Shelf) -> None:
 
     @app.get("/api/colours")
     def colours() -> dict[str, Any]:
-        from dhyan.insight.theme import tables
+        from dhyan.insight.colors import weight_colors
 
-        return tables()
+        return weight_colors()

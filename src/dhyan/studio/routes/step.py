@@ -15,10 +15,10 @@ def add(app: FastAPI, shelf: Shelf) -> None:
 
     @app.post("/api/step")
     def step(asked: Question) -> dict[str, Any]:
-        from dhyan.insight.decoder_steps import stepping, steps
+        from dhyan.insight.decoder_steps import decoder_steps, recurrent_decoder
 
         with shelf.book(asked.model).opened() as translator:
-            stepping(translator)
+            recurrent_decoder(translator)
             said = translated(translator, asked)
-            found: dict[str, Any] = plain(steps(translator, asked.text, said))
+            found: dict[str, Any] = plain(decoder_steps(translator, asked.text, said))
             return found

@@ -71,7 +71,7 @@ export function open() {
       const [trace, found] = await Promise.all([traceOf({}, signal), stepsOf(signal)]);
       if (signal.aborted) return;
       asked = { trace, found };
-      if (found.kind === "bottleneck") return single();
+      if (found.score === "bottleneck") return single();
       above();
       render();
     } catch (error) {
@@ -147,7 +147,7 @@ export function open() {
     telling(at);
     fill(top.querySelector(".step-check"), badge(done.most, done.size), el("span", { class: "quiet" },
       say("step_redone", done.products.toLocaleString("en"))));
-    const about = { kind: found.kind, after: found.after, shift: done.here.shift, window: found.seen.flat().some((one) => one < 1) };
+    const about = { score: found.score, after: found.after, shift: done.here.shift, window: found.visibility.flat().some((one) => one < 1) };
     const word = Math.min(state.j, words().length) - 1;
     const held = document.activeElement?.dataset?.name;
     const left = picture.querySelector(".step-box")?.scrollLeft ?? 0;

@@ -50,7 +50,7 @@ function heads(step) {
 
 function head(step, row) {
   const { about, done, found } = step;
-  const sort = { s: about.after ? "_after" : "_before", e: `_${found.kind}` }[row] ?? "";
+  const sort = { s: about.after ? "_after" : "_before", e: `_${found.score}` }[row] ?? "";
   const width = isVector(row) ? (isSingle(row) ? done.here[row] : done.here[row][0]).length : 0;
   return el("div", { class: "flow-head", role: "rowheader" },
     el("div", { class: "flow-formula", lang: "en" }, formula(row, about)),

@@ -36,7 +36,7 @@ const FORMULAS = {
   Wh: () => whole(i("W"), h()),
   sum: ({ after }) => whole(i("W"), asks(after), o("+"), bold("b"), o("+"), i("U"), h()),
   tanh: () => whole(call("tanh", o("…"))),
-  e: ({ kind, after }) => whole(e(), o("="), SCORES[kind](after)),
+  e: ({ score, after }) => whole(e(), o("="), SCORES[score](after)),
   seen: () => whole(sub(i("g"), row(i("i"), i("j")))),
   exp: ({ shift }) => whole(call("exp", e(), ...(shift ? [o("−"), math("mi", {}, "max")] : []))),
   alpha: ({ window }) => whole(alpha(), o("="), math("mfrac", {}, call("exp", e()),
@@ -46,5 +46,5 @@ const FORMULAS = {
   tilde: ({ after }) => whole(tilde(), o("="), call("tanh", sub(i("W"), i("c")), o("["), c(), o(";"), asks(after), o("]"), o("+"), bold("b"))),
 };
 
-/** The formula of a row. @param {{kind: string, after: boolean, window: boolean, shift: number}} about */
+/** The formula of a row. @param {{score: string, after: boolean, window: boolean, shift: number}} about */
 export const formula = (name, about) => FORMULAS[name](about);

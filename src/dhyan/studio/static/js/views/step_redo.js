@@ -8,11 +8,11 @@ export function read(found) {
   const layer = (one) => one && { weight: table(one.weight), bias: one.bias && vector(one.bias) };
   const some = (packed, as) => packed && as(packed);
   return {
-    ...found,
+    score: found.score, after: found.attends_after_step,
     queries: table(found.queries), states: table(found.states), keys: keysOf(found.keys),
-    asking: layer(found.asking), asked: layer(found.asked), combine: layer(found.combine),
-    energy: some(found.energy, vector), projected: some(found.projected, table),
-    inner: some(found.inner, cube), scores: table(found.scores), seen: table(found.seen),
+    queryLayer: layer(found.query_layer), keyLayer: layer(found.key_layer), combine: layer(found.combine),
+    energy: some(found.energy, vector), projectedQueries: some(found.projected_queries, table),
+    tanh: some(found.tanh, cube), scores: table(found.scores), visibility: table(found.visibility),
     weights: table(found.weights), contexts: table(found.contexts),
     attentional: some(found.attentional, table),
     made: null,
@@ -36,11 +36,11 @@ export const linear = ({ weight, bias }, x) => {
 };
 
 /** The rows of the computation, in the order they are worked out. */
-export function rowsOf({ kind, after, seen }) {
-  const window = seen.some((line) => line.some((one) => one < 1));
-  const asks = { additive: ["s", "Ws"], location: ["s"] }[kind] ?? ["s"];
-  const states = { additive: ["h", "Uh"], general: ["h", "Wh"] }[kind] ?? ["h"];
-  const network = kind === "additive" ? ["sum", "tanh"] : [];
+export function rowsOf({ score, after, visibility }) {
+  const window = visibility.some((line) => line.some((one) => one < 1));
+  const asks = { additive: ["s", "Ws"], location: ["s"] }[score] ?? ["s"];
+  const states = { additive: ["h", "Uh"], general: ["h", "Wh"] }[score] ?? ["h"];
+  const network = score === "additive" ? ["sum", "tanh"] : [];
   return { asks, states, fits: [...network, "e", ...(window ? ["seen"] : []), "exp", "alpha"],
     takes: ["ah", "c", ...(after ? ["tilde"] : [])] };
 }
@@ -55,24 +55,24 @@ export function redo(found, step) {
   const model = {};
   here.s = found.queries[step];
   here.h = found.states;
-  found.made ??= found.asked && here.h.map((state) => linear(found.asked, state));
+  found.made ??= found.keyLayer && here.h.map((state) => linear(found.keyLayer, state));
   const keys = found.made ?? here.h;
-  if (found.kind === "additive") {
-    here.Ws = linear(found.asking, here.s);
+  if (found.score === "additive") {
+    here.Ws = linear(found.queryLayer, here.s);
     here.Uh = keys;
     here.sum = keys.map((one) => add(one, here.Ws));
     here.tanh = here.sum.map((line) => line.map(Math.tanh));
-    model.Ws = found.projected[step];
+    model.Ws = found.projectedQueries[step];
     model.Uh = found.keys;
     model.sum = found.keys.map((one) => add(one, model.Ws));
-    if (found.inner) model.tanh = found.inner(step);
-  } else if (found.kind === "general") {
+    if (found.tanh) model.tanh = found.tanh(step);
+  } else if (found.score === "general") {
     here.Wh = keys;
     model.Wh = found.keys;
   }
   here.e = scores(found, here);
   model.e = found.scores[step];
-  here.seen = found.seen[step];
+  here.seen = found.visibility[step];
   const visible = (scored) => scored.map((one, j) => (here.seen[j] > 0 ? one : -Infinity));
   here.most = Math.max(...visible(here.e));
   here.shift = here.most > 50 || here.most < -50 ? here.most : 0; // exp of more is no number to read
@@ -98,11 +98,11 @@ export function redo(found, step) {
 }
 
 function scores(found, { s, h, tanh, Wh }) {
-  switch (found.kind) {
+  switch (found.score) {
     case "additive": return tanh.map((line) => dot(found.energy, line));
     case "general": return Wh.map((line) => dot(s, line));
     case "scaled_dot": return h.map((line) => dot(s, line) / Math.sqrt(s.length));
-    case "location": return h.map((_, j) => (found.asking.weight[j] ? dot(found.asking.weight[j], s) : -Infinity));
+    case "location": return h.map((_, j) => (found.queryLayer.weight[j] ? dot(found.queryLayer.weight[j], s) : -Infinity));
     default: return h.map((line) => dot(s, line));
   }
 }
@@ -115,7 +115,7 @@ const difference = (a, b) => (Array.isArray(a[0]) ? apart(a, b)
 function products(found) {
   const size = (layer) => (layer ? layer.weight.length * layer.weight[0].length : 0);
   const [places, width] = [found.states.length, found.states[0].length];
-  const matched = { additive: found.energy?.length, general: found.queries[0].length, location: 0 }[found.kind]
+  const matched = { additive: found.energy?.length, general: found.queries[0].length, location: 0 }[found.score]
     ?? found.queries[0].length;
-  return size(found.asking) + places * size(found.asked) + places * matched + places * width + size(found.combine);
+  return size(found.queryLayer) + places * size(found.keyLayer) + places * matched + places * width + size(found.combine);
 }

@@ -54,15 +54,15 @@ const pairs = (a, b) => a.map((one, at) => [one, b[at]]);
 const biased = (layer, place) => (layer.bias ? [{ symbol: "b", value: layer.bias[place] }] : []);
 
 const BEHIND = {
-  Ws: ({ found, done: { here }, about }, _, k) => ({ terms: pairs(found.asking.weight[k], here.s),
-    symbols: ["W", named("s", about)], plus: biased(found.asking, k) }),
-  Uh: ({ found, done: { here } }, j, k) => ({ terms: pairs(found.asked.weight[k], here.h[j]), symbols: ["U", "hⱼ"] }),
-  Wh: ({ found, done: { here } }, j, k) => ({ terms: pairs(found.asked.weight[k], here.h[j]), symbols: ["W", "hⱼ"] }),
+  Ws: ({ found, done: { here }, about }, _, k) => ({ terms: pairs(found.queryLayer.weight[k], here.s),
+    symbols: ["W", named("s", about)], plus: biased(found.queryLayer, k) }),
+  Uh: ({ found, done: { here } }, j, k) => ({ terms: pairs(found.keyLayer.weight[k], here.h[j]), symbols: ["U", "hⱼ"] }),
+  Wh: ({ found, done: { here } }, j, k) => ({ terms: pairs(found.keyLayer.weight[k], here.h[j]), symbols: ["W", "hⱼ"] }),
   sum: ({ done: { here }, about }, j, k) => ({ terms: [[here.Ws[k]], [here.Uh[j][k]]], symbols: [""],
     names: [named("Ws", about), "U hⱼ"] }),
   tanh: ({ done: { here }, about }, j, k) => ({ terms: [[here.Ws[k]], [here.Uh[j][k]]], symbols: [""],
     names: [named("Ws", about), "U hⱼ"], then: { symbol: "tanh Σ", value: here.tanh[j][k] } }),
-  e: (step, j) => SCORE[step.found.kind](step, j),
+  e: (step, j) => SCORE[step.found.score](step, j),
   exp: ({ done: { here } }, j) => ({ terms: here.shift ? [[here.e[j]], [-here.shift]] : [[here.e[j]]], symbols: [""],
     names: ["eᵢⱼ", "−max"], then: { symbol: "exp Σ", value: here.exp[j] } }),
   alpha: ({ done: { here }, words, about }, j) => ({ terms: here.exp.map((one) => [one]), symbols: ["exp(eᵢₖ)"],
@@ -82,6 +82,6 @@ const SCORE = {
   scaled_dot: ({ done: { here }, about }, j) => ({ terms: pairs(here.s, here.h[j]), symbols: [named("s", about), "hⱼ"],
     then: { symbol: `Σ / √${here.s.length}`, value: here.e[j] } }),
   general: ({ done: { here }, about }, j) => ({ terms: pairs(here.s, here.Wh[j]), symbols: [named("s", about), "W hⱼ"] }),
-  location: ({ found, done: { here }, about }, j) => ({ terms: pairs(found.asking.weight[j] ?? [], here.s),
-    symbols: ["W", named("s", about)], ...(found.asking.weight[j] ? {} : { total: -Infinity }) }),
+  location: ({ found, done: { here }, about }, j) => ({ terms: pairs(found.queryLayer.weight[j] ?? [], here.s),
+    symbols: ["W", named("s", about)], ...(found.queryLayer.weight[j] ? {} : { total: -Infinity }) }),
 };
