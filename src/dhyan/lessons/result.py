@@ -57,8 +57,8 @@ class LessonResult(ABC):
 
     def figure(self, *, lang: str = "en", dark: bool = False) -> "Figure":
         """The page as a figure; `dhyan.insight.heatmap.save` writes it."""
-        from dhyan.insight.lesson_figure import draw_figure
         from dhyan.insight.colors import DARK, LIGHT
+        from dhyan.insight.lesson_figure import draw_figure
 
         page = self.render(lang)
         return draw_figure(page.blocks, title=page.title, theme=DARK if dark else LIGHT)
