@@ -17,8 +17,8 @@ from dhyan import load
 from dhyan.compare.primer_test_sets import Sizes, primer_tests
 from dhyan.compare.test_sets import Sheet
 from dhyan.data.primer import primer_twins
-from dhyan.evaluation.metric_counts import Counts, count
-from dhyan.evaluation.significance import RESAMPLES, SEED, resampled
+from dhyan.evaluation.metrics import Counts, count
+from dhyan.evaluation.significance import RESAMPLES, SEED, bootstrap_scores
 from dhyan.lessons.encoder_decoder.bahdanau import bahdanau
 from dhyan.lessons.encoder_decoder.bottleneck import Bottleneck
 from dhyan.lessons.encoder_decoder.bottleneck import bottleneck as bottleneck_of
@@ -160,7 +160,7 @@ def _gain(usual: list[Counts], own: list[Counts]) -> Gain:
     """The mean over the seeds; the interval holds that of each, drawn over the sentences."""
     lows, highs = [], []
     for before, after in zip(usual, own, strict=True):
-        drawn = [resampled(one, resamples=RESAMPLES, seed=SEED) for one in (before, after)]
+        drawn = [bootstrap_scores(one, resamples=RESAMPLES, seed=SEED) for one in (before, after)]
         low, high = np.quantile(drawn[1] - drawn[0], (0.025, 0.975))
         lows.append(float(low))
         highs.append(float(high))

@@ -197,7 +197,7 @@ def _done(job: Job) -> dict[str, Any]:
 
 
 def _tested(translator: Any, pairs: Sequence[Any], *, plain: bool) -> dict[str, Any]:
-    from dhyan.evaluation.scores import score
+    from dhyan.evaluation.metrics import score
 
     translator = replace(translator, fast=not plain, tokens_per_batch=32_768)
     said = [one.text for one in translator([pair.source for pair in pairs], beam=5)]

@@ -96,6 +96,16 @@ def watch(model: HasAttentions) -> Iterator[AttentionRecorder]:
         yield recorder
 
 
+def row_entropy(weights: Float[Tensor, "*H T S"]) -> Float[Tensor, "*H T"]:
+    """Entropy of each row in bits: 0 for all weight on one position, log2 S for uniform weights.
+
+    Rows are normalised to sum to one, as those of local attention may not; a row of zeros has 0.
+    """
+    total = weights.sum(dim=-1, keepdim=True)
+    probs = torch.where(total > 0, weights / total.clamp_min(1e-38), 0.0)
+    return torch.special.entr(probs).sum(dim=-1) / torch.tensor(2.0).log()
+
+
 def _record_as(
     name: str, recorder: AttentionRecorder
 ) -> Callable[[nn.Module, object, Attended], None]:

@@ -21,7 +21,7 @@ from dhyan.compare.train_one import begin, spent_on
 from dhyan.config import load_recipe
 from dhyan.data.synthetic import number_pairs
 from dhyan.errors import UserError
-from dhyan.evaluation.compare_systems import Resampling
+from dhyan.evaluation.significance import Resampling
 from dhyan.training.events import Stepped, Validated
 from tests.tiny_models import dhyan, here, tiny_recipe, write_corpus
 

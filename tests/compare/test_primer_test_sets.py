@@ -4,7 +4,7 @@ import pytest
 
 from dhyan.compare.primer_test_sets import Sizes, primer_tests
 from dhyan.data.primer import splits as stream
-from dhyan.evaluation.slices import LENGTHS, parts
+from dhyan.evaluation.slices import LENGTHS, slice_rows
 from dhyan.text.tokenizer import Tokenizer
 
 FEW = Sizes(4, 3, 3)
@@ -20,7 +20,7 @@ def tests():
 
 
 def test_there_are_as_many_of_each_group_of_lengths(tests):
-    groups = parts(lengths(tests.main), LENGTHS)
+    groups = slice_rows(lengths(tests.main), LENGTHS)
     assert [(part.least, len(part.rows)) for part in groups] == [(1, 4), (6, 4), (11, 4)]
 
 

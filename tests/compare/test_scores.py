@@ -6,8 +6,8 @@ from dhyan.compare.scores import best_of, retained, standings, understood
 from dhyan.compare.test_sets import Question, Sheet, Sheets, file_tests, read_tests, write_tests
 from dhyan.data.primer import Wanted
 from dhyan.errors import UserError
-from dhyan.evaluation.compare_systems import Resampling
-from dhyan.evaluation.metric_counts import count
+from dhyan.evaluation.metrics import count
+from dhyan.evaluation.significance import Resampling
 
 BANK = Wanted("context", "bank", ("किनारे",), ("बैंक",))
 

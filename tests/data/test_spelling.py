@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from dhyan.evaluation.metric_counts import count
+from dhyan.evaluation.metrics import count
 from dhyan.special_tokens import UNK
 from dhyan.text.normalize import normalize
 from dhyan.text.sentence_splitter import split

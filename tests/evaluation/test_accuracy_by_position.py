@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import one_hot
 
 from dhyan.batch import Batch, Tokens
-from dhyan.evaluation.accuracy_by_position import fifths, position_figures
+from dhyan.evaluation.accuracy_by_position import accuracy_by_position, fifths
 from dhyan.special_tokens import BOS, EOS
 
 
@@ -20,6 +20,6 @@ def test_shares_are_those_of_real_words_without_the_end():
     said[0, 4] = 4  # the last word of the first sentence
     said[1, 0] = 4  # the first word of the second
     said[:, -1] = 4  # an end, and padding
-    found = position_figures([(one_hot(said, 12).float(), batch)])
+    found = accuracy_by_position([(one_hot(said, 12).float(), batch)])
     assert found.tokens == (2, 1, 2, 1, 1)
     assert found.shares == (0.5, 1.0, 1.0, 1.0, 0.0)

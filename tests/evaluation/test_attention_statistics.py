@@ -5,11 +5,11 @@ from math import log2
 import pytest
 import torch
 
+from dhyan.attention_maps import row_entropy
 from dhyan.errors import UserError
 from dhyan.evaluation.attention_statistics import (
-    attention_figures,
+    attention_statistics,
     coverage,
-    entropy,
     relative_entropy,
 )
 
@@ -23,19 +23,19 @@ def some_weights(rows=5, columns=7):
 @pytest.mark.parametrize("places", SIZES)
 def test_an_even_spread_has_the_most_entropy(places):
     weights = torch.full((3, places), 1 / places)
-    torch.testing.assert_close(entropy(weights), torch.full((3,), log2(places)))
-    assert (entropy(some_weights(columns=places)) <= log2(places) + 1e-5).all()
+    torch.testing.assert_close(row_entropy(weights), torch.full((3,), log2(places)))
+    assert (row_entropy(some_weights(columns=places)) <= log2(places) + 1e-5).all()
 
 
 @pytest.mark.parametrize("places", SIZES)
 def test_all_weight_in_one_place_has_none(places):
     weights = torch.eye(places)
-    assert (entropy(weights) == 0).all()
+    assert (row_entropy(weights) == 0).all()
     assert (relative_entropy(weights) == 0).all()
 
 
 def test_two_even_places_are_one_bit():
-    assert entropy(torch.tensor([[0.5, 0.0, 0.5, 0.0]])).item() == pytest.approx(1)
+    assert row_entropy(torch.tensor([[0.5, 0.0, 0.5, 0.0]])).item() == pytest.approx(1)
 
 
 def test_relative_entropy_lies_between_none_and_all():
@@ -48,16 +48,16 @@ def test_relative_entropy_lies_between_none_and_all():
 def test_the_order_of_the_words_does_not_matter():
     weights = some_weights()
     rows, columns = torch.randperm(5), torch.randperm(7)
-    torch.testing.assert_close(entropy(weights[:, columns]), entropy(weights))
-    torch.testing.assert_close(entropy(weights[rows]), entropy(weights)[rows])
+    torch.testing.assert_close(row_entropy(weights[:, columns]), row_entropy(weights))
+    torch.testing.assert_close(row_entropy(weights[rows]), row_entropy(weights)[rows])
     torch.testing.assert_close(coverage(weights[rows]), coverage(weights))
     torch.testing.assert_close(coverage(weights[:, columns]), coverage(weights)[columns])
 
 
 def test_a_row_that_does_not_sum_to_one_has_the_entropy_of_its_shares():
     weights = some_weights()
-    torch.testing.assert_close(entropy(weights / 3), entropy(weights))
-    assert (entropy(torch.zeros(2, 4)) == 0).all()
+    torch.testing.assert_close(row_entropy(weights / 3), row_entropy(weights))
+    assert (row_entropy(torch.zeros(2, 4)) == 0).all()
 
 
 def test_a_source_word_is_covered_once_at_the_most():
@@ -74,7 +74,7 @@ def test_more_looks_never_cover_less():
 def test_the_figures_are_means_over_words_of_all_sentences():
     sharp = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     even = torch.full((1, 4), 0.25)
-    figures = attention_figures([sharp, even])
+    figures = attention_statistics([sharp, even])
     assert figures.entropy_bits == pytest.approx((0 + 0 + 2) / 3)
     assert figures.relative_entropy == pytest.approx((0 + 0 + 1) / 3)
     assert figures.coverage == pytest.approx((1 + 1 + 0.25 * 3) / 5)
@@ -83,4 +83,4 @@ def test_the_figures_are_means_over_words_of_all_sentences():
 
 def test_without_a_sentence_there_is_nothing_to_measure():
     with pytest.raises(UserError, match="no attention to measure"):
-        attention_figures([])
+        attention_statistics([])

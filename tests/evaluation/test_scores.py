@@ -6,9 +6,7 @@ import pytest
 import sacrebleu
 
 from dhyan.errors import UserError
-from dhyan.evaluation.bleu_tokenizer import bleu_tokenizer
-from dhyan.evaluation.metric_counts import count
-from dhyan.evaluation.scores import score, scores_of
+from dhyan.evaluation.metrics import bleu_tokenizer, count, score, scores_of
 
 SAID = ["वह घर जाता है।", "मैं पानी पीता हूँ।", "लड़की किताब पढ़ती है।"]
 WANTED = ["वह घर जाता है ।", "मैं दूध पीता हूँ ।", "लड़की एक किताब पढ़ती है ।"]

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from dhyan.errors import UserError
-from dhyan.evaluation.compare_systems import Resampling, judge
-from dhyan.evaluation.metric_counts import count
-from dhyan.evaluation.significance import interval, paired_bootstrap, randomisation, resampled
+from dhyan.evaluation.metrics import count
+from dhyan.evaluation.significance import (
+    Resampling,
+    bootstrap_scores,
+    interval,
+    paired_bootstrap,
+    randomisation,
+    score_system,
+)
 
 WORDS = "घर पानी लड़की किताब जाता है। मैं तुम सुंदर नदी आज कल".split()
 METRICS = ["bleu", "chrf", "ter"]
@@ -91,9 +97,9 @@ def test_the_seed_decides_what_is_drawn(systems, compare):
 
 def test_drawing_in_parts_changes_nothing(systems, monkeypatch):
     counts, pair = systems["one"]["chrf"], (systems["one"]["bleu"], systems["equal"]["bleu"])
-    whole, apart = resampled(counts, resamples=50, seed=3), randomisation(*pair, trials=50)
-    monkeypatch.setattr("dhyan.evaluation.significance.AT_ONCE", 7 * counts.sentences)
-    assert np.array_equal(resampled(counts, resamples=50, seed=3), whole)
+    whole, apart = bootstrap_scores(counts, resamples=50, seed=3), randomisation(*pair, trials=50)
+    monkeypatch.setattr("dhyan.evaluation.significance.CHUNK", 7 * counts.sentences)
+    assert np.array_equal(bootstrap_scores(counts, resamples=50, seed=3), whole)
     assert randomisation(*pair, trials=50) == apart
 
 
@@ -103,7 +109,7 @@ def test_coins_are_thrown_for_so_many_sentences_at_a_time(systems, monkeypatch):
     monkeypatch.setattr(
         type(pair[0]), "values", lambda self, part: seen.append(part.size) or values(self, part)
     )
-    monkeypatch.setattr("dhyan.evaluation.significance.AT_ONCE", 64 * 60)
+    monkeypatch.setattr("dhyan.evaluation.significance.CHUNK", 64 * 60)
     randomisation(*pair, trials=1000)
     assert len(seen) == 2 * 16
     assert max(seen) == 2 * 64 * 60
@@ -121,11 +127,11 @@ def test_what_cannot_be_resampled_is_refused(systems):
 
 
 def test_a_judgement_has_what_was_asked_for(systems):
-    bare = judge(systems["one"], resampling=Resampling(resamples=0))
+    bare = score_system(systems["one"], resampling=Resampling(resamples=0))
     assert not bare.intervals
     assert not bare.differences
     assert "seed" not in bare.scores["bleu"].signature
-    alone = judge(systems["one"], resampling=Resampling(resamples=20, seed=3))
+    alone = score_system(systems["one"], resampling=Resampling(resamples=20, seed=3))
     assert set(alone.intervals) == set(METRICS)
     assert not alone.differences
     assert "bs:20|seed:3" in alone.scores["ter"].signature
@@ -133,6 +139,6 @@ def test_a_judgement_has_what_was_asked_for(systems):
 
 def test_the_signature_says_how_systems_were_compared(systems):
     drawing = Resampling(resamples=20, seed=3, test="randomisation")
-    both = judge(systems["one"], baseline=systems["better"], resampling=drawing)
+    both = score_system(systems["one"], baseline=systems["better"], resampling=drawing)
     assert set(both.differences) == set(METRICS)
     assert "bs:20|ar:200|seed:3" in both.scores["bleu"].signature

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dhyan.evaluation.metric_counts import count
+from dhyan.evaluation.metrics import count
 from dhyan.evaluation.slices import by_length, by_rarity, frequencies, slices
 
 REFERENCE = "वह घर जाता है ।"

@@ -9,9 +9,8 @@ import sys
 import pytest
 from sacrebleu.significance import PairedTest
 
-from dhyan.evaluation.bleu_tokenizer import bleu_tokenizer
-from dhyan.evaluation.compare_systems import Resampling, judge
-from dhyan.evaluation.metric_counts import count
+from dhyan.evaluation.metrics import bleu_tokenizer, count
+from dhyan.evaluation.significance import Resampling, score_system
 
 WORDS = {
     "hi": "घर, पानी लड़की किताब जाता है। मैं तुम! “सुंदर” नदी आज कल १२.५ 3,000 (राम) क्यों?".split(),
@@ -68,7 +67,7 @@ def command_line(folder, language, references, *systems, options=(), seed=12345)
 def test_scores_intervals_and_signatures_are_the_command_lines(language, tmp_path):
     wanted, said, _ = map(plain, made_up(language))
     assert bleu_tokenizer(language, wanted) == OPTIONS[language][1]
-    ours = judge(count(said, wanted, language=language), resampling=Resampling(100, seed=9))
+    ours = score_system(count(said, wanted, language=language), resampling=Resampling(100, seed=9))
     options = ["--confidence", "--confidence-n", 100]
     theirs = command_line(tmp_path, language, wanted, said, options=options, seed=9)
     assert len(theirs) == 3
@@ -91,7 +90,7 @@ def test_the_chance_of_a_difference_is_sacrebleus(test, kind, draws, monkeypatch
     """For BLEU and chrF++; TER's whole numbers make ties, which we count and sacreBLEU does not."""
     wanted, one, other = map(plain, made_up("hi"))
     baseline, system = (count(said, wanted, language="hi") for said in (one, other))
-    ours = judge(system, baseline=baseline, resampling=Resampling(100, seed=9, test=test))
+    ours = score_system(system, baseline=baseline, resampling=Resampling(100, seed=9, test=test))
     monkeypatch.setenv("SACREBLEU_SEED", "9")
     metrics = {name.upper(): counts.metric for name, counts in system.items()}
     test = PairedTest([("one", one), ("other", other)], metrics, [wanted], kind, draws, 100)

@@ -8,7 +8,7 @@ import pytest
 
 from dhyan.compare.primer_test_sets import Sizes, primer_tests
 from dhyan.errors import UserError
-from dhyan.evaluation.metric_counts import count
+from dhyan.evaluation.metrics import count
 from dhyan.studio import test_sentences as suited
 from dhyan.studio.registry import Shelf
 from dhyan.studio.routes import length

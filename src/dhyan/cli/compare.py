@@ -230,6 +230,6 @@ def _reported(plan: "Plan", *, device: str, threads: int) -> str:
         {entry.name: sat(plan, entry) or {} for entry in plan.entries},
         speeds,
         command=shlex.join(["dhyan", *sys.argv[1:]]),
-        hear=throttled(logger.info),
+        on_progress=throttled(logger.info),
     )
     return f"{page}  {len(plan.entries)} models; every number is in {page.with_suffix('.json')}"

@@ -75,7 +75,7 @@ def complete(
         raise typer.Exit(EXIT_CODES[received[0]] if received else Exit.TERMINATED)
     logger.info(f"{entry.name}: testing it")
     tests = read_tests(plan.folder)
-    sit(plan, entry, tests, device=device, threads=threads, hear=Pace(quiet=quiet).hear)
+    sit(plan, entry, tests, device=device, threads=threads, on_progress=Pace(quiet=quiet).hear)
 
 
 def _shown(run: "Budgeted", quiet: bool) -> AbstractContextManager[Callable[["Event"], None]]:

@@ -100,12 +100,12 @@ def evaluate(
     _check_there(systems)
     check_models(*(path for path in systems if path.is_dir()))
     from dhyan.data.pairs import Tally
-    from dhyan.evaluation.compare_systems import Resampling
-    from dhyan.evaluation.metric_counts import known_metrics
+    from dhyan.evaluation.metrics import check_metrics
+    from dhyan.evaluation.significance import Resampling
     from dhyan.run.evaluate import answers, compare, disordered, examine, read_exam
     from dhyan.text.languages import known_language, language_of
 
-    asked, wanted = known_language(language), known_metrics(metrics.split(","))
+    asked, wanted = known_language(language), check_metrics(metrics.split(","))
     _check_of_use(systems, beam, bootstrap, test, seed)
     how, drawn = test or Test.bootstrap, SEED if seed is None else seed
     resampling, tally = Resampling(bootstrap, drawn, how.value), Tally()
@@ -120,9 +120,16 @@ def evaluate(
             entered.append(finished[path])
         else:
             translator = load_model(path, device, threads)
-            hear = Pace(lines=lambda: len(exam.pairs)).hear
+            progress = Pace(lines=lambda: len(exam.pairs)).hear
             entered.append(
-                examine(translator, str(path), exam, beam=beam, attention=attention, hear=hear)
+                examine(
+                    translator,
+                    str(path),
+                    exam,
+                    beam=beam,
+                    attention=attention,
+                    on_progress=progress,
+                )
             )
     tongue = asked or _language(entered) or language_of(str(target or ""))
     results = compare(
@@ -132,7 +139,7 @@ def evaluate(
         metrics=wanted,
         resampling=resampling,
         seen=seen,
-        hear=throttled(logger.info),
+        on_progress=throttled(logger.info),
     )
     doubts = [f"{one.name}: {OUT_OF_ORDER}" for one in finished.values() if disordered(one, exam)]
     for line in (*tally.lines(), *doubts):

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dhyan.evaluation.compare_systems import Judgement, Resampling
+    from dhyan.evaluation.significance import Resampling, SystemScores
     from dhyan.evaluation.slices import Slice
     from dhyan.run.evaluate import Result, System
 
@@ -60,7 +60,7 @@ def _facts(result: "Result") -> dict[str, Any]:
     return facts
 
 
-def _one(verdict: "Judgement") -> list[str]:
+def _one(verdict: "SystemScores") -> list[str]:
     width = max(len(_value(verdict, key)) for key in verdict.scores)
     return [
         f"{score.name:<7} {_value(verdict, key):<{width}}   {score.signature}"
@@ -86,12 +86,12 @@ def _several(results: "Sequence[Result]", resampling: "Resampling") -> list[str]
     return lines
 
 
-def _cell(verdict: "Judgement", key: str) -> str:
+def _cell(verdict: "SystemScores", key: str) -> str:
     beside = verdict.differences.get(key)
     return _value(verdict, key) + (f"  p {beside.p:.4f}" if beside else "")
 
 
-def _value(verdict: "Judgement", key: str) -> str:
+def _value(verdict: "SystemScores", key: str) -> str:
     margin = verdict.intervals.get(key)
     return f"{verdict.scores[key].value:6.2f}" + (f" ± {margin.margin:.2f}" if margin else "")
 

@@ -21,17 +21,23 @@ from dhyan.data.batches import fixed_batches
 from dhyan.data.encode import encode
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
-from dhyan.evaluation.accuracy_by_position import PARTS, position_figures
+from dhyan.evaluation.accuracy_by_position import PARTS, accuracy_by_position
 from dhyan.run import load
 from dhyan.run.evaluate import examine
 from dhyan.run.load import set_threads
 
 FILE = "result.json"
-Hear = Callable[[int], None]
+Progress = Callable[[int], None]
 
 
 def sit(
-    plan: Plan, entry: Entry, tests: Sheets, *, device: str, threads: int, hear: Hear | None = None
+    plan: Plan,
+    entry: Entry,
+    tests: Sheets,
+    *,
+    device: str,
+    threads: int,
+    on_progress: Progress | None = None,
 ) -> dict[str, Any]:
     """All that is to be known of a model but its speed; kept in its folder as result.json."""
     home = plan.home(entry)
@@ -48,7 +54,9 @@ def sit(
         "beam": translator.beam,
         "device": str(translator.device),
         "language": translator.language,
-        "answers": {one.name: _answers(translator, entry, one, hear) for one in tests.sheets},
+        "answers": {
+            one.name: _answers(translator, entry, one, on_progress) for one in tests.sheets
+        },
         "positions": _positions(translator, entry, tests.main),
         **looked(translator, entry.recipe, tests),
     }
@@ -67,11 +75,11 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def _answers(
-    translator: Translator, entry: Entry, sheet: Sheet, hear: Hear | None
+    translator: Translator, entry: Entry, sheet: Sheet, on_progress: Progress | None
 ) -> dict[str, Any]:
     exam = sheet.exam()
     exam.gold.clear()  # alignments are read by layer, elsewhere
-    system = examine(translator, entry.name, exam, hear=hear)
+    system = examine(translator, entry.name, exam, on_progress=on_progress)
     return {"said": system.said, "cut_off": system.cut_off, "empty": system.empty}
 
 
@@ -93,4 +101,4 @@ def _positions(translator: Translator, entry: Entry, sheet: Sheet) -> dict[str, 
             yield translator.model(here), here
 
     with evaluation_mode(translator.model), torch.inference_mode():
-        return {"parts": PARTS, **asdict(position_figures(answered()))}
+        return {"parts": PARTS, **asdict(accuracy_by_position(answered()))}

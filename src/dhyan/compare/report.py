@@ -14,7 +14,7 @@ from dhyan.compare.scores import Results, best_of, standings
 from dhyan.compare.shared_corpus import opened
 from dhyan.compare.test_sets import Sheet, Sheets
 from dhyan.errors import UserError
-from dhyan.evaluation.compare_systems import Resampling
+from dhyan.evaluation.significance import Resampling
 
 logger = logging.getLogger(__name__)
 
@@ -29,14 +29,14 @@ def write_report(
     *,
     command: str,
     resampling: Resampling | None = None,
-    hear: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda line: None,
 ) -> Path:
     """Write report.json, report.md and the figures; the path of the page.
 
-    All speeds are of the same surroundings. `hear` is told how far it is.
+    All speeds are of the same surroundings. `on_progress` is told how far it is.
     """
     drawing = resampling or Resampling()
-    scored = standings(tests, results, resampling=drawing, hear=hear)
+    scored = standings(tests, results, resampling=drawing, on_progress=on_progress)
     facts = {
         "command": command,
         **next(iter(speeds.values()))["surroundings"],

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from dhyan.compare.test_sets import Question, Sheet, Sheets
-from dhyan.evaluation.compare_systems import Resampling
-from dhyan.evaluation.metric_counts import Counts
-from dhyan.evaluation.slices import LENGTHS, parts
+from dhyan.evaluation.metrics import Counts
+from dhyan.evaluation.significance import Resampling
+from dhyan.evaluation.slices import LENGTHS, slice_rows
 from dhyan.run.evaluate import Result, System, compare
 
 METRICS = ("bleu", "chrf")
@@ -17,13 +17,13 @@ Results = Mapping[str, Mapping[str, Any]]
 
 
 def standings(
-    tests: Sheets, results: Results, *, resampling: Resampling, hear: Callable[[str], None]
+    tests: Sheets, results: Results, *, resampling: Resampling, on_progress: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
     """By model and test its scores; those of the main test by length, and against the best."""
     found: dict[str, dict[str, Any]] = {name: {} for name in results}
     for sheet in tests.sheets:
         main = sheet is tests.main
-        for one in _judged(sheet, results, resampling if main else Resampling(0), hear):
+        for one in _judged(sheet, results, resampling if main else Resampling(0), on_progress):
             answers = results[one.system.name]["answers"][sheet.name]
             scores = {**_scores(one), "cut_off": answers["cut_off"], "empty": answers["empty"]}
             if told := understood(sheet.questions, one.system.said):
@@ -41,7 +41,7 @@ def by_length(
 ) -> list[dict[str, Any]]:
     """The scores of each group of lengths, BLEU with its interval where one can be drawn."""
     found = []
-    for part in parts(lengths, LENGTHS):
+    for part in slice_rows(lengths, LENGTHS):
         own = {key: one.of(part.rows) for key, one in counts.items()}
         scores: dict[str, Any] = {key: one.value() for key, one in own.items()}
         if resampling.resamples and len(part.rows) > 1:
@@ -58,7 +58,7 @@ def retained(bleu: Counts, lengths: Sequence[int]) -> dict[str, Any] | None:
 
     Where none is longer than thirty words, the last group of lengths is the long one.
     """
-    last = parts(lengths, LENGTHS)[-1]
+    last = slice_rows(lengths, LENGTHS)[-1]
     over = LONG if max(lengths) > LONG else last.least - 1
     short = [row for row, length in enumerate(lengths) if length <= min(SHORT, over)]
     long = [row for row, length in enumerate(lengths) if length > over]
@@ -98,7 +98,7 @@ def best_of(found: Mapping[str, Mapping[str, Any]], test: str) -> str:
 
 
 def _judged(
-    sheet: Sheet, results: Results, resampling: Resampling, hear: Callable[[str], None]
+    sheet: Sheet, results: Results, resampling: Resampling, on_progress: Callable[[str], None]
 ) -> list[Result]:
     systems = [
         System(name, one["answers"][sheet.name]["said"], beam=one["beam"])
@@ -112,7 +112,7 @@ def _judged(
         metrics=METRICS,
         resampling=resampling,
         against="best",
-        hear=hear,
+        on_progress=on_progress,
     )
 
 

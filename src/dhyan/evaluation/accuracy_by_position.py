@@ -1,4 +1,4 @@
-"""Where in a sentence a model says the right word, if it is told all the words before it."""
+"""Token accuracy under teacher forcing, by relative position in the target sentence."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,35 +14,35 @@ PARTS = 5
 
 
 @dataclass(frozen=True)
-class PositionFigures:
-    """The share of target tokens that were the likeliest, for each fifth of their sentence."""
+class PositionAccuracy:
+    """The share of correct tokens in each fifth of the target, and the token counts."""
 
     shares: tuple[float, ...]
     tokens: tuple[int, ...]
 
 
-def position_figures(
-    answered: Iterable[tuple[Float[Tensor, "B T V"], Batch]],
-) -> PositionFigures:
-    """Logits, told the reference, beside the batch they are of; the end of a sentence is no word.
+def accuracy_by_position(
+    outputs: Iterable[tuple[Float[Tensor, "B T V"], Batch]],
+) -> PositionAccuracy:
+    """Accuracy over pairs of teacher-forced logits and their batch; EOS does not count.
 
-    A sentence's first token falls into the first fifth, whatever its length, and its last into
-    the last if it has five tokens or more.
+    The first token is always in the first fifth, and the last in the last fifth of sentences of
+    five tokens or more.
     """
     right, total = torch.zeros(PARTS, dtype=torch.long), torch.zeros(PARTS, dtype=torch.long)
-    for logits, batch in answered:
+    for logits, batch in outputs:
         labels = batch.labels
-        words = labels.mask & (labels.ids != EOS)
-        places = fifths(words.sum(dim=1), labels.ids.shape[1])[words].cpu()
-        met = (logits.argmax(dim=-1) == labels.ids)[words].cpu()
-        right += torch.bincount(places[met], minlength=PARTS)
-        total += torch.bincount(places, minlength=PARTS)
+        mask = labels.mask & (labels.ids != EOS)
+        parts = fifths(mask.sum(dim=1), labels.ids.shape[1])[mask].cpu()
+        correct = (logits.argmax(dim=-1) == labels.ids)[mask].cpu()
+        right += torch.bincount(parts[correct], minlength=PARTS)
+        total += torch.bincount(parts, minlength=PARTS)
     shares = (right / total.clamp(min=1)).tolist()
-    return PositionFigures(tuple(shares), tuple(total.tolist()))
+    return PositionAccuracy(tuple(shares), tuple(total.tolist()))
 
 
 def fifths(lengths: Int[Tensor, " B"], positions: int) -> Int[Tensor, "B T"]:
-    """The fifth, from 0, in which each position of a sentence so long lies."""
-    places = torch.arange(positions, device=lengths.device)
-    found = PARTS * places // lengths.clamp(min=1).unsqueeze(1)
-    return found.clamp(max=PARTS - 1)
+    """The fifth, from 0, of each position in sentences of these lengths."""
+    indices = torch.arange(positions, device=lengths.device)
+    parts = PARTS * indices // lengths.clamp(min=1).unsqueeze(1)
+    return parts.clamp(max=PARTS - 1)

@@ -1,4 +1,4 @@
-"""Word alignments against gold ones: the alignment error rate."""
+"""Alignment error rate: word alignments against gold links (Och and Ney, 2003)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,9 +15,9 @@ _LINK = re.compile(r"([0-9]+)([-?])([0-9]+)")
 
 @dataclass(frozen=True)
 class Gold:
-    """The links people agreed on and those they would allow, as (source word, target word).
+    """Gold links of a sentence pair, sure and possible, as (source word, target word).
 
-    A sure link is possible too. `line` is where they stand; without any links, nobody aligned it.
+    A sure link is possible too. `line` is the line of the file; a line without links is not scored.
     """
 
     sure: frozenset[Link]
@@ -27,7 +27,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class AlignmentScore:
-    """How far found links agree with gold ones over all sentences that have any."""
+    """Alignment error rate, precision and recall over all sentences that have gold links."""
 
     error_rate: float
     precision: float
@@ -37,10 +37,12 @@ class AlignmentScore:
 
 def read_gold(file: Path) -> list[Gold]:
     """Gold links line by line in Pharaoh's form, counted from 0: `0-0` is sure, `1?2` possible."""
-    found = [parse_gold(text, file, line) for line, text in enumerate(text_lines(file), 1)]
-    if not any(gold.sure for gold in found):
-        raise fault(file, 0, "no sure link on any line; write links as 0-0, possible ones as 0?1")
-    return found
+    links = [parse_gold(text, file, line) for line, text in enumerate(text_lines(file), 1)]
+    if not any(gold.sure for gold in links):
+        raise fault(
+            file, 0, "no sure link on any line; write sure links as 0-0, possible ones as 0?1"
+        )
+    return links
 
 
 def parse_gold(text: str, file: Path, line: int) -> Gold:
@@ -66,23 +68,25 @@ def check_gold(gold: Gold, source: str, target: str, file: Path) -> None:
             raise fault(file, gold.line, f"{reason}; align the words of the files given")
 
 
-def alignment_score(found: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> AlignmentScore:
+def alignment_score(alignments: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> AlignmentScore:
     """The alignment error rate (Och and Ney, 2003), with precision and recall.
 
     AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), precision = |A ∩ P| / |A|, recall = |A ∩ S| / |S|.
     """
-    if len(found) != len(gold):
-        raise UserError(f"{len(found)} alignments for {len(gold)} gold ones: one for each")
-    pairs = [(set(ours), theirs) for ours, theirs in zip(found, gold, strict=True)]
-    pairs = [(ours, theirs) for ours, theirs in pairs if theirs.possible]
-    links, sure = sum(len(ours) for ours, _ in pairs), sum(len(one.sure) for _, one in pairs)
+    if len(alignments) != len(gold):
+        raise UserError(
+            f"{len(alignments)} alignments for {len(gold)} gold ones: give one for each"
+        )
+    pairs = [(set(own), links) for own, links in zip(alignments, gold, strict=True)]
+    pairs = [(own, links) for own, links in pairs if links.possible]
+    total, sure = sum(len(own) for own, _ in pairs), sum(len(links.sure) for _, links in pairs)
     if not sure:
-        raise UserError("no sure links among the gold alignments: there is nothing to find again")
-    right = sum(len(ours & theirs.sure) for ours, theirs in pairs)
-    allowed = sum(len(ours & theirs.possible) for ours, theirs in pairs)
+        raise UserError("the gold alignments have no sure links: there is nothing to score")
+    right = sum(len(own & links.sure) for own, links in pairs)
+    allowed = sum(len(own & links.possible) for own, links in pairs)
     return AlignmentScore(
-        error_rate=1 - (right + allowed) / (links + sure),
-        precision=allowed / links if links else 0.0,
+        error_rate=1 - (right + allowed) / (total + sure),
+        precision=allowed / total if total else 0.0,
         recall=right / sure,
         sentences=len(pairs),
     )

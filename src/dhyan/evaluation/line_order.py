@@ -1,4 +1,4 @@
-"""Whether translations stand in the order of their references."""
+"""Line order check: whether translations are in the order of their references."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,31 +7,35 @@ from math import fsum
 from dhyan.data.length_filters import words
 from dhyan.text.normalize import normalize
 
-FEWEST = 20  # sentences, below which chance decides
-CLEARLY = 1.2  # how many times as many words the right lines share
+FEWEST = 20  # sentences; with fewer the check is unreliable
+MARGIN = 1.2  # aligned lines share at least this many times as many words
 
 
-def out_of_order(said: Sequence[str], references: Sequence[str]) -> bool:
-    """Whether translations share hardly more with their references than with the lines beside.
+def out_of_order(hypotheses: Sequence[str], references: Sequence[str]) -> bool:
+    """Whether translations share hardly more words with their references than with the next lines.
 
     Rare words count more: a word of n references counts 1/n.
     """
-    if len(said) < FEWEST:
+    if len(hypotheses) < FEWEST:
         return False
-    ours, theirs = (
-        [frozenset(words(normalize(text))) for text in side] for side in (said, references)
+    outputs, targets = (
+        [frozenset(words(normalize(text))) for text in side] for side in (hypotheses, references)
     )
-    seen = Counter(word for one in theirs for word in one)
-    return _shared(ours, theirs, 0, seen) <= CLEARLY * max(
-        _shared(ours, theirs, 1, seen), _shared(ours, theirs, -1, seen)
-    )
+    frequency = Counter(word for target in targets for word in target)
+    aligned, *shifted = (_shared(outputs, targets, step, frequency) for step in (0, 1, -1))
+    return aligned <= MARGIN * max(shifted)
 
 
 def _shared(
-    ours: Sequence[frozenset[str]], theirs: Sequence[frozenset[str]], step: int, seen: Counter[str]
+    outputs: Sequence[frozenset[str]],
+    targets: Sequence[frozenset[str]],
+    step: int,
+    frequency: Counter[str],
 ) -> float:
-    """How much translations share with the references so many lines further on, around the end."""
-    total = len(theirs)
+    """Weighted count of words shared with the references `step` lines later, cyclically."""
+    total = len(targets)
     return fsum(
-        1 / seen[word] for at, own in enumerate(ours) for word in own & theirs[(at + step) % total]
+        1 / frequency[word]
+        for row, output in enumerate(outputs)
+        for word in output & targets[(row + step) % total]
     )

@@ -6,17 +6,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from dhyan.attention_maps import row_entropy
 from dhyan.errors import UserError
 
 
 def entropy(weights: Float[Tensor, "*H T S"]) -> Float[Tensor, "*H"]:
-    """Mean entropy of the rows in bits: 0 for one position each, log2 S for uniform attention.
-
-    Rows are normalised to sum to one; a row of zeros has entropy 0.
-    """
-    total = weights.sum(dim=-1, keepdim=True)
-    shares = torch.where(total > 0, weights / total.clamp_min(1e-38), 0.0)
-    return torch.special.entr(shares).sum(dim=-1).mean(dim=-1) / torch.tensor(2.0).log()
+    """Mean entropy of the rows in bits."""
+    return row_entropy(weights).mean(dim=-1)
 
 
 def distance(weights: Float[Tensor, "*H T T"]) -> Float[Tensor, "*H"]:

@@ -16,7 +16,7 @@ from dhyan.data.examples import Examples
 from dhyan.data.pairs import Pair
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.evaluation.scores import score
+from dhyan.evaluation.metrics import score
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.run_folder import RunFolder
 from dhyan.training import scheduled_sampling as forcing

@@ -16,10 +16,10 @@ from dhyan.evaluation.alignment_error_rate import (
     check_gold,
     read_gold,
 )
-from dhyan.evaluation.attention_statistics import AttentionFigures, attention_figures
-from dhyan.evaluation.compare_systems import Judgement, Resampling, judge
+from dhyan.evaluation.attention_statistics import AttentionStatistics, attention_statistics
 from dhyan.evaluation.line_order import out_of_order
-from dhyan.evaluation.metric_counts import LOWER_IS_BETTER, NAMES, Counts, count
+from dhyan.evaluation.metrics import LOWER_IS_BETTER, NAMES, Counts, count
+from dhyan.evaluation.significance import Resampling, SystemScores, score_system
 from dhyan.evaluation.slices import Slice, by_length, by_rarity
 from dhyan.text.placeholders import mask_pair
 
@@ -75,7 +75,7 @@ class System:
     beam: int = 0
     cut_off: int = 0
     alignment: AlignmentScore | None = None
-    attention: AttentionFigures | None = None
+    attention: AttentionStatistics | None = None
 
     @property
     def empty(self) -> int:
@@ -88,7 +88,7 @@ class Result:
     """A system with its scores: over all, by the source's length and by its rarest word."""
 
     system: System
-    judgement: Judgement
+    judgement: SystemScores
     by_length: list[Slice]
     by_rarity: list[Slice]
     counts: dict[str, Counts] = field(default_factory=dict)
@@ -135,14 +135,14 @@ def examine(
     *,
     beam: int = 0,
     attention: bool = False,
-    hear: Callable[[int], None] | None = None,
+    on_progress: Callable[[int], None] | None = None,
 ) -> System:
     """A model's own translations; if asked, the figures of its attention while it made them.
 
-    `hear` is told how many sentences have been translated, every now and then.
+    `on_progress` is told how many sentences have been translated, every now and then.
     """
     _check_references(translator, name, exam)
-    found = _translated(translator, exam, beam, hear)
+    found = _translated(translator, exam, beam, on_progress)
     texts = [one.text for one in found]
     return System(
         name,
@@ -164,13 +164,13 @@ def compare(
     resampling: Resampling | None = None,
     seen: Mapping[str, int] | None = None,
     against: Literal["first", "best"] = "first",
-    hear: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda line: None,
 ) -> list[Result]:
     """Judge every system against the first, or the best by the first metric, and that alone.
 
     `seen` counts training words.
 
-    `hear` is told what has been done, metric by metric.
+    `on_progress` is told what has been done, metric by metric.
     """
     counts = []
     for one in systems:
@@ -183,11 +183,13 @@ def compare(
                 language=language,
                 metrics=(metric,),
             )
-            hear(f"{one.name}: counted for {metric}")
+            on_progress(f"{one.name}: counted for {metric}")
     results, chosen = [], _best(counts) if against == "best" else 0
     for place, (system, found) in enumerate(zip(systems, counts, strict=True)):
         baseline = counts[chosen] if place != chosen else None
-        verdict = judge(found, baseline=baseline, resampling=resampling, hear=hear)
+        verdict = score_system(
+            found, baseline=baseline, resampling=resampling, on_progress=on_progress
+        )
         lengths = by_length(found, exam.sources)
         rarities = [] if seen is None else by_rarity(found, exam.sources, seen)
         results.append(Result(system, verdict, lengths, rarities, found))
@@ -216,10 +218,10 @@ def _check_references(translator: Translator, name: str, exam: Exam) -> None:
 
 
 def _translated(
-    translator: Translator, exam: Exam, beam: int, hear: Callable[[int], None] | None
+    translator: Translator, exam: Exam, beam: int, on_progress: Callable[[int], None] | None
 ) -> list[Translation]:
     try:
-        return translator(exam.sources, beam=beam or None, on_progress=hear)
+        return translator(exam.sources, beam=beam or None, on_progress=on_progress)
     except TooLong as error:
         line = exam.pairs[error.index].line
         raise fault(exam.file, line, str(error)) from None
@@ -238,8 +240,8 @@ def _aligned(translator: Translator, exam: Exam) -> AlignmentScore:
 
 def _attended(
     translator: Translator, sources: Sequence[str], said: Sequence[str]
-) -> AttentionFigures:
+) -> AttentionStatistics:
     from dhyan.insight.word_alignment import pair_weights
 
     pairs = [(source, text) for source, text in zip(sources, said, strict=True) if text.strip()]
-    return attention_figures([pair_weights(translator, *pair) for pair in pairs])
+    return attention_statistics([pair_weights(translator, *pair) for pair in pairs])

@@ -14,7 +14,7 @@ from dhyan.batch import Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.evaluation.metric_counts import count
+from dhyan.evaluation.metrics import count
 from dhyan.insight.blocks import Curve, Lines, Part, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page

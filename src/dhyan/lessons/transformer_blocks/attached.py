@@ -10,7 +10,7 @@ from dhyan.config import Recipe, TransformerDecoder, TransformerEncoder
 from dhyan.data.primer import Twin
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.evaluation.metric_counts import count
+from dhyan.evaluation.metrics import count
 from dhyan.lessons.trained_model import knows_every_word, primer_sentences
 from dhyan.lessons.transformer_blocks.cued import cued
 from dhyan.run.load import load, load_saved_recipe

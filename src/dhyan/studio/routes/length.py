@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dhyan.compare.test_sets import Question
     from dhyan.config import Recipe
     from dhyan.decoding.translator import Translator
-    from dhyan.evaluation.metric_counts import Counts
+    from dhyan.evaluation.metrics import Counts
 
 SHORTEST, LONGEST = 2, 50  # words of a sentence
 AT_ONCE = 16  # hypotheses grown before others have their turn
@@ -172,9 +172,9 @@ def _figures(
     asked: "Sequence[Question]", said: Sequence[str], language: str, *, trained: int
 ) -> dict[str, Any]:
     """BLEU over all, up to the lengths of training and beyond, and by groups of lengths."""
-    from dhyan.evaluation.compare_systems import Resampling
-    from dhyan.evaluation.metric_counts import count
-    from dhyan.evaluation.slices import LENGTHS, parts
+    from dhyan.evaluation.metrics import count
+    from dhyan.evaluation.significance import Resampling
+    from dhyan.evaluation.slices import LENGTHS, slice_rows
 
     references, others = [one.target for one in asked], [one.others for one in asked]
     bleu = count(said, references, others=others, language=language, metrics=("bleu",))["bleu"]
@@ -196,7 +196,7 @@ def _figures(
                 **(_score(bleu, part.rows) or {}),
                 **_extremes([graded[row] for row in part.rows]),
             }
-            for part in parts(sizes, LENGTHS)
+            for part in slice_rows(sizes, LENGTHS)
             if part.least <= LONGEST
         ],
     }
@@ -204,7 +204,7 @@ def _figures(
 
 def _score(bleu: "Counts", rows: Sequence[int]) -> dict[str, Any] | None:
     """A score with the interval in which 95 % of resampled ones lie; none of no sentence."""
-    from dhyan.evaluation.compare_systems import Resampling
+    from dhyan.evaluation.significance import Resampling
 
     if not rows:
         return None
