@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.speed.timing import Row, Say, Table
+from benchmarks.speed.timing import Log, Row, Table
 from dhyan.kernels import reference
 
 Attend = Callable[..., Tensor]
@@ -22,20 +22,20 @@ MEASURES = {
 }
 
 
-def additive(*, shapes: Sequence[tuple[int, ...]], compiled: bool, say: Say) -> dict[str, Any]:
+def additive(*, shapes: Sequence[tuple[int, ...]], compiled: bool, log: Log) -> dict[str, Any]:
     """Milliseconds and memory at each shape, in bf16; the errors are compared first."""
-    table = Table({"B T S A": [list(shape) for shape in shapes], "dtype": "bfloat16"}, say)
+    table = Table({"B T S A": [list(shape) for shape in shapes], "dtype": "bfloat16"}, log)
     if not torch.cuda.is_available():
         table.failed["additive"] = "there is no GPU here"
     for shape in shapes if torch.cuda.is_available() else ():
         at = " ".join(map(str, shape))
         with table.trying(at):
-            found = additive_case(*shape, compiled=compiled)
-            table.check(f"{at}: relative errors", found["errors"])
+            results = additive_case(*shape, compiled=compiled)
+            table.check(f"{at}: relative errors", results["errors"])
             for measure, unit in MEASURES.items():
                 for key, name in NAMES.items():
-                    if key in found:
-                        table.add(Row.of(name, at, unit, [found[key][measure]]))
+                    if key in results:
+                        table.add(Row.of(name, at, unit, [results[key][measure]]))
     return table.figures()
 
 
@@ -53,21 +53,21 @@ def additive_case(
     from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
     shape = (batch, queries, positions, width, breadth or width)
-    ways: dict[str, Attend] = {"ours": additive_attention, "eager": _defined}
+    implementations: dict[str, Attend] = {"ours": additive_attention, "eager": _reference}
     if compiled:
-        ways["compiled"] = torch.compile(_defined, dynamic=False)
-    tensors, seen = _additive_inputs(shape, dtype)
+        implementations["compiled"] = torch.compile(_reference, dynamic=False)
+    tensors, mask = _additive_inputs(shape, dtype)
     return {
         "what": "additive attention",
         "shape": dict(zip(("B", "T", "S", "A", "E"), shape, strict=True)),
         "dtype": str(dtype).removeprefix("torch."),
-        "errors": _errors(ways, shape, dtype),
-        **{name: _measured(way, tensors, seen) for name, way in ways.items()},
+        "errors": _relative_errors(implementations, shape, dtype),
+        **{name: _measure(run, tensors, mask) for name, run in implementations.items()},
     }
 
 
-def _defined(query: Tensor, keys: Tensor, values: Tensor, energy: Tensor, seen: Tensor) -> Tensor:
-    return reference.mix(reference.additive_scores(query, keys, energy), values, seen)[0]
+def _reference(query: Tensor, keys: Tensor, values: Tensor, energy: Tensor, mask: Tensor) -> Tensor:
+    return reference.mix(reference.additive_scores(query, keys, energy), values, mask)[0]
 
 
 def _additive_inputs(
@@ -75,10 +75,10 @@ def _additive_inputs(
 ) -> tuple[list[Tensor], Tensor]:
     """Random queries, keys, values and energy; a tenth of the positions is hidden."""
     batch, queries, positions, width, breadth = shape
-    chance = torch.Generator("cuda").manual_seed(seed)
+    generator = torch.Generator("cuda").manual_seed(seed)
 
     def random(*sizes: int) -> Tensor:
-        numbers = torch.randn(*sizes, device="cuda", generator=chance)
+        numbers = torch.randn(*sizes, device="cuda", generator=generator)
         return numbers.to(dtype).requires_grad_()
 
     tensors = [
@@ -87,50 +87,50 @@ def _additive_inputs(
         random(batch, 1, positions, breadth),
         (random(width).detach() * width**-0.5).requires_grad_(),
     ]
-    seen = torch.rand(batch, 1, 1, positions, device="cuda", generator=chance) > 0.1
-    return tensors, seen.expand(-1, 1, queries, -1)
+    mask = torch.rand(batch, 1, 1, positions, device="cuda", generator=generator) > 0.1
+    return tensors, mask.expand(-1, 1, queries, -1)
 
 
-def _errors(
-    ways: dict[str, Attend], shape: tuple[int, ...], dtype: torch.dtype
+def _relative_errors(
+    implementations: dict[str, Attend], shape: tuple[int, ...], dtype: torch.dtype
 ) -> dict[str, list[float]]:
     """‖found − exact‖ / ‖exact‖ of the context and the gradients of q, k, v and energy.
 
     Over a few sentences, in double precision; ours may lose at most twice what PyTorch loses.
     """
     small = (min(shape[0], 2), *shape[1:])
-    tensors, seen = _additive_inputs(small, dtype, seed=1)
-    exact = _with_gradients(_defined, [one.detach().double() for one in tensors], seen)
-    found = {}
+    tensors, mask = _additive_inputs(small, dtype, seed=1)
+    exact = _with_gradients(_reference, [tensor.detach().double() for tensor in tensors], mask)
+    results = {}
     for name in ("ours", "eager"):
-        near = _with_gradients(ways[name], [one.detach() for one in tensors], seen)
-        found[name] = [
-            float((one.double() - true).norm() / true.norm())
-            for one, true in zip(near, exact, strict=True)
+        near = _with_gradients(implementations[name], [tensor.detach() for tensor in tensors], mask)
+        results[name] = [
+            float((tensor.double() - true).norm() / true.norm())
+            for tensor, true in zip(near, exact, strict=True)
         ]
-    for ours, theirs in zip(found["ours"], found["eager"], strict=True):
+    for ours, theirs in zip(results["ours"], results["eager"], strict=True):
         if not ours <= 2 * theirs + 1e-5:
-            raise AssertionError(f"our error of {ours:.2g}, theirs of {theirs:.2g}: {found}")
-    return found
+            raise AssertionError(f"our error of {ours:.2g}, theirs of {theirs:.2g}: {results}")
+    return results
 
 
-def _with_gradients(way: Attend, tensors: list[Tensor], seen: Tensor) -> list[Tensor]:
-    inputs = [one.clone().requires_grad_() for one in tensors]
-    context = way(*inputs, seen)
-    chance = torch.Generator("cuda").manual_seed(2)
-    given = torch.randn(context.shape, device="cuda", generator=chance)
-    return [context.detach(), *torch.autograd.grad(context, inputs, given.to(context.dtype))]
+def _with_gradients(implementation: Attend, tensors: list[Tensor], mask: Tensor) -> list[Tensor]:
+    inputs = [tensor.clone().requires_grad_() for tensor in tensors]
+    context = implementation(*inputs, mask)
+    generator = torch.Generator("cuda").manual_seed(2)
+    grad_context = torch.randn(context.shape, device="cuda", generator=generator)
+    return [context.detach(), *torch.autograd.grad(context, inputs, grad_context.to(context.dtype))]
 
 
-def _measured(way: Attend, tensors: list[Tensor], seen: Tensor) -> dict[str, float]:
+def _measure(implementation: Attend, tensors: list[Tensor], mask: Tensor) -> dict[str, float]:
     """Milliseconds and memory, forward and with backward; `graph` as the replay of a CUDA graph."""
-    given = torch.randn_like(way(*tensors, seen))
+    grad_context = torch.randn_like(implementation(*tensors, mask))
 
     def forward() -> Tensor:
-        return way(*tensors, seen)
+        return implementation(*tensors, mask)
 
     def both() -> None:
-        torch.autograd.grad(forward(), tensors, given)
+        torch.autograd.grad(forward(), tensors, grad_context)
 
     return {
         "forward_ms": timed(forward),

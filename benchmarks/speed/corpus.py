@@ -63,7 +63,7 @@ def read(folder: Path, part: str) -> list[Pair]:
     return [Pair(one, other, line) for line, (one, other) in lines]
 
 
-def made_up(sentences: int, length: int, vocabulary: int, *, seed: int = 1) -> Ready:
+def random_corpus(sentences: int, length: int, vocabulary: int, *, seed: int = 1) -> Ready:
     """Random ids; every source has `length` tokens and every target as many to say."""
     draw = np.random.default_rng(seed)
     sources, targets = Growing(), Growing()

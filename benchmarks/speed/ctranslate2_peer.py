@@ -36,18 +36,18 @@ class Converted:
     surroundings: dict[str, str]
 
     def translate(
-        self, tries: Sequence[Try], *, kind: str, device: str = "cuda"
+        self, tries: Sequence[Try], *, dtype: str, device: str = "cuda"
     ) -> list[tuple[list[float], list[list[int]]]]:
         """For every try the seconds of each repeat, and what was said."""
-        asked = {
+        requests = {
             "model": str(self.folder),
-            "kind": kind,
+            "dtype": dtype,
             "device": device,
             "tries": [asdict(one) for one in tries],
         }
         done = subprocess.run(
             [sys.executable, __file__],
-            input=json.dumps(asked),
+            input=json.dumps(requests),
             capture_output=True,
             text=True,
             check=False,
@@ -130,15 +130,15 @@ def _cublas_12(folder: Path) -> dict[str, str]:
     return {"LD_LIBRARY_PATH": ":".join(filter(None, [str(links), *places, before]))}
 
 
-def _translated(asked: dict[str, Any]) -> list[tuple[list[float], list[list[int]]]]:
+def _translated(requests: dict[str, Any]) -> list[tuple[list[float], list[list[int]]]]:
     """What the process of its own does: translate again and again, and tell the seconds."""
     import ctranslate2
 
     translator = ctranslate2.Translator(
-        asked["model"], device=asked["device"], compute_type=asked["kind"]
+        requests["model"], device=requests["device"], compute_type=requests["dtype"]
     )
     found = []
-    for one in asked["tries"]:
+    for one in requests["tries"]:
         source = [[word(i) for i in row] for row in one["source"]]
         seconds, results = [], []
         for _ in range(one["repeats"] + 2):

@@ -21,13 +21,13 @@ from benchmarks.speed.hardware_limits import ceilings
 from benchmarks.speed.model_recipes import FULL, TINY, Size, bahdanau, luong, transformer
 from benchmarks.speed.quality import bleu, losses
 from benchmarks.speed.scaling import growth
-from benchmarks.speed.timing import Effort, Say, Table
-from benchmarks.speed.training import on_corpus, without_padding
+from benchmarks.speed.timing import Effort, Log, Table
+from benchmarks.speed.training import train_on_corpus, train_without_padding
 from benchmarks.speed.transformers_peer import MARIANS
 from benchmarks.speed.translation import endless, ours, ours_plain
 from benchmarks.speed.translation_peers import (
     SETTINGS,
-    Contest,
+    Comparison,
     Setting,
     ctranslate2,
     transformers_generate,
@@ -46,7 +46,7 @@ class Here:
     data: Path
     peers: bool
     seconds: float
-    say: Say
+    log: Log
 
     @property
     def size(self) -> Size:
@@ -63,7 +63,7 @@ class Here:
     @property
     def about_quality(self) -> dict[str, Any]:
         """What the cases of quality want to know."""
-        names = ("data", "device", "quick", "seconds", "say")
+        names = ("data", "device", "quick", "seconds", "log")
         return {name: getattr(self, name) for name in names}
 
     def corpus(self) -> Ready:
@@ -74,38 +74,38 @@ class Here:
 
 def limits(here: Here) -> dict[str, Any]:
     """What the device can do at most."""
-    return ceilings(device=here.device, quick=here.quick, say=here.say)
+    return ceilings(device=here.device, quick=here.quick, log=here.log)
 
 
 def attention(here: Here) -> dict[str, Any]:
     """Additive attention, all queries at once."""
     shapes = ((2, 3, 5, 16),) if here.quick else SHAPES
-    return additive(shapes=shapes, compiled=here.peers, say=here.say)
+    return additive(shapes=shapes, compiled=here.peers, log=here.log)
 
 
 def multi30k_training(
     here: Here, *, recipe: Callable[..., Any], budgets: tuple[int, ...]
 ) -> dict[str, Any]:
     """A model on Multi30k, with growing batches."""
-    return on_corpus(
+    return train_on_corpus(
         partial(recipe, here.size),
         here.corpus(),
         device=here.device,
         budgets=(96,) if here.quick else budgets,
         effort=here.effort,
-        say=here.say,
+        log=here.log,
     )
 
 
 def transformer_training(here: Here) -> dict[str, Any]:
     """Transformer-base on sentences of one length, beside `transformers`."""
     peers = [name for name in MARIANS if "compiled" in name or not here.warm]
-    return without_padding(
+    return train_without_padding(
         here.size,
         device=here.device,
         peers=peers[: 1 if here.quick else None] if here.peers else (),
         effort=here.effort,
-        say=here.say,
+        log=here.log,
     )
 
 
@@ -113,17 +113,17 @@ def transformer_translation(here: Here) -> dict[str, Any]:
     """Transformer-base translating, beside `transformers` and CTranslate2."""
     settings = (Setting(1, 1), Setting(3, 2)) if here.quick else SETTINGS
     size = here.size
-    table = Table({"tokens a side": size.length, "vocabulary": size.vocabulary}, here.say)
-    contest = Contest(table, size, settings, here.device, here.effort)
+    table = Table({"tokens a side": size.length, "vocabulary": size.vocabulary}, here.log)
+    comparison = Comparison(table, size, settings, here.device, here.effort)
     model = endless(transformer(size), size.vocabulary, here.device)
     with table.trying("dhyan"):
-        ours(contest, model)
+        ours(comparison, model)
     if here.peers:
         with table.trying("CTranslate2"):
-            ctranslate2(contest, here.data / "ct2.tar.xz")
+            ctranslate2(comparison, here.data / "ct2.tar.xz")
         with table.trying("transformers"):
-            transformers_generate(contest)
-    ours_plain(contest, model)
+            transformers_generate(comparison)
+    ours_plain(comparison, model)
     return table.figures()
 
 
@@ -131,12 +131,12 @@ def recurrent_translation(here: Here) -> dict[str, Any]:
     """A recurrent model translating."""
     settings = (Setting(3, 1), Setting(3, 2)) if here.quick else (Setting(128, 1), Setting(128, 5))
     size = replace(here.size, vocabulary=here.size.pieces)
-    table = Table({"tokens a side": size.length, "vocabulary": size.vocabulary}, here.say)
-    contest = Contest(table, size, settings, here.device, here.effort)
+    table = Table({"tokens a side": size.length, "vocabulary": size.vocabulary}, here.log)
+    comparison = Comparison(table, size, settings, here.device, here.effort)
     model = endless(bahdanau(size), size.vocabulary, here.device)
     with table.trying("dhyan"):
-        ours(contest, model)
-    ours_plain(contest, model)
+        ours(comparison, model)
+    ours_plain(comparison, model)
     return table.figures()
 
 
@@ -152,7 +152,7 @@ def same_bleu(here: Here) -> dict[str, Any]:
 
 def growing(here: Here) -> dict[str, Any]:
     """What training costs as it grows."""
-    return growth(size=here.size, device=here.device, quick=here.quick, say=here.say)
+    return growth(size=here.size, device=here.device, quick=here.quick, log=here.log)
 
 
 Case = Callable[[Here], dict[str, Any]]
@@ -184,27 +184,35 @@ CASES: dict[str, dict[str, Case]] = {
 
 def main(words: Sequence[str]) -> None:
     """Run the cases of some kinds, or those that are named, and write a file for each."""
-    asked = argparse.ArgumentParser(prog="python -m benchmarks")
-    asked.add_argument("kinds", choices=CASES, nargs="+", metavar="KIND", help=" ".join(CASES))
-    asked.add_argument("--case", action="append", help="only this one; may come again")
-    asked.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
-    asked.add_argument("--warm", action="store_true", help="compile what the cases need, no more")
-    asked.add_argument("--alone", action="store_true", help="without other libraries")
-    asked.add_argument("--out", type=Path, default=RESULTS, help="the folder of the files")
-    asked.add_argument("--data", type=Path, default=DATA, help="where multi30k/ lies")
-    asked.add_argument("--seconds", type=float, default=3600.0, help="of quality: leave off then")
-    found = asked.parse_args(words)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("kinds", choices=CASES, nargs="+", metavar="KIND", help=" ".join(CASES))
+    parser.add_argument("--case", action="append", help="only this one; may come again")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
+    parser.add_argument("--warm", action="store_true", help="compile what the cases need, no more")
+    parser.add_argument("--alone", action="store_true", help="without other libraries")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the files")
+    parser.add_argument("--data", type=Path, default=DATA, help="where multi30k/ lies")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="of quality: leave off then")
+    arguments = parser.parse_args(words)
     gpu = torch.cuda.is_available()
     place, name = ("cuda", torch.cuda.get_device_name()) if gpu else ("cpu", "")
-    here = Here(place, found.quick, found.warm, found.data, not found.alone, found.seconds, _say)
-    keep = partial(write_beside, accelerator=name, folder=found.out)
-    for what, case in {k: v for kind in found.kinds for k, v in CASES[kind].items()}.items():
-        if found.case and what not in found.case:
+    here = Here(
+        device=place,
+        quick=arguments.quick,
+        warm=arguments.warm,
+        data=arguments.data,
+        peers=not arguments.alone,
+        seconds=arguments.seconds,
+        log=_log,
+    )
+    keep = partial(write_beside, accelerator=name, folder=arguments.out)
+    for what, case in {k: v for kind in arguments.kinds for k, v in CASES[kind].items()}.items():
+        if arguments.case and what not in arguments.case:
             continue
-        _say(f"== {what}")
+        _log(f"== {what}")
         with cut_short(what, keep):
             figures = case(here)
-        if not found.warm:
+        if not arguments.warm:
             print(keep(what, figures), flush=True)
 
 
@@ -225,7 +233,7 @@ def cut_short(what: str, keep: Callable[[str, object], Path]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _say(line: str) -> None:
+def _log(line: str) -> None:
     print(f"{perf_counter() - BEGAN:6.1f} {line}", file=sys.stderr, flush=True)
 
 

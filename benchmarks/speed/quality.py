@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.speed.model_recipes import Size, bahdanau, luong, trained, transformer
-from benchmarks.speed.timing import Row, Say, Table
+from benchmarks.speed.timing import Log, Row, Table
 from dhyan.config import Recipe
 
 MEDIUM = Size(256, 1024, 4, 3, 512, 8_000, 8_000)
@@ -47,13 +47,13 @@ class Job:
         """Its model and training."""
         size = SMALL if self.quick else MEDIUM
         off: dict[str, Any] = {} if self.dropout else {"dropout": 0.0}
-        made = {
+        build = {
             "transformer": lambda: transformer(size, shared=False, **off),
             "bahdanau": lambda: bahdanau(size, **off),
             "luong": lambda: luong(size, **off),
         }[self.model]()
         return trained(
-            made,
+            build,
             seed=self.seed,
             precision=self.precision,
             tokens_per_batch=256 if self.quick else self.tokens_per_batch,
@@ -62,7 +62,7 @@ class Job:
         )
 
 
-def losses(*, data: Path, device: str, quick: bool, seconds: float, say: Say) -> dict[str, Any]:
+def losses(*, data: Path, device: str, quick: bool, seconds: float, log: Log) -> dict[str, Any]:
     """One seed and one order of batches, without dropout: the losses after so many steps."""
     steps = 6 if quick else 500
     jobs = [
@@ -71,25 +71,25 @@ def losses(*, data: Path, device: str, quick: bool, seconds: float, say: Say) ->
         for model in ("bahdanau", "luong", "transformer")
         if (model, precision) != ("luong", "fp32")
     ]
-    table = Table({"steps": steps, "tokens a batch": jobs[0].tokens_per_batch}, say)
-    found = all_done(jobs, table, seconds=seconds)
-    for job, one in found.items():
-        curve = one["losses"][-LAST:]
-        note = f"validation {one['valid']:.4f}, {one['seconds']:.0f} s"
+    table = Table({"steps": steps, "tokens a batch": jobs[0].tokens_per_batch}, log)
+    results = run_jobs(jobs, table, seconds=seconds)
+    for job, result in results.items():
+        curve = result["losses"][-LAST:]
+        note = f"validation {result['valid']:.4f}, {result['seconds']:.0f} s"
         mean = statistics.mean(curve)
         unit = "training loss"
         table.add(Row(job.who, job.model, unit, mean, min(curve), max(curve), len(curve), note))
     for model in dict.fromkeys(job.model for job in jobs):
         means = {row.who: row.median for row in table.rows if row.at == model}
-        found_right: dict[str, Any] = {"right": False, "missing": "a run was not done in time"}
+        verdict: dict[str, Any] = {"right": False, "missing": "a run was not done in time"}
         if means.keys() >= {"fast, bf16", "plain, bf16"}:
             apart = abs(means["fast, bf16"] / means["plain, bf16"] - 1)
-            found_right = {"apart": apart, "right": apart <= LOSS_WITHIN}
-        table.check(f"{model}: fast within 0.5 % of plain", found_right)
-    return {**table.figures(), "runs": [told(job, one) for job, one in found.items()]}
+            verdict = {"apart": apart, "right": apart <= LOSS_WITHIN}
+        table.check(f"{model}: fast within 0.5 % of plain", verdict)
+    return {**table.figures(), "runs": [run_record(job, result) for job, result in results.items()]}
 
 
-def bleu(*, data: Path, device: str, quick: bool, seconds: float, say: Say) -> dict[str, Any]:
+def bleu(*, data: Path, device: str, quick: bool, seconds: float, log: Log) -> dict[str, Any]:
     """Three seeds by either path: BLEU of the test set, searched with a beam of five."""
     plan = {"bahdanau": 4 if quick else 1000, "transformer": 4 if quick else 1500}
     jobs = [
@@ -109,49 +109,48 @@ def bleu(*, data: Path, device: str, quick: bool, seconds: float, say: Say) -> d
         for seed in ((1,) if quick else (1, 2, 3))
         for model, steps in plan.items()
     ]
-    table = Table({"steps": plan, "tokens a batch": jobs[0].tokens_per_batch}, say)
-    found = all_done(jobs, table, seconds=seconds)
+    table = Table({"steps": plan, "tokens a batch": jobs[0].tokens_per_batch}, log)
+    results = run_jobs(jobs, table, seconds=seconds)
     for model in plan:
         scores: dict[str, dict[int, float]] = {"fast": {}, "plain": {}}
-        for job, one in found.items():
+        for job, result in results.items():
             if job.model == model:
-                scores[job.path][job.seed] = one["bleu"]
-        for path, own in scores.items():
-            if own:
-                note = f"mean {statistics.mean(own.values()):.2f}, seeds {sorted(own)}"
-                table.add(Row.of(f"{path}, bf16", model, "BLEU", list(own.values()), note))
-        wanted = len({job.seed for job in jobs})
-        table.check(f"{model}: means within 0.6", paired(scores["fast"], scores["plain"], wanted))
-    return {**table.figures(), "runs": [told(job, one) for job, one in found.items()]}
+                scores[job.path][job.seed] = result["bleu"]
+        for path, by_seed in scores.items():
+            if by_seed:
+                note = f"mean {statistics.mean(by_seed.values()):.2f}, seeds {sorted(by_seed)}"
+                table.add(Row.of(f"{path}, bf16", model, "BLEU", list(by_seed.values()), note))
+        seed_count = len({job.seed for job in jobs})
+        table.check(
+            f"{model}: means within 0.6", paired(scores["fast"], scores["plain"], seed_count)
+        )
+    return {**table.figures(), "runs": [run_record(job, result) for job, result in results.items()]}
 
 
-def paired(fast: dict[int, float], plain: dict[int, float], wanted: int) -> dict[str, Any]:
+def paired(fast: dict[int, float], plain: dict[int, float], seed_count: int) -> dict[str, Any]:
     """How far the means are apart over the seeds that both have; right only with all of them."""
     seeds = sorted(fast.keys() & plain.keys())
     if not seeds:
         return {"seeds": seeds, "right": False}
     apart = abs(statistics.mean(fast[seed] - plain[seed] for seed in seeds))
-    right = len(seeds) == wanted and apart <= BLEU_WITHIN
+    right = len(seeds) == seed_count and apart <= BLEU_WITHIN
     return {"seeds": seeds, "apart": apart, "right": right}
 
 
-def told(job: Job, found: dict[str, Any]) -> dict[str, Any]:
-    """A run for the file, its losses as means of fifty steps."""
-    curve = found["losses"]
+def run_record(job: Job, result: dict[str, Any]) -> dict[str, Any]:
+    """A run for the result file, its losses as means of fifty steps."""
+    curve = result["losses"]
     parts = [curve[at : at + LAST] for at in range(0, len(curve), LAST)]
-    return {**asdict(job), **found, "losses": [round(statistics.mean(one), 5) for one in parts]}
+    return {**asdict(job), **result, "losses": [round(statistics.mean(part), 5) for part in parts]}
 
 
-def all_done(
+def run_jobs(
     jobs: Sequence[Job], table: Table, *, seconds: float, at_once: int = 8
 ) -> dict[Job, dict[str, Any]]:
-    """What each job came to that was done in time.
-
-    Several share the device, for none of this is timed.
-    """
+    """The results of all jobs that finished in time; several share the device, untimed."""
     end = perf_counter() + seconds
 
-    def one(job: Job) -> dict[str, Any]:
+    def run_process(job: Job) -> dict[str, Any]:
         words = [sys.executable, "-m", "benchmarks.speed.quality", json.dumps(asdict(job))]
         done = subprocess.run(
             words,
@@ -165,45 +164,48 @@ def all_done(
             raise RuntimeError(f"{job}\n{done.stderr[-2000:]}")
         return json.loads(done.stdout.splitlines()[-1])
 
-    found = {}
+    results = {}
     with ThreadPoolExecutor(min(at_once, os.cpu_count() or 1)) as pool:
-        for job, waiting in [(job, pool.submit(one, job)) for job in jobs]:
+        for job, waiting in [(job, pool.submit(run_process, job)) for job in jobs]:
             with table.trying(f"{job.model}, {job.who}, seed {job.seed}"):
-                found[job] = waiting.result()
-    return found
+                results[job] = waiting.result()
+    return results
 
 
-def _done(job: Job) -> dict[str, Any]:
-    """Train, and if asked translate the test set: what a process of its own does."""
+def run_job(job: Job) -> dict[str, Any]:
+    """Train, and translate the test set if the job has one; runs in its own process."""
     from benchmarks.speed.corpus import multi30k
-    from benchmarks.speed.training import made, plainly
+    from benchmarks.speed.training import build, with_reference_kernels
     from dhyan.training.events import Stepped, Validated
 
     recipe, began = job.recipe(), perf_counter()
     size, first = recipe.text.source_vocabulary_size, 40 if job.quick else None
     corpus = multi30k(Path(job.data) / "multi30k", size, first=first)
-    recipe = plainly(recipe) if job.path == "plain" else recipe
-    translator, trainer = made(recipe, corpus, job.device)
+    recipe = with_reference_kernels(recipe) if job.path == "plain" else recipe
+    translator, trainer = build(recipe, corpus, job.device)
     trainer.settings = replace(trainer.settings, report_every=1)
     events = list(trainer.run(job.steps))
     taught = perf_counter()
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "losses": [event.loss for event in events if isinstance(event, Stepped)],
         "valid": [event.scores["loss"] for event in events if isinstance(event, Validated)][-1],
     }
     if job.test:
-        found |= _tested(translator, corpus.test[: job.test], plain=job.path == "plain")
-    return {**found, "seconds": perf_counter() - began, "taught": taught - began}
+        result |= score_test_set(translator, corpus.test[: job.test], plain=job.path == "plain")
+    return {**result, "seconds": perf_counter() - began, "taught": taught - began}
 
 
-def _tested(translator: Any, pairs: Sequence[Any], *, plain: bool) -> dict[str, Any]:
-    from dhyan.evaluation.metrics import score
+def score_test_set(translator: Any, pairs: Sequence[Any], *, plain: bool) -> dict[str, Any]:
+    """BLEU of the test set, translated with a beam of five."""
+    from dhyan.evaluation.metrics import score as score_texts
 
     translator = replace(translator, fast=not plain, tokens_per_batch=32_768)
-    said = [one.text for one in translator([pair.source for pair in pairs], beam=5)]
-    found = score(said, [pair.target for pair in pairs], language="de", metrics=("bleu",))["bleu"]
-    return {"bleu": found.value, "signature": found.signature}
+    outputs = translator([pair.source for pair in pairs], beam=5)
+    translations = [translation.text for translation in outputs]
+    references = [pair.target for pair in pairs]
+    score = score_texts(translations, references, language="de", metrics=("bleu",))["bleu"]
+    return {"bleu": score.value, "signature": score.signature}
 
 
 if __name__ == "__main__":
-    print(json.dumps(_done(Job(**json.loads(sys.argv[1])))))
+    print(json.dumps(run_job(Job(**json.loads(sys.argv[1])))))

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.corpus import made_up
+from benchmarks.speed.corpus import random_corpus
 from benchmarks.speed.model_recipes import Size, bahdanau, trained, transformer
-from benchmarks.speed.timing import TRAINED, Row, Say, Table
-from benchmarks.speed.training import pace, trainer_of
+from benchmarks.speed.timing import TRAINED, Log, Row, Table
+from benchmarks.speed.training import build_trainer, tokens_per_second
 
 AXES = {  # what grows, through which sizes; the rest stays
     "sentences": (8, 32, 128, 512, 2048),
@@ -25,16 +25,16 @@ HEADINGS = {
 FAMILIES = {"Transformer": transformer, "Bahdanau": bahdanau}
 
 
-def growth(*, size: Size, device: str, quick: bool, say: Say) -> dict[str, Any]:
+def growth(*, size: Size, device: str, quick: bool, log: Log) -> dict[str, Any]:
     """Target tokens a second of either family along every axis."""
     axes = SMALL_AXES if quick else AXES
-    table = Table({"axes": {k: list(v) for k, v in axes.items()}, "tokens": TOKENS}, say)
+    table = Table({"axes": {k: list(v) for k, v in axes.items()}, "tokens": TOKENS}, log)
     for axis, sizes in axes.items():
         for number in sizes:
             for family in FAMILIES:
                 with table.trying(f"{family}, {axis} {number}"):
-                    found = _pace(family, axis, number, size, device, quick=quick)
-                    table.add(Row.of(family, f"{axis} {number}", TRAINED, found))
+                    rates = _pace(family, axis, number, size, device, quick=quick)
+                    table.add(Row.of(family, f"{axis} {number}", TRAINED, rates))
     return table.figures()
 
 
@@ -47,10 +47,10 @@ def _pace(
         size = replace(size, width=number, feed_forward_width=4 * number, recurrent=number)
         size = replace(size, heads=max(1, number // 64))
     recipe = FAMILIES[family](size)
-    corpus = made_up(sentences * 2, length, size.pieces)
+    corpus = random_corpus(sentences * 2, length, size.pieces)
     budget = sentences * length
-    trainer = trainer_of(trained(recipe, tokens_per_batch=budget), corpus, device)
-    return pace(trainer, steps=1 if quick else 3, windows=3)
+    trainer = build_trainer(trained(recipe, tokens_per_batch=budget), corpus, device)
+    return tokens_per_second(trainer, steps=1 if quick else 3, windows=3)
 
 
 def picture(figures: Mapping[str, Any], path: Path) -> None:
@@ -59,12 +59,12 @@ def picture(figures: Mapping[str, Any], path: Path) -> None:
     from dhyan.insight.heatmap import save
     from dhyan.insight.lesson_figure import draw_figure
 
-    found = {(row["who"], row["at"]): row for row in figures["rows"]}
+    rates = {(row["who"], row["at"]): row for row in figures["rows"]}
     parts = [
         Lines(
             title=HEADINGS[axis],
             curves=tuple(
-                Curve(family, *_bands([found.get((family, f"{axis} {n}")) for n in sizes]))
+                Curve(family, *_bands([rates.get((family, f"{axis} {n}")) for n in sizes]))
                 for family in FAMILIES
             ),
             places=tuple(map(str, sizes)),

@@ -55,7 +55,7 @@ def section(what: str, title: str, result: Mapping[str, Any], path: Path) -> str
     if what in QUOTED:
         who, pace = QUOTED[what]
         lines += [f"{who}, measured earlier on such a machine: {short(pace)}.", ""]
-    wrong = [name for name, found in figures["checks"].items() if not right(found)]
+    wrong = [name for name, results in figures["checks"].items() if not right(results)]
     checked = f"not shown to be right: {', '.join(wrong)}" if wrong else "checked"
     left_out = f"; left out: {', '.join(figures['failed'])}" if figures["failed"] else ""
     changed = " and changes" if result["changed_since"] else ""
@@ -71,11 +71,11 @@ def pivot(rows: Sequence[Mapping[str, Any]]) -> str:
     """Who by where: medians, with the range of the repeats where it is wider than 5 %."""
     units = list(dict.fromkeys(row["unit"] for row in rows))
     places = list(dict.fromkeys(row["at"] for row in rows))
-    found = {(row["who"], row["unit"], row["at"]): row for row in rows}
+    results = {(row["who"], row["unit"], row["at"]): row for row in rows}
     head = units[0] if len(units) == 1 else ""
     lines = [f"| {head} | {' | '.join(places)} |", f"|---|{'---:|' * len(places)}"]
     for who, unit in dict.fromkeys((row["who"], row["unit"]) for row in rows):
-        cells = [cell(found.get((who, unit, place))) for place in places]
+        cells = [cell(results.get((who, unit, place))) for place in places]
         lines.append(f"| {who if head else f'{who}: {unit}'} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -89,9 +89,9 @@ def cell(row: Mapping[str, Any] | None) -> str:
     return short(row["median"]) + spread
 
 
-def right(found: Any) -> bool:
+def right(results: Any) -> bool:
     """Whether a check came out as it should; one that only reports always does."""
-    return bool(found.get("right", True)) if isinstance(found, Mapping) else True
+    return bool(results.get("right", True)) if isinstance(results, Mapping) else True
 
 
 def write_page() -> Path:

@@ -1,4 +1,4 @@
-"""Paces, measured several times over, and what a case of them comes to."""
+"""Throughput measurements: repeats, rows, tables."""
 
 import gc
 import statistics
@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 import torch
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 TRAINED = "target tokens/s"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: who reached it, at what, the median of its repeats and their range."""
+    """One figure: system, setting, and the median and range of its repeats."""
 
     who: str
     at: str
@@ -29,10 +29,14 @@ class Row:
     note: str = ""
 
     @classmethod
-    def of(cls, who: str, at: str, unit: str, found: Sequence[float], note: str = "") -> "Row":
+    def of(
+        cls, who: str, at: str, unit: str, measurements: Sequence[float], note: str = ""
+    ) -> "Row":
         """The row of several measurements."""
-        low, high = min(found), max(found)
-        return cls(who, at, unit, statistics.median(found), low, high, len(found), note)
+        low, high = min(measurements), max(measurements)
+        return cls(
+            who, at, unit, statistics.median(measurements), low, high, len(measurements), note
+        )
 
     def __str__(self) -> str:
         spread = f"{short(self.low)}–{short(self.high)} of {self.repeats}"
@@ -54,7 +58,7 @@ class Table:
     """The rows of a case as they come; a contestant that fails is a note, and the rest goes on."""
 
     shapes: dict[str, Any]
-    say: Say
+    log: Log
     rows: list[Row] = field(default_factory=list)
     checks: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -66,12 +70,12 @@ class Table:
     def add(self, row: Row) -> None:
         """One more figure."""
         self.rows.append(row)
-        self.say(str(row))
+        self.log(str(row))
 
-    def check(self, name: str, found: Any) -> None:
+    def check(self, name: str, measurements: Any) -> None:
         """What was compared before anything was timed, and what came out."""
-        self.checks[name] = found
-        self.say(f"checked {name}: {found}")
+        self.checks[name] = measurements
+        self.log(f"checked {name}: {measurements}")
 
     @contextmanager
     def trying(self, who: str) -> Iterator[None]:
@@ -80,7 +84,7 @@ class Table:
             yield
         except Exception as error:  # whatever another library raises
             self.failed[who] = f"{type(error).__name__}: {error}"[:500]
-            self.say(f"FAILED {who}\n{traceback.format_exc()}")
+            self.log(f"FAILED {who}\n{traceback.format_exc()}")
         finally:
             gc.collect()
             if torch.cuda.is_available():
@@ -97,17 +101,17 @@ class Table:
         }
 
 
-def paces(
+def throughputs(
     work: Callable[[], object], amount: float, *, repeats: int = 5, warm: int = 1
 ) -> list[float]:
-    """How much of its amount the work does a second, each time it is done."""
+    """Amount per second in each of several repeats."""
     for _ in range(warm):
         work()
-    settle()
+    synchronize()
     return [amount / _seconds(work) for _ in range(repeats)]
 
 
-def settle() -> None:
+def synchronize() -> None:
     """Wait until the device has nothing left to do."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
@@ -124,5 +128,5 @@ def short(number: float) -> str:
 def _seconds(work: Callable[[], object]) -> float:
     began = perf_counter()
     work()
-    settle()
+    synchronize()
     return perf_counter() - began

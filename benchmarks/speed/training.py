@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.speed.corpus import Ready, made_up
+from benchmarks.speed.corpus import Ready, random_corpus
 from benchmarks.speed.model_recipes import NEVER, Size, trained, transformer
-from benchmarks.speed.timing import TRAINED, Effort, Row, Say, Table
+from benchmarks.speed.timing import TRAINED, Effort, Log, Row, Table
 from benchmarks.speed.transformers_peer import train_marian
 from dhyan.config import Recipe
 from dhyan.decoding.translator import Translator
@@ -22,7 +22,7 @@ from dhyan.training.trainer import Trainer
 OURS, PLAIN = "dhyan", "dhyan, plain"
 
 
-def made(recipe: Recipe, corpus: Ready, device: str) -> tuple[Translator, Trainer]:
+def build(recipe: Recipe, corpus: Ready, device: str) -> tuple[Translator, Trainer]:
     """The translator and the trainer that `dhyan train` would make; nothing is saved."""
     home, trainer = build_run(
         recipe,
@@ -36,12 +36,12 @@ def made(recipe: Recipe, corpus: Ready, device: str) -> tuple[Translator, Traine
     return home.translator, trainer
 
 
-def trainer_of(recipe: Recipe, corpus: Ready, device: str) -> Trainer:
+def build_trainer(recipe: Recipe, corpus: Ready, device: str) -> Trainer:
     """The trainer alone."""
-    return made(recipe, corpus, device)[1]
+    return build(recipe, corpus, device)[1]
 
 
-def plainly(recipe: Recipe) -> Recipe:
+def with_reference_kernels(recipe: Recipe) -> Recipe:
     """The recipe by the definitions alone, kernel after kernel."""
     return trained(recipe, kernels="reference")
 
@@ -52,7 +52,7 @@ def losses(trainer: Trainer, steps: int) -> list[float]:
     return [event.loss for event in trainer.run(steps) if isinstance(event, Stepped)]
 
 
-def pace(
+def tokens_per_second(
     trainer: Trainer, *, steps: int, windows: int, warm: int = 0, epochs: int = 0
 ) -> list[float]:
     """Real target tokens a second in each of several stretches of so many steps.
@@ -60,80 +60,84 @@ def pace(
     First come at least the steps and epochs to warm up: in an epoch every shape comes by.
     """
     trainer.settings = replace(trainer.settings, report_every=steps)
-    found: list[float] = []
+    rates: list[float] = []
     ready = False
     for event in trainer.run(NEVER):
         if isinstance(event, Stepped):
-            found += [event.tokens / event.seconds] if ready else []
+            rates += [event.tokens / event.seconds] if ready else []
             ready = event.step >= warm and event.epoch >= epochs
-            if len(found) == windows:
+            if len(rates) == windows:
                 break
-    return found
+    return rates
 
 
-def on_corpus(
+def train_on_corpus(
     recipe: Callable[..., Recipe],
     corpus: Ready,
     *,
     device: str,
     budgets: Sequence[int],
     effort: Effort,
-    say: Say,
+    log: Log,
 ) -> dict[str, Any]:
     """Our fast path with growing batches, and the plain loop with the smallest."""
-    table = Table({"recipe": _shapes(recipe()), "sentences": len(corpus.examples)}, say)
+    table = Table({"recipe": _shapes(recipe()), "sentences": len(corpus.examples)}, log)
     if effort.checks:
         with table.trying("check"):
-            table.check("losses", compared(recipe(dropout=0.0), corpus, device, min(budgets)))
+            table.check("losses", compare_losses(recipe(dropout=0.0), corpus, device, min(budgets)))
     for budget in budgets:
-        asked = trained(recipe(), tokens_per_batch=budget)
+        fused = trained(recipe(), tokens_per_batch=budget)
         both = effort.checks and budget == min(budgets)
-        for who, one in ((OURS, asked), (PLAIN, plainly(asked)))[: 1 + both]:
+        for who, variant in ((OURS, fused), (PLAIN, with_reference_kernels(fused)))[: 1 + both]:
             with table.trying(f"{who}, {budget} tokens"):
-                trainer, began = trainer_of(one, corpus, device), perf_counter()
+                trainer, began = build_trainer(variant, corpus, device), perf_counter()
                 steps = max(2, effort.steps * min(budgets) // budget)
                 if who == PLAIN:
-                    found = pace(trainer, steps=max(2, steps // 10), windows=3, warm=2)
+                    rates = tokens_per_second(trainer, steps=max(2, steps // 10), windows=3, warm=2)
                 else:
                     epochs = int(effort.checks)
-                    found = pace(trainer, steps=steps, windows=effort.windows, epochs=epochs)
+                    rates = tokens_per_second(
+                        trainer, steps=steps, windows=effort.windows, epochs=epochs
+                    )
                 spent = f"{perf_counter() - began:.1f} s in all"
                 rows = trainer.state.position // trainer.state.step
                 at = f"{budget:,} tokens"
-                table.add(Row.of(who, at, TRAINED, found, f"{rows} sentences a batch; {spent}"))
+                table.add(Row.of(who, at, TRAINED, rates, f"{rows} sentences a batch; {spent}"))
     return table.figures()
 
 
-def compared(recipe: Recipe, corpus: Ready, device: str, budget: int) -> dict[str, Any]:
+def compare_losses(recipe: Recipe, corpus: Ready, device: str, budget: int) -> dict[str, Any]:
     """The first losses of both paths, over the same batches and without dropout."""
     recipe = trained(recipe, tokens_per_batch=budget)
-    ours = losses(trainer_of(recipe, corpus, device), 4)
-    theirs = losses(trainer_of(plainly(recipe), corpus, device), 4)
-    apart = max(abs(one / other - 1) for one, other in zip(ours, theirs, strict=True))
+    ours = losses(build_trainer(recipe, corpus, device), 4)
+    theirs = losses(build_trainer(with_reference_kernels(recipe), corpus, device), 4)
+    apart = max(abs(variant / other - 1) for variant, other in zip(ours, theirs, strict=True))
     return {"fast": ours, "plain": theirs, "apart": apart, "right": apart < 0.01}
 
 
-def without_padding(
-    size: Size, *, device: str, peers: Sequence[str], effort: Effort, say: Say
+def train_without_padding(
+    size: Size, *, device: str, peers: Sequence[str], effort: Effort, log: Log
 ) -> dict[str, Any]:
     """Transformer-base on made-up sentences of one length, beside MarianMT of `transformers`."""
     recipe = partial(transformer, size)
     shapes = {"sentences": size.sentences, "length": size.length, "vocabulary": size.vocabulary}
-    table = Table({"recipe": _shapes(recipe()), **shapes}, say)
-    corpus = made_up(size.sentences * 8, size.length, size.vocabulary)
+    table = Table({"recipe": _shapes(recipe()), **shapes}, log)
+    corpus = random_corpus(size.sentences * 8, size.length, size.vocabulary)
     budget = size.sentences * size.length
     at = f"{size.sentences} × {size.length}"
     if effort.checks:
         with table.trying("check"):
-            table.check("losses", compared(recipe(dropout=0.0), corpus, device, budget))
-    asked = trained(recipe(), tokens_per_batch=budget)
-    for who, one in ((OURS, asked), (PLAIN, plainly(asked)))[: 1 + effort.checks]:
+            table.check("losses", compare_losses(recipe(dropout=0.0), corpus, device, budget))
+    fused = trained(recipe(), tokens_per_batch=budget)
+    for who, variant in ((OURS, fused), (PLAIN, with_reference_kernels(fused)))[
+        : 1 + effort.checks
+    ]:
         with table.trying(who):
-            trainer = trainer_of(one, corpus, device)
-            found = pace(trainer, steps=effort.steps // 10 + 1, windows=effort.windows)
+            trainer = build_trainer(variant, corpus, device)
+            rates = tokens_per_second(trainer, steps=effort.steps // 10 + 1, windows=effort.windows)
             batch, _ = trainer.batches.at(0)
             padded = f"a batch is {tuple(batch.labels.ids.shape)}"
-            table.add(Row.of(who, at, TRAINED, found, padded))
+            table.add(Row.of(who, at, TRAINED, rates, padded))
     train_marian(table, size, peers, device=device, effort=effort)
     return table.figures()
 

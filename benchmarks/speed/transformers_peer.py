@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.speed.model_recipes import Size
-from benchmarks.speed.timing import TRAINED, Effort, Row, Table, paces
+from benchmarks.speed.timing import TRAINED, Effort, Row, Table, throughputs
 
 Step = Callable[[], Tensor]
 
@@ -98,8 +98,8 @@ def train_marian(
                     step()
 
             tokens = size.sentences * size.length * steps
-            found = paces(several, tokens, repeats=effort.windows)
-            table.add(Row.of(name, f"{size.sentences} × {size.length}", TRAINED, found, spent))
+            rates = throughputs(several, tokens, repeats=effort.windows)
+            table.add(Row.of(name, f"{size.sentences} × {size.length}", TRAINED, rates, spent))
 
 
 MARIANS = {  # whether the weights are bf16, and how it is compiled

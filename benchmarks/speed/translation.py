@@ -1,10 +1,10 @@
-"""Our translation: the engine and the plain search, as contestants."""
+"""Our translation: the engine and the plain search, measured alike."""
 
 from functools import partial
 
 import torch
 
-from benchmarks.speed.translation_peers import Asked, Contest, Setting, same
+from benchmarks.speed.translation_peers import Comparison, Setting, Workload, same
 from dhyan.batch import Tokens
 from dhyan.config import Recipe
 from dhyan.decoding.engine import Engine, engine_for
@@ -26,41 +26,43 @@ def endless(recipe: Recipe, vocabulary: int, device: str) -> Seq2Seq:
     return model
 
 
-def plain_search(model: Seq2Seq, asked: Asked) -> list[tuple[int, ...]]:
+def plain_search(model: Seq2Seq, workload: Workload) -> list[tuple[int, ...]]:
     """Our search by its definition."""
-    source, length = Tokens(asked.ids, torch.ones_like(asked.ids, dtype=torch.bool)), asked.length
+    mask = torch.ones_like(workload.ids, dtype=torch.bool)
+    source, length = Tokens(workload.ids, mask), workload.length
     with by_definition():
-        if asked.beam == 1:
+        if workload.beam == 1:
             return [one.ids for one in greedy_search(model, source, max_length=length)]
-        found = beam_search(model, source, beam=asked.beam, max_length=length)
-    return [own[0].ids for own in found]
+        outputs = beam_search(model, source, beam=workload.beam, max_length=length)
+    return [own[0].ids for own in outputs]
 
 
-def engine_search(engine: Engine, asked: Asked) -> list[tuple[int, ...]]:
+def engine_search(engine: Engine, workload: Workload) -> list[tuple[int, ...]]:
     """Our search by the engine."""
-    limits = [asked.length] * len(asked.rows)
-    found = engine.translate(asked.rows, width=asked.beam, limits=limits, count=1)
-    return [own[0].ids for own in found]
+    limits = [workload.length] * len(workload.rows)
+    outputs = engine.translate(workload.rows, width=workload.beam, limits=limits, count=1)
+    return [own[0].ids for own in outputs]
 
 
-def ours(contest: Contest, model: Seq2Seq) -> None:
+def ours(comparison: Comparison, model: Seq2Seq) -> None:
     """Our engine, if it says what the plain search says."""
-    widths = sorted({setting.beam for setting in contest.settings})
-    for width in widths if contest.effort.checks else ():
-        with contest.table.trying(f"check, beam {width}"):
-            few = contest.asked(Setting(16, width))
+    widths = sorted({setting.beam for setting in comparison.settings})
+    for width in widths if comparison.effort.checks else ():
+        with comparison.table.trying(f"check, beam {width}"):
+            few = comparison.workload(Setting(16, width))
             exact = engine_search(Engine(model, torch.float32), few)
             share = same(exact, plain_search(model, few))
-            found = {"words in common, fp32": share, "right": share > SHARE}
-            contest.table.check(f"beam {width}: the engine says what the plain search says", found)
+            verdict = {"words in common, fp32": share, "right": share > SHARE}
+            name = f"beam {width}: engine equals plain search"
+            comparison.table.check(name, verdict)
     engine = engine_for(model)
-    contest.enter("dhyan", partial(engine_search, engine), _kind(engine.model))
+    comparison.measure("dhyan", partial(engine_search, engine), _kind(engine.model))
 
 
-def ours_plain(contest: Contest, model: Seq2Seq) -> None:
+def ours_plain(comparison: Comparison, model: Seq2Seq) -> None:
     """Our plain search, which is slow."""
-    if contest.effort.checks:
-        contest.enter("dhyan, plain", partial(plain_search, model), _kind(model), slow=True)
+    if comparison.effort.checks:
+        comparison.measure("dhyan, plain", partial(plain_search, model), _kind(model), slow=True)
 
 
 def _kind(model: Seq2Seq) -> str:

@@ -11,10 +11,10 @@ import pytest
 
 from benchmarks import report
 from benchmarks.speed import driver, tables
-from benchmarks.speed.corpus import made_up, multi30k
-from benchmarks.speed.quality import Job, _done, paired
+from benchmarks.speed.corpus import multi30k, random_corpus
+from benchmarks.speed.quality import Job, paired, run_job
 from benchmarks.speed.scaling import picture
-from benchmarks.speed.timing import Row, Table, paces, short
+from benchmarks.speed.timing import Row, Table, short, throughputs
 
 PARTS = {"train": 40, "valid": 6, "test_2016_flickr": 6}
 ENGLISH, GERMAN = "a man sees red house green two dogs".split(), "ein Mann sieht rotes Haus".split()
@@ -92,7 +92,7 @@ def test_growth_is_measured_and_drawn(run, tmp_path):
 @pytest.mark.parametrize("model", ["bahdanau", "luong", "transformer"])
 def test_both_paths_learn_the_same(data, model):
     job = Job(model, "fast", steps=3, test=2, quick=True, data=str(data), device="cpu")
-    fast, plain = (_done(Job(**{**asdict(job), "path": path})) for path in ("fast", "plain"))
+    fast, plain = (run_job(Job(**{**asdict(job), "path": path})) for path in ("fast", "plain"))
     assert fast["losses"] == pytest.approx(plain["losses"], rel=1e-3)
     assert fast["bleu"] == pytest.approx(plain["bleu"], abs=5)
 
@@ -116,7 +116,7 @@ def test_a_corpus_has_its_tokenizers_learned_once(data):
 
 
 def test_made_up_sentences_have_one_length():
-    batch = made_up(5, 7, 50).examples.batch(np.array([0, 1, 4]))
+    batch = random_corpus(5, 7, 50).examples.batch(np.array([0, 1, 4]))
     assert batch.source.ids.shape == batch.labels.ids.shape == (3, 7)
 
 
@@ -147,8 +147,8 @@ def test_who_is_cut_short_keeps_the_rows_there_are(tmp_path):
     assert "'who': 'one'" in (tmp_path / "kept").read_text()
 
 
-def test_paces_are_amounts_a_second():
-    assert all(pace > 10 for pace in paces(lambda: None, 10, repeats=3))
+def test_throughputs_are_amounts_per_second():
+    assert all(pace > 10 for pace in throughputs(lambda: None, 10, repeats=3))
 
 
 @pytest.mark.parametrize(
