@@ -1,125 +1,175 @@
-"""What every request must pass before any of its body is read: host, origin, size, and key."""
+"""Who may send requests and how many: API keys, rate limit, and the guard before every route.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+The key file has a line for each client: its name and the SHA-256 of its key. A key is 256 random
+bits, so a fast hash is enough.
+"""
 
-from dhyan.serving import errors as refusals
-from dhyan.serving.api_keys import Keys
-from dhyan.serving.errors import Refusal
-from dhyan.serving.scheduler import Desk
-from dhyan.serving.settings import Settings
-from dhyan.web import App, Message, Receive, Scope, Send, elsewhere
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
-HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-OPEN = frozenset(("/livez", "/readyz"))
-KEY_MAY_FOLLOW = "/translate"  # where a client may put its key into the body
-WORK = frozenset(("/v1/translate", "/v1/translate/stream", "/translate"))
-MOST_HEADERS = 100
+from starlette.types import ASGIApp, Scope
+
+from dhyan.errors import UserError
+from dhyan.serving.errors import overloaded, shutting_down, unauthorized
+from dhyan.serving.scheduler import Scheduler
+from dhyan.serving.settings import ServerSettings
+from dhyan.web.errors import RawHeaders
+from dhyan.web.guard import GuardPolicy, Headers, RequestGuard
+
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
+MAX_CLIENTS = 4096  # whose rate is remembered
+CONTENT_SECURITY_POLICY = "default-src 'none'; frame-ancestors 'none'"
+KEYLESS_PATHS = frozenset(("/livez", "/readyz"))
+LIBRETRANSLATE_PATH = "/translate"  # whose clients send the key in the body
+TRANSLATE_PATHS = frozenset(("/v1/translate", "/v1/translate/stream", LIBRETRANSLATE_PATH))
 
 
-@dataclass
-class Rules:
-    """Under which names the server answers, and to whom."""
+@dataclass(frozen=True)
+class ApiKeys:
+    """Hashes of the API keys by client name."""
 
-    hosts: frozenset[str]
-    keys: Keys | None
-    settings: Settings
+    hashes: Mapping[str, bytes] = field(default_factory=dict)
 
-
-class Door:
-    """Wraps an application: refuses what may not come in, and adds the headers to all."""
-
-    def __init__(self, app: App, rules: Rules, desk: Desk) -> None:
-        self.app, self.rules, self.desk = app, rules, desk
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with its client's name, or answer it here."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        sent = self._sending(send)
-        try:
-            scope["client_name"] = self._let_in(scope)
-        except Refusal as refusal:
-            await refuse(sent, refusal)
-            return
-        await self.app(scope, receive, sent)
-
-    def _let_in(self, scope: Scope) -> str:
-        """The client's name: of its key, or of the machine it asks from; empty if yet unknown."""
-        headers = _once(scope["headers"], self.rules.settings.largest_head)
-        if headers.get(b"host", "").lower() not in self.rules.hosts:
-            raise Refusal(403, "foreign", "this server does not answer under that name")
-        if elsewhere(headers):
-            raise Refusal(403, "foreign", "requests from web pages are refused")
-        _measured(headers, self.rules.settings.largest_body)
-        path = scope["path"]
-        client = self._client(scope, headers)
-        if path in WORK and scope["method"] == "POST":
-            if self.desk.draining:
-                raise refusals.ending()
-            if self.desk.full(client):
-                self.desk.metrics.count("refused")
-                raise refusals.busy(1.0)
+    def client(self, key: str) -> str:
+        """The client a key belongs to, or an empty name; compares with every key, in equal time."""
+        key_hash, client = _hash(key), ""
+        for name, known_hash in self.hashes.items():
+            if hmac.compare_digest(key_hash, known_hash):
+                client = name
         return client
 
-    def _client(self, scope: Scope, headers: dict[bytes, str]) -> str:
-        if self.rules.keys is None:
+
+def read_keys(path: Path) -> ApiKeys:
+    """The API keys of a file."""
+    hashes: dict[str, bytes] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not a file of API keys; make one with --add-key NAME") from None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        name, _, digest = line.strip().partition(" ")
+        if not NAME.fullmatch(name) or not SHA256.fullmatch(digest.strip()):
+            raise UserError(
+                f"{path}:{number}: expected a name, a space and a SHA-256; add keys with --add-key"
+            )
+        if name in hashes:
+            raise UserError(f"{path}:{number}: {name} has a key on an earlier line; remove one")
+        hashes[name] = bytes.fromhex(digest.strip())
+    if not hashes:
+        raise UserError(f"{path}: has no API key; add one with --add-key NAME")
+    return ApiKeys(hashes)
+
+
+def add_key(path: Path, name: str) -> str:
+    """A new API key; its hash is appended to the file, which only its owner can read."""
+    if not NAME.fullmatch(name):
+        raise UserError(
+            f"--add-key {name}: a name has up to 64 characters of a-z, A-Z, 0-9, '.', '_' and '-'"
+        )
+    if path.exists() and path.stat().st_size and name in read_keys(path).hashes:
+        raise UserError(f"{path}: {name} has a key already; remove its line first")
+    separator = "\n" if path.exists() and path.read_bytes()[-1:] not in (b"", b"\n") else ""
+    key = secrets.token_urlsafe(32)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+        file.write(f"{separator}{name} {_hash(key).hex()}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return key
+
+
+def _hash(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+
+
+class RateLimiter:
+    """Token bucket of characters for each client."""
+
+    def __init__(self, rate: float, burst_seconds: float) -> None:
+        self.rate, self.capacity = rate, rate * burst_seconds
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str, characters: int) -> float:
+        """Take characters; if there are too few, take none and return the seconds to wait.
+
+        A request larger than the bucket is allowed when the bucket is full, and leaves it negative.
+        """
+        if not self.rate:
+            return 0.0
+        now = time.monotonic()
+        level, updated = self._buckets.pop(client, (self.capacity, now))
+        level = min(self.capacity, level + (now - updated) * self.rate)
+        missing = min(characters, self.capacity) - level
+        self._buckets[client] = (level if missing > 0 else level - characters, now)
+        while len(self._buckets) > MAX_CLIENTS:
+            self._buckets.popitem(last=False)
+        return max(missing, 0.0) / self.rate
+
+    def give_back(self, client: str, characters: int) -> None:
+        """Return characters of a request that was refused."""
+        if client in self._buckets:
+            level, updated = self._buckets[client]
+            self._buckets[client] = (min(self.capacity, level + characters), updated)
+
+
+@dataclass(frozen=True)
+class AccessPolicy:
+    """The host names a server answers to, and the API keys it requires, if any."""
+
+    hosts: frozenset[str]
+    keys: ApiKeys | None
+    settings: ServerSettings
+
+    def client(self, scope: Scope, headers: Headers) -> str:
+        """The client's name: that of its key, or its address; empty if not known yet."""
+        if self.keys is None:
             return str((scope.get("client") or ("",))[0])
-        if scope["path"] in OPEN:
+        if scope["path"] in KEYLESS_PATHS:
             return ""
-        kind, _, key = headers.get(b"authorization", "").partition(" ")
-        if not key and kind == "" and scope["path"] == KEY_MAY_FOLLOW:
+        scheme, _, key = headers.get(b"authorization", "").partition(" ")
+        if not scheme and not key and scope["path"] == LIBRETRANSLATE_PATH:
             return ""
-        owner = self.rules.keys.owner(key.strip()) if kind.lower() == "bearer" else ""
-        if not owner:
-            raise unknown()
-        return owner
-
-    def _sending(self, send: Send) -> Send:
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                ending = [(b"connection", b"close")] if self.desk.draining else []
-                message["headers"] = [*message.get("headers", ()), *HEADERS, *ending]
-                self.desk.metrics.answered(message["status"])
-            await send(message)
-
-        return sent
+        client = self.keys.client(key.strip()) if scheme.lower() == "bearer" else ""
+        if not client:
+            raise unauthorized()
+        return client
 
 
-def unknown() -> Refusal:
-    """There is no such key."""
-    return Refusal(401, "unauthorized", "a key is needed: Authorization: Bearer KEY")
+def access_guard(app: ASGIApp, policy: AccessPolicy, scheduler: Scheduler) -> RequestGuard:
+    """The guard before all routes: host, origin, size, API key, and room in the queue.
 
+    A request passes with its client's name in `scope["client_name"]`.
+    """
+    limits = policy.settings.connection
+    guard_policy = GuardPolicy(
+        allows_host=policy.hosts.__contains__,
+        max_body_bytes=limits.max_body_bytes,
+        max_header_bytes=limits.max_header_bytes,
+        content_security_policy=CONTENT_SECURITY_POLICY,
+    )
 
-async def refuse(send: Send, refusal: Refusal) -> None:
-    """Answer with a refusal."""
-    headers = refusal.headers()
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": refusal.body()})
+    def admit(scope: Scope, headers: Headers) -> None:
+        client = scope["client_name"] = policy.client(scope, headers)
+        if scope["path"] in TRANSLATE_PATHS and scope["method"] == "POST":
+            if scheduler.draining:
+                raise shutting_down()
+            if scheduler.is_full(client):
+                scheduler.metrics.count_request("refused")
+                raise overloaded(1.0)
 
+    def on_response(status: int) -> RawHeaders:
+        scheduler.metrics.count_response(status)
+        return [(b"connection", b"close")] if scheduler.draining else []
 
-def _once(found: Sequence[tuple[bytes, bytes]], largest: int) -> dict[bytes, str]:
-    """Headers by name; not too many, and none twice of those that decide."""
-    size = sum(len(name) + len(value) + 4 for name, value in found)
-    if len(found) > MOST_HEADERS or size > largest:
-        raise Refusal(431, "head_too_large", "the head of the request is too large")
-    headers = {name: value.decode("latin-1") for name, value in found}
-    for name in (b"host", b"origin", b"authorization", b"content-length", b"content-type"):
-        if sum(one == name for one, _ in found) > 1:
-            raise refusals.malformed(f"{name.decode()} is given twice")
-    return headers
-
-
-def _measured(headers: dict[bytes, str], largest: int) -> None:
-    """Refuse a body that says of itself that it is too large; others are counted as they come."""
-    length = headers.get(b"content-length", "0")
-    if not length.isascii() or not length.isdecimal():
-        raise refusals.malformed("content-length is no number")
-    if len(length) > 18 or int(length) > largest:
-        raise Refusal(413, "too_large", f"the body is too large: at most {largest} bytes")
+    return RequestGuard(app, guard_policy, admit=admit, on_response=on_response)

@@ -1,129 +1,158 @@
-"""The one queue: texts wait here in an order that is fair between clients.
+"""Fair queue: texts of all clients, each client with an equal share of the model's time.
 
-Start-time fair queueing (Goyal et al., 1996): a text's tag is when it would end if its client had
-an equal share; the lowest tag goes first. A client that floods waits behind itself.
+Start-time fair queueing (Goyal et al., 1996): a text's tag is the time at which it would finish if
+its client had an equal share; the lowest tag goes first. A client that floods waits behind itself.
 """
 
+import asyncio
 import heapq
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from dhyan.serving.jobs import Piece
+from dhyan.serving.worker_protocol import Answer, JobOptions
 
-MOST_CLIENTS = 4096
+MAX_IDLE_CLIENTS = 4096
+
+OnWords = Callable[[int, list[str]], None]
+"""Hears the index of the first word that changed, and the words from there on."""
+
+
+@dataclass(eq=False)
+class Job:
+    """One text on its way through the server, with the future its client awaits."""
+
+    id: int
+    text: str
+    options: JobOptions
+    client: str
+    cost: int
+    answer: "asyncio.Future[Answer]"
+    on_words: OnWords | None = None
+    added: float = 0.0
+    sent: bool = field(default=False)
+    """whether the worker has it"""
+    answered: bool = field(default=False)
+    """whether the worker has answered, though the client may not have heard yet"""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self.answer.done()
 
 
 @dataclass
-class Lane:
-    """One client's pieces in their order; tags follow from where the first begins, so that a piece
-    which leaves moves up all behind it."""
+class ClientQueue:
+    """One client's jobs in order; tags follow from the start of the first, so that a job that is
+    dropped moves up all behind it."""
 
     start: float
-    pieces: "OrderedDict[int, Piece]" = field(default_factory=OrderedDict)
-    work: int = 0
+    jobs: "OrderedDict[int, Job]" = field(default_factory=OrderedDict)
+    cost: int = 0
 
-    def tagged(self) -> Iterator[tuple[float, int, Piece]]:
-        """Pieces with their tags."""
+    def tagged(self) -> Iterator[tuple[float, int, Job]]:
+        """Jobs with their tags."""
         tag = self.start
-        for number, piece in self.pieces.items():
-            tag += piece.cost
-            yield tag, number, piece
+        for id, job in self.jobs.items():
+            tag += job.cost
+            yield tag, id, job
 
-    def before(self, tag: float) -> float:
-        """How much of it goes before a tag, to within a piece."""
-        first = next(iter(self.pieces.values()), None)
+    def cost_before(self, tag: float) -> float:
+        """The cost that goes before a tag, to within a job."""
+        first = next(iter(self.jobs.values()), None)
         if first is None or self.start + first.cost > tag:
             return 0
-        return min(self.work, tag - self.start)
+        return min(self.cost, tag - self.start)
 
 
-class Waiting:
-    """A lane for each client. Sums are kept as pieces come and go, so that to ask for one takes no
+class FairQueue:
+    """A queue for each client. Sums are updated as jobs come and go, so that reading one takes no
     longer when much waits."""
 
-    def __init__(self, most: int = 0) -> None:
-        self._most = most
-        self._lanes: dict[str, Lane] = {}
-        self._count, self._now = 0, 0.0
-        self.cost, self.crowd = 0, 0
-        """the work of all that wait; the same, but of no client more than `most`"""
+    def __init__(self, client_capacity: int = 0) -> None:
+        self._client_capacity = client_capacity
+        self._clients: dict[str, ClientQueue] = {}
+        self._count, self._virtual_time = 0, 0.0
+        self.cost, self.capped_cost = 0, 0
+        """cost of all waiting jobs; the same with no client counted above `client_capacity`"""
 
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[Piece]:
-        return (piece for lane in self._lanes.values() for piece in lane.pieces.values())
+    def __iter__(self) -> Iterator[Job]:
+        return (job for queue in self._clients.values() for job in queue.jobs.values())
 
-    def add(self, piece: Piece) -> None:
-        """Put one behind those of its client, and among the others by its share."""
-        lane = self._lanes.setdefault(piece.client, Lane(self._now))
-        if not lane.pieces:
-            lane.start = max(lane.start, self._now)
-        lane.pieces[piece.number] = piece
-        self._change(lane, piece.cost, 1)
+    def add(self, job: Job) -> None:
+        """Append a job to its client's queue."""
+        queue = self._clients.setdefault(job.client, ClientQueue(self._virtual_time))
+        if not queue.jobs:
+            queue.start = max(queue.start, self._virtual_time)
+        queue.jobs[job.id] = job
+        self._change(queue, job.cost, 1)
 
-    def drop(self, piece: Piece) -> None:
-        """Let go of one whose asker has left: its client owes nothing for it."""
-        lane = self._lanes.get(piece.client)
-        if lane and lane.pieces.pop(piece.number, None):
-            self._change(lane, -piece.cost, -1)
+    def drop(self, job: Job) -> None:
+        """Remove a job whose client has gone; the client is charged nothing for it."""
+        queue = self._clients.get(job.client)
+        if queue and queue.jobs.pop(job.id, None):
+            self._change(queue, -job.cost, -1)
 
-    def ahead(self, client: str, cost: int) -> float:
-        """The work that goes before the end of so much more of a client's."""
-        own = self._lanes.get(client) or Lane(self._now)
-        tag = max(own.start, self._now) + own.work + cost
-        others = (lane.before(tag) for name, lane in self._lanes.items() if name != client)
-        return own.work + sum(others)
+    def cost_ahead(self, client: str, cost: int) -> float:
+        """The cost that goes before the end of a further job of a client."""
+        own = self._clients.get(client) or ClientQueue(self._virtual_time)
+        tag = max(own.start, self._virtual_time) + own.cost + cost
+        others = (
+            queue.cost_before(tag) for name, queue in self._clients.items() if name != client
+        )
+        return own.cost + sum(others)
 
-    def of(self, client: str) -> int:
-        """The work of one client that waits."""
-        lane = self._lanes.get(client)
-        return lane.work if lane else 0
+    def cost_of(self, client: str) -> int:
+        """The cost of a client's waiting jobs."""
+        queue = self._clients.get(client)
+        return queue.cost if queue else 0
 
-    def take(self, most: int) -> list[Piece]:
-        """The next pieces, all of one manner, up to so much work; one alone may be more.
+    def take_batch(self, capacity: int) -> list[Job]:
+        """The next jobs, all with the same options, up to a cost; a single job may exceed it.
 
-        Called when nothing is under way: if nothing waits either, all clients begin anew.
+        Called when no batch is running: if nothing waits either, all clients start afresh.
         """
-        taken, gone = self._chosen(most)
-        for piece in gone:
-            self.drop(piece)
-        for piece in taken:
-            self.drop(piece)
-            self._lanes[piece.client].start += piece.cost
-        self._forget(all_=not taken or len(self._lanes) > MOST_CLIENTS)
-        return taken
+        batch, cancelled = self._select(capacity)
+        for job in cancelled:
+            self.drop(job)
+        for job in batch:
+            self.drop(job)
+            self._clients[job.client].start += job.cost
+        self._forget_idle(all_=not batch or len(self._clients) > MAX_IDLE_CLIENTS)
+        return batch
 
-    def _chosen(self, most: int) -> tuple[list[Piece], list[Piece]]:
-        """Those to be taken, and those on the way whose asker has left."""
-        taken: list[Piece] = []
-        gone: list[Piece] = []
-        work = 0
-        for tag, _, piece in heapq.merge(*(lane.tagged() for lane in self._lanes.values())):
-            if piece.gone:
-                gone.append(piece)
-            elif not taken or (piece.manner == taken[0].manner and work + piece.cost <= most):
-                taken.append(piece)
-                work += piece.cost
-                self._now = max(self._now, tag - piece.cost)
-                if piece.manner.stream:
+    def _select(self, capacity: int) -> tuple[list[Job], list[Job]]:
+        """The jobs of the next batch, and the cancelled ones met on the way."""
+        batch: list[Job] = []
+        cancelled: list[Job] = []
+        cost = 0
+        for tag, _, job in heapq.merge(*(queue.tagged() for queue in self._clients.values())):
+            if job.cancelled:
+                cancelled.append(job)
+            elif not batch or (job.options == batch[0].options and cost + job.cost <= capacity):
+                batch.append(job)
+                cost += job.cost
+                self._virtual_time = max(self._virtual_time, tag - job.cost)
+                if job.options.stream:
                     break
-            elif work + piece.cost > most:
+            elif cost + job.cost > capacity:
                 break
-        return taken, gone
+        return batch, cancelled
 
-    def _forget(self, *, all_: bool) -> None:
-        """Of clients with nothing that waits, those that had no more than their share, or all."""
-        self._lanes = {
-            name: lane
-            for name, lane in self._lanes.items()
-            if lane.pieces or (lane.start > self._now and not all_)
+    def _forget_idle(self, *, all_: bool) -> None:
+        """Forget clients with nothing waiting that have had no more than their share, or all."""
+        self._clients = {
+            name: queue
+            for name, queue in self._clients.items()
+            if queue.jobs or (queue.start > self._virtual_time and not all_)
         }
 
-    def _change(self, lane: Lane, work: int, count: int) -> None:
-        self.crowd -= min(lane.work, self._most)
-        lane.work += work
-        self.crowd += min(lane.work, self._most)
-        self.cost += work
+    def _change(self, queue: ClientQueue, cost: int, count: int) -> None:
+        self.capped_cost -= min(queue.cost, self._client_capacity)
+        queue.cost += cost
+        self.capped_cost += min(queue.cost, self._client_capacity)
+        self.cost += cost
         self._count += count

@@ -1,232 +1,278 @@
-"""Where requests are taken or refused, wait their turn, and get their answers.
+"""Scheduler: admits or refuses requests, batches their texts, and hands out the answers.
 
-A request that cannot be done by its deadline is refused at once; one that is taken is answered, or
-told that its deadline has passed. Whoever leaves takes the work along.
+A request that cannot be done by its deadline is refused at once; one that is admitted is answered
+or gets a deadline error. A client that disconnects cancels its work.
 """
 
 import asyncio
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from dhyan.serving import errors as refusals
-from dhyan.serving.errors import Refusal
-from dhyan.serving.fair_queue import Waiting
-from dhyan.serving.jobs import Answer, Hear, Manner, Piece
-from dhyan.serving.latency_model import Pace
+from dhyan.serving.errors import (
+    ApiError,
+    deadline_exceeded,
+    model_not_ready,
+    overloaded,
+    shutting_down,
+)
+from dhyan.serving.fair_queue import FairQueue, Job, OnWords
 from dhyan.serving.metrics import Metrics
-from dhyan.serving.response_pacing import Hatch
-from dhyan.serving.settings import Settings
-from dhyan.serving.supervisor import DIED, Keeper
-from dhyan.serving.worker_batch import Batch
-from dhyan.serving.worker_handle import Child
+from dhyan.serving.settings import ServerSettings
+from dhyan.serving.supervisor import WORKER_DIED, Supervisor, WorkerProcess
+from dhyan.serving.worker_batch import Batch, ResponsePacer
+from dhyan.serving.worker_protocol import Answer, JobOptions, best_text
 
-NOBODY = ""  # whose pieces the canary's are
-CROWD = 4  # times the queue that one client may fill is what all may
-FEW = 0.25  # tokens of a letter, before any were counted
+CANARY_CLIENT = ""
+TOTAL_CAPACITY = 4  # all clients together may fill this many times one client's queue
+TOKENS_PER_CHARACTER = 0.25  # before any were counted
+DECAY = 0.9  # of a batch's weight in the latency model, with every later batch
+MIN_SPREAD = 0.05  # of cost around its mean, below which overhead and rate cannot be told apart
 
-Why = Callable[[], Refusal]
-
-
-def _died() -> Refusal:
-    return refusals.unready(DIED)
+ErrorFactory = Callable[[], ApiError]
 
 
-class Desk:
-    """One queue before one model."""
+def _worker_died() -> ApiError:
+    return model_not_ready(WORKER_DIED)
 
-    def __init__(self, keeper: Keeper, settings: Settings, metrics: Metrics) -> None:
-        self.keeper, self.settings, self.metrics = keeper, settings, metrics
-        self.waiting, self.pace, self.hatch = Waiting(settings.queue), Pace(), Hatch()
+
+class LatencyModel:
+    """How long a batch takes: seconds = overhead + rate · cost, by decaying least squares."""
+
+    def __init__(self) -> None:
+        self._weight = self._cost = self._seconds = self._cost_cost = self._cost_seconds = 0.0
+
+    def observe(self, cost: float, seconds: float) -> None:
+        """A batch of this cost took so long."""
+        self._weight = DECAY * self._weight + 1.0
+        self._cost = DECAY * self._cost + cost
+        self._seconds = DECAY * self._seconds + seconds
+        self._cost_cost = DECAY * self._cost_cost + cost * cost
+        self._cost_seconds = DECAY * self._cost_seconds + cost * seconds
+
+    def predict(self, cost: float, batch_capacity: float) -> float:
+        """Seconds for a cost, in batches of a capacity; 0 before any batch was observed."""
+        if not self._weight or cost <= 0:
+            return 0.0
+        overhead, rate = self._fit()
+        return math.ceil(cost / batch_capacity) * overhead + rate * cost
+
+    def _fit(self) -> tuple[float, float]:
+        cost, seconds = self._cost / self._weight, self._seconds / self._weight
+        variance = self._cost_cost / self._weight - cost * cost
+        if variance <= (MIN_SPREAD * cost) ** 2:
+            return 0.0, seconds / cost
+        rate = (self._cost_seconds / self._weight - cost * seconds) / variance
+        rate = min(max(rate, 0.0), seconds / cost)
+        return seconds - rate * cost, rate
+
+
+class Scheduler:
+    """One queue before one worker."""
+
+    def __init__(self, supervisor: Supervisor, settings: ServerSettings, metrics: Metrics) -> None:
+        self.supervisor, self.settings, self.metrics = supervisor, settings, metrics
+        self.queue, self.latency = FairQueue(settings.queue_capacity), LatencyModel()
         self.draining = False
-        self.open = 0
-        self._numbers = itertools.count(1)
+        self.open_requests = 0
+        self._pacer = ResponsePacer()
+        self._ids = itertools.count(1)
         self._batch: Batch | None = None
-        self._density = FEW
+        self._tokens_per_character = TOKENS_PER_CHARACTER
 
-    async def ask(
+    async def translate(
         self,
         texts: Sequence[str],
-        manner: Manner,
+        options: JobOptions,
         *,
         client: str,
-        within: float,
-        hear: Hear | None = None,
+        timeout: float,
+        on_words: OnWords | None = None,
     ) -> list[Answer]:
-        """The answers to some texts, all of them, by a deadline."""
-        pieces = self._pieces(texts, manner, client, hear)
-        self.admit(client, sum(piece.cost for piece in pieces), within)
-        with self._accounted(pieces):
-            for piece in pieces:
-                self.waiting.add(piece)
-            self._begin(self.keeper.child)
-            async with asyncio.timeout(within):
-                return [await piece.answer for piece in pieces]
+        """The answers to all texts, before the timeout."""
+        jobs = self._jobs(texts, options, client, on_words)
+        self.admit(client, sum(job.cost for job in jobs), timeout)
+        with self._accounted(jobs):
+            for job in jobs:
+                self.queue.add(job)
+            self._start_batch(self.supervisor.worker)
+            async with asyncio.timeout(timeout):
+                return [await job.answer for job in jobs]
 
-    def _pieces(
-        self, texts: Sequence[str], manner: Manner, client: str, hear: Hear | None = None
-    ) -> list[Piece]:
+    def _jobs(
+        self,
+        texts: Sequence[str],
+        options: JobOptions,
+        client: str,
+        on_words: OnWords | None = None,
+    ) -> list[Job]:
         now, loop = time.monotonic(), asyncio.get_running_loop()
         return [
-            Piece(
-                next(self._numbers), text, manner, client, self._cost(text, manner),
-                loop.create_future(), hear, added=now,
+            Job(
+                next(self._ids), text, options, client, self._cost(text, options),
+                loop.create_future(), on_words, added=now,
             )
             for text in texts
         ]  # fmt: skip
 
     @contextmanager
-    def _accounted(self, pieces: Sequence[Piece]) -> Iterator[None]:
-        """Count a request that is accepted, and what becomes of it; at its end nothing is left."""
-        self.metrics.count("accepted")
-        self.open += 1
-        began, end = time.monotonic(), "failed"
+    def _accounted(self, jobs: Sequence[Job]) -> Iterator[None]:
+        """Count a request's acceptance and outcome; at its end none of its jobs is left."""
+        self.metrics.count_request("accepted")
+        self.open_requests += 1
+        started, outcome = time.monotonic(), "failed"
         try:
             yield
-            end = "done"
+            outcome = "done"
         except TimeoutError:
-            end = "expired"
-            raise refusals.expired() from None
+            outcome = "expired"
+            raise deadline_exceeded() from None
         except asyncio.CancelledError:
-            end = "cancelled"
+            outcome = "cancelled"
             raise
         finally:
-            self.open -= 1
-            self._leave(pieces)
-            self.metrics.count(end)
-            self.metrics.latency.add(time.monotonic() - began)
+            self.open_requests -= 1
+            self._cancel(jobs)
+            self.metrics.count_request(outcome)
+            self.metrics.latency.observe(time.monotonic() - started)
 
-    def admit(self, client: str, cost: int, within: float) -> None:
-        """Refuse what cannot be done."""
+    def admit(self, client: str, cost: int, timeout: float) -> None:
+        """Refuse what cannot be done in time."""
         if self.draining:
-            raise refusals.ending()
-        if not self.keeper.ready or not self.keeper.child or self.keeper.child.over.is_set():
-            raise refusals.unready(self.keeper.reason or DIED)
-        if (not self._batch or self._batch.answered) and not len(self.waiting):
-            return  # nothing is lost by trying, and a pace that was misjudged is learnt anew
-        ahead = self.waiting.ahead(client, cost)
-        wait = self._left() + self.pace.seconds(ahead + cost, self.settings.batch)
-        if self._full(client, ahead) or wait > within:
-            self.metrics.count("refused")
-            raise refusals.busy(wait - within if wait > within else wait)
+            raise shutting_down()
+        worker = self.supervisor.worker
+        if not self.supervisor.ready or not worker or worker.exited.is_set():
+            raise model_not_ready(self.supervisor.reason or WORKER_DIED)
+        if (not self._batch or self._batch.answered) and not len(self.queue):
+            return  # an idle worker may try: a wrong latency model is corrected by it
+        ahead = self.queue.cost_ahead(client, cost)
+        predicted = self.latency.predict(ahead + cost, self.settings.batch_capacity)
+        wait = self._batch_seconds_left() + predicted
+        if self._exceeds_capacity(client, ahead) or wait > timeout:
+            self.metrics.count_request("refused")
+            raise overloaded(wait - timeout if wait > timeout else wait)
 
-    def full(self, client: str) -> bool:
+    def is_full(self, client: str) -> bool:
         """Whether even a small request of this client would be refused."""
-        return self._full(client, self.waiting.ahead(client, 1))
+        return self._exceeds_capacity(client, self.queue.cost_ahead(client, 1))
 
-    def _full(self, client: str, ahead: float) -> bool:
-        """Whether too much waits: before this client's next, of its own, or of all, where none
-        counts for more than its own queue."""
-        most, own = self.settings.queue, self.waiting.of(client)
-        return ahead > most or own > most or self.waiting.crowd > CROWD * most
+    def _exceeds_capacity(self, client: str, ahead: float) -> bool:
+        """Whether too much waits: ahead of this client, of its own, or of all clients, none of
+        which counts for more than its own queue."""
+        capacity, own = self.settings.queue_capacity, self.queue.cost_of(client)
+        total = self.queue.capped_cost
+        return ahead > capacity or own > capacity or total > TOTAL_CAPACITY * capacity
 
-    async def serve(self, child: Child) -> None:
-        """Batch after batch for a process, until it is over; the canary now and then."""
-        child.heard = lambda message: self._hear(child, message)
-        trial: asyncio.Future[None] | None = None
+    async def serve(self, worker: WorkerProcess) -> None:
+        """Send batch after batch to a worker until it exits; the canary when it is idle."""
+        worker.on_message = lambda message: self._receive(worker, message)
+        canary: asyncio.Future[None] | None = None
         try:
-            while not await self._over(child):
+            while not await self._exits_before_canary(worker):
                 if self._batch is None:
-                    trial = self._try(child)
+                    canary = self._send_canary(worker)
         finally:
-            self._fail_all(_died)
-            if trial:
-                trial.cancel()
+            self._fail_all(_worker_died)
+            if canary:
+                canary.cancel()
 
     def close(self) -> None:
-        """The server ends now: what is not done will not be."""
-        self._fail_all(refusals.ending)
+        """The server ends now: fail whatever is not done."""
+        self._fail_all(shutting_down)
 
-    async def _over(self, child: Child) -> bool:
-        """Whether a process has ended before it is time for the canary."""
+    async def _exits_before_canary(self, worker: WorkerProcess) -> bool:
         with suppress(TimeoutError):
-            await asyncio.wait_for(child.over.wait(), self.settings.canary_every)
-        return child.over.is_set()
+            await asyncio.wait_for(worker.exited.wait(), self.settings.canary_interval)
+        return worker.exited.is_set()
 
-    def _try(self, child: Child) -> "asyncio.Future[None]":
-        """Let it translate the canary, from this moment on, as nothing is under way."""
-        pieces = self._pieces(self.keeper.canary.sentences, Manner(), client=NOBODY)
-        self._send(child, pieces)
-        return asyncio.ensure_future(self._judge(child, pieces))
+    def _send_canary(self, worker: WorkerProcess) -> "asyncio.Future[None]":
+        """Send the canary at once, as no batch is running."""
+        sentences = self.supervisor.canary.sentences
+        jobs = self._jobs(sentences, JobOptions(), client=CANARY_CLIENT)
+        self._send(worker, jobs)
+        return asyncio.ensure_future(self._check_canary(worker, jobs))
 
-    async def _judge(self, child: Child, pieces: Sequence[Piece]) -> None:
-        """A model that no longer can translate the canary, or takes too long, is ended."""
-        watch = asyncio.get_running_loop().call_later(self.settings.deadline, child.kill)
+    async def _check_canary(self, worker: WorkerProcess, jobs: Sequence[Job]) -> None:
+        """Kill a worker that translates the canary wrongly or takes too long."""
+        watchdog = asyncio.get_running_loop().call_later(self.settings.deadline, worker.kill)
         try:
-            found = await asyncio.gather(*(one.answer for one in pieces), return_exceptions=True)
+            answers = await asyncio.gather(*(job.answer for job in jobs), return_exceptions=True)
         finally:
-            watch.cancel()
-        told = [one.get("translations") for one in found if isinstance(one, dict)]
-        said = [one[0]["text"] if one else "" for one in told]
-        if not child.over.is_set() and self.keeper.canary.check(said):
-            child.kill()
+            watchdog.cancel()
+        translations = [best_text(answer) for answer in answers if isinstance(answer, dict)]
+        if not worker.exited.is_set() and self.supervisor.canary.check(translations):
+            worker.kill()
 
-    def _begin(self, child: Child | None) -> None:
-        """Give a process its next batch, if it has none and something waits."""
-        if child and not self._batch and (pieces := self.waiting.take(self.settings.batch)):
-            self._send(child, pieces)
+    def _start_batch(self, worker: WorkerProcess | None) -> None:
+        """Send the next batch, if none is running and something waits."""
+        if not worker or self._batch:
+            return
+        if jobs := self.queue.take_batch(self.settings.batch_capacity):
+            self._send(worker, jobs)
 
-    def _send(self, child: Child, pieces: Sequence[Piece]) -> None:
-        batch = self._batch = Batch(
-            next(self._numbers), pieces, self.settings.stuck_for, self.hatch
-        )
-        batch.expected = batch.began + self.pace.seconds(batch.work, self.settings.batch)
-        for piece in pieces:
-            piece.sent = True
-            if piece.client != NOBODY:
-                self.metrics.wait.add(batch.began - piece.added)
-        batch.send(child)
+    def _send(self, worker: WorkerProcess, jobs: Sequence[Job]) -> None:
+        settings = self.settings
+        batch = self._batch = Batch(next(self._ids), jobs, settings.cancel_timeout, self._pacer)
+        seconds = self.latency.predict(batch.cost, settings.batch_capacity)
+        batch.expected_end = batch.started + seconds
+        for job in jobs:
+            job.sent = True
+            if job.client != CANARY_CLIENT:
+                self.metrics.queue_wait.observe(batch.started - job.added)
+        batch.send(worker)
 
-    def _hear(self, child: Child, message: dict[str, object]) -> None:
-        """An answer, or the end of a batch: then the next begins before anything else is done."""
+    def _receive(self, worker: WorkerProcess, message: dict[str, object]) -> None:
+        """Handle an answer or the end of a batch; the next batch starts before anything else."""
         if not (batch := self._batch):
             return
-        letters, tokens = batch.hear(message)
-        if letters:
-            self.metrics.tokens += tokens
-            self._density += 0.05 * (tokens / letters - self._density)
+        characters, tokens = batch.receive(message)
+        if characters:
+            self.metrics.count_tokens(tokens)
+            change = tokens / characters - self._tokens_per_character
+            self._tokens_per_character += 0.05 * change
         if batch.ended:
             self._batch = None
-            self._begin(child)
-            self._fail(list(batch.pieces.values()), _died)
-            if batch.whole:
-                self.pace.learn(batch.work, time.monotonic() - batch.began)
-                self.metrics.batch.add(len(batch.pieces))
+            self._start_batch(worker)
+            self._fail(list(batch.jobs.values()), _worker_died)
+            if batch.complete:
+                self.latency.observe(batch.cost, time.monotonic() - batch.started)
+                self.metrics.batch_texts.observe(len(batch.jobs))
 
-    def _leave(self, pieces: Sequence[Piece]) -> None:
-        """Nobody waits for these any more: out of the queue, and out of the batch."""
-        for piece in pieces:
-            piece.answer.cancel()
-        left = [piece for piece in pieces if piece.answer.cancelled()]
-        for piece in pieces:  # one that failed after another did was never looked at
-            if not piece.answer.cancelled():
-                piece.answer.exception()
-        if left:
-            for piece in pieces:
-                self.waiting.drop(piece)
-            sent = [piece.number for piece in left if piece.sent]
-            if sent and self._batch and self.keeper.child:
-                self._batch.leave(self.keeper.child, sent)
+    def _cancel(self, jobs: Sequence[Job]) -> None:
+        """Nobody waits for these jobs any more: remove them from queue and batch."""
+        for job in jobs:
+            job.answer.cancel()
+        cancelled = [job for job in jobs if job.answer.cancelled()]
+        for job in jobs:  # retrieve the error of a job that failed after another did
+            if not job.answer.cancelled():
+                job.answer.exception()
+        if cancelled:
+            for job in jobs:
+                self.queue.drop(job)
+            sent = [job.id for job in cancelled if job.sent]
+            if sent and self._batch and self.supervisor.worker:
+                self._batch.cancel(self.supervisor.worker, sent)
 
-    def _fail_all(self, why: Why) -> None:
-        """No answer will come to what is under way or waits."""
+    def _fail_all(self, error: ErrorFactory) -> None:
+        """Fail every job that is running or waits."""
         batch, self._batch = self._batch, None
-        waiting = list(self.waiting)
-        self._fail([*(batch.pieces.values() if batch else ()), *waiting], why)
-        for piece in waiting:
-            self.waiting.drop(piece)
+        waiting = list(self.queue)
+        self._fail([*(batch.jobs.values() if batch else ()), *waiting], error)
+        for job in waiting:
+            self.queue.drop(job)
 
-    def _fail(self, pieces: Sequence[Piece], why: Why) -> None:
-        """No answer will come to these."""
-        for piece in pieces:
-            if not piece.said and not piece.gone:
-                piece.answer.set_exception(why())
+    def _fail(self, jobs: Sequence[Job], error: ErrorFactory) -> None:
+        """Fail the jobs that have no answer yet."""
+        for job in jobs:
+            if not job.answered and not job.cancelled:
+                job.answer.set_exception(error())
 
-    def _cost(self, text: str, manner: Manner) -> int:
-        width = max(manner.beam or int(self.keeper.about.get("beam", 1)), manner.nbest)
-        return max(1, round((len(text) * self._density + 1) * width))
+    def _cost(self, text: str, options: JobOptions) -> int:
+        """Estimated tokens × beam."""
+        beam = max(options.beam or int(self.supervisor.card.get("beam", 1)), options.nbest)
+        return max(1, round((len(text) * self._tokens_per_character + 1) * beam))
 
-    def _left(self) -> float:
-        """Seconds until the batch under way should be over."""
-        return max(0.0, self._batch.expected - time.monotonic()) if self._batch else 0.0
+    def _batch_seconds_left(self) -> float:
+        return max(0.0, self._batch.expected_end - time.monotonic()) if self._batch else 0.0

@@ -1,90 +1,197 @@
-"""Keeps one model's process alive: starts it, tries it, and starts another when it is over."""
+"""The worker process as the server sees it: started, checked with a canary, restarted on exit."""
 
 import asyncio
 import logging
+import os
+import socket
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from dhyan.serving.settings import Settings
-from dhyan.serving.worker_handle import Child, Over
+from dhyan.serving.settings import ServerSettings
+from dhyan.serving.worker_protocol import LENGTH, Message, message_length, pack, unpack
 
 LOG = logging.getLogger("dhyan.serving")
-DIED = "the model's process died: another is being started"
+WORKER_DIED = "the worker process died; another is being started"
 
-Serve = Callable[[Child], Awaitable[None]]
+
+class WorkerExited(Exception):
+    """The worker process has exited, or sends what cannot be parsed."""
+
+
+class WorkerProcess:
+    """A process with one end of a socket pair; it exits when the other end closes."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self.process, self._reader, self._writer = process, reader, writer
+        self.exited = asyncio.Event()
+        self.on_message: Callable[[Message], None] = lambda message: None
+        self._on_exit: Callable[[], None] = lambda: None
+        self._reading = asyncio.ensure_future(self._read())
+
+    @classmethod
+    async def start(cls, command: Sequence[str]) -> "WorkerProcess":
+        """Start `command FD`; its output goes to stderr."""
+        own, remote = socket.socketpair()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                str(remote.fileno()),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=sys.stderr if _is_open(sys.stderr) else asyncio.subprocess.DEVNULL,
+                pass_fds=(remote.fileno(),),
+                start_new_session=True,  # Ctrl-C is for the server, which lets the worker finish
+            )
+        except BaseException:
+            own.close()
+            raise
+        finally:
+            remote.close()
+        try:
+            reader, writer = await asyncio.open_connection(sock=own)
+        except BaseException:
+            process.kill()
+            own.close()
+            raise
+        return cls(process, reader, writer)
+
+    def send(self, **message: Any) -> None:
+        """Send a message; a process that has exited does not get it."""
+        if not self.exited.is_set():
+            self._writer.write(pack(message))
+
+    async def request(self, message: Mapping[str, Any], *, timeout: float) -> Message:
+        """Send a message and wait for the next one that comes."""
+        replies: asyncio.Queue[Message | None] = asyncio.Queue()
+        self.on_message = replies.put_nowait
+        self._on_exit = lambda: replies.put_nowait(None)
+        self.send(**message)
+        if self.exited.is_set():
+            raise WorkerExited
+        try:
+            reply = await asyncio.wait_for(replies.get(), timeout)
+        except TimeoutError:
+            reply = None
+        if reply is None:
+            raise WorkerExited
+        return reply
+
+    def kill(self) -> None:
+        """Kill the process, whatever it does."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+
+    async def stop(self) -> None:
+        """Kill the process and wait until it is gone."""
+        self._writer.close()
+        self.kill()
+        await self.process.wait()
+        self._reading.cancel()
+        with suppress(asyncio.CancelledError, OSError):
+            await self._reading
+        with suppress(OSError):
+            await self._writer.wait_closed()
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                length = message_length(await self._reader.readexactly(LENGTH.size))
+                self.on_message(unpack(await self._reader.readexactly(length)))
+        except (asyncio.IncompleteReadError, OSError, ValueError):
+            pass
+        finally:
+            self.exited.set()
+            self._on_exit()
+
+
+def _is_open(stream: Any) -> bool:
+    try:
+        os.fstat(stream.fileno())
+    except (AttributeError, OSError, ValueError):
+        return False
+    return True
 
 
 @dataclass
 class Canary:
-    """Sentences whose translations must stay what they are; without any given, what the first
-    process said is what they are, if it said something."""
+    """Sentences whose translations must not change; if none are given, the first worker's
+    translations are expected of all, provided they are not empty."""
 
     sentences: tuple[str, ...] = ("one",)
-    wanted: tuple[str, ...] | None = None
+    expected: tuple[str, ...] | None = None
 
-    def check(self, said: Sequence[str]) -> str:
-        """Why these cannot be trusted; nothing if they can."""
-        if self.wanted is None:
-            if len(said) != len(self.sentences) or not all(one.strip() for one in said):
-                return "the model has no translation for a canary sentence: choose by --canary"
-            self.wanted = tuple(said)
-        wrong = sum(one != other for one, other in zip(said, self.wanted, strict=False))
-        if len(said) != len(self.wanted) or wrong:
-            return f"{max(wrong, 1)} of {len(self.wanted)} canary sentences are translated wrongly"
+    def check(self, translations: Sequence[str]) -> str:
+        """What is wrong with the translations; empty if nothing is."""
+        if self.expected is None:
+            complete = len(translations) == len(self.sentences)
+            if not complete or not all(text.strip() for text in translations):
+                return "the model has no translation for a canary sentence: choose one by --canary"
+            self.expected = tuple(translations)
+        pairs = zip(translations, self.expected, strict=False)
+        wrong = sum(translation != expected for translation, expected in pairs)
+        if len(translations) != len(self.expected) or wrong:
+            total = len(self.expected)
+            return f"{max(wrong, 1)} of {total} canary sentences are translated wrongly"
         return ""
 
 
 @dataclass
-class Keeper:
-    """The state of the model: what it is, whether it can be asked, and if not, why."""
+class Supervisor:
+    """Keeps one worker running; knows whether the model can translate, and if not, why."""
 
     command: Sequence[str]
     load: Mapping[str, Any]
-    settings: Settings
+    settings: ServerSettings
     canary: Canary = field(default_factory=Canary)
-    about: dict[str, Any] = field(default_factory=dict)
+    card: dict[str, Any] = field(default_factory=dict)
     ready: bool = False
     reason: str = "the model is being loaded"
     starts: int = 0
-    child: Child | None = None
+    worker: WorkerProcess | None = None
 
-    async def run(self, serve: Serve) -> None:
-        """One process after the other, each served until it is over."""
-        rest = self.settings.rest
+    async def run(self, serve: Callable[[WorkerProcess], Awaitable[None]]) -> None:
+        """Start one worker after the other, each served until it exits."""
+        delay = self.settings.restart_delay
         while True:
-            self.child = None
+            self.worker = None
             try:
-                self.child = await Child.start(self.command)
+                self.worker = await WorkerProcess.start(self.command)
                 self.starts += 1
-                if await self._greeted(self.child):
-                    rest = self.settings.rest
-                    await serve(self.child)
-                    self._not_ready(DIED)
+                if await self._load(self.worker):
+                    delay = self.settings.restart_delay
+                    await serve(self.worker)
+                    self._not_ready(WORKER_DIED)
                     continue
             except OSError as error:
-                why = error.strerror or str(error)
-                self._not_ready(f"the model's process cannot be started: {why}")
+                reason = error.strerror or str(error)
+                self._not_ready(f"the worker process cannot be started: {reason}")
             finally:
                 self.ready = False
-                if self.child:
-                    await self.child.end()
-            await asyncio.sleep(rest)
-            rest = min(2 * rest, self.settings.longest_rest)
+                if self.worker:
+                    await self.worker.stop()
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, self.settings.max_restart_delay)
 
-    async def _greeted(self, child: Child) -> bool:
-        """Whether a new process has its model, and the model its wits."""
-        hello = {"do": "load", **self.load, "canary": self.canary.sentences}
+    async def _load(self, worker: WorkerProcess) -> bool:
+        """Whether a new worker has loaded the model and translates the canary right."""
+        message = {"type": "load", **self.load, "canary": self.canary.sentences}
         try:
-            told = await child.ask(hello, within=self.settings.load_within)
-        except Over:
-            self._not_ready("the model's process died while it was loading")
+            reply = await worker.request(message, timeout=self.settings.load_timeout)
+        except WorkerExited:
+            self._not_ready("the worker process died while loading the model")
             return False
-        reason = str(told.get("problem", "")) or self.canary.check(told.get("canary", ()))
+        reason = str(reply.get("error", "")) or self.canary.check(reply.get("canary", ()))
         if reason:
             self._not_ready(reason)
             return False
-        self.about = told["about"]
+        self.card = reply["card"]
         self.ready, self.reason = True, ""
         LOG.warning("ready")
         return True

@@ -1,70 +1,98 @@
-"""A batch that the model's process has, from its sending to its end."""
+"""A batch the worker translates: from sending to its end, and how its answers are handed out."""
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dhyan.serving.jobs import Piece
-from dhyan.serving.response_pacing import Hatch
-from dhyan.serving.worker_handle import Child
+from dhyan.serving.fair_queue import Job
+from dhyan.serving.supervisor import WorkerProcess
+from dhyan.serving.worker_protocol import Answer
+
+
+class ResponsePacer:
+    """Hands out answers in order, one in each turn of the event loop.
+
+    A batch answers a hundred clients at one moment. If all were woken at once, a new request would
+    be read only after the last of them was served.
+    """
+
+    def __init__(self) -> None:
+        self._pending: deque[tuple[Job, Answer]] = deque()
+
+    def give(self, job: Job, answer: Answer) -> None:
+        """Hand out an answer when it is its turn."""
+        job.answered = True
+        self._pending.append((job, answer))
+        if len(self._pending) == 1:
+            asyncio.get_running_loop().call_soon(self._next)
+
+    def _next(self) -> None:
+        job, answer = self._pending[0]
+        if not job.cancelled:
+            job.answer.set_result(answer)
+        self._pending.popleft()
+        if self._pending:
+            asyncio.get_running_loop().call_soon(self._next)
 
 
 class Batch:
-    """Pieces of one manner under one number; answers come one by one, then the end."""
+    """Jobs with equal options under one id; answers come one by one, then the end."""
 
     def __init__(
-        self, number: int, pieces: Sequence[Piece], stuck_for: float, hatch: Hatch
+        self, id: int, jobs: Sequence[Job], cancel_timeout: float, pacer: ResponsePacer
     ) -> None:
-        self.hatch = hatch
-        self.number, self.pieces = number, {piece.number: piece for piece in pieces}
-        self.began, self.work = time.monotonic(), sum(piece.cost for piece in pieces)
-        self.expected, self._stuck_for = self.began, stuck_for
-        self.ended, self._said = False, 0
-        self._gone: set[int] = set()
+        self.id, self.jobs = id, {job.id: job for job in jobs}
+        self.started, self.cost = time.monotonic(), sum(job.cost for job in jobs)
+        self.expected_end = self.started
+        self.ended, self._answers = False, 0
+        self._cancelled: set[int] = set()
+        self._cancel_timeout, self._pacer = cancel_timeout, pacer
 
     @property
-    def whole(self) -> bool:
-        """Whether everyone who asked has waited for it."""
-        return not self._gone
+    def complete(self) -> bool:
+        """Whether no job of it was cancelled."""
+        return not self._cancelled
 
     @property
     def answered(self) -> bool:
-        """Whether all has been said, though the end may be yet to come."""
-        return self._said == len(self.pieces)
+        """Whether all answers have come, though the end may be yet to come."""
+        return self._answers == len(self.jobs)
 
-    def send(self, child: Child) -> None:
-        """Give it to a process."""
-        (manner, *_) = {piece.manner for piece in self.pieces.values()}
-        texts = [[piece.number, piece.text] for piece in self.pieces.values()]
-        child.tell(do="translate", number=self.number, pieces=texts, **asdict(manner))
+    def send(self, worker: WorkerProcess) -> None:
+        """Give it to a worker."""
+        (options, *_) = {job.options for job in self.jobs.values()}
+        texts = [[job.id, job.text] for job in self.jobs.values()]
+        worker.send(type="translate", batch=self.id, jobs=texts, options=asdict(options))
 
-    def hear(self, message: dict[str, Any]) -> tuple[int, int]:
-        """Pass on what the process says; the letters it has read, and their tokens."""
-        if message.get("number") != self.number:
+    def receive(self, message: dict[str, Any]) -> tuple[int, int]:
+        """Pass on a worker's message; the characters it has translated, and their tokens."""
+        if message.get("batch") != self.id:
             return 0, 0
-        match message["is"]:
-            case "done":
+        match message["type"]:
+            case "batch_done":
                 self.ended = True
             case "words":
-                piece = self.pieces[message["piece"]]
-                if piece.hear and not piece.gone:
-                    piece.hear(message["from"], message["words"])
-            case "said":
-                self._said += 1
-                piece = self.pieces[message["piece"]]
-                self.hatch.give(piece, message["answer"])
-                return len(piece.text), message["answer"].get("tokens", 0)
+                job = self.jobs[message["job"]]
+                if job.on_words and not job.cancelled:
+                    job.on_words(message["from"], message["words"])
+            case "answer":
+                self._answers += 1
+                job = self.jobs[message["job"]]
+                self._pacer.give(job, message["answer"])
+                return len(job.text), message["answer"].get("tokens", 0)
         return 0, 0
 
-    def leave(self, child: Child, numbers: Sequence[int]) -> None:
-        """Some of it is not wanted any more; a process that goes on with none at all is ended."""
-        self._gone |= {number for number in numbers if number in self.pieces}
-        child.tell(do="leave", pieces=sorted(self._gone))
-        if all(piece.gone for piece in self.pieces.values()):
-            asyncio.get_running_loop().call_later(self._stuck_for, self._end, child)
+    def cancel(self, worker: WorkerProcess, jobs: Sequence[int]) -> None:
+        """Cancel some of its jobs; a worker that goes on when none is left is killed."""
+        self._cancelled |= {job for job in jobs if job in self.jobs}
+        worker.send(type="cancel", jobs=sorted(self._cancelled))
+        if all(job.cancelled for job in self.jobs.values()):
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._cancel_timeout, self._kill_if_running, worker)
 
-    def _end(self, child: Child) -> None:
-        if not self.ended and not child.over.is_set():
-            child.kill()
+    def _kill_if_running(self, worker: WorkerProcess) -> None:
+        if not self.ended and not worker.exited.is_set():
+            worker.kill()

@@ -1,158 +1,228 @@
-"""The model's side of the talk: batches in, answers out, and who has left meanwhile."""
+"""Messages between server and worker: length-prefixed JSON, and the worker's side of the socket.
 
+The server sends `load`, `translate` and `cancel`; the worker answers `ready` or `load_failed`, then
+`words`, `answer` and `batch_done`.
+"""
+
+import json
 import os
 import select
 import signal
 import socket
+import struct
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dhyan.errors import UserError
-from dhyan.serving.framing import Message, Unpacker, pack
-from dhyan.serving.jobs import Answer, Manner
 
-MANNER = tuple(Manner.__dataclass_fields__)
-CHUNK = 65536
-SELDOM = 0.005  # seconds between two looks at who has left
+LENGTH = struct.Struct(">I")
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+READ_BYTES = 65536
+POLL_INTERVAL = 0.005  # seconds between two checks for cancelled jobs
+
+Message = dict[str, Any]
+Answer = dict[str, Any]
+
+
+def pack(message: Mapping[str, Any]) -> bytes:
+    """A message as bytes; NaN and infinities are refused."""
+    body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
+    return LENGTH.pack(len(body)) + body
+
+
+def message_length(prefix: bytes) -> int:
+    """The length of the message after this prefix."""
+    (length,) = LENGTH.unpack(prefix)
+    if length > MAX_MESSAGE_BYTES:
+        raise ValueError(f"a message of {length:,} bytes; at most {MAX_MESSAGE_BYTES:,}")
+    return int(length)
+
+
+def unpack(body: bytes) -> Message:
+    """The message in a body."""
+    message = json.loads(body)
+    if not isinstance(message, dict):
+        raise ValueError("a message must be a JSON object")
+    return message
+
+
+class Unpacker:
+    """Messages from a byte stream."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete now."""
+        self._buffer += data
+        while len(self._buffer) >= LENGTH.size:
+            end = LENGTH.size + message_length(bytes(self._buffer[: LENGTH.size]))
+            if len(self._buffer) < end:
+                return
+            body = bytes(self._buffer[LENGTH.size : end])
+            del self._buffer[:end]
+            yield unpack(body)
 
 
 @dataclass(frozen=True)
-class Text:
-    """One text of a batch, by its number."""
+class JobOptions:
+    """How to translate a text; texts with equal options share a batch. No beam: the model's."""
 
-    number: int
+    beam: int | None = None
+    nbest: int = 1
+    align: bool = False
+    paragraphs: bool = False
+    stream: bool = False
+
+
+@dataclass(frozen=True)
+class JobText:
+    """A text of a batch, with the id of its job."""
+
+    job: int
     text: str
 
 
-class Speaker(Protocol):
-    """What answers: a model, or something that only takes as long."""
+class WorkerModel(Protocol):
+    """What a worker runs: a translation model, or a stand-in that takes as long."""
 
-    def about(self) -> dict[str, Any]:
-        """What a client may know of it, and its own `beam`."""
+    def card(self) -> dict[str, Any]:
+        """Facts about the model for clients, and its default `beam`."""
         ...
 
-    def say(self, texts: Sequence[Text], manner: Manner, talk: "Talk") -> None:
-        """Answer each text by `talk.answer`, unless `talk.left` says that it need not."""
+    def translate(
+        self, texts: Sequence[JobText], options: JobOptions, channel: "WorkerChannel"
+    ) -> None:
+        """Answer each text by `channel.answer`, unless `channel.is_cancelled`."""
         ...
 
 
-class Talk:
-    """One end of the pair of sockets; when the other closes, this process ends."""
+class WorkerChannel:
+    """The worker's end of the socket pair; when the server's end closes, the process exits."""
 
-    def __init__(self, own: socket.socket) -> None:
-        self._own, self._unpacker = own, Unpacker()
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._unpacker = connection, Unpacker()
         self._inbox: deque[Message] = deque()
-        self._left: set[int] = set()
-        self._said: dict[int, list[str]] = {}
-        self._number, self._looked = 0, 0.0
+        self._cancelled: set[int] = set()
+        self._words: dict[int, list[str]] = {}
+        self._batch, self._polled = 0, 0.0
 
     def next(self) -> Message:
-        """The next message, when it comes."""
+        """The next message, once it comes."""
         while not self._inbox:
             self._read()
         return self._inbox.popleft()
 
-    def begin(self, number: int) -> None:
-        """What is told from now on belongs to this batch."""
-        self._number = number
+    def begin_batch(self, batch: int) -> None:
+        """What is sent from now on belongs to this batch."""
+        self._batch = batch
 
-    def left(self, number: int) -> bool:
-        """Whether nobody waits for a text any more; asked at every step of a search."""
+    def is_cancelled(self, job: int) -> bool:
+        """Whether nobody waits for a job any more; called at every step of a search."""
         now = time.monotonic()
-        if now - self._looked > SELDOM:
-            self._looked = now
-            while select.select([self._own], [], [], 0)[0]:
+        if now - self._polled > POLL_INTERVAL:
+            self._polled = now
+            while select.select([self._connection], [], [], 0)[0]:
                 self._read()
-        return number in self._left
+        return job in self._cancelled
 
-    def answer(self, number: int, answer: Answer) -> None:
-        """A text's answer."""
-        self.send({"is": "said", "number": self._number, "piece": number, "answer": answer})
+    def answer(self, job: int, answer: Answer) -> None:
+        """Send the answer to a job."""
+        self.send({"type": "answer", "batch": self._batch, "job": job, "answer": answer})
 
-    def words(self, number: int, words: Sequence[str]) -> None:
-        """A text's translation so far, of which only what has changed is sent."""
-        before = self._said.get(number, ())
-        first = _alike(before, words)
+    def words(self, job: int, words: Sequence[str]) -> None:
+        """Send a job's translation so far; only the words that changed."""
+        before = self._words.get(job, ())
+        first = _common_prefix(before, words)
         if first < max(len(before), len(words)):
-            self._said[number] = list(words)
-            told = {"is": "words", "number": self._number, "piece": number}
-            self.send({**told, "from": first, "words": list(words[first:])})
+            self._words[job] = list(words)
+            message = {"type": "words", "batch": self._batch, "job": job}
+            self.send({**message, "from": first, "words": list(words[first:])})
 
-    def end(self) -> None:
-        """The batch is over; who left during it, and what was said, is forgotten."""
-        self._left.clear()
-        self._said.clear()
-        self.send({"is": "done", "number": self._number})
+    def end_batch(self) -> None:
+        """The batch is done; its cancellations and partial translations are forgotten."""
+        self._cancelled.clear()
+        self._words.clear()
+        self.send({"type": "batch_done", "batch": self._batch})
 
     def send(self, message: Message) -> None:
-        """Say something."""
+        """Send a message to the server."""
         try:
-            self._own.sendall(pack(message))
+            self._connection.sendall(pack(message))
         except OSError:
             os._exit(0)
 
     def _read(self) -> None:
-        data = self._own.recv(CHUNK)
+        data = self._connection.recv(READ_BYTES)
         if not data:
-            os._exit(0)  # whoever asked is gone: nothing is worth finishing
+            os._exit(0)  # the server is gone: nothing is worth finishing
         for message in self._unpacker.feed(data):
-            if message["do"] == "leave":
-                self._left.update(message["pieces"])
+            if message["type"] == "cancel":
+                self._cancelled.update(message["jobs"])
             else:
                 self._inbox.append(message)
 
 
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many words two translations begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
+    """How many words two translations share at their start."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))
 
 
-def converse(descriptor: int, load: Callable[[Message], Speaker]) -> None:
-    """Load, show the canary, and answer until the server is gone."""
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, signal.SIG_IGN)
-    talk = Talk(socket.socket(fileno=descriptor))
-    asked = talk.next()
+def run_worker(descriptor: int, load: Callable[[Message], WorkerModel]) -> None:
+    """Load the model, translate the canary, and answer batches until the server is gone."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    channel = WorkerChannel(socket.socket(fileno=descriptor))
+    message = channel.next()
     try:
-        speaker = load(asked)
-        heard = _Overheard()
-        texts = [Text(number, text) for number, text in enumerate(asked["canary"])]
-        speaker.say(texts, Manner(), heard)
-    except (UserError, OSError) as fault:
-        talk.send({"is": "unfit", "problem": str(fault)})
+        model = load(message)
+        canary = [JobText(job, text) for job, text in enumerate(message["canary"])]
+        answers = CollectedAnswers()
+        model.translate(canary, JobOptions(), answers)
+    except (UserError, OSError) as error:
+        channel.send({"type": "load_failed", "error": str(error)})
         return
-    talk.send({"is": "ready", "about": speaker.about(), "canary": heard.texts(len(texts))})
+    texts = answers.translations(len(canary))
+    channel.send({"type": "ready", "card": model.card(), "canary": texts})
     while True:
-        asked = talk.next()
-        talk.begin(asked["number"])
-        texts = [Text(*one) for one in asked["pieces"]]
-        speaker.say(texts, Manner(**{name: asked[name] for name in MANNER}), talk)
-        talk.end()
+        message = channel.next()
+        channel.begin_batch(message["batch"])
+        jobs = [JobText(job, text) for job, text in message["jobs"]]
+        model.translate(jobs, JobOptions(**message["options"]), channel)
+        channel.end_batch()
 
 
-class _Overheard(Talk):
-    """Answers that stay here."""
+class CollectedAnswers(WorkerChannel):
+    """Answers collected in this process instead of sent."""
 
     def __init__(self) -> None:
-        self.found: dict[int, Answer] = {}
+        self.answers: dict[int, Answer] = {}
 
-    def left(self, number: int) -> bool:
+    def is_cancelled(self, job: int) -> bool:
+        """Nobody cancels."""
         return False
 
-    def answer(self, number: int, answer: Answer) -> None:
-        self.found[number] = answer
+    def answer(self, job: int, answer: Answer) -> None:
+        """Collect an answer."""
+        self.answers[job] = answer
 
-    def texts(self, count: int) -> list[str]:
-        told = (self.found.get(number, {}).get("translations") for number in range(count))
-        return [one[0]["text"] if one else "" for one in told]
+    def translations(self, count: int) -> list[str]:
+        """The best translation of each text; empty where there is none."""
+        return [best_text(self.answers.get(job, {})) for job in range(count)]
 
 
-def linger(seconds: float, leave: Callable[[], bool]) -> None:
-    """Sleep, but look up now and then whether to leave."""
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0 and not leave():
-        time.sleep(min(left, 0.01))
+def best_text(answer: Mapping[str, Any]) -> str:
+    """The best translation of an answer; empty if there is none."""
+    translations = answer.get("translations")
+    return translations[0]["text"] if translations else ""
+
+
+def sleep_unless(seconds: float, is_cancelled: Callable[[], bool]) -> None:
+    """Sleep, and wake up early once cancelled."""
+    end = time.monotonic() + seconds
+    while (remaining := end - time.monotonic()) > 0 and not is_cancelled():
+        time.sleep(min(remaining, 0.01))

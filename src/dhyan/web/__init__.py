@@ -1,0 +1,1 @@
+"""What both HTTP servers share: request guard, strict bodies, error body, listening, lifecycle."""

@@ -1,0 +1,108 @@
+"""The error body of both servers: `{"error": {"code", "message"}}`, short, repeating no input."""
+
+import json
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.types import Send
+
+MAX_CHARACTERS = 500  # of a message
+MAX_BYTES = 1000  # of a message, encoded as JSON
+ESCAPED_BYTES = 12  # that JSON needs for a character at most
+CODES_BY_STATUS = {404: "not_found", 405: "method_not_allowed"}
+
+RawHeaders = list[tuple[bytes, bytes]]
+
+
+class ApiError(HTTPException):
+    """A request that gets no answer: status, code for programs, message for people."""
+
+    def __init__(self, status: int, code: str, message: str, *, retry_after: float = 0.0) -> None:
+        self.code, self.message = code, _shortened(message)
+        headers = {"cache-control": "no-store"}
+        if retry_after:
+            headers["retry-after"] = str(max(1, round(retry_after)))
+        if status == 401:
+            headers["www-authenticate"] = "Bearer"
+        super().__init__(status, self.message, headers)
+
+    def body(self) -> bytes:
+        """The JSON that is sent."""
+        return json.dumps({"error": {"code": self.code, "message": self.message}}).encode()
+
+    def raw_headers(self) -> RawHeaders:
+        """The headers that are sent, with type and length of the body."""
+        headers = {"content-type": "application/json", **(self.headers or {})}
+        headers["content-length"] = str(len(self.body()))
+        return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+    def response(self) -> Response:
+        """The error as a response."""
+        headers = {"content-type": "application/json", **(self.headers or {})}
+        return Response(self.body(), self.status_code, headers)
+
+
+def _shortened(message: str) -> str:
+    text = message[:MAX_CHARACTERS]
+    while (excess := len(json.dumps(text)) - MAX_BYTES) > 0:
+        text = text[: -max(1, excess // ESCAPED_BYTES)]
+    return text
+
+
+def invalid_request(message: str) -> ApiError:
+    """The request does not follow the schema."""
+    return ApiError(400, "invalid_request", message)
+
+
+def body_too_large(max_bytes: int) -> ApiError:
+    """The body exceeds the size limit."""
+    return ApiError(413, "body_too_large", f"Body is too large; send at most {max_bytes} bytes.")
+
+
+async def send_error(send: Send, error: ApiError) -> None:
+    """Answer an ASGI request with an error."""
+    start = {"status": error.status_code, "headers": error.raw_headers()}
+    await send({"type": "http.response.start", **start})
+    await send({"type": "http.response.body", "body": error.body()})
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Give every error of an application the one error body."""
+    app.add_exception_handler(ApiError, _api_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(Exception, _internal_error)
+
+
+async def _api_error(request: Request, error: Any) -> Response:
+    return error.response()
+
+
+async def _http_error(request: Request, error: Any) -> Response:
+    code = CODES_BY_STATUS.get(error.status_code, "request_failed")
+    schema = request.app.openapi_url
+    where = f" {schema} lists the paths and their methods." if schema else ""
+    response = ApiError(error.status_code, code, f"{error.detail}.{where}").response()
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _validation_error(request: Request, error: Any) -> Response:
+    """The first violation of the schema, without names or values the client sent."""
+    violation = error.errors()[0]
+    schema = request.app.openapi_url
+    if violation["type"] == "extra_forbidden":
+        return invalid_request(f"Unknown field; {schema} lists the fields.").response()
+    field, *rest = violation["loc"][1:] or ("body",)
+    indexes = [part for part in rest if isinstance(part, int)]
+    place = ".".join(map(str, (field, *indexes)))
+    message = violation["msg"].removeprefix("Value error, ")
+    return invalid_request(f"{place}: {message}").response()
+
+
+async def _internal_error(request: Request, error: Exception) -> Response:
+    message = "Internal error; the server's log has the traceback."
+    return ApiError(500, "internal_error", message).response()

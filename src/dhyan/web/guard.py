@@ -1,0 +1,138 @@
+"""Middleware that refuses foreign hosts, foreign origins and oversized requests, before any body.
+
+A foreign `Host` is a name made to point at this machine (DNS rebinding); a foreign `Origin` is
+another page in the user's browser.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dhyan.web.errors import ApiError, RawHeaders, body_too_large, invalid_request, send_error
+
+MAX_HEADERS = 100
+SINGLE_HEADERS = (b"host", b"origin", b"authorization", b"content-length", b"content-type")
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+Headers = Mapping[bytes, str]
+
+
+@dataclass(frozen=True)
+class GuardPolicy:
+    """Which hosts are answered, how large a request may be, and the headers of every response."""
+
+    allows_host: Callable[[str], bool]
+    max_body_bytes: int
+    max_header_bytes: int
+    content_security_policy: str
+
+    def response_headers(self) -> RawHeaders:
+        """The headers added to every response."""
+        policy = self.content_security_policy.encode()
+        return [(b"content-security-policy", policy), *SECURITY_HEADERS]
+
+
+def _admit_all(scope: Scope, headers: Headers) -> None:
+    pass
+
+
+def _no_headers(status: int) -> RawHeaders:
+    return []
+
+
+class RequestGuard:
+    """ASGI middleware that enforces a policy.
+
+    `admit` raises `ApiError` to refuse a request that the policy allows; `on_response` hears every
+    status and gives further headers.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        policy: GuardPolicy,
+        *,
+        admit: Callable[[Scope, Headers], None] = _admit_all,
+        on_response: Callable[[int], RawHeaders] = _no_headers,
+    ) -> None:
+        self.app, self.policy = app, policy
+        self._admit, self._on_response = admit, on_response
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it with an error."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        send = self._with_headers(send)
+        try:
+            headers = single_headers(scope["headers"], self.policy.max_header_bytes)
+            self._check(headers)
+            self._admit(scope, headers)
+        except ApiError as error:
+            await send_error(send, error)
+            return
+        await self.app(scope, self._limited(receive), send)
+
+    def _check(self, headers: Headers) -> None:
+        if not self.policy.allows_host(headers.get(b"host", "").lower()):
+            raise ApiError(403, "forbidden_host", "This server is not served under that host name.")
+        if is_cross_origin(headers):
+            raise ApiError(403, "forbidden_origin", "Requests from other web pages are refused.")
+        length = headers.get(b"content-length", "0")
+        if not length.isascii() or not length.isdecimal():
+            raise invalid_request("content-length is not a number")
+        if len(length) > 18 or int(length) > self.policy.max_body_bytes:
+            raise body_too_large(self.policy.max_body_bytes)
+
+    def _limited(self, receive: Receive) -> Receive:
+        """Count the bytes of a body that did not declare its length."""
+        received = 0
+
+        async def limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self.policy.max_body_bytes:
+                raise body_too_large(self.policy.max_body_bytes)
+            return message
+
+        return limited
+
+    def _with_headers(self, send: Send) -> Send:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                added = [*self.policy.response_headers(), *self._on_response(message["status"])]
+                message["headers"] = [*message.get("headers", ()), *added]
+            await send(message)
+
+        return send_with_headers
+
+
+def single_headers(raw: RawHeaders, max_bytes: int) -> Headers:
+    """Headers by name; refuses too many, too large, and duplicates of those that decide."""
+    size = sum(len(name) + len(value) + 4 for name, value in raw)
+    if len(raw) > MAX_HEADERS or size > max_bytes:
+        raise headers_too_large()
+    names = [name for name, _ in raw]
+    for name in SINGLE_HEADERS:
+        if names.count(name) > 1:
+            raise invalid_request(f"{name.decode()} is given twice")
+    return {name: value.decode("latin-1") for name, value in raw}
+
+
+def headers_too_large() -> ApiError:
+    """The header section exceeds its limit."""
+    return ApiError(431, "headers_too_large", "The request headers are too large.")
+
+
+def is_cross_origin(headers: Headers) -> bool:
+    """Whether a browser says that another page sent the request."""
+    origin = headers.get(b"origin")
+    if origin is not None and origin != f"http://{headers.get(b'host', '')}":
+        return True
+    return headers.get(b"sec-fetch-site", "same-origin") not in ("same-origin", "none")

@@ -1,0 +1,61 @@
+"""Where a server listens: address, allowed host names, and the bound socket."""
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dhyan.errors import UserError
+
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True)
+class ListenAddress:
+    """An IP address and port, and further host names the server answers to."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    names: Sequence[str] = ()
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only programs of this machine can connect."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            raise UserError(
+                f"--host {self.host}: not an IP address; give one such as 127.0.0.1 or 0.0.0.0"
+            ) from None
+
+    def allowed_hosts(self, port: int) -> frozenset[str]:
+        """The exact values of `Host` that are answered."""
+        unspecified = ipaddress.ip_address(self.host).is_unspecified
+        own = () if unspecified else (self._url_host,)
+        with_port = [f"{name}:{port}" for name in (*LOOPBACK_NAMES, *own)]
+        return frozenset(name.lower() for name in (*with_port, *self.names))
+
+    def url(self, port: int) -> str:
+        """The address as a browser takes it."""
+        return f"http://{self._url_host}:{port}/"
+
+    @property
+    def _url_host(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+
+def bind(address: ListenAddress, option: str = "--port") -> socket.socket:
+    """A socket bound to the address; `option` is named in the error if the port is taken."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # TCP: no Nagle delay
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((address.host, address.port))
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or str(error)
+        raise UserError(
+            f"{address.host} port {address.port}: {reason}; "
+            f"choose another with {option} (0: any free port)"
+        ) from None
+    return listener
