@@ -1,6 +1,6 @@
 """A translation server whose worker has a fixed latency, or runs another command.
 
-`python -m benchmarks.fixed_latency_server '{…}'` takes its settings as JSON.
+`python -m benchmarks.fixed_latency_server '{…}'` takes its options as JSON.
 """
 
 import json
@@ -9,30 +9,33 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dhyan.serving.api_keys import read_keys
-from dhyan.serving.server import Place, log_to, serve, take_place
-from dhyan.serving.settings import Settings
-from dhyan.serving.supervisor import Canary, Keeper
+from dhyan.serving.access import read_keys
+from dhyan.serving.server import log_to, serve
+from dhyan.serving.settings import ServerSettings
+from dhyan.serving.supervisor import Canary, Supervisor
+from dhyan.web.connection import ConnectionLimits
+from dhyan.web.listen import ListenAddress, bind
 
 FIXED = [sys.executable, "-m", "benchmarks.fixed_latency_worker"]
 
 
-def main(given: Mapping[str, Any]) -> None:
-    """Serve by the settings, the command and what it is to load, the canary, names, keys and
-    whether it is watched."""
-    settings = Settings(**given.get("settings", {}))
-    load = {"each": 0.0, "per_text": 0.0, **given.get("load", {})}
-    canary = Canary(**given.get("canary", {}))
-    keeper = Keeper(given.get("command", FIXED), load, settings, canary)
-    place = Place(port=0, names=given.get("names", ()))
-    keys = read_keys(Path(given["keys"])) if "keys" in given else None
+def main(options: Mapping[str, Any]) -> None:
+    """Serve by `settings`, `connection` limits, worker `command` and what it is to `load`,
+    `canary`, host `names`, file of API `keys`, and whether there is a `metrics_port`."""
+    limits = ConnectionLimits(**options.get("connection", {}))
+    settings = ServerSettings(**options.get("settings", {}), connection=limits)
+    load = {"each": 0.0, "per_text": 0.0, **options.get("load", {})}
+    canary = Canary(**options.get("canary", {}))
+    supervisor = Supervisor(options.get("command", FIXED), load, settings, canary)
+    address = ListenAddress(port=0, names=options.get("names", ()))
+    keys = read_keys(Path(options["keys"])) if "keys" in options else None
     log_to(lambda line: print(line, file=sys.stderr, flush=True))
-    taken = take_place(place)
-    watched = take_place(Place(port=0)) if given.get("watched") else None
-    serve(keeper, taken, place, keys, _say, watched=watched)
+    bound = bind(address)
+    metrics_socket = bind(ListenAddress(port=0)) if options.get("metrics_port") else None
+    serve(supervisor, bound, address, keys, _announce, metrics_socket=metrics_socket)
 
 
-def _say(line: str) -> None:
+def _announce(line: str) -> None:
     print(line, flush=True)
 
 

@@ -2,7 +2,7 @@
 
 `python -m benchmarks.fixed_latency_worker FD`. A batch takes `each` seconds and `per_text` more for
 every text. A few texts make it misbehave, for tests of the server: `!kill`, `!abort`, `!hang`,
-`!slow N`, `!unfit`.
+`!slow N`, `!unsupported`.
 """
 
 import os
@@ -14,36 +14,43 @@ from dataclasses import dataclass
 from typing import Any
 
 from dhyan.errors import UserError
-from dhyan.serving.framing import Message
-from dhyan.serving.jobs import Manner
-from dhyan.serving.worker_protocol import Talk, Text, converse, linger
+from dhyan.serving.worker_protocol import (
+    JobOptions,
+    JobText,
+    Message,
+    WorkerChannel,
+    run_worker,
+    sleep_unless,
+)
 
 
 @dataclass(frozen=True)
-class Fixed:
-    """Says every text again, with its letters in capitals."""
+class FixedLatencyModel:
+    """Echoes every text in capitals; with a question mark if it is `broken`."""
 
     each: float
     per_text: float
     beam: int
     broken: bool
 
-    def about(self) -> dict[str, Any]:
-        """As a model would."""
+    def card(self) -> dict[str, Any]:
+        """Facts as a model has them."""
         return {
-            "name": "fixed", "source": "en", "target": "hi", "beam": self.beam, "longest": 1000,
-            "parameters": 0,
+            "name": "fixed", "source_language": "en", "target_language": "hi", "beam": self.beam,
+            "max_source_length": 1000, "parameters": 0,
         }  # fmt: skip
 
-    def say(self, texts: Sequence[Text], manner: Manner, talk: Talk) -> None:
+    def translate(
+        self, texts: Sequence[JobText], options: JobOptions, channel: WorkerChannel
+    ) -> None:
         """Take the time, then answer all."""
         seconds = self.each + self.per_text * len(texts)
-        linger(seconds, lambda: all(talk.left(text.number) for text in texts))
+        sleep_unless(seconds, lambda: all(channel.is_cancelled(text.job) for text in texts))
         for text in texts:
-            if not talk.left(text.number):
-                self._answer(text, manner, talk)
+            if not channel.is_cancelled(text.job):
+                self._answer(text, options, channel)
 
-    def _answer(self, text: Text, manner: Manner, talk: Talk) -> None:
+    def _answer(self, text: JobText, options: JobOptions, channel: WorkerChannel) -> None:
         match text.text.split():
             case ["!kill"]:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -52,31 +59,32 @@ class Fixed:
             case ["!hang"]:
                 time.sleep(3600)
             case ["!slow", seconds]:
-                linger(float(seconds), lambda: talk.left(text.number))
-            case ["!unfit"]:
-                talk.answer(text.number, {"problem": "it does not fit", "code": "unfit"})
+                sleep_unless(float(seconds), lambda: channel.is_cancelled(text.job))
+            case ["!unsupported"]:
+                error = {"error": "this option is not supported", "code": "unsupported_option"}
+                channel.answer(text.job, error)
                 return
-        said = text.text.upper() + ("?" if self.broken else "")
-        if manner.stream:
-            words = said.split()
+        echo = text.text.upper() + ("?" if self.broken else "")
+        if options.stream:
+            words = echo.split()
             for count in range(1, len(words) + 1):
-                talk.words(text.number, words[:count])
-                linger(self.per_text, lambda: talk.left(text.number))
-        one: dict[str, Any] = {"text": said, "score": -1.0, "finished": True}
-        if manner.align:
-            one["alignment"] = [(place, place) for place in range(len(said.split()))]
-        told = {"translations": [one] * manner.nbest, "tokens": len(text.text.split())}
-        talk.answer(text.number, told)
+                channel.words(text.job, words[:count])
+                sleep_unless(self.per_text, lambda: channel.is_cancelled(text.job))
+        translation: dict[str, Any] = {"text": echo, "score": -1.0, "finished": True}
+        if options.align:
+            translation["alignment"] = [(index, index) for index in range(len(echo.split()))]
+        tokens = len(text.text.split())
+        channel.answer(text.job, {"translations": [translation] * options.nbest, "tokens": tokens})
 
 
-def load(asked: Message) -> Fixed:
-    """As the settings say, after the time that loading takes."""
-    time.sleep(asked.get("loading", 0.0))
-    if problem := asked.get("problem"):
-        raise UserError(problem)
-    broken = bool(asked.get("broken")) and os.path.exists(asked["broken"])
-    return Fixed(asked["each"], asked["per_text"], asked.get("beam", 1), broken)
+def load(message: Message) -> FixedLatencyModel:
+    """As the message says, after the time that loading takes."""
+    time.sleep(message.get("loading", 0.0))
+    if error := message.get("error"):
+        raise UserError(error)
+    broken = bool(message.get("broken")) and os.path.exists(message["broken"])
+    return FixedLatencyModel(message["each"], message["per_text"], message.get("beam", 1), broken)
 
 
 if __name__ == "__main__":
-    converse(int(sys.argv[1]), load)
+    run_worker(int(sys.argv[1]), load)

@@ -28,7 +28,7 @@ def sentences() -> list[str]:
 
 
 def pinned(model: Path) -> dict[str, Any]:
-    """What `stand_in` is given for a real model on the first core."""
+    """Options of `fixed_latency_server` for a real model on the first core."""
     command = [*on(0), sys.executable, "-m", "dhyan.serving.worker"]
     load = {"folder": str(model.resolve()), "device": "cpu", "threads": 1}
     return {"command": command, "load": load}

@@ -27,13 +27,16 @@ from benchmarks.load_generator import (
     verdict,
 )
 from benchmarks.server_process import about, on, pinned, sentences, served
-from dhyan.serving.api_keys import add_key
+from dhyan.serving.access import add_key
 
 EACH, PER_TEXT, TEXTS = 0.03, 0.005, 16
 CAPACITY = TEXTS / (EACH + PER_TEXT * TEXTS)
 FIXED: dict[str, Any] = {
     "load": {"each": EACH, "per_text": PER_TEXT},
-    "settings": {"batch": 2 * TEXTS, "queue": 4 * TEXTS},  # a text of one word is two of work
+    "settings": {
+        "batch_capacity": 2 * TEXTS,
+        "queue_capacity": 4 * TEXTS,
+    },  # a text of one word is two of work
 }
 LEVELS = (0.5, 0.9, 1.0, 2.0, 4.0, 10.0)
 REAL_LEVELS = (0.5, 0.9, 1.0, 1.5, 2.0)
@@ -45,8 +48,8 @@ FLOOD = 3  # times as long as the other levels
 BUSY = 128  # requests that are always under way
 LINES = 4000
 BULK: dict[str, tuple[dict[str, int], int]] = {  # settings, and the texts of a request
-    "as_it_is": ({"batch": 4096, "queue": 6144}, 64),
-    "for_bulk": ({"batch": 8192, "queue": 8192}, 128),
+    "as_it_is": ({"batch_capacity": 4096, "queue_capacity": 6144}, 64),
+    "for_bulk": ({"batch_capacity": 8192, "queue_capacity": 8192}, 128),
 }
 
 

@@ -21,7 +21,7 @@ from dhyan.config.toml import KEYS, RECIPES
 from dhyan.data.deduplicate import distinct
 from dhyan.data.synthetic import number_pairs
 from dhyan.run import train
-from tests.serving.running_server import started
+from tests.serving.running_server import start_and_stop
 from tests.studio.running_server import running
 from tests.tiny_models import environment
 
@@ -97,7 +97,7 @@ def test_every_command_of_a_page_runs(page, prepared, tmp_path):
                 pass
             code, said = process.returncode, line
         elif line.startswith("dhyan serve") and "--add-key" not in line:
-            code, said = started(*shlex.split(line)[2:], cwd=folder)
+            code, said = start_and_stop(*shlex.split(line)[2:], cwd=folder)
         elif re.match(r"dhyan [^|<>&;$]*$", line):
             code, said = in_process(shlex.split(line, comments=True)[1:], folder)
         else:

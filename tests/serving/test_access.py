@@ -1,10 +1,12 @@
-"""Who is let in: by host, by origin, by path and by key, whatever the method."""
+"""Access: host, origin, path and API key whatever the method; key file and rate limit."""
 
 import hashlib
+import hmac
 import http.client
 import itertools
 import json
 import math
+import stat
 import statistics
 import time
 from contextlib import closing
@@ -12,8 +14,9 @@ from dataclasses import replace
 
 import pytest
 
-from dhyan.serving.api_keys import Keys, add_key
-from tests.serving.running_server import served
+from dhyan.errors import UserError
+from dhyan.serving.access import ApiKeys, RateLimiter, add_key, read_keys
+from tests.serving.running_server import running_server
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 OWN = ("127.0.0.1:{port}", "localhost:{port}", "[::1]:{port}", "LOCALHOST:{port}", "example.org")
@@ -31,134 +34,222 @@ BODY = json.dumps({"text": "a"}).encode()
 
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory):
-    """A server that needs a key, and the key."""
+    """A server that requires an API key, and the key."""
     folder = tmp_path_factory.mktemp("keyed")
     key = add_key(folder / "keys", "one")
-    given = {"keys": str(folder / "keys"), "names": ["example.org"], "watched": True}
-    with served(folder, **given) as running:
+    options = {"keys": str(folder / "keys"), "names": ["example.org"], "metrics_port": True}
+    with running_server(folder, **options) as running:
         yield running, key
 
 
-def ask(running, method, headers, path="/v1/translate"):
-    """Exactly these headers: no host but what they say."""
-    with closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)) as one:
-        one.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+def request(running, method, headers, path="/v1/translate"):
+    """Send exactly these headers: no host but theirs."""
+    with closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)) as connection:
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in headers.items():
-            one.putheader(name, value)
+            connection.putheader(name, value)
         body = BODY if method == "POST" else b""
-        one.putheader("content-length", str(len(body)))
-        one.putheader("content-type", "application/json")
-        one.endheaders(body)
-        answer = one.getresponse()
-        return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+        connection.putheader("content-length", str(len(body)))
+        connection.putheader("content-type", "application/json")
+        connection.endheaders(body)
+        response = connection.getresponse()
+        response_headers = {name.lower(): value for name, value in response.getheaders()}
+        return response.status, response_headers, response.read()
 
 
-def wanted(method, known, ours, keyed):
-    """The one cell that passes is asked under a known name, by no page, with a key."""
-    if not known or not ours:
+def expected_status(method, own_host, own_origin, with_key):
+    """Only POST to an own host name, from no other page, with an API key passes."""
+    if not own_host or not own_origin:
         return 403
-    if not keyed:
+    if not with_key:
         return 401
     return 200 if method == "POST" else 405
 
 
-def test_only_the_documented_cells_of_host_and_origin_pass(keyed):
+def test_only_own_hosts_and_origins_with_a_key_pass(keyed):
     running, key = keyed
     cells = itertools.product((*OWN, *FOREIGN), (*OWN_ORIGINS, *FOREIGN_ORIGINS), METHODS, (0, 1))
     count = 0
     for host, origin, method, with_key in cells:
-        named = host.format(port=running.port)
-        headers = {"host": named}
+        name = host.format(port=running.port)
+        headers = {"host": name}
         if origin is not None:
-            headers["origin"] = origin.format(host=named)
+            headers["origin"] = origin.format(host=name)
         if with_key:
             headers["authorization"] = f"Bearer {key}"
-        status, given, _ = ask(running, method, headers)
-        assert status == wanted(method, host in OWN, origin in OWN_ORIGINS, with_key), headers
-        assert not any(name.startswith("access-control") for name in given)
+        status, response_headers, _ = request(running, method, headers)
+        expected = expected_status(method, host in OWN, origin in OWN_ORIGINS, with_key)
+        assert status == expected, headers
+        assert not any(name.startswith("access-control") for name in response_headers)
         count += 1
     assert count == 13 * 8 * 7 * 2
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "odd"])
-def test_what_a_browser_says_comes_from_another_page_is_refused(keyed, site):
+def test_a_cross_site_fetch_is_refused(keyed, site):
     running, key = keyed
     headers = {"host": f"127.0.0.1:{running.port}", "authorization": f"Bearer {key}"}
     for method in METHODS:
-        assert ask(running, method, {**headers, "sec-fetch-site": site})[0] == 403
+        assert request(running, method, {**headers, "sec-fetch-site": site})[0] == 403
+
+
+def test_codes_tell_a_foreign_host_from_a_foreign_origin(keyed):
+    running, _ = keyed
+    own = f"127.0.0.1:{running.port}"
+    assert b'"forbidden_host"' in request(running, "GET", {"host": "evil.example"})[2]
+    assert b'"forbidden_origin"' in request(running, "GET", {"host": own, "origin": "null"})[2]
 
 
 def test_two_hosts_or_none_are_refused(keyed):
     running, _ = keyed
     port = running.port
     for hosts in ("", f"host: 127.0.0.1:{port}\r\nhost: 127.0.0.1:{port}\r\n"):
-        answer = running.raw(f"GET /livez HTTP/1.1\r\n{hosts}connection: close\r\n\r\n".encode())
-        assert answer.startswith(b"HTTP/1.1 400 ")
-        assert b'"malformed"' in answer
+        head = f"GET /livez HTTP/1.1\r\n{hosts}connection: close\r\n\r\n"
+        response = running.send_raw(head.encode())
+        assert response.startswith(b"HTTP/1.1 400 ")
+        assert b'"invalid_request"' in response
 
 
 @pytest.mark.parametrize(
-    "given",
+    "authorization",
     [
         "", "Bearer", "Bearer ", "Bearer x", "Basic eA==", "bearer ключ", "Bearer " + "x" * 8000,
         "Bearer \u00ff", "Bearer a b", "one",
     ],
 )  # fmt: skip
-def test_a_wrong_key_opens_nothing(keyed, given):
+def test_a_wrong_key_is_unauthorized_everywhere(keyed, authorization):
     running, _ = keyed
     for path in ("/v1/translate", "/v1/translate/stream", "/metrics", "/v1/models", "/nowhere"):
-        headers = {"host": f"127.0.0.1:{running.port}", "authorization": given.encode()}
-        status, told, raw = ask(running, "POST", headers, path)
+        headers = {
+            "host": f"127.0.0.1:{running.port}", "authorization": authorization.encode()
+        }  # fmt: skip
+        status, response_headers, raw = request(running, "POST", headers, path)
         assert status == 401
-        assert told["www-authenticate"] == "Bearer"
-        assert given[8:] not in raw.decode() or not given[8:]
+        assert response_headers["www-authenticate"] == "Bearer"
+        assert authorization[8:] not in raw.decode() or not authorization[8:]
 
 
-def test_a_key_in_the_body_opens_what_libretranslate_has_there(keyed):
+def test_libretranslate_clients_may_send_the_key_in_the_body(keyed):
     running, key = keyed
     body = {"q": "a", "source": "en", "target": "hi"}
-    for given, status in ((key, 200), ("x", 401), ("", 401), (None, 401), ("x" * 1024, 401)):
-        assert running.ask("POST", "/translate", {**body, "api_key": given})[0] == status
-    assert running.ask("POST", "/translate", body)[0] == 401
-    large = running.ask("POST", "/translate", {**body, "api_key": "x" * 2**20})
+    for sent, status in ((key, 200), ("x", 401), ("", 401), (None, 401), ("x" * 1024, 401)):
+        assert running.request("POST", "/translate", {**body, "api_key": sent})[0] == status
+    assert running.request("POST", "/translate", body)[0] == 401
+    large = running.request("POST", "/translate", {**body, "api_key": "x" * 2**20})
     assert large[0] == 413
 
 
-def test_health_needs_no_key_and_tells_nothing(keyed):
+def test_health_needs_no_key_and_reveals_nothing(keyed):
     running, _ = keyed
     for path in ("/livez", "/readyz"):
-        status, _, raw = running.ask("GET", path)
+        status, _, raw = running.request("GET", path)
         assert (status, len(raw) < 10) == (200, True)
 
 
-def test_metrics_are_told_to_this_machine_without_a_key_on_a_port_of_their_own(keyed):
+def test_the_metrics_port_is_for_this_machine_and_needs_no_key(keyed):
     running, key = keyed
-    own = replace(running, port=running.watched)
+    own = replace(running, port=running.metrics_port)
     assert own.metrics().keys() == running.metrics({"authorization": f"Bearer {key}"}).keys()
-    assert running.ask("GET", "/metrics")[0] == 401
+    assert running.request("GET", "/metrics")[0] == 401
     for path in ("/v1/translate", "/v1/models", "/livez", "/openapi.json", "/"):
-        assert own.ask("GET", path)[0] == 404
+        assert own.request("GET", path)[0] == 404
     for host in ("evil.example", f"127.0.0.1:{running.port}", "example.org"):
-        assert ask(own, "GET", {"host": host}, "/metrics")[0] == 403
+        assert request(own, "GET", {"host": host}, "/metrics")[0] == 403
 
 
-@pytest.mark.parametrize(
-    "tries", [2000, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.soak])]
-)
-def test_the_time_of_a_comparison_tells_nothing_of_the_key(tmp_path, tries):
-    key = add_key(tmp_path / "keys", "one")
-    keys = Keys({"one": hashlib.sha256(key.encode()).digest()})
+def test_a_key_is_compared_with_every_known_hash(monkeypatch):
+    compared = []
+
+    def compare(left, right):
+        compared.append((len(left), len(right)))
+        return hmac_compare(left, right)
+
+    hmac_compare = hmac.compare_digest
+    monkeypatch.setattr("dhyan.serving.access.hmac.compare_digest", compare)
+    names = ("first", "second", "third")
+    keys = ApiKeys({name: hashlib.sha256(name.encode()).digest() for name in names})
+    for key in (*names, "", "x" * 1000):
+        compared.clear()
+        assert keys.client(key) == (key if key in names else "")
+        assert compared == [(32, 32)] * 3
+
+
+@pytest.mark.soak
+def test_the_time_of_a_comparison_reveals_nothing_of_the_key(tmp_path):
+    key, tries = add_key(tmp_path / "keys", "one"), 10_000
+    keys = ApiKeys({"one": hashlib.sha256(key.encode()).digest()})
     near, far = key[:-1] + ("A" if key[-1] != "A" else "B"), "x" * len(key)
     times = {near: [], far: []}
     for turn in range(tries):
-        for one in (near, far) if turn % 2 else (far, near):
-            began = time.perf_counter_ns()
-            keys.owner(one)
-            times[one].append(time.perf_counter_ns() - began)
-    few = [sorted(own)[: tries * 9 // 10] for own in times.values()]  # less what was interrupted
-    gap = statistics.fmean(few[0]) - statistics.fmean(few[1])
-    error = math.sqrt(sum(statistics.variance(own) / len(own) for own in few))
+        for guess in (near, far) if turn % 2 else (far, near):
+            start = time.perf_counter_ns()
+            keys.client(guess)
+            times[guess].append(time.perf_counter_ns() - start)
+    usual = [sorted(own)[: tries * 9 // 10] for own in times.values()]  # less interruptions
+    gap = statistics.fmean(usual[0]) - statistics.fmean(usual[1])
+    error = math.sqrt(sum(statistics.variance(own) / len(own) for own in usual))
     assert abs(gap) / error < 4 or abs(gap) < 20  # nanoseconds
+
+
+def test_only_the_exact_key_is_known(tmp_path):
+    path = tmp_path / "keys"
+    keys = {name: add_key(path, name) for name in ("one", "two")}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not any(key in path.read_text() for key in keys.values())
+    known = read_keys(path)
+    assert [known.client(key) for key in keys.values()] == ["one", "two"]
+    wrong = ["", " ", "one", keys["one"][:-1], keys["one"] + " ", keys["one"].swapcase()]
+    assert not any(known.client(key) for key in [*wrong, "ключ", "\ud800", "x" * 2**20])
+    assert not ApiKeys().client("")
+    with pytest.raises(UserError, match="one has a key already"):
+        add_key(path, "one")
+
+
+def test_a_key_is_added_on_a_line_of_its_own(tmp_path):
+    path = tmp_path / "keys"
+    first = add_key(path, "one")
+    path.write_text(path.read_text().rstrip("\n"))
+    second = add_key(path, "two")
+    known = read_keys(path)
+    assert (known.client(first), known.client(second)) == ("one", "two")
+    path.write_text("")
+    add_key(path, "three")
+    assert read_keys(path).hashes.keys() == {"three"}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "\n\n", "one", "one zz", "one  " + "a" * 63, "../x " + "a" * 64, "a b c"]
+)
+def test_a_file_without_valid_keys_is_refused(tmp_path, content):
+    path = tmp_path / "keys"
+    path.write_text(content)
+    with pytest.raises(UserError, match="--add-key"):
+        read_keys(path)
+
+
+def test_a_rate_limiter_is_a_token_bucket(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("dhyan.serving.access.time.monotonic", lambda: now[0])
+    limiter = RateLimiter(rate=100, burst_seconds=10)
+    assert limiter.take("a", 1000) == 0
+    assert limiter.take("a", 50) == pytest.approx(0.5)
+    assert limiter.take("b", 50) == 0
+    now[0] += 0.5
+    assert limiter.take("a", 50) == 0
+    assert limiter.take("a", 1) > 0
+    now[0] += 1000
+    assert limiter.take("a", 5000) == 0  # more than the capacity: allowed, and the level negative
+    assert limiter.take("a", 1) == pytest.approx(40.01)
+    limiter.give_back("a", 5000)
+    assert limiter.take("a", 1000) == 0
+    assert RateLimiter(0, 10).take("a", 10**9) == 0
+
+
+def test_a_rate_limiter_remembers_a_bounded_number_of_clients():
+    limiter = RateLimiter(1, 1)
+    for number in range(10_000):
+        limiter.take(str(number), 1)
+    assert len(limiter._buckets) <= 4096
 
 
 PATHS = [
@@ -172,16 +263,14 @@ PATHS = [
 
 def test_no_path_leads_to_a_file(server):
     for path in PATHS:
-        answer = server.raw(
-            f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{server.port}\r\nconnection: close\r\n\r\n"
-            .encode()
-        )  # fmt: skip
-        assert answer.split(b" ", 2)[1] in (b"404", b"400"), path
-        assert b"root:" not in answer
-        assert len(answer) < 2048
+        head = f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{server.port}\r\nconnection: close\r\n\r\n"
+        response = server.send_raw(head.encode())
+        assert response.split(b" ", 2)[1] in (b"404", b"400"), path
+        assert b"root:" not in response
+        assert len(response) < 2048
 
 
-def test_a_query_changes_nothing(server):
+def test_a_query_string_changes_nothing(server):
     for query in ("?x=../../etc/passwd", "?q=%00", "?" + "a=b&" * 500, "?%ff", "?text=b"):
-        status, _, raw = server.ask("POST", f"/v1/translate{query}", {"text": "a"})
+        status, _, raw = server.request("POST", f"/v1/translate{query}", {"text": "a"})
         assert (status, json.loads(raw)["translations"][0][0]["text"]) == (200, "A")

@@ -64,7 +64,7 @@ def test_a_recurrent_encoder_has_states_in_a_space_of_their_own(client, model):
 def test_words_that_span_no_plane_are_refused_in_words(client, text):
     answer = asked(client, "transformer", text)
     assert answer.status_code == 400
-    assert "plane" in answer.json()["problem"]
+    assert "plane" in answer.json()["error"]["message"]
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")

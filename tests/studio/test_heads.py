@@ -62,4 +62,4 @@ def test_afterwards_the_head_is_on_again(client):
 def test_what_cannot_be_switched_off_is_said_in_words(client, more, told):
     answer = client.post("/api/heads/without", json={**SENTENCE, **more})
     assert answer.status_code == 400
-    assert told in answer.json()["problem"]
+    assert told in answer.json()["error"]["message"]

@@ -141,9 +141,9 @@ def test_what_was_measured_is_known_at_once(models, pool, told):
 
 def test_a_model_that_is_not_there_and_numbers_that_do_not_fit_are_refused_in_words(client):
     [(kind, data)] = asked(client, model="nobody")
-    assert kind == "problem"
-    assert "nobody" in data["problem"]
-    assert client.post("/api/length", json={"each": 100_000}).status_code == 422
+    assert kind == "error"
+    assert "nobody" in data["message"]
+    assert client.post("/api/length", json={"each": 100_000}).status_code == 400
 
 
 def test_a_model_of_a_made_up_task_is_told_apart(models):

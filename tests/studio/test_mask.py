@@ -49,7 +49,7 @@ def test_a_decoder_that_reads_word_by_word_has_no_mask_to_take_off(client, model
     assert not ask(client, model=model)["switch"]
     answer = client.post("/api/leak", json={**SENTENCE, "model": model, "masked": False})
     assert answer.status_code == 400
-    assert "no mask" in answer.json()["problem"]
+    assert "no mask" in answer.json()["error"]["message"]
 
 
 def test_a_word_is_told_instead_and_the_likeliest_if_none_is_named(client):
@@ -74,7 +74,7 @@ def test_a_word_that_cannot_be_told_is_answered_with_some_that_can(client):
 def test_a_place_beyond_the_translation_is_refused_in_words(client):
     answer = client.post("/api/leak", json={**SENTENCE, "place": 400})
     assert answer.status_code == 400
-    assert "choose 1 to" in answer.json()["problem"]
+    assert "choose 1 to" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("model", MODELS)

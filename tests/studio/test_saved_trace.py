@@ -48,8 +48,8 @@ def test_anything_else_is_answered_in_words(client):
     for path, more in [("translate", {"text": "something else"}), ("head", {"text": ENGLISH[0]})]:
         answer = client.post(f"/api/{path}", json=more)
         assert answer.status_code == 400
-        assert f"this is a saved trace of “{ENGLISH[0]}”" in answer.json()["problem"]
-        assert answer.json()["key"] == "alone"
+        assert f"this is a saved trace of “{ENGLISH[0]}”" in answer.json()["error"]["message"]
+        assert answer.json()["error"]["code"] == "trace_only"
 
 
 def test_its_figure_can_be_had(client):

@@ -79,4 +79,4 @@ def test_a_port_that_is_taken_is_one_line(models, tmp_path):
         done = dhyan("studio", models[0], "--no-browser", "--port", str(port), cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.decode().count("\n") == 1
-    assert f"port {port}: another program has it" in done.stderr.decode()
+    assert f"127.0.0.1 port {port}: Address already in use" in done.stderr.decode()

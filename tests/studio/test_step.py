@@ -117,9 +117,9 @@ def test_without_attention_every_step_gets_the_same_vector(client):
 def test_a_transformer_is_refused_with_a_remedy(client):
     answer = client.post("/api/step", json={"text": TEXT, "model": "transformer"})
     assert answer.status_code == 400
-    assert "dhyan train bahdanau2015-small" in answer.json()["problem"]
+    assert "dhyan train bahdanau2015-small" in answer.json()["error"]["message"]
 
 
 def test_what_is_not_asked_for_is_refused(client):
     answer = client.post("/api/step", json={"text": TEXT, "step": 1})
-    assert answer.status_code == 422
+    assert answer.status_code == 400

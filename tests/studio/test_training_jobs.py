@@ -173,7 +173,7 @@ def test_a_toy_can_be_cancelled(tiny_toys):
     client.post("/api/toys", json={"kind": "reverse"})
     answer = client.post("/api/toys", json={"kind": "copy"})
     assert answer.status_code == 400
-    assert "reverse-1 is in training" in answer.json()["problem"]
+    assert "reverse-1 is in training" in answer.json()["error"]["message"]
     client.post("/api/toys/reverse-1/cancel")
     assert heard(client, "reverse-1")[-2][1]["state"] == "cancelled"
 
@@ -211,4 +211,4 @@ def test_the_checkpoints_of_a_model_are_probed_over_the_same_words(client):
 def test_what_cannot_be_probed_is_said(client, asked, problem):
     answer = client.post("/api/probe", json=asked)
     assert answer.status_code == 400
-    assert problem in answer.json()["problem"]
+    assert problem in answer.json()["error"]["message"]

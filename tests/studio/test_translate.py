@@ -34,8 +34,8 @@ def test_words_come_one_by_one_and_then_the_trace(client, model):
 def test_what_goes_wrong_is_the_streams_last_event(client):
     answer = client.post("/api/translate/stream", json={**ASKED, "model": "none"})
     [(kind, data)] = events(answer.text)
-    assert kind == "problem"
-    assert "there is no model 'none'" in data["problem"]
+    assert kind == "error"
+    assert "there is no model 'none'" in data["message"]
 
 
 def test_a_translation_that_nobody_hears_is_not_finished(models, monkeypatch):

@@ -1,4 +1,4 @@
-"""`dhyan serve`: translation for other programs, over HTTP."""
+"""`dhyan serve`: translation over HTTP for other programs."""
 
 import sys
 from pathlib import Path
@@ -11,129 +11,145 @@ from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
-    from dhyan.serving.api_keys import Keys
-    from dhyan.serving.server import Place
+    from dhyan.serving.access import ApiKeys
     from dhyan.serving.supervisor import Canary
+    from dhyan.web.listen import ListenAddress
 
-CHILD = "dhyan.serving.worker"
-RATE = 2000  # letters a second of one client on another machine
+WORKER = "dhyan.serving.worker"
+REMOTE_RATE_LIMIT = 2000  # characters per second of a client on another machine, unless given
 
 
 def serve(
     model: Model,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8080,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free port.")
+    ] = 8080,
+    host: Annotated[str, typer.Option(help="IP address to listen on.")] = "127.0.0.1",
     name: Annotated[
-        list[str] | None, typer.Option(help="Answer under this Host too, as host or host:port.")
+        list[str] | None,
+        typer.Option(help="Further allowed value of the Host header, as host or host:port."),
     ] = None,
     key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Whose keys are needed to ask.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File of API keys; every request must send one."),
     ] = None,
     add_key: Annotated[
-        str, typer.Option(metavar="NAME", help="Add a key to --key-file, print it, and end.")
+        str,
+        typer.Option(metavar="NAME", help="Add an API key to --key-file, print it, and exit."),
     ] = "",
     no_auth: Annotated[
-        bool, typer.Option("--no-auth", help="Listen beyond this machine without any key.")
+        bool, typer.Option("--no-auth", help="Accept other machines without API keys.")
     ] = False,
     rate: Annotated[
         float | None,
         typer.Option(
             min=0,
-            show_default=f"0, which is no limit; with --host beyond this machine {RATE}",
-            help="Letters a second of one client.",
+            show_default=f"0, no limit; {REMOTE_RATE_LIMIT} if other machines can connect",
+            help="Rate limit per client, in characters per second.",
         ),
     ] = None,
     deadline: Annotated[
-        float, typer.Option(min=0.1, max=60, help="Seconds for a request that names none.")
+        float,
+        typer.Option(min=0.1, max=60, help="Deadline of requests that name none, in seconds."),
     ] = 10,
-    batch: Annotated[int, typer.Option(min=1, help="Most tokens, times beam, of a batch.")] = 4096,
-    queue: Annotated[int, typer.Option(min=0, help="How many such may wait.")] = 6144,
+    batch: Annotated[int, typer.Option(min=1, help="Batch capacity, in tokens × beam.")] = 4096,
+    queue: Annotated[int, typer.Option(min=0, help="Queue capacity, in tokens × beam.")] = 6144,
     canary: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Sentence, tab, translation: ready only if so."),
+        typer.Option(
+            metavar="FILE",
+            help="TSV of source and expected translation; /readyz fails when the output differs.",
+        ),
     ] = None,
     metrics_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Tell /metrics here too, to this machine, keyless."),
+        typer.Option(
+            min=0, max=65535, help="Serve /metrics also on this loopback port, without API key."
+        ),
     ] = None,
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Translate for other programs over HTTP, until Ctrl-C or SIGTERM.
+    """Serve translations over HTTP until Ctrl-C or SIGTERM.
 
-    It listens on this machine alone; beyond it, a key is needed to ask, and each client has a
-    limit.
+    Only this machine can connect by default. For other machines give --host with API keys; each
+    client then has a rate limit.
 
     Example: dhyan serve runs/bahdanau2015-small
     """
     try:
-        from dhyan.serving.server import Place, log_to, take_place
+        from dhyan.serving.server import log_to
         from dhyan.serving.server import serve as run
-        from dhyan.serving.settings import Settings
-        from dhyan.serving.supervisor import Keeper
+        from dhyan.serving.settings import ServerSettings
+        from dhyan.serving.supervisor import Supervisor
+        from dhyan.web.listen import ListenAddress, bind
     except ModuleNotFoundError as missing:
         raise UserError(f"the server needs {missing.name}: pip install 'dhyan[studio]'") from None
 
     if add_key:
-        _add(key_file, add_key)
+        _add_key(key_file, add_key)
         return
-    place = Place(host, port, tuple(name or ()))
-    keys, allowed = _keys(place, key_file, no_auth), _rate(place, rate)
+    address = ListenAddress(host, port, tuple(name or ()))
+    keys, rate_limit = _keys(address, key_file, no_auth), _rate_limit(address, rate)
     check_models(model)
-    settings = Settings(rate=allowed, deadline=deadline, batch=batch, queue=queue)
+    settings = ServerSettings(
+        rate_limit=rate_limit, deadline=deadline, batch_capacity=batch, queue_capacity=queue
+    )
     load = {"folder": str(model), "device": device, "threads": threads}
-    keeper = Keeper([sys.executable, "-m", CHILD], load, settings, _canary(canary))
-    taken, watched = take_place(place), None
+    supervisor = Supervisor([sys.executable, "-m", WORKER], load, settings, _canary(canary))
+    bound, metrics_socket = bind(address), None
     if metrics_port is not None:
-        watched = take_place(Place(port=metrics_port), "--metrics-port")
+        metrics_socket = bind(ListenAddress(port=metrics_port), "--metrics-port")
     log_to(warn)
-    run(keeper, taken, place, keys, _say, watched=watched)
+    run(supervisor, bound, address, keys, _announce, metrics_socket=metrics_socket)
 
 
-def _say(line: str) -> None:
+def _announce(line: str) -> None:
     typer.echo(f"{line} (Ctrl-C to stop)")
 
 
-def _add(file: Path | None, name: str) -> None:
-    from dhyan.serving.api_keys import add_key
+def _add_key(path: Path | None, name: str) -> None:
+    from dhyan.serving.access import add_key
 
-    if file is None:
-        raise UserError(f"--add-key {name}: say where by --key-file FILE")
-    typer.echo(add_key(file, name))
-    warn(f"{file}: has a key for {name} now; only its sum is kept, so note the key")
+    if path is None:
+        raise UserError(f"--add-key {name}: name the file with --key-file FILE")
+    typer.echo(add_key(path, name))
+    warn(f"{path}: added an API key for {name}; the file has only its hash, so note the key")
 
 
-def _keys(place: "Place", file: Path | None, no_auth: bool) -> "Keys | None":
-    """The keys that are needed, if any are."""
-    from dhyan.serving.api_keys import read_keys
+def _keys(address: "ListenAddress", path: Path | None, no_auth: bool) -> "ApiKeys | None":
+    """The API keys that are required, if any."""
+    from dhyan.serving.access import read_keys
 
-    if no_auth and file:
-        raise UserError("--no-auth and --key-file: leave one out")
-    if not place.loopback and not file and not no_auth:
+    if no_auth and path:
+        raise UserError("--no-auth and --key-file exclude each other; leave one out")
+    if not address.is_loopback and not path and not no_auth:
         raise UserError(
-            f"--host {place.host} lets other machines ask: give --key-file FILE, or type --no-auth"
+            f"--host {address.host} lets other machines connect: "
+            "give --key-file FILE, or type --no-auth"
         )
-    return read_keys(file) if file else None
+    return read_keys(path) if path else None
 
 
-def _rate(place: "Place", rate: float | None) -> float:
-    """Letters a second of one client: beyond this machine there is always a limit."""
-    if place.loopback:
+def _rate_limit(address: "ListenAddress", rate: float | None) -> float:
+    """Characters per second of one client; if other machines can connect there is always a limit."""
+    if address.is_loopback:
         return rate or 0.0
     if rate == 0:
         raise UserError(
-            f"--rate 0 --host {place.host}: other machines need a limit; give one, as --rate {RATE}"
+            f"--rate 0 --host {address.host}: other machines need a rate limit; "
+            f"give one, such as --rate {REMOTE_RATE_LIMIT}"
         )
-    return rate or RATE
+    return rate or REMOTE_RATE_LIMIT
 
 
-def _canary(file: Path | None) -> "Canary":
+def _canary(path: Path | None) -> "Canary":
     from dhyan.cli.shared_options import glossary_in
     from dhyan.serving.supervisor import Canary
 
-    if file is None:
+    if path is None:
         return Canary()
-    pairs = glossary_in(file)
+    pairs = glossary_in(path)
     if not pairs:
-        raise UserError(f"{file}: has no sentence; give a sentence, a tab and its translation")
+        raise UserError(f"{path}: has no sentence; give a sentence, a tab and its translation")
     return Canary(tuple(pairs), tuple(pairs.values()))

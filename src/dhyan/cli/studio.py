@@ -39,16 +39,17 @@ def studio(
     check_models(*models or [])
     try:
         from dhyan.studio.registry import Shelf
-        from dhyan.studio.server import serve, take_port
+        from dhyan.studio.server import serve
+        from dhyan.web.listen import ListenAddress, bind
     except ModuleNotFoundError as missing:
         raise UserError(f"the studio needs {missing.name}: pip install 'dhyan[studio]'") from None
 
     folders = _named(models or []) or ([] if trace else _found())
     shelf = Shelf(folders, trace or [])
-    taken = take_port(port)
+    bound = bind(ListenAddress(port=port))
     offer = None if shelf.books else _offered(shelf)
     try:
-        serve(shelf, taken, browser=not no_browser, say=typer.echo)
+        serve(shelf, bound, browser=not no_browser, announce=typer.echo)
     finally:
         if offer:
             offer.end()

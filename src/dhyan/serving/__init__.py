@@ -1,1 +1,1 @@
-"""Translation for other programs, over HTTP: refused at once or answered in time."""
+"""HTTP translation server: bounded fair queue, batches, deadlines, API keys, a worker process."""

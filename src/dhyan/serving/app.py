@@ -1,64 +1,67 @@
-"""The application: what may be asked of a server, on top of one desk."""
+"""The FastAPI applications: the API behind its access guard, and the metrics alone."""
 
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.responses import Response
-from starlette.exceptions import HTTPException
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.types import ASGIApp
 
-from dhyan.serving import health
-from dhyan.serving import libretranslate as libre
-from dhyan.serving import translate_routes as translate
-from dhyan.serving.access import Door, Rules
-from dhyan.serving.api_keys import Allowance
-from dhyan.serving.errors import Refusal
-from dhyan.serving.openapi import document
-from dhyan.serving.scheduler import Desk
-from dhyan.serving.service import Service
-
-CODES = {
-    404: ("unknown_path", "there is nothing under this path: see /openapi.json"),
-    405: ("wrong_method", "this path is asked by another method: see /openapi.json"),
-}
+from dhyan.serving.access import AccessPolicy, RateLimiter, access_guard
+from dhyan.serving.libretranslate import libretranslate_routes
+from dhyan.serving.routes import health_routes, metrics_routes, translate_routes
+from dhyan.serving.scheduler import Scheduler
+from dhyan.serving.service import TranslationService
+from dhyan.version import __version__
+from dhyan.web.errors import add_error_handlers
 
 
-def make_app(desk: Desk, rules: Rules) -> FastAPI:
-    """All routes behind the door."""
-    app = FastAPI(title="dhyan serve", docs_url=None, redoc_url=None, redirect_slashes=False)
-    settings = rules.settings
-    service = Service(desk, rules, Allowance(settings.rate, settings.burst))
-    for routes in (translate, libre, health):
-        routes.add(app, service)
-    app.openapi = lambda: document(app, desk.keeper.about)  # type: ignore[method-assign]
-    return _behind(app, desk, rules)
+def make_app(scheduler: Scheduler, policy: AccessPolicy) -> ASGIApp:
+    """All routes behind the access guard."""
+    app = FastAPI(
+        title="dhyan serve",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    settings = policy.settings
+    limiter = RateLimiter(settings.rate_limit, settings.burst_seconds)
+    service = TranslationService(scheduler, policy, limiter)
+    app.include_router(translate_routes(service))
+    app.include_router(libretranslate_routes(service))
+    app.include_router(health_routes(scheduler))
+    app.include_router(metrics_routes(scheduler))
+    app.openapi = lambda: openapi(app, scheduler.supervisor.card)  # type: ignore[method-assign]
+    add_error_handlers(app)
+    return access_guard(app, policy, scheduler)
 
 
-def make_watch(desk: Desk, rules: Rules) -> FastAPI:
+def make_metrics_app(scheduler: Scheduler, policy: AccessPolicy) -> ASGIApp:
     """The metrics alone."""
-    app = FastAPI(title="dhyan serve", openapi_url=None, redirect_slashes=False)
-    health.add_metrics(app, desk)
-    return _behind(app, desk, rules)
+    app = FastAPI(title="dhyan metrics", openapi_url=None, redirect_slashes=False)
+    app.include_router(metrics_routes(scheduler))
+    add_error_handlers(app)
+    return access_guard(app, policy, scheduler)
 
 
-def _behind(app: FastAPI, desk: Desk, rules: Rules) -> FastAPI:
-    app.add_exception_handler(Refusal, _refused)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _broken)
-    app.add_middleware(Door, rules=rules, desk=desk)
-    return app
+def openapi(app: FastAPI, card: dict[str, Any]) -> dict[str, Any]:
+    """FastAPI's OpenAPI document, with this server's own facts.
 
-
-async def _refused(request: Request, refusal: Any) -> Response:
-    headers = {name.decode(): value.decode() for name, value in refusal.headers()}
-    return Response(refusal.body(), refusal.status, headers)
-
-
-async def _http(request: Request, error: Any) -> Response:
-    code, message = CODES.get(error.status_code, ("refused", "the request is refused"))
-    answer = await _refused(request, Refusal(error.status_code, code, message))
-    answer.headers.update(error.headers or {})
-    return answer
-
-
-async def _broken(request: Request, error: Exception) -> Response:
-    return await _refused(request, Refusal(500, "broken", "a fault of the server's own"))
+    Invalid bodies get 400, not FastAPI's 422; the languages are the model's, once it is loaded.
+    """
+    document = get_openapi(title=app.title, version=app.version, routes=app.routes)
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    for operation in operations:
+        operation["responses"].pop("422", None)
+    schemas = document["components"]["schemas"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    if card:
+        forms = document["paths"]["/translate"]["post"]["requestBody"]["content"].values()
+        inline = [form["schema"] for form in forms if "properties" in form["schema"]]
+        for schema in (schemas["LibreTranslateRequest"], *inline):
+            source, target = card["source_language"], card["target_language"]
+            schema["properties"]["source"] = {"enum": ["auto", source], "default": "auto"}
+            schema["properties"]["target"] = {"enum": [target]}
+    document["components"]["securitySchemes"] = {"api_key": {"type": "http", "scheme": "bearer"}}
+    return document

@@ -35,4 +35,6 @@ def model_not_ready(reason: str) -> ApiError:
 
 def deadline_exceeded() -> ApiError:
     """The deadline passed before the translation was done."""
-    return ApiError(504, "deadline_exceeded", "The deadline passed before the translation was done.")
+    return ApiError(
+        504, "deadline_exceeded", "The deadline passed before the translation was done."
+    )

@@ -100,9 +100,7 @@ class FairQueue:
         """The cost that goes before the end of a further job of a client."""
         own = self._clients.get(client) or ClientQueue(self._virtual_time)
         tag = max(own.start, self._virtual_time) + own.cost + cost
-        others = (
-            queue.cost_before(tag) for name, queue in self._clients.items() if name != client
-        )
+        others = (queue.cost_before(tag) for name, queue in self._clients.items() if name != client)
         return own.cost + sum(others)
 
     def cost_of(self, client: str) -> int:

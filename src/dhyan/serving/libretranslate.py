@@ -1,66 +1,71 @@
-"""`/translate` and `/languages` in the shape of LibreTranslate, so that its clients work here."""
+"""`/translate` and `/languages` as LibreTranslate has them, so that its clients work here."""
 
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from dhyan.serving import errors as refusals
-from dhyan.serving.access import unknown
-from dhyan.serving.body_parsing import FORM, read_body
-from dhyan.serving.jobs import Manner
-from dhyan.serving.openapi import asks
-from dhyan.serving.schemas import Language, Libre, LibreAnswered, LibreForm
-from dhyan.serving.service import Service
-from dhyan.serving.translate_routes import told_as
+from dhyan.serving.errors import invalid_request, unauthorized
+from dhyan.serving.routes import json_response, responses
+from dhyan.serving.schemas import (
+    Language,
+    LibreTranslateForm,
+    LibreTranslateRequest,
+    LibreTranslateResponse,
+)
+from dhyan.serving.service import TranslationService, until_disconnect
+from dhyan.serving.worker_protocol import JobOptions, best_text
+from dhyan.web.strict_body import FORM, FormRoute
 
-NAMES = {"en": "English", "hi": "Hindi", "de": "German", "fr": "French", "es": "Spanish"}
+LANGUAGE_NAMES = {"en": "English", "hi": "Hindi", "de": "German", "fr": "French", "es": "Spanish"}
+FORM_BODY = {"content": {FORM: {"schema": LibreTranslateForm.model_json_schema()}}}
 
 
-def add(app: FastAPI, service: Service) -> None:
-    """The routes of its clients."""
+def libretranslate_routes(service: TranslationService) -> APIRouter:
+    """The routes of LibreTranslate's clients."""
+    router = APIRouter(route_class=FormRoute)
 
-    @app.post("/translate", response_model=LibreAnswered, **asks(Libre, {FORM: LibreForm}))
-    async def libre(request: Request) -> Response:
-        """Translate as LibreTranslate does; a text may hold several sentences."""
-        asked = await read_body(request, Libre, form=True)
-        client = _client(service, request, asked)
-        if not service.about:
-            raise refusals.unready(service.desk.keeper.reason)
-        _check_languages(service.about, asked)
-        texts = [asked.q] if isinstance(asked.q, str) else asked.q
-        manner = Manner(paragraphs=True)
-        found = await service.ask_while_there(request, client, texts, manner, None)
-        said = [answer["translations"][0]["text"] for answer in found]
-        return told_as({"translatedText": said[0] if isinstance(asked.q, str) else said})
+    @router.post(
+        "/translate",
+        response_model=LibreTranslateResponse,
+        responses=responses(body=True),
+        openapi_extra={"requestBody": FORM_BODY},
+    )
+    async def translate(request: Request, body: LibreTranslateRequest) -> Response:
+        """Translate as LibreTranslate does; a text may have several sentences."""
+        client = _client(service, request, body)
+        _check_languages(service.model_card(), body)
+        texts = [body.q] if isinstance(body.q, str) else body.q
+        work = service.translate(client, texts, JobOptions(paragraphs=True), None)
+        translations = [best_text(answer) for answer in await until_disconnect(request, work)]
+        translated = translations[0] if isinstance(body.q, str) else translations
+        return json_response({"translatedText": translated})
 
-    @app.get("/languages", response_model=list[Language], **asks())
+    @router.get("/languages", response_model=list[Language], responses=responses())
     async def languages() -> Response:
         """The languages that can be translated."""
-        if not service.about:
-            raise refusals.unready(service.desk.keeper.reason)
-        source, target = service.about["source"], service.about["target"]
-        names = {code: NAMES.get(code, code) for code in (source, target)}
-        return told_as(
-            [
-                {"code": source, "name": names[source], "targets": [target]},
-                {"code": target, "name": names[target], "targets": []},
-            ]
-        )
+        card = service.model_card()
+        source, target = card["source_language"], card["target_language"]
+        return json_response([_language(source, [target]), _language(target, [])])
+
+    return router
 
 
-def _client(service: Service, request: Request, asked: Libre) -> str:
-    """The owner of the key in the head or, as LibreTranslate has it, in the body."""
-    client, keys = request.scope["client_name"], service.rules.keys
-    if client or keys is None:
-        return str(client)
-    owner = keys.owner(asked.api_key or "")
-    if not owner:
-        raise unknown()
-    return owner
+def _language(code: str, targets: list[str]) -> dict[str, Any]:
+    return {"code": code, "name": LANGUAGE_NAMES.get(code, code), "targets": targets}
 
 
-def _check_languages(about: dict[str, Any], asked: Libre) -> None:
-    source, target = about["source"], about["target"]
-    if asked.source not in ("auto", source) or asked.target != target:
-        raise refusals.malformed(f"this model translates from {source} to {target} alone")
+def _client(service: TranslationService, request: Request, body: LibreTranslateRequest) -> str:
+    """The client by the API key in the header or, as LibreTranslate has it, in the body."""
+    client, keys = str(request.scope["client_name"]), service.policy.keys
+    if not client and keys is not None:
+        client = keys.client(body.api_key or "")
+        if not client:
+            raise unauthorized()
+    return client
+
+
+def _check_languages(card: dict[str, Any], body: LibreTranslateRequest) -> None:
+    source, target = card["source_language"], card["target_language"]
+    if body.source not in ("auto", source) or body.target != target:
+        raise invalid_request(f"This model only translates from {source} to {target}.")

@@ -1,25 +1,47 @@
-"""What may be asked of the server and what it answers, as its document has it."""
+"""Request and response models of the HTTP API; FastAPI validates by them and documents them."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from dhyan.serving.settings import Settings
-
-
-def _whole(found: Any) -> Any:
-    """8.0 is a whole number to JSON."""
-    return int(found) if isinstance(found, float) and found.is_integer() else found
-
-
-LIMITS = Settings()
-Text = Annotated[str, Field(max_length=LIMITS.longest_text, description="A sentence, or more.")]
-Texts = Annotated[list[Text], Field(min_length=1, max_length=LIMITS.most_texts)]
-WHOLE = BeforeValidator(_whole)
-Code = Annotated[str, Field(max_length=64)]
+from dhyan.config.decoding import DecodingOptions
+from dhyan.config.settings import json_schema
+from dhyan.serving.settings import (
+    MAX_BEAM,
+    MAX_DEADLINE,
+    MAX_TEXT_CHARACTERS,
+    MAX_TEXTS,
+    MIN_DEADLINE,
+)
 
 
-_BOTH: dict[str, Any] = {  # a paragraph has one translation, without alignment
+def _integral(value: Any) -> Any:
+    """JSON has one type of number: 8.0 is an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _decoding_option(name: str, suffix: str = "") -> Any:
+    """Bounds and help of a decoding option as declared, with the server's own maximum."""
+    declared = json_schema(DecodingOptions, name)[name]
+    maximum = min(MAX_BEAM, declared["maximum"])
+    description = declared["description"] + suffix
+    return Field(ge=declared["minimum"], le=maximum, description=description)
+
+
+INTEGRAL = BeforeValidator(_integral)
+Text = Annotated[
+    str,
+    Field(
+        max_length=MAX_TEXT_CHARACTERS,
+        description="A sentence; with paragraphs, a text.",
+        examples=["three hundred forty two"],
+    ),
+]
+Texts = Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS)]
+TextOrTexts = Annotated[Text | Texts, Field(description="One text, or a list of texts.")]
+LanguageCode = Annotated[str, Field(max_length=64)]
+
+_PARAGRAPHS_WITH_NBEST_OR_ALIGN: dict[str, Any] = {
     "properties": {"paragraphs": {"const": True}},
     "required": ["paragraphs"],
     "anyOf": [
@@ -29,133 +51,143 @@ _BOTH: dict[str, Any] = {  # a paragraph has one translation, without alignment
 }
 
 
-class Body(BaseModel):
-    """Nothing beyond what is named, and nothing of another type."""
+class StrictModel(BaseModel):
+    """A request model: no unknown fields, no values of another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
 
 
-class Manner(Body):
-    """How to translate."""
+class TranslationFields(StrictModel):
+    """The options of every translation."""
 
-    beam: Annotated[
-        int,
-        Field(ge=0, le=LIMITS.widest_beam, description="Width of the search; 0: the model's."),
-        WHOLE,
-    ] = 0
+    beam: Annotated[int | None, _decoding_option("beam", " Default: the model's."), INTEGRAL] = None
     paragraphs: Annotated[
-        bool, Field(description="Texts hold several sentences, each translated on its own.")
+        bool, Field(description="Split texts into sentences and translate each on its own.")
     ] = False
     deadline: Annotated[
         float | None,
-        Field(ge=0.1, le=LIMITS.longest_deadline, description="Seconds it may take."),
+        Field(
+            ge=MIN_DEADLINE,
+            le=MAX_DEADLINE,
+            description="Deadline of the request, in seconds. Default: the server's.",
+        ),
     ] = None
 
 
-class Asked(Manner):
-    """One text or several."""
-
-    model_config = ConfigDict(json_schema_extra={"not": _BOTH})
-
-    text: Annotated[Text | Texts, Field(description="One text, or a list of them.")]
-    nbest: Annotated[
-        int, Field(ge=1, le=LIMITS.widest_beam, description="How many of each."), WHOLE
-    ] = 1
-    align: Annotated[
-        bool, Field(description="Add which word comes from which, as [source, target].")
-    ] = False
-
-
-class AskedStream(Manner):
-    """One text, to be told word by word."""
+class StreamRequest(TranslationFields):
+    """One text, translated word by word."""
 
     text: Text
 
 
-class Said(BaseModel):
-    """A translation."""
+class TranslateRequest(TranslationFields):
+    """One text or several, with their alternatives and alignments."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "not": _PARAGRAPHS_WITH_NBEST_OR_ALIGN,
+            "examples": [{"text": "three hundred forty two", "beam": 4, "nbest": 2}],
+        }
+    )
+
+    text: TextOrTexts
+    nbest: Annotated[int, _decoding_option("nbest"), INTEGRAL] = 1
+    align: Annotated[
+        bool, Field(description="Add word alignment as [source, target] pairs of word indexes.")
+    ] = False
+
+    @model_validator(mode="after")
+    def check_paragraphs(self) -> "TranslateRequest":
+        """A paragraph has one translation and no alignment."""
+        if self.paragraphs and (self.nbest > 1 or self.align):
+            raise ValueError("paragraphs exclude nbest above 1 and align")
+        return self
+
+
+class TranslatedText(BaseModel):
+    """One translation."""
 
     text: str
-    score: Annotated[float, Field(description="Log-probability by length.")]
-    finished: Annotated[bool, Field(description="False where the length limit cut it off.")]
+    score: Annotated[float, Field(description="Log-probability, divided by the length penalty.")]
+    finished: Annotated[bool, Field(description="False if the maximum length cut it off.")]
     alignment: list[tuple[int, int]] | None = None
 
 
-class Answered(BaseModel):
-    """For each text its translations, best first."""
+class TranslateResponse(BaseModel):
+    """The translations of each text, best first."""
 
     model: str
-    translations: list[list[Said]]
+    translations: list[list[TranslatedText]]
 
 
-class Model(BaseModel):
-    """What there is to know of the model."""
+class StreamEvent(BaseModel):
+    """A server-sent event: `words` that changed, then `done` with the translation, or `error`."""
+
+    event: Literal["words", "done", "error"]
+    data: Annotated[str, Field(description="JSON: {from, words}, a translation, {code, message}.")]
+
+
+class ModelCard(BaseModel):
+    """Facts about the model."""
 
     name: str
-    source: str
-    target: str
+    source_language: str
+    target_language: str
     beam: int
-    longest: Annotated[int, Field(description="Tokens of a sentence it takes.")]
+    max_source_length: Annotated[int, Field(description="Most tokens of a source sentence.")]
     parameters: int
 
 
-class Models(BaseModel):
-    """The models that can be asked: one."""
+class ModelList(BaseModel):
+    """The models that are served: one."""
 
-    models: list[Model]
+    models: list[ModelCard]
 
 
-class Wrong(BaseModel):
-    """What went wrong: a word for programs, a sentence for people."""
+class ErrorDetail(BaseModel):
+    """A code for programs and a message for people."""
 
     code: str
     message: str
 
 
-class Problem(BaseModel):
-    """The one shape of everything that is no answer."""
+class ErrorBody(BaseModel):
+    """The body of every error."""
 
-    error: Wrong
+    error: ErrorDetail
 
 
-class Libre(BaseModel):
-    """A request as LibreTranslate's clients make it; fields it does not know are passed over."""
+class LibreTranslateRequest(BaseModel):
+    """A request of LibreTranslate's clients; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True)
 
-    q: Annotated[Text | Texts, Field(description="One text, or a list of them.")]
-    source: Code = "auto"
-    target: Code
+    q: TextOrTexts
+    source: LanguageCode = "auto"
+    target: LanguageCode
     format: Literal["text"] = "text"
     api_key: Annotated[str | None, Field(max_length=1024)] = None
 
 
-class LibreForm(BaseModel):
-    """The same as a form."""
+class LibreTranslateForm(BaseModel):
+    """The same request as a form."""
 
     q: Text
-    source: Code = "auto"
-    target: Code
+    source: LanguageCode = "auto"
+    target: LanguageCode
     format: Literal["text"] = "text"
     api_key: Annotated[str, Field(max_length=1024)] = ""
 
 
-class LibreAnswered(BaseModel):
-    """A text for a text, or a list for a list."""
+class LibreTranslateResponse(BaseModel):
+    """A text for a text, a list for a list."""
 
     translatedText: str | list[str]  # noqa: N815 - as LibreTranslate spells it
 
 
 class Language(BaseModel):
-    """A language that can be translated, and into which."""
+    """A language, and the languages it can be translated into."""
 
     code: str
     name: str
     targets: list[str]
-
-
-class Event(BaseModel):
-    """An event of a stream: `words` that are new, then `done` with the whole, or `error`."""
-
-    event: Literal["words", "done", "error"]
-    data: Annotated[str, Field(description="JSON: {from, words}, a translation, {code, message}.")]

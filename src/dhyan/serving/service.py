@@ -1,4 +1,4 @@
-"""What the routes share: from a client and its texts to answers, or a refusal."""
+"""Translation for the routes: rate limit, scheduler, errors of single texts, disconnects."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -7,77 +7,77 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
-from dhyan.serving.access import Rules
-from dhyan.serving.api_keys import Allowance
-from dhyan.serving.errors import Refusal
-from dhyan.serving.jobs import Answer, Hear, Manner
-from dhyan.serving.scheduler import Desk
+from dhyan.serving.access import AccessPolicy, RateLimiter
+from dhyan.serving.errors import ApiError, model_not_ready, rate_limited
+from dhyan.serving.fair_queue import OnWords
+from dhyan.serving.scheduler import Scheduler
+from dhyan.serving.settings import MAX_DEADLINE
+from dhyan.serving.worker_protocol import Answer, JobOptions
+from dhyan.web.strict_body import client_disconnected
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Service:
-    """A desk, who may come to it, and how much each may ask."""
+class TranslationService:
+    """The scheduler, who may use it, and how much."""
 
-    desk: Desk
-    rules: Rules
-    allowance: Allowance
+    scheduler: Scheduler
+    policy: AccessPolicy
+    rate_limiter: RateLimiter
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """The model."""
-        return self.desk.keeper.about
+    def model_card(self) -> dict[str, Any]:
+        """Facts about the model, once it is loaded."""
+        supervisor = self.scheduler.supervisor
+        if not supervisor.card:
+            raise model_not_ready(supervisor.reason)
+        return supervisor.card
 
-    async def ask(
+    async def translate(
         self,
         client: str,
         texts: Sequence[str],
-        manner: Manner,
+        options: JobOptions,
         deadline: float | None,
-        hear: Hear | None = None,
+        on_words: OnWords | None = None,
     ) -> list[Answer]:
-        """Answers to all texts; a text that has none refuses the request."""
-        letters = sum(map(len, texts))
-        wait = self.allowance.take(client, letters)
-        if wait:
-            self.desk.metrics.count("refused")
-            message = "more letters than this client may ask for: ask again later"
-            raise Refusal(429, "over_rate", message, after=max(wait, 1.0))
-        within = min(deadline or self.rules.settings.deadline, self.rules.settings.longest_deadline)
+        """The answers to all texts; a text that has none is an error of the request."""
+        characters = sum(map(len, texts))
+        if wait := self.rate_limiter.take(client, characters):
+            self.scheduler.metrics.count_request("refused")
+            raise rate_limited(wait)
+        timeout = min(deadline or self.policy.settings.deadline, MAX_DEADLINE)
         try:
-            found = await self.desk.ask(texts, manner, client=client, within=within, hear=hear)
-        except Refusal as refusal:
-            if refusal.status in (429, 503):
-                self.allowance.give(client, letters)
+            answers = await self.scheduler.translate(
+                texts, options, client=client, timeout=timeout, on_words=on_words
+            )
+        except ApiError as error:
+            if error.status_code in (429, 503):
+                self.rate_limiter.give_back(client, characters)
             raise
-        for place, answer in enumerate(found):
-            if "problem" in answer:
-                where = f"text {place + 1}: " if len(texts) > 1 else ""
-                raise Refusal(400, answer["code"], f"{where}{answer['problem']}")
-        return found
-
-    async def ask_while_there(self, request: Request, *asked: Any) -> list[Answer]:
-        """The same, for a client that may leave: then the work is left too."""
-        return await while_there(request, self.ask(*asked))
+        for number, answer in enumerate(answers, start=1):
+            if "error" in answer:
+                place = f"text {number}: " if len(texts) > 1 else ""
+                raise ApiError(400, answer["code"], f"{place}{answer['error']}")
+        return answers
 
 
-async def while_there(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """What work comes to, unless the client leaves: then it is cancelled."""
+async def until_disconnect(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+    """The result of work, which is cancelled if the client disconnects."""
     working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_gone(request))
+    disconnect = asyncio.ensure_future(_disconnect(request))
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working, disconnect}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        leaving.cancel()
+        disconnect.cancel()
         if not working.done():
             working.cancel()
     try:
         return await working
     except asyncio.CancelledError:
-        raise Refusal(400, "gone", "the client left") from None
+        raise client_disconnected() from None
 
 
-async def _gone(request: Request) -> None:
+async def _disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -1,204 +1,264 @@
-"""`python -m dhyan.serving.worker FD` is the model's process: texts in, translations out."""
+"""`python -m dhyan.serving.worker FD`: the worker process that holds the model and translates."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dhyan.errors import UserError
-from dhyan.serving.framing import Message
-from dhyan.serving.jobs import Answer, Manner
-from dhyan.serving.worker_protocol import Talk, Text, converse
+from dhyan.errors import UnsupportedOption, UserError
+from dhyan.serving.worker_protocol import (
+    Answer,
+    JobOptions,
+    JobText,
+    Message,
+    WorkerChannel,
+    run_worker,
+)
 
 if TYPE_CHECKING:
     from dhyan.decoding.rules import Rule
     from dhyan.decoding.translator import Translation, Translator
     from dhyan.text.sentence_splitter import Paragraph
 
-MOST_SAID = 512  # tokens of one sentence's translation
-UNBOUND = 2**40
+MAX_TARGET_TOKENS = 512  # of one sentence's translation
+UNBOUNDED = 2**40
 
 
 @dataclass
-class Work:
-    """A text, its sentences, and what has been said of them."""
+class TextJob:
+    """A text, its sentences, and their translations so far by position."""
 
-    text: Text
+    text: JobText
     paragraph: "Paragraph | None"
     sentences: Sequence[str]
-    sizes: Sequence[int]
-    said: "dict[int, Translation]"
+    lengths: Sequence[int]
+    translations: "dict[int, Translation]"
+
+    @property
+    def id(self) -> int:
+        """The job's id."""
+        return self.text.job
 
 
 @dataclass(frozen=True)
-class Unit:
-    """One sentence of a work."""
+class SentenceJob:
+    """One sentence of a text; `alone` if it cannot share a search."""
 
-    work: Work
-    place: int
-    size: int
+    owner: TextJob
+    position: int
+    length: int
     alone: bool
 
     @property
     def sentence(self) -> str:
-        """Its words."""
-        return self.work.sentences[self.place]
+        """Its text."""
+        return self.owner.sentences[self.position]
 
 
 @dataclass(frozen=True)
-class Model:
-    """A translator that answers texts batch by batch, and stops for those who have left."""
+class TranslationWorker:
+    """A translator that answers texts batch by batch and stops for cancelled ones."""
 
     translator: "Translator"
     name: str
 
-    def about(self) -> dict[str, Any]:
-        """What clients may know."""
+    def card(self) -> dict[str, Any]:
+        """Facts about the model for clients."""
         translator = self.translator
         return {
             "name": self.name,
-            "source": translator.source_language or "en",
-            "target": translator.language or "hi",
+            "source_language": translator.source_language or "en",
+            "target_language": translator.language or "hi",
             "beam": translator.options.width,
-            "longest": translator.limits.source,
-            "parameters": sum(one.numel() for one in translator.model.parameters()),
+            "max_source_length": translator.limits.source,
+            "parameters": sum(weight.numel() for weight in translator.model.parameters()),
         }
 
-    def say(self, texts: Sequence[Text], manner: Manner, talk: Talk) -> None:
-        """Answer each; a fault in one is that one's answer."""
-        units: list[Unit] = []
+    def translate(
+        self, texts: Sequence[JobText], options: JobOptions, channel: WorkerChannel
+    ) -> None:
+        """Answer each text; an error in one is the answer to that one."""
+        sentences: list[SentenceJob] = []
         for text in texts:
-            if talk.left(text.number):
+            if channel.is_cancelled(text.job):
                 continue
-            work = self._work(text, manner)
-            longest = max(work.sizes, default=0)
+            job = self._text_job(text, options)
+            longest = max(job.lengths, default=0)
             if longest > self.translator.limits.source:
-                talk.answer(text.number, _too_long(longest, self.translator.limits.source))
-            elif not work.sentences:
-                self._finish(work, manner, talk)
+                channel.answer(job.id, _too_long(longest, self.translator.limits.source))
+            elif not job.sentences:
+                self._finish(job, options, channel)
             else:
-                units += self._units(work)
-        for group in self._groups(units, manner):
-            self._search(group, manner, talk)
+                sentences += self._sentence_jobs(job)
+        for group in self._groups(sentences, options):
+            self._search(group, options, channel)
 
-    def _work(self, text: Text, manner: Manner) -> Work:
+    def _text_job(self, text: JobText, options: JobOptions) -> TextJob:
         from dhyan.text.sentence_splitter import cut
 
-        own = cut(text.text, self.translator.source_language) if manner.paragraphs else None
-        sentences = own.sentences if own else [text.text]
-        sizes = [len(self.translator.encode(sentence)) - 1 for sentence in sentences]
-        return Work(text, own, sentences, sizes, {})
+        paragraph = cut(text.text, self.translator.source_language) if options.paragraphs else None
+        sentences = paragraph.sentences if paragraph else [text.text]
+        lengths = [len(self.translator.encode(sentence)) - 1 for sentence in sentences]
+        return TextJob(text, paragraph, sentences, lengths, {})
 
-    def _units(self, work: Work) -> Iterator[Unit]:
-        """Spans that must be kept change how a search is batched, so they are searched alone."""
-        for place, (sentence, size) in enumerate(zip(work.sentences, work.sizes, strict=True)):
-            yield Unit(work, place, size, bool(self.translator.with_placeholders(sentence)[1]))
+    def _sentence_jobs(self, job: TextJob) -> Iterator[SentenceJob]:
+        """Sentences with placeholders are searched alone: these change how a search is batched."""
+        for position, (sentence, length) in enumerate(zip(job.sentences, job.lengths, strict=True)):
+            has_placeholders = bool(self.translator.with_placeholders(sentence)[1])
+            yield SentenceJob(job, position, length, has_placeholders)
 
-    def _groups(self, units: Sequence[Unit], manner: Manner) -> Iterator[list[Unit]]:
-        """Sentences of like length, as many as fit a batch."""
-        width = max(manner.beam or self.translator.options.width, manner.nbest)
-        group: list[Unit] = []
-        for unit in sorted(units, key=lambda one: (one.alone, one.size)):
-            full = (len(group) + 1) * (unit.size + 1) * width > self.translator.tokens_per_batch
-            if group and (full or unit.alone or manner.stream):
+    def _groups(
+        self, sentences: Sequence[SentenceJob], options: JobOptions
+    ) -> Iterator[list[SentenceJob]]:
+        """Sentences of similar length, as many as fit the translator's batch."""
+        translator = self.translator
+        beam = max(options.beam or translator.options.width, options.nbest)
+        group: list[SentenceJob] = []
+        for job in sorted(sentences, key=lambda job: (job.alone, job.length)):
+            full = (len(group) + 1) * (job.length + 1) * beam > translator.tokens_per_batch
+            if group and (full or job.alone or options.stream):
                 yield group
                 group = []
-            group.append(unit)
+            group.append(job)
         if group:
             yield group
 
-    def _search(self, group: Sequence[Unit], manner: Manner, talk: Talk) -> None:
-        group = [unit for unit in group if not talk.left(unit.work.text.number)]
+    def _search(
+        self, group: Sequence[SentenceJob], options: JobOptions, channel: WorkerChannel
+    ) -> None:
+        group = [job for job in group if not channel.is_cancelled(job.owner.id)]
         try:
-            found = self._translated(group, manner, talk) if group else []
-        except UserError as fault:
+            translations = self._translations(group, options, channel) if group else []
+        except UserError as error:
             if len(group) > 1:
-                for unit in group:
-                    self._search([unit], manner, talk)
+                for job in group:
+                    self._search([job], options, channel)
             else:
-                problem = {"problem": str(fault), "code": "unfit"}
-                talk.answer(group[0].work.text.number, problem)
+                channel.answer(group[0].owner.id, _unsupported(error))
             return
-        for unit, one in zip(group, found, strict=True):
-            unit.work.said[unit.place] = one
-            whole = len(unit.work.said) == len(unit.work.sentences)
-            if whole and not talk.left(unit.work.text.number):
-                self._finish(unit.work, manner, talk)
+        for job, translation in zip(group, translations, strict=True):
+            owner = job.owner
+            owner.translations[job.position] = translation
+            complete = len(owner.translations) == len(owner.sentences)
+            if complete and not channel.is_cancelled(owner.id):
+                self._finish(owner, options, channel)
 
-    def _translated(self, group: Sequence[Unit], manner: Manner, talk: Talk) -> "list[Translation]":
-        rules = self._rules(group, manner, talk)
+    def _translations(
+        self, group: Sequence[SentenceJob], options: JobOptions, channel: WorkerChannel
+    ) -> "list[Translation]":
+        rules = self._rules(group, options, channel)
         translator = replace(
             self.translator,
-            tokens_per_batch=UNBOUND,  # one search, whose rows are the units in their order
+            tokens_per_batch=UNBOUNDED,  # one search, whose rows are the jobs in their order
             fast=self.translator.fast and not rules,
         )
         return translator(
-            [unit.sentence for unit in group],
-            beam=manner.beam or None,
-            nbest=manner.nbest,
+            [job.sentence for job in group],
+            beam=options.beam,
+            nbest=options.nbest,
             rules=rules,
-            numbers=[0] * len(group),  # what is drawn for one does not depend on the others
+            numbers=[0] * len(group),  # a sample does not depend on the other sentences
         )
 
-    def _rules(self, group: Sequence[Unit], manner: Manner, talk: Talk) -> "list[Rule]":
-        """Those who left are done at the next step; a stream is told what was said."""
+    def _rules(
+        self, group: Sequence[SentenceJob], options: JobOptions, channel: WorkerChannel
+    ) -> "list[Rule]":
+        """Rules that end cancelled sentences, and that send the words of a stream."""
         from dhyan.decoding.rules import observe
-        from dhyan.serving.cancellation import leaving
 
-        if self.translator.fast and not manner.stream:
+        if self.translator.fast and not options.stream:
             return []
-        heard = [unit for unit in group if unit.size]  # an empty sentence is not searched
-        rules = [leaving([partial(talk.left, unit.work.text.number) for unit in heard])]
-        if manner.stream:
-            [unit] = group
-            said = [unit.work.said[place].text for place in range(unit.place)]
-            before = " ".join(said).split()
+        searched = [job for job in group if job.length]  # an empty sentence is not searched
+        rules = [end_cancelled([partial(channel.is_cancelled, job.owner.id) for job in searched])]
+        if options.stream:
+            [job] = group
+            owner = job.owner
+            earlier = [owner.translations[position].text for position in range(job.position)]
+            words_before = " ".join(earlier).split()
 
-            def tell(ids: list[int]) -> None:
-                words = self.translator.target.decode(ids).split()
-                talk.words(unit.work.text.number, [*before, *words])
+            def send_words(token_ids: list[int]) -> None:
+                words = self.translator.target.decode(token_ids).split()
+                channel.words(owner.id, [*words_before, *words])
 
-            rules.append(observe(tell))
+            rules.append(observe(send_words))
         return rules
 
-    def _finish(self, work: Work, manner: Manner, talk: Talk) -> None:
+    def _finish(self, job: TextJob, options: JobOptions, channel: WorkerChannel) -> None:
         from dhyan.decoding.paragraphs import rejoined
 
-        said = [work.said[place] for place in range(len(work.sentences))]
-        best = rejoined(work.paragraph, said) if work.paragraph else said[0]
-        everyone = (best, *best.others)
-        told = [self._told(work.text.text, one, manner) for one in everyone]
-        talk.answer(work.text.number, {"translations": told, "tokens": sum(work.sizes)})
+        translations = [job.translations[position] for position in range(len(job.sentences))]
+        best = rejoined(job.paragraph, translations) if job.paragraph else translations[0]
+        hypotheses = [
+            self._as_json(job.text.text, hypothesis, options) for hypothesis in (best, *best.others)
+        ]
+        channel.answer(job.id, {"translations": hypotheses, "tokens": sum(job.lengths)})
 
-    def _told(self, text: str, said: "Translation", manner: Manner) -> dict[str, Any]:
-        found: dict[str, Any] = {"text": said.text, "score": said.score, "finished": said.finished}
-        if manner.align:
+    def _as_json(
+        self, text: str, translation: "Translation", options: JobOptions
+    ) -> dict[str, Any]:
+        answer: dict[str, Any] = {
+            "text": translation.text,
+            "score": translation.score,
+            "finished": translation.finished,
+        }
+        if options.align:
             from dhyan.insight.word_alignment import word_attention
 
-            found["alignment"] = (
-                word_attention(self.translator, text, said).alignment if said.ids else []
+            has_words = bool(translation.ids)
+            answer["alignment"] = (
+                word_attention(self.translator, text, translation).alignment if has_words else []
             )
-        return found
+        return answer
 
 
-def _too_long(tokens: int, longest: int) -> Answer:
-    problem = f"a sentence of {tokens} tokens; this model takes {longest}: split it"
-    return {"problem": problem, "code": "too_long"}
+def _too_long(tokens: int, maximum: int) -> Answer:
+    message = f"a sentence of {tokens} tokens, but this model takes at most {maximum}; split it"
+    return {"error": message, "code": "sentence_too_long"}
 
 
-def load(asked: Message) -> Model:
-    """The model that the server names."""
+def _unsupported(error: UserError) -> Answer:
+    code = "unsupported_option" if isinstance(error, UnsupportedOption) else "invalid_request"
+    return {"error": str(error), "code": code}
+
+
+def end_cancelled(checks: Sequence[Callable[[], bool]]) -> "Rule":
+    """A search rule that ends the sentences whose check says that they were cancelled."""
+    import torch
+
+    from dhyan.special_tokens import EOS
+
+    cancelled: set[int] = set()
+
+    def rule(prefixes: Any, scores: Any, sentence: Any) -> Any:
+        waiting = [row for row in range(len(checks)) if row not in cancelled]
+        cancelled.update(row for row in waiting if checks[row]())
+        if not cancelled:
+            return scores
+        only_eos = torch.full_like(scores[0], -torch.inf)
+        only_eos[EOS] = 0.0
+        ended = torch.tensor([row in cancelled for row in sentence.tolist()], device=scores.device)
+        return torch.where(ended.unsqueeze(1), only_eos, scores)
+
+    return rule
+
+
+def load(message: Message) -> TranslationWorker:
+    """Load the model the server names."""
     from dhyan.run.load import load_ensemble, set_threads
 
-    set_threads(asked["threads"])
-    translator = load_ensemble([asked["folder"]], device=asked["device"])
+    set_threads(message["threads"])
+    translator = load_ensemble([message["folder"]], device=message["device"])
     limits = translator.limits
-    limits = replace(limits, highest=min(limits.highest or MOST_SAID, MOST_SAID))
-    options = replace(translator.options, nbest=1)
-    return Model(replace(translator, limits=limits, options=options), Path(asked["folder"]).name)
+    longest = min(limits.highest or MAX_TARGET_TOKENS, MAX_TARGET_TOKENS)
+    translator = replace(
+        translator,
+        limits=replace(limits, highest=longest),
+        options=replace(translator.options, nbest=1),
+    )
+    return TranslationWorker(translator, Path(message["folder"]).name)
 
 
 if __name__ == "__main__":
-    converse(int(sys.argv[1]), load)
+    run_worker(int(sys.argv[1]), load)

@@ -1,14 +1,13 @@
-"""The server of the page: what is asked over the loopback interface, and what is answered."""
+"""The studio's FastAPI application: the page and its JSON API, for this machine alone."""
 
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
+from starlette.types import ASGIApp
 
 from dhyan.errors import UserError
-from dhyan.studio import static_files as pages
-from dhyan.studio.loopback import Guard
+from dhyan.studio import static_files
 from dhyan.studio.registry import Shelf
 from dhyan.studio.routes import (
     figures,
@@ -23,36 +22,52 @@ from dhyan.studio.routes import (
     translate,
 )
 from dhyan.studio.saved_trace import Alone
+from dhyan.version import __version__
+from dhyan.web.errors import ApiError, add_error_handlers, invalid_request
+from dhyan.web.guard import GuardPolicy, RequestGuard
+from dhyan.web.listen import LOOPBACK_NAMES
+from dhyan.web.strict_body import StrictRoute
 
-QUESTIONS = (models, translate, step, head, heads, mask, length, gravity, trainings, figures)
+ROUTES = (models, translate, step, head, heads, mask, length, gravity, trainings, figures)
+MAX_BODY_BYTES = 64 * 1024
+MAX_HEADER_BYTES = 64 * 1024
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self' data:; "
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 
 
-def make_app(shelf: Shelf) -> FastAPI:
-    """All routes over a shelf of models."""
+def make_app(shelf: Shelf) -> ASGIApp:
+    """All routes over a registry of models, behind the request guard."""
     app = FastAPI(
-        title="dhyan studio", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json"
+        title="dhyan studio",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
     )
-    app.add_middleware(Guard)
-    app.add_exception_handler(UserError, _fault)
-    app.add_exception_handler(Alone, _alone)
-    app.add_exception_handler(RequestValidationError, _misfit)
-    for questions in QUESTIONS:
-        questions.add(app, shelf)
-    pages.add(app)
-    return app
+    app.router.route_class = StrictRoute
+    add_error_handlers(app)
+    app.add_exception_handler(UserError, _user_error)
+    app.add_exception_handler(Alone, _trace_only)
+    for routes in ROUTES:
+        routes.add(app, shelf)
+    static_files.add(app)
+    policy = GuardPolicy(is_loopback, MAX_BODY_BYTES, MAX_HEADER_BYTES, CONTENT_SECURITY_POLICY)
+    return RequestGuard(app, policy)
 
 
-async def _fault(request: Any, fault: Exception) -> Response:
-    return JSONResponse({"problem": str(fault)}, status_code=400)
+def is_loopback(host: str) -> bool:
+    """Whether a `Host` header names this machine, with any port."""
+    name = host.rsplit(":", 1)[0] if host.rpartition(":")[2].isdecimal() else host
+    return name in (*LOOPBACK_NAMES, "::1")
 
 
-async def _alone(request: Any, fault: Exception) -> Response:
-    """The page has words of its own for this."""
-    return JSONResponse({"problem": str(fault), "key": "alone"}, status_code=400)
+async def _user_error(request: Any, error: Exception) -> Response:
+    return invalid_request(str(error)).response()
 
 
-async def _misfit(request: Any, error: Any) -> Response:
-    """What does not fit, without sending it back."""
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"][1:])
-    return JSONResponse({"problem": f"{where}: {first['msg']}"}, status_code=422)
+async def _trace_only(request: Any, error: Exception) -> Response:
+    """The page has a translated sentence for this code."""
+    return ApiError(400, "trace_only", str(error)).response()

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
@@ -49,14 +50,13 @@ class StrictRequest(Request):
     """A request whose body has an accepted content type and is decoded strictly."""
 
     def __init__(self, scope: Scope, receive: Receive, media_types: Sequence[str]) -> None:
-        super().__init__(scope, receive)
-        content_type = self.headers.get("content-type", "")
+        content_type = Headers(scope=scope).get("content-type", "")
         self._media_type = content_type.partition(";")[0].strip().lower()
         self._media_types = media_types
         if self._media_type == FORM and FORM in media_types:  # FastAPI decodes only JSON types
-            headers = [(n, v) for n, v in scope["headers"] if n != b"content-type"]
-            headers.append((b"content-type", JSON.encode()))
-            super().__init__({**scope, "headers": headers}, receive)
+            others = [header for header in scope["headers"] if header[0] != b"content-type"]
+            scope = {**scope, "headers": [*others, (b"content-type", JSON.encode())]}
+        super().__init__(scope, receive)
 
     async def body(self) -> bytes:
         """The raw body; one of another type is refused before it is read."""

@@ -116,9 +116,9 @@ def _told(shelf: Shelf, pool: Pool, asked: LengthQuestion) -> Iterator[str]:
         for kind, data in _measured(shelf, pool, asked):
             yield _event(kind, **data)
     except UserError as fault:
-        yield _event("problem", problem=str(fault))
+        yield _event("error", code="invalid_request", message=str(fault))
     except Exception:  # the page is told; the terminal has the rest
-        yield _event("problem", problem="the model failed; see the terminal")
+        yield _event("error", code="internal_error", message="the model failed; see the terminal")
         raise
 
 

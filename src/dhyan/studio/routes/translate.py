@@ -46,9 +46,9 @@ def _told(shelf: Shelf, asked: Question) -> Iterator[str]:
         except _Gone:
             pass
         except UserError as fault:
-            put("problem", problem=str(fault))
+            put("error", code="invalid_request", message=str(fault))
         except Exception:  # the page is told; the terminal has the rest
-            put("problem", problem="the model failed; see the terminal")
+            put("error", code="internal_error", message="the model failed; see the terminal")
             raise
 
     threading.Thread(target=work, daemon=True).start()

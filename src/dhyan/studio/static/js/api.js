@@ -44,7 +44,7 @@ export async function stream(path, body, hear, signal) {
     for (const event of events) {
       const kind = field(event, "event: ");
       const data = JSON.parse(field(event, "data: ") ?? "null");
-      if (kind === "problem") throw new Problem(data.problem);
+      if (kind === "error") throw new Problem(data.message);
       ended ||= kind === "done";
       hear(kind, data);
     }
@@ -78,5 +78,6 @@ async function reach(path, options) {
   }
   if (answered.ok) return answered;
   const told = await answered.json().catch(() => ({}));
-  throw new Problem(told.key ?? told.problem ?? `the server answered ${answered.status}`);
+  if (told.error?.code === "trace_only") throw new Problem("alone");
+  throw new Problem(told.error?.message ?? `the server answered ${answered.status}`);
 }

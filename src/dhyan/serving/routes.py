@@ -1,0 +1,210 @@
+"""Routes of the API: translation, word-by-word streaming, models, health and metrics."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response, StreamingResponse
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+
+from dhyan.serving.errors import ApiError, model_not_ready, shutting_down
+from dhyan.serving.scheduler import Scheduler
+from dhyan.serving.schemas import (
+    ErrorBody,
+    ModelList,
+    StreamEvent,
+    StreamRequest,
+    TranslateRequest,
+    TranslateResponse,
+)
+from dhyan.serving.service import TranslationService, until_disconnect
+from dhyan.serving.worker_protocol import Answer, JobOptions
+from dhyan.web.strict_body import StrictRoute
+
+ERRORS = {
+    401: "API key missing or unknown",
+    403: "foreign host name, or request of a web page",
+    405: "method not allowed",
+    408: "request not received in time",
+    431: "request headers too large",
+    503: "model not ready, too many connections, or server shutting down",
+}
+BODY_ERRORS = {
+    400: "body does not follow the schema, sentence too long, or options unsupported",
+    413: "body too large",
+    415: "unsupported content type",
+    429: "queue too long for the deadline, or rate limit reached; see Retry-After",
+    504: "deadline exceeded",
+}
+
+
+TEXT = {"text/plain": {"schema": {"type": "string"}}}
+EVENTS = {"text/event-stream": {"schema": StreamEvent.model_json_schema()}}
+
+
+def responses(
+    content: dict[str, Any] | None = None, *, body: bool = False
+) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route for its OpenAPI entry: its content unless JSON, and its errors."""
+    descriptions = {**ERRORS, **(BODY_ERRORS if body else {})}
+    errors: dict[int | str, dict[str, Any]] = {
+        status: {"model": ErrorBody, "description": description}
+        for status, description in descriptions.items()
+    }
+    return {200: {"content": content}, **errors} if content else errors
+
+
+def json_response(value: Any) -> Response:
+    """A value as JSON, in UTF-8."""
+    body = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return Response(body, media_type="application/json")
+
+
+def translate_routes(service: TranslationService) -> APIRouter:
+    """`/v1/translate`, its stream, and `/v1/models`."""
+    router = APIRouter(prefix="/v1", route_class=StrictRoute)
+
+    @router.post("/translate", response_model=TranslateResponse, responses=responses(body=True))
+    async def translate(request: Request, body: TranslateRequest) -> Response:
+        """Translate one text or several."""
+        texts = [body.text] if isinstance(body.text, str) else body.text
+        options = JobOptions(
+            beam=body.beam, nbest=body.nbest, align=body.align, paragraphs=body.paragraphs
+        )
+        client = request.scope["client_name"]
+        work = service.translate(client, texts, options, body.deadline)
+        answers = await until_disconnect(request, work)
+        translations = [answer["translations"] for answer in answers]
+        return json_response({"model": service.model_card()["name"], "translations": translations})
+
+    @router.post(
+        "/translate/stream", response_class=Response, responses=responses(EVENTS, body=True)
+    )
+    async def stream(request: Request, body: StreamRequest) -> Response:
+        """Translate one text word by word, as server-sent events: words, then done or error."""
+        options = JobOptions(beam=body.beam, paragraphs=body.paragraphs, stream=True)
+        words = WordStream()
+        client = request.scope["client_name"]
+        work = asyncio.ensure_future(
+            service.translate(client, [body.text], options, body.deadline, words.update)
+        )
+        work.add_done_callback(words.end)
+        await until_disconnect(request, _first_words(words, work))
+        return StreamingResponse(_events(words, work), media_type="text/event-stream")
+
+    @router.get("/models", response_model=ModelList, responses=responses())
+    async def models() -> Response:
+        """The model that is served."""
+        return json_response({"models": [service.model_card()]})
+
+    return router
+
+
+class WordStream:
+    """The words a reader has yet to receive, from the first that changed.
+
+    However slowly it reads, it gets their latest state, and no more than that is stored.
+    """
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+        self._first_changed: int | None = None
+        self._ended = False
+        self._changed = asyncio.Event()
+
+    def update(self, first: int, words: list[str]) -> None:
+        """Replace all words from an index on."""
+        self._words[first:] = words
+        earlier = first if self._first_changed is None else self._first_changed
+        self._first_changed = min(earlier, first)
+        self._changed.set()
+
+    def end(self, _: object) -> None:
+        """No more words come."""
+        self._ended = True
+        self._changed.set()
+
+    async def has_words(self) -> bool:
+        """Whether there are words, once there are or can be none."""
+        await self._changed.wait()
+        return self._first_changed is not None
+
+    async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+        """The changes, whenever there are any."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            if self._first_changed is not None:
+                first, self._first_changed = self._first_changed, None
+                yield {"from": first, "words": self._words[first:]}
+            elif self._ended:
+                return
+            if self._ended:
+                self._changed.set()
+
+
+async def _first_words(words: WordStream, work: "asyncio.Future[Any]") -> None:
+    """Wait for the first words; an error before any is the response."""
+    try:
+        if not await words.has_words():
+            work.result()
+    except asyncio.CancelledError:
+        work.cancel()
+        raise
+
+
+async def _events(words: WordStream, work: "asyncio.Future[Any]") -> AsyncIterator[str]:
+    """Words as they come, then the translation or the error."""
+    try:
+        async for change in words:
+            yield _event("words", change)
+        yield _last_event(work)
+    finally:
+        work.cancel()
+
+
+def _last_event(work: "asyncio.Future[list[Answer]]") -> str:
+    try:
+        [answer] = work.result()
+    except ApiError as error:
+        return _event("error", {"code": error.code, "message": error.message})
+    return _event("done", answer["translations"][0])
+
+
+def _event(name: str, data: Any) -> str:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False, allow_nan=False)}\n\n"
+
+
+def health_routes(scheduler: Scheduler) -> APIRouter:
+    """`/livez` and `/readyz`."""
+    router = APIRouter()
+
+    @router.get("/livez", response_class=Response, responses=responses(TEXT))
+    async def livez() -> Response:
+        """The process answers."""
+        return PlainTextResponse("alive\n")
+
+    @router.get("/readyz", response_class=Response, responses=responses(TEXT))
+    async def readyz() -> Response:
+        """The model is loaded and translates the canary as expected."""
+        if scheduler.draining:
+            raise shutting_down()
+        if not scheduler.supervisor.ready:
+            raise model_not_ready(scheduler.supervisor.reason)
+        return PlainTextResponse("ready\n")
+
+    return router
+
+
+def metrics_routes(scheduler: Scheduler) -> APIRouter:
+    """`/metrics`."""
+    router = APIRouter()
+
+    @router.get("/metrics", response_class=Response, responses=responses(TEXT))
+    async def metrics() -> Response:
+        """Metrics in Prometheus' text format."""
+        return Response(scheduler.metrics.exposition(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+    return router
