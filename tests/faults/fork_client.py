@@ -47,7 +47,7 @@ class Stage:
         pid = self.ask("begin", {**facts, "learn": learn and str(learn)})
         return Child(pid, log, self)
 
-    def run(self, *words, seconds=60):
+    def run(self, *words, seconds=300):
         """A command from its beginning to its end: its exit code and all it said."""
         child = self.begin(*words)
         return child.wait(seconds), child.said()
@@ -61,7 +61,7 @@ class Stage:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait()
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Child:
     log: Path
     stage: Stage
 
-    def wait(self, seconds=60):
+    def wait(self, seconds=300):
         return self.stage.ask("wait", self.pid, seconds)
 
     def send(self, number):
@@ -78,7 +78,7 @@ class Child:
 
     def until(self, fact):
         """Wait until the kernel says this of it."""
-        until = time.monotonic() + 10
+        until = time.monotonic() + 120
         while fact not in Path(f"/proc/{self.pid}/status").read_text():
             assert time.monotonic() < until, f"waited in vain for {fact!r}"
             time.sleep(0.002)
@@ -138,11 +138,11 @@ def attached(stage, words, *options):
     return child, tracer, log
 
 
-def traced(stage, words, *options, seconds=60):
+def traced(stage, words, *options, seconds=300):
     """Run a command under strace to its end: its exit code, the calls, what it said."""
     child, tracer, log = attached(stage, words, *options)
     code = child.wait(seconds)
-    tracer.wait(10)
+    tracer.wait()
     return code, log.read_text(errors="replace"), child.said()
 
 
