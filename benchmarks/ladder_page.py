@@ -234,7 +234,7 @@ python -m benchmarks ladder ladder/report.json backwards/report.json HEAD
 {_prose(said)}
 
 ```sh
-dhyan data primer --pairs 100 --tests 10 --longest 20 --out primer --quiet
+dhyan data primer --pairs 100 --test-pairs 10 --max-words 20 --out primer --quiet
 ```"""
 
 

@@ -7,6 +7,11 @@ from string import Formatter
 class UserError(ValueError):
     """A mistake of the user; the message names the place, what was found, and what to do."""
 
+    @property
+    def problems(self) -> list[str]:
+        """The message, or several where all problems are named at once."""
+        return [str(self)]
+
 
 class UnsupportedOption(UserError):
     """Options of a translation that contradict each other or that the model cannot follow.

@@ -230,8 +230,8 @@ def test_long_work_shows_life_on_stderr_and_quick_work_does_not(place, monkeypat
     words = [place / "one", place / "wrong.hi", *QUICK, "--source", place / "test.en"]
     arguments = list(map(str, ["evaluate", *words, "--target", place / "test.hi", "--threads", 1]))
     assert CliRunner().invoke(app, arguments).stderr == "kept 30 pairs\n"
-    monkeypatch.setattr("dhyan.cli.warnings.SECONDS_BETWEEN_LINES", 0.0)
-    monkeypatch.setattr("dhyan.cli.interrupts.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("dhyan.cli.warnings.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("dhyan.cli.progress.REPORT_SECONDS", 0.0)
     done = CliRunner().invoke(app, arguments)
     assert "30/30 lines" in done.stderr
     assert "wrong.hi: counted for ter" in done.stderr

@@ -108,7 +108,7 @@ LONG = {
     "prepare": (
         "data", "prepare", "numbers", "--source", "a.en", "--target", "a.hi", "--out", "prepared",
     ),
-    "primer": ("data", "primer", "--pairs", "20", "--tests", "5", "--out", "primer"),
+    "primer": ("data", "primer", "--pairs", "20", "--test-pairs", "5", "--out", "primer"),
     "lesson": ("lesson", "context", "-o", "lesson.png"),
     "average": ("average", "twice", "--last", "2", "--out", "averaged"),
     "compare": (

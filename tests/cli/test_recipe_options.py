@@ -3,8 +3,8 @@
 import pytest
 
 from dhyan.cli.average import average
+from dhyan.cli.recipe import override_recipe
 from dhyan.cli.recipe import recipe as print_recipe
-from dhyan.cli.recipe_options import chosen_recipe
 from dhyan.cli.train import train as command
 from dhyan.config import load_recipe
 from dhyan.errors import UserError
@@ -28,16 +28,16 @@ from tests.tiny_models import tiny_recipe, write_corpus
 )
 def test_a_key_given_twice_is_refused(settings, given, said):
     with pytest.raises(UserError, match=f"^{said}: .* is given twice; leave one out"):
-        chosen_recipe("bahdanau2015-small", settings, given)
+        override_recipe("bahdanau2015-small", settings, given)
 
 
 def test_an_option_that_was_not_given_takes_no_place():
     unsaid = {"training.seed": None, "data.source": "", "training.tensorboard": False}
     settings = ["training.seed=6", "data.source=b", "training.tensorboard=true"]
-    chosen = chosen_recipe("bahdanau2015-small", settings, unsaid)
+    chosen = override_recipe("bahdanau2015-small", settings, unsaid)
     assert (chosen.training.seed, chosen.data.source) == (6, "b")
     assert chosen.training.tensorboard
-    assert chosen_recipe("bahdanau2015-small", [], {"training.seed": 0}).training.seed == 0
+    assert override_recipe("bahdanau2015-small", [], {"training.seed": 0}).training.seed == 0
 
 
 @pytest.mark.parametrize("vocabulary", ["keep", "extend", "new"])
@@ -45,7 +45,7 @@ def test_words_of_no_model_cannot_be_chosen(vocabulary):
     with pytest.raises(
         UserError, match=f"--init-vocabulary {vocabulary} .*: name it with --init-from MODEL"
     ):
-        chosen_recipe("bahdanau2015-small", [], {"training.init_vocabulary": vocabulary})
+        override_recipe("bahdanau2015-small", [], {"training.init_vocabulary": vocabulary})
 
 
 def test_a_recipe_that_is_not_there_or_not_whole_says_the_next_step(tmp_path, monkeypatch):

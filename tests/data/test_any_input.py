@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dhyan.cli.batch_translate import Job
+from dhyan.cli.input_lines import in_chunks, read_input
 from dhyan.cli.output import Style
-from dhyan.cli.shared_options import any_lines, in_chunks
 from dhyan.cli.warnings import Pace
 from dhyan.data.read_text import LONGEST_READ
 from dhyan.decoding.translator import Translation
@@ -85,7 +85,7 @@ def through(translator, content, way="plain", *, chunk=512):
     before, sys.stdin = sys.stdin, Stdin(content)
     try:
         with redirect_stdout(output), redirect_stderr(errors):
-            for lines in in_chunks(any_lines(None), chunk):
+            for lines in in_chunks(read_input(None), chunk):
                 job.translate(translator, lines)
             job.check_end()
     except UserError as found:

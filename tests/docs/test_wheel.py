@@ -42,7 +42,7 @@ def test_the_wheel_works_far_from_the_checkout(tmp_path):
     code, said = dhyan("show", "run", "three hundred", "-o", "map.png")
     assert code == 0, said
     assert (tmp_path / "map.png").stat().st_size > 1000
-    code, said = dhyan("data", "primer", "--pairs", "5", "--tests", "2", "--out", "words")
+    code, said = dhyan("data", "primer", "--pairs", "5", "--test-pairs", "2", "--out", "words")
     assert code == 0, said
     _, said = dhyan("train", "no-such-recipe")
     for name in shipped_recipes():

@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from dhyan.attention_maps import AttentionMap
-from dhyan.cli.shared_options import glossary_in
+from dhyan.cli.input_lines import read_glossary
 from dhyan.data.invisible_characters import unseen
 from dhyan.data.leakage import Lookout, folded
 from dhyan.data.read_pairs import Pair
@@ -152,7 +152,7 @@ FUNCTIONS = {
     "vectors": lambda text: from_file(
         vectors_of(text), lambda path: most_frequent(path, 10**6), "v"
     ),
-    "terms": lambda text: from_file(terms_of(text), glossary_in, "terms.tsv"),
+    "terms": lambda text: from_file(terms_of(text), read_glossary, "terms.tsv"),
     "glossary": lambda text: Glossary.of({text: "a"}, TOKENIZERS["bpe"]),
     "called": TERMS.called,
     "terminal": lambda text: draw(

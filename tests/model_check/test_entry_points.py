@@ -13,7 +13,7 @@ from dhyan.attention import GeneralScore, registry
 from dhyan.checkpoint import tensors_to_bytes
 from dhyan.cli.exit_codes import Exit
 from dhyan.cli.info import info
-from dhyan.cli.recipe_options import recipe_of
+from dhyan.cli.recipe import find_recipe
 from dhyan.config import dump_recipe
 from dhyan.errors import UserError
 from dhyan.models.build import build_model
@@ -123,8 +123,8 @@ def test_a_model_whose_recipe_is_a_link_is_refused(good, tmp_path):
         "link-recipe-to-a-secret", good, tmp_path / "bad" / "run", tmp_path / "marker"
     )
     with pytest.raises(UserError, match=r"recipe.toml: is a link, not a file"):
-        recipe_of(str(bad))
-    assert recipe_of(str(good)) == str(good / f"step-{STEP}" / "recipe.toml")
+        find_recipe(str(bad))
+    assert find_recipe(str(good)) == str(good / f"step-{STEP}" / "recipe.toml")
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import torch
 
 import dhyan
 from dhyan.checkpoint import read_checkpoint
-from dhyan.cli.recipe_options import chosen_recipe, recipe_of
+from dhyan.cli.recipe import find_recipe, override_recipe
 from dhyan.cli.train import train as command
 from dhyan.config import load_recipe
 from dhyan.data.synthetic import reverse_pairs
@@ -244,13 +244,13 @@ def test_the_command_line_has_words_for_it(family, files, trained, tmp_path):
 
 
 def test_a_model_stands_for_its_recipe(family, trained):
-    path = recipe_of(str(trained[0] / "step-12"))
+    path = find_recipe(str(trained[0] / "step-12"))
     assert (
         load_recipe(path).encoder
         == load_saved_recipe(read_checkpoint(trained[0] / "step-12")).encoder
     )
-    assert recipe_of("numbers") == "numbers"
-    assert recipe_of("nowhere") == "nowhere"
+    assert find_recipe("numbers") == "numbers"
+    assert find_recipe("nowhere") == "nowhere"
 
 
 def test_the_recipe_of_a_tuned_model_does_not_begin_where_that_did(
@@ -261,9 +261,9 @@ def test_the_recipe_of_a_tuned_model_does_not_begin_where_that_did(
     list(begun(family, files, trained[0], out, **more))
     kept = load_saved_recipe(read_checkpoint(out / "step-1")).training
     assert (kept.init_from, kept.init_vocabulary) == (str(trained[0]), "new")
-    again = chosen_recipe(str(out), None, {}).training
+    again = override_recipe(str(out), None, {}).training
     assert (again.init_from, again.init_vocabulary) == ("", "keep")
-    asked = chosen_recipe(
+    asked = override_recipe(
         str(out), ["training.init_vocabulary=extend"], {"training.init_from": str(out)}
     )
     assert (asked.training.init_from, asked.training.init_vocabulary) == (str(out), "extend")

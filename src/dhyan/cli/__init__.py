@@ -3,6 +3,7 @@
 import io
 import signal
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,14 +11,13 @@ import typer
 
 from dhyan.cli import data
 from dhyan.cli.average import average
-from dhyan.cli.compare import ONE, compare
-from dhyan.cli.compare_one import compare_one
+from dhyan.cli.compare import compare
+from dhyan.cli.compare_one import COMPARE_ONE, compare_one
 from dhyan.cli.demo import demo
 from dhyan.cli.evaluate import evaluate
 from dhyan.cli.exit_codes import Exit
 from dhyan.cli.info import info
 from dhyan.cli.lesson import lesson
-from dhyan.cli.plugins import run_plugin
 from dhyan.cli.recipe import recipe
 from dhyan.cli.serve import serve
 from dhyan.cli.show import show
@@ -27,7 +27,7 @@ from dhyan.cli.translate import translate
 from dhyan.errors import UserError
 from dhyan.version import __version__
 
-UsageError: Any = typer.BadParameter.__base__  # typer exports only this one of its kind
+UsageError: Any = typer.BadParameter.__base__  # typer exports only this subclass of it
 app = typer.Typer(
     name="dhyan",
     no_args_is_help=True,
@@ -41,62 +41,78 @@ COMMANDS = (
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
-app.command(ONE, hidden=True)(compare_one)
+app.command(COMPARE_ONE, hidden=True)(compare_one)
 app.add_typer(data.app, name="data")
 
 
-def say_version(wanted: bool) -> bool:
-    """Print the version and leave."""
-    if wanted:
+def print_version(requested: bool) -> bool:
+    """Print the version and exit."""
+    if requested:
         typer.echo(f"dhyan {__version__}")
         raise typer.Exit
-    return wanted
+    return requested
 
 
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=say_version, is_eager=True, help="The version.")
+        bool,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version."),
     ] = False,
     plugin: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE.py", help="Run this first: it registers your own attention."),
+        typer.Option(
+            metavar="FILE.py", help="Python file to run first, which registers an attention."
+        ),
     ] = None,
 ) -> None:
-    """Train a translator, translate with it, and see what it attends to.
+    """Train sequence-to-sequence models, translate with them, and look at their attention.
 
-    Begin with: dhyan demo
+    First steps: dhyan demo
     """
     for file in plugin or ():
         run_plugin(file)
 
 
+def run_plugin(path: Path) -> None:
+    """Run a Python file of the user before the command; its exceptions become one line."""
+    if not path.is_file():
+        raise UserError(f"--plugin {path}: there is no such file")
+    spec = spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"--plugin {path}: not a Python file; its name must end in .py")
+    try:
+        spec.loader.exec_module(module_from_spec(spec))
+    except Exception as error:  # whatever a user's file may raise
+        raise UserError(f"--plugin {path}: {type(error).__name__}: {error}") from error
+
+
 def main() -> None:
-    """Run a command; what the user can mend is one line, and the exit code says which kind."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends us as it ends any filter
+    """Run a command; a user's mistake is one line on stderr per problem, and exit code 2."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends the process, as any filter
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         if sys.stdout is None:
-            raise UserError("stdout is closed: there is nowhere to write the result")
+            raise UserError("stdout is closed: nowhere to write the result")
         sys.exit(app(standalone_mode=False))
-    except UserError as fault:
-        leave(str(fault))
+    except UserError as error:
+        fail(*error.problems)
     except UsageError as error:
-        leave(usage(error))
+        fail(usage_message(error))
     except OSError as error:
-        leave(f"{error.filename or 'the output'}: {error.strerror}")
+        fail(f"{error.filename or 'the output'}: {error.strerror}")
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(Exit.INTERRUPTED)
     except (MemoryError, RuntimeError) as error:
         if not ran_out_of_memory(error):
             raise
-        leave("out of memory: make the model, training.tokens_per_batch or the beam smaller")
+        fail("out of memory: make the model, training.tokens_per_batch or the beam smaller")
 
 
-def usage(error: Any) -> str:
-    """What is wrong with the words of a command, and where its help is."""
+def usage_message(error: Any) -> str:
+    """What is wrong with the arguments of a command, and where its help is."""
     if error.ctx is None:
         return error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -104,17 +120,18 @@ def usage(error: Any) -> str:
         sys.exit(Exit.MISTAKE)
     message = error.format_message().rstrip(".")
     if "--plugin" in message:
-        message += "; it stands before the command: dhyan --plugin FILE.py train …"
+        message += "; it comes before the command: dhyan --plugin FILE.py train …"
     return f"{message}; see {error.ctx.command_path} --help"
 
 
-def leave(line: str) -> None:
-    """Say what is to be mended, in one line, and end."""
-    print("dhyan:", line.replace("\n", "\\n"), file=sys.stderr)
+def fail(*lines: str) -> None:
+    """Print what the user has to correct, a line per problem, and exit."""
+    for line in lines:
+        print("dhyan:", line.replace("\n", "\\n"), file=sys.stderr)
     sys.exit(Exit.MISTAKE)
 
 
 def ran_out_of_memory(error: Exception) -> bool:
-    """Whether PyTorch or Python could not get the memory it asked for."""
-    named = type(error).__name__ in ("MemoryError", "OutOfMemoryError")
-    return named or "allocate memory" in str(error)
+    """Whether PyTorch or Python could not allocate memory."""
+    out_of_memory = type(error).__name__ in ("MemoryError", "OutOfMemoryError")
+    return out_of_memory or "allocate memory" in str(error)

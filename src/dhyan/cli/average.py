@@ -1,26 +1,26 @@
-"""`dhyan average`: one model from several checkpoints."""
+"""`dhyan average`: checkpoint averaging."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dhyan.cli.shared_options import check_models
+from dhyan.cli.options import check_models
 from dhyan.errors import UserError
 
 
 def average(
     models: Annotated[
         list[Path],
-        typer.Argument(metavar="MODEL…", help="A run with --last, or several checkpoints."),
+        typer.Argument(metavar="MODEL…", help="Run folder with --last, or several checkpoints."),
     ],
-    out: Annotated[Path, typer.Option(help="The folder for the averaged model.")],
-    last: Annotated[int, typer.Option(min=0, help="The newest so many of one run.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder of the averaged model.")],
+    last: Annotated[int, typer.Option(min=0, help="Number of newest checkpoints of one run.")] = 0,
 ) -> None:
     """Average the weights of checkpoints into a new model.
 
-    A run keeps as many checkpoints as its training.keep_checkpoints says. Models that began from
-    one with --init-from may be averaged too, if their vocabularies are the same.
+    A run keeps training.keep_checkpoints of them. Models that were fine-tuned from the same model
+    (--init-from) can be averaged too, if their vocabularies are the same.
 
     Example: dhyan average runs/numbers --last 3 --out runs/averaged
     """
@@ -29,13 +29,13 @@ def average(
     if last and len(models) > 1:
         raise UserError(f"--last {last} is for one run, and {len(models)} models are named")
     run = models[0]
-    named = [run / f"step-{step}" for step in steps_in(run)[:last]] if last else models
-    check_models(*named)
+    folders = [run / f"step-{step}" for step in steps_in(run)[:last]] if last else models
+    check_models(*folders)
 
-    from dhyan.run.average_checkpoints import average as write
+    from dhyan.run.average_checkpoints import average as average_weights
     from dhyan.run.average_checkpoints import newest
 
-    chosen = newest(run, last) if last else models
-    folder = write(chosen, out)
-    parts = [one.name for one in chosen] if last else read_manifest(folder)["average_of"]
-    typer.echo(f"{folder}  the mean of {', '.join(parts)}")
+    checkpoints = newest(run, last) if last else models
+    folder = average_weights(checkpoints, out)
+    names = [path.name for path in checkpoints] if last else read_manifest(folder)["average_of"]
+    typer.echo(f"{folder}  the mean of {', '.join(names)}")

@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dhyan.cli.input_lines import Line, find_term
 from dhyan.cli.output import Style, unsaid, written
-from dhyan.cli.shared_options import Line, place_in
 from dhyan.cli.warnings import Pace, Warnings
 from dhyan.errors import UserError
 
@@ -92,7 +92,7 @@ class Job:
         """A translation for each line, or the reason why there is none."""
         call: dict[str, Any] = {"numbers": range(self.done, self.done + len(lines))}
         faults: dict[int, UserError] = {
-            at: line.fault for at, line in enumerate(lines) if line.fault
+            at: line.error for at, line in enumerate(lines) if line.error
         }
         if self.beginnings is not None:
             call["prefixes"] = self._prefixes(len(lines), faults)
@@ -165,7 +165,7 @@ class Job:
 
 def place_of(fault: "UnsupportedOption", file: Path | None) -> str:
     """Where a mistake in what was asked for is: a line with a term, or nowhere."""
-    return f"{place_in(file, fault.term)}: " if file else ""
+    return f"{find_term(file, fault.term)}: " if file else ""
 
 
 def flag(name: str) -> str:

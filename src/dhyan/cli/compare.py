@@ -1,4 +1,4 @@
-"""`dhyan compare`: mechanisms trained alike, and a report of where each stands."""
+"""`dhyan compare`: several recipes trained under one budget, and a report."""
 
 import json
 import logging
@@ -13,12 +13,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dhyan.cli.compare_one import complete
-from dhyan.cli.interrupts import throttled
-from dhyan.cli.progress import EXIT_CODES
-from dhyan.cli.recipe_options import chosen_recipe
-from dhyan.cli.shared_options import Columns, Device, Threads, two_columns
+from dhyan.cli.compare_one import COMPARE_ONE, train_and_test
+from dhyan.cli.options import (
+    Columns,
+    Device,
+    Overrides,
+    Quiet,
+    Seed,
+    Source,
+    Target,
+    Threads,
+    option,
+    split_columns,
+)
+from dhyan.cli.progress import EXIT_CODES, throttled
+from dhyan.cli.recipe import override_recipe
 from dhyan.cli.warnings import log_to_stderr
+from dhyan.config import Data
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,54 +41,51 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ONE = "compare-one"
-
 
 def compare(
-    out: Annotated[Path, typer.Option(help="The folder for the models and the report.")],
+    out: Annotated[Path, typer.Option(help="Folder of the models and the report.")],
     recipes: Annotated[
         list[str] | None, typer.Argument(metavar="RECIPE…", help="As for dhyan train.")
     ] = None,
     ladder: Annotated[
         bool, typer.Option("--ladder", help="From no attention to the Transformer: 12 models.")
     ] = False,
-    rungs: Annotated[str, typer.Option(help="Only these rungs of the ladder, as a,b.")] = "",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Small models, short sentences: for a CPU.")
-    ] = False,
-    data: Annotated[
-        str, typer.Option(help="Pairs made by code: primer, numbers, reverse, copy, dates.")
+    rungs: Annotated[
+        str, typer.Option(help="Rungs of the ladder to train, as a,b.", show_default="all")
     ] = "",
-    source: Annotated[str, typer.Option(help="Sentences, or one .tsv/.csv/.jsonl.")] = "",
-    target: Annotated[str, typer.Option(help="Their translations, line by line.")] = "",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small models and short sentences, for a CPU.")
+    ] = False,
+    data: Annotated[str, option(Data, "task", "--data")] = "",
+    source: Source = "",
+    target: Target = "",
     columns: Columns = "",
     test_source: Annotated[
-        Path | None, typer.Option(help="Sentences to test on; else those held out.")
+        Path | None, typer.Option(help="Test set, source side; else pairs are held out.")
     ] = None,
-    test_target: Annotated[Path | None, typer.Option(help="Their translations.")] = None,
+    test_target: Annotated[
+        Path | None, typer.Option(help="Test set, target side; none for a table.")
+    ] = None,
     gold_alignment: Annotated[
-        Path | None, typer.Option(help="Links such as 0-0 1?2 of the test: adds error rates.")
+        Path | None, typer.Option(help="Gold word alignments, as 0-0 1?2: adds the error rate.")
     ] = None,
     budget: Annotated[
-        str, typer.Option(help="Of each model: steps, or a time of training as 90s, 10m, 1h.")
+        str, typer.Option(help="Training budget of each model: steps, or a time as 90s, 10m, 1h.")
     ] = "",
     parameters: Annotated[
-        str, typer.Option(help="Of each model, as 2M; else those of the smallest.")
+        str, typer.Option(help="Parameters of each model, as 2M; else those of the smallest.")
     ] = "",
-    jobs: Annotated[int, typer.Option(min=1, help="Models to train at once.")] = 1,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any key of all recipes; repeatable."),
-    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Models trained in parallel.")] = 1,
+    overrides: Overrides = None,
     device: Device = "auto",
     threads: Threads = 0,
-    seed: Annotated[int | None, typer.Option(min=0, help="training.seed, for short.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the result.")] = False,
+    seed: Seed = None,
+    quiet: Quiet = False,
 ) -> None:
-    """Train several recipes alike, and report where each stands.
+    """Compare recipes under one budget: train each, test each, write a report.
 
-    All get the same pairs, vocabularies, number of parameters and training. What was interrupted
-    goes on when the same command is given again.
+    All get the same pairs, vocabularies, number of parameters and training. The same command
+    resumes an interrupted comparison.
 
     Example: dhyan compare --ladder --quick --data primer --out ladder
     """
@@ -89,32 +97,33 @@ def compare(
 
     log_to_stderr(quiet=quiet)
     course = _course(ladder=ladder, quick=quick)
-    spent = parse_budget(budget or course.budget)
-    given = {
+    allowed = parse_budget(budget or course.budget)
+    options = {
         "data.task": data or ("primer" if ladder and not source else ""),
         "data.source": source,
         "data.target": target,
-        "data.columns": list(two_columns(columns) or ()),
+        "data.columns": list(split_columns(columns) or ()),
         "training.seed": seed,
     }
-    steps = _rungs(rungs, ladder=ladder)
-    chosen = _contestants(recipes or [], steps, course, spent, settings, given)
-    wish = Wish(
+    chosen = _contestants(
+        recipes or [], _rungs(rungs, ladder=ladder), course, allowed, overrides, options
+    )
+    tests = Wish(
         source=str(test_source or ""),
         target=str(test_target or ""),
         gold=str(gold_alignment or ""),
-        columns=two_columns(columns) or (),
+        columns=split_columns(columns) or (),
         quick=quick,
     )
-    asked = Asked(tuple(chosen), spent, parse_count(parameters or course.parameters), wish)
-    plan = make_plan(asked, out)
-    waiting = [entry for entry in plan.entries if not sat(plan, entry)]
-    if jobs > 1 and len(waiting) > 1:
-        _side_by_side(plan, waiting, jobs, device, threads)
+    size = parse_count(parameters or course.parameters)
+    plan = make_plan(Asked(tuple(chosen), allowed, size, tests), out)
+    unfinished = [entry for entry in plan.entries if not sat(plan, entry)]
+    if jobs > 1 and len(unfinished) > 1:
+        _train_in_parallel(plan, unfinished, jobs, device, threads)
     else:
-        for entry in waiting:
-            complete(plan, entry, device=device, threads=threads, quiet=quiet)
-    typer.echo(_reported(plan, device=device, threads=threads))
+        for entry in unfinished:
+            train_and_test(plan, entry, device=device, threads=threads, quiet=quiet)
+    typer.echo(_write_report(plan, device=device, threads=threads))
 
 
 def _course(*, ladder: bool, quick: bool) -> "Course":
@@ -127,16 +136,16 @@ def _rungs(names: str, *, ladder: bool) -> "Sequence[Rung]":
     """The rungs of the ladder, or those named; none without it."""
     from dhyan.compare.ladder import LADDER
 
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    if wanted and not ladder:
+    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    if chosen and not ladder:
         raise UserError(f"--rungs {names}: are rungs of the ladder; add --ladder")
-    known = {rung.name: rung for rung in LADDER}
-    for name in wanted:
-        if name not in known:
-            raise UserError(f"--rungs {name}: the ladder has {', '.join(known)}")
-        if wanted.count(name) > 1:
+    by_name = {rung.name: rung for rung in LADDER}
+    for name in chosen:
+        if name not in by_name:
+            raise UserError(f"--rungs {name}: the ladder has {', '.join(by_name)}")
+        if chosen.count(name) > 1:
             raise UserError(f"--rungs {names}: {name} is named twice; name each once")
-    return [known[name] for name in wanted] or (LADDER if ladder else ())
+    return [by_name[name] for name in chosen] or (LADDER if ladder else ())
 
 
 def _contestants(
@@ -144,74 +153,76 @@ def _contestants(
     rungs: "Sequence[Rung]",
     course: "Course",
     budget: "Budget",
-    settings: Sequence[str] | None,
-    given: dict[str, Any],
+    overrides: Sequence[str] | None,
+    options: dict[str, Any],
 ) -> "list[Contestant]":
-    """The recipes named, and those of the ladder; what a person sets comes last."""
+    """The recipes named, then those of the ladder; options and `--set` override both."""
     from dhyan.compare.controlled_recipes import Contestant, named
 
-    usual = course.usual(budget, primer=given["data.task"] == "primer")
+    usual = course.usual(budget, primer=options["data.task"] == "primer")
 
-    def chosen(name: str, own: Mapping[str, Any]) -> "Recipe":
-        laid = [f"{key}={json.dumps(value)}" for key, value in {**usual, **own}.items()]
-        return chosen_recipe(name, [*laid, *(settings or [])], given)
+    def configure(name: str, settings: Mapping[str, Any]) -> "Recipe":
+        shared = [f"{key}={json.dumps(value)}" for key, value in {**usual, **settings}.items()]
+        return override_recipe(name, [*shared, *(overrides or [])], options)
 
-    found = named([(Path(name).stem, chosen(name, {})) for name in recipes])
+    contestants = named([(Path(name).stem, configure(name, {})) for name in recipes])
     for rung in rungs:
-        found.append(Contestant(rung.name, chosen(rung.recipe, rung.of(course)), rung.about))
-    if len(found) < 2 and rungs:
-        raise UserError(f"nothing to compare {found[0].name} with: name another rung, or a recipe")
-    if len(found) < 2:
+        ours = configure(rung.recipe, rung.of(course))
+        contestants.append(Contestant(rung.name, ours, rung.about))
+    if len(contestants) < 2 and rungs:
+        name = contestants[0].name
+        raise UserError(f"nothing to compare {name} with: name another rung, or a recipe")
+    if len(contestants) < 2:
         raise UserError("nothing to compare: name two recipes or more, or add --ladder")
-    names = [one.name for one in found]
+    names = [contestant.name for contestant in contestants]
     for name in names:
         if names.count(name) > 1:
-            raise UserError(f"{name!r} is a rung of the ladder: call your recipe otherwise")
-    return found
+            raise UserError(f"{name!r} is a rung of the ladder: give your recipe another name")
+    return contestants
 
 
-def _side_by_side(
+def _train_in_parallel(
     plan: "Plan",
-    waiting: "Sequence[Entry]",
+    entries: "Sequence[Entry]",
     jobs: int,
     device: str,
     threads: int,
 ) -> None:
-    """Train several at once; on a CPU they share its cores."""
+    """Train several models at once; on a CPU they share its cores."""
     from dhyan.compare.parallel_training import side_by_side
 
-    before = sys.argv[1 : sys.argv.index("compare")]  # the plugins, if there are any
-    each = threads or max(1, (os.cpu_count() or 1) // jobs)
+    plugins = sys.argv[1 : sys.argv.index("compare")]
+    threads_each = threads or max(1, (os.cpu_count() or 1) // jobs)
 
-    def words(entry: "Entry") -> list[str]:
-        return [*before, ONE, str(plan.folder), entry.name, device, str(each)]
+    def arguments(entry: "Entry") -> list[str]:
+        return [*plugins, COMPARE_ONE, str(plan.folder), entry.name, device, str(threads_each)]
 
-    with _ended_as_by_ctrl_c() as received:
+    with _sigterm_as_interrupt() as received:
         try:
-            side_by_side(plan, waiting, jobs, words)
+            side_by_side(plan, entries, jobs, arguments)
         except KeyboardInterrupt:
-            logger.info("stopped, with checkpoints; the same command goes on from them")
+            logger.info("stopped, with checkpoints; the same command resumes the comparison")
             raise typer.Exit(EXIT_CODES[received[0] if received else signal.SIGINT]) from None
 
 
 @contextmanager
-def _ended_as_by_ctrl_c() -> Iterator[list[signal.Signals]]:
-    """Inside, SIGTERM interrupts as Ctrl-C does, so that others can be told; it is noted."""
+def _sigterm_as_interrupt() -> Iterator[list[signal.Signals]]:
+    """SIGTERM raises KeyboardInterrupt, so that all processes can be stopped; it is recorded."""
     received: list[signal.Signals] = []
 
     def interrupt(number: int, frame: object) -> None:
         received.append(signal.Signals(number))
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    handler = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield received
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, handler)
 
 
-def _reported(plan: "Plan", *, device: str, threads: int) -> str:
-    """Measure what is not measured yet, write the report, and say where it is."""
+def _write_report(plan: "Plan", *, device: str, threads: int) -> str:
+    """Measure the speed of each model, write the report, and return where it is."""
     from dhyan.compare.evaluate import sat
     from dhyan.compare.report import write_report
     from dhyan.compare.speed import measure, measured
@@ -219,11 +230,11 @@ def _reported(plan: "Plan", *, device: str, threads: int) -> str:
 
     tests, speeds = read_tests(plan.folder), {}
     for entry in plan.entries:
-        known = measured(plan, entry, device=device, threads=threads)
-        if not known:
+        speed = measured(plan, entry, device=device, threads=threads)
+        if not speed:
             logger.info(f"{entry.name}: measuring its speed")
-            known = measure(plan, entry, tests.main, device=device, threads=threads)
-        speeds[entry.name] = known
+            speed = measure(plan, entry, tests.main, device=device, threads=threads)
+        speeds[entry.name] = speed
     page = write_report(
         plan,
         tests,

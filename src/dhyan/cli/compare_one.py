@@ -1,4 +1,4 @@
-"""`dhyan compare-one`: a single model of a comparison, trained, shown and tested."""
+"""`dhyan compare-one`: train and test one model of a comparison, in a process of its own."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ import typer
 from dhyan.cli.exit_codes import Exit
 from dhyan.cli.progress import (
     EXIT_CODES,
-    SECONDS_BETWEEN_LINES,
+    REPORT_SECONDS,
     event_lines,
     format_duration,
     format_speed,
@@ -33,74 +33,78 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+COMPARE_ONE = "compare-one"
+
 
 def compare_one(folder: Path, name: str, device: str, threads: int) -> None:
-    """Train and test one model of a comparison; it stops if the process that asked for it ends."""
+    """Train and test one model of a comparison; stops when its parent process ends."""
     from dhyan.compare.plan import read_plan
 
     plan, parent = read_plan(folder), os.getppid()
     if plan is None:
         raise UserError(f"{folder}: no comparison is planned here; begin it with dhyan compare")
 
-    def alone() -> bool:
+    def parent_ended() -> bool:
         return os.getppid() != parent
 
     log_to_stderr(quiet=False)
-    complete(plan, plan.entry(name), device=device, threads=threads, alone=alone)
+    train_and_test(
+        plan, plan.entry(name), device=device, threads=threads, parent_ended=parent_ended
+    )
 
 
-def complete(
+def train_and_test(
     plan: "Plan",
     entry: "Entry",
     *,
     device: str,
     threads: int,
     quiet: bool = False,
-    alone: Callable[[], bool] = lambda: False,
+    parent_ended: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Train an entry to the end of its budget, from wherever it stands, and test it."""
+    """Train a model to the end of its budget, resuming if it was interrupted, and test it."""
     from dhyan.compare.evaluate import sit
     from dhyan.compare.test_sets import read_tests
     from dhyan.compare.train_one import begin
 
     logger.info(f"\n{entry.name}: {entry.about}")
     run = begin(plan, entry, device=device, threads=threads)
-    with stopped_by_signals(run.trainer) as received, _shown(run, quiet) as hear:
+    with stopped_by_signals(run.trainer) as received, _progress(run, quiet) as report:
         for event in run:
-            hear(event)
-            if alone() and not run.trainer.stop_reason:
-                run.trainer.stop("the comparison was ended")
-    if received or alone():
-        logger.info("stopped, with a checkpoint; the same command goes on from it")
+            report(event)
+            if parent_ended() and not run.trainer.stop_reason:
+                run.trainer.stop("the comparison was stopped")
+    if received or parent_ended():
+        logger.info("stopped, with a checkpoint; the same command resumes it")
         raise typer.Exit(EXIT_CODES[received[0]] if received else Exit.TERMINATED)
-    logger.info(f"{entry.name}: testing it")
+    logger.info(f"{entry.name}: testing")
     tests = read_tests(plan.folder)
     sit(plan, entry, tests, device=device, threads=threads, on_progress=Pace(quiet=quiet).hear)
 
 
-def _shown(run: "Budgeted", quiet: bool) -> AbstractContextManager[Callable[["Event"], None]]:
-    """How a run is shown: by its steps, or by its time."""
+def _progress(run: "Budgeted", quiet: bool) -> AbstractContextManager[Callable[["Event"], None]]:
+    """The report of progress: by steps, or by time if that is the budget."""
     if run.seconds:
-        return _clocked(run)
+        return _time_lines(run)
     show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
     return show(cast("Run", run))
 
 
 @contextmanager
-def _clocked(run: "Budgeted") -> Iterator[Callable[["Event"], None]]:
-    """A line for what matters, and one every few seconds with the time that is spent."""
+def _time_lines(run: "Budgeted") -> Iterator[Callable[["Event"], None]]:
+    """A line for every event but steps, and one with the time spent every few seconds."""
     from dhyan.training.events import Stepped
 
-    spoke = monotonic()
+    last_report = monotonic()
 
-    def hear(event: "Event") -> None:
-        nonlocal spoke
+    def report(event: "Event") -> None:
+        nonlocal last_report
         if not isinstance(event, Stepped):
             for line in event_lines(event):
                 logger.info(line)
-        elif monotonic() - spoke >= SECONDS_BETWEEN_LINES:
-            spoke = monotonic()
+        elif monotonic() - last_report >= REPORT_SECONDS:
+            last_report = monotonic()
             spent = f"{format_duration(run.spent())} of {format_duration(run.seconds)}"
             logger.info(f"step {event.step:,}  {format_speed(event)}  {spent}")
 
-    yield hear
+    yield report

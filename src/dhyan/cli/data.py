@@ -1,4 +1,4 @@
-"""`dhyan data`: look at a corpus before training on it, and prepare a large one."""
+"""`dhyan data`: check a corpus, encode it ahead of training, write the primer."""
 
 import logging
 import shlex
@@ -8,16 +8,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dhyan.cli.exit_codes import Exit
-from dhyan.cli.interrupts import interruptible
-from dhyan.cli.recipe_options import (
+from dhyan.cli.options import (
     AllowLeakage,
+    AsJson,
+    Columns,
     InitFrom,
     InitVocabulary,
+    Overrides,
+    Quiet,
+    Source,
+    Target,
     TestSource,
     TestTarget,
-    chosen_recipe,
+    ValidSource,
+    ValidTarget,
+    split_columns,
 )
-from dhyan.cli.shared_options import AsJson, Columns, two_columns
+from dhyan.cli.progress import interruptible
+from dhyan.cli.recipe import override_recipe
 from dhyan.cli.warnings import log_to_stderr
 from dhyan.errors import UserError
 
@@ -26,71 +34,69 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TRAINED = (("source", "train.en"), ("target", "train.hi"))
+TRAINING_FILES = (("source", "train.en"), ("target", "train.hi"))
 
 app = typer.Typer(
-    help="Look at a corpus, or prepare it.", no_args_is_help=True, rich_markup_mode=None
+    help="Check a corpus, prepare it for training, or write the primer.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
 @app.callback()
 def group() -> None:
-    """Look at a corpus before training on it, or prepare it."""
+    """Check a corpus, prepare it for training, or write the primer."""
 
 
 @app.command()
 @interruptible()
 def check(
     source: Annotated[
-        Path, typer.Argument(metavar="SRC", help="Sentences, or a .tsv/.csv/.jsonl.")
+        Path, typer.Argument(metavar="SOURCE", help="Source sentences, or a .tsv, .csv or .jsonl.")
     ],
     target: Annotated[
-        Path | None, typer.Argument(metavar="TGT", help="Their translations.")
+        Path | None, typer.Argument(metavar="TARGET", help="Target sentences, line by line.")
     ] = None,
-    test_source: Annotated[
-        Path | None, typer.Option(help="A test whose sentences are looked for in the corpus.")
-    ] = None,
-    test_target: Annotated[Path | None, typer.Option(help="Their translations.")] = None,
+    test_source: TestSource = "",
+    test_target: TestTarget = "",
     columns: Columns = "",
     as_json: AsJson = False,
 ) -> None:
-    """Name every fault of a corpus, and describe it: lengths, duplicates, unknown words, leaks.
+    """Check a corpus: errors, lengths, duplicates, unknown words, leakage of a test set.
 
-    The exit code is 2 if training would refuse it.
+    The exit code is 2 if training would refuse the corpus.
 
     Example: dhyan data check train.en train.hi
     """
-    from dhyan.cli.data_report import described, facts, told
+    from dhyan.cli.data_report import leakage_lines, report_json, report_lines
     from dhyan.data.corpus_statistics import survey
     from dhyan.data.pairs import Tally
     from dhyan.data.read_pairs import read_pairs
     from dhyan.data.read_text import said
     from dhyan.text.languages import language_of
 
-    tally, named = Tally(tolerant=True), two_columns(columns)
-    lookout = _lookout(test_source, test_target, named)
-    ends = tuple(f"_.{name}" for name in named or ()) or (str(source), str(target or ""))
+    tally, names = Tally(tolerant=True), split_columns(columns)
+    lookout = _lookout(test_source, test_target, names)
+    ends = tuple(f"_.{name}" for name in names or ()) or (str(source), str(target or ""))
     languages = language_of(ends[0]), language_of(ends[1])
-    pairs = read_pairs(source, target, columns=named, tally=tally)
+    pairs = read_pairs(source, target, columns=names, tally=tally)
     if test_source:
         pairs = lookout.passing(pairs, said(source))
-    found = survey(pairs, tally, languages=languages)
-    if not found.pairs:
+    statistics = survey(pairs, tally, languages=languages)
+    if not statistics.pairs:
         raise UserError(tally.faults[0])
     leaks = lookout.leaks()
     if as_json:
-        typer.echo(facts(found, leaks if test_source else None))
+        typer.echo(report_json(statistics, leaks if test_source else None))
     else:
-        for line in (*described(found), *(told(leaks) if test_source else ())):
+        for line in (*report_lines(statistics), *(leakage_lines(leaks) if test_source else ())):
             typer.echo(line)
     if tally.faulty or leaks.telling:
         raise typer.Exit(Exit.MISTAKE)
 
 
-def _lookout(
-    source: Path | None, target: Path | None, columns: tuple[str, str] | None
-) -> "Lookout":
-    """One that looks for the sentences of a test, if there is one."""
+def _lookout(source: str, target: str, columns: tuple[str, str] | None) -> "Lookout":
+    """A search for the sentences of a test set, if one is named."""
     from dhyan.data.leakage import Lookout
     from dhyan.data.read_pairs import read_pairs
     from dhyan.data.read_text import TABLES, kind_of, said
@@ -99,8 +105,9 @@ def _lookout(
     if target and not source:
         raise UserError(f"{target}: has no source side; add --test-source FILE")
     if source:
-        named = columns if kind_of(source) in TABLES else None
-        lookout.expect(read_pairs(source, target, columns=named), said(source))
+        names = columns if kind_of(Path(source)) in TABLES else None
+        pairs = read_pairs(Path(source), Path(target) if target else None, columns=names)
+        lookout.expect(pairs, said(Path(source)))
     return lookout
 
 
@@ -108,28 +115,25 @@ def _lookout(
 @interruptible()
 def prepare(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for dhyan train.")],
-    out: Annotated[Path, typer.Option(help="The folder to write; it must not be in use.")],
-    source: Annotated[str, typer.Option(help="Sentences, or one .tsv/.csv/.jsonl.")] = "",
-    target: Annotated[str, typer.Option(help="Their translations, line by line.")] = "",
-    valid_source: Annotated[str, typer.Option(help="Sentences to validate on.")] = "",
-    valid_target: Annotated[str, typer.Option(help="Their translations.")] = "",
+    out: Annotated[Path, typer.Option(help="Folder to write; new, or an interrupted one.")],
+    source: Source = "",
+    target: Target = "",
+    valid_source: ValidSource = "",
+    valid_target: ValidTarget = "",
     test_source: TestSource = "",
     test_target: TestTarget = "",
     allow_leakage: AllowLeakage = False,
     columns: Columns = "",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any key of the recipe; repeatable."),
-    ] = None,
+    overrides: Overrides = None,
     init_from: InitFrom = "",
     init_vocabulary: InitVocabulary = "",
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the result.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Encode a corpus once, into files that training maps, however large they are.
+    """Tokenize a corpus into memory-mapped files, for corpora larger than memory.
 
     Example: dhyan data prepare transformer2017-small --source a.en --target a.hi --out prepared
     """
-    given = {
+    options = {
         "data.source": source,
         "data.target": target,
         "data.valid_source": valid_source,
@@ -137,52 +141,53 @@ def prepare(
         "data.test_source": test_source,
         "data.test_target": test_target,
         "data.allow_leakage": allow_leakage,
-        "data.columns": list(two_columns(columns) or ()),
+        "data.columns": list(split_columns(columns) or ()),
         "training.init_from": init_from,
         "training.init_vocabulary": init_vocabulary,
     }
-    chosen = chosen_recipe(recipe, settings, given)
+    chosen = override_recipe(recipe, overrides, options)
 
     from dhyan.data.prepare import prepare as start
     from dhyan.run.fine_tune import first_tokenizers
 
     log_to_stderr(quiet=quiet)
-    done = start(chosen, out, choose=first_tokenizers)
-    typer.echo(f"{out}  {done.training:,} pairs, {done.validation:,} to validate on")
-    begun = _beginning(chosen.training.init_from, chosen.training.init_vocabulary)
-    name, ready = shlex.quote(recipe), shlex.quote(str(out))
-    logger.info(f"next: dhyan train {name} --set data.prepared={ready}{begun}")
+    counts = start(chosen, out, choose=first_tokenizers)
+    typer.echo(f"{out}  {counts.training:,} pairs, {counts.validation:,} to validate on")
+    init = _init_options(chosen.training.init_from, chosen.training.init_vocabulary)
+    name, folder = shlex.quote(recipe), shlex.quote(str(out))
+    logger.info(f"next: dhyan train {name} --set data.prepared={folder}{init}")
 
 
 @app.command()
 @interruptible()
 def primer(
-    out: Annotated[Path, typer.Option(help="The folder to write; it must not be there yet.")],
-    pairs: Annotated[int, typer.Option(min=1, help="How many pairs to train on.")] = 100_000,
-    tests: Annotated[int, typer.Option(min=1, help="How many pairs each test has.")] = 1000,
-    shortest: Annotated[int, typer.Option(min=2, help="Fewest English words.")] = 2,
-    longest: Annotated[int, typer.Option(min=10, help="Most English words.")] = 60,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, other sentences.")] = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the result.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder to write; it must not exist.")],
+    pairs: Annotated[int, typer.Option(min=1, help="Training pairs.")] = 100_000,
+    test_pairs: Annotated[int, typer.Option(min=1, help="Pairs of each test set.")] = 1000,
+    min_words: Annotated[int, typer.Option(min=2, help="Fewest English words.")] = 2,
+    max_words: Annotated[int, typer.Option(min=10, help="Most English words.")] = 60,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the sentences.")] = 1,
+    quiet: Quiet = False,
 ) -> None:
-    """Write the primer: English–Hindi pairs made by a grammar, with exact word alignments.
+    """Write the primer: English–Hindi pairs of a grammar, with exact word alignments.
 
-    Example: dhyan data primer --pairs 20000 --longest 15 --out primer
+    Example: dhyan data primer --pairs 20000 --max-words 15 --out primer
     """
     from dhyan.data.primer.write_files import write_primer
 
     log_to_stderr(quiet=quiet)
     counts = write_primer(
-        out, pairs=pairs, tests=tests, seed=seed, shortest=shortest, longest=longest
+        out, pairs=pairs, tests=test_pairs, seed=seed, shortest=min_words, longest=max_words
     )
-    tested = sum(counts.values()) - counts["train"]
-    typer.echo(f"{out}  {counts['train']:,} pairs to train on, {tested:,} to validate and test")
-    files = " ".join(f"--{side} {shlex.quote(str(out / name))}" for side, name in TRAINED)
+    held_out = sum(counts.values()) - counts["train"]
+    typer.echo(f"{out}  {counts['train']:,} pairs to train on, {held_out:,} to validate and test")
+    files = " ".join(f"--{side} {shlex.quote(str(out / name))}" for side, name in TRAINING_FILES)
     logger.info(f"next: dhyan train bahdanau2015-small {files}")
 
 
-def _beginning(init: str, vocabulary: str) -> str:
-    """How a run takes up the vocabularies that were prepared for it."""
-    if not init:
+def _init_options(init_from: str, vocabulary: str) -> str:
+    """The options of fine-tuning with the vocabularies that were prepared for it."""
+    if not init_from:
         return ""
-    return f" --init-from {shlex.quote(init)}{'' if vocabulary == 'keep' else ' --init-vocabulary new'}"
+    learned = "" if vocabulary == "keep" else " --init-vocabulary new"
+    return f" --init-from {shlex.quote(init_from)}{learned}"

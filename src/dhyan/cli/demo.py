@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dhyan.cli.options import Threads
 from dhyan.cli.progress import show_progress
-from dhyan.cli.shared_options import Threads
 from dhyan.cli.warnings import log_to_stderr
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`dhyan evaluate`: what translations are worth, those of one system or of several."""
+"""`dhyan evaluate`: score translations, of one system or of several."""
 
 import logging
 import sys
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.evaluation_table import as_json_text, as_table
-from dhyan.cli.interrupts import interruptible, throttled
-from dhyan.cli.shared_options import (
+from dhyan.cli.evaluation_table import results_json, results_table
+from dhyan.cli.options import (
     AsJson,
     Beam,
     Columns,
@@ -19,9 +18,12 @@ from dhyan.cli.shared_options import (
     Threads,
     check_models,
     load_model,
-    two_columns,
+    option,
+    split_columns,
 )
+from dhyan.cli.progress import interruptible, throttled
 from dhyan.cli.warnings import Pace, log_to_stderr
+from dhyan.config import Data
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ logger = logging.getLogger(__name__)
 SEED = 12345  # sacreBLEU's own
 
 
-class Test(StrEnum):
-    """How two systems are compared."""
+class SignificanceTest(StrEnum):
+    """How the difference of two systems is tested."""
 
     bootstrap = "bootstrap"
     randomisation = "randomisation"
@@ -48,23 +50,26 @@ Systems = Annotated[
         help="Run folders, or text files of finished translations; the first is the baseline.",
     ),
 ]
-Metrics = Annotated[str, typer.Option(help="Of bleu, chrf and ter; the last is slow.")]
-Resamples = Annotated[int, typer.Option(min=0, help="How often to resample; 0 for never.")]
+Metrics = Annotated[str, typer.Option(help="Metrics: bleu, chrf, ter; the last is slow.")]
+Resamples = Annotated[
+    int, typer.Option(min=0, help="Bootstrap resamples for confidence intervals; 0 for none.")
+]
 Paired = Annotated[
-    Test | None,
-    typer.Option(help="How systems are compared with the first.", show_default="bootstrap"),
+    SignificanceTest | None,
+    typer.Option(help="Significance test against the first system.", show_default="bootstrap"),
 ]
 Seed = Annotated[
-    int | None, typer.Option(min=0, help="Of all that is drawn.", show_default=str(SEED))
+    int | None, typer.Option(min=0, help="Random seed of the resampling.", show_default=str(SEED))
 ]
 TrainSource = Annotated[
-    Path | None, typer.Option(help="Training sentences: adds scores by the rarest word.")
+    Path | None, typer.Option(help="Training text, source side: adds scores by word frequency.")
 ]
 Gold = Annotated[
-    Path | None, typer.Option(help="Links such as 0-0 1?2: adds the alignment error rate.")
+    Path | None,
+    typer.Option(help="Gold word alignments, as 0-0 1?2: adds the alignment error rate."),
 ]
-Looks = Annotated[
-    bool, typer.Option("--attention", help="Add the entropy and coverage of the attention.")
+AttentionStatistics = Annotated[
+    bool, typer.Option("--attention", help="Add entropy and coverage of the attention.")
 ]
 
 OUT_OF_ORDER = (
@@ -76,18 +81,20 @@ OUT_OF_ORDER = (
 @interruptible()
 def evaluate(
     systems: Systems,
-    source: Annotated[Path, typer.Option(help="Sentences, one a line; or one .tsv/.csv/.jsonl.")],
-    target: Annotated[Path | None, typer.Option(help="Their translations, line by line.")] = None,
+    source: Annotated[Path, option(Data, "source")],
+    target: Annotated[Path | None, typer.Option(help="References, line by line.")] = None,
     columns: Columns = "",
-    beam: Beam = 0,
-    language: Annotated[str, typer.Option(help="Of the target; else the recipe's.")] = "",
+    beam: Beam = None,
+    language: Annotated[
+        str, typer.Option(help="Target language code.", show_default="the recipe's")
+    ] = "",
     metrics: Metrics = "bleu,chrf,ter",
     bootstrap: Resamples = 1000,
     test: Paired = None,
     seed: Seed = None,
     train_source: TrainSource = None,
     gold_alignment: Gold = None,
-    attention: Looks = False,
+    attention: AttentionStatistics = False,
     as_json: AsJson = False,
     device: Device = "auto",
     threads: Threads = 0,
@@ -97,7 +104,7 @@ def evaluate(
     Example: dhyan evaluate runs/bahdanau2015-small --source test.en --target test.hi
     """
     log_to_stderr(quiet=False)
-    _check_there(systems)
+    _check_exist(systems)
     check_models(*(path for path in systems if path.is_dir()))
     from dhyan.data.pairs import Tally
     from dhyan.evaluation.metrics import check_metrics
@@ -105,50 +112,53 @@ def evaluate(
     from dhyan.run.evaluate import answers, compare, disordered, examine, read_exam
     from dhyan.text.languages import known_language, language_of
 
-    asked, wanted = known_language(language), check_metrics(metrics.split(","))
-    _check_of_use(systems, beam, bootstrap, test, seed)
-    how, drawn = test or Test.bootstrap, SEED if seed is None else seed
-    resampling, tally = Resampling(bootstrap, drawn, how.value), Tally()
-    exam = read_exam(source, target, columns=two_columns(columns), gold=gold_alignment, tally=tally)
-    _only_models(systems, attention=attention, gold=gold_alignment is not None)
+    named_language, chosen = known_language(language), check_metrics(metrics.split(","))
+    _check_options(systems, beam, bootstrap, test, seed)
+    tally, method = Tally(), test or SignificanceTest.bootstrap
+    resampling = Resampling(bootstrap, SEED if seed is None else seed, method.value)
+    exam = read_exam(
+        source, target, columns=split_columns(columns), gold=gold_alignment, tally=tally
+    )
+    _check_models_only(systems, attention=attention, gold=gold_alignment is not None)
     resampling.check(len(exam.pairs))
-    seen = _frequencies(train_source, exam.sources)
-    finished = {path: answers(path, exam) for path in systems if path.is_file()}
-    entered = []
+    training_counts = _frequencies(train_source, exam.sources)
+    from_files = {path: answers(path, exam) for path in systems if path.is_file()}
+    outputs = []
     for path in systems:
-        if path in finished:
-            entered.append(finished[path])
-        else:
-            translator = load_model(path, device, threads)
-            progress = Pace(lines=lambda: len(exam.pairs)).hear
-            entered.append(
-                examine(
-                    translator,
-                    str(path),
-                    exam,
-                    beam=beam,
-                    attention=attention,
-                    on_progress=progress,
-                )
+        if path in from_files:
+            outputs.append(from_files[path])
+            continue
+        translator = load_model(path, device, threads)
+        progress = Pace(lines=lambda: len(exam.pairs))
+        outputs.append(
+            examine(
+                translator,
+                str(path),
+                exam,
+                beam=beam or 0,
+                attention=attention,
+                on_progress=progress.hear,
             )
-    tongue = asked or _language(entered) or language_of(str(target or ""))
+        )
     results = compare(
-        entered,
+        outputs,
         exam,
-        language=tongue,
-        metrics=wanted,
+        language=named_language or _language(outputs) or language_of(str(target or "")),
+        metrics=chosen,
         resampling=resampling,
-        seen=seen,
+        seen=training_counts,
         on_progress=throttled(logger.info),
     )
-    doubts = [f"{one.name}: {OUT_OF_ORDER}" for one in finished.values() if disordered(one, exam)]
-    for line in (*tally.lines(), *doubts):
+    for line in tally.lines():
         print(line, file=sys.stderr)
-    typer.echo((as_json_text if as_json else as_table)(results, resampling))
+    for system in from_files.values():
+        if disordered(system, exam):
+            print(f"{system.name}: {OUT_OF_ORDER}", file=sys.stderr)
+    typer.echo((results_json if as_json else results_table)(results, resampling))
 
 
-def _check_there(systems: Iterable[Path]) -> None:
-    """Refuse a path to nothing: a system may be a folder or a file."""
+def _check_exist(systems: Iterable[Path]) -> None:
+    """Raise an error for a path that is neither a folder nor a file."""
     from dhyan.data.read_text import fault, nearest
 
     for path in systems:
@@ -157,31 +167,33 @@ def _check_there(systems: Iterable[Path]) -> None:
             raise fault(path, 0, f"{reason}; {nearest(path)}")
 
 
-def _check_of_use(
-    systems: Iterable[Path], beam: int, bootstrap: int, test: Test | None, seed: int | None
+def _check_options(
+    systems: Iterable[Path],
+    beam: int | None,
+    bootstrap: int,
+    test: SignificanceTest | None,
+    seed: int | None,
 ) -> None:
-    """Refuse options that would do nothing."""
+    """Raise an error for an option that would have no effect."""
     if beam and all(path.is_file() for path in systems):
         raise UserError(
             "--beam is for models, and only files of translations are named; leave it out"
         )
-    for option, given in (("--test", test), ("--seed", seed)):
-        if given is not None and not bootstrap:
-            raise UserError(
-                f"{option} is about what is drawn, and --bootstrap 0 draws nothing; leave one out"
-            )
+    for flag, value in (("--test", test), ("--seed", seed)):
+        if value is not None and not bootstrap:
+            raise UserError(f"{flag} has no effect with --bootstrap 0; leave one out")
 
 
-def _only_models(systems: Iterable[Path], *, attention: bool, gold: bool) -> None:
-    """Refuse files of translations where a model is needed."""
-    asked = "--attention" if attention else "--gold-alignment" if gold else ""
+def _check_models_only(systems: Iterable[Path], *, attention: bool, gold: bool) -> None:
+    """Raise an error for a file of translations where attention is needed."""
+    flag = "--attention" if attention else "--gold-alignment" if gold else ""
     for path in systems:
-        if asked and path.is_file():
-            raise UserError(f"{path}: a file of translations has no attention; leave out {asked}")
+        if flag and path.is_file():
+            raise UserError(f"{path}: a file of translations has no attention; leave out {flag}")
 
 
 def _frequencies(file: Path | None, sentences: list[str]) -> "Counter[str] | None":
-    """How often the words of the sentences come in a training text."""
+    """How often each word of the sentences occurs in a training text."""
     from dhyan.data.read_text import TABLES, fault, kind_of, text_lines
     from dhyan.evaluation.slices import frequencies
 
@@ -194,9 +206,9 @@ def _frequencies(file: Path | None, sentences: list[str]) -> "Counter[str] | Non
 
 def _language(systems: "Iterable[System]") -> str:
     """The target language of the models, which must agree on it."""
-    known = {system.language: system.name for system in systems if system.language}
-    if len(known) > 1:
-        (one, first), (other, second), *_ = known.items()
-        both = f"{first} translates into {one!r}, {second} into {other!r}"
+    languages = {system.language: system.name for system in systems if system.language}
+    if len(languages) > 1:
+        (language, first), (other, second), *_ = languages.items()
+        both = f"{first} translates into {language!r}, {second} into {other!r}"
         raise UserError(f"{both}: compare systems of one language, or name it with --language")
-    return next(iter(known), "")
+    return next(iter(languages), "")

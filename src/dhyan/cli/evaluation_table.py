@@ -1,4 +1,4 @@
-"""How an evaluation is written: a table for people, JSON for programs."""
+"""The results of an evaluation as a table, and as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -16,63 +16,67 @@ TESTS = {
 }
 
 
-def as_json_text(results: "Sequence[Result]", resampling: "Resampling") -> str:
-    """One system's facts side by side with the number of sentences, or a list of all."""
+def results_json(results: "Sequence[Result]", resampling: "Resampling") -> str:
+    """Scores of one system, or the test and a list of all systems."""
     facts: dict[str, Any] = {"sentences": len(results[0].system.said)}
     if len(results) == 1:
         facts |= _facts(results[0])
     else:
-        drawn = {"name": resampling.test, "resamples": resampling.resamples}
+        test = {"name": resampling.test, "resamples": resampling.resamples}
         trials = {"trials": resampling.trials} if resampling.test == "randomisation" else {}
-        facts["test"] = {**drawn, **trials, "seed": resampling.seed}
+        facts["test"] = {**test, **trials, "seed": resampling.seed}
         facts["systems"] = [_facts(result) for result in results]
     return json.dumps(facts, ensure_ascii=False)
 
 
-def as_table(results: "Sequence[Result]", resampling: "Resampling") -> str:
-    """Everything measured, readable without colour."""
-    lines = _one(results[0].judgement) if len(results) == 1 else _several(results, resampling)
+def results_table(results: "Sequence[Result]", resampling: "Resampling") -> str:
+    """All scores, then slices, then attention statistics."""
+    lines = (
+        _one_system(results[0].judgement) if len(results) == 1 else _systems(results, resampling)
+    )
     lines += _slices("source words", [result.by_length for result in results])
     if results[0].by_rarity:
         lines += _slices("rarest seen", [result.by_rarity for result in results])
-    names = [f"[{place}] " for place in range(1, len(results) + 1)] if results[1:] else [""]
+    names = [f"[{number}] " for number in range(1, len(results) + 1)] if results[1:] else [""]
     for name, result in zip(names, results, strict=True):
-        said = [f"{name}{line}" for line in _looks(result.system)]
-        lines += ["", *said] if said else []
+        remarks = [f"{name}{line}" for line in _remarks(result.system)]
+        lines += ["", *remarks] if remarks else []
     return "\n".join(lines)
 
 
 def _facts(result: "Result") -> dict[str, Any]:
-    system, verdict = result.system, result.judgement
-    scores = {key: asdict(score) for key, score in verdict.scores.items()}
-    for key, interval in verdict.intervals.items():
+    system, scores_of = result.system, result.judgement
+    scores = {key: asdict(score) for key, score in scores_of.scores.items()}
+    for key, interval in scores_of.intervals.items():
         scores[key]["interval"] = asdict(interval)
-    for key, difference in verdict.differences.items():
+    for key, difference in scores_of.differences.items():
         scores[key]["against_first"] = asdict(difference)
     facts: dict[str, Any] = {"system": system.name, "beam": system.beam}
     facts |= {"cut_off": system.cut_off, "empty": system.empty, "scores": scores}
     facts["by_length"] = [asdict(part) for part in result.by_length]
     if result.by_rarity:
         facts["by_rarity"] = [asdict(part) for part in result.by_rarity]
-    for key, found in (("alignment", system.alignment), ("attention", system.attention)):
-        if found:
-            facts[key] = asdict(found)
+    for key, statistics in (("alignment", system.alignment), ("attention", system.attention)):
+        if statistics:
+            facts[key] = asdict(statistics)
     return facts
 
 
-def _one(verdict: "SystemScores") -> list[str]:
-    width = max(len(_value(verdict, key)) for key in verdict.scores)
+def _one_system(scores_of: "SystemScores") -> list[str]:
+    width = max(len(_value(scores_of, key)) for key in scores_of.scores)
     return [
-        f"{score.name:<7} {_value(verdict, key):<{width}}   {score.signature}"
+        f"{score.name:<7} {_value(scores_of, key):<{width}}   {score.signature}"
         f"{'   (lower is better)' if score.lower_is_better else ''}"
-        for key, score in verdict.scores.items()
+        for key, score in scores_of.scores.items()
     ]
 
 
-def _several(results: "Sequence[Result]", resampling: "Resampling") -> list[str]:
-    names = [f"[{place}] {result.system.name}" for place, result in enumerate(results, 1)]
+def _systems(results: "Sequence[Result]", resampling: "Resampling") -> list[str]:
+    names = [f"[{number}] {result.system.name}" for number, result in enumerate(results, 1)]
     wide, scores = max(map(len, names)), results[-1].judgement.scores
-    titles = [f"{one.name}{' (lower is better)' * one.lower_is_better}" for one in scores.values()]
+    titles = [
+        f"{score.name}{' (lower is better)' * score.lower_is_better}" for score in scores.values()
+    ]
     lines = [" " * wide + "".join(f"   {title:<24}" for title in titles).rstrip()]
     for name, result in zip(names, results, strict=True):
         cells = [_cell(result.judgement, key) for key in scores]
@@ -82,31 +86,31 @@ def _several(results: "Sequence[Result]", resampling: "Resampling") -> list[str]
         how = TESTS[resampling.test].format(
             resamples=resampling.resamples, trials=resampling.trials
         )
-        lines.append(f"p: how often chance alone makes such a difference from [1]; {how}")
+        lines.append(f"p: probability of such a difference from [1] by chance; {how}")
     return lines
 
 
-def _cell(verdict: "SystemScores", key: str) -> str:
-    beside = verdict.differences.get(key)
-    return _value(verdict, key) + (f"  p {beside.p:.4f}" if beside else "")
+def _cell(scores_of: "SystemScores", key: str) -> str:
+    difference = scores_of.differences.get(key)
+    return _value(scores_of, key) + (f"  p {difference.p:.4f}" if difference else "")
 
 
-def _value(verdict: "SystemScores", key: str) -> str:
-    margin = verdict.intervals.get(key)
-    return f"{verdict.scores[key].value:6.2f}" + (f" ± {margin.margin:.2f}" if margin else "")
+def _value(scores_of: "SystemScores", key: str) -> str:
+    margin = scores_of.intervals.get(key)
+    return f"{scores_of.scores[key].value:6.2f}" + (f" ± {margin.margin:.2f}" if margin else "")
 
 
 def _slices(title: str, systems: "Sequence[Sequence[Slice]]") -> list[str]:
     """A row for each part: all scores of one system, or the first score of each of several."""
     heads = [score.name for score in systems[0][0].scores.values()]
     if len(systems) > 1:
-        heads = [f"{heads[0]} [{place}]" for place in range(1, len(systems) + 1)]
+        heads = [f"{heads[0]} [{number}]" for number in range(1, len(systems) + 1)]
     lines = ["", f"{title:>12} {'sentences':>10}" + "".join(f" {head:>10}" for head in heads)]
     for parts in zip(*systems, strict=True):
         scores = [list(part.scores.values()) for part in parts]
-        shown = scores[0] if len(parts) == 1 else [one[0] for one in scores]
+        cells = scores[0] if len(parts) == 1 else [own[0] for own in scores]
         row = f"{_range(parts[0]):>12} {parts[0].sentences:>10,}"
-        lines.append(row + "".join(f" {score.value:>10.2f}" for score in shown))
+        lines.append(row + "".join(f" {score.value:>10.2f}" for score in cells))
     return lines
 
 
@@ -116,15 +120,15 @@ def _range(part: "Slice") -> str:
     return f"{part.least}–{part.most}" if part.most > part.least else f"{part.least}"
 
 
-def _looks(system: "System") -> list[str]:
-    """What is said of a system beside its scores."""
+def _remarks(system: "System") -> list[str]:
+    """Alignment, attention, translations that were cut off or are empty."""
     lines = []
-    if found := system.alignment:
-        rates = f"precision {found.precision:.3f}, recall {found.recall:.3f}"
-        lines.append(f"alignment error rate {found.error_rate:.3f}, {rates}")
-    if looked := system.attention:
-        share = f"{looked.entropy_bits:.2f} bits ({looked.relative_entropy:.0%} of the most)"
-        lines.append(f"attention entropy {share}, coverage {looked.coverage:.3f}")
+    if alignment := system.alignment:
+        rates = f"precision {alignment.precision:.3f}, recall {alignment.recall:.3f}"
+        lines.append(f"alignment error rate {alignment.error_rate:.3f}, {rates}")
+    if attention := system.attention:
+        share = f"{attention.entropy_bits:.2f} bits ({attention.relative_entropy:.0%} of the most)"
+        lines.append(f"attention entropy {share}, coverage {attention.coverage:.3f}")
     if system.cut_off:
         lines.append(f"{system.cut_off:,} translations were cut off at the length limit")
     if system.empty:

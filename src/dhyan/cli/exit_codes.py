@@ -1,20 +1,20 @@
-"""The exit codes, all of them."""
+"""Exit codes of the commands."""
 
 from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What a command's exit code says."""
+    """The exit codes."""
 
     DONE = 0
-    """all is well"""
+    """success"""
     BROKEN = 1
-    """a fault of dhyan's own, with a traceback; please report it"""
+    """a bug of dhyan, with a traceback; please report it"""
     MISTAKE = 2
-    """something you can mend: the one line on stderr names the place and the remedy"""
+    """a mistake you can correct: stderr names the place and the remedy, a line per problem"""
     UNHEARD = 141
-    """whoever read the output left early, as in `| head`"""
+    """the reader of the output closed it, as in `| head`"""
     INTERRUPTED = 130
-    """stopped by Ctrl-C; a training run has saved a checkpoint and goes on with --resume"""
+    """stopped by Ctrl-C; a training run has saved a checkpoint and continues with --resume"""
     TERMINATED = 143
     """stopped by SIGTERM, likewise"""

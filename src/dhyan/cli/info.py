@@ -1,4 +1,4 @@
-"""`dhyan info`: the card of a model, without loading it."""
+"""`dhyan info`: the model card, without loading the model."""
 
 import json
 import math
@@ -9,16 +9,16 @@ from typing import Any
 
 import typer
 
-from dhyan.cli.shared_options import AsJson, Model
+from dhyan.cli.options import AsJson, Model
 
 SIDES = ("source", "target")
-UNSAID: tuple[object, ...] = ("", "none", False, [])  # settings that say nothing
+EMPTY: tuple[object, ...] = ("", "none", False, [])
 
 
 def info(model: Model, as_json: AsJson = False) -> None:
-    """What a model is: recipe, parameters, scores, hashes.
+    """Print the model card: recipe, parameters, scores, checksums.
 
-    Every file is compared with its hash on the way.
+    Every file is compared with its checksum.
 
     Example: dhyan info runs/bahdanau2015-small
     """
@@ -34,7 +34,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "languages": {side: recipe["data"][f"{side}_language"] or "unknown" for side in SIDES},
         "encoder": recipe["encoder"],
         "decoder": recipe["decoder"],
-        "parameters": sum(math.prod(one.shape) for one in read.header.tensors.values()),
+        "parameters": sum(math.prod(tensor.shape) for tensor in read.header.tensors.values()),
         "vocabulary": {
             "kind": recipe["text"]["tokenizer"],
             **dict(zip(SIDES, read.sizes, strict=True)),
@@ -49,11 +49,11 @@ def info(model: Model, as_json: AsJson = False) -> None:
         typer.echo(json.dumps(card, ensure_ascii=False, indent=1))
         return
     for key, value in card.items():
-        typer.echo(f"{key:<11} {_spoken(value)}")
+        typer.echo(f"{key:<11} {_format(value)}")
 
 
 def _progress(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """How far the training had come."""
+    """Step and scores of the checkpoint."""
     from dhyan import atomic_folder
     from dhyan.checkpoint import REMEDY
     from dhyan.safe_io.json_toml import read_json
@@ -71,9 +71,9 @@ def _progress(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         ) from None
 
 
-def _spoken(value: object) -> str:
+def _format(value: object) -> str:
     if isinstance(value, dict):
-        parts = [f"{k} {_spoken(inner)}" for k, inner in value.items() if inner not in UNSAID]
+        parts = [f"{k} {_format(inner)}" for k, inner in value.items() if inner not in EMPTY]
         long = any(len(part) > 60 for part in parts)
         return (f"\n{'':<12}" if long else ", ").join(parts) or "none yet"
     if isinstance(value, bool):

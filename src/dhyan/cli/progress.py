@@ -1,4 +1,4 @@
-"""How a run is shown: a live line in a terminal, plain lines elsewhere."""
+"""Progress on stderr: a bar in a terminal, plain lines elsewhere; and what signals do."""
 
 import logging
 import shlex
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NAMES = {"bleu": "BLEU", "chrf": "chrF++"}
-SECONDS_BETWEEN_LINES = 10.0
+METRIC_NAMES = {"bleu": "BLEU", "chrf": "chrF++"}
+REPORT_SECONDS = 10.0
 EXIT_CODES = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
 
 
 def show_progress(run: "Run", *, quiet: bool = False, again: str = " with --resume") -> None:
-    """Train to the end, show how it goes, and say where the model is and what to do next.
+    """Train to the end with a report of progress, then print the result and the next commands.
 
-    The same command goes on from where it was stopped, with what `again` adds to it.
+    After an interrupt, the same command with `again` added to it resumes the run.
     """
     show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
-    with stopped_by_signals(run.trainer) as received, show(run) as hear:
+    with stopped_by_signals(run.trainer) as received, show(run) as report:
         for event in run:
-            hear(event)
-    typer.echo(result(run))
+            report(event)
+    typer.echo(format_result(run))
     if received:
-        logger.info(f"stopped, with a checkpoint; the same command{again} goes on from it")
+        logger.info(f"stopped, with a checkpoint; the same command{again} resumes the run")
         raise typer.Exit(EXIT_CODES[received[0]])
     folder = shlex.quote(str(run.folder.path))
     logger.info(
@@ -44,41 +44,41 @@ def show_progress(run: "Run", *, quiet: bool = False, again: str = " with --resu
     )
 
 
-def result(run: "Run") -> str:
-    """Where the model is, and how good its best checkpoint was."""
-    progress, measure = run.trainer.state, run.trainer.settings.stop_on
-    if progress.best_step is None or progress.best_score is None:
-        return f"{run.folder.path}  step {progress.step:,}"
-    best = format_scores({measure: progress.best_score})
-    return f"{run.folder.path}  best at step {progress.best_step:,} of {progress.step:,}: {best}"
+def format_result(run: "Run") -> str:
+    """The folder of the model, and the score of its best checkpoint."""
+    state, metric = run.trainer.state, run.trainer.settings.stop_on
+    if state.best_step is None or state.best_score is None:
+        return f"{run.folder.path}  step {state.step:,}"
+    best = format_scores({metric: state.best_score})
+    return f"{run.folder.path}  best at step {state.best_step:,} of {state.step:,}: {best}"
 
 
 @contextmanager
 def plain_lines(run: "Run") -> Iterator[Callable[["Event"], None]]:
-    """A line for what matters, and one every few seconds to show that it goes on."""
+    """A line for every event but steps, and one with loss and speed every few seconds."""
     from dhyan.training.events import Problem, Stepped
 
     steps, first = run.folder.recipe.training.steps, run.trainer.state.step
-    began = spoke = monotonic()
+    start = last_report = monotonic()
 
-    def hear(event: "Event") -> None:
-        nonlocal spoke
+    def report(event: "Event") -> None:
+        nonlocal last_report
         if not isinstance(event, Stepped):
             for line in event_lines(event):
                 logger.log(logging.WARNING if isinstance(event, Problem) else logging.INFO, line)
-        elif monotonic() - spoke >= SECONDS_BETWEEN_LINES or event.step == steps:
-            spoke = monotonic()
-            left = (spoke - began) / (event.step - first) * (steps - event.step)
+        elif monotonic() - last_report >= REPORT_SECONDS or event.step == steps:
+            last_report = monotonic()
+            left = (last_report - start) / (event.step - first) * (steps - event.step)
             logger.info(
                 f"step {event.step:,}/{steps:,}  {format_speed(event)}  {format_duration(left)} left"
             )
 
-    yield hear
+    yield report
 
 
 @contextmanager
 def progress_bar(run: "Run") -> Iterator[Callable[["Event"], None]]:
-    """One live line with a bar; what matters is printed above it."""
+    """A progress bar; lines for events but steps are printed above it."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -103,18 +103,18 @@ def progress_bar(run: "Run") -> Iterator[Callable[["Event"], None]]:
     with Progress(*columns, console=console, expand=True) as display:
         task = display.add_task("", total=steps, completed=first)
 
-        def hear(event: "Event") -> None:
+        def report(event: "Event") -> None:
             if isinstance(event, Stepped):
                 display.update(task, completed=event.step, description=format_speed(event))
             else:
                 for line in event_lines(event):
                     console.print(line, highlight=False, markup=False)
 
-        yield hear
+        yield report
 
 
 def event_lines(event: "Event") -> Iterator[str]:
-    """The line for an event that is worth one."""
+    """The line of an event; steps and checkpoints have none."""
     from dhyan.training.divergence import first_examples
     from dhyan.training.events import BatchSplit, Restored, SaveFailed, Skipped, Stopped, Validated
 
@@ -134,13 +134,15 @@ def event_lines(event: "Event") -> Iterator[str]:
 
 
 def format_scores(scores: Mapping[str, float]) -> str:
-    """Scores in a line."""
-    digits = {name: 2 if name in NAMES else 4 for name in scores}
-    return "  ".join(f"{NAMES.get(k, k)} {value:.{digits[k]}f}" for k, value in scores.items())
+    """Scores with their names."""
+    digits = {name: 2 if name in METRIC_NAMES else 4 for name in scores}
+    return "  ".join(
+        f"{METRIC_NAMES.get(k, k)} {value:.{digits[k]}f}" for k, value in scores.items()
+    )
 
 
 def format_speed(event: "Stepped") -> str:
-    """Loss and speed."""
+    """Loss, and tokens per second."""
     return f"loss {event.loss:.3f}  {event.tokens / max(event.seconds, 1e-9):,.0f} tokens/s"
 
 
@@ -153,18 +155,41 @@ def format_duration(seconds: float) -> str:
 
 @contextmanager
 def stopped_by_signals(trainer: "Trainer") -> Iterator[list[signal.Signals]]:
-    """Ctrl-C and SIGTERM end the run after the step in hand; a second one ends it at once."""
+    """SIGINT and SIGTERM stop the run after the current step; a second signal stops it at once."""
     received: list[signal.Signals] = []
 
     def stop(number: int, frame: object) -> None:
         received.append(signal.Signals(number))
-        for one in EXIT_CODES:
-            signal.signal(one, signal.SIG_DFL)
+        for handled in EXIT_CODES:
+            signal.signal(handled, signal.SIG_DFL)
         trainer.interrupt(f"{received[0].name} received")
 
-    before = {number: signal.signal(number, stop) for number in EXIT_CODES}
+    handlers = {number: signal.signal(number, stop) for number in EXIT_CODES}
     try:
         yield received
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Decorator of commands that write only at their end: Ctrl-C says that nothing was written."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("stopped; nothing was written", file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def throttled(log: Callable[[str], None]) -> Callable[[str], None]:
+    """Logs a line of progress if none was logged for a while, so that quick work is silent."""
+    last_time = monotonic()
+
+    def on_progress(line: str) -> None:
+        nonlocal last_time
+        if monotonic() - last_time >= REPORT_SECONDS:
+            last_time = monotonic()
+            log(line)
+
+    return on_progress

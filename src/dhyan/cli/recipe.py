@@ -1,30 +1,72 @@
-"""`dhyan recipe`: a recipe as a file, to read or to begin your own from."""
+"""`dhyan recipe`: print a recipe; and how every command finds and overrides one."""
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from dhyan.cli.recipe_options import recipe_of
-from dhyan.config import dump_recipe, load_recipe, parse_setting, shipped_recipes
+from dhyan.cli.options import Overrides
+from dhyan.config import Recipe, dump_recipe, load_recipe, parse_setting, shipped_recipes
+from dhyan.errors import UserError
 
 
 def recipe(
     name: Annotated[
         str, typer.Argument(metavar="[RECIPE]", help="A .toml file, a model or a shipped name.")
     ] = "",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any key of the recipe; repeatable."),
-    ] = None,
+    overrides: Overrides = None,
 ) -> None:
-    """Print a recipe whole, with every key there is; or, without a name, list those there are.
+    """Print a recipe with every key; without a name, list the shipped recipes.
+
+    docs/settings.md explains every key.
 
     Example: dhyan recipe bahdanau2015-small > mine.toml
     """
     if name:
-        chosen = load_recipe(recipe_of(name), dict(map(parse_setting, settings or [])))
-        typer.echo(dump_recipe(chosen), nl=False)
+        settings = dict(map(parse_setting, overrides or []))
+        typer.echo(dump_recipe(load_recipe(find_recipe(name), settings)), nl=False)
         return
     names = shipped_recipes()
-    for one in names:
-        typer.echo(f"{one:<{max(map(len, names))}}  {load_recipe(one).about}")
+    width = max(map(len, names))
+    for shipped in names:
+        typer.echo(f"{shipped:<{width}}  {load_recipe(shipped).about}")
+
+
+def override_recipe(
+    name: str, overrides: Sequence[str] | None, options: Mapping[str, Any]
+) -> Recipe:
+    """A recipe with the values of `--set` and of other options (dotted key → value), each once.
+
+    An empty text and None stand for an option that was not given. The recipe of a fine-tuned model
+    is used without the model it started from.
+    """
+    options = {key: value for key, value in options.items() if value or type(value) is int}
+    path = find_recipe(name)
+    settings = (
+        {} if path == name else {"training.init_from": "", "training.init_vocabulary": "keep"}
+    )
+    overridden = dict(map(parse_setting, overrides or []))
+    _check_once(overridden, options)
+    return load_recipe(path, {**settings, **overridden, **options})
+
+
+def _check_once(overridden: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Raise an error for a key that both `--set` and an option of its own name."""
+    for key in options:
+        for other in overridden:
+            if key == other or key.startswith(f"{other}."):
+                flag = key.rpartition(".")[2].replace("_", "-")
+                raise UserError(f"--{flag} and --set {other}: {key} is given twice; leave one out")
+
+
+def find_recipe(name: str) -> str:
+    """The path of a model's recipe, if the name is a model's folder; else the name itself.
+
+    The model is checked first, so that its recipe is the one it was saved with.
+    """
+    from dhyan.model_check import check_folder
+
+    if name in shipped_recipes() or not Path(name).is_dir():
+        return name
+    return str(check_folder(name).folder / "recipe.toml")

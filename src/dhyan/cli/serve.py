@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.shared_options import Device, Model, Threads, check_models
+from dhyan.cli.options import Device, Model, Threads, check_models
 from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 
@@ -144,12 +144,12 @@ def _rate_limit(address: "ListenAddress", rate: float | None) -> float:
 
 
 def _canary(path: Path | None) -> "Canary":
-    from dhyan.cli.shared_options import glossary_in
+    from dhyan.cli.input_lines import read_glossary
     from dhyan.serving.supervisor import Canary
 
     if path is None:
         return Canary()
-    pairs = glossary_in(path)
+    pairs = read_glossary(path)
     if not pairs:
         raise UserError(f"{path}: has no sentence; give a sentence, a tab and its translation")
     return Canary(tuple(pairs), tuple(pairs.values()))

@@ -1,11 +1,11 @@
-"""`dhyan studio`: the page on which a sentence is translated, and every number can be opened."""
+"""`dhyan studio`: the web page that translates and shows the attention and every number."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.shared_options import check_models
+from dhyan.cli.options import check_models
 from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 
@@ -13,26 +13,29 @@ if TYPE_CHECKING:
     from dhyan.studio.demo_models import Offer
     from dhyan.studio.registry import Shelf
 
-HERE = ("runs/*", "demo/run")  # where `dhyan train` and `dhyan demo` put their models
+MODEL_PATTERNS = ("runs/*", "demo/run")  # where `dhyan train` and `dhyan demo` write models
 
 
 def studio(
     models: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[MODELS]…", help="Run folders; without any, those in runs/."),
+        typer.Argument(metavar="[MODELS]…", help="Run folders; else those in runs/."),
     ] = None,
     trace: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE.json", help="Show what `dhyan show -o FILE.json` kept."),
+        typer.Option(
+            metavar="FILE.json", help="Trace that `dhyan show -o FILE.json` wrote; repeatable."
+        ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8765,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only print the address.")
+        bool, typer.Option("--no-browser", help="Print the address, open no browser.")
     ] = False,
 ) -> None:
-    """Open the page: translate, watch, and look into every number; for this machine alone.
+    """Open the web page: translate, watch the attention, look into every number.
 
-    With no model named and none in runs/, it trains four small ones once, and keeps them.
+    The page is for this machine alone. Without a model, named or in runs/, four small demo models
+    are trained once and kept.
 
     Example: dhyan studio runs/bahdanau2015-small
     """
@@ -44,10 +47,10 @@ def studio(
     except ModuleNotFoundError as missing:
         raise UserError(f"the studio needs {missing.name}: pip install 'dhyan[studio]'") from None
 
-    folders = _named(models or []) or ([] if trace else _found())
+    folders = _check_cards(models or []) or ([] if trace else _find_models())
     shelf = Shelf(folders, trace or [])
     bound = bind(ListenAddress(port=port))
-    offer = None if shelf.books else _offered(shelf)
+    offer = None if shelf.books else _train_demo_models(shelf)
     try:
         serve(shelf, bound, browser=not no_browser, announce=typer.echo)
     finally:
@@ -55,8 +58,8 @@ def studio(
             offer.end()
 
 
-def _named(folders: list[Path]) -> list[Path]:
-    """Folders that are models."""
+def _check_cards(folders: list[Path]) -> list[Path]:
+    """The folders, each a readable model."""
     from dhyan.studio.model_cards import card
 
     for folder in folders:
@@ -64,24 +67,24 @@ def _named(folders: list[Path]) -> list[Path]:
     return folders
 
 
-def _found() -> list[Path]:
-    """The models that lie here; one that cannot be read is told of and left out."""
+def _find_models() -> list[Path]:
+    """The models in the usual folders; one that cannot be read is left out with a warning."""
     from dhyan.checkpoint import steps_in
 
-    found = []
-    for place in sorted(place for pattern in HERE for place in Path().glob(pattern)):
-        if place.is_dir() and steps_in(place):
+    models = []
+    for folder in sorted(path for pattern in MODEL_PATTERNS for path in Path().glob(pattern)):
+        if folder.is_dir() and steps_in(folder):
             try:
-                found += _named([place])
-            except UserError as fault:
-                warn(f"left out: {fault}")
-    if found:
-        warn(f"with {', '.join(map(str, found))}")
-    return found
+                models += _check_cards([folder])
+            except UserError as error:
+                warn(f"left out: {error}")
+    if models:
+        warn(f"with {', '.join(map(str, models))}")
+    return models
 
 
-def _offered(shelf: "Shelf") -> "Offer":
-    """The four small models, now or as their trainings end."""
+def _train_demo_models(shelf: "Shelf") -> "Offer":
+    """Add the demo models, those that exist now and the others when they are trained."""
     from dhyan.studio.demo_models import Offer, kept, place
 
     folder = place()
@@ -89,11 +92,11 @@ def _offered(shelf: "Shelf") -> "Offer":
         shelf.add(model.name, model)
     offer = Offer(folder, shelf.add, warn)
     shelf.coming = offer.told
-    if coming := offer.told():
-        names = ", ".join(one.name for one in coming)
+    if untrained := offer.told():
+        names = ", ".join(model.name for model in untrained)
         warn(
             f"no model is named: training {names} once, for some minutes, into {folder}; "
-            "the page shows how far they are"
+            "the page shows their progress"
         )
         offer.begin()
     return offer

@@ -12,24 +12,27 @@ import typer
 
 from dhyan.cli.batch_translate import Job, flag, place_of
 from dhyan.cli.exit_codes import Exit
-from dhyan.cli.output import Style
-from dhyan.cli.shared_options import (
+from dhyan.cli.input_lines import (
+    count_lines,
+    in_chunks,
+    read_glossary,
+    read_input,
+    read_lines,
+    read_terms,
+)
+from dhyan.cli.options import (
     AsJson,
     Beam,
     Device,
     Model,
     Threads,
-    any_lines,
-    count_lines,
-    glossary_in,
-    in_chunks,
-    lines_of,
     load_model,
-    terms_in,
+    option,
+    recipe_option,
 )
+from dhyan.cli.output import Style
 from dhyan.cli.warnings import Pace, warn
-from dhyan.config.decoding import DecodingOptions
-from dhyan.config.settings import settings_of
+from dhyan.config import DecodingOptions
 from dhyan.errors import UserError
 
 LINES_AT_A_TIME = 512
@@ -40,65 +43,72 @@ DECODING_OPTIONS = (
 )
 
 
-def help_of(option: str) -> str:
-    """The help line of a decoding option, as it is declared."""
-    return settings_of(DecodingOptions)[option].help_line()
-
-
 def translate(
     model: Model,
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Sentences, one a line; else stdin.")
+        Path | None, typer.Argument(metavar="FILE", help="Sentences, one per line; else stdin.")
     ] = None,
     beside: Annotated[
         list[Path] | None,
-        typer.Option("--with", metavar="MODEL", help="One more to average with; may be repeated."),
+        typer.Option("--with", metavar="MODEL", help="Further model of an ensemble; repeatable."),
     ] = None,
-    beam: Beam = 0,
-    nbest: Annotated[int, typer.Option(min=1, max=1000, help=help_of("nbest"))] = 1,
-    length_penalty: Annotated[float | None, typer.Option(help=help_of("length_penalty"))] = None,
+    beam: Beam = None,
+    nbest: Annotated[int, option(DecodingOptions, "nbest")] = 1,
+    length_penalty: Annotated[
+        float | None, recipe_option(DecodingOptions, "length_penalty")
+    ] = None,
     coverage_penalty: Annotated[
-        float | None, typer.Option(help=help_of("coverage_penalty"))
+        float | None, recipe_option(DecodingOptions, "coverage_penalty")
     ] = None,
-    min_length: Annotated[int | None, typer.Option(min=0, help=help_of("min_length"))] = None,
-    max_length: Annotated[int | None, typer.Option(min=0, help=help_of("max_length"))] = None,
+    min_length: Annotated[int | None, recipe_option(DecodingOptions, "min_length")] = None,
+    max_length: Annotated[int | None, recipe_option(DecodingOptions, "max_length")] = None,
     no_repeat_ngram: Annotated[
-        int | None, typer.Option(min=0, help=help_of("no_repeat_ngram"))
+        int | None, recipe_option(DecodingOptions, "no_repeat_ngram")
     ] = None,
-    beam_groups: Annotated[int | None, typer.Option(min=1, help=help_of("beam_groups"))] = None,
+    beam_groups: Annotated[int | None, recipe_option(DecodingOptions, "beam_groups")] = None,
     diversity_penalty: Annotated[
-        float | None, typer.Option(help=help_of("diversity_penalty"))
+        float | None, recipe_option(DecodingOptions, "diversity_penalty")
     ] = None,
     sample: Annotated[
-        bool | None, typer.Option("--sample/--no-sample", help=help_of("sample"))
+        bool | None, recipe_option(DecodingOptions, "sample", "--sample/--no-sample")
     ] = None,
-    temperature: Annotated[float | None, typer.Option(help=help_of("temperature"))] = None,
-    top_k: Annotated[int | None, typer.Option(help=help_of("top_k"))] = None,
-    top_p: Annotated[float | None, typer.Option(help=help_of("top_p"))] = None,
-    seed: Annotated[int | None, typer.Option(help=help_of("seed"))] = None,
-    prefix: Annotated[str, typer.Option(help="Every translation begins with this.")] = "",
+    temperature: Annotated[float | None, recipe_option(DecodingOptions, "temperature")] = None,
+    top_k: Annotated[int | None, recipe_option(DecodingOptions, "top_k")] = None,
+    top_p: Annotated[float | None, recipe_option(DecodingOptions, "top_p")] = None,
+    seed: Annotated[int | None, recipe_option(DecodingOptions, "seed")] = None,
+    prefix: Annotated[str, typer.Option(help="Prefix of every translation.")] = "",
     prefixes: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A prefix for each line; may be empty.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Prefix of each line's translation, or empty."),
     ] = None,
     glossary: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Source term, tab, term to be said.")
+        Path | None, typer.Option(metavar="FILE", help="Glossary: TSV of source and target term.")
     ] = None,
     forbid: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Terms not to be said, one a line.")
+        Path | None, typer.Option(metavar="FILE", help="Forbidden target terms, one per line.")
     ] = None,
     paragraphs: Annotated[
-        bool, typer.Option("--paragraphs", help="Lines hold several sentences.")
+        bool, typer.Option("--paragraphs", help="Split each line into sentences.")
     ] = False,
     align: Annotated[
-        bool, typer.Option("--align", help="Add which word comes from which: 0-0 1-2.")
+        bool, typer.Option("--align", help="Add word alignments by attention, as 0-0 1-2.")
     ] = False,
-    where: Annotated[str, typer.Option(help="Align by attentions whose name contains this.")] = "",
+    where: Annotated[
+        str,
+        typer.Option(
+            help="With --align: attention maps whose name contains this.",
+            show_default="the last cross-attention",
+        ),
+    ] = "",
     words: Annotated[
-        bool, typer.Option("--words", help="Add how sure the model is of each word.")
+        bool, typer.Option("--words", help="Add the probability of each word.")
     ] = False,
     as_json: AsJson = False,
     plain: Annotated[
-        bool, typer.Option("--plain", help="On a GPU: search step by step, in full precision.")
+        bool,
+        typer.Option(
+            "--plain", help="On a GPU: plain search in full precision, without the engine."
+        ),
     ] = False,
     device: Device = "auto",
     threads: Threads = 0,
@@ -106,7 +116,7 @@ def translate(
     """Translate a file or stdin, line by line.
 
     With --nbest N, each line gives up to N lines: number, score and translation, tab-separated.
-    What is left out is as the model's recipe says, in its section [decoding].
+    The defaults of the search are those of the recipe's section [decoding].
 
     Example: echo "how are you" | dhyan translate runs/bahdanau2015-small
     """
@@ -127,7 +137,7 @@ def translate(
         options=options,
         paragraphs=paragraphs,
         files=files,
-        beginnings=lines_of(prefixes) if prefixes else repeat(prefix) if prefix else None,
+        beginnings=read_lines(prefixes) if prefixes else repeat(prefix) if prefix else None,
         pace=Pace(lines=lines, quiet=talking or not (file or watched)),
     )
     try:
@@ -135,7 +145,7 @@ def translate(
             translator = load_model(model, device, threads, beside or ())
             translator = replace(translator, fast=translator.fast and not plain)
             translator.options.changed(**{name: options[name] for name in DECODING_OPTIONS})
-            for chunk in in_chunks(any_lines(file), 1 if talking else LINES_AT_A_TIME):
+            for chunk in in_chunks(read_input(file), 1 if talking else LINES_AT_A_TIME):
                 job.translate(translator, chunk)
     except KeyboardInterrupt:
         sys.stdout.flush()
@@ -150,15 +160,14 @@ def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
     glossary, forbid = given["glossary"], given["forbid"]
     return {
         **{name: given[name] for name in DECODING_OPTIONS},
-        "beam": given["beam"] or None,
-        "glossary": glossary_in(glossary) if glossary else None,
-        "forbidden": terms_in(forbid) if forbid else (),
+        "glossary": read_glossary(glossary) if glossary else None,
+        "forbidden": read_terms(forbid) if forbid else (),
     }
 
 
 def same_count(file: Path | None, prefixes: Path) -> None:
     """Refuse prefixes that cannot be read, are too few or too many, before all else."""
-    found = sum(1 for _ in lines_of(prefixes))
+    found = sum(1 for _ in read_lines(prefixes))
     wanted = count_lines(file) if file else found
     if found != wanted:
         few = f"too few lines, {found:,} for {wanted:,}" if found < wanted else ""

@@ -1,4 +1,4 @@
-"""What `dhyan translate` says on stderr: warnings, and that it goes on."""
+"""Messages on stderr: the log, warnings about translations, progress in lines per second."""
 
 import logging
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from dhyan.cli.progress import SECONDS_BETWEEN_LINES
+from dhyan.cli.progress import REPORT_SECONDS
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation
@@ -16,7 +16,7 @@ JOINERS = "\u200c\u200d"  # invisible, yet they spell words
 
 
 class _Stderr(logging.Handler):
-    """Prints log messages on whatever is standard error when they come."""
+    """Prints log messages on the stderr of the moment."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -36,9 +36,9 @@ def log_to_stderr(*, quiet: bool) -> None:
 
 
 def warn(line: str) -> None:
-    """Say something on stderr that does not stop the command, in one line of visible signs."""
-    shown = (c if c.isprintable() or c in JOINERS else repr(c)[1:-1] for c in line)
-    print(f"dhyan: {''.join(shown)}", file=sys.stderr)
+    """Print one line on stderr; characters that are not printable are escaped."""
+    escaped = (c if c.isprintable() or c in JOINERS else repr(c)[1:-1] for c in line)
+    print(f"dhyan: {''.join(escaped)}", file=sys.stderr)
 
 
 class Warnings:
@@ -85,7 +85,7 @@ class Pace:
     def hear(self, done: int) -> None:
         """Say how many are done, unless something was said a moment ago."""
         now = monotonic()
-        if self.quiet or now - self.spoke < SECONDS_BETWEEN_LINES:
+        if self.quiet or now - self.spoke < REPORT_SECONDS:
             return
         self.spoke = now
         if self.lines and not self.known:

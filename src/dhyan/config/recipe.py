@@ -27,7 +27,12 @@ class RecipeError(UserError):
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; also ".join(problems))
-        self.problems = problems
+        self._problems = problems
+
+    @property
+    def problems(self) -> list[str]:
+        """Each problem by itself."""
+        return self._problems
 
 
 @dataclass(frozen=True, kw_only=True)

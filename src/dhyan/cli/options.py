@@ -1,0 +1,97 @@
+"""Options of the commands: those made from declared settings, and those that commands share."""
+
+from collections.abc import Sequence
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dhyan.config import Data, DecodingOptions, Training
+from dhyan.config.settings import settings_of
+from dhyan.errors import UserError
+
+if TYPE_CHECKING:
+    from dhyan.decoding.translator import Translator
+
+
+def option(section: type, name: str, *flags: str, default: str = "", metavar: str = "") -> Any:
+    """A typer option with the help and the bounds of a declared setting.
+
+    `default` is what the help shows where the command's own default only means "not given".
+    """
+    setting = settings_of(section)[name]
+    is_number = setting.type in (int, float)
+    return typer.Option(
+        *flags,
+        help=setting.help_line(),
+        min=setting.low if is_number else None,
+        max=setting.high if is_number and setting.high != inf else None,
+        metavar=metavar or "|".join(setting.choices) or None,
+        show_default=default or not flags,
+    )
+
+
+def recipe_option(section: type, name: str, *flags: str, metavar: str = "") -> Any:
+    """The option of a setting whose default is the recipe's."""
+    return option(section, name, *flags, default="the recipe's", metavar=metavar)
+
+
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Run folder, or one of its step-N checkpoints.")
+]
+Device = Annotated[str, typer.Option(help="Device: auto, cpu, cuda, cuda:1, mps.")]
+Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0 for all, at most four.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only the result, and warnings.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe; repeatable."),
+]
+Beam = Annotated[int | None, recipe_option(DecodingOptions, "beam")]
+Seed = Annotated[int | None, recipe_option(Training, "seed")]
+Source = Annotated[str, option(Data, "source", metavar="FILE")]
+Target = Annotated[str, option(Data, "target", metavar="FILE")]
+ValidSource = Annotated[str, option(Data, "valid_source", metavar="FILE")]
+ValidTarget = Annotated[str, option(Data, "valid_target", metavar="FILE")]
+TestSource = Annotated[str, option(Data, "test_source", metavar="FILE")]
+TestTarget = Annotated[str, option(Data, "test_target", metavar="FILE")]
+AllowLeakage = Annotated[bool, option(Data, "allow_leakage", "--allow-leakage")]
+Columns = Annotated[str, option(Data, "columns", metavar="SOURCE,TARGET")]
+InitFrom = Annotated[str, option(Training, "init_from", metavar="MODEL")]
+InitVocabulary = Annotated[str, option(Training, "init_vocabulary")]
+Tensorboard = Annotated[bool, option(Training, "tensorboard", "--tensorboard")]
+
+
+def split_columns(text: str) -> tuple[str, str] | None:
+    """`--columns a,b` as two names."""
+    if not text:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2 or not all(names):
+        raise UserError(f"--columns {text}: two names with a comma between, source then target")
+    return names[0], names[1]
+
+
+def load_model(
+    model: Path, device: str, threads: int, ensemble: Sequence[Path] = ()
+) -> "Translator":
+    """The translator of a model folder, or of an ensemble.
+
+    The first model's files are checked before torch is imported, which takes longer.
+    """
+    from dhyan.model_check import read_model
+
+    models = [read_model(folder) for folder in (model, *ensemble)]
+    from dhyan.run.load import build_ensemble, set_threads
+
+    set_threads(threads)
+    return build_ensemble(models, device=device)
+
+
+def check_models(*models: str | Path) -> None:
+    """Raise an error for a damaged or invalid model before torch is imported, which takes longer."""
+    from dhyan.model_check import check_folder
+
+    for model in models:
+        check_folder(model)
