@@ -232,7 +232,7 @@ def in_a_terminal(folder, *arguments):
 def test_the_card_names_recipe_parameters_scores_and_hashes(place):
     folder, _ = place
     text = here("info", "runs/bahdanau2015-small", cwd=folder).stdout.decode()
-    for part in ("Bahdanau", "source en, target hi", "kind additive", "model.safetensors", "chrf"):
+    for part in ("Bahdanau", "source en, target hi", "score additive", "model.safetensors", "chrf"):
         assert part in text
     facts = json.loads(here("info", "runs/bahdanau2015-small", "--json", cwd=folder).stdout)
     import dhyan as package
@@ -313,7 +313,9 @@ def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
     )
     pair = ("--source", "a.en", "--target", "a.hi")
     mistake(here("evaluate", model, *pair, "--language", "klingon", cwd=folder), "klingon")
-    mistake(here(*TRAIN, "--target", "a.hi", cwd=folder), "a.hi: has no source side; add --source")
+    mistake(
+        here(*TRAIN, "--target", "a.hi", cwd=folder), "'a.hi' has no source side", "--source FILE"
+    )
     mistake(here(*TRAIN, "--source", "a.en", "--target", "a.hi", "--columns", ",", cwd=folder),
             "--columns ,: two names")  # fmt: skip
     mistake(here("data", "check", "nope.en", "a.hi", cwd=folder), "nope.en: there is no such file")
@@ -325,7 +327,7 @@ def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
     mistake(here("info", "two\nlines", cwd=folder), "two\\nlines: no such model folder")
     mistake(here("show", model, "one", "-o", "map.docx", cwd=folder), "map.docx", ".png")
     mistake(here("show", model, "one", "--where", "nose", cwd=folder), "decoder.attention")
-    mistake(here("show", model, "  ", cwd=folder), "empty sentence")
+    mistake(here("show", model, "  ", cwd=folder), "the sentence is empty")
     mistake(here("translate", model, "--device", "cuda:7", stdin=b"", cwd=folder), "cuda:7")
     assert not (folder / "never").exists()
 
@@ -389,7 +391,7 @@ def test_every_command_has_help_with_an_example_without_torch(arguments):
     )
     done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=environment())
     assert done.returncode == 0, done.stderr.decode()
-    assert re.search(rb"(Example: .*|Begin with: )dhyan ", done.stdout)
+    assert re.search(rb"(Example: .*|First steps: )dhyan ", done.stdout)
 
 
 def test_public_names_are_what_they_are_however_often_they_are_asked_for():
@@ -416,7 +418,7 @@ def test_importing_the_package_is_instant():
     [
         (("trian",), "Did you mean 'train'"),
         (("train",), "dhyan train --help"),
-        (("train", "--plugin", "x.py", "numbers"), "stands before the command"),
+        (("train", "--plugin", "x.py", "numbers"), "comes before the command"),
         (("translate", "runs/x", "--beam", "many"), "--beam"),
         (("--plugin", "nowhere.py", "recipe"), "no such file"),
     ],

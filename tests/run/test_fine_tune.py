@@ -195,7 +195,7 @@ def test_a_weight_that_does_not_fit_is_named(family, files, trained, tmp_path):
         ({"training.init_from": "nowhere"}, "nowhere: no such model folder"),
         (
             {"training.init_from": "", "training.init_vocabulary": "new"},
-            "name it with --init-from MODEL",
+            "init_vocabulary: .new. has no effect without init_from",
         ),
     ],
 )

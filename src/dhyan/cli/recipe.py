@@ -8,6 +8,7 @@ import typer
 
 from dhyan.cli.options import Overrides
 from dhyan.config import Recipe, dump_recipe, load_recipe, parse_setting, shipped_recipes
+from dhyan.config.settings import settings_of
 from dhyan.errors import UserError
 
 
@@ -48,7 +49,9 @@ def override_recipe(
     )
     overridden = dict(map(parse_setting, overrides or []))
     _check_once(overridden, options)
-    return load_recipe(path, {**settings, **overridden, **options})
+    recipe = load_recipe(path, {**settings, **overridden, **options})
+    _check_used(recipe, options)
+    return recipe
 
 
 def _check_once(overridden: Mapping[str, Any], options: Mapping[str, Any]) -> None:
@@ -58,6 +61,19 @@ def _check_once(overridden: Mapping[str, Any], options: Mapping[str, Any]) -> No
             if key == other or key.startswith(f"{other}."):
                 flag = key.rpartition(".")[2].replace("_", "-")
                 raise UserError(f"--{flag} and --set {other}: {key} is given twice; leave one out")
+
+
+def _check_used(recipe: Recipe, options: Mapping[str, Any]) -> None:
+    """Raise an error for an option without effect, even if its value is the default."""
+    for key, value in options.items():
+        section_name, _, name = key.partition(".")
+        section = getattr(recipe, section_name)
+        setting = settings_of(section)[name]
+        if not setting.is_used(section):
+            flag, other = (text.replace("_", "-") for text in (name, setting.depends_on))
+            raise UserError(
+                f"--{flag} {value} has no effect without {setting.depends_on}; add --{other}"
+            )
 
 
 def find_recipe(name: str) -> str:

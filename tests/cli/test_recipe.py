@@ -1,4 +1,4 @@
-"""The recipe a command follows, from its name, its options and its settings."""
+"""The recipe of a command: its name, its options and the values of --set."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.tiny_models import tiny_recipe, write_corpus
 
 
 @pytest.mark.parametrize(
-    ("settings", "given", "said"),
+    ("overrides", "options", "message"),
     [
         (["training.seed=6"], {"training.seed": 5}, "--seed and --set training.seed"),
         (["training.seed=6"], {"training.seed": 0}, "--seed and --set training.seed"),
@@ -26,39 +26,39 @@ from tests.tiny_models import tiny_recipe, write_corpus
         ),
     ],
 )
-def test_a_key_given_twice_is_refused(settings, given, said):
-    with pytest.raises(UserError, match=f"^{said}: .* is given twice; leave one out"):
-        override_recipe("bahdanau2015-small", settings, given)
+def test_a_key_given_twice_is_refused(overrides, options, message):
+    with pytest.raises(UserError, match=f"^{message}: .* is given twice; leave one out"):
+        override_recipe("bahdanau2015-small", overrides, options)
 
 
-def test_an_option_that_was_not_given_takes_no_place():
-    unsaid = {"training.seed": None, "data.source": "", "training.tensorboard": False}
+def test_an_option_that_was_not_given_overrides_nothing():
+    not_given = {"training.seed": None, "data.source": "", "training.tensorboard": False}
     settings = ["training.seed=6", "data.source=b", "training.tensorboard=true"]
-    chosen = override_recipe("bahdanau2015-small", settings, unsaid)
+    chosen = override_recipe("bahdanau2015-small", settings, not_given)
     assert (chosen.training.seed, chosen.data.source) == (6, "b")
     assert chosen.training.tensorboard
     assert override_recipe("bahdanau2015-small", [], {"training.seed": 0}).training.seed == 0
 
 
 @pytest.mark.parametrize("vocabulary", ["keep", "extend", "new"])
-def test_words_of_no_model_cannot_be_chosen(vocabulary):
+def test_init_vocabulary_needs_init_from(vocabulary):
     with pytest.raises(
-        UserError, match=f"--init-vocabulary {vocabulary} .*: name it with --init-from MODEL"
+        UserError, match=f"init.vocabulary.*{vocabulary}'? has no effect without init_from"
     ):
         override_recipe("bahdanau2015-small", [], {"training.init_vocabulary": vocabulary})
 
 
-def test_a_recipe_that_is_not_there_or_not_whole_says_the_next_step(tmp_path, monkeypatch):
+def test_a_missing_or_incomplete_recipe_is_an_error_with_the_next_step(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        UserError, match="^mine.toml: no such file; 'dhyan recipe NAME' prints a whole"
+        UserError, match="^mine.toml: no such file; 'dhyan recipe NAME' prints a complete"
     ):
         command("mine.toml")
     (tmp_path / "mine.toml").write_text('about = "half"\n')
     with pytest.raises(UserError, match=r"^mime.toml: no such file; did you mean 'mine.toml'\?"):
         command("mime.toml")
     with pytest.raises(
-        UserError, match=r"\[encoder\] is missing; 'dhyan recipe NAME' prints a whole"
+        UserError, match=r"\[encoder\] is missing; 'dhyan recipe NAME' prints a complete"
     ):
         command("mine.toml")
     (tmp_path / "mine.toml").write_text("[model]\nwidth = 3\n")
@@ -68,7 +68,7 @@ def test_a_recipe_that_is_not_there_or_not_whole_says_the_next_step(tmp_path, mo
         command("mine.toml")
 
 
-def test_the_recipe_of_a_model_is_printed_as_it_was(tmp_path, capsys):
+def test_the_recipe_of_a_model_is_printed_as_it_was_saved(tmp_path, capsys):
     files = write_corpus(tmp_path)
     recipe = tiny_recipe("rnn", *files, **{"training.steps": 1, "training.seed": 9})
     list(train(recipe, tmp_path / "run", threads=1))
