@@ -1,4 +1,7 @@
-"""Your own attention: dhyan --plugin own_score.py train … --set decoder.attention.score=cosine."""
+"""An attention score of your own, cosine similarity.
+
+dhyan --plugin own_score.py train … --set decoder.attention.score=cosine
+"""
 
 import sys
 from pathlib import Path
@@ -12,7 +15,7 @@ import dhyan
 
 @dhyan.register("cosine")
 class CosineScore(nn.Module):
-    """e_ij = t · cos(W s_i, h_j), with a temperature that is learned."""
+    """e_ij = t · cos(W s_i, h_j), with a learned temperature."""
 
     def __init__(self, query_width, memory_width):
         super().__init__()
@@ -23,16 +26,13 @@ class CosineScore(nn.Module):
         return normalize(states, dim=-1)
 
     def forward(self, query, memory):
-        asked = normalize(self.query(query), dim=-1)
-        return self.temperature * asked @ memory.keys.transpose(-2, -1)
+        query = normalize(self.query(query), dim=-1)
+        return self.temperature * query @ memory.keys.transpose(-2, -1)
 
 
 if __name__ == "__main__":
-    from dhyan.config import load_recipe
-    from dhyan.run import train
-
     out, steps = Path(sys.argv[1]), int(sys.argv[2])
     settings = {"decoder.attention.score": "cosine", "training.steps": steps}
-    for event in train(load_recipe("numbers", settings), out):
+    for event in dhyan.train(dhyan.load_recipe("numbers", settings), out):
         print(event)
     print(dhyan.load(out)("three hundred forty two")[0].text)

@@ -21,15 +21,15 @@ def explain(
     *,
     beam: int | None = None,
     words: bool = True,
-    **changes: object,
 ) -> list[AttentionMap]:
     """Translate a sentence and return a map for every attention of the model.
 
     The weights are read off a second, parallel pass over the finished translation, so they are
     exact after any search. Tokens are merged to words unless `words` is False: columns are summed
-    over the tokens of a word, rows are averaged. `changes` are decoding options.
+    over the tokens of a word, rows are averaged. For other decoding options, translate first and
+    call `explain_translation`.
     """
-    [translation] = translator(text, beam=beam, **changes)  # type: ignore[arg-type]
+    [translation] = translator(text, beam=beam)
     return explain_translation(translator, text, translation, words=words)
 
 
