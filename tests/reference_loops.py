@@ -4,9 +4,9 @@ import torch
 
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.beam import Beam
-from dhyan.decoding.constrained_beam import TermBeam
-from dhyan.decoding.diverse_beam import Groups
-from dhyan.decoding.search import grow
+from dhyan.decoding.constrained_beam import ConstrainedBeam
+from dhyan.decoding.diverse_beam import DiverseBeam
+from dhyan.decoding.search import extend_until_done
 from dhyan.special_tokens import BOS, EOS, PAD
 from tests.laws.family import VOCABULARY, build
 
@@ -30,8 +30,10 @@ def searched(
 ):
     """Not written out: the search itself, with phrases if there are any, and in groups."""
     beam = Beam.start(len(source), width // groups, length_penalty, torch.device("cpu"))
-    beam = TermBeam.start(beam, required) if any(map(any, required)) else beam
-    return grow(Groups((beam,) * groups, diversity) if groups > 1 else beam, model, source, **how)
+    beam = ConstrainedBeam.start(beam, required) if any(map(any, required)) else beam
+    return extend_until_done(
+        DiverseBeam((beam,) * groups, diversity) if groups > 1 else beam, model, source, **how
+    )
 
 
 @torch.no_grad()
@@ -75,7 +77,7 @@ def beam(model, width, limit, power):
 
 
 def diverse(model, width, limit, power, groups, diversity):
-    """Groups that pay for the words which those before them chose in the same step."""
+    """DiverseBeam that pay for the words which those before them chose in the same step."""
     each = width // groups
     beams = [([(0.0, (BOS,))], []) for _ in range(groups)]
     closed = [False] * groups

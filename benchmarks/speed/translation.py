@@ -40,7 +40,7 @@ def plain_search(model: Seq2Seq, workload: Workload) -> list[tuple[int, ...]]:
 def engine_search(engine: Engine, workload: Workload) -> list[tuple[int, ...]]:
     """Our search by the engine."""
     limits = [workload.length] * len(workload.rows)
-    outputs = engine.translate(workload.rows, width=workload.beam, limits=limits, count=1)
+    outputs = engine.translate(workload.rows, beam=workload.beam, max_lengths=limits, nbest=1)
     return [own[0].ids for own in outputs]
 
 

@@ -108,7 +108,12 @@ def test_models_of_two_kinds_speak_together(place):
     both = load_ensemble([place / "rnn", place / "transformer"])
     out, _ = run(place, "--with", place / "transformer")
     assert out == [one.text for one in both(LINES)]
-    refused(place, "kept cannot speak together with .*rnn: it keeps", "--with", place / "kept")
+    refused(
+        place,
+        "no ensemble of .*rnn and .*kept: one copies nothing, the other",
+        "--with",
+        place / "kept",
+    )
 
 
 def test_prefixes_begin_lines(place):
@@ -253,7 +258,7 @@ def test_prefixes_that_are_no_text_are_refused_before_anything_is_translated(pla
         ("--glossary", "one\tएक\n\nseven\tसोना\n", "terms:3: the model cannot write 'सोना'"),
         ("--glossary", "one six\tएक\none  six\tदो\n", "terms:2: the glossary has both"),
         ("--forbid", "एक\n \u200b\n", "terms:2: an empty term is forbidden"),
-        ("--forbid", "दो\n\nएक\n", "terms:3: 'एक' is forbidden, but a prefix says 'एक'"),
+        ("--forbid", "दो\n\nएक\n", "terms:3: 'एक' is forbidden, but a prefix is 'एक'"),
     ],
 )
 def test_terms_with_a_fault_are_named_by_their_line(place, option, text, sentence):
@@ -268,7 +273,7 @@ def test_a_sentence_that_cannot_be_translated_so_is_named_by_its_line_and_left_e
     for more in ([], ["--paragraphs"]):
         out, errors, fault = ended(place, *arguments, *more)
         assert f"dhyan: {place}/terms.tsv:4: " not in errors
-        assert "stdin:4: दो लाख तीन सौ: required terms that take" in errors
+        assert "stdin:4: दो लाख तीन सौ: required terms of" in errors
         assert str(fault).startswith("1 of 4 lines")
         assert out == [*run(place, "--max-length", 3, *more)[0][:3], ""]
 

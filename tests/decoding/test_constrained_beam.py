@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from dhyan.decoding.beam import Beam
-from dhyan.decoding.constrained_beam import Progress, TermBeam, deal
-from dhyan.decoding.rules import begin_with, never
+from dhyan.decoding.constrained_beam import ConstrainedBeam, Progress, allocate
+from dhyan.decoding.rules import forbid_tokens, force_prefix
 from dhyan.special_tokens import EOS
 from tests import reference_loops as written_out
 from tests.laws.family import VOCABULARY
@@ -67,7 +67,7 @@ def test_what_cannot_be_met_comes_back_unfinished():
     too_long = [((4, 5, 6, 7),)]
     for found in (
         searched(model, SOURCE, width=4, max_length=4, required=too_long),
-        searched(model, SOURCE, width=4, max_length=9, required=too_long, rules=[never(7)]),
+        searched(model, SOURCE, width=4, max_length=9, required=too_long, rules=[forbid_tokens(7)]),
     ):
         assert found[0]
         assert not any(h.finished for h in found[0])
@@ -92,7 +92,12 @@ def test_each_sentence_has_its_own_phrases_limit_and_rules():
     required = [[(6,)], [(7, 8), (9,)], [(10, 4)]]
     prefixes, limits = [[5], [7], [12, 12]], torch.tensor([5, 9, 7])
     together = searched(
-        model, SOURCES, width=4, max_length=limits, required=required, rules=[begin_with(prefixes)]
+        model,
+        SOURCES,
+        width=4,
+        max_length=limits,
+        required=required,
+        rules=[force_prefix(prefixes)],
     )
     for row, own in enumerate(together):
         [alone] = searched(
@@ -101,7 +106,7 @@ def test_each_sentence_has_its_own_phrases_limit_and_rules():
             width=4,
             max_length=int(limits[row]),
             required=[required[row]],
-            rules=[begin_with([prefixes[row]])],
+            rules=[force_prefix([prefixes[row]])],
         )
         assert [written_out.written(h) for h in own] == [written_out.written(h) for h in alone]
         assert all(list(h.ids[: len(prefixes[row])]) == prefixes[row] for h in own)
@@ -110,13 +115,13 @@ def test_each_sentence_has_its_own_phrases_limit_and_rules():
 def test_with_nothing_left_to_say_it_grows_as_the_usual_beam():
     torch.manual_seed(8)
     plain = Beam.start(2, 5, 1.0, torch.device("cpu"))
-    bound = TermBeam.start(plain, [[], []])
+    bound = ConstrainedBeam.start(plain, [[], []])
     for _ in range(5):
         scores = torch.randn(2, 5, VOCABULARY).log_softmax(-1)
         plain, parents = plain.extend(scores)
         bound, others = bound.extend(scores)
         assert torch.equal(parents, others)
-        assert torch.equal(plain.said, bound.said)
+        assert torch.equal(plain.ids, bound.ids)
         assert torch.equal(plain.score, bound.score)
         assert plain.ranked(1) == bound.ranked(1)
 
@@ -126,17 +131,17 @@ def test_progress_word_by_word_is_what_reading_all_of_it_says():
     for words in itertools.product((4, 5, 6), repeat=6):
         progress = Progress(phrases)
         for place, word in enumerate(words, start=1):
-            before, progress = progress, progress.say(word)
-            assert progress.left == written_out.left(words[:place], phrases)
-            if progress.left < sum(map(len, before.unmet)):
-                assert word in before.wanted() or not before.unmet
+            before, progress = progress, progress.append(word)
+            assert progress.missing == written_out.left(words[:place], phrases)
+            if progress.missing < sum(map(len, before.unmet)):
+                assert word in before.next_tokens() or not before.unmet
 
 
 def test_places_are_dealt_in_turn_to_all_that_can_fill_them():
-    assert deal(5, {2: 9, 0: 9}) == {0: 3, 2: 2}
-    assert deal(6, {0: 1, 1: 2, 2: 9}) == {0: 1, 1: 2, 2: 3}
-    assert deal(2, {0: 9, 1: 9, 2: 9}) == {0: 1, 1: 1, 2: 0}
-    assert deal(9, {0: 2, 3: 1}) == {0: 2, 3: 1}
+    assert allocate(5, {2: 9, 0: 9}) == {0: 3, 2: 2}
+    assert allocate(6, {0: 1, 1: 2, 2: 9}) == {0: 1, 1: 2, 2: 3}
+    assert allocate(2, {0: 9, 1: 9, 2: 9}) == {0: 1, 1: 1, 2: 0}
+    assert allocate(9, {0: 2, 3: 1}) == {0: 2, 3: 1}
 
 
 def test_the_same_phrase_twice_is_said_once_at_least():
@@ -150,4 +155,4 @@ def test_the_same_phrase_twice_is_said_once_at_least():
 
 def test_phrases_for_other_sentences_are_refused():
     with pytest.raises(ValueError, match="phrases of 2 sentences for a beam of 1"):
-        TermBeam.start(Beam.start(1, 3, 1.0, torch.device("cpu")), [[], [(6,)]])
+        ConstrainedBeam.start(Beam.start(1, 3, 1.0, torch.device("cpu")), [[], [(6,)]])

@@ -1,10 +1,10 @@
-"""Groups of a beam: the ones written out, and what they have in common with a plain beam."""
+"""DiverseBeam of a beam: the ones written out, and what they have in common with a plain beam."""
 
 import pytest
 import torch
 
 from dhyan.decoding.beam import Beam
-from dhyan.decoding.diverse_beam import Groups
+from dhyan.decoding.diverse_beam import DiverseBeam
 from dhyan.special_tokens import EOS
 from tests import reference_loops as written_out
 from tests.reference_loops import SOURCE, SOURCES, lively, searched
@@ -78,7 +78,7 @@ def test_an_empty_place_of_a_group_costs_the_next_one_nothing():
     free = torch.tensor([-1.0, -1.1, -1.2, -1.3, -1.4, -1.5])
     only = torch.full((6,), -torch.inf).index_fill(0, torch.tensor([5]), 0.0)
     scores = torch.stack([only, only, only, free, free, free]).unsqueeze(0)
-    groups = Groups((Beam.start(1, 3, 0.0, torch.device("cpu")),) * 2, 9.0)
+    groups = DiverseBeam((Beam.start(1, 3, 0.0, torch.device("cpu")),) * 2, 9.0)
     grown, _ = groups.extend(scores)
-    assert grown.said[0, 3:, -1].tolist() == [0, 1, 3]
+    assert grown.ids[0, 3:, -1].tolist() == [0, 1, 3]
     assert grown.score[0].tolist() == pytest.approx([0, -torch.inf, -torch.inf, -1, -1.1, -1.3])

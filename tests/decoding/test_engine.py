@@ -8,18 +8,21 @@ import torch
 
 from dhyan.batch import Tokens
 from dhyan.config import DecodingOptions
-from dhyan.decoding.engine import at_speed
+from dhyan.decoding import search_requests
 from dhyan.decoding.engine import engine as engine_module
-from dhyan.decoding.engine.engine import Engine, suits
+from dhyan.decoding.engine import engine_supports
+from dhyan.decoding.engine.engine import Engine, supports_model
 from dhyan.decoding.ensemble import Ensemble
-from dhyan.decoding.rules import never
+from dhyan.decoding.request import Request
+from dhyan.decoding.rules import forbid_tokens
 from dhyan.decoding.search import beam_search, greedy_search
 from dhyan.run import load, train
 from dhyan.special_tokens import EOS
+from tests.insight.test_explain import translator_of
 from tests.laws.family import MODELS, VOCABULARY, build
 from tests.tiny_models import tiny_recipe, write_corpus
 
-SUITED = [kind for kind in MODELS if suits(build(*kind))]
+SUITED = [kind for kind in MODELS if supports_model(build(*kind))]
 OFTEN = [("transformer", "transformer"), ("gru", "bahdanau-additive"), ("gru", "luong-general")]
 
 
@@ -67,9 +70,9 @@ def test_the_engine_finds_what_the_plain_search_finds(kind):
     power = [0.0, 1.0, 0.6][seed % 3]
     engine = Engine(model, torch.float32)
     for width in (1, 3):
-        found = engine.translate(sources, width=width, limits=limits, power=power)
+        found = engine.translate(sources, beam=width, max_lengths=limits, length_penalty=power)
         same(found, plainly(model, sources, limits, width, power))
-    one = engine.translate(sources[:1], width=1, limits=limits[:1], power=power)
+    one = engine.translate(sources[:1], beam=1, max_lengths=limits[:1], length_penalty=power)
     same(one, plainly(model, sources[:1], limits[:1], 1, power))
 
 
@@ -77,7 +80,7 @@ def test_of_a_beam_only_so_many_are_told_as_are_asked_for():
     model = lively(OFTEN[0], 5)
     sources, limits = sentences(5, 6)
     engine = Engine(model, torch.float32)
-    found = engine.translate(sources, width=4, limits=limits, count=2)
+    found = engine.translate(sources, beam=4, max_lengths=limits, nbest=2)
     same(found, [own[:2] for own in plainly(model, sources, limits, 4, 0.0)])
 
 
@@ -90,7 +93,7 @@ def test_places_go_to_those_who_wait(kind, width, monkeypatch):
     sources, limits = sentences(7, 50)
     engine = Engine(model, torch.float32)
     for _ in range(2):
-        found = engine.translate(sources, width=width, limits=limits, power=1.0)
+        found = engine.translate(sources, beam=width, max_lengths=limits, length_penalty=1.0)
         same(found, plainly(model, sources, limits, width, 1.0))
 
 
@@ -103,7 +106,7 @@ def test_long_sentences_have_room_of_their_own(kind):
     engine = Engine(model, torch.float32)
     engine_module.LEAST_ROOM, before = 16, engine_module.LEAST_ROOM
     try:
-        found = engine.translate(sources, width=3, limits=limits, power=0.0)
+        found = engine.translate(sources, beam=3, max_lengths=limits, length_penalty=0.0)
     finally:
         engine_module.LEAST_ROOM = before
     assert len(engine.stations) > 1
@@ -114,11 +117,11 @@ def test_a_search_that_was_broken_off_leaves_nothing_behind():
     model = lively(OFTEN[0], 2)
     sources, limits = sentences(2, 6)
     engine = Engine(model, torch.float32)
-    wanted = engine.translate(sources, width=2, limits=limits)
+    wanted = engine.translate(sources, beam=2, max_lengths=limits)
     [station] = engine.stations.values()
     with torch.inference_mode():
         station.seat([[4, EOS]] * 8, [50] * 8, range(8))
-    same(engine.translate(sources, width=2, limits=limits), wanted)
+    same(engine.translate(sources, beam=2, max_lengths=limits), wanted)
 
 
 @pytest.mark.parametrize("encoder", ["transformer-post-learned"])
@@ -126,7 +129,7 @@ def test_a_search_that_was_broken_off_leaves_nothing_behind():
 def test_sources_as_long_as_the_model_takes(encoder, decoder):
     model = lively((encoder, decoder), 4)
     sources = [[5] * (model.encoder.longest - 1) + [EOS], [4, EOS]]
-    found = Engine(model, torch.float32).translate(sources, width=2, limits=[4, 4])
+    found = Engine(model, torch.float32).translate(sources, beam=2, max_lengths=[4, 4])
     same(found, plainly(model, sources, [4, 4], 2, 0.0))
 
 
@@ -137,7 +140,7 @@ def test_what_happens_to_a_model_later_does_not_change_its_engine():
     wanted = plainly(model, sources, limits, 2, 0.0)
     with torch.no_grad():
         model.decoder.output.weight.zero_()
-    same(engine.translate(sources, width=2, limits=limits), wanted)
+    same(engine.translate(sources, beam=2, max_lengths=limits), wanted)
 
 
 def test_a_model_without_numbers_has_no_hypotheses():
@@ -145,10 +148,10 @@ def test_a_model_without_numbers_has_no_hypotheses():
     with torch.no_grad():
         model.decoder.output.bias.fill_(torch.nan)
     engine = Engine(model, torch.float32)
-    [[greedy]] = engine.translate([[4, EOS]], width=1, limits=[5])
+    [[greedy]] = engine.translate([[4, EOS]], beam=1, max_lengths=[5])
     assert greedy.score == -torch.inf
     assert not greedy.ids
-    assert engine.translate([[4, EOS]], width=3, limits=[5]) == [[]]
+    assert engine.translate([[4, EOS]], beam=3, max_lengths=[5]) == [[]]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if kind not in SUITED], ids="-".join)
@@ -157,7 +160,7 @@ def test_a_model_of_another_kind_is_refused(kind):
         Engine(build(*kind), torch.float32)
 
 
-MANNERS = {
+SUPPORTED = {
     "greedy": (True, DecodingOptions(beam=1)),
     "beam": (True, DecodingOptions(beam=5, nbest=3, length_penalty=0.5, coverage_penalty=0.2)),
     "sample": (False, DecodingOptions(sample=True)),
@@ -166,13 +169,31 @@ MANNERS = {
 }
 
 
-@pytest.mark.parametrize("name", MANNERS)
-def test_only_plain_manners_are_searched_at_speed(name):
-    suited, options = MANNERS[name]
-    model = build("transformer", "transformer")
-    assert at_speed(model, options, ()) is suited
-    assert not at_speed(model, options, [never(5)])
-    assert not at_speed(Ensemble([model, model]), options, ())
+@pytest.mark.parametrize("name", SUPPORTED)
+def test_the_engine_supports_greedy_search_and_one_beam(name):
+    supported, options = SUPPORTED[name]
+    assert engine_supports(build("transformer", "transformer"), options) is supported
+
+
+def test_the_engine_is_used_without_rules_and_constraints_only(monkeypatch):
+    used = []
+    monkeypatch.setattr(search_requests, "engine_for", lambda model: used.append(model) or Engine)
+    translator = replace(translator_of(("transformer", "transformer")), fast=True)
+    rule, request = forbid_tokens(5), Request((5, EOS), 0, 0, max_length=3)
+    for changes, rules, constraint, model in (
+        ({}, [rule], {}, translator.model),
+        ({"min_length": 2}, [], {}, translator.model),
+        ({"no_repeat_ngram": 2}, [], {}, translator.model),
+        ({}, [], {"prefix": (5,)}, translator.model),
+        ({}, [], {"required": ((5,),)}, translator.model),
+        ({}, [], {}, Ensemble([translator.model, translator.model])),
+    ):
+        options = DecodingOptions(beam=2, **changes)
+        searcher = search_requests.Searcher(
+            model, options, rules, translator.target, translator.device, 4096, fast=True
+        )
+        list(searcher.search([replace(request, **constraint)]))
+    assert not used
 
 
 @pytest.mark.parametrize("beam", [1, 3])

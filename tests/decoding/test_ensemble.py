@@ -10,7 +10,7 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.ensemble import Ensemble
 from dhyan.decoding.forced_decoding import force_decode
 from dhyan.decoding.search import StepModel
-from dhyan.decoding.translator import Limits, join_translators
+from dhyan.decoding.translator import LengthLimits, join_translators
 from dhyan.errors import UserError
 from dhyan.insight.explain import cross_maps, explain_translation
 from dhyan.text.tokenizer import Tokenizer
@@ -108,8 +108,8 @@ def test_models_in_training_stay_in_training(translators):
 
 
 def test_the_narrowest_limits_hold(translators):
-    first, second = translators[0], replace(translators[1], limits=Limits(source=7, highest=9))
-    assert join_translators([first, second]).limits == Limits(source=7, highest=9)
+    first, second = translators[0], replace(translators[1], limits=LengthLimits(source=7, target=9))
+    assert join_translators([first, second]).limits == LengthLimits(source=7, target=9)
     assert join_translators([first]).limits == first.limits
 
 
@@ -118,10 +118,10 @@ def test_models_that_do_not_fit_are_refused_by_their_difference(translators):
     longer = Tokenizer.learn([*HINDI, "एक और वाक्य"], kind="unigram", size=400)
     words = Tokenizer.learn(ENGLISH, kind="words", size=300)
     with pytest.raises(
-        UserError, match=r"model 2 .* target vocabularies differ: \d+ pieces and \d+"
+        UserError, match=r"model 2: their target vocabularies differ: \d+ tokens and \d+"
     ):
         join_translators([first, replace(first, target=longer)])
-    with pytest.raises(UserError, match="B cannot speak together with A: their source vocab"):
+    with pytest.raises(UserError, match="no ensemble of A and B: their source vocab"):
         join_translators([first, replace(first, source=words)], names=["A", "B"])
-    with pytest.raises(UserError, match="it keeps number whole, the other nothing"):
+    with pytest.raises(UserError, match="one copies nothing, the other number"):
         join_translators([first, replace(first, placeholders=("number",))])

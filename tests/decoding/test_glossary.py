@@ -3,12 +3,18 @@
 import pytest
 
 from dhyan.config import DecodingOptions
-from dhyan.decoding.glossary import Glossary, check_sayable, check_terms, phrase, stands_in
+from dhyan.decoding.glossary import (
+    Glossary,
+    check_allowed,
+    check_terms,
+    contains_words,
+    encode_phrase,
+)
 from dhyan.errors import UserError
 from dhyan.text.tokenizer import KINDS, Tokenizer
 from tests.decoding.test_rules import TEXTS
 
-KEEPS = ("number", "url")
+PLACEHOLDERS = ("number", "url")
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -18,65 +24,65 @@ def tokenizer(request):
 
 @pytest.mark.parametrize("term", ["cat", "mat", "का", "new york"])
 def test_a_term_is_cut_alike_at_the_beginning_and_inside_a_sentence(tokenizer, term):
-    ids = phrase(tokenizer, term)
+    ids = encode_phrase(tokenizer, term)
     inside = tuple(tokenizer.encode(f"the {term} and"))
     assert ids in {inside[at : at + len(ids)] for at in range(len(inside))}
 
 
 def test_a_glossary_finds_whole_words_in_any_case(tokenizer):
-    glossary = Glossary.of({"cat": "बिल्ली", "का": "of"}, tokenizer)
-    assert glossary.wanted("The Cat sat.") == ["बिल्ली"]
-    assert glossary.wanted("(CAT), cat") == ["बिल्ली"]
-    assert glossary.wanted("cats concatenate") == []
-    assert glossary.wanted("काम और कान") == []
-    assert glossary.wanted("बिल्ली का काम") == ["of"]
+    glossary = Glossary.build({"cat": "बिल्ली", "का": "of"}, tokenizer)
+    assert glossary.target_terms("The Cat sat.") == ["बिल्ली"]
+    assert glossary.target_terms("(CAT), cat") == ["बिल्ली"]
+    assert glossary.target_terms("cats concatenate") == []
+    assert glossary.target_terms("काम और कान") == []
+    assert glossary.target_terms("बिल्ली का काम") == ["of"]
 
 
 def test_at_a_place_the_longest_term_counts_and_the_next_begins_behind_it(tokenizer):
-    glossary = Glossary.of({"new york": "A", "york": "B", "new": "C"}, tokenizer)
-    assert glossary.wanted("new york") == ["A"]
-    assert glossary.wanted("york is new, New York") == ["B", "C", "A"]
-    longer = Glossary.of({"the new": "A", "new cat of york": "B", "york": "C"}, tokenizer)
-    assert longer.wanted("the new cat of york") == ["A", "C"]
+    glossary = Glossary.build({"new york": "A", "york": "B", "new": "C"}, tokenizer)
+    assert glossary.target_terms("new york") == ["A"]
+    assert glossary.target_terms("york is new, New York") == ["B", "C", "A"]
+    longer = Glossary.build({"the new": "A", "new cat of york": "B", "york": "C"}, tokenizer)
+    assert longer.target_terms("the new cat of york") == ["A", "C"]
 
 
 def test_two_targets_for_a_term_in_any_case_are_refused(tokenizer):
     with pytest.raises(UserError, match="both 'A' and 'B' for 'New  york', in whatever case"):
-        Glossary.of({"new York": "A", "New  york": "B"}, tokenizer)
-    assert Glossary.of({"Cat": "A", "cat": "A"}, tokenizer).wanted("a CAT") == ["A"]
+        Glossary.build({"new York": "A", "New  york": "B"}, tokenizer)
+    assert Glossary.build({"Cat": "A", "cat": "A"}, tokenizer).target_terms("a CAT") == ["A"]
 
 
 @pytest.mark.parametrize("terms", [{" ": "A"}, {"cat": " "}])
 def test_empty_terms_are_refused(tokenizer, terms):
     with pytest.raises(UserError, match="an empty term in the glossary"):
-        Glossary.of(terms, tokenizer)
+        Glossary.build(terms, tokenizer)
 
 
 def test_a_kept_span_is_one_word_of_a_term(tokenizer):
-    glossary = Glossary.of({"5": "five", "cat 1,250": "C"}, tokenizer, KEEPS)
-    assert glossary.wanted("at 5.30, for 5,000 or https://a.org/5") == []
-    assert glossary.wanted("the Cat 1,250 (5)") == ["C", "five"]
-    assert glossary.wanted("cat 1,250.5") == []
+    glossary = Glossary.build({"5": "five", "cat 1,250": "C"}, tokenizer, PLACEHOLDERS)
+    assert glossary.target_terms("at 5.30, for 5,000 or https://a.org/5") == []
+    assert glossary.target_terms("the Cat 1,250 (5)") == ["C", "five"]
+    assert glossary.target_terms("cat 1,250.5") == []
 
 
 @pytest.mark.parametrize("kind", ["words", "characters"])
 def test_a_term_the_vocabulary_cannot_write_is_named(kind):
     tokenizer = Tokenizer.learn(TEXTS, kind=kind, size=330)
     with pytest.raises(UserError, match="cannot write 'zebra'"):
-        phrase(tokenizer, "zebra")
+        encode_phrase(tokenizer, "zebra")
 
 
 @pytest.mark.parametrize(
     ("glossary", "forbidden", "options", "sentence"),
     [
-        ({"a": "b"}, [], DecodingOptions(beam=1), "need a beam of 2 or more"),
-        ({"a": "b"}, [], DecodingOptions(beam=4, beam_groups=4), "need a beam of 2 or more"),
-        ({"a": "b"}, [], DecodingOptions(sample=True), "not drawn"),
+        ({"a": "b"}, [], DecodingOptions(beam=1), "needs a beam of 2 or more"),
+        ({"a": "b"}, [], DecodingOptions(beam=4, beam_groups=4), "needs a beam of 2 or more"),
+        ({"a": "b"}, [], DecodingOptions(sample=True), "needs beam search"),
         (
             {"a": "new york"},
             ["york"],
             DecodingOptions(),
-            "'york' is forbidden, but the glossary asks",
+            "'york' is forbidden, but the glossary requires",
         ),
         (
             {"a": "(cat),"},
@@ -85,15 +91,15 @@ def test_a_term_the_vocabulary_cannot_write_is_named(kind):
             r"'cat' is forbidden, but .* '\(cat\),'",
         ),
         ({}, [" "], DecodingOptions(), "an empty term is forbidden"),
-        ({}, ["42"], DecodingOptions(), "'42' is forbidden, but the model keeps such spans"),
-        ({}, ["cat 4.2"], DecodingOptions(), "the model keeps such spans"),
+        ({}, ["42"], DecodingOptions(), "'42' is forbidden, but the model copies such spans"),
+        ({}, ["cat 4.2"], DecodingOptions(), "the model copies such spans"),
     ],
 )
 def test_terms_that_cannot_be_seen_to_are_refused(
     tokenizer, glossary, forbidden, options, sentence
 ):
     with pytest.raises(UserError, match=sentence):
-        check_terms(glossary, forbidden, options, target=tokenizer, placeholders=KEEPS)
+        check_terms(glossary, forbidden, options, target=tokenizer, placeholders=PLACEHOLDERS)
 
 
 def test_terms_that_only_look_alike_are_let_pass(tokenizer):
@@ -102,13 +108,13 @@ def test_terms_that_only_look_alike_are_let_pass(tokenizer):
 
 def test_what_must_be_said_by_way_of_a_forbidden_term_is_refused():
     tokenizer = Tokenizer.learn(TEXTS, kind="characters", size=330)
-    check_sayable(["mat", "cat"], ["cats"], tokenizer, by="it says")
+    check_allowed(["mat", "cat"], ["cats"], tokenizer, by="it says")
     with pytest.raises(UserError, match="'cat' is forbidden, but it says 'the cats'"):
-        check_sayable(["mat", "the cats"], ["mats", "cat"], tokenizer, by="it says")
+        check_allowed(["mat", "the cats"], ["mats", "cat"], tokenizer, by="it says")
 
 
 def test_a_term_stands_among_words_in_whatever_pieces(tokenizer):
     ids = tokenizer.encode("the new cat of new york")
-    assert stands_in(tokenizer, tokenizer.encode("new york"), ids)
-    assert not stands_in(tokenizer, tokenizer.encode("cat new"), ids)
-    assert not stands_in(tokenizer, tokenizer.encode("york"), tokenizer.encode("new"))
+    assert contains_words(tokenizer, tokenizer.encode("new york"), ids)
+    assert not contains_words(tokenizer, tokenizer.encode("cat new"), ids)
+    assert not contains_words(tokenizer, tokenizer.encode("york"), tokenizer.encode("new"))

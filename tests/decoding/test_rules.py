@@ -3,9 +3,16 @@
 import pytest
 import torch
 
-from dhyan.decoding.constrained_beam import sparing
-from dhyan.decoding.glossary import phrase, stands_in
-from dhyan.decoding.rules import at_least, begin_with, never, never_words, no_repeat, whole_words
+from dhyan.decoding.constrained_beam import allow_required
+from dhyan.decoding.glossary import contains_words, encode_phrase
+from dhyan.decoding.rules import (
+    end_word_after,
+    forbid_terms,
+    forbid_tokens,
+    force_prefix,
+    min_length,
+    no_repeat_ngram,
+)
 from dhyan.decoding.search import greedy_search
 from dhyan.special_tokens import BOS, EOS, PAD
 from dhyan.text.tokenizer import KINDS, Tokenizer
@@ -41,7 +48,7 @@ def silenced(rule, said, scores, sentence):
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_no_repeat_is_the_naive_check(size, length):
     said, scores, sentence = talk(length)
-    found = silenced(no_repeat(size), said, scores, sentence)
+    found = silenced(no_repeat_ngram(size), said, scores, sentence)
     for row, gone in zip(said.tolist(), found, strict=True):
         heard = {tuple(row[i : i + size]) for i in range(1, len(row) - size + 1)}
         again = {w for w in range(4, VOCABULARY) if (*row[1:], w)[-size:] in heard}
@@ -52,7 +59,7 @@ def test_no_repeat_is_the_naive_check(size, length):
 def test_a_prefix_leaves_its_own_word_and_then_all(length):
     prefixes = [[6, 7, 8], [], [9]]
     said, scores, sentence = talk(length)
-    found = silenced(begin_with(prefixes), said, scores, sentence)
+    found = silenced(force_prefix(prefixes), said, scores, sentence)
     everything = set(range(VOCABULARY)) - {PAD}
     for which, gone in zip(sentence.tolist(), found, strict=True):
         forced = prefixes[which][length : length + 1]
@@ -63,7 +70,7 @@ def test_a_prefix_leaves_its_own_word_and_then_all(length):
 def test_no_end_before_so_many_tokens(length):
     said, scores, sentence = talk(length)
     early = length < 3
-    assert silenced(at_least(3), said, scores, sentence) == [{EOS} if early else set()] * ROWS
+    assert silenced(min_length(3), said, scores, sentence) == [{EOS} if early else set()] * ROWS
 
 
 def searches(model, **options):
@@ -76,7 +83,7 @@ def searches(model, **options):
 
 def test_a_translation_has_its_least_length():
     model = lively(0, ending=20.0)
-    for found in searches(model, rules=[at_least(4)]):
+    for found in searches(model, rules=[min_length(4)]):
         assert all(len(h.ids) == 4 for own in found for h in own if h.finished)
         assert any(h.finished for own in found for h in own)
 
@@ -84,7 +91,7 @@ def test_a_translation_has_its_least_length():
 @pytest.mark.parametrize("size", [1, 2])
 def test_nothing_found_repeats_itself(size):
     model = lively(1, ending=-20.0)
-    for found in searches(model, rules=[no_repeat(size)]):
+    for found in searches(model, rules=[no_repeat_ngram(size)]):
         for one in (h for own in found for h in own):
             runs = [one.ids[i : i + size] for i in range(len(one.ids) - size + 1)]
             assert len(set(runs)) == len(runs)
@@ -93,7 +100,9 @@ def test_nothing_found_repeats_itself(size):
 def test_every_sentence_begins_with_its_prefix_and_then_goes_on():
     prefixes = [(6, 7), (), (12, 11, 10, 9)]
     free = list(searches(lively(2)))
-    for found, before in zip(searches(lively(2), rules=[begin_with(prefixes)]), free, strict=True):
+    for found, before in zip(
+        searches(lively(2), rules=[force_prefix(prefixes)]), free, strict=True
+    ):
         for prefix, own in zip(prefixes, found, strict=True):
             assert own
             assert all(h.ids[: len(prefix)] == prefix for h in own)
@@ -104,12 +113,12 @@ def test_a_prefix_that_is_what_would_be_said_changes_nothing():
     model = lively(3)
     free = greedy_search(model, SOURCES, max_length=9)
     prefixes = [h.ids[:2] for h in free]
-    assert greedy_search(model, SOURCES, max_length=9, rules=[begin_with(prefixes)]) == free
+    assert greedy_search(model, SOURCES, max_length=9, rules=[force_prefix(prefixes)]) == free
 
 
 def test_rules_add_up():
     said, scores, sentence = talk(3)
-    for rule in (never(5, 6), at_least(9), no_repeat(1)):
+    for rule in (forbid_tokens(5, 6), min_length(9), no_repeat_ngram(1)):
         scores = rule(said, scores, sentence)
     gone = scores == -torch.inf
     assert gone[:, [5, 6, EOS]].all()
@@ -117,8 +126,8 @@ def test_rules_add_up():
 
 
 def test_what_makes_no_sense_is_refused():
-    with pytest.raises(ValueError, match="0 tokens in a row"):
-        no_repeat(0)
+    with pytest.raises(ValueError, match="n-gram of 0 tokens"):
+        no_repeat_ngram(0)
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -136,7 +145,7 @@ def banned(tokenizer, rule, said):
 @pytest.mark.parametrize("before", ["", "the", "the (c", "the (क", "बिल्ली"])
 def test_a_forbidden_term_cannot_be_said_in_any_pieces(tokenizer, term, before):
     """Whatever sequence of allowed pieces is drawn, the term is not among its words."""
-    rule = never_words(tokenizer, [term])
+    rule = forbid_terms(tokenizer, [term])
     start = tokenizer.encode(before)
     letters = set(term.replace(" ", "▁")) | {"▁"}
     spelling = [id for piece, id in tokenizer.piece_ids().items() if letters.issuperset(piece)]
@@ -148,25 +157,25 @@ def test_a_forbidden_term_cannot_be_said_in_any_pieces(tokenizer, term, before):
             if not allowed:
                 break
             ids.append(allowed[torch.randint(len(allowed), (1,), generator=chance)])
-            assert not stands_in(tokenizer, tokenizer.encode(term), ids)
+            assert not contains_words(tokenizer, tokenizer.encode(term), ids)
 
 
 def test_forbidding_a_term_leaves_words_that_only_hold_it(tokenizer):
-    rule = never_words(tokenizer, ["cat"])
+    rule = forbid_terms(tokenizer, ["cat"])
     ids = tokenizer.encode("a concatenated mat")
     for at, id in enumerate(ids):
         assert id not in banned(tokenizer, rule, ids[:at])
 
 
 def test_forbidding_a_term_stops_it_at_its_last_piece(tokenizer):
-    rule = never_words(tokenizer, ["cat"])
+    rule = forbid_terms(tokenizer, ["cat"])
     *begun, last = tokenizer.encode("the cat")
     assert last in banned(tokenizer, rule, begun)
 
 
 def test_after_a_required_term_its_word_is_over(tokenizer):
-    term = phrase(tokenizer, "cat")
-    rule = whole_words(tokenizer, [[term]])
+    term = encode_phrase(tokenizer, "cat")
+    rule = end_word_after(tokenizer, [[term]])
     spelt = {id: piece for piece, id in tokenizer.piece_ids().items()}
     stopped = banned(tokenizer, rule, term)
     assert all(id in stopped for id, piece in spelt.items() if piece in ("s", "c", "ई", "ि"))
@@ -176,8 +185,8 @@ def test_after_a_required_term_its_word_is_over(tokenizer):
 
 
 def test_rules_apply_to_the_rows_of_their_own_sentence(tokenizer):
-    term = phrase(tokenizer, "cat")
-    rule = whole_words(tokenizer, [[], [term]])
+    term = encode_phrase(tokenizer, "cat")
+    rule = end_word_after(tokenizer, [[], [term]])
     said = torch.tensor([[BOS, *term]] * 3)
     scores = rule(said, torch.zeros(3, len(tokenizer)), torch.tensor([1, 0, 1]))
     assert [(row == -torch.inf).any().item() for row in scores] == [True, False, True]
@@ -185,12 +194,12 @@ def test_rules_apply_to_the_rows_of_their_own_sentence(tokenizer):
 
 def test_forbidding_a_letter_leaves_the_bytes_of_others():
     tokenizer = Tokenizer.learn(TEXTS, kind="unigram", size=330)
-    kept = banned(tokenizer, never_words(tokenizer, ["x"]), [])
+    kept = banned(tokenizer, forbid_terms(tokenizer, ["x"]), [])
     assert not {id for piece, id in tokenizer.piece_ids().items() if piece == "<0xE0>"} & kept
 
 
 def test_a_required_phrase_may_repeat_itself_until_it_is_said():
-    rule = sparing([[], [(5, 5, 6)]], no_repeat(1))
+    rule = allow_required([[], [(5, 5, 6)]], no_repeat_ngram(1))
     said = torch.tensor([[BOS, 7, 5], [BOS, 7, 5], [BOS, 7, 6]])
     found = silenced(rule, said, torch.zeros(3, VOCABULARY), torch.tensor([0, 1, 1]))
     assert found == [{BOS, 5, 7}, {BOS, 7}, {BOS, 6, 7}]

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from dhyan.config import DecodingOptions
 from dhyan.config.settings import settings_of
 from dhyan.decoding import sampling
-from dhyan.decoding.rules import never
+from dhyan.decoding.rules import forbid_tokens
 from dhyan.decoding.sampling import Sampler
 from dhyan.decoding.search import greedy_search
 from tests.reference_loops import SOURCE, SOURCES, lively, searched
@@ -24,7 +24,7 @@ def softmax(scores):
 
 
 def reference(scores, temperature, top_k, top_p):
-    """The chances after temperature, then the likeliest few, then the likeliest share."""
+    """The chances after temperature, then the best_token few, then the best_token share."""
     chances = softmax([s / temperature for s in scores])
     ranked = sorted(range(len(scores)), key=lambda i: -chances[i])
     ranked = ranked[: top_k or len(ranked)]
@@ -43,7 +43,7 @@ def reference(scores, temperature, top_k, top_p):
 def test_chances_are_the_ones_written_out(temperature, top_k, top_p):
     sampler = Sampler(temperature=temperature, top_k=top_k, top_p=top_p, numbers=[0])
     wanted = reference(SCORES.tolist(), temperature, top_k, top_p)
-    chances = sampler.chances(SCORES.expand(2, -1))
+    chances = sampler.probs(SCORES.expand(2, -1))
     for row in chances.tolist():
         assert row == pytest.approx(wanted, abs=1e-6)
         assert [c > 0 for c in row] == [w > 0 for w in wanted]
@@ -109,7 +109,7 @@ def test_what_a_rule_forbids_is_not_drawn():
     model = lively(0, ending=-3.0)
     same = SOURCE.select(torch.zeros(50, dtype=torch.long))
     sampler = Sampler(numbers=range(50), temperature=5.0)
-    found = greedy_search(model, same, max_length=20, choose=sampler, rules=[never(6, 7)])
+    found = greedy_search(model, same, max_length=20, choose=sampler, rules=[forbid_tokens(6, 7)])
     said = {i for h in found for i in h.ids}
     assert 5 in said
     assert not said & {6, 7}
@@ -126,8 +126,8 @@ def test_a_word_without_a_chance_is_not_drawn_by_any_luck(monkeypatch):
 def test_the_coldest_temperature_still_draws_the_likeliest():
     sampler = Sampler(numbers=[1], temperature=settings_of(DecodingOptions)["temperature"].low)
     far = SCORES.unsqueeze(0) - 1e3
-    assert sampler.chances(far).argmax() == SCORES.argmax()
-    assert sampler.chances(far).sum() == 1
+    assert sampler.probs(far).argmax() == SCORES.argmax()
+    assert sampler.probs(far).sum() == 1
 
 
 class NoDoubles(TorchDispatchMode):

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from dhyan.batch import Batch, Tokens
-from dhyan.decoding.rules import begin_with, never, no_repeat
+from dhyan.decoding.rules import forbid_tokens, force_prefix, no_repeat_ngram
 from dhyan.decoding.sampling import Sampler
-from dhyan.decoding.search import beam_search, greedy_search, likeliest
+from dhyan.decoding.search import beam_search, best_token, greedy_search
 from dhyan.special_tokens import BOS, EOS, PAD
 from tests import reference_loops as written_out
 from tests.laws.family import VOCABULARY, build
@@ -112,9 +112,9 @@ def test_marks_are_never_said_and_rules_are_kept():
     for word in (PAD, BOS):
         [found] = greedy_search(Parrot(word), SOURCE, max_length=3)
         assert word not in found.ids
-    [found] = greedy_search(Parrot(7), SOURCE, max_length=3, rules=[never(7)])
+    [found] = greedy_search(Parrot(7), SOURCE, max_length=3, rules=[forbid_tokens(7)])
     assert 7 not in found.ids
-    [beam] = beam_search(Parrot(7), SOURCE, beam=3, max_length=3, rules=[never(7)])
+    [beam] = beam_search(Parrot(7), SOURCE, beam=3, max_length=3, rules=[forbid_tokens(7)])
     assert all(7 not in h.ids for h in beam)
 
 
@@ -134,7 +134,7 @@ def test_a_score_is_the_log_probability_by_length_however_words_are_chosen(power
     def second_best(scores, sentence, length):
         return scores.topk(2, dim=1).indices[:, 1]
 
-    for choose in (likeliest, second_best):
+    for choose in (best_token, second_best):
         [found] = greedy_search(model, SOURCE, max_length=6, length_penalty=power, choose=choose)
         said = written_out.written(found)
         steps = [written_out.chances(model, said[:n])[0][said[n]] for n in range(1, len(said))]
@@ -160,10 +160,14 @@ def test_rules_know_their_sentence_when_others_leave_the_batch(options):
     prefixes = [[6], [8, 8, 4], [10, 5]]
     search = {"width": 4, "length_penalty": 1.0, **options}
     together = searched(
-        model, SOURCES, max_length=limits, rules=[begin_with(prefixes), no_repeat(1)], **search
+        model,
+        SOURCES,
+        max_length=limits,
+        rules=[force_prefix(prefixes), no_repeat_ngram(1)],
+        **search,
     )
     for row, own in enumerate(together):
-        rules = [begin_with([prefixes[row]]), no_repeat(1)]
+        rules = [force_prefix([prefixes[row]]), no_repeat_ngram(1)]
         source = SOURCES.select(torch.tensor([row]))
         [alone] = searched(model, source, max_length=limits[row : row + 1], rules=rules, **search)
         assert [h.ids for h in own] == [h.ids for h in alone]

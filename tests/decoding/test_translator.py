@@ -7,10 +7,8 @@ import pytest
 import torch
 
 from dhyan.config import DecodingOptions, Recipe
-from dhyan.decoding.coverage_penalty import coverage
-from dhyan.decoding.paragraphs import translate_paragraphs
-from dhyan.decoding.request import Order
-from dhyan.decoding.translator import Limits, TooLong
+from dhyan.decoding.request import LengthLimits, Request, TooLong
+from dhyan.decoding.search_requests import coverage
 from dhyan.errors import UserError
 from dhyan.insight.explain import cross_maps, explain_translation
 from dhyan.models.build import build_model
@@ -32,10 +30,10 @@ def wordy():
 
 
 def test_as_many_come_out_as_go_in_and_empty_stays_empty(translator):
-    said = translator(["", "a dog", "   ", "cats see mats", "\t"])
-    assert [bool(one.ids) for one in said] == [False, True, False, True, False]
-    assert said[0].text == said[2].text == said[4].text == ""
-    assert all(one.finished for one in (said[0], said[2], said[4]))
+    translation = translator(["", "a dog", "   ", "cats see mats", "\t"])
+    assert [bool(one.ids) for one in translation] == [False, True, False, True, False]
+    assert translation[0].text == translation[2].text == translation[4].text == ""
+    assert all(one.finished for one in (translation[0], translation[2], translation[4]))
     assert translator([]) == []
 
 
@@ -64,7 +62,7 @@ def test_runners_up_are_worse_or_equal_and_different(wordy):
 
 
 def test_what_is_too_long_is_refused_by_its_place(translator):
-    narrow = replace(translator, limits=Limits(source=5))
+    narrow = replace(translator, limits=LengthLimits(source=5))
     with pytest.raises(TooLong, match=r"\d+ tokens, but this model takes at most 5") as caught:
         narrow(["a", "cats see mats " * 3, "a", "mats see cats " * 4])
     assert caught.value.index == 1
@@ -73,59 +71,62 @@ def test_what_is_too_long_is_refused_by_its_place(translator):
 
 def test_whoever_listens_is_told_how_far_it_has_come(translator):
     told = []
-    replace(translator, tokens_per_batch=1)([*ENGLISH, ""], hear=told.append)
+    replace(translator, tokens_per_batch=1)([*ENGLISH, ""], on_progress=told.append)
     assert told == list(range(1, len(ENGLISH) + 1))
 
 
-def test_limits_follow_the_source_unless_they_are_set():
-    ten, prefixed = Order((5,) * 10 + (EOS,), 0), Order((5,) * 10 + (EOS,), 0, prefix=(7, 8))
-    assert Limits().of(ten, DecodingOptions()) == 80
-    assert Limits().of(prefixed, DecodingOptions()) == 82
-    assert Limits().of(ten, DecodingOptions(min_length=20)) == 110
-    assert Limits().of(ten, DecodingOptions(max_length=600)) == 600
-    assert Limits(highest=42).of(ten, DecodingOptions(max_length=600)) == 42
-    with pytest.raises(UserError, match="min_length 60: this model says at most 42"):
-        Limits(highest=42).of(ten, DecodingOptions(min_length=60))
-    with pytest.raises(UserError, match="a prefix of 2 tokens leaves nothing to say within 2"):
-        Limits().of(prefixed, DecodingOptions(max_length=2))
+def max_length(request, limits=None, **options):
+    """The maximum length of a request under these limits and options."""
+    return request.limited(DecodingOptions(**options), limits or LengthLimits()).max_length
 
 
-def test_limits_have_room_for_what_must_be_said():
-    ids, terms = (5, 5, EOS), ((8, 9, 6), (6, 7), (9,))
-    order = Order(ids, 0, prefix=(7, 6, 7), terms=("a b", "c", "d"), required=(*terms, (11,)))
-    assert Limits().of(order, DecodingOptions()) == 6 + 50 + 3 + 7
-    assert Limits().of(order, DecodingOptions(max_length=7)) == 7
-    for limits, options in (
-        (Limits(), DecodingOptions(max_length=6)),
-        (Limits(highest=6), DecodingOptions()),
-    ):
-        with pytest.raises(
-            UserError, match="a b, c, d: required terms that take 6 tokens.* within 6"
-        ):
-            limits.of(order, options)
-    signs = Order(ids, 0, required=((8,), (9,)))
-    assert Limits().of(signs, DecodingOptions(max_length=2)) == 2
+def test_the_maximum_length_follows_the_source_unless_it_is_set():
+    ids = (5,) * 10 + (EOS,)
+    ten, prefixed = Request(ids, 0, 0), Request(ids, 0, 0, prefix=(7, 8))
+    narrow = LengthLimits(target=42)
+    assert max_length(ten) == 80
+    assert max_length(prefixed) == 82
+    assert max_length(ten, min_length=20) == 110
+    assert max_length(ten, max_length=600) == 600
+    assert max_length(ten, narrow, max_length=600) == 42
+    with pytest.raises(UserError, match="min_length 60: this model produces at most 42"):
+        max_length(ten, narrow, min_length=60)
+    with pytest.raises(UserError, match="a prefix of 2 tokens leaves no room for more within 2"):
+        max_length(prefixed, max_length=2)
+
+
+def test_the_maximum_length_has_room_for_required_terms():
+    ids, phrases = (5, 5, EOS), ((8, 9, 6), (6, 7), (9,))
+    terms, required = ("a b", "c", "d"), (*phrases, (11,))
+    request = Request(ids, 0, 0, prefix=(7, 6, 7), required=required, terms=terms)
+    assert max_length(request) == 6 + 50 + 3 + 7
+    assert max_length(request, max_length=7) == 7
+    for limits, options in ((LengthLimits(), {"max_length": 6}), (LengthLimits(target=6), {})):
+        with pytest.raises(UserError, match="a b, c, d: required terms of 6 tokens.* within 6"):
+            max_length(request, limits, **options)
+    placeholders = Request(ids, 0, 0, required=((8,), (9,)))
+    assert max_length(placeholders, max_length=2) == 2
 
 
 def test_a_long_term_of_a_short_sentence_is_said():
     translator = leaning(translator_of(GRU, "characters"), [EOS])
     term = " ".join(HINDI * 2)
-    [said] = translator("mats", glossary={"mats": term}, beam=4, max_length=0)
-    assert len(said.ids) > 3 * len("mats") + 50
-    assert said.finished
-    assert term in said.text
+    [translation] = translator("mats", glossary={"mats": term}, beam=4, max_length=0)
+    assert len(translation.ids) > 3 * len("mats") + 50
+    assert translation.finished
+    assert term in translation.text
 
 
 def test_a_model_with_learned_places_does_not_run_out_of_them():
     kind = ("transformer-post-learned", "transformer-post-learned")
     translator = replace(
         translator_of(kind, pieces="words"),
-        limits=Limits(source=40, highest=42),
+        limits=LengthLimits(source=40, target=42),
         options=DecodingOptions(beam=1),
     )
-    [said] = translator(" ".join(["cats"] * 40))
-    assert 0 < len(said.ids) <= 42
-    assert said.finished or len(said.ids) == 42
+    [translation] = translator(" ".join(["cats"] * 40))
+    assert 0 < len(translation.ids) <= 42
+    assert translation.finished or len(translation.ids) == 42
 
 
 def test_a_model_in_training_stays_in_training(translator):
@@ -147,6 +148,11 @@ def leaning(translator, ids, by=6.0):
     return translator
 
 
+def translate_paragraphs(translator, texts, *, glossary=None, numbers=None, **changes):
+    options = translator.options.changed(**changes)
+    return translator.translate_paragraphs(texts, options, glossary=glossary, numbers=numbers)
+
+
 def words_of(translator, text):
     return [word.text for word in translator.target.words(translator.target.encode(text), text)]
 
@@ -155,25 +161,25 @@ def words_of(translator, text):
 def test_a_prefix_begins_the_translation_and_the_rest_is_free(pieces):
     translator = translator_of(GRU, pieces)
     for beam in (1, 3):
-        [said] = translator(ENGLISH[0], prefixes="बड़ी बिल्लियाँ", beam=beam, max_length=40)
-        assert said.text.startswith("बड़ी बिल्लियाँ")
-        assert len(said.ids) > len(translator.target.encode("बड़ी बिल्लियाँ"))
+        [translation] = translator(ENGLISH[0], prefixes="बड़ी बिल्लियाँ", beam=beam, max_length=40)
+        assert translation.text.startswith("बड़ी बिल्लियाँ")
+        assert len(translation.ids) > len(translator.target.encode("बड़ी बिल्लियाँ"))
 
 
 def test_every_sentence_can_have_its_own_prefix(translator):
-    said = translator(["", *ENGLISH], prefixes=["पर", "", "कुत्ता", "पर"], max_length=40)
+    translation = translator(["", *ENGLISH], prefixes=["पर", "", "कुत्ता", "पर"], max_length=40)
     plain = translator(ENGLISH, max_length=40)
-    assert said[0].text == ""
-    assert said[1].ids == plain[0].ids
-    assert said[2].text.startswith("कुत्ता")
-    assert said[3].text.startswith("पर")
+    assert translation[0].text == ""
+    assert translation[1].ids == plain[0].ids
+    assert translation[2].text.startswith("कुत्ता")
+    assert translation[3].text.startswith("पर")
     with pytest.raises(UserError, match="1 prefixes for 2 sentences"):
         translator(["a", "b"], prefixes=["पर"])
 
 
 def test_a_prefix_that_says_what_is_forbidden_is_refused(translator):
     for prefixes in ("पर को", ["पर को"]):
-        with pytest.raises(UserError, match="'पर' is forbidden, but a prefix says 'पर को'"):
+        with pytest.raises(UserError, match="'पर' is forbidden, but a prefix is 'पर को'"):
             translator(ENGLISH[0], prefixes=prefixes, forbidden=["है", "पर"])
 
 
@@ -196,22 +202,24 @@ def test_a_glossary_puts_whole_words_into_the_sentences_that_have_its_terms(piec
 def test_a_term_that_repeats_itself_is_said_where_nothing_else_may(pieces):
     translator = leaning(translator_of(GRU, pieces), [EOS])
     term = "पर चटाई पर"
-    [said] = translator("a dog", glossary={"dog": term}, no_repeat_ngram=1, beam=6, max_length=60)
-    assert said.finished
-    assert term in said.text
+    [translation] = translator(
+        "a dog", glossary={"dog": term}, no_repeat_ngram=1, beam=6, max_length=60
+    )
+    assert translation.finished
+    assert term in translation.text
 
 
 def test_terms_that_were_not_said_are_named():
     translator = translator_of(GRU, "words")
     leaning(translator, [EOS], by=-20.0)
     glossary = {"a": "कुत्ता", "cat": "बिल्ली को"}
-    [said] = translator("a cat", glossary=glossary, beam=2, nbest=2, max_length=4)
-    for one in (said, *said.others):
+    [translation] = translator("a cat", glossary=glossary, beam=2, nbest=2, max_length=4)
+    for one in (translation, *translation.others):
         words = words_of(translator, one.text)
         pairs = list(zip(words, words[1:], strict=False))
         wanted = {"कुत्ता": "कुत्ता" in words, "बिल्ली को": ("बिल्ली", "को") in pairs}
         assert one.missing_terms == tuple(term for term, held in wanted.items() if not held)
-    assert any(one.missing_terms for one in (said, *said.others))
+    assert any(one.missing_terms for one in (translation, *translation.others))
     [whole] = translate_paragraphs(
         translator, ["a cat. cat."], glossary=glossary, beam=2, max_length=4
     )
@@ -229,18 +237,18 @@ WAYS = [{"beam": 1}, {"beam": 3}, {"beam": 4, "beam_groups": 2}, {"sample": True
 def test_where_no_word_is_left_a_translation_stops_or_the_rules_are_named(way):
     translator = translator_of(GRU, "words")
     words = len(translator.target) - 3  # all but the marks
-    [said] = translator("a dog", no_repeat_ngram=1, min_length=110, max_length=0, **way)
-    assert said.no_token_allowed
-    assert not said.finished
+    [translation] = translator("a dog", no_repeat_ngram=1, min_length=110, max_length=0, **way)
+    assert translation.no_token_allowed
+    assert not translation.finished
     [cut] = translator("a dog", min_length=4, max_length=5, **way)
     assert not cut.no_token_allowed
-    assert len(set(said.ids)) == len(said.ids) == words
-    assert -100 < said.score < 0
+    assert len(set(translation.ids)) == len(translation.ids) == words
+    assert -100 < translation.score < 0
     every = [piece.strip("▁") for piece in translator.target.piece_ids()][4:]
     unknown = translator.target.piece_ids()["<unk>"]
     leaning(translator, [unknown], by=-math.inf)
     with pytest.raises(
-        UserError, match=r"no word is left to say with min_length 1, \d+ forbidden terms:"
+        UserError, match=r"no token is allowed with min_length 1, \d+ forbidden terms:"
     ):
         translator("a dog", min_length=1, forbidden=every, **way)
 
@@ -258,8 +266,8 @@ def test_no_two_of_the_best_read_alike(way):
     translator = translator_of(GRU, "unigram")
     pieces = translator.target.piece_ids()
     leaning(translator, [pieces["▁"], EOS], by=9.0)
-    [said] = translator("a dog", nbest=6, beam=6, max_length=8, **way)
-    everyone = [said, *said.others]
+    [translation] = translator("a dog", nbest=6, beam=6, max_length=8, **way)
+    everyone = [translation, *translation.others]
     assert len({one.text for one in everyone}) == len(everyone) < 6
 
 
@@ -280,9 +288,11 @@ def test_what_is_forbidden_is_not_said():
 def test_bounds_and_repetition_hold_for_every_search(pieces):
     translator = translator_of(GRU, pieces)
     for way in ({"beam": 1}, {"beam": 4}, {"beam": 4, "beam_groups": 2}, {"sample": True}):
-        [said] = translator(ENGLISH[0], min_length=6, max_length=20, no_repeat_ngram=2, **way)
-        assert 6 <= len(said.ids) <= 20
-        pairs = list(zip(said.ids, said.ids[1:], strict=False))
+        [translation] = translator(
+            ENGLISH[0], min_length=6, max_length=20, no_repeat_ngram=2, **way
+        )
+        assert 6 <= len(translation.ids) <= 20
+        pairs = list(zip(translation.ids, translation.ids[1:], strict=False))
         assert len(pairs) == len(set(pairs))
 
 
@@ -308,7 +318,10 @@ def test_groups_say_more_different_first_words(wordy):
         wordy(ENGLISH[0], nbest=4, beam=4, **way)[0]
         for way in ({}, {"beam_groups": 4, "diversity_penalty": 9.0})
     )
-    first = [{one.ids[:1] for one in (said, *said.others)} for said in (alike, apart)]
+    first = [
+        {one.ids[:1] for one in (translation, *translation.others)}
+        for translation in (alike, apart)
+    ]
     assert len(first[1]) == 4 > len(first[0])
 
 
@@ -334,11 +347,11 @@ def test_coverage_can_change_the_order():
     assert coverage(half) < -10
 
 
-KEEPS = ("number", "url", "tag")
+PLACEHOLDERS = ("number", "url", "tag")
 MASKED = ["\ue000 देखता है", "को \ue001 पर \ue000"]
 
 
-def keeping(pieces):
+def with_placeholders(pieces):
     """A model whose vocabulary has signs for what is kept."""
     torch.manual_seed(0)
     translator = translator_of(GRU, pieces)
@@ -346,19 +359,19 @@ def keeping(pieces):
     target = Tokenizer.learn([*HINDI, *MASKED], kind=pieces, size=360)
     recipe = Recipe(encoder=ENCODERS["gru"], decoder=DECODERS["bahdanau-additive"])
     model = build_model(recipe, len(source), len(target)).eval()
-    kept = replace(translator, model=model, source=source, target=target, placeholders=KEEPS)
+    kept = replace(translator, model=model, source=source, target=target, placeholders=PLACEHOLDERS)
     return leaning(kept, [EOS])
 
 
 @PIECES
 def test_what_is_kept_comes_through_whole_with_a_beam(pieces):
-    translator = keeping(pieces)
+    translator = with_placeholders(pieces)
     text = "the cat sees 1,234.50 at https://example.org/a?b=1"
-    [said] = translator(text, beam=6, max_length=40)
-    assert said.finished
-    assert said.lost_placeholders == ()
-    assert "1,234.50" in said.text
-    assert "https://example.org/a?b=1" in said.text
+    [translation] = translator(text, beam=6, max_length=40)
+    assert translation.finished
+    assert translation.lost_placeholders == ()
+    assert "1,234.50" in translation.text
+    assert "https://example.org/a?b=1" in translation.text
     greedy = translator(text, beam=1, max_length=2)[0]
     assert set(greedy.lost_placeholders) == {
         span for span in ("1,234.50", "https://example.org/a?b=1") if span not in greedy.text
@@ -368,30 +381,32 @@ def test_what_is_kept_comes_through_whole_with_a_beam(pieces):
 
 @PIECES
 def test_maps_show_what_was_kept(pieces):
-    translator = keeping(pieces)
-    said = translator("the cat sees 12:30", beam=4, max_length=40)[0]
-    [only] = explain_translation(translator, "the cat sees 12:30", said)
+    translator = with_placeholders(pieces)
+    translation = translator("the cat sees 12:30", beam=4, max_length=40)[0]
+    [only] = explain_translation(translator, "the cat sees 12:30", translation)
     assert only.source[-2:] == ("12:30", "</s>")
     assert "12:30" in only.target
 
 
 def test_terms_of_the_glossary_share_the_spans_of_the_sentence():
-    translator = keeping("unigram")
-    [said] = translator("the cat sees 5", glossary={"cat sees 5": "पर 5"}, beam=6, max_length=40)
-    assert said.finished
-    assert said.text.count("5") == 1
-    assert "पर 5" in said.text
+    translator = with_placeholders("unigram")
+    [translation] = translator(
+        "the cat sees 5", glossary={"cat sees 5": "पर 5"}, beam=6, max_length=40
+    )
+    assert translation.finished
+    assert translation.text.count("5") == 1
+    assert "पर 5" in translation.text
 
 
 @PIECES
 def test_a_term_for_a_kept_span_is_said_instead_of_it(pieces):
-    translator = keeping(pieces)
+    translator = with_placeholders(pieces)
     glossary = {"5": "देखता", "mat 6": "पर"}
-    [said] = translator("the cat sees 5 on mat 6", glossary=glossary, beam=6, max_length=40)
-    assert said.finished
-    assert {"देखता", "पर"} <= set(words_of(translator, said.text))
-    assert not {"5", "6"} & set(said.text)
-    assert said.lost_placeholders == ()
+    [translation] = translator("the cat sees 5 on mat 6", glossary=glossary, beam=6, max_length=40)
+    assert translation.finished
+    assert {"देखता", "पर"} <= set(words_of(translator, translation.text))
+    assert not {"5", "6"} & set(translation.text)
+    assert translation.lost_placeholders == ()
     [both] = translator(
         "5 cats or 5 mats on mat 6", glossary={"5 cats": "देखता"}, beam=6, max_length=40
     )
@@ -400,8 +415,8 @@ def test_a_term_for_a_kept_span_is_said_instead_of_it(pieces):
 
 
 def test_a_kept_span_cannot_be_forbidden():
-    with pytest.raises(UserError, match="'42' is forbidden, but the model keeps such spans"):
-        keeping("unigram")("the cat sees 42", forbidden=["42"])
+    with pytest.raises(UserError, match="'42' is forbidden, but the model copies such spans"):
+        with_placeholders("unigram")("the cat sees 42", forbidden=["42"])
 
 
 def test_paragraphs_keep_their_gaps_and_are_translated_sentence_by_sentence(translator):
@@ -418,7 +433,7 @@ def test_paragraphs_keep_their_gaps_and_are_translated_sentence_by_sentence(tran
 
 
 def test_what_is_too_long_for_a_line_is_not_for_a_paragraph(translator):
-    narrow = replace(translator, limits=Limits(source=20), source_language="en")
+    narrow = replace(translator, limits=LengthLimits(source=20), source_language="en")
     line = "A dog. " * 20
     with pytest.raises(TooLong):
         narrow([line])

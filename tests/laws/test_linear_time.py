@@ -69,7 +69,7 @@ WORST = (
     "marks-out-of-order", "addresses-in-brackets", "tags-that-never-close", "mails-without-end",
     "dandas-and-bars", "no-width",
 )  # fmt: skip
-TERMS = Glossary.of({"a a": "b", "क": "ख", "http": "c"}, TOKENIZERS["bpe"])
+TERMS = Glossary.build({"a a": "b", "क": "ख", "http": "c"}, TOKENIZERS["bpe"])
 WORDS = json.loads(TOKENIZERS["words"].to_json())
 BOILERPLATE = "we hereby certify on this day and in this place that all of the following is true"
 
@@ -153,8 +153,8 @@ FUNCTIONS = {
         vectors_of(text), lambda path: most_frequent(path, 10**6), "v"
     ),
     "terms": lambda text: from_file(terms_of(text), read_glossary, "terms.tsv"),
-    "glossary": lambda text: Glossary.of({text: "a"}, TOKENIZERS["bpe"]),
-    "called": TERMS.called,
+    "glossary": lambda text: Glossary.build({text: "a"}, TOKENIZERS["bpe"]),
+    "called": TERMS.target_terms,
     "terminal": lambda text: draw(
         AttentionMap("a", "cross", 1, (text,), (text,), torch.ones(1, 1, 1))
     ),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dhyan.decoding.translator import Limits, Translator
+from dhyan.decoding.translator import LengthLimits, Translator
 from dhyan.errors import UserError
 from dhyan.lessons.self_attention.gravity import gravity
 from dhyan.lessons.self_attention.pulled import OTHER, SENTENCE
@@ -22,7 +22,7 @@ def translator():
     words = Tokenizer.learn([SENTENCE, OTHER], kind="words", size=100)
     size = len(words) - len(NAMES)
     model = transformer(size, size, seed=1, width=16, heads=2, layers=1)
-    return Translator(model, words, words, language="hi", limits=Limits(source=40))
+    return Translator(model, words, words, language="hi", limits=LengthLimits(source=40))
 
 
 def test_bank_moves_and_comes_nearer_to_money():

@@ -1,147 +1,131 @@
-"""Lines on their way through a translator: as many come out as went in, whatever is in them."""
+"""Translating the lines of an input: one line out for every line in, errors included."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dhyan.cli.input_lines import Line, find_term
 from dhyan.cli.output import Style, unsaid, written
 from dhyan.cli.warnings import Pace, Warnings
-from dhyan.errors import UserError
+from dhyan.config.decoding import DecodingOptions
+from dhyan.errors import UnsupportedOption, UserError
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
-    from dhyan.errors import UnsupportedOption
 
-FLAGS = {"forbidden": "--forbid"}
+OPTION_NAMES = {"forbidden": "--forbid"}
 
 
 @dataclass(kw_only=True)
-class Job:
-    """An input on its way through a translator, and how far it has come.
+class TranslationJob:
+    """An input being translated, with the number of lines done so far.
 
-    `files` are those of options that name terms. A fault of what was asked for ends the job before
-    its first line; later, and where it is a line's own, that line is left empty and named.
+    `files` are those of options that name terms. An error in the options stops the job before its
+    first line; later, or if it concerns one line, that line is left empty and reported.
     """
 
     name: str
     style: Style
-    options: Mapping[str, Any]
     paragraphs: bool
+    glossary: Mapping[str, str] | None
+    forbidden: Sequence[str]
     files: Mapping[str, Path | None]
-    beginnings: Iterator[str] | None
+    prefixes: Iterator[str] | None
     pace: Pace
     warnings: Warnings = field(default_factory=Warnings)
     done: int = 0
     skipped: int = 0
 
-    def translate(self, translator: "Translator", lines: Sequence[Line]) -> None:
-        """Print the next lines' translations."""
-        first = self.done
-        for at, (line, one) in enumerate(zip(lines, self._said(translator, lines), strict=True)):
-            print(self._written(translator, line.text, one))
+    def translate(
+        self, translator: "Translator", options: DecodingOptions, lines: Sequence[Line]
+    ) -> None:
+        """Print the translations of the next lines."""
+        first, results = self.done, self._results(translator, options, lines)
+        for at, (line, result) in enumerate(zip(lines, results, strict=True)):
+            print(self._output(translator, line.text, result))
             self.done = first + at + 1
         sys.stdout.flush()
         self.pace.hear(self.done)
 
     def check_end(self) -> None:
-        """Refuse prefixes that are left over, and lines that could not be translated."""
-        prefixes = self.files.get("prefixes")
-        if prefixes and next(self.beginnings or iter(()), None) is not None:
+        """Raise UserError for prefixes left over, and for lines that were not translated."""
+        file = self.files.get("prefixes")
+        if file and next(self.prefixes or iter(()), None) is not None:
             count = f"the {self.done} of {self.name}"
-            raise UserError(f"{prefixes}: has more lines than {count}; give one for each")
+            raise UserError(f"{file}: has more lines than {count}; give one for each")
         if self.skipped:
             count = f"{self.skipped:,} of {self.done:,} lines"
             raise UserError(f"{count} could not be translated and were left empty")
 
-    def _written(self, translator: "Translator", text: str, one: "Translation | UserError") -> str:
-        """A line of output; what could not be translated is named, and left empty."""
+    def _output(
+        self, translator: "Translator", text: str, result: "Translation | UserError"
+    ) -> str:
+        """A line of output; a line that was not translated is reported and left empty."""
         number = self.done + 1
-        if not isinstance(one, UserError):
+        if not isinstance(result, UserError):
             try:
-                line = written(translator, number, text, one, self.style)
-                self.warnings.note(f"{self.name}:{number}", one)
+                line = written(translator, number, text, result, self.style)
+                self.warnings.note(f"{self.name}:{number}", result)
                 return line
-            except UserError as fault:
+            except UserError as error:
                 if not self.done:
                     raise
-                one = fault
-        place, why = self._told(one, number)
-        self.warnings.say(place, why, "are left empty")
+                result = error
+        place, reason = self._place_and_reason(result, number)
+        self.warnings.say(place, reason, "are left empty")
         self.skipped += 1
-        return unsaid(number, text, str(one), self.style)
+        return unsaid(number, text, str(result), self.style)
 
-    def _told(self, fault: UserError, number: int) -> tuple[str, str]:
-        """The place of a line's fault, and its reason with what may help."""
+    def _place_and_reason(self, error: UserError, number: int) -> tuple[str, str]:
+        """Where the error of a line is, and its message with what may help."""
         from dhyan.decoding.translator import TooLong
-        from dhyan.errors import UnsupportedOption
 
-        if isinstance(fault, UnsupportedOption) and (file := self.files.get(fault.option)):
-            return f"{file}:{number}", fault.spelled(flag)
-        if isinstance(fault, UnsupportedOption):
-            return f"{self.name}:{number}", fault.spelled(flag)
-        helps = isinstance(fault, TooLong) and not self.paragraphs
-        return f"{self.name}:{number}", f"{fault}{', or try --paragraphs' if helps else ''}"
+        if isinstance(error, UnsupportedOption):
+            file = self.files.get(error.option)
+            return f"{file or self.name}:{number}", error.spelled(option_name)
+        hint = isinstance(error, TooLong) and not self.paragraphs
+        return f"{self.name}:{number}", f"{error}{', or try --paragraphs' if hint else ''}"
 
-    def _said(
-        self, translator: "Translator", lines: Sequence[Line]
+    def _results(
+        self, translator: "Translator", options: DecodingOptions, lines: Sequence[Line]
     ) -> "list[Translation | UserError]":
-        """A translation for each line, or the reason why there is none."""
-        call: dict[str, Any] = {"numbers": range(self.done, self.done + len(lines))}
-        faults: dict[int, UserError] = {
+        """A translation for each line, or the error it caused."""
+        errors: dict[int, UserError] = {
             at: line.error for at, line in enumerate(lines) if line.error
         }
-        if self.beginnings is not None:
-            call["prefixes"] = self._prefixes(len(lines), faults)
-        texts = ["" if at in faults else line.text for at, line in enumerate(lines)]
-        said = self._tried(translator, texts, call)
-        return [faults.get(at, one) for at, one in enumerate(said)]
+        prefixes = self._next_prefixes(len(lines), errors)
+        call = _Call(
+            self,
+            translator,
+            options,
+            ["" if at in errors else line.text for at, line in enumerate(lines)],
+            range(self.done, self.done + len(lines)),
+            prefixes,
+        )
+        return [errors.get(at, result) for at, result in enumerate(call.results())]
 
-    def _prefixes(self, count: int, faults: dict[int, UserError]) -> list[str]:
-        """The next ones; too few are a fault of the whole before the first line, then of each."""
-        found = list(islice(self.beginnings or (), count))
+    def _next_prefixes(self, count: int, errors: dict[int, UserError]) -> list[str] | None:
+        """The prefixes of the next lines; too few stop the job before its first line."""
+        if self.prefixes is None:
+            return None
+        prefixes = list(islice(self.prefixes, count))
         remedy = "give a prefix for each sentence, empty for none"
         missing = UserError(f"{self.files.get('prefixes')}: has too few lines; {remedy}")
-        if len(found) < count and not self.done:
+        if len(prefixes) < count and not self.done:
             raise missing
-        faults.update(dict.fromkeys(range(len(found), count), missing))
-        return [*found, *[""] * (count - len(found))]
+        errors.update(dict.fromkeys(range(len(prefixes), count), missing))
+        return [*prefixes, *[""] * (count - len(prefixes))]
 
-    def _tried(
-        self, translator: "Translator", texts: list[str], call: Mapping[str, Any]
-    ) -> "list[Translation | UserError]":
-        """Translate all at once; where that fails, without what is too long, or by halves."""
-        from dhyan.decoding.translator import TooLong
-
-        try:
-            return list(self._call(translator, texts, call))
-        except TooLong as fault:
-            long = {one.index: one for one in (fault, *fault.others)}
-            short = ["" if at in long else text for at, text in enumerate(texts)]
-            said = self._tried(translator, short, call)
-            return [long.get(at, one) for at, one in enumerate(said)]
-        except (UserError, MemoryError, RuntimeError) as error:
-            fault_of_one = self._fault(error)
-        if len(texts) == 1:
-            return [fault_of_one]
-        half = len(texts) // 2
-        found: list[Translation | UserError] = []
-        for part in (slice(half), slice(half, None)):
-            own = {name: values[part] for name, values in call.items()}
-            found += self._tried(translator, texts[part], own)
-        return found
-
-    def _fault(self, error: Exception) -> UserError:
-        """What may befall a line; what befalls all of them, and all else, is raised again."""
+    def error_of_line(self, error: Exception) -> UserError:
+        """The error as one of a line; one that concerns all lines, or is a bug, is raised."""
         from dhyan.cli import ran_out_of_memory
-        from dhyan.errors import UnsupportedOption
 
         if isinstance(error, UnsupportedOption) and not self.done:
-            of_all = error.option == "prefixes" and not self.files.get("prefixes")
-            if error.number is None or of_all:
+            shared_prefix = error.option == "prefixes" and not self.files.get("prefixes")
+            if error.number is None or shared_prefix:
                 raise error
         if isinstance(error, UserError):
             return error
@@ -149,25 +133,69 @@ class Job:
             raise error
         return UserError("out of memory; translate it by itself, with a smaller --beam")
 
-    def _call(
-        self, translator: "Translator", texts: Sequence[str], call: Mapping[str, Any]
-    ) -> "list[Translation]":
-        """Translate sentences, batch by batch, or paragraphs."""
-        from dhyan.decoding.paragraphs import translate_paragraphs
 
-        if self.paragraphs:
-            return translate_paragraphs(translator, texts, **self.options, **call)
-        return translator(texts, on_progress=self._hear, **self.options, **call)
+@dataclass(frozen=True)
+class _Call:
+    """Lines that are translated together; where that fails, without the cause or by halves."""
 
-    def _hear(self, count: int) -> None:
-        self.pace.hear(self.done + count)
+    job: TranslationJob
+    translator: "Translator"
+    options: DecodingOptions
+    texts: list[str]
+    numbers: range
+    prefixes: list[str] | None
+
+    def results(self) -> "list[Translation | UserError]":
+        """A translation for each line, or the error it caused."""
+        from dhyan.decoding.translator import TooLong
+
+        try:
+            return list(self._translate())
+        except TooLong as error:
+            too_long = {own.index: own for own in (error, *error.others)}
+            shorter = ["" if at in too_long else text for at, text in enumerate(self.texts)]
+            results = self._with(shorter, self.numbers, self.prefixes).results()
+            return [too_long.get(at, result) for at, result in enumerate(results)]
+        except (UserError, MemoryError, RuntimeError) as error:
+            error_of_line = self.job.error_of_line(error)
+        if len(self.texts) == 1:
+            return [error_of_line]
+        half = len(self.texts) // 2
+        return [*self._part(slice(half)), *self._part(slice(half, None))]
+
+    def _part(self, part: slice) -> "list[Translation | UserError]":
+        prefixes = None if self.prefixes is None else self.prefixes[part]
+        return self._with(self.texts[part], self.numbers[part], prefixes).results()
+
+    def _with(self, texts: list[str], numbers: range, prefixes: list[str] | None) -> "_Call":
+        return _Call(self.job, self.translator, self.options, texts, numbers, prefixes)
+
+    def _translate(self) -> "list[Translation]":
+        job = self.job
+        if job.paragraphs:
+            return self.translator.translate_paragraphs(
+                self.texts,
+                self.options,
+                glossary=job.glossary,
+                forbidden=job.forbidden,
+                numbers=self.numbers,
+            )
+        return self.translator.translate(
+            self.texts,
+            self.options,
+            prefixes=self.prefixes,
+            glossary=job.glossary,
+            forbidden=job.forbidden,
+            numbers=self.numbers,
+            on_progress=lambda count: job.pace.hear(job.done + count),
+        )
 
 
-def place_of(fault: "UnsupportedOption", file: Path | None) -> str:
-    """Where a mistake in what was asked for is: a line with a term, or nowhere."""
-    return f"{find_term(file, fault.term)}: " if file else ""
+def place_of(error: UnsupportedOption, file: Path | None) -> str:
+    """The line of the file that holds the offending term, as the start of a message."""
+    return f"{find_term(file, error.term)}: " if file else ""
 
 
-def flag(name: str) -> str:
-    """A setting as it is typed."""
-    return FLAGS.get(name, f"--{name.replace('_', '-')}")
+def option_name(name: str) -> str:
+    """A decoding option as it is written on the command line."""
+    return OPTION_NAMES.get(name, f"--{name.replace('_', '-')}")

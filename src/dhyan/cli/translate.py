@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dhyan.cli.batch_translate import Job, flag, place_of
+from dhyan.cli.batch_translate import TranslationJob, option_name, place_of
 from dhyan.cli.exit_codes import Exit
 from dhyan.cli.input_lines import (
     count_lines,
@@ -33,7 +33,7 @@ from dhyan.cli.options import (
 from dhyan.cli.output import Style
 from dhyan.cli.warnings import Pace, warn
 from dhyan.config import DecodingOptions
-from dhyan.errors import UserError
+from dhyan.errors import UnsupportedOption, UserError
 
 LINES_AT_A_TIME = 512
 DECODING_OPTIONS = (
@@ -48,7 +48,7 @@ def translate(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Sentences, one per line; else stdin.")
     ] = None,
-    beside: Annotated[
+    other_models: Annotated[
         list[Path] | None,
         typer.Option("--with", metavar="MODEL", help="Further model of an ensemble; repeatable."),
     ] = None,
@@ -124,29 +124,34 @@ def translate(
     style.check(paragraphs=paragraphs)
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
         raise UserError("one of --prefix, --prefixes and --paragraphs: they do not go together")
-    options = asked_for(locals())
+    changes: dict[str, Any] = {
+        name: value for name, value in locals().items() if name in DECODING_OPTIONS
+    }
     if prefixes:
-        same_count(file, prefixes)
-    talking = file is None and sys.stdin is not None and sys.stdin.isatty()
+        check_prefix_count(file, prefixes)
+    interactive = file is None and sys.stdin is not None and sys.stdin.isatty()
     watched = sys.stderr is not None and sys.stderr.isatty()
-    lines = (lambda: count_lines(file)) if file else None
     files = {"glossary": glossary, "forbidden": forbid, "prefixes": prefixes}
-    job = Job(
+    job = TranslationJob(
         name=str(file or "stdin"),
         style=style,
-        options=options,
         paragraphs=paragraphs,
+        glossary=read_glossary(glossary) if glossary else None,
+        forbidden=read_terms(forbid) if forbid else (),
         files=files,
-        beginnings=read_lines(prefixes) if prefixes else repeat(prefix) if prefix else None,
-        pace=Pace(lines=lines, quiet=talking or not (file or watched)),
+        prefixes=read_lines(prefixes) if prefixes else repeat(prefix) if prefix else None,
+        pace=Pace(
+            lines=(lambda: count_lines(file)) if file else None,
+            quiet=interactive or not (file or watched),
+        ),
     )
     try:
-        with as_typed(files):
-            translator = load_model(model, device, threads, beside or ())
+        with command_line_names(files):
+            translator = load_model(model, device, threads, other_models or ())
             translator = replace(translator, fast=translator.fast and not plain)
-            translator.options.changed(**{name: options[name] for name in DECODING_OPTIONS})
-            for chunk in in_chunks(read_input(file), 1 if talking else LINES_AT_A_TIME):
-                job.translate(translator, chunk)
+            options = translator.options.changed(**changes)
+            for chunk in in_chunks(read_input(file), 1 if interactive else LINES_AT_A_TIME):
+                job.translate(translator, options, chunk)
     except KeyboardInterrupt:
         sys.stdout.flush()
         warn(f"stopped; {job.done:,} lines are written")
@@ -155,34 +160,21 @@ def translate(
     job.check_end()
 
 
-def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the command that are a translator's, its terms read from their files."""
-    glossary, forbid = given["glossary"], given["forbid"]
-    return {
-        **{name: given[name] for name in DECODING_OPTIONS},
-        "glossary": read_glossary(glossary) if glossary else None,
-        "forbidden": read_terms(forbid) if forbid else (),
-    }
-
-
-def same_count(file: Path | None, prefixes: Path) -> None:
-    """Refuse prefixes that cannot be read, are too few or too many, before all else."""
-    found = sum(1 for _ in read_lines(prefixes))
-    wanted = count_lines(file) if file else found
-    if found != wanted:
-        few = f"too few lines, {found:,} for {wanted:,}" if found < wanted else ""
-        many = f"more lines than the {wanted:,} of {file}"
+def check_prefix_count(file: Path | None, prefixes: Path) -> None:
+    """Raise UserError for prefixes that cannot be read, are too few or too many."""
+    count = sum(1 for _ in read_lines(prefixes))
+    sentences = count_lines(file) if file else count
+    if count != sentences:
+        few = f"too few lines, {count:,} for {sentences:,}" if count < sentences else ""
+        many = f"more lines than the {sentences:,} of {file}"
         raise UserError(f"{prefixes}: has {few or many}; give a prefix for each, empty for none")
 
 
 @contextmanager
-def as_typed(files: Mapping[str, Path | None]) -> Iterator[None]:
-    """Faults of what was asked for name options as they are typed, and lines of files."""
+def command_line_names(files: Mapping[str, Path | None]) -> Iterator[None]:
+    """Errors name options as on the command line, and the line of a file of terms."""
     try:
         yield
-    except UserError as fault:
-        from dhyan.errors import UnsupportedOption
-
-        if not isinstance(fault, UnsupportedOption):
-            raise
-        raise UserError(place_of(fault, files.get(fault.option)) + fault.spelled(flag)) from None
+    except UnsupportedOption as error:
+        place = place_of(error, files.get(error.option))
+        raise UserError(place + error.spelled(option_name)) from None

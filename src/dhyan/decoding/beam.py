@@ -1,4 +1,4 @@
-"""The beginnings a beam search keeps, and how they grow by a word."""
+"""The hypotheses of a beam search, and how they grow by one token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ from dhyan.special_tokens import BOS, EOS, PAD
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A translation without BOS and EOS, its score, and whether it came to an end by itself.
+    """A translation as token ids without BOS and EOS, its score, and whether it ended with EOS.
 
-    A search scores by log-probability / length^power, EOS counted; `by_coverage` adds to that.
+    The score is log-probability / length ** length_penalty, EOS counted; the coverage penalty is
+    added to it afterwards.
     """
 
     ids: tuple[int, ...]
@@ -25,136 +26,147 @@ class Hypothesis:
 
 
 @runtime_checkable
-class Frontier(Protocol):
-    """What a search grows: W beginnings for each of N sentences, BOS first; −∞ scores no one."""
+class BeamState(Protocol):
+    """W unfinished hypotheses for each of N sentences, BOS first; −inf marks an empty slot."""
 
     @property
-    def said(self) -> Int[Tensor, "N W T"]: ...  # noqa: D102
+    def ids(self) -> Int[Tensor, "N W T"]: ...  # noqa: D102
     @property
     def score(self) -> Float[Tensor, "N W"]: ...  # noqa: D102
 
     def extend(
-        self, scores: Float[Tensor, "N W V"], cost: Float[Tensor, "N V"] | None = None
-    ) -> tuple["Frontier", Int[Tensor, "N W"]]:
-        """One word more, and which beginning each new one grew from.
+        self, scores: Float[Tensor, "N W V"], penalty: Float[Tensor, "N V"] | None = None
+    ) -> tuple["BeamState", Int[Tensor, "N W"]]:
+        """The beam one token longer, and the parent of each hypothesis.
 
-        What a word costs counts in the choice of this step, and never in a score.
+        A token's penalty counts in the choice of this step and never in a score.
         """
         ...
 
     def done(self) -> Bool[Tensor, " N"]:
-        """Whether nothing that is going beats what has ended."""
+        """Whether no unfinished hypothesis can beat the finished ones."""
         ...
 
-    def select(self, rows: Int[Tensor, " R"]) -> "Frontier":
-        """The beginnings of other sentences."""
+    def select(self, rows: Int[Tensor, " R"]) -> "BeamState":
+        """The beams of these sentences."""
         ...
 
     def ranked(self, place: int) -> list[Hypothesis]:
-        """One sentence's hypotheses, those that ended first."""
+        """The hypotheses of one sentence, finished ones first."""
         ...
 
 
 @dataclass(frozen=True)
-class Options:
-    """Ways to go on, best first: a beginning, a word, and what they score; −∞ is no way at all."""
+class Candidates:
+    """Extensions of hypotheses, best first: score, parent and token; −inf marks an empty slot."""
 
     score: Float[Tensor, "N K"]
     parent: Int[Tensor, "N K"]
-    word: Int[Tensor, "N K"]
+    token: Int[Tensor, "N K"]
 
     @classmethod
     def best(
-        cls, total: Float[Tensor, "N W V"], count: int, cost: Float[Tensor, "N V"] | None
-    ) -> "Options":
-        """The best `count` of all beginnings and words, after costs; the scores stay without."""
-        worth = total if cost is None else total - cost.unsqueeze(1)
-        best, choice = worth.flatten(1).topk(count, dim=1)
-        score = best if cost is None else total.flatten(1).gather(1, choice)
+        cls, total: Float[Tensor, "N W V"], count: int, penalty: Float[Tensor, "N V"] | None
+    ) -> "Candidates":
+        """The best `count` extensions after penalties; their scores are without penalties."""
+        penalized = total if penalty is None else total - penalty.unsqueeze(1)
+        best, choice = penalized.flatten(1).topk(count, dim=1)
+        score = best if penalty is None else total.flatten(1).gather(1, choice)
         return cls(score, choice // total.shape[2], choice % total.shape[2])
 
-    def first(self, count: int) -> "Options":
+    def first(self, count: int) -> "Candidates":
         """The best few."""
-        return Options(self.score[:, :count], self.parent[:, :count], self.word[:, :count])
+        return Candidates(self.score[:, :count], self.parent[:, :count], self.token[:, :count])
 
-    def only(self, wanted: Bool[Tensor, "N K"]) -> "Options":
-        """The wanted ones in their order; what is left of the places holds nothing."""
+    def only(self, wanted: Bool[Tensor, "N K"]) -> "Candidates":
+        """The wanted ones in their order, then empty slots."""
         order = (~wanted).byte().argsort(dim=1, stable=True)
         score = self.score.masked_fill(~wanted, -torch.inf).gather(1, order)
-        return Options(score, self.parent.gather(1, order), self.word.gather(1, order))
+        return Candidates(score, self.parent.gather(1, order), self.token.gather(1, order))
 
-    def after(self, said: Int[Tensor, "N W T"]) -> Int[Tensor, "N K U"]:
-        """What was said, with the word at its end."""
-        return torch.cat([take(said, self.parent), self.word.unsqueeze(-1)], dim=-1)
+    def appended_to(self, ids: Int[Tensor, "N W T"]) -> Int[Tensor, "N K U"]:
+        """The parents' ids with the token at the end."""
+        return torch.cat([take_rows(ids, self.parent), self.token.unsqueeze(-1)], dim=-1)
 
 
 @dataclass(frozen=True)
 class Beam:
-    """For N sentences: W beginnings still going, and the best W that have ended.
+    """For N sentences: W unfinished hypotheses, and the best W finished ones.
 
-    What ended is scored by log-probability / length^power, EOS counted.
+    Finished ones are scored by log-probability / length ** length_penalty, EOS counted.
     """
 
-    said: Int[Tensor, "N W T"]
+    ids: Int[Tensor, "N W T"]
     score: Float[Tensor, "N W"]
-    ended: Int[Tensor, "N W T"]
-    ended_score: Float[Tensor, "N W"]
-    power: float
+    finished: Int[Tensor, "N W T"]
+    finished_score: Float[Tensor, "N W"]
+    length_penalty: float
 
     @classmethod
-    def start(cls, sentences: int, width: int, power: float, device: torch.device) -> "Beam":
-        """One empty beginning each; the other places hold nothing, at −∞."""
-        said = torch.full((sentences, width, 1), BOS, device=device)
-        nothing = torch.full((sentences, width), -torch.inf, device=device)
-        score = nothing.index_fill(1, torch.zeros(1, dtype=torch.long, device=device), 0.0)
-        return cls(said, score, said, nothing, power)
+    def start(
+        cls, sentences: int, width: int, length_penalty: float, device: torch.device
+    ) -> "Beam":
+        """One empty hypothesis per sentence; the other slots are empty."""
+        ids = torch.full((sentences, width, 1), BOS, device=device)
+        empty = torch.full((sentences, width), -torch.inf, device=device)
+        score = empty.index_fill(1, torch.zeros(1, dtype=torch.long, device=device), 0.0)
+        return cls(ids, score, ids, empty, length_penalty)
 
     def extend(
-        self, scores: Float[Tensor, "N W V"], cost: Float[Tensor, "N V"] | None = None
+        self, scores: Float[Tensor, "N W V"], penalty: Float[Tensor, "N V"] | None = None
     ) -> tuple["Beam", Int[Tensor, "N W"]]:
-        """The best that do not end go on; an end counts if it is among the `width` best."""
+        """Keep the W best extensions that do not end; an end counts among the W best of all."""
         width = scores.shape[1]
-        options = Options.best(self.score.unsqueeze(-1) + scores, 2 * width, cost)
-        going = options.only(options.word != EOS).first(width)
-        early = options.first(width)
-        return self.grow(going, early.only(early.word == EOS)), going.parent
+        candidates = Candidates.best(self.score.unsqueeze(-1) + scores, 2 * width, penalty)
+        going = candidates.only(candidates.token != EOS).first(width)
+        best = candidates.first(width)
+        return self.updated(going, best.only(best.token == EOS)), going.parent
 
-    def grow(self, going: Options, ending: Options) -> "Beam":
-        """The beam after a choice: what goes on, and what ends here."""
-        length = self.said.shape[-1]
-        whole = torch.cat([self.ended_score, ending.score / length**self.power], dim=1)
-        all_ended = torch.cat([pad(self.ended, (0, 1), value=PAD), ending.after(self.said)], dim=1)
-        ended_score, kept = whole.topk(self.score.shape[1], dim=1)
-        ended = take(all_ended, kept)
-        return Beam(going.after(self.said), going.score, ended, ended_score, self.power)
+    def updated(self, going: Candidates, ending: Candidates) -> "Beam":
+        """The beam after a choice of extensions that go on and of extensions that end."""
+        length = self.ids.shape[-1]
+        ending_score = ending.score / length**self.length_penalty
+        scores = torch.cat([self.finished_score, ending_score], dim=1)
+        rows = [pad(self.finished, (0, 1), value=PAD), ending.appended_to(self.ids)]
+        finished_score, kept = scores.topk(self.score.shape[1], dim=1)
+        finished = take_rows(torch.cat(rows, dim=1), kept)
+        ids = going.appended_to(self.ids)
+        return Beam(ids, going.score, finished, finished_score, self.length_penalty)
 
     def done(self) -> Bool[Tensor, " N"]:
-        """Whether nothing that is going beats what has ended."""
-        return self._by_length().amax(dim=1) <= self.ended_score[:, -1]
+        """Whether no unfinished hypothesis scores above the last finished one."""
+        return self._score_by_length().amax(dim=1) <= self.finished_score[:, -1]
 
     def select(self, rows: Int[Tensor, " R"]) -> "Beam":
-        """The beams of other sentences."""
-        said, ended = self.said[rows], self.ended[rows]
-        return Beam(said, self.score[rows], ended, self.ended_score[rows], self.power)
+        """The beams of these sentences."""
+        return Beam(
+            self.ids[rows],
+            self.score[rows],
+            self.finished[rows],
+            self.finished_score[rows],
+            self.length_penalty,
+        )
 
     def ranked(self, place: int) -> list[Hypothesis]:
-        """One sentence's hypotheses, those that ended first."""
-        ended = zip(self.ended[place].tolist(), self.ended_score[place].tolist(), strict=True)
-        cut = zip(self.said[place].tolist(), self._by_length()[place].tolist(), strict=True)
-        found = [read(row, score) for row, score in [*ended, *cut] if score > -torch.inf]
-        return found[: self.score.shape[1]]
+        """The hypotheses of one sentence, finished ones first."""
+        score = self._score_by_length()[place].tolist()
+        finished_score = self.finished_score[place].tolist()
+        finished = zip(self.finished[place].tolist(), finished_score, strict=True)
+        unfinished = zip(self.ids[place].tolist(), score, strict=True)
+        rows = [(row, score) for row, score in [*finished, *unfinished] if score > -torch.inf]
+        return [make_hypothesis(row, score) for row, score in rows[: self.score.shape[1]]]
 
-    def _by_length(self) -> Float[Tensor, "N W"]:
-        return self.score / max(self.said.shape[-1] - 1, 1) ** self.power
-
-
-def take(rows: Int[Tensor, "N W T"], places: Int[Tensor, "N K"]) -> Int[Tensor, "N K T"]:
-    """For every sentence, the rows at the given places."""
-    return rows.take_along_dim(places.unsqueeze(-1), dim=1)
+    def _score_by_length(self) -> Float[Tensor, "N W"]:
+        return self.score / max(self.ids.shape[-1] - 1, 1) ** self.length_penalty
 
 
-def read(row: Sequence[int], score: float) -> Hypothesis:
-    """The words between BOS and EOS."""
-    said = [i for i in row[1:] if i != PAD]
-    finished = bool(said) and said[-1] == EOS
-    return Hypothesis(tuple(said[:-1] if finished else said), score, finished)
+def take_rows(rows: Int[Tensor, "N W T"], index: Int[Tensor, "N K"]) -> Int[Tensor, "N K T"]:
+    """For every sentence, the rows of these indices."""
+    return rows.take_along_dim(index.unsqueeze(-1), dim=1)
+
+
+def make_hypothesis(row: Sequence[int], score: float) -> Hypothesis:
+    """A hypothesis from a padded row of ids, BOS first."""
+    ids = [id for id in row[1:] if id != PAD]
+    finished = bool(ids) and ids[-1] == EOS
+    return Hypothesis(tuple(ids[:-1] if finished else ids), score, finished)

@@ -1,4 +1,4 @@
-"""Translations that must contain given phrases."""
+"""Constrained beam search: hypotheses that must contain required phrases."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,197 +7,204 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dhyan.decoding.beam import Beam, Hypothesis, Options
-from dhyan.decoding.rules import Phrase, Rule, Said, Scores, Sentence
+from dhyan.decoding.beam import Beam, Candidates, Hypothesis
+from dhyan.decoding.rules import Ids, Phrase, Rule, Scores, SentenceIndex
 from dhyan.special_tokens import EOS
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a beginning has said, and the phrases it has yet to say."""
+    """The ids of a hypothesis, and the required phrases it does not contain yet."""
 
     unmet: tuple[Phrase, ...]
-    said: tuple[int, ...] = ()
+    ids: tuple[int, ...] = ()
 
     @classmethod
     def after(cls, ids: Sequence[int], phrases: Sequence[Phrase]) -> "Progress":
-        """Of a beginning that is read all at once."""
-        said = tuple(ids)
-        return cls(tuple(one for one in phrases if not within(said, one)), said)
+        """The progress of a whole hypothesis."""
+        ids = tuple(ids)
+        return cls(tuple(phrase for phrase in phrases if not contains(ids, phrase)), ids)
 
-    def say(self, word: int) -> "Progress":
-        """One word later."""
-        said = (*self.said, word)
-        unmet = tuple(phrase for phrase in self.unmet if said[-len(phrase) :] != phrase)
-        return Progress(unmet, said)
+    def append(self, token: int) -> "Progress":
+        """One token later."""
+        ids = (*self.ids, token)
+        unmet = tuple(phrase for phrase in self.unmet if ids[-len(phrase) :] != phrase)
+        return Progress(unmet, ids)
 
     @property
-    def left(self) -> int:
-        """How many tokens are wanting, if the phrase it is in the middle of goes on."""
-        begun = max((self._begun(phrase)[-1] for phrase in self.unmet), default=0)
-        return sum(map(len, self.unmet)) - begun
+    def missing(self) -> int:
+        """Tokens still missing, if the phrase in progress continues."""
+        matched = max((self._matches(phrase)[-1] for phrase in self.unmet), default=0)
+        return sum(map(len, self.unmet)) - matched
 
-    def wanted(self) -> set[int]:
-        """The words that begin a phrase, or go on with one."""
-        return {phrase[size] for phrase in self.unmet for size in self._begun(phrase)}
+    def next_tokens(self) -> set[int]:
+        """The tokens that begin or continue a phrase."""
+        return {phrase[size] for phrase in self.unmet for size in self._matches(phrase)}
 
-    def _begun(self, phrase: Phrase) -> list[int]:
-        """All sizes, 0 first, of a beginning of the phrase that stands at the end."""
-        sizes = range(min(len(phrase), len(self.said) + 1))
-        return [k for k in sizes if self.said[len(self.said) - k :] == phrase[:k]]
+    def _matches(self, phrase: Phrase) -> list[int]:
+        """All sizes, 0 first, of a beginning of the phrase with which the hypothesis ends."""
+        sizes = range(min(len(phrase), len(self.ids) + 1))
+        return [k for k in sizes if self.ids[len(self.ids) - k :] == phrase[:k]]
 
 
 @dataclass(frozen=True)
-class Step:
-    """A way to go on: its worth in the choice, its score, the beginning and the word."""
+class Extension:
+    """A hypothesis one token longer: score with and without penalty, parent, token, progress."""
 
-    worth: float
+    penalized: float
     score: float
     parent: int
-    word: int
+    token: int
     progress: Progress
 
 
 @dataclass(frozen=True)
-class TermBeam:
-    """A beam whose places are shared out by how much of the phrases is said.
+class ConstrainedBeam:
+    """A beam whose slots are shared among hypotheses by how much of the phrases they contain.
 
-    Beginnings with as many tokens left to say are compared with each other alone, as in grid beam
-    search (Hokamp and Liu, 2017); all together they have one beam's places, as in dynamic beam
-    allocation (Post and Vilar, 2018). Where nothing is left to say it is the usual beam. A phrase
-    counts wherever it stands whole, over the tokens of another one too.
+    Hypotheses with equally many tokens missing are compared only with each other, as in grid beam
+    search (Hokamp and Liu, 2017); together they fill one beam, as in dynamic beam allocation (Post
+    and Vilar, 2018). Where nothing is missing it is the usual beam. A phrase counts wherever it
+    occurs whole, also overlapping another.
     """
 
     beam: Beam
     progress: tuple[tuple[Progress, ...], ...]
 
     @classmethod
-    def start(cls, beam: Beam, required: Sequence[Sequence[Sequence[int]]]) -> "TermBeam":
-        """A beam that has said nothing, with the phrases of each of its sentences."""
-        if len(required) != len(beam.said):
-            raise ValueError(f"phrases of {len(required)} sentences for a beam of {len(beam.said)}")
-        none = [Progress(tuple(tuple(phrase) for phrase in own if phrase)) for own in required]
-        return cls(beam, tuple((progress,) * beam.said.shape[1] for progress in none))
+    def start(cls, beam: Beam, required: Sequence[Sequence[Sequence[int]]]) -> "ConstrainedBeam":
+        """An empty beam, with the phrases required of each sentence."""
+        if len(required) != len(beam.ids):
+            raise ValueError(f"phrases of {len(required)} sentences for a beam of {len(beam.ids)}")
+        start = [Progress(tuple(tuple(phrase) for phrase in own if phrase)) for own in required]
+        return cls(beam, tuple((progress,) * beam.ids.shape[1] for progress in start))
 
     @property
-    def said(self) -> Int[Tensor, "N W T"]:
-        """What the beginnings have said."""
-        return self.beam.said
+    def ids(self) -> Int[Tensor, "N W T"]:
+        """The unfinished hypotheses."""
+        return self.beam.ids
 
     @property
     def score(self) -> Float[Tensor, "N W"]:
-        """What the beginnings have scored."""
+        """Their scores."""
         return self.beam.score
 
     def extend(
-        self, scores: Float[Tensor, "N W V"], cost: Float[Tensor, "N V"] | None = None
-    ) -> tuple["TermBeam", Int[Tensor, "N W"]]:
+        self, scores: Float[Tensor, "N W V"], penalty: Float[Tensor, "N V"] | None = None
+    ) -> tuple["ConstrainedBeam", Int[Tensor, "N W"]]:
         """Every share of the beam is extended as a beam of its own."""
         width, device = scores.shape[1], scores.device
-        chosen = [share(steps, width) for steps in self._steps(scores, cost)]
+        chosen = [choose(extensions, width) for extensions in self._extensions(scores, penalty)]
         going = _stack([going for going, _ in chosen], width, device)
         ending = _stack([ending for _, ending in chosen], width, device)
         progress = tuple(
-            tuple(step.progress for step in steps) + before[: width - len(steps)]
-            for (steps, _), before in zip(chosen, self.progress, strict=True)
+            tuple(extension.progress for extension in own) + before[: width - len(own)]
+            for (own, _), before in zip(chosen, self.progress, strict=True)
         )
-        return TermBeam(self.beam.grow(going, ending), progress), going.parent
+        return ConstrainedBeam(self.beam.updated(going, ending), progress), going.parent
 
     def done(self) -> Bool[Tensor, " N"]:
-        """Whether nothing that is going beats what has ended."""
+        """Whether no unfinished hypothesis can beat the finished ones."""
         return self.beam.done()
 
-    def select(self, rows: Int[Tensor, " R"]) -> "TermBeam":
-        """The beams of other sentences."""
-        return TermBeam(self.beam.select(rows), tuple(self.progress[row] for row in rows.tolist()))
+    def select(self, rows: Int[Tensor, " R"]) -> "ConstrainedBeam":
+        """The beams of these sentences."""
+        progress = tuple(self.progress[row] for row in rows.tolist())
+        return ConstrainedBeam(self.beam.select(rows), progress)
 
     def ranked(self, place: int) -> list[Hypothesis]:
-        """One sentence's hypotheses; what was cut off comes last, with least left to say first."""
+        """The hypotheses of one sentence; unfinished ones come last, fewest missing first."""
         return self.beam.ranked(place)
 
-    def _steps(
-        self, scores: Float[Tensor, "N W V"], cost: Float[Tensor, "N V"] | None
-    ) -> list[list[Step]]:
-        """Of each beginning: every wanted word, and as many others as the beam could take."""
+    def _extensions(
+        self, scores: Float[Tensor, "N W V"], penalty: Float[Tensor, "N V"] | None
+    ) -> list[list[Extension]]:
+        """For each hypothesis every token of a phrase, and as many others as the beam can take."""
         total = self.score.unsqueeze(-1) + scores
-        worth = total if cost is None else total - cost.unsqueeze(1)
-        wanted = self._wanted(scores.device)
-        enough = min(scores.shape[1] + 1 + wanted.shape[2], scores.shape[2])
-        words = torch.cat([wanted, worth.topk(enough, dim=2).indices], dim=2)
-        values = torch.stack([worth.gather(2, words), total.gather(2, words)], dim=-1)
+        penalized = total if penalty is None else total - penalty.unsqueeze(1)
+        required = self._next_tokens(scores.device)
+        enough = min(scores.shape[1] + 1 + required.shape[2], scores.shape[2])
+        tokens = torch.cat([required, penalized.topk(enough, dim=2).indices], dim=2)
+        values = torch.stack([penalized.gather(2, tokens), total.gather(2, tokens)], dim=-1)
         return [
-            [step for row, told in enumerate(zip(*rows, strict=True)) for step in _ways(row, *told)]
-            for rows in zip(self.progress, words.tolist(), values.tolist(), strict=True)
+            [
+                extension
+                for parent, own in enumerate(zip(*sentence, strict=True))
+                for extension in _extensions_of(parent, *own)
+            ]
+            for sentence in zip(self.progress, tokens.tolist(), values.tolist(), strict=True)
         ]
 
-    def _wanted(self, device: torch.device) -> Int[Tensor, "N W A"]:
-        """The wanted words of every beginning, filled up with EOS."""
-        words = [[sorted(row.wanted()) for row in rows] for rows in self.progress]
-        most = max(len(row) for rows in words for row in rows)
-        filled = [[[*row, *[EOS] * (most - len(row))] for row in rows] for rows in words]
-        return torch.tensor(filled, dtype=torch.long, device=device)
+    def _next_tokens(self, device: torch.device) -> Int[Tensor, "N W A"]:
+        """The next tokens of phrases for every hypothesis, padded with EOS."""
+        tokens = [[sorted(own.next_tokens()) for own in rows] for rows in self.progress]
+        most = max(len(row) for rows in tokens for row in rows)
+        padded = [[[*row, *[EOS] * (most - len(row))] for row in rows] for rows in tokens]
+        return torch.tensor(padded, dtype=torch.long, device=device)
 
 
-def within(said: Phrase, part: Phrase) -> bool:
-    """Whether one stands whole in the other."""
-    return any(said[at : at + len(part)] == part for at in range(len(said) - len(part) + 1))
+def contains(ids: Phrase, phrase: Phrase) -> bool:
+    """Whether the ids contain the phrase whole."""
+    return any(ids[at : at + len(phrase)] == phrase for at in range(len(ids) - len(phrase) + 1))
 
 
-def sparing(required: Sequence[Sequence[Phrase]], rule: Rule) -> Rule:
-    """A rule that lets the phrases of a sentence be begun and gone on with, until they are said."""
+def allow_required(required: Sequence[Sequence[Phrase]], rule: Rule) -> Rule:
+    """The rule, except that required phrases may begin and continue until they occur."""
 
-    def spared(said: Said, scores: Scores, sentence: Sentence) -> Scores:
-        left = rule(said, scores, sentence).clone()
-        for row, (ids, which) in enumerate(zip(said.tolist(), sentence.tolist(), strict=True)):
-            words = list(Progress.after(ids, required[which]).wanted())
-            left[row, words] = scores[row, words]
-        return left
+    def relaxed(ids: Ids, scores: Scores, sentence: SentenceIndex) -> Scores:
+        changed = rule(ids, scores, sentence).clone()
+        hypotheses = zip(ids.tolist(), sentence.tolist(), strict=True)
+        for row, (hypothesis, index) in enumerate(hypotheses):
+            tokens = list(Progress.after(hypothesis, required[index]).next_tokens())
+            changed[row, tokens] = scores[row, tokens]
+        return changed
 
-    return spared
+    return relaxed
 
 
-def share(steps: Sequence[Step], width: int) -> tuple[list[Step], list[Step]]:
-    """What goes on and what ends when steps are ranked among those with as much left to say."""
-    ranks: dict[int, list[Step]] = {}
-    for step in sorted(steps, key=lambda step: step.worth, reverse=True):
-        ranks.setdefault(step.progress.left, []).append(step)
-    going: list[Step] = []
-    ending: list[Step] = []
-    for left, places in deal(width, {left: len(rank) for left, rank in ranks.items()}).items():
-        going += [step for step in ranks[left] if step.word != EOS][:places]
-        ending += [step for step in ranks[left][:places] if step.word == EOS]
+def choose(extensions: Sequence[Extension], width: int) -> tuple[list[Extension], list[Extension]]:
+    """What goes on and what ends, ranked among extensions with equally many tokens missing."""
+    ranks: dict[int, list[Extension]] = {}
+    for extension in sorted(extensions, key=lambda e: e.penalized, reverse=True):
+        ranks.setdefault(extension.progress.missing, []).append(extension)
+    going: list[Extension] = []
+    ending: list[Extension] = []
+    sizes = {missing: len(rank) for missing, rank in ranks.items()}
+    for missing, slots in allocate(width, sizes).items():
+        going += [own for own in ranks[missing] if own.token != EOS][:slots]
+        ending += [own for own in ranks[missing][:slots] if own.token == EOS]
     return going, ending
 
 
-def deal(places: int, sizes: Mapping[int, int]) -> dict[int, int]:
-    """Places dealt out one at a time, the lowest key first, to all that can still fill one."""
-    dealt = dict.fromkeys(sorted(sizes), 0)
-    while takers := [key for key, held in dealt.items() if held < sizes[key]][:places]:
+def allocate(slots: int, sizes: Mapping[int, int]) -> dict[int, int]:
+    """Slots given out one at a time, the lowest key first, to all that can still fill one."""
+    allocated = dict.fromkeys(sorted(sizes), 0)
+    while takers := [key for key, count in allocated.items() if count < sizes[key]][:slots]:
         for key in takers:
-            dealt[key] += 1
-        places -= len(takers)
-    return dealt
+            allocated[key] += 1
+        slots -= len(takers)
+    return allocated
 
 
-def _ways(
-    parent: int, before: Progress, words: Sequence[int], values: Sequence[Sequence[float]]
-) -> list[Step]:
-    """All that one beginning can say next; it may end when no phrase is left."""
+def _extensions_of(
+    parent: int, before: Progress, tokens: Sequence[int], values: Sequence[Sequence[float]]
+) -> list[Extension]:
+    """The extensions of one hypothesis; it may end when no phrase is missing."""
     return [
-        Step(worth, score, parent, word, before.say(word))
-        for word, (worth, score) in dict(zip(words, values, strict=True)).items()
-        if worth != -torch.inf and (word != EOS or not before.unmet)
+        Extension(penalized, score, parent, token, before.append(token))
+        for token, (penalized, score) in dict(zip(tokens, values, strict=True)).items()
+        if penalized != -torch.inf and (token != EOS or not before.unmet)
     ]
 
 
-def _stack(chosen: Sequence[Sequence[Step]], width: int, device: torch.device) -> Options:
-    """Steps as rows of a tensor; places without one are at −∞."""
+def _stack(chosen: Sequence[Sequence[Extension]], width: int, device: torch.device) -> Candidates:
+    """Extensions as rows of tensors, padded with empty slots."""
     rows = [[*own, *[None] * (width - len(own))] for own in chosen]
-    score = [[step.score if step else -torch.inf for step in row] for row in rows]
-    parent = [[step.parent if step else 0 for step in row] for row in rows]
-    word = [[step.word if step else EOS for step in row] for row in rows]
-    return Options(
+    score = [[own.score if own else -torch.inf for own in row] for row in rows]
+    parent = [[own.parent if own else 0 for own in row] for row in rows]
+    token = [[own.token if own else EOS for own in row] for row in rows]
+    return Candidates(
         torch.tensor(score, dtype=torch.float32, device=device),
         torch.tensor(parent, device=device),
-        torch.tensor(word, device=device),
+        torch.tensor(token, device=device),
     )

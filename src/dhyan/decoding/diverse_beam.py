@@ -1,4 +1,4 @@
-"""A beam in groups that avoid each other's words."""
+"""Diverse beam search: groups of a beam that avoid each other's tokens."""
 
 from dataclasses import dataclass
 
@@ -6,57 +6,62 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dhyan.decoding.beam import Frontier, Hypothesis
+from dhyan.decoding.beam import BeamState, Hypothesis
 
 
 @dataclass(frozen=True)
-class Groups:
+class DiverseBeam:
     """Diverse beam search (Vijayakumar et al., 2018): groups that step one after the other.
 
-    In every step a group pays `diversity` for each time an earlier group goes on with the same
-    word; to end is free. The payment decides what the group keeps and is then forgotten. The first
-    group pays nothing, so it finds what a beam of its width finds alone.
+    In every step a group pays `diversity_penalty` for each time an earlier group extended a
+    hypothesis by the same token; EOS is free. The penalty decides what the group keeps and enters
+    no score. The first group pays nothing, so it finds what a beam of its width finds alone.
     """
 
-    members: tuple[Frontier, ...]
-    diversity: float
+    groups: tuple[BeamState, ...]
+    diversity_penalty: float
 
     @property
-    def said(self) -> Int[Tensor, "N W T"]:
-        """What all have said, group after group."""
-        return torch.cat([member.said for member in self.members], dim=1)
+    def ids(self) -> Int[Tensor, "N W T"]:
+        """The hypotheses, group after group."""
+        return torch.cat([group.ids for group in self.groups], dim=1)
 
     @property
     def score(self) -> Float[Tensor, "N W"]:
-        """What all have scored, group after group."""
-        return torch.cat([member.score for member in self.members], dim=1)
+        """Their scores, group after group."""
+        return torch.cat([group.score for group in self.groups], dim=1)
 
     def extend(
-        self, scores: Float[Tensor, "N W V"], cost: Float[Tensor, "N V"] | None = None
-    ) -> tuple["Groups", Int[Tensor, "N W"]]:
-        """Each group grows by a word, knowing those of the groups before it."""
-        width = scores.shape[1] // len(self.members)
-        cost = torch.zeros_like(scores[:, 0]) if cost is None else cost
-        grown, parents = [], []
-        for place, member in enumerate(self.members):
-            own = scores[:, place * width : (place + 1) * width]
-            own = own.masked_fill(member.done().view(-1, 1, 1), -torch.inf)
-            member, parent = member.extend(own, cost)
-            taken = self.diversity * (member.score > -torch.inf).to(cost.dtype)
-            cost = cost.scatter_add(1, member.said[:, :, -1], taken)
-            grown.append(member)
-            parents.append(parent + place * width)
-        return Groups(tuple(grown), self.diversity), torch.cat(parents, dim=1)
+        self, scores: Float[Tensor, "N W V"], penalty: Float[Tensor, "N V"] | None = None
+    ) -> tuple["DiverseBeam", Int[Tensor, "N W"]]:
+        """Extend the groups in turn, each penalised by the tokens of those before it."""
+        width = scores.shape[1] // len(self.groups)
+        penalty = torch.zeros_like(scores[:, 0]) if penalty is None else penalty
+        groups, parents = [], []
+        for index, group in enumerate(self.groups):
+            own = scores[:, index * width : (index + 1) * width]
+            own = own.masked_fill(group.done().view(-1, 1, 1), -torch.inf)
+            group, parent = group.extend(own, penalty)
+            paid = self.diversity_penalty * (group.score > -torch.inf).to(penalty.dtype)
+            penalty = penalty.scatter_add(1, group.ids[:, :, -1], paid)
+            groups.append(group)
+            parents.append(parent + index * width)
+        return DiverseBeam(tuple(groups), self.diversity_penalty), torch.cat(parents, dim=1)
 
     def done(self) -> Bool[Tensor, " N"]:
-        """Whether every group is."""
-        return torch.stack([member.done() for member in self.members]).all(dim=0)
+        """Whether every group is done."""
+        return torch.stack([group.done() for group in self.groups]).all(dim=0)
 
-    def select(self, rows: Int[Tensor, " R"]) -> "Groups":
-        """The groups of other sentences."""
-        return Groups(tuple(member.select(rows) for member in self.members), self.diversity)
+    def select(self, rows: Int[Tensor, " R"]) -> "DiverseBeam":
+        """The groups of these sentences."""
+        groups = tuple(group.select(rows) for group in self.groups)
+        return DiverseBeam(groups, self.diversity_penalty)
 
     def ranked(self, place: int) -> list[Hypothesis]:
-        """What all groups found for one sentence, each once, those that ended first."""
-        found = {(h.ids, h.finished): h for member in self.members for h in member.ranked(place)}
-        return sorted(found.values(), key=lambda h: (h.finished, h.score), reverse=True)
+        """The hypotheses of all groups for one sentence, each once, finished ones first."""
+        hypotheses = {
+            (hypothesis.ids, hypothesis.finished): hypothesis
+            for group in self.groups
+            for hypothesis in group.ranked(place)
+        }
+        return sorted(hypotheses.values(), key=lambda h: (h.finished, h.score), reverse=True)

@@ -1,4 +1,4 @@
-"""Several models that speak with one voice: at every word, the mean of their probabilities."""
+"""An ensemble: the mean of the probabilities of several models, token by token."""
 
 import math
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from dhyan.models.seq2seq import Seq2Seq
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where every model of an ensemble stands."""
+class EnsembleState:
+    """The decoder state of every model of an ensemble."""
 
     states: tuple[State, ...]
 
-    def select(self, rows: Int[Tensor, " R"]) -> "Standing":
-        """Other rows, of all of them."""
-        return Standing(tuple(state.select(rows) for state in self.states))
+    def select(self, rows: Int[Tensor, " R"]) -> "EnsembleState":
+        """These rows, of every model."""
+        return EnsembleState(tuple(state.select(rows) for state in self.states))
 
 
 class Ensemble(nn.Module):
-    """Models of any kind over the same words; its logits are logarithms of mean probabilities."""
+    """Models of any kind with one vocabulary; its logits are logarithms of mean probabilities."""
 
     def __init__(self, models: Sequence[Seq2Seq]) -> None:
         super().__init__()
@@ -39,8 +39,8 @@ class Ensemble(nn.Module):
         return [cast(Seq2Seq, model) for model in self.models]
 
     def forward(self, batch: Batch) -> Float[Tensor, "B T V"]:
-        """Teacher forcing, all of them together."""
-        return mean_log([model(batch) for model in self.members])
+        """Logits under teacher forcing."""
+        return log_mean_prob([model(batch) for model in self.members])
 
     def attentions(self) -> list[AttentionLayer]:
         """Every attention of every model, with the number of its model."""
@@ -50,19 +50,21 @@ class Ensemble(nn.Module):
             for layer in model.attentions()
         ]
 
-    def start(self, source: Tokens) -> Standing:
-        """Let each of them read the source."""
-        return Standing(tuple(model.start(source) for model in self.members))
+    def start(self, source: Tokens) -> EnsembleState:
+        """Encode the source with every model."""
+        return EnsembleState(tuple(model.start(source) for model in self.members))
 
-    def step(self, ids: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], Standing]:
-        """Say one more word, the same to all of them."""
-        assert isinstance(state, Standing)
+    def step(
+        self, ids: Int[Tensor, " R"], state: State
+    ) -> tuple[Float[Tensor, "R V"], EnsembleState]:
+        """Feed the same token to every model."""
+        assert isinstance(state, EnsembleState)
         pairs = zip(self.members, state.states, strict=True)
         logits, states = zip(*(model.step(ids, own) for model, own in pairs), strict=True)
-        return mean_log(logits), Standing(states)
+        return log_mean_prob(logits), EnsembleState(states)
 
 
-def mean_log(logits: Sequence[Float[Tensor, "*R V"]]) -> Float[Tensor, "*R V"]:
-    """The logarithm of the mean of the probabilities that several logits stand for."""
-    each = torch.stack([one.float().log_softmax(dim=-1) for one in logits])
-    return each.logsumexp(dim=0) - math.log(len(logits))
+def log_mean_prob(logits: Sequence[Float[Tensor, "*R V"]]) -> Float[Tensor, "*R V"]:
+    """The logarithm of the mean of the probabilities of several logits."""
+    logprobs = torch.stack([own.float().log_softmax(dim=-1) for own in logits])
+    return logprobs.logsumexp(dim=0) - math.log(len(logits))

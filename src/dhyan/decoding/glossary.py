@@ -1,4 +1,4 @@
-"""Terms that a sentence calls for, and terms that contradict each other."""
+"""Glossaries: target terms a sentence requires, and terms that contradict each other."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,27 +7,26 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dhyan.config import DecodingOptions
-from dhyan.decoding.hide_placeholders import hide
-from dhyan.decoding.rules import Phrase, completions
+from dhyan.decoding.rules import Phrase, completing_tokens
 from dhyan.errors import UnsupportedOption
 from dhyan.special_tokens import UNK
 from dhyan.text.normalize import normalize
-from dhyan.text.placeholders import restore
+from dhyan.text.placeholders import mask, restore
 from dhyan.text.tokenizer import Tokenizer
 
 
-class Called(NamedTuple):
-    """A source term as it stands in a sentence, spans of it hidden, and the term to be said."""
+class Match(NamedTuple):
+    """A source term as it occurs in a masked sentence, and the target term it requires."""
 
-    heard: str
+    source: str
     target: str
 
 
 @dataclass(frozen=True)
 class Glossary:
-    """Source terms, as lower-cased words, and what each must become in a translation.
+    """Source terms, as lower-cased words, and the target term of each.
 
-    A span that is kept whole is one word, whatever a tokenizer would make of it.
+    A span that becomes a placeholder is one word, however a tokenizer would split it.
     """
 
     entries: Mapping[tuple[str, ...], str]
@@ -35,14 +34,14 @@ class Glossary:
     placeholders: tuple[str, ...] = ()
 
     @classmethod
-    def of(
+    def build(
         cls, terms: Mapping[str, str], tokenizer: Tokenizer, placeholders: tuple[str, ...] = ()
     ) -> "Glossary":
-        """Ready to be asked about sentences that this tokenizer cuts."""
+        """A glossary for sentences that this tokenizer splits into words."""
         entries: dict[tuple[str, ...], str] = {}
         for source, target in terms.items():
-            hidden, kept = hide(source, placeholders)
-            key = _folded(_words(tokenizer, hidden), kept)
+            masked, spans = mask(source, placeholders)
+            key = _casefolded(_words(tokenizer, masked), spans)
             if not key or not normalize(target):
                 raise UnsupportedOption(
                     "an empty term in the glossary, {term!r} → {target!r}: leave it out",
@@ -61,34 +60,34 @@ class Glossary:
                 )
         return cls(entries, tokenizer, placeholders)
 
-    def called(self, sentence: str) -> list[Called]:
-        """The terms of a sentence from the left: where several begin, the longest of them.
+    def matches(self, masked: str, spans: Sequence[str]) -> list[Match]:
+        """The terms of a masked sentence from the left: the longest that begins at a word.
 
         A term that begins inside an earlier one does not count.
         """
-        hidden, kept = hide(sentence, self.placeholders)
-        words = _words(self.tokenizer, hidden)
-        keys, found, place = _folded(words, kept), list[Called](), 0
-        while place < len(words):
-            for length in self._lengths.get(keys[place], ()):
-                if target := self.entries.get(keys[place : place + length]):
-                    found.append(Called(" ".join(words[place : place + length]), target))
-                    place += length - 1
+        words = _words(self.tokenizer, masked)
+        keys, matches, at = _casefolded(words, spans), list[Match](), 0
+        while at < len(words):
+            for length in self._lengths.get(keys[at], ()):
+                if target := self.entries.get(keys[at : at + length]):
+                    matches.append(Match(" ".join(words[at : at + length]), target))
+                    at += length - 1
                     break
-            place += 1
-        return found
+            at += 1
+        return matches
+
+    def target_terms(self, sentence: str) -> list[str]:
+        """The target terms a sentence requires, each once."""
+        matches = self.matches(*mask(sentence, self.placeholders))
+        return list(dict.fromkeys(match.target for match in matches))
 
     @cached_property
     def _lengths(self) -> dict[str, list[int]]:
-        """How many words the terms have that begin with a word, the longest first."""
-        found = defaultdict[str, set[int]](set)
+        """Numbers of words of the terms that begin with a word, the largest first."""
+        lengths = defaultdict[str, set[int]](set)
         for key in self.entries:
-            found[key[0]].add(len(key))
-        return {first: sorted(lengths, reverse=True) for first, lengths in found.items()}
-
-    def wanted(self, sentence: str) -> list[str]:
-        """The target terms a sentence calls for, each once."""
-        return list(dict.fromkeys(one.target for one in self.called(sentence)))
+            lengths[key[0]].add(len(key))
+        return {first: sorted(own, reverse=True) for first, own in lengths.items()}
 
 
 def check_terms(
@@ -99,41 +98,39 @@ def check_terms(
     target: Tokenizer,
     placeholders: Sequence[str] = (),
 ) -> None:
-    """Refuse terms that these options cannot see to, or that contradict each other."""
+    """Raise UnsupportedOption for terms that search cannot enforce, or in contradiction."""
     if glossary and options.sample:
-        raise UnsupportedOption(
-            "required terms are searched for, not drawn: leave out {glossary} or {sample}"
-        )
+        raise UnsupportedOption("{glossary} needs beam search: leave out {glossary} or {sample}")
     if glossary and not options.constrains:
-        raise UnsupportedOption("required terms need a {beam} of 2 or more, for each group of it")
+        raise UnsupportedOption("{glossary} needs a {beam} of 2 or more, for each group of it")
     for term in forbidden:
         if not normalize(term):
-            raise UnsupportedOption(
-                "an empty term is forbidden: leave it out", option="forbidden", term=term
-            )
-        if hide(term, placeholders)[1]:
-            sentence = "{term!r} is forbidden, but the model placeholders such spans: leave it out"
-            raise UnsupportedOption(sentence, option="forbidden", term=term)
+            message = "an empty term is forbidden: leave it out"
+            raise UnsupportedOption(message, option="forbidden", term=term)
+        if mask(term, placeholders)[1]:
+            message = "{term!r} is forbidden, but the model copies such spans: leave it out"
+            raise UnsupportedOption(message, option="forbidden", term=term)
     if forbidden:
-        check_sayable(glossary.values(), forbidden, target, by="the glossary asks for")
+        check_allowed(glossary.values(), forbidden, target, by="the glossary requires")
 
 
-def check_sayable(
+def check_allowed(
     texts: Iterable[str], forbidden: Sequence[str], tokenizer: Tokenizer, *, by: str
 ) -> None:
-    """Refuse to be asked for what holds a forbidden term, or is written by way of one."""
-    every = completions(tokenizer, forbidden)
+    """Raise UnsupportedOption for a required text that contains, or is written through, a
+    forbidden term."""
+    completing_any = completing_tokens(tokenizer, forbidden)
     for text in dict.fromkeys(texts):
         ids = tokenizer.encode(text)
         for at, id in enumerate(ids):
-            if id in every(ids[:at]):
-                each = ((term, completions(tokenizer, [term])) for term in forbidden)
-                term = next(term for term, completing in each if id in completing(ids[:at]))
-                sentence = "{term!r} is forbidden, but {by} {text!r}"
-                raise UnsupportedOption(sentence, option="forbidden", term=term, by=by, text=text)
+            if id in completing_any(ids[:at]):
+                by_term = ((term, completing_tokens(tokenizer, [term])) for term in forbidden)
+                term = next(term for term, completing in by_term if id in completing(ids[:at]))
+                message = "{term!r} is forbidden, but {by} {text!r}"
+                raise UnsupportedOption(message, option="forbidden", term=term, by=by, text=text)
 
 
-def phrase(
+def encode_phrase(
     tokenizer: Tokenizer,
     text: str,
     *,
@@ -141,21 +138,19 @@ def phrase(
     option: str = "",
     number: int | None = None,
 ) -> Phrase:
-    """The ids of a text, as it begins a word anywhere in a sentence; the rest is for faults."""
+    """The token ids of a text at the start of a word; `term`, `option`, `number` are for errors."""
     ids = tuple(tokenizer.encode(text))
     if not ids:
-        raise UnsupportedOption(
-            "an empty term: there is nothing to say", option=option, number=number
-        )
+        raise UnsupportedOption("an empty term: leave it out", option=option, number=number)
     if UNK in ids:
-        sentence = "the model cannot write {term!r}: its vocabulary has no pieces for it"
-        raise UnsupportedOption(sentence, option=option, term=term or text, number=number)
+        message = "the model cannot write {term!r}: its vocabulary has no tokens for it"
+        raise UnsupportedOption(message, option=option, term=term or text, number=number)
     return ids
 
 
-def stands_in(tokenizer: Tokenizer, part: Sequence[int], ids: Sequence[int]) -> bool:
-    """Whether the words of a phrase stand in a row among those of the ids."""
-    wanted, words = ([word.text for word in tokenizer.words(one)] for one in (part, ids))
+def contains_words(tokenizer: Tokenizer, phrase: Sequence[int], ids: Sequence[int]) -> bool:
+    """Whether the words of a phrase occur in a row among the words of the ids."""
+    wanted, words = ([word.text for word in tokenizer.words(own)] for own in (phrase, ids))
     return any(words[at : at + len(wanted)] == wanted for at in range(len(words)))
 
 
@@ -163,6 +158,6 @@ def _words(tokenizer: Tokenizer, text: str) -> list[str]:
     return [word.text for word in tokenizer.words(tokenizer.encode(text), text)]
 
 
-def _folded(words: Sequence[str], kept: Sequence[str]) -> tuple[str, ...]:
-    """Words in no case, the kept spans among them as they are written."""
-    return tuple(restore(word, kept)[0].casefold() for word in words)
+def _casefolded(words: Sequence[str], spans: Sequence[str]) -> tuple[str, ...]:
+    """Words without case, placeholders replaced by their spans."""
+    return tuple(restore(word, spans)[0].casefold() for word in words)

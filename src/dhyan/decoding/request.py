@@ -1,145 +1,214 @@
-"""What is asked of a search, sentence by sentence: ids to read, and words that must be said."""
+"""Requests: sentences prepared for search, with their constraints and maximum lengths."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from dhyan.decoding.constrained_beam import within
-from dhyan.decoding.glossary import Called, Glossary, phrase
-from dhyan.decoding.hide_placeholders import hide, hide_as, sign_of
+from dhyan.config import DecodingOptions
+from dhyan.decoding.constrained_beam import contains
+from dhyan.decoding.glossary import Glossary, Match, check_allowed, check_terms, encode_phrase
 from dhyan.decoding.rules import Phrase
-from dhyan.errors import UnsupportedOption
+from dhyan.errors import UnsupportedOption, UserError
 from dhyan.special_tokens import EOS, UNK
 from dhyan.text.normalize import normalize
+from dhyan.text.placeholders import mask, mask_like, placeholder
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.text.vocabulary import MARK
 
 
-@dataclass(frozen=True)
-class Order:
-    """One sentence: its ids with EOS (none if it is empty), and what is to be said about it.
+class TooLong(UserError):
+    """A sentence with more tokens than the model takes; `index` is its position in the input.
 
-    `number` tells the sentence from all others of the same input, so that what is drawn for it does
-    not depend on its batch. `terms` are the glossary's, which the first of the `required` phrases
-    spell. `kept` are the spans that pass the model by; for those `replaced`, a term is said.
+    `others` are further ones of the same input.
+    """
+
+    def __init__(
+        self, index: int, tokens: int, longest: int, others: Sequence["TooLong"] = ()
+    ) -> None:
+        super().__init__(
+            f"{tokens} tokens, but this model takes at most {longest}; split the sentence"
+        )
+        self.index, self.tokens, self.longest, self.others = index, tokens, longest, others
+
+    def at(self, indices: Sequence[int]) -> "TooLong":
+        """The same error with every index replaced by the one listed for it."""
+        others = [other.at(indices) for other in self.others]
+        return TooLong(indices[self.index], self.tokens, self.longest, others)
+
+
+@dataclass(frozen=True)
+class LengthLimits:
+    """The most source tokens a model takes, and the most target tokens it can produce, if any."""
+
+    source: int = 1024
+    target: int | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """One sentence to translate: token ids with EOS (none if it is empty), and its constraints.
+
+    `number` identifies the sentence, so that a sample drawn for it does not depend on its batch.
+    `max_length` counts EOS. `terms` are those of the glossary, which the first of the `required`
+    phrases spell. `spans` are behind the placeholders; for the `replaced` ones of them a glossary
+    term is required instead.
     """
 
     ids: tuple[int, ...]
+    index: int
     number: int
+    max_length: int = 0
     prefix: Phrase = ()
-    terms: tuple[str, ...] = ()
     required: tuple[Phrase, ...] = ()
-    kept: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    spans: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
 
-    def shortest(self) -> int:
-        """The fewest tokens in which the prefix and then the terms can be said, end to end."""
-        said = [self.prefix]
-        for one in sorted(self.required[: len(self.terms)], key=len, reverse=True):
-            if not any(within(other, one) for other in said):
-                said.append(one)
-        return sum(map(len, said))
+    def min_constrained_length(self) -> int:
+        """The fewest tokens that hold the prefix and then the terms, one after another."""
+        phrases = [self.prefix]
+        for phrase in sorted(self.required[: len(self.terms)], key=len, reverse=True):
+            if not any(contains(other, phrase) for other in phrases):
+                phrases.append(phrase)
+        return sum(map(len, phrases))
+
+    def limited(self, options: DecodingOptions, limits: LengthLimits) -> "Request":
+        """The request with its maximum length: `max_length` of the options, or 3 × source + 50."""
+        constrained = len(self.prefix) + sum(map(len, self.required))
+        default = 3 * max(len(self.ids) - 1, options.min_length) + 50 + constrained
+        limit = options.max_length or default
+        limit = limit if limits.target is None else min(limit, limits.target)
+        if options.min_length >= limit:
+            raise UnsupportedOption(
+                f"{{min_length}} {options.min_length}: this model produces at most {limit} tokens"
+            )
+        if (size := len(self.prefix)) >= limit:
+            message = f"a prefix of {size} tokens leaves no room for more within {limit}"
+            raise UnsupportedOption(message, option="prefixes", number=self.number)
+        if self.terms and (shortest := self.min_constrained_length()) >= limit:
+            raise UnsupportedOption(
+                f"{{terms}}: required terms of {shortest} tokens, with the prefix, leave no room "
+                f"for an end within {limit}",
+                terms=", ".join(self.terms),
+                number=self.number,
+            )
+        return replace(self, max_length=limit)
 
 
 @dataclass(frozen=True)
-class Orders:
-    """Makes orders of sentences: by two tokenizers, the kinds of spans to keep, and a glossary."""
+class RequestBuilder:
+    """Makes requests of sentences: masks and encodes them, and works out their constraints."""
 
     source: Tokenizer
     target: Tokenizer
+    options: DecodingOptions
+    limits: LengthLimits
     placeholders: tuple[str, ...] = ()
-    glossary: Glossary | None = None
-    forces_kept: bool = False
-    mark: int = -1
 
-    @classmethod
-    def of(
-        cls,
-        source: Tokenizer,
-        target: Tokenizer,
-        *,
-        placeholders: tuple[str, ...],
-        glossary: Mapping[str, str] | None,
-        forces_kept: bool,
-    ) -> "Orders":
-        """With a glossary that knows how the source is cut."""
-        ready = Glossary.of(glossary, source, placeholders) if glossary else None
-        mark = target.piece_ids().get(MARK, -1) if placeholders else -1
-        return cls(source, target, placeholders, ready, forces_kept, mark)
-
-    def of_all(
-        self, sentences: Sequence[str], prefixes: Sequence[str], numbers: Sequence[int]
-    ) -> list[Order]:
-        """One order per sentence."""
-        hidden = [hide(sentence, self.placeholders) for sentence in sentences]
-        encoded = self.source.encode_all([text for text, _ in hidden])
-        asked = zip(sentences, hidden, encoded, prefixes, numbers, strict=True)
-        return [
-            self._order(sentence, masked, ids, prefix, number) if ids else Order((), number)
-            for sentence, masked, ids, prefix, number in asked
-        ]
-
-    def _order(
+    def prepare(
         self,
-        sentence: str,
-        masked: tuple[str, tuple[str, ...]],
-        ids: Sequence[int],
-        prefix: str,
-        number: int,
-    ) -> Order:
-        hidden, kept = masked
-        called = self.glossary.called(sentence) if self.glossary else []
-        terms = tuple(dict.fromkeys(one.target for one in called))
-        phrases = [
-            phrase(
-                self.target, hide_as(term, kept, self.placeholders), term=term, option="glossary"
+        sentences: Sequence[str],
+        *,
+        prefixes: str | Sequence[str] | None = None,
+        glossary: Mapping[str, str] | None = None,
+        forbidden: Sequence[str] = (),
+        numbers: Sequence[int] | None = None,
+    ) -> list[Request]:
+        """One request per sentence; TooLong names all sentences that are too long."""
+        terms = glossary or {}
+        check_terms(
+            terms, forbidden, self.options, target=self.target, placeholders=self.placeholders
+        )
+        matcher = Glossary.build(terms, self.source, self.placeholders) if terms else None
+        own_prefixes = _prefix_per_sentence(prefixes, len(sentences))
+        if forbidden and any(own_prefixes):
+            check_allowed(own_prefixes, forbidden, self.target, by="a prefix is")
+        masked = [mask(sentence, self.placeholders) for sentence in sentences]
+        encoded = self.source.encode_all([text for text, _ in masked])
+        self._check_lengths(encoded)
+        numbers = range(len(sentences)) if numbers is None else numbers
+        rows = zip(masked, encoded, own_prefixes, numbers, strict=True)
+        return [
+            self._constrained(
+                Request((*ids, EOS), index, number, spans=spans), text, prefix, matcher
             )
-            for term in terms
+            if ids
+            else Request((), index, number)
+            for index, ((text, spans), ids, prefix, number) in enumerate(rows)
         ]
-        replaced = _replaced(hidden, kept, called)
-        return Order(
-            (*ids, EOS),
-            number,
-            prefix=self._prefix(prefix, kept, number),
+
+    def _check_lengths(self, encoded: Sequence[Sequence[int]]) -> None:
+        longest = self.limits.source
+        too_long = [
+            TooLong(index, len(ids), longest)
+            for index, ids in enumerate(encoded)
+            if len(ids) > longest
+        ]
+        if too_long:
+            first, *others = too_long
+            raise TooLong(first.index, first.tokens, longest, others)
+
+    def _constrained(
+        self, request: Request, masked: str, prefix: str, glossary: Glossary | None
+    ) -> Request:
+        """The request with its prefix, required phrases and maximum length."""
+        spans = request.spans
+        matches = glossary.matches(masked, spans) if glossary else []
+        terms = tuple(dict.fromkeys(match.target for match in matches))
+        phrases = [self._term(term, spans) for term in terms]
+        replaced = _replaced_spans(masked, spans, matches)
+        request = replace(
+            request,
+            prefix=self._prefix(prefix, spans, request.number),
+            required=(*phrases, *self._required_placeholders(spans, replaced, phrases)),
             terms=terms,
-            required=(*phrases, *self._signs(kept, replaced, phrases)),
-            kept=kept,
             replaced=replaced,
         )
+        return request.limited(self.options, self.limits)
 
-    def _prefix(self, text: str, kept: tuple[str, ...], number: int) -> Phrase:
+    def _term(self, term: str, spans: tuple[str, ...]) -> Phrase:
+        masked = mask_like(term, spans, self.placeholders)
+        return encode_phrase(self.target, masked, term=term, option="glossary")
+
+    def _prefix(self, text: str, spans: tuple[str, ...], number: int) -> Phrase:
         if not normalize(text):
             return ()
-        hidden = hide_as(text, kept, self.placeholders)
-        return phrase(self.target, hidden, term=text, option="prefixes", number=number)
+        masked = mask_like(text, spans, self.placeholders)
+        return encode_phrase(self.target, masked, term=text, option="prefixes", number=number)
 
-    def _signs(
-        self, kept: Sequence[str], replaced: Sequence[str], phrases: Sequence[Phrase]
+    def _required_placeholders(
+        self, spans: Sequence[str], replaced: Sequence[str], phrases: Sequence[Phrase]
     ) -> list[Phrase]:
-        """The signs that must be said: those that no phrase says or replaces."""
-        forced = [at for at, span in enumerate(kept) if self.forces_kept and span not in replaced]
-        signs = [sign for at in forced if (sign := self._sign(at))]
-        return [sign for sign in signs if not any(within(one, sign) for one in phrases)]
+        """The placeholders to enforce: those that no glossary term contains or replaces."""
+        if not self.options.constrains:
+            return []
+        required = [index for index, span in enumerate(spans) if span not in replaced]
+        encoded = [ids for index in required if (ids := self._encode_placeholder(index))]
+        return [ids for ids in encoded if not any(contains(phrase, ids) for phrase in phrases)]
 
-    def _sign(self, place: int) -> Phrase:
-        """A placeholder wherever it stands: a space before it, if a piece of its own, is free."""
-        ids = self.target.encode(sign_of(place))
+    def _encode_placeholder(self, index: int) -> Phrase:
+        """The ids of a placeholder anywhere: without the space before it, if that is a token."""
+        ids = self.target.encode(placeholder(index))
         if UNK in ids:
             return ()
-        return tuple(ids[1:] if ids[0] == self.mark else ids)
+        return tuple(ids[1:] if ids[0] == self._space_token else ids)
+
+    @cached_property
+    def _space_token(self) -> int:
+        return self.target.piece_ids().get(MARK, -1)
 
 
-def _replaced(hidden: str, kept: Sequence[str], called: Sequence[Called]) -> tuple[str, ...]:
-    """The spans that stand nowhere in a sentence but in source terms of the glossary."""
-    heard = "".join(one.heard for one in called)
-    signs = map(sign_of, range(len(kept)))
+def _replaced_spans(masked: str, spans: Sequence[str], matches: Sequence[Match]) -> tuple[str, ...]:
+    """The spans that occur in a sentence only inside source terms of the glossary."""
+    matched = "".join(match.source for match in matches)
     return tuple(
         span
-        for span, sign in zip(kept, signs, strict=True)
-        if hidden.count(sign) == heard.count(sign)
+        for index, span in enumerate(spans)
+        if masked.count(placeholder(index)) == matched.count(placeholder(index))
     )
 
 
-def one_each(prefixes: str | Sequence[str] | None, sentences: int) -> Sequence[str]:
+def _prefix_per_sentence(prefixes: str | Sequence[str] | None, sentences: int) -> Sequence[str]:
     """A prefix for every sentence: the same for all, or each its own."""
     if prefixes is None or isinstance(prefixes, str):
         return [prefixes or ""] * sentences

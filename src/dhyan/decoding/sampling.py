@@ -1,4 +1,4 @@
-"""Drawing the next word at random, so that every sentence has its own luck."""
+"""Sampling the next token, with a random stream of its own for every sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,12 @@ BLOCK = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
-    """Chooses words by their chance, for `greedy_search`.
+    """Samples a token for `greedy_search` to take.
 
-    Only the `top_k` likeliest can be drawn (0: all), and of them the likeliest that make up `top_p`
-    of the chance (Holtzman et al., 2020); a `temperature` under 1 makes likely words likelier.
-    `numbers` tells each sentence of the batch which one it is among all that are translated: what
-    is drawn follows from the seed, that number and the length, whatever else is in the batch. A
-    `Manner` sees to it that the settings make sense.
+    Only the `top_k` likeliest tokens can be sampled (0: all), and of them the likeliest with a
+    probability mass of `top_p` (Holtzman et al., 2020). `numbers` identify the sentences of the
+    batch: a sample follows from the seed, the sentence's number and the position, whatever else is
+    in the batch. `DecodingOptions.check` checks the values.
     """
 
     numbers: Sequence[int]
@@ -30,37 +29,37 @@ class Sampler:
     seed: int = 1
 
     def __call__(
-        self, scores: Float[Tensor, "R V"], sentence: Int[Tensor, " R"], length: int
+        self, scores: Float[Tensor, "R V"], sentence: Int[Tensor, " R"], position: int
     ) -> Int[Tensor, " R"]:
-        """One word for every row."""
-        chances = self.chances(scores)
-        block, place = divmod(length, BLOCK)
-        luck = uniform(self.seed, tuple(self.numbers), block, scores.device)[sentence, place]
-        # In the vocabulary's order: ranked by chance, two words that a rounding swaps would differ.
-        # A sum that is made in parallel may step up at a word that has no chance.
-        reached = chances.cumsum(dim=-1).masked_fill(chances == 0, -1.0)
-        wanted = luck * reached.amax(dim=-1)
-        return (reached > wanted.unsqueeze(1)).int().argmax(dim=-1)
+        """One token a row."""
+        probs = self.probs(scores)
+        block, place = divmod(position, BLOCK)
+        random = uniform(self.seed, tuple(self.numbers), block, scores.device)[sentence, place]
+        # In vocabulary order: ranked by probability, tokens that a rounding swaps would differ.
+        # A parallel cumulative sum may step up at a token of probability 0.
+        cumulative = probs.cumsum(dim=-1).masked_fill(probs == 0, -1.0)
+        threshold = random * cumulative.amax(dim=-1)
+        return (cumulative > threshold.unsqueeze(1)).int().argmax(dim=-1)
 
-    def chances(self, scores: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
-        """The chance of every word to be drawn."""
-        chances = (scores / self.temperature).softmax(dim=-1)
+    def probs(self, scores: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
+        """The probability with which each token is sampled."""
+        probs = (scores / self.temperature).softmax(dim=-1)
         if not self.top_k and self.top_p == 1:
-            return chances
-        ranked, order = chances.sort(dim=-1, descending=True, stable=True)
+            return probs
+        ranked, order = probs.sort(dim=-1, descending=True, stable=True)
         if self.top_k:
             ranked[:, self.top_k :] = 0.0
             ranked /= ranked.sum(dim=-1, keepdim=True)
         before = ranked.cumsum(dim=-1) - ranked
         ranked = ranked.masked_fill(before >= self.top_p, 0.0)
-        return torch.zeros_like(chances).scatter(1, order, ranked / ranked.sum(-1, keepdim=True))
+        return torch.zeros_like(probs).scatter(1, order, ranked / ranked.sum(-1, keepdim=True))
 
 
 @lru_cache(maxsize=8)
 def uniform(
     seed: int, numbers: tuple[int, ...], block: int, device: torch.device
 ) -> Float[Tensor, "B 64"]:
-    """Numbers between 0 and 1 for 64 words of each sentence; moved to the device once."""
-    rows = [np.random.default_rng([seed, number, block]) for number in numbers]
-    drawn = np.stack([row.random(BLOCK, dtype=np.float32) for row in rows])
-    return torch.tensor(drawn, device=device)
+    """Random numbers in [0, 1) for 64 tokens of each sentence; moved to the device once."""
+    generators = [np.random.default_rng([seed, number, block]) for number in numbers]
+    rows = np.stack([generator.random(BLOCK, dtype=np.float32) for generator in generators])
+    return torch.tensor(rows, device=device)

@@ -1,4 +1,4 @@
-"""Finding a good translation: greedy and beam search over any model that can step."""
+"""Greedy search and beam search over any model that decodes token by token."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
@@ -8,36 +8,35 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dhyan.batch import Tokens
-from dhyan.decoding.beam import Beam, Frontier, Hypothesis, read
-from dhyan.decoding.rules import Rule, never
+from dhyan.decoding.beam import Beam, BeamState, Hypothesis, make_hypothesis
+from dhyan.decoding.rules import Rule, forbid_tokens
 from dhyan.models.interface import State
 from dhyan.special_tokens import BOS, EOS, PAD
 
-__all__ = ["Choice", "Hypothesis", "StepModel", "beam_search", "greedy_search", "grow", "likeliest"]
+NO_PADDING = forbid_tokens(PAD, BOS)
 
-MARKS = never(PAD, BOS)
-
-Choice = Callable[[Float[Tensor, "R V"], Int[Tensor, " R"], int], Int[Tensor, " R"]]
-"""Given scores, which sentence of the batch each row is, and the place of the word: the words."""
+TokenChoice = Callable[[Float[Tensor, "R V"], Int[Tensor, " R"], int], Int[Tensor, " R"]]
+"""Takes scores, the index of each row's sentence in the batch, and the position of the token;
+returns one token a row."""
 
 
 @runtime_checkable
 class StepModel(Protocol):
-    """All that search needs of a model."""
+    """What search needs of a model."""
 
     def start(self, source: Tokens) -> State:
-        """Read the source."""
+        """Encode the source."""
         ...
 
     def step(self, ids: Int[Tensor, " R"], state: State) -> tuple[Float[Tensor, "R V"], State]:
-        """The logits of the next word."""
+        """The logits of the next token, and the state after this one."""
         ...
 
 
-def likeliest(
-    scores: Float[Tensor, "R V"], sentence: Int[Tensor, " R"], length: int
+def best_token(
+    scores: Float[Tensor, "R V"], sentence: Int[Tensor, " R"], position: int
 ) -> Int[Tensor, " R"]:
-    """The words of the highest score."""
+    """The token of the highest score."""
     return scores.argmax(dim=-1)
 
 
@@ -49,36 +48,37 @@ def greedy_search(
     max_length: int | Int[Tensor, " B"],
     length_penalty: float = 0.0,
     rules: Sequence[Rule] = (),
-    choose: Choice = likeliest,
+    choose: TokenChoice = best_token,
 ) -> list[Hypothesis]:
-    """Say one word after the other, until EOS or a sentence's own limit.
+    """Choose one token after the other, until EOS or the maximum length of the sentence.
 
-    Sentences that have come to their end leave the batch. However the words are chosen, a score
-    is the log-probability the model gives them, by length as in `beam_search`. Where the rules
-    leave no word, a sentence stops unfinished; where the model gives no numbers, at −∞.
+    Finished sentences leave the batch. However tokens are chosen, the score is the log-probability
+    under the model / length ** length_penalty. Where the rules allow no token, a hypothesis stops
+    unfinished; where the logits are NaN, its score is not finite.
     """
-    limits = _max_lengths(source, max_length)
-    said = source.ids.new_full((len(source), int(limits.max()) + 1), PAD)
-    said[:, 0] = BOS
-    score = torch.zeros(len(source), device=said.device)
-    state, alive = model.start(source), torch.arange(len(source), device=said.device)
-    for length in range(1, said.shape[1]):
-        logits, state = model.step(said[alive, length - 1], state)
-        scores = next_logprobs(logits, said[alive, :length], alive, rules)
+    max_lengths = _max_lengths(source, max_length)
+    ids = source.ids.new_full((len(source), int(max_lengths.max()) + 1), PAD)
+    ids[:, 0] = BOS
+    total = torch.zeros(len(source), device=ids.device)
+    state, alive = model.start(source), torch.arange(len(source), device=ids.device)
+    for length in range(1, ids.shape[1]):
+        logits, state = model.step(ids[alive, length - 1], state)
+        scores = next_logprobs(logits, ids[alive, :length], alive, rules)
         best = scores.amax(dim=1)
-        word = choose(scores, alive, length).where(best > -torch.inf, PAD)
-        said[alive, length] = word
-        own = scores.gather(1, word.unsqueeze(1)).squeeze(1)
-        score[alive] += own.masked_fill(best.isneginf(), 0.0)
-        stops = (word == EOS) | (word == PAD) | (length >= limits[alive])
+        token = choose(scores, alive, length).where(best > -torch.inf, PAD)
+        ids[alive, length] = token
+        logprob = scores.gather(1, token.unsqueeze(1)).squeeze(1)
+        total[alive] += logprob.masked_fill(best.isneginf(), 0.0)
+        stops = (token == EOS) | (token == PAD) | (length >= max_lengths[alive])
         going = (~stops).nonzero().flatten()
         if not len(going):
             break
         if len(going) < len(alive):
             alive, state = alive[going], state.select(going)
-    lengths = (said[:, 1:] != PAD).sum(dim=1).clamp(min=1)
-    by_length = (score / lengths**length_penalty).tolist()
-    return [read(row, own) for row, own in zip(said.tolist(), by_length, strict=True)]
+    lengths = (ids[:, 1:] != PAD).sum(dim=1).clamp(min=1)
+    scores_by_length = (total / lengths**length_penalty).tolist()
+    rows = zip(ids.tolist(), scores_by_length, strict=True)
+    return [make_hypothesis(row, score) for row, score in rows]
 
 
 def beam_search(
@@ -90,65 +90,65 @@ def beam_search(
     length_penalty: float = 0.0,
     rules: Sequence[Rule] = (),
 ) -> list[list[Hypothesis]]:
-    """Keep the `beam` best beginnings of every sentence; return the best whole ones, best first.
+    """Beam search: for each sentence its `beam` best hypotheses, best first.
 
-    Hypotheses are compared by log-probability / length^length_penalty, EOS counted. A sentence is
-    done when it has `beam` finished ones and no beginning scores above the last of them. What
-    the limit cut off comes last, unfinished.
+    Hypotheses are compared by log-probability / length ** length_penalty, EOS counted. A sentence
+    is done when it has `beam` finished hypotheses and no unfinished one scores above the last of
+    them. Hypotheses cut off at the maximum length come last, unfinished.
     """
-    hypotheses = Beam.start(len(source), beam, length_penalty, source.ids.device)
-    return grow(hypotheses, model, source, max_length=max_length, rules=rules)
+    start = Beam.start(len(source), beam, length_penalty, source.ids.device)
+    return extend_until_done(start, model, source, max_length=max_length, rules=rules)
 
 
 @torch.inference_mode()
-def grow(
-    beam: Frontier,
+def extend_until_done(
+    beam: BeamState,
     model: StepModel,
     source: Tokens,
     *,
     max_length: int | Int[Tensor, " B"],
     rules: Sequence[Rule] = (),
 ) -> list[list[Hypothesis]]:
-    """Extend the beginnings of every sentence until it is done; tell what each came to.
+    """Extend a beam by a token at a time until every sentence is done.
 
-    Where no beginning can be extended and none has ended, they are told as they are, unfinished.
+    Where no hypothesis can be extended and none has finished, the unfinished ones are returned.
     """
-    limits, found = _max_lengths(source, max_length), dict[int, list[Hypothesis]]()
-    rows, width = torch.arange(len(source), device=limits.device), beam.said.shape[1]
+    max_lengths, results = _max_lengths(source, max_length), dict[int, list[Hypothesis]]()
+    rows, width = torch.arange(len(source), device=max_lengths.device), beam.ids.shape[1]
     state = model.start(source).select(rows.repeat_interleave(width))
     while len(rows):
-        said, before = beam.said, beam
-        logits, state = model.step(said[:, :, -1].flatten(), state)
-        scores = next_logprobs(logits, said.flatten(0, 1), rows.repeat_interleave(width), rules)
+        ids, before = beam.ids, beam
+        logits, state = model.step(ids[:, :, -1].flatten(), state)
+        scores = next_logprobs(logits, ids.flatten(0, 1), rows.repeat_interleave(width), rules)
         beam, parents = beam.extend(scores.unflatten(0, (-1, width)))
-        done = beam.done() | (limits[rows] <= said.shape[2])
+        done = beam.done() | (max_lengths[rows] <= ids.shape[2])
         going = (~done).nonzero().flatten()
         if len(going) < len(rows):
             for place in done.nonzero().flatten().tolist():
-                found[int(rows[place])] = beam.ranked(place) or _stuck(before, beam, place)
+                results[int(rows[place])] = beam.ranked(place) or _unextended(before, beam, place)
         state = state.select((going.unsqueeze(1) * width + parents[going]).flatten())
         rows, beam = rows[going], beam.select(going)
-    return [found[row] for row in range(len(source))]
+    return [results[row] for row in range(len(source))]
 
 
-def _stuck(before: Frontier, beam: Frontier, place: int) -> list[Hypothesis]:
-    """What there was before the rules left no word; nothing, if the model gave no numbers."""
+def _unextended(before: BeamState, beam: BeamState, place: int) -> list[Hypothesis]:
+    """The hypotheses before the rules allowed no token; none, if the logits were NaN."""
     return before.ranked(place) if beam.score[place].isneginf().all() else []
 
 
 def next_logprobs(
     logits: Float[Tensor, "R V"],
-    said: Int[Tensor, "R T"],
+    ids: Int[Tensor, "R T"],
     sentence: Int[Tensor, " R"],
     rules: Sequence[Rule],
 ) -> Float[Tensor, "R V"]:
-    """Log-probabilities of the next word, as the rules leave them."""
+    """Log-probabilities of the next token after all rules."""
     scores = logits.float().log_softmax(dim=-1)
-    for rule in (MARKS, *rules):
-        scores = rule(said, scores, sentence)
+    for rule in (NO_PADDING, *rules):
+        scores = rule(ids, scores, sentence)
     return scores
 
 
 def _max_lengths(source: Tokens, max_length: int | Int[Tensor, " B"]) -> Int[Tensor, " B"]:
-    """Each sentence's own."""
+    """One maximum length per sentence."""
     return torch.as_tensor(max_length, device=source.ids.device).expand(len(source))

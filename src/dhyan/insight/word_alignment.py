@@ -13,11 +13,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dhyan.decoding.forced_decoding import ForcedDecoding, force_decode
-from dhyan.decoding.hide_placeholders import hide_as
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.normalize import normalize
-from dhyan.text.placeholders import restore
+from dhyan.text.placeholders import mask_like, restore
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.text.vocabulary import BYTES, MARK
 
@@ -150,7 +149,7 @@ def _read_pair(translator: Translator, source: str, target: str, attention: str)
 
 def _pair_sides(translator: Translator, source: str, target: str) -> tuple[_Side, _Side]:
     masked, placeholders = translator.with_placeholders(source)
-    text = hide_as(target, placeholders, translator.placeholders)
+    text = mask_like(target, placeholders, translator.placeholders)
     ids = translator.target.encode(text)
     owners, words = word_indices(translator.target, ids, text), normalize(text).split()
     return _source_side(translator, masked), _Side(ids, owners, words)

@@ -205,7 +205,7 @@ def _best(counts: Sequence[Mapping[str, Counts]]) -> int:
 
 def _check_references(translator: Translator, name: str, exam: Exam) -> None:
     """Refuse references to be aligned that a model has not learned enough positions to say."""
-    highest = translator.limits.highest
+    highest = translator.limits.target
     if highest is None or not exam.gold:
         return
     for pair, gold in zip(exam.pairs, exam.gold, strict=True):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.checkpoint import tensors_from_bytes
 from dhyan.config import Recipe
-from dhyan.decoding.translator import Limits, Translator, join_translators
+from dhyan.decoding.translator import LengthLimits, Translator, join_translators
 from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES as MODEL_FILES
 from dhyan.model_check import CheckedModel, parse_saved_recipe, read_model
@@ -99,8 +99,8 @@ def make_translator(
         target,
         language=recipe.data.target_language,
         source_language=recipe.data.source_language,
-        limits=Limits(
-            source=min(longest, most - 1) if most else longest, highest=model.decoder.longest
+        limits=LengthLimits(
+            source=min(longest, most - 1) if most else longest, target=model.decoder.longest
         ),
         options=recipe.decoding,
         placeholders=recipe.text.placeholders,

@@ -186,10 +186,10 @@ class TranslationWorker:
         return rules
 
     def _finish(self, job: TextJob, options: JobOptions, channel: WorkerChannel) -> None:
-        from dhyan.decoding.paragraphs import rejoined
+        from dhyan.decoding.render import join_sentences
 
         translations = [job.translations[position] for position in range(len(job.sentences))]
-        best = rejoined(job.paragraph, translations) if job.paragraph else translations[0]
+        best = join_sentences(job.paragraph, translations) if job.paragraph else translations[0]
         hypotheses = [
             self._as_json(job.text.text, hypothesis, options) for hypothesis in (best, *best.others)
         ]
@@ -251,10 +251,10 @@ def load(message: Message) -> TranslationWorker:
     set_threads(message["threads"])
     translator = load_ensemble([message["folder"]], device=message["device"])
     limits = translator.limits
-    longest = min(limits.highest or MAX_TARGET_TOKENS, MAX_TARGET_TOKENS)
+    longest = min(limits.target or MAX_TARGET_TOKENS, MAX_TARGET_TOKENS)
     translator = replace(
         translator,
-        limits=replace(limits, highest=longest),
+        limits=replace(limits, target=longest),
         options=replace(translator.options, nbest=1),
     )
     return TranslationWorker(translator, Path(message["folder"]).name)

@@ -32,11 +32,23 @@ def mask(text: str, kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """The text with a sign for each span of these kinds, and the spans, in the signs' order.
 
     Equal spans share a sign. `restore` gives the text back exactly, even one that holds such
-    private-use characters itself: they count as spans too.
+    private-use characters itself: they count as spans too. Without kinds nothing is masked.
     """
+    if not kinds:
+        return text, ()
     spans = _spans(text, kinds)
     kept = _chosen(text[start:stop] for start, stop in spans)
-    return _replaced(text, spans, {span: _sign(at) for at, span in enumerate(kept)}), kept
+    return _replaced(text, spans, {span: placeholder(at) for at, span in enumerate(kept)}), kept
+
+
+def mask_like(text: str, source_spans: Sequence[str], kinds: Sequence[str]) -> str:
+    """Mask a target text: spans of the source get the source's placeholders, others stay."""
+    masked, spans = mask(text, kinds)
+    signs = {
+        FIRST + at: placeholder(source_spans.index(span)) if span in source_spans else span
+        for at, span in enumerate(spans)
+    }
+    return masked.translate(signs)
 
 
 def mask_pair(source: str, target: str, kinds: Sequence[str]) -> tuple[str, str]:
@@ -54,8 +66,8 @@ def mask_pair(source: str, target: str, kinds: Sequence[str]) -> tuple[str, str]
     shared: dict[str, str] = {}
     for at, span in enumerate(_chosen(source[start:stop] for start, stop in here)):
         if normalize(span) in theirs or _own(span):
-            signs[span] = _sign(at)
-            shared.setdefault(normalize(span), _sign(at))
+            signs[span] = placeholder(at)
+            shared.setdefault(normalize(span), placeholder(at))
     said = {target[start:stop] for start, stop in there}
     answers = {span: "\ufffd" for span in said if _own(span)}
     answers |= {span: shared[normalize(span)] for span in said if normalize(span) in shared}
@@ -112,8 +124,9 @@ def _replaced(text: str, spans: Iterable[tuple[int, int]], signs: Mapping[str, s
     return "".join([*parts, text[end:]])
 
 
-def _sign(at: int) -> str:
-    return chr(FIRST + at)
+def placeholder(index: int) -> str:
+    """The character that stands for the span of this index."""
+    return chr(FIRST + index)
 
 
 def _own(span: str) -> bool:

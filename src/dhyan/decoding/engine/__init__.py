@@ -1,5 +1,5 @@
-"""Translating at speed: greedy and beam search in place, captured once and replayed."""
+"""The engine: greedy and beam search on CUDA graphs with continuous batching."""
 
 from dhyan.decoding.engine.engine import Engine as Engine
-from dhyan.decoding.engine.engine import at_speed as at_speed
 from dhyan.decoding.engine.engine import engine_for as engine_for
+from dhyan.decoding.engine.engine import engine_supports as engine_supports

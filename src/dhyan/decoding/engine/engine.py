@@ -15,7 +15,6 @@ from dhyan.decoding.engine.packed_weights import fits_decoder, fold_norms
 from dhyan.decoding.engine.recurrent import RecurrentStepper, fits_recurrent
 from dhyan.decoding.engine.slots import Seats, Station, Stepper, power_of_two
 from dhyan.decoding.engine.transformer import TransformerPart, TransformerStepper
-from dhyan.decoding.rules import Rule
 from dhyan.kernels.backend import triton_runs
 from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.models.seq2seq import Seq2Seq
@@ -30,17 +29,15 @@ STATIONS = 3  # kept for the next call
 LEAST_ROOM = 64
 
 
-def suits(model: object) -> bool:
-    """Whether the engine knows the model's kind; the plain search knows all of them."""
-    return isinstance(model, Seq2Seq) and (
-        fits_decoder(model.decoder) or fits_recurrent(model.decoder)
-    )
+def supports_model(model: Seq2Seq) -> bool:
+    """Whether the engine has this kind of decoder; the plain search takes all of them."""
+    return fits_decoder(model.decoder) or fits_recurrent(model.decoder)
 
 
-def at_speed(model: object, options: DecodingOptions, rules: Sequence[Rule]) -> bool:
-    """Whether the engine can search so: greedily or with one beam, and without any rules."""
-    plain = not (options.sample or rules) and options.beam_groups == 1 and options.width <= WIDEST
-    if not (plain and isinstance(model, Seq2Seq) and suits(model)):
+def engine_supports(model: Seq2Seq, options: DecodingOptions) -> bool:
+    """Whether the engine can search so: greedy search, or one beam that is not too wide."""
+    plain = not options.sample and options.beam_groups == 1 and options.width <= WIDEST
+    if not (plain and supports_model(model)):
         return False
     weight = next(model.parameters())
     return triton_runs(weight) or not weight.is_cuda
@@ -67,8 +64,8 @@ class Engine:
     """
 
     def __init__(self, model: Seq2Seq, precision: torch.dtype) -> None:
-        if not suits(model):
-            raise ValueError("the engine does not know this kind of model: use the plain search")
+        if not supports_model(model):
+            raise ValueError("the engine has no such decoder: use the plain search")
         self.model = deepcopy(model).eval().requires_grad_(False)
         self.device, self.part = next(model.parameters()).device, None
         if isinstance(self.model.decoder, TransformerDecoder):
@@ -83,17 +80,18 @@ class Engine:
         self,
         sources: Sequence[Sequence[int]],
         *,
-        width: int,
-        limits: Sequence[int],
-        power: float = 0.0,
-        count: int | None = None,
+        beam: int,
+        max_lengths: Sequence[int],
+        length_penalty: float = 0.0,
+        nbest: int | None = None,
     ) -> list[list[Hypothesis]]:
-        """Each sentence's hypotheses, best first: one if `width` is 1, for that is greedy search.
+        """The hypotheses of each sentence, best first; a beam of 1 is greedy search.
 
-        `sources` end in EOS, `limits` are the most tokens of each, EOS counted, and scores are
-        divided by length^power. Of a beam, only the best `count` are told, if that is said.
+        `sources` end in EOS, `max_lengths` count EOS, and scores are log-probability / length **
+        length_penalty. With `nbest`, only the best few of the beam are returned.
         """
-        asked = Asked(sources, limits, min(count or width, width), power)
+        width, power = beam, length_penalty
+        asked = Asked(sources, max_lengths, min(nbest or beam, beam), power)
         found: dict[int, list[Hypothesis]] = {}
         with self.lock:
             for room, rows in self._alike(asked):

@@ -172,8 +172,8 @@ def _speaker(sentence: str, given: Model) -> _Speaker:
     if len(ids) - 1 > model.limits.source:
         raise TooLong(0, len(ids) - 1, model.limits.source)
     limit = 3 * (len(ids) - 1) + 50
-    if model.limits.highest is not None:
-        limit = min(limit, model.limits.highest)
+    if model.limits.target is not None:
+        limit = min(limit, model.limits.target)
 
     def name(one: int) -> str:
         return target.pieces([one])[0]

@@ -9,7 +9,7 @@ from torch.nn.functional import pad
 from dhyan import config
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.beam import Hypothesis
-from dhyan.decoding.rules import Rule, Said, Scores, Sentence, at_least
+from dhyan.decoding.rules import Ids, Rule, Scores, SentenceIndex, min_length
 from dhyan.decoding.search import beam_search, greedy_search
 from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.catalogue import Text
@@ -254,7 +254,7 @@ def _far(logits: Tensor, alone: list[Tensor]) -> float:
 
 def _said_long(model: Seq2Seq, ids: list[int], asked: int) -> list[Long]:
     """Searches that must say so many words: two with room for them, one with the usual limit."""
-    source, rules = Tokens.pad([ids]), [at_least(asked), _no_more(asked)]
+    source, rules = Tokens.pad([ids]), [min_length(asked), _no_more(asked)]
     usual = 3 * len(ids) + 50
     room = asked + 1
     found: list[tuple[str, int, Hypothesis]] = [
@@ -268,8 +268,8 @@ def _said_long(model: Seq2Seq, ids: list[int], asked: int) -> list[Long]:
 def _no_more(tokens: int) -> Rule:
     """After so many tokens only the end is left."""
 
-    def rule(said: Said, scores: Scores, sentence: Sentence) -> Scores:
-        if said.shape[1] <= tokens:
+    def rule(ids: Ids, scores: Scores, sentence: SentenceIndex) -> Scores:
+        if ids.shape[1] <= tokens:
             return scores
         end = torch.arange(scores.shape[1]) == EOS
         return scores.masked_fill(~end, -torch.inf)

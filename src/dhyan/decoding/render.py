@@ -1,0 +1,120 @@
+"""Rendering: from hypotheses to translations as text."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dhyan.config import DecodingOptions
+from dhyan.decoding.beam import Hypothesis
+from dhyan.decoding.constrained_beam import contains
+from dhyan.decoding.glossary import contains_words
+from dhyan.decoding.request import Request
+from dhyan.errors import UnsupportedOption, UserError
+from dhyan.text.placeholders import restore
+from dhyan.text.sentence_splitter import Paragraph
+from dhyan.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translation: its text, score and token ids, and whether it ended with EOS.
+
+    `score` is log-probability / length ** length_penalty, EOS counted (with a penalty of 1, the
+    mean over tokens), plus the coverage penalty. `finished` is False when the maximum length cut
+    the translation off, or when the rules allowed no further token (`no_token_allowed`). `others`
+    are the runners-up, or further samples. `lost_placeholders` are spans of the source that the
+    text should contain and does not, `missing_terms` such terms of the glossary. For a paragraph,
+    `sentences` are its sentences with their translations, the score is the mean of theirs, and
+    there are no ids.
+    """
+
+    text: str
+    score: float
+    finished: bool
+    ids: tuple[int, ...]
+    others: tuple["Translation", ...] = ()
+    lost_placeholders: tuple[str, ...] = ()
+    missing_terms: tuple[str, ...] = ()
+    no_token_allowed: bool = False
+    sentences: tuple[tuple[str, "Translation"], ...] = ()
+
+
+EMPTY = Translation("", 0.0, True, ())
+
+
+def render(
+    request: Request,
+    hypotheses: Sequence[Hypothesis],
+    options: DecodingOptions,
+    target: Tokenizer,
+    *,
+    placeholders: bool = False,
+    forbidden: int = 0,
+) -> Translation:
+    """The best hypothesis as text, with the runners-up; equal texts once, except for samples.
+
+    With `placeholders`, spans of the source replace them. `forbidden` is the number of forbidden
+    terms, for errors.
+    """
+    if not hypotheses or not all(math.isfinite(own.score) for own in hypotheses):
+        raise UserError("the model gives no token a finite score: its weights have diverged")
+    if not hypotheses[0].ids and not hypotheses[0].finished:
+        reasons = _constraints(request, options, forbidden)
+        message = f"no token is allowed with {reasons}: relax one of them"
+        raise UnsupportedOption(message, number=request.number)
+    translations: dict[str, Translation] = {}
+    for index, hypothesis in enumerate(hypotheses):
+        translation = _render_one(request, hypothesis, target, placeholders)
+        translations.setdefault(f"{index} " if options.sample else translation.text, translation)
+        if len(translations) == options.nbest:
+            break
+    best, *others = translations.values()
+    return replace(best, others=tuple(others))
+
+
+def _render_one(
+    request: Request, hypothesis: Hypothesis, target: Tokenizer, placeholders: bool
+) -> Translation:
+    text = target.decode(hypothesis.ids)
+    text, lost = restore(text, request.spans) if placeholders else (text, ())
+    terms = zip(request.terms, request.required, strict=False)
+    return Translation(
+        text,
+        hypothesis.score,
+        hypothesis.finished,
+        hypothesis.ids,
+        lost_placeholders=tuple(span for span in lost if span not in request.replaced),
+        missing_terms=tuple(
+            term
+            for term, phrase in terms
+            if not contains(hypothesis.ids, phrase)
+            and not contains_words(target, phrase, hypothesis.ids)
+        ),
+        no_token_allowed=not hypothesis.finished and len(hypothesis.ids) < request.max_length,
+    )
+
+
+def _constraints(request: Request, options: DecodingOptions, forbidden: int) -> str:
+    """Everything that restricts the tokens of a translation, for an error."""
+    constraints = {
+        f"{{min_length}} {options.min_length}": options.min_length,
+        f"{{no_repeat_ngram}} {options.no_repeat_ngram}": options.no_repeat_ngram,
+        f"{forbidden} forbidden terms": forbidden,
+        "a prefix": request.prefix,
+        "required terms": request.required,
+    }
+    return ", ".join(name for name, holds in constraints.items() if holds) or "this model"
+
+
+def join_sentences(paragraph: Paragraph, translations: Sequence[Translation]) -> Translation:
+    """The translations of a paragraph's sentences as one; its score is the mean of theirs."""
+    return Translation(
+        paragraph.join([own.text for own in translations]),
+        sum(own.score for own in translations) / max(len(translations), 1),
+        all(own.finished for own in translations),
+        (),
+        lost_placeholders=tuple(span for own in translations for span in own.lost_placeholders),
+        missing_terms=tuple(term for own in translations for term in own.missing_terms),
+        no_token_allowed=any(own.no_token_allowed for own in translations),
+        sentences=tuple(zip(paragraph.sentences, translations, strict=True)),
+    )
