@@ -13,10 +13,11 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dhyan.cli.batch_translate import Job
+from dhyan.cli.batch_translate import TranslationJob
 from dhyan.cli.input_lines import in_chunks, read_input
 from dhyan.cli.output import Style
 from dhyan.cli.warnings import Pace
+from dhyan.config import DecodingOptions
 from dhyan.data.read_text import LONGEST_READ
 from dhyan.decoding.translator import Translation
 from dhyan.errors import UserError
@@ -71,14 +72,16 @@ class Stdin:
 
 def through(translator, content, way="plain", *, chunk=512):
     """What the command makes of its input: lines on stdout, lines on stderr, and its fault."""
-    style, options, paragraphs = WAYS[way]
-    job = Job(
+    style, changes, paragraphs = WAYS[way]
+    options = DecodingOptions().changed(**{"beam": 1, "max_length": 4, **changes})
+    job = TranslationJob(
         name="stdin",
         style=style,
-        options={"beam": 1, "limit": 4, **options},
         paragraphs=paragraphs,
         files={},
-        beginnings=None,
+        prefixes=None,
+        glossary=None,
+        forbidden=(),
         pace=Pace(quiet=True),
     )
     output, errors, fault = io.StringIO(), io.StringIO(), None
@@ -86,7 +89,7 @@ def through(translator, content, way="plain", *, chunk=512):
     try:
         with redirect_stdout(output), redirect_stderr(errors):
             for lines in in_chunks(read_input(None), chunk):
-                job.translate(translator, lines)
+                job.translate(translator, options, lines)
             job.check_end()
     except UserError as found:
         fault = found
@@ -248,11 +251,11 @@ class Fails:
         self.translator, self.errors = translator, errors
         self.language = translator.language
 
-    def __call__(self, texts, **options):
+    def translate(self, texts, options, **constraints):
         for text, error in self.errors.items():
             if text in texts:
                 raise error
-        return self.translator(texts, **options)
+        return self.translator.translate(texts, options, **constraints)
 
 
 def test_a_line_that_fails_takes_no_other_with_it(translators):
@@ -277,7 +280,7 @@ class Copies:
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
 
-    def __call__(self, texts, **options):
+    def translate(self, texts, options, **constraints):
         ids = self.tokenizer.encode_all(texts)
         return [Translation(self.tokenizer.decode(own), 0.0, True, tuple(own)) for own in ids]
 
