@@ -11,10 +11,11 @@ from torch import nn
 from torch.nn.functional import normalize
 
 import dhyan
+from dhyan.attention import Score
 
 
 @dhyan.register("cosine")
-class CosineScore(nn.Module):
+class CosineScore(nn.Module, Score):
     """e_ij = t · cos(W s_i, h_j), with a learned temperature."""
 
     def __init__(self, query_width, memory_width):

@@ -67,7 +67,7 @@ def additive_case(
 
 
 def _reference(query: Tensor, keys: Tensor, values: Tensor, energy: Tensor, mask: Tensor) -> Tensor:
-    return reference.mix(reference.additive_scores(query, keys, energy), values, mask)[0]
+    return reference.attend(reference.additive_scores(query, keys, energy), values, mask)[0]
 
 
 def _additive_inputs(

@@ -9,7 +9,7 @@ from dhyan.batch import Tokens
 from dhyan.config import Recipe
 from dhyan.decoding.engine import Engine, engine_for
 from dhyan.decoding.search import beam_search, greedy_search
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import EOS
@@ -30,7 +30,7 @@ def plain_search(model: Seq2Seq, workload: Workload) -> list[tuple[int, ...]]:
     """Our search by its definition."""
     mask = torch.ones_like(workload.ids, dtype=torch.bool)
     source, length = Tokens(workload.ids, mask), workload.length
-    with by_definition():
+    with reference_kernels():
         if workload.beam == 1:
             return [one.ids for one in greedy_search(model, source, max_length=length)]
         outputs = beam_search(model, source, beam=workload.beam, max_length=length)

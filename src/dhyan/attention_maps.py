@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.attention import Attended
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 from dhyan.models.interface import AttentionLayer
 from dhyan.models.interface import AttentionRole as AttentionRole
 
@@ -87,7 +87,7 @@ def watch(model: HasAttentions) -> Iterator[AttentionRecorder]:
     token = _active.set((*_active.get(), recorder))
     with ExitStack() as undo:
         undo.callback(_active.reset, token)
-        undo.enter_context(by_definition())
+        undo.enter_context(reference_kernels())
         for layer in recorder.layers:
             module = layer.attention
             if isinstance(module, nn.Module):

@@ -41,7 +41,7 @@ class Tokens:
 
     def backwards(self) -> "Tokens":
         """Every sentence from its last real token to its first; the padding stays on the right."""
-        return Tokens(self.ids.gather(1, turned(self.mask)), self.mask)
+        return Tokens(self.ids.gather(1, reversed_positions(self.mask)), self.mask)
 
     def to(self, device: torch.device | str) -> "Tokens":
         """The same tokens on another device."""
@@ -56,11 +56,11 @@ class Tokens:
         return len(self.ids)
 
 
-def turned(mask: Bool[Tensor, "B S"]) -> Int[Tensor, "B S"]:
-    """For each place, the place that takes it when every row's real part is turned around."""
-    places = torch.arange(mask.shape[1], device=mask.device)
+def reversed_positions(mask: Bool[Tensor, "B S"]) -> Int[Tensor, "B S"]:
+    """For each position, the one that replaces it when the real part of every row is reversed."""
+    positions = torch.arange(mask.shape[1], device=mask.device)
     last = mask.sum(dim=1, keepdim=True) - 1
-    return torch.where(mask, last - places, places)
+    return torch.where(mask, last - positions, positions)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def test_a_model_is_shown_as_the_projection_it_is(studio, models):
     page = studio.open("/gravity?gm=model&m=transformer&gl=2")
     page.wait_for_selector(".plane-trail")
     caption = page.locator("figcaption").inner_text()
-    width = load(models[3], device="cpu").model.encoder.words.weight.shape[1]
+    width = load(models[3], device="cpu").model.encoder.token_embedding.weight.shape[1]
     assert caption.startswith(f"A projection: of {width} dimensions")
     assert re.search(r"hold \d+ % of the variance of the embeddings and \d+ %", caption)
     assert Axe().run(page, context="#view").violations_count == 0

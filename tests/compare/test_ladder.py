@@ -6,10 +6,16 @@ import pytest
 import torch
 
 import dhyan
-from dhyan.attention import AdditiveScore, MultiHeadAttention, SingleHeadAttention, plain, the_past
+from dhyan.attention import (
+    AdditiveScore,
+    MultiHeadAttention,
+    SingleHeadAttention,
+    causal,
+    parameter_free_attention,
+)
 from dhyan.batch import Tokens
-from dhyan.kernels.backend import by_definition
-from dhyan.kernels.reference import dot_scores, mix, scaled_dot_scores
+from dhyan.kernels.backend import reference_kernels
+from dhyan.kernels.reference import attend, dot_scores, scaled_dot_scores
 from dhyan.training.loss import cross_entropy
 
 close = torch.testing.assert_close
@@ -50,7 +56,7 @@ def test_d2_without_softmax_the_mix_is_a_sum_of_products():
 
 def test_d2_parameter_free_self_attention_is_softmax_x_xt_x():
     x = torch.randn(1, 3, 4)
-    attention = plain()
+    attention = parameter_free_attention()
     context = attention(x, attention.remember(x, torch.ones(1, 3, dtype=torch.bool))).context
     close(context, (x @ x.transpose(1, 2)).softmax(-1) @ x)
     close(dhyan.attend(x, x, x, score="dot").context, context)
@@ -59,7 +65,7 @@ def test_d2_parameter_free_self_attention_is_softmax_x_xt_x():
 
 def test_d2_it_is_blind_to_order():
     x, order = torch.randn(1, 5, 4), torch.tensor([3, 0, 4, 1, 2])
-    attention, real = plain(), torch.ones(1, 5, dtype=torch.bool)
+    attention, real = parameter_free_attention(), torch.ones(1, 5, dtype=torch.bool)
     kept = attention(x, attention.remember(x, real)).context
     mixed = x[:, order]
     close(attention(mixed, attention.remember(mixed, real)).context, kept[:, order])
@@ -127,7 +133,7 @@ def test_d5b_holds_in_the_module_too():
             getattr(attention, name).bias.zero_()
     x = (MONEY_BANK / 10).unsqueeze(0)
     memory = attention.remember(x, torch.ones(1, 2, dtype=torch.bool))
-    with by_definition():
+    with reference_kernels():
         attended = attention(x, memory)
     for context in (attended.context, attention(x, memory).context):
         close(**table(context[0], [[4.1602, 1.1940], [4.1651, 1.1948]], 4))
@@ -157,7 +163,7 @@ def test_d6_the_variance_of_a_dot_product_grows_with_the_width_and_scaling_resto
 )
 def test_d6_large_scores_saturate_the_softmax(scores, weights, digits):
     values = torch.eye(2)
-    found, _ = mix(torch.tensor([scores]).float(), values, torch.ones(1, 2, dtype=torch.bool))
+    found, _ = attend(torch.tensor([scores]).float(), values, torch.ones(1, 2, dtype=torch.bool))
     close(**table(found, [list(weights)], digits))
 
 
@@ -184,7 +190,7 @@ def test_f4_masked_after_the_softmax_they_no_longer_sum_to_one():
 
 
 def test_e3_no_future_token_leaks():
-    attention = MultiHeadAttention(8, heads=2, sees=the_past)
+    attention = MultiHeadAttention(8, heads=2, mask=causal)
     x, real = torch.randn(1, 5, 8), torch.ones(1, 5, dtype=torch.bool)
     changed = x.clone()
     changed[:, 3:] += 1
@@ -195,7 +201,7 @@ def test_e3_no_future_token_leaks():
 
 
 def test_e3_one_parallel_pass_equals_one_run_per_word_loss_and_gradients():
-    attention = MultiHeadAttention(8, heads=2, sees=the_past)
+    attention = MultiHeadAttention(8, heads=2, mask=causal)
     x, real = torch.randn(1, 6, 8), torch.ones(1, 6, dtype=torch.bool)
 
     def gradients(outputs):

@@ -128,7 +128,7 @@ def test_a_search_that_was_broken_off_leaves_nothing_behind():
 @pytest.mark.parametrize("decoder", ["luong-general", "transformer"])
 def test_sources_as_long_as_the_model_takes(encoder, decoder):
     model = lively((encoder, decoder), 4)
-    sources = [[5] * (model.encoder.longest - 1) + [EOS], [4, EOS]]
+    sources = [[5] * (model.encoder.max_length - 1) + [EOS], [4, EOS]]
     found = Engine(model, torch.float32).translate(sources, beam=2, max_lengths=[4, 4])
     same(found, plainly(model, sources, [4, 4], 2, 0.0))
 

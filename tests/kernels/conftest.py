@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 import torch
 
-from dhyan.kernels.backend import interpreted
+from dhyan.kernels.backend import triton_interpreter
 
 os.environ.setdefault("TRITON_INTERPRET", "1")  # read when triton is imported, so before any test
 
@@ -16,5 +16,5 @@ def interpreter():
     if find_spec("triton") is None:
         pytest.skip("needs Triton, for its interpreter: pip install --no-deps triton==3.6.0")
     torch.set_num_threads(1)
-    with interpreted():
+    with triton_interpreter():
         yield

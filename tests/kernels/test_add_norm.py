@@ -4,8 +4,10 @@ import pytest
 import torch
 from torch.nn.functional import layer_norm
 
+from dhyan.attention import parameter_free_attention
+from dhyan.batch import Tokens
 from dhyan.models.feed_forward import FeedForward
-from dhyan.models.residual import Residual
+from dhyan.models.transformer import EncoderLayer
 
 SIZES = [(1, 1, 1), (2, 3, 5), (1, 7, 33), (3, 2, 64)]
 
@@ -105,21 +107,14 @@ def test_rows_and_columns_are_dropped_independently():
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
-def test_a_residual_step_is_the_same_in_one_pass(pre_norm):
+def test_an_encoder_layer_equals_its_definition(pre_norm):
     torch.manual_seed(6)
-    one, two = (Residual(12, pre_norm=pre_norm, dropout=0.0) for _ in range(2))
-    x, found = (torch.randn(2, 3, 12, requires_grad=True) for _ in range(2))
-    parts = x, found, *one.parameters(), *two.parameters()
-
-    def walk():
-        road, asked = one.fork(x)
-        road, asked = one.go_on(road, found * asked, two)
-        return two.leave(road, asked.square())
-
-    fast = walk()
-    one.eval()
-    two.eval()
-    slow = walk()
+    network = FeedForward(12, 20)
+    layer = EncoderLayer(12, parameter_free_attention(), network, pre_norm=pre_norm, dropout=0.0)
+    x, source = torch.randn(2, 3, 12, requires_grad=True), Tokens.pad([[4, 5, 6], [7, 8]])
+    parts = x, *layer.parameters()
+    fast = layer(x, source)
+    slow = layer.eval()(x, source)
     torch.testing.assert_close(fast, slow)
     for left, right in zip(
         torch.autograd.grad(fast.square().sum(), parts, allow_unused=True),

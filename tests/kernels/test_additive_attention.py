@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from dhyan.attention import AdditiveScore, CoverageScore, MultiHeadAttention, SingleHeadAttention
-from dhyan.attention.masks import the_past
+from dhyan.attention.masks import causal
 from dhyan.kernels import reference
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 
 pytest.importorskip("triton", reason="needs Triton, for its interpreter")
 
@@ -37,7 +37,7 @@ def made(shape, dtype=torch.float32, seed=0):
 
 
 def defined(query, keys, values, energy, seen):
-    return reference.mix(reference.additive_scores(query, keys, energy), values, seen)[0]
+    return reference.attend(reference.additive_scores(query, keys, energy), values, seen)[0]
 
 
 def with_gradients(function, tensors, *rest):
@@ -218,8 +218,8 @@ def test_the_same_call_gives_the_same_bits():
     "attention",
     [
         lambda: SingleHeadAttention(AdditiveScore(6, 6, 5)),
-        lambda: SingleHeadAttention(AdditiveScore(6, 6, 5), sees=the_past),
-        lambda: SingleHeadAttention(AdditiveScore(6, 6, 5), fuse=False),
+        lambda: SingleHeadAttention(AdditiveScore(6, 6, 5), mask=causal),
+        lambda: SingleHeadAttention(AdditiveScore(6, 6, 5), need_weights=True),
         lambda: SingleHeadAttention(CoverageScore(6, 6, 5, filters=2, reach=1)),
         lambda: MultiHeadAttention(6, 2, score=AdditiveScore(3, 3, 4)),
         lambda: MultiHeadAttention(6, 2, kv_heads=1, score=AdditiveScore(3, 3, 4)),
@@ -240,7 +240,7 @@ def test_attentions_use_the_kernel_and_nothing_changes(attention, queries):
         return [context, *(one.grad for one in (*inputs, *attention.parameters()))]
 
     found = run()
-    with by_definition():
+    with reference_kernels():
         wanted = run()
     with torch.no_grad():
         alone = attention(query, attention.remember(states, mask)).context

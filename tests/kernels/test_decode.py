@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 import torch
 
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 from dhyan.kernels.triton.decode import attention as attending
 from dhyan.kernels.triton.decode.next_token import choose_beams, choose_greedily, followed_back
 from dhyan.kernels.triton.decode.residual_stream import (
@@ -29,7 +29,7 @@ KINDS = [torch.float32, torch.float16]  # Triton's interpreter has no products i
 
 def defined(function, *given, **how):
     """The definition, in single precision, on copies."""
-    with by_definition():
+    with reference_kernels():
         return function(*map(single, given), **{name: single(one) for name, one in how.items()})
 
 
@@ -66,7 +66,7 @@ def test_a_new_word_looks_at_the_past_of_its_row(sentences, beam, heads, groups,
         origins = torch.randint(beam, (2, sentences, beam, room), dtype=torch.int8)
     caches = keys.float(), values.float()
     how = {"heads": heads, "scale": 0.7}
-    with by_definition():
+    with reference_kernels():
         exact = attending.past_attention(joined.float(), *caches, places, origins, **how)
     found = attending.past_attention(joined, keys, values, places, origins, **how)
     close(found, exact, kind)
@@ -110,7 +110,7 @@ def test_what_a_step_found_joins_the_road(width, post, kind):
     road, norm = torch.randn(3, width), norm_of(width)
     found, bias = torch.randn(3, width).to(kind), torch.randn(width).to(kind)
     wanted = road.clone()
-    with by_definition():
+    with reference_kernels():
         exact = join(wanted, found.float(), bias.float(), norm, post=post)
     close(join(road, found, bias, norm, post=post), exact, kind)
     close(road, wanted, torch.float32)
@@ -135,7 +135,7 @@ def test_products_lead_off_the_road_and_onto_it(rows, width, outputs, bend, kind
         on_road(road, found, leave, told)
         return found, road, off_road(road, enter, plain, told, exact=True)
 
-    with by_definition():
+    with reference_kernels():
         assert Told.of(rows, table) is None
         exact = through()
     for part, wanted in zip(through(), exact, strict=True):
@@ -144,7 +144,7 @@ def test_products_lead_off_the_road_and_onto_it(rows, width, outputs, bend, kind
 
 def test_a_norm_with_gain_and_shift_leads_off_the_road():
     road, norm, leave = torch.randn(2, 40), norm_of(40), way(40, 19, torch.float32)
-    with by_definition():
+    with reference_kernels():
         exact = off_road(road, leave, norm, None)
         entering = normalised(road, norm, like=leave.weight)
     close(off_road(road, leave, norm, None), exact, torch.float32)
@@ -155,7 +155,7 @@ def test_a_source_is_kept_at_its_places():
     known, slots = torch.randn(3, 37, 2 * 2 * 3 * 5), torch.tensor([4, 0, 2])
     ours, theirs = torch.zeros(2, 2, 2, 5, 3, 40, 5)
     attending.keep(known, slots, ours)
-    with by_definition():
+    with reference_kernels():
         attending.keep(known, slots, theirs)
     assert torch.equal(ours, theirs)
     assert torch.equal(ours[1, 0, 4, 2, :37], known[0, :, 40:45])
@@ -166,7 +166,7 @@ def test_a_source_is_kept_at_its_places():
 def test_the_road_goes_on_as_a_norm_makes_it(rows, kind):
     road, found, before = torch.randn(rows, 40), torch.randn(rows, 19).to(kind), norm_of(40)
     leave = way(19, 40, kind)
-    with by_definition():
+    with reference_kernels():
         exact = on_road(road, found.float(), leave_in(leave, torch.float32), None, before)
         entered = off_road(road, leave_in(way(40, 7, kind), torch.float32), None, None)
     kept = road.clone()
@@ -185,7 +185,7 @@ def test_the_last_block_of_a_product_makes_the_norm(rows, width, outputs, post, 
     for _ in range(2):
         found = torch.randn(rows, width).to(kind)
         entering = arrive(ours, found, leave, norm, arrivals, post=post)
-        with by_definition():
+        with reference_kernels():
             single_way = leave_in(leave, torch.float32)
             exact = arrive(theirs, found.float(), single_way, norm, arrivals, post=post)
         assert entering.dtype == kind
@@ -197,7 +197,7 @@ def test_the_last_block_of_a_product_makes_the_norm(rows, width, outputs, post, 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_a_product_whose_weights_are_read_ahead(kind):
     entering, enter = torch.randn(17, 67).to(kind), way(67, 40, kind)
-    with by_definition():
+    with reference_kernels():
         exact = depart(entering.float(), leave_in(enter, torch.float32))
     close(depart(entering, enter), exact, kind)
 
@@ -217,7 +217,7 @@ def grown(choose, boards, rows, vocabulary, steps):
     for step in range(steps):
         logits = torch.randn(rows, vocabulary) * 3
         logits[:, EOS] += step - 1.0
-        with by_definition():
+        with reference_kernels():
             choose(defined, logits)
         choose(kernel, logits)
         yield
@@ -257,7 +257,7 @@ def test_hypotheses_are_followed_back_to_their_first_words():
     slots = torch.tensor([3, 0])
     lengths = torch.tensor([[7, 0], [1, 4]], dtype=torch.int32)
     last = torch.tensor([[2, 1], [0, 2]], dtype=torch.int32)
-    with by_definition():
+    with reference_kernels():
         exact = followed_back(board, slots, lengths, last, longest=7)
     found = followed_back(board, slots, lengths, last, longest=7)
     assert torch.equal(found, exact)

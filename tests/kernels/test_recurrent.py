@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from dhyan import config
-from dhyan.attention import near_the_step
+from dhyan.attention import LocalWindow
 from dhyan.attention_maps import watch
 from dhyan.batch import Tokens
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
+from dhyan.kernels.ops import maxout
+from dhyan.kernels.ops.recurrent import use_loop_kernel
 from dhyan.models.build import build_decoder, build_encoder
-from dhyan.models.embedding import maxout
-from dhyan.models.fused_decoder import looped
 from dhyan.models.interface import Encoded
 from dhyan.models.recurrent_layers import Recurrence
 
@@ -42,7 +42,7 @@ def learned(module, outputs):
 
 def assert_same(module, run):
     ours, our_gradients = learned(module, run())
-    with by_definition():
+    with reference_kernels():
         theirs, their_gradients = learned(module, run())
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, **CLOSE)
@@ -89,7 +89,7 @@ def test_a_row_without_words_has_zeros_and_harms_nothing():
 def test_a_recurrence_is_torchs_own(cell, layers):
     recurrence = Recurrence(cell, 5, 6, layers)
     inputs = torch.randn(3, 4, 5)
-    state = torch.nn.Parameter(torch.randn(3, *recurrence.shape))
+    state = torch.nn.Parameter(torch.randn(3, *recurrence.state_shape))
     recurrence.register_parameter("start", state)
     assert_same(recurrence, lambda: recurrence(inputs, state))
 
@@ -121,6 +121,13 @@ def heard(decoder, source, memory=8):
     return Encoded(states, summary, source)
 
 
+def is_fused(decoder, memory):
+    """Whether the kernels run this decoder's loop."""
+    operands = decoder.attention.operands(memory)
+    rnn = decoder.recurrence.rnn
+    return operands is not None and use_loop_kernel(rnn, torch.ones(3, 2, 5), operands)
+
+
 @pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 @pytest.mark.parametrize("attention", ATTENTIONS)
@@ -130,11 +137,10 @@ def test_a_loop_is_the_plain_one(kind, cell, attention):
     chosen = ATTENTIONS.get(attention, config.Attention(score="concat", score_width=9))
     decoder = decoder_of(kind, chosen, cell)
     encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 3))
-    state = decoder.start(encoded)
-    assert looped(decoder.attention, decoder.recurrence, state.memory, torch.ones(3, 3, 5))
+    assert is_fused(decoder, decoder.start(encoded).memory)
 
     def run():
-        vectors, after = decoder.think(ids, decoder.start(encoded))
+        vectors, after = decoder.hidden(ids, decoder.start(encoded))
         return vectors, after.hidden
 
     assert_same(decoder, run)
@@ -144,7 +150,7 @@ def test_a_loop_is_the_plain_one(kind, cell, attention):
 def test_a_loop_over_long_odd_rows_is_the_plain_one(kind):
     decoder = decoder_of(kind, config.Attention(score="general"), "rnn", width=17)
     encoded, ids = heard(decoder, random_source((37,))), torch.randint(4, 11, (1, 2))
-    assert_same(decoder, lambda: decoder.think(ids, decoder.start(encoded))[:1])
+    assert_same(decoder, lambda: decoder.hidden(ids, decoder.start(encoded))[:1])
 
 
 def test_an_additive_loop_over_long_odd_rows_is_the_plain_one():
@@ -152,7 +158,7 @@ def test_an_additive_loop_over_long_odd_rows_is_the_plain_one():
         BAHDANAU, config.Attention(score="additive", score_width=67), "gru", width=17
     )
     encoded, ids = heard(decoder, random_source((37, 2))), torch.randint(4, 11, (2, 2))
-    assert_same(decoder, lambda: decoder.think(ids, decoder.start(encoded))[:1])
+    assert_same(decoder, lambda: decoder.hidden(ids, decoder.start(encoded))[:1])
 
 
 @pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
@@ -161,7 +167,7 @@ def test_a_row_that_may_see_nothing_has_no_context(kind):
     source = random_source()
     blind = Tokens(source.ids, source.mask & torch.tensor([[True], [False], [True]]))
     encoded, ids = heard(decoder, blind), torch.randint(4, 11, (3, 2))
-    assert_same(decoder, lambda: decoder.think(ids, decoder.start(encoded))[:1])
+    assert_same(decoder, lambda: decoder.hidden(ids, decoder.start(encoded))[:1])
 
 
 @pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
@@ -170,9 +176,9 @@ def test_half_precision_costs_no_more_than_it_does_plainly(kind):
     encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 4))
 
     def run():
-        return decoder.think(ids, decoder.start(encoded))[:1]
+        return decoder.hidden(ids, decoder.start(encoded))[:1]
 
-    with by_definition():
+    with reference_kernels():
         (exact,), exact_gradients = learned(decoder, run())
         with torch.autocast("cpu", HALF):
             (half,), half_gradients = learned(decoder, run())
@@ -190,21 +196,21 @@ def test_a_token_at_a_time_equals_a_loop(kind):
     decoder = decoder_of(kind, ATTENTIONS["general"], "lstm")
     encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 4))
     with torch.no_grad():
-        together, end = decoder.think(ids, decoder.start(encoded))
+        together, end = decoder.hidden(ids, decoder.start(encoded))
         state, apart = decoder.start(encoded), []
         for one in ids.split(1, dim=1):
-            vector, state = decoder.think(one, state)
+            vector, state = decoder.hidden(one, state)
             apart.append(vector)
     torch.testing.assert_close(torch.cat(apart, 1), together, **CLOSE)
     torch.testing.assert_close(state.hidden, end.hidden, **CLOSE)
-    assert state.memory.asked == end.memory.asked == 4
+    assert state.memory.steps == end.memory.steps == 4
 
 
 def test_watch_records_every_step_of_a_recurrent_decoder():
     decoder = decoder_of(BAHDANAU, ATTENTIONS["general"], "lstm")
     encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 2))
     with watch(decoder) as recorder:
-        decoder.think(ids, decoder.start(encoded))
+        decoder.hidden(ids, decoder.start(encoded))
     [recorded] = recorder.weights()
     assert (recorded.name, recorded.role) == ("attention", "cross")
     assert recorded.weights.shape == (3, 1, 2, 4)
@@ -214,7 +220,7 @@ def test_what_the_kernels_do_not_know_runs_plainly():
     def knows(attention, **more):
         decoder = decoder_of(BAHDANAU, config.Attention(**attention), "lstm", **more)
         memory = decoder.start(heard(decoder, random_source())).memory
-        return looped(decoder.attention, decoder.recurrence, memory, torch.ones(3, 2, 5))
+        return is_fused(decoder, memory)
 
     assert knows({"score": "general"})
     assert not knows({"score": "general"}, layers=2)
@@ -226,9 +232,9 @@ def test_what_the_kernels_do_not_know_runs_plainly():
 
 def test_a_window_runs_plainly():
     decoder = decoder_of(LUONG, config.Attention(score="general"), "lstm")
-    decoder.attention.sees = near_the_step(1)
+    decoder.attention.mask = LocalWindow(1)
     memory = decoder.start(heard(decoder, random_source())).memory
-    assert not looped(decoder.attention, decoder.recurrence, memory, torch.ones(3, 2, 5))
+    assert not is_fused(decoder, memory)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 2), (3, 5, 14), (2, 3, 700)])
@@ -238,6 +244,6 @@ def test_the_larger_of_two_takes_all_and_equals_share(shape):
         pairs[0, 0, :2] = 0.5
     wanted = torch.randn(*shape[:-1], shape[-1] // 2)
     ours, found = maxout(pairs), torch.autograd.grad(maxout(pairs), pairs, wanted)
-    with by_definition():
+    with reference_kernels():
         assert torch.equal(ours, maxout(pairs))
         assert torch.equal(*found, *torch.autograd.grad(maxout(pairs), pairs, wanted))

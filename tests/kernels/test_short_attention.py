@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dhyan.kernels.reference import mix, scaled_dot_scores
+from dhyan.kernels.reference import attend, scaled_dot_scores
 from dhyan.kernels.triton.packed_linear import joined_linear, laid_alike, side_by_side, together
 
 
@@ -18,13 +18,13 @@ def case(rows, heads, groups, queries, positions, width, kind=torch.float32):
     return *parts, mask
 
 
-def by_definition(query, keys, values, mask, causal):
+def reference_kernels(query, keys, values, mask, causal):
     times, (queries, positions) = query.shape[1] // keys.shape[1], (query.shape[2], keys.shape[2])
     keys, values = (part.repeat_interleave(times, 1) for part in (keys, values))
     seen = mask[:, None, None, :].expand(-1, 1, queries, -1)
     if causal:
         seen = seen & torch.ones(queries, positions, dtype=torch.bool).tril(positions - queries)
-    return mix(scaled_dot_scores(query, keys), values, seen)[0]
+    return attend(scaled_dot_scores(query, keys), values, seen)[0]
 
 
 def by_kernel(query, keys, values, mask, causal):
@@ -52,7 +52,7 @@ SIZES = [
 @pytest.mark.parametrize("sizes", SIZES)
 def test_a_short_sentence_is_attended_to_as_defined(sizes, causal):
     *parts, mask = case(*sizes)
-    wanted, found = by_definition(*parts, mask, causal), by_kernel(*parts, mask, causal)
+    wanted, found = reference_kernels(*parts, mask, causal), by_kernel(*parts, mask, causal)
     torch.testing.assert_close(found, wanted)
     for one, other in zip(gradients(found, parts), gradients(wanted, parts), strict=True):
         torch.testing.assert_close(one, other)
@@ -69,7 +69,7 @@ def test_half_precision_loses_little_more_than_plain_pytorch():
     """The interpreter cuts numbers off where a GPU rounds them, so it loses twice as much."""
     *parts, mask = case(3, 2, 2, 9, 9, 16, torch.bfloat16)
     full = [part.detach().float().requires_grad_() for part in parts]
-    exact, half = by_definition(*full, mask, True), by_definition(*parts, mask, True)
+    exact, half = reference_kernels(*full, mask, True), reference_kernels(*parts, mask, True)
     found = by_kernel(*parts, mask, True)
     assert (found - exact).abs().max() <= 4 * (half - exact).abs().max() + 1e-3
     trios = zip(

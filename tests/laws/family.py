@@ -7,16 +7,16 @@ from dhyan.attention import (
     CoverageScore,
     DotScore,
     GeneralScore,
+    LocalWindow,
     LocationScore,
     MultiHeadAttention,
     PredictedWindow,
     RotaryScore,
     SingleHeadAttention,
     bottleneck,
-    near_the_step,
-    plain,
-    the_first,
-    the_past,
+    causal,
+    first_position,
+    parameter_free_attention,
 )
 from dhyan.attention.registry import BUILT_IN
 from dhyan.models.build import build_model
@@ -26,40 +26,40 @@ WIDTH, VOCABULARY = 32, 14
 
 ATTENTIONS = {
     "bottleneck": bottleneck,
-    "bottleneck-backwards": lambda: bottleneck(sees=the_first),
+    "bottleneck-backwards": lambda: bottleneck(mask=first_position),
     "additive": lambda: SingleHeadAttention(AdditiveScore(WIDTH, WIDTH, 24)),
     "dot": lambda: SingleHeadAttention(DotScore()),
     "scaled-dot": lambda: SingleHeadAttention(DotScore(scaled=True)),
     "general": lambda: SingleHeadAttention(GeneralScore(WIDTH, WIDTH)),
-    "plain": plain,
+    "plain": parameter_free_attention,
     "multihead": lambda: MultiHeadAttention(WIDTH, heads=4),
-    "multihead-causal": lambda: MultiHeadAttention(WIDTH, heads=4, sees=the_past),
+    "multihead-causal": lambda: MultiHeadAttention(WIDTH, heads=4, mask=causal),
     "multihead-additive": lambda: MultiHeadAttention(
         WIDTH, heads=4, score=AdditiveScore(WIDTH // 4, WIDTH // 4, 16)
     ),
     "multihead-general": lambda: MultiHeadAttention(WIDTH, heads=2, score=GeneralScore(16, 16)),
     "location": lambda: SingleHeadAttention(LocationScore(WIDTH, 40)),
-    "coverage": lambda: SingleHeadAttention(CoverageScore(WIDTH, WIDTH, 24, filters=3, reach=2)),
+    "coverage": lambda: SingleHeadAttention(CoverageScore(WIDTH, WIDTH, 24, filters=3, radius=2)),
     "coverage-of-one-place": lambda: SingleHeadAttention(
-        CoverageScore(WIDTH, WIDTH, 24, filters=1, reach=0)
+        CoverageScore(WIDTH, WIDTH, 24, filters=1, radius=0)
     ),
-    "local-m": lambda: SingleHeadAttention(AdditiveScore(WIDTH, WIDTH, 24), sees=near_the_step(2)),
-    "local-m-dot": lambda: SingleHeadAttention(DotScore(), sees=near_the_step(1)),
+    "local-m": lambda: SingleHeadAttention(AdditiveScore(WIDTH, WIDTH, 24), mask=LocalWindow(2)),
+    "local-m-dot": lambda: SingleHeadAttention(DotScore(), mask=LocalWindow(1)),
     "local-p": lambda: SingleHeadAttention(
-        GeneralScore(WIDTH, WIDTH), sees=PredictedWindow(WIDTH, 3)
+        GeneralScore(WIDTH, WIDTH), mask=PredictedWindow(WIDTH, 3)
     ),
-    "multihead-local-p": lambda: MultiHeadAttention(WIDTH, heads=4, sees=PredictedWindow(8, 2)),
+    "multihead-local-p": lambda: MultiHeadAttention(WIDTH, heads=4, mask=PredictedWindow(8, 2)),
     "multihead-coverage": lambda: MultiHeadAttention(
-        WIDTH, heads=4, kv_heads=2, score=CoverageScore(8, 8, 16, filters=2, reach=1)
+        WIDTH, heads=4, kv_heads=2, score=CoverageScore(8, 8, 16, filters=2, radius=1)
     ),
     "grouped": lambda: MultiHeadAttention(WIDTH, heads=4, kv_heads=2),
     "grouped-in-one": lambda: MultiHeadAttention(WIDTH, heads=4, kv_heads=1),
     "rotary": lambda: MultiHeadAttention(WIDTH, heads=4, score=RotaryScore(8)),
     "rotary-causal": lambda: MultiHeadAttention(
-        WIDTH, heads=4, kv_heads=2, score=RotaryScore(8, scaled=False), sees=the_past
+        WIDTH, heads=4, kv_heads=2, score=RotaryScore(8, scaled=False), mask=causal
     ),
     "alibi": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4)),
-    "alibi-causal": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4), sees=the_past),
+    "alibi-causal": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4), mask=causal),
     "dropout": lambda: MultiHeadAttention(WIDTH, heads=4, dropout=0.3),
 }
 CAUSAL = {"multihead-causal", "rotary-causal", "alibi-causal"}

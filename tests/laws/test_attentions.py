@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dhyan.attention import Attention, Memory, MultiHeadAttention
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 from tests.laws.family import ATTENTIONS, FADING, RELATIVE, WIDTH
 
 
@@ -33,7 +33,7 @@ def test_it_is_an_attention(attention):
 
 def test_weights_are_a_distribution_over_real_positions(attention, mask, request):
     query, states = ask(attention, mask, queries=mask.shape[1])
-    with by_definition():
+    with reference_kernels():
         weights = attention(query, attention.remember(states, mask)).weights
     total = weights.sum(-1)
     if request.node.callspec.params["attention"] in FADING:
@@ -54,7 +54,7 @@ def test_a_query_that_may_see_nothing_gets_no_value(attention, mask):
         if fused:
             attended = attention(query, memory)
         else:
-            with by_definition():
+            with reference_kernels():
                 attended = attention(query, memory)
                 assert (attended.weights == 0).all()
         assert attended.context.isfinite().all()
@@ -82,7 +82,7 @@ def test_a_fused_kernel_equals_the_definition_gradients_too(attention, mask):
         return context, torch.autograd.grad((context * weighing).sum(), inputs, allow_unused=True)
 
     fused, fused_gradients = run()
-    with by_definition():
+    with reference_kernels():
         exact, exact_gradients = run()
     torch.testing.assert_close(fused, exact, atol=1e-5, rtol=1e-4)
     for ours, theirs in zip(fused_gradients, exact_gradients, strict=True):
@@ -108,9 +108,9 @@ def test_asking_one_by_one_is_asking_at_once(attention, mask):
         contexts.append(context)
     together = attention(query, attention.remember(states, mask))
     torch.testing.assert_close(torch.cat(contexts, 1), together.context, atol=1e-5, rtol=1e-4)
-    assert memory.asked == together.memory.asked == query.shape[1]
-    if memory.given is not None:
-        torch.testing.assert_close(memory.given, together.memory.given)
+    assert memory.steps == together.memory.steps == query.shape[1]
+    if memory.coverage is not None:
+        torch.testing.assert_close(memory.coverage, together.memory.coverage)
 
 
 def test_dropout_changes_the_context_in_training_only_and_keeps_its_mean(mask):
@@ -120,7 +120,7 @@ def test_dropout_changes_the_context_in_training_only_and_keeps_its_mean(mask):
     exact = attention.eval()(query, attention.remember(states, mask)).context
     many = query.repeat(500, 1, 1)
     memory = attention.remember(states.repeat(500, 1, 1), mask.repeat(500, 1))
-    for defined in (nullcontext, by_definition):
+    for defined in (nullcontext, reference_kernels):
         with defined(), torch.no_grad():
             same = attention.eval()(many, memory).context
             assert torch.allclose(same, exact.repeat(500, 1, 1), atol=1e-5)

@@ -43,7 +43,9 @@ def test_the_last_layer_is_what_the_encoder_hands_on(translator):
     source = Tokens.pad([translator.encode(SENTENCE)])
     with torch.no_grad():
         states = translator.model.encoder(source).states[0].double()
-        first = translator.model.encoder.norm(translator.model.encoder.embed(source.ids))[0]
+        first = translator.model.encoder.final_norm(translator.model.encoder.embedding(source.ids))[
+            0
+        ]
     assert read.words[read.at] == "bank"
     assert torch.allclose(read.states[-1, read.at], states[3], atol=1e-6)
     assert torch.allclose(read.states[0, read.at], first[3].double(), atol=1e-6)

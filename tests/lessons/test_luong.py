@@ -14,7 +14,7 @@ from tests.lessons.untrained import ENGLISH, translator_of
 
 def asked(score, shown):
     """The project's scores for the same state and sentence."""
-    attention = SingleHeadAttention(score.double(), fuse=False)
+    attention = SingleHeadAttention(score.double(), need_weights=True)
     mask = torch.ones(1, len(shown.states), dtype=torch.bool)
     with torch.no_grad():
         memory = attention.remember(shown.states.unsqueeze(0), mask)
@@ -144,7 +144,7 @@ def test_a_models_attentional_vector_is_what_its_words_are_read_off(decoder):
     model = translator.model
     with torch.no_grad():
         state = model.start(Tokens.pad([translator.encode(ENGLISH[0])]))
-        read, _ = model.decoder.think(torch.tensor([told[:2]]), state)
+        read, _ = model.decoder.hidden(torch.tensor([told[:2]]), state)
     look = luong(ENGLISH[0], model=translator, step=2)
     torch.testing.assert_close(look.attentional, read[0, 1].double(), atol=1e-6, rtol=1e-5)
 
@@ -164,7 +164,10 @@ def test_a_window_is_shown_where_there_is_one():
             "its decoder is a BahdanauDecoder; the lesson luong takes apart a Lu",
         ),
         ("transformer", "its decoder is a TransformerDecoder"),
-        ("luong-bottleneck", "its score is a EvenScore; the lesson luong takes apart dot, scaled"),
+        (
+            "luong-bottleneck",
+            "its score is a UniformScore; the lesson luong takes apart dot, scaled",
+        ),
         ("luong-multihead-dot", "its attention has several heads"),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dhyan.attention import attend, plain
+from dhyan.attention import attend, parameter_free_attention
 from dhyan.errors import UserError
 from dhyan.lessons.self_attention.parameter_free import all_at_once, parameter_free, word_by_word
 
@@ -28,7 +28,7 @@ def test_without_softmax_the_shares_do_not_sum_to_one_and_with_it_they_do():
 def test_it_is_the_parameter_free_attention_of_the_project():
     found = quick()
     states = found.vectors.unsqueeze(0)
-    attention = plain()
+    attention = parameter_free_attention()
     memory = attention.remember(states, torch.ones(1, 3, dtype=torch.bool))
     assert torch.allclose(found.outputs, attention(states, memory).context[0])
     x = found.vectors

@@ -111,11 +111,11 @@ def test_the_last_vectors_are_those_the_decoder_is_given(reader):
 
 def test_an_untrained_encoder_is_another_one_and_the_trained_one_stays(reader):
     encoder = reader.model.encoder
-    before = encoder.words.weight.clone()
+    before = encoder.token_embedding.weight.clone()
     fresh = untrained(encoder, 1)
-    assert not torch.equal(fresh.words.weight, before)
-    assert torch.equal(encoder.words.weight, before)
-    assert torch.equal(fresh.words.weight, untrained(encoder, 1).words.weight)
+    assert not torch.equal(fresh.token_embedding.weight, before)
+    assert torch.equal(encoder.token_embedding.weight, before)
+    assert torch.equal(fresh.token_embedding.weight, untrained(encoder, 1).token_embedding.weight)
 
 
 def test_the_kept_vectors_of_bank_part_by_meaning():

@@ -87,13 +87,13 @@ def test_both_begin_with_the_same_weights_and_every_view_is_of_the_same_sentence
     monkeypatch.setattr("dhyan.lessons.self_attention.task_views.EACH", 12)
     monkeypatch.setattr("dhyan.lessons.self_attention.task_views.known", lambda model, text: True)
     both = train_both(steps=10, seed=1)
-    first, translating, judging = (one.words.weight for one in both.encoders.values())
+    first, translating, judging = (one.token_embedding.weight for one in both.encoders.values())
     assert first.shape == translating.shape == judging.shape
     assert not torch.equal(first, translating)
     assert not torch.equal(first, judging)
     again = train_both(steps=10, seed=1)
-    assert torch.equal(again.first.words.weight, first)
-    assert torch.equal(again.judge.words.weight, judging)
+    assert torch.equal(again.first.token_embedding.weight, first)
+    assert torch.equal(again.judge.token_embedding.weight, judging)
     shown = measure_tasks(both, again, "Ravi helped the king.", 10)
     assert shown.again == pytest.approx((1, 1))
     assert shown.kind == WELL

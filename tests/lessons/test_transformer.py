@@ -245,23 +245,21 @@ def seen_by_hooks(translator, source, target):
     def enters(layer, given):
         inputs[layer] = given[0]
 
-    def finds(side, layer, road):
+    def finds(side, layer, norm):
         def hook(module, given, found):
             x, found = inputs[layer], getattr(found, "context", found)
             shares[side].append((found.norm(dim=-1) / x.norm(dim=-1))[0])
-            inputs[layer] = road.leave(x, found)
+            inputs[layer] = x + found if layer.pre_norm else norm(x + found)
 
         return hook
 
     for side in shares:
         for layer in getattr(model, side).layers:
             hooks.append(layer.register_forward_pre_hook(enters))
-            roads = {"self_attention": "looking" if side == "encoder" else "recalling",
-                     "cross_attention": "looking", "feed_forward": "thinking"}  # fmt: skip
-            for part, road in roads.items():
+            for part in ("self_attention", "cross_attention", "feed_forward"):
                 if hasattr(layer, part):
                     module = getattr(layer, part)
-                    hook = finds(side, layer, getattr(layer, road))
+                    hook = finds(side, layer, getattr(layer, f"{part}_norm"))
                     hooks.append(module.register_forward_hook(hook))
     with torch.no_grad():
         logits = model(Batch(Tokens.pad([source]), Tokens.pad([target])))[0]

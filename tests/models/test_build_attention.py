@@ -12,21 +12,22 @@ from dhyan.attention import (
     CoverageScore,
     DotScore,
     GeneralScore,
+    LocalWindow,
     LocationScore,
     Memory,
     MultiHeadAttention,
     PredictedWindow,
     RotaryScore,
+    Score,
     SingleHeadAttention,
-    near_the_step,
+    causal,
     register,
-    the_past,
 )
 from dhyan.attention import registry as registry_of
 from dhyan.batch import Tokens
 from dhyan.config import load_recipe
 from dhyan.errors import UserError
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 from dhyan.models.build import build_model
 from dhyan.models.embedding import OneHot
 from dhyan.models.feed_forward import FeedForward
@@ -50,38 +51,40 @@ def own_names():
 
 
 def weights(attention, query, states):
-    with by_definition(), torch.no_grad():
+    with reference_kernels(), torch.no_grad():
         return attention(query, attention.remember(states, MASK)).weights
 
 
 def test_the_location_score_asks_the_state_alone():
-    score = LocationScore(5, longest=9)
+    score = LocationScore(5, max_length=9)
     query, states = torch.randn(2, 3, 5), torch.randn(2, 6, 7)
     found = weights(SingleHeadAttention(score), query, states)
     close(found, weights(SingleHeadAttention(score), query, torch.randn(2, 6, 7)))
-    by_hand = torch.softmax((score.places.weight @ query[0, 1])[:6], dim=0)
+    by_hand = torch.softmax((score.positions.weight @ query[0, 1])[:6], dim=0)
     close(found[0, 0, 1], by_hand)
 
 
 def test_the_location_score_ignores_what_lies_past_its_last_place():
     found = weights(
-        SingleHeadAttention(LocationScore(5, longest=3)), torch.randn(2, 2, 5), torch.randn(2, 6, 7)
+        SingleHeadAttention(LocationScore(5, max_length=3)),
+        torch.randn(2, 2, 5),
+        torch.randn(2, 6, 7),
     )
     assert (found[..., 3:] == 0).all()
     close(found.sum(-1), torch.ones(2, 1, 2))
 
 
 def test_a_window_past_the_last_place_sees_nothing_rather_than_nonsense():
-    for window in (near_the_step(1), PredictedWindow(5, 1)):
-        attention = SingleHeadAttention(LocationScore(5, longest=2), sees=window)
+    for window in (LocalWindow(1), PredictedWindow(5, 1)):
+        attention = SingleHeadAttention(LocationScore(5, max_length=2), mask=window)
         found = weights(attention, torch.randn(2, 6, 5), torch.randn(2, 6, 7))
         assert found.isfinite().all()
         assert (found[..., 2:] == 0).all()
 
 
 def test_a_score_that_looks_back_keeps_to_the_past():
-    score = CoverageScore(8, 8, 6, filters=2, reach=1)
-    attention = MultiHeadAttention(16, 2, score=score, sees=the_past)
+    score = CoverageScore(8, 8, 6, filters=2, radius=1)
+    attention = MultiHeadAttention(16, 2, score=score, mask=causal)
     x = torch.randn(2, 6, 16)
     found = weights(attention, x, x)
     assert (found.triu(1) == 0).all()
@@ -89,7 +92,7 @@ def test_a_score_that_looks_back_keeps_to_the_past():
 
 
 def test_local_m_looks_about_the_number_of_the_step():
-    attention = SingleHeadAttention(DotScore(), sees=near_the_step(1))
+    attention = SingleHeadAttention(DotScore(), mask=LocalWindow(1))
     states = torch.randn(2, 6, 5)
     seen = weights(attention, torch.randn(2, 8, 5), states) > 0
     for row, length in ((0, 6), (1, 4)):
@@ -103,12 +106,12 @@ def test_local_p_is_the_papers_equation():
     reach = 3
     score, window = GeneralScore(5, 7), PredictedWindow(5, reach)
     query, states = torch.randn(2, 3, 5), torch.randn(2, 6, 7)
-    found = weights(SingleHeadAttention(score, sees=window), query, states)
+    found = weights(SingleHeadAttention(score, mask=window), query, states)
     for row, length in ((0, 6), (1, 4)):
         for step in range(3):
             s = query[row, step]
             place = length * torch.sigmoid(
-                window.place.weight[0] @ torch.tanh(window.hidden.weight @ s)
+                window.position.weight[0] @ torch.tanh(window.hidden.weight @ s)
             )
             near = [j for j in range(length) if abs(j - place) <= reach]
             align = torch.softmax(
@@ -122,15 +125,15 @@ def test_local_p_is_the_papers_equation():
 
 def test_the_predicted_place_learns():
     window = PredictedWindow(5, 2)
-    attention = SingleHeadAttention(DotScore(), sees=window)
+    attention = SingleHeadAttention(DotScore(), mask=window)
     states = torch.randn(2, 6, 5)
     attention(torch.randn(2, 1, 5), attention.remember(states, MASK)).context.sum().backward()
-    assert window.place.weight.grad.abs().sum() > 0
+    assert window.position.weight.grad.abs().sum() > 0
     assert window.hidden.weight.grad.abs().sum() > 0
 
 
 def test_coverage_adds_what_was_given_before():
-    score = CoverageScore(5, 7, 4, filters=3, reach=1)
+    score = CoverageScore(5, 7, 4, filters=3, radius=1)
     query, states = torch.randn(1, 3, 5), torch.randn(1, 6, 7)
     attention = SingleHeadAttention(score)
     with torch.no_grad():
@@ -142,7 +145,7 @@ def test_coverage_adds_what_was_given_before():
                 features = torch.stack([f @ given[j : j + 3] for f in score.filters.weight])
                 inner = score.score
                 hidden = (
-                    inner.query(query[0, step]) + inner.key(states[0, j]) + score.past(features)
+                    inner.query(query[0, step]) + inner.key(states[0, j]) + score.coverage(features)
                 )
                 scores.append(inner.energy @ torch.tanh(hidden))
             by_hand = torch.softmax(torch.stack(scores), 0)
@@ -212,8 +215,8 @@ def test_one_hot_input_is_an_embedding_folded_into_the_cells():
     dense = build_model(load_recipe("numbers", {"encoder.embedding_width": 9}), 9, 9).encoder
     dense.rnn.load_state_dict(one_hot.rnn.state_dict())
     with torch.no_grad():
-        dense.words.weight.copy_(torch.eye(9))
-        dense.words.weight[PAD] = 0.0
+        dense.token_embedding.weight.copy_(torch.eye(9))
+        dense.token_embedding.weight[PAD] = 0.0
         source = Tokens.pad([[4, 5, 6, 2], [7, 2]])
         close(dense.eval()(source).states, one_hot.eval()(source).states)
 
@@ -221,11 +224,11 @@ def test_one_hot_input_is_an_embedding_folded_into_the_cells():
 def test_swiglu_multiplies_a_bent_copy_with_a_straight_one():
     layer, x = FeedForward(4, 6, activation="swiglu"), torch.randn(1, 2, 4)
     gate = layer.gate(x)
-    close(layer(x), layer.narrow(gate * torch.sigmoid(gate) * layer.widen(x)))
+    close(layer(x), layer.down(gate * torch.sigmoid(gate) * layer.up(x)))
     gelu = FeedForward(4, 6, activation="gelu")
-    wide = gelu.widen(x)
+    wide = gelu.up(x)
     bent = wide * 0.5 * (1 + torch.erf(wide / math.sqrt(2)))
-    close(gelu(x), gelu.narrow(bent))
+    close(gelu(x), gelu.down(bent))
 
 
 def test_copying_mixes_what_is_said_with_what_is_pointed_at():
@@ -236,7 +239,7 @@ def test_copying_mixes_what_is_said_with_what_is_pointed_at():
     with torch.no_grad():
         found, _ = decoder(ids, model.start(source))
         state = model.start(source)
-        vectors, _ = decoder.decoder.think(ids, state.inner)
+        vectors, _ = decoder.decoder.hidden(ids, state.decoder)
         said = decoder.decoder.output(vectors).softmax(-1)[0, 1]
         context, weights, _ = decoder.copy_attention(vectors, state.memory)
         gate = torch.sigmoid(decoder.gate(torch.cat([vectors, context], -1)))[0, 1, 0]
@@ -253,8 +256,8 @@ def test_a_shared_embedding_is_one_table():
         {"text.shared_vocabulary": True, "decoder.share_source_embedding": True},
     )
     model = build_model(recipe, 30, 30)
-    assert model.decoder.words is model.encoder.words
-    assert model.decoder.output.weight is model.encoder.words.weight
+    assert model.decoder.token_embedding is model.encoder.token_embedding
+    assert model.decoder.output.weight is model.encoder.token_embedding.weight
 
 
 def test_an_encoder_may_be_deep_and_a_decoder_shallow():
@@ -265,11 +268,11 @@ def test_an_encoder_may_be_deep_and_a_decoder_shallow():
 def test_a_frozen_embedding_does_not_learn():
     settings = {"encoder.pretrained_embedding": "glove.txt", "encoder.freeze_embedding": True}
     model = build_model(load_recipe("numbers", settings), 20, 20)
-    assert not model.encoder.words.weight.requires_grad
-    assert model.decoder.words.weight.requires_grad
+    assert not model.encoder.token_embedding.weight.requires_grad
+    assert model.decoder.token_embedding.weight.requires_grad
 
 
-class HalfScore(torch.nn.Module):
+class HalfScore(torch.nn.Module, Score):
     def __init__(self, query_width, memory_width):
         super().__init__()
         self.map = torch.nn.Linear(query_width, memory_width)
@@ -295,7 +298,7 @@ def test_a_registered_score_gets_heads_and_windows(heads, own_names):
     }
     model = build_model(load_recipe("numbers", settings), 20, 20)
     assert type(model.decoder.attention.score) is HalfScore
-    assert type(model.decoder.attention.sees) is PredictedWindow
+    assert type(model.decoder.attention.mask) is PredictedWindow
     model = build_model(load_recipe("transformer2017-small", {"decoder.score": "half"}), 20, 20)
     assert type(model.decoder.layers[0].cross_attention.score) is HalfScore
 
@@ -318,7 +321,7 @@ def test_a_mistake_in_a_registered_score_is_found_before_training(own_names):
         def forward(self, query, memory):
             return (self.map(query) @ memory.keys.transpose(-2, -1))[..., :1]
 
-    for kind, message in ((Wrong, "fails when 2 queries ask 3"), (Narrow, "2 queries")):
+    for kind, message in ((Wrong, "fails with 2 queries and 3"), (Narrow, "2 queries")):
         register("mistaken")(kind)
         with pytest.raises(UserError, match=message):
             build_model(load_recipe("numbers", {"decoder.attention.score": "mistaken"}), 20, 20)

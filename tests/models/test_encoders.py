@@ -37,4 +37,4 @@ def test_plain_self_attention_has_no_weights_of_its_own():
     }
     assert not list(parts["parameter_free"].self_attention.parameters())
     assert parts["none"].self_attention is None
-    assert parts["none"].looking is None
+    assert parts["none"].self_attention_norm is None

@@ -58,12 +58,12 @@ def carried(theirs, width, heads, hidden, layers, activation, seed):
     )
     ours, body = build_model(recipe, VOCABULARY, VOCABULARY).eval(), theirs.model
     with torch.no_grad():
-        ours.encoder.words.weight.copy_(body.encoder.embed_tokens.weight)
-        ours.decoder.words.weight.copy_(body.decoder.embed_tokens.weight)
+        ours.encoder.token_embedding.weight.copy_(body.encoder.embed_tokens.weight)
+        ours.decoder.token_embedding.weight.copy_(body.decoder.embed_tokens.weight)
         ours.decoder.output.weight.copy_(theirs.lm_head.weight)
         ours.decoder.output.bias.copy_(theirs.final_logits_bias[0])
         for our, their in ((ours.encoder, body.encoder), (ours.decoder, body.decoder)):
-            our.embed.positions.table.copy_(their.embed_positions.weight)
+            our.embedding.positions.table.copy_(their.embed_positions.weight)
             for to, of in zip(our.layers, their.layers, strict=True):
                 copy_layer(to, of)
     return ours
@@ -71,17 +71,20 @@ def carried(theirs, width, heads, hidden, layers, activation, seed):
 
 def copy_layer(ours, theirs):
     looks = {"self_attention": "self_attn"}
-    norms = {"looking": "self_attn_layer_norm", "thinking": "final_layer_norm"}
+    norms = {
+        "self_attention_norm": "self_attn_layer_norm",
+        "feed_forward_norm": "final_layer_norm",
+    }
     if hasattr(theirs, "encoder_attn"):
         looks["cross_attention"] = "encoder_attn"
-        norms |= {"recalling": "self_attn_layer_norm", "looking": "encoder_attn_layer_norm"}
+        norms["cross_attention_norm"] = "encoder_attn_layer_norm"
     for our, their in looks.items():
         for part, name in (("query", "q"), ("key", "k"), ("value", "v"), ("output", "out")):
             fill(getattr(getattr(ours, our), part), getattr(getattr(theirs, their), f"{name}_proj"))
     for our, their in norms.items():
-        fill(getattr(ours, our).norm, getattr(theirs, their))
-    fill(ours.feed_forward.widen, theirs.fc1)
-    fill(ours.feed_forward.narrow, theirs.fc2)
+        fill(getattr(ours, our), getattr(theirs, their))
+    fill(ours.feed_forward.up, theirs.fc1)
+    fill(ours.feed_forward.down, theirs.fc2)
 
 
 def fill(ours, theirs):

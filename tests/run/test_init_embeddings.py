@@ -59,7 +59,7 @@ def test_a_run_starts_from_the_file_and_needs_it_once(log, files, tmp_path, froz
     }
     recipe = tiny_recipe("rnn", *files, **settings)
     run = train(recipe, tmp_path / "run", threads=1)
-    table = run.trainer.model.encoder.words.weight
+    table = run.trainer.model.encoder.token_embedding.weight
     five = run.folder.translator.source.encode("five")[0]
     assert torch.equal(table[five], torch.full((16,), 0.5))
     assert any("vectors.txt: 3 of" in line for line in log.messages)

@@ -36,7 +36,7 @@ def test_places_are_projections_and_so_never_further_apart_than_the_vectors(mode
     translator = load(models[3], device="cpu")
     found = pulled(translator, TEXT)
     ids = translator.encode(TEXT)
-    words = translator.model.encoder.words(torch.tensor(ids[:-1]))
+    words = translator.model.encoder.token_embedding(torch.tensor(ids[:-1]))
     static = words * words.shape[1] ** 0.5
     places = torch.tensor(found.stages[0].places)
     assert (torch.cdist(places, places) <= torch.cdist(static, static) + 1e-4).all()
@@ -48,7 +48,7 @@ def test_the_shares_are_those_of_a_principal_component_analysis(models):
     translator = load(models[1], device="cpu")
     found = pulled(translator, TEXT)
     ids = translator.encode(TEXT)
-    static = translator.model.encoder.words(torch.tensor(ids[:-1])).double()
+    static = translator.model.encoder.token_embedding(torch.tensor(ids[:-1])).double()
     spread = torch.linalg.svdvals(static - static.mean(0)).square()
     shares = (spread / spread.sum())[:2].tolist()
     assert found.stages[0].explained == pytest.approx(shares, rel=1e-5)

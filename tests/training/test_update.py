@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 import torch
 
-from dhyan.kernels.backend import may_fuse
+from dhyan.kernels.backend import fusable
 from dhyan.run import train
 from dhyan.run.build_trainer import make_optimizer
 from dhyan.training import cuda_graph as captured
@@ -89,7 +89,7 @@ def test_the_way_of_a_step_is_kept_until_something_of_it_is_replaced():
 @pytest.mark.parametrize("reference_kernels", [False, True])
 def test_a_plain_step_computes_by_the_definitions(reference_kernels):
     model, fusing = build("transformer", "transformer"), []
-    model.register_forward_pre_hook(lambda *_: fusing.append(may_fuse()))
+    model.encoder.register_forward_pre_hook(lambda *_: fusing.append(fusable()))
     parts = UpdateParts(
         model=model,
         optimizer=torch.optim.SGD(model.parameters()),

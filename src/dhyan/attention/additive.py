@@ -1,20 +1,19 @@
-"""Scores by a small network: additive (Bahdanau et al., 2015), and one that looks back."""
+"""Scores by a small network: additive (Bahdanau et al., 2015), and with coverage (Tu et al., 2016)."""
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from dhyan.attention.protocol import Memory
-from dhyan.kernels import reference
-from dhyan.kernels.backend import triton_runs
+from dhyan.attention.protocol import HeadsAttended, Mask, Memory, Score
+from dhyan.kernels.ops import AttentionOperands, additive_attention, additive_scores, attend
 
 
-class AdditiveScore(nn.Module):
+class AdditiveScore(nn.Module, Score):
     """e_ij = vᵀ tanh(W s_i + U h_j + b); W, U, b and v are the same at every step.
 
-    Asked by the previous decoder state it is Bahdanau, Cho and Bengio's (2015); asked by the
-    current one it is the 'concat' score of Luong, Pham and Manning (2015), since
+    With the previous decoder state as query it is the score of Bahdanau, Cho and Bengio (2015);
+    with the current one, the 'concat' score of Luong, Pham and Manning (2015), since
     W [s; h] = W_s s + W_h h.
     """
 
@@ -25,76 +24,88 @@ class AdditiveScore(nn.Module):
         self.energy = nn.Parameter(torch.randn(hidden) / hidden**0.5)
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S A"]:
-        """U h_j, which no step changes."""
+        """U h_j, the same at every step."""
         return self.key(states)
 
     def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
-        """How well each state answers each query."""
+        """The score of every query with every state."""
         return additive_scores(self.query(query), memory.keys, self.energy)
 
-    def fuses(self, query: Float[Tensor, "B H T Q"], memory: Memory, *, dropout: float) -> bool:
-        """Whether the kernel can take these; it leaves no weight out."""
-        return dropout == 0 and _fits(query, memory.keys)
-
-    def fused(
+    def attend(
         self,
         query: Float[Tensor, "B H T Q"],
         memory: Memory,
-        seen: Bool[Tensor, "#B #H T S"],
+        mask: Mask,
         *,
         dropout: float = 0.0,
-    ) -> Float[Tensor, "B H T E"]:
-        """The same through a kernel that never holds the sums of all queries and keys."""
-        from dhyan.kernels.triton.additive_attention.attention import additive_attention
+        need_weights: bool = False,
+    ) -> HeadsAttended:
+        """By the kernel of additive attention, which never stores tanh(q + k) of all pairs."""
+        context, weights = additive_attention(
+            self.query(query),
+            memory.keys,
+            memory.values,
+            self.energy,
+            mask(query, memory),
+            dropout=dropout,
+            need_weights=need_weights,
+        )
+        return HeadsAttended(context, weights, memory.advance(query.shape[2]))
 
-        return additive_attention(self.query(query), memory.keys, memory.values, self.energy, seen)
+    def operands(self, memory: Memory) -> AttentionOperands:
+        """An energy, and a query that is projected."""
+        weight, bias = self.query.weight, self.query.bias
+        return AttentionOperands(
+            memory.keys, memory.values, memory.mask, weight, bias, energy=self.energy
+        )
 
 
-class CoverageScore(nn.Module):
+class CoverageScore(nn.Module, Score):
     """e_ij = vᵀ tanh(W s_i + U h_j + V f_ij + b), where f_i = F ∗ Σ_{k<i} α_k.
 
-    What a word has been given so far tells whether it is already translated: the coverage of Tu
-    et al. (2016). Filters that reach to its neighbours also tell where the last looks were: the
+    The attention a word received so far tells whether it is already translated: the coverage of Tu
+    et al. (2016). Filters that reach its neighbours also tell where the last steps attended: the
     location-awareness of Chorowski et al. (2015).
     """
 
-    looks_back = True
-
     def __init__(
-        self, query_width: int, memory_width: int, hidden: int, *, filters: int, reach: int
+        self, query_width: int, memory_width: int, hidden: int, *, filters: int, radius: int
     ) -> None:
         super().__init__()
         self.score = AdditiveScore(query_width, memory_width, hidden)
-        self.reach = reach
-        self.filters = nn.Linear(2 * reach + 1, filters, bias=False)
-        self.past = nn.Linear(filters, hidden, bias=False)
+        self.radius = radius
+        self.filters = nn.Linear(2 * radius + 1, filters, bias=False)
+        self.coverage = nn.Linear(filters, hidden, bias=False)
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S A"]:
-        """U h_j; the past comes in at each step."""
+        """U h_j; the coverage is added at each step."""
         return self.score.keys(states)
 
     def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
-        """How well each state answers, given what was looked at before."""
-        given = memory.given
-        if given is None:
-            given = self.filters.weight.new_zeros(*query.shape[:2], memory.mask.shape[1])
-        around = pad(given, (self.reach, self.reach)).unfold(-1, 2 * self.reach + 1, 1)
-        past, score = self.past(self.filters(around)), self.score
-        return additive_scores(score.query(query), memory.keys + past, score.energy)
+        """The score of every query with every state, given the memory's coverage."""
+        received = memory.coverage
+        if received is None:
+            received = self.filters.weight.new_zeros(*query.shape[:2], memory.mask.shape[1])
+        windows = pad(received, (self.radius, self.radius)).unfold(-1, 2 * self.radius + 1, 1)
+        keys = memory.keys + self.coverage(self.filters(windows))
+        return additive_scores(self.score.query(query), keys, self.score.energy)
 
-
-def additive_scores(
-    query: Float[Tensor, "B H T A"], keys: Float[Tensor, "B G S A"], energy: Float[Tensor, " A"]
-) -> Float[Tensor, "B H T S"]:
-    """energy · tanh(q + k), by the kernel where there is one."""
-    if not _fits(query, keys):
-        return reference.additive_scores(query, keys, energy)
-    from dhyan.kernels.triton.additive_attention import attention as additive
-
-    return additive.additive_scores(query, keys, energy)
-
-
-def _fits(query: Float[Tensor, "B H T Q"], keys: Float[Tensor, "B G S A"]) -> bool:
-    """Whether Triton runs, and there is something to compute, in single precision or less."""
-    there = query.numel() > 0 and keys.numel() > 0
-    return triton_runs(keys) and there and torch.float64 not in (query.dtype, keys.dtype)
+    def attend(
+        self,
+        query: Float[Tensor, "B H T Q"],
+        memory: Memory,
+        mask: Mask,
+        *,
+        dropout: float = 0.0,
+        need_weights: bool = False,
+    ) -> HeadsAttended:
+        """One query after the other, each with the coverage of those before it."""
+        unmasked, contexts, rows = mask(query, memory), [], []
+        for step, allowed in zip(query.split(1, dim=2), unmasked.split(1, dim=2), strict=True):
+            heads = memory.per_head(query.shape[1])
+            scores = self(step, heads)
+            context, weights = attend(scores, heads.values, allowed, dropout=dropout)
+            memory = memory.advance(1, weights)
+            contexts.append(context)
+            rows.append(weights)
+        return HeadsAttended(torch.cat(contexts, dim=2), torch.cat(rows, dim=2), memory)

@@ -1,29 +1,29 @@
-"""No attention at all (Sutskever, Vinyals and Le, 2014): every query gets the one final state."""
+"""No attention (Sutskever, Vinyals and Le, 2014): every query gets the encoder's final state."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dhyan.attention.masks import the_last
-from dhyan.attention.protocol import Memory, Sight
+from dhyan.attention.masks import last_position
+from dhyan.attention.protocol import Mask, Memory, Score
 from dhyan.attention.single_head import SingleHeadAttention
 
 
-class EvenScore(nn.Module):
-    """Prefers nothing: the weight is shared evenly by all that may be seen."""
+class UniformScore(nn.Module, Score):
+    """Zero for every pair: all unmasked positions get the same weight."""
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S 0"]:
-        """Nothing: nothing is matched."""
+        """Empty: no state is matched."""
         return states[..., :0]
 
     def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
-        """Zero for every pair."""
+        """Zeros."""
         return query.new_zeros(*query.shape[:3], memory.mask.shape[1])
 
 
-def bottleneck(*, sees: Sight = the_last) -> SingleHeadAttention:
-    """An attention that may see only the state that was read last.
+def bottleneck(*, mask: Mask = last_position) -> SingleHeadAttention:
+    """An attention with all its weight on the state that was read last.
 
     That is the last state of a sentence read forwards, the first of one read backwards. Of one
     read both ways it is the last, whose backward half has read a single token.
     """
-    return SingleHeadAttention(EvenScore(), sees=sees)
+    return SingleHeadAttention(UniformScore(), mask=mask)

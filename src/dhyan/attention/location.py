@@ -1,32 +1,32 @@
-"""The location score (Luong, Pham and Manning, 2015): the state alone says where to look."""
+"""The location score (Luong, Pham and Manning, 2015): positions are scored from the query alone."""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from dhyan.attention.protocol import Memory
+from dhyan.attention.protocol import Memory, Score
 
 
-class LocationScore(nn.Module):
-    """e_i = W s_i: one row of W for every place, whatever word stands there.
+class LocationScore(nn.Module, Score):
+    """e_i = W s_i: one row of W for every position, whatever word stands there.
 
-    As in the paper, a shorter sentence uses the first rows, and words of a longer one past the
-    last row are not looked at.
+    As in the paper, a shorter sentence uses the first rows, and the words of a longer one past the
+    last row get no attention.
     """
 
-    blind = True
+    uses_keys: bool = False
 
-    def __init__(self, query_width: int, longest: int) -> None:
+    def __init__(self, query_width: int, max_length: int) -> None:
         super().__init__()
-        self.places = nn.Linear(query_width, longest, bias=False)
+        self.positions = nn.Linear(query_width, max_length, bias=False)
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S 0"]:
-        """Nothing: no state is matched."""
+        """Empty: no state is matched."""
         return states[..., :0]
 
     def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
-        """How much the query wants each place."""
-        scores = self.places(query)
-        beyond = memory.mask.shape[1] - scores.shape[-1]
-        return pad(scores, (0, beyond), value=-torch.inf)
+        """The score of every query with every position."""
+        scores = self.positions(query)
+        missing = memory.mask.shape[1] - scores.shape[-1]
+        return pad(scores, (0, missing), value=-torch.inf)

@@ -1,86 +1,95 @@
-"""What a query may see: everything, the past, a single state, or what lies about a place."""
+"""Masks: all positions, causal, a single position, or a local window."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from dhyan.attention.protocol import Memory, Sight
-from dhyan.kernels.reference import exact
+from dhyan.attention.protocol import Memory
+from dhyan.kernels.ops import at_least_float32, position_mask
 
 
 @dataclass(frozen=True)
-class Whole:
-    """All that is real; if `causal`, nothing later than the query itself.
+class PositionMask:
+    """Real positions; if `causal`, none later than the query.
 
-    The last query stands at the last memory position, so a decoder fed one
-    token at a time sees exactly what it would have seen in parallel.
+    The last query stands at the last position of the memory, so a decoder fed one token at a time
+    attends to exactly what it would attend to in parallel.
     """
 
-    causal: bool
+    causal: bool | None
 
     def __call__(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
-        """The mask itself, for every query alike, or as far as each has come."""
-        queries, positions = query.shape[2], memory.mask.shape[1]
-        real = memory.mask[:, None, None, :].expand(-1, 1, queries, -1)
-        if not self.causal:
-            return real
-        past = torch.ones(queries, positions, dtype=torch.bool, device=memory.mask.device)
-        return real & past.tril(positions - queries)
+        """The padding mask for every query, up to its own position if causal."""
+        return position_mask(memory.mask, query.shape[2], causal=bool(self.causal))
 
 
-everything = Whole(causal=False)
-the_past = Whole(causal=True)
+all_positions = PositionMask(causal=False)
+causal = PositionMask(causal=True)
 
 
-def the_last(query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
-    """Only the last real state: the end of a sentence read forwards."""
-    return everything(query, memory) & (_places(memory) == _lengths(memory) - 1)
+@dataclass(frozen=True)
+class SinglePosition:
+    """The first or the last real position: where an RNN encoder ends, reading backwards or not."""
+
+    first: bool
+    causal: ClassVar[bool | None] = None
+
+    def __call__(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
+        """True at that position alone."""
+        position = 0 if self.first else _lengths(memory) - 1
+        return all_positions(query, memory) & (_positions(memory) == position)
 
 
-def the_first(query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
-    """Only the first state: the end of a sentence read backwards."""
-    return everything(query, memory) & (_places(memory) == 0)
+last_position = SinglePosition(first=False)
+first_position = SinglePosition(first=True)
 
 
-def near_the_step(reach: int) -> Sight:
-    """The i-th query sees the positions i − reach … i + reach: local-m of Luong et al. (2015).
+@dataclass(frozen=True)
+class LocalWindow:
+    """The i-th query attends to positions i − radius … i + radius: local-m of Luong et al. (2015).
 
-    Queries past the end of the sentence see its last positions.
+    Queries past the end of the sentence attend to its last positions.
     """
 
-    def sight(query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
-        steps = memory.asked + torch.arange(query.shape[2], device=query.device)
-        centre = torch.minimum(steps[:, None], _lengths(memory) - 1)
-        return everything(query, memory) & ((_places(memory) - centre).abs() <= reach)
+    radius: int
+    causal: ClassVar[bool | None] = None
 
-    return sight
+    def __call__(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
+        """True within the window."""
+        steps = memory.steps + torch.arange(query.shape[2], device=query.device)
+        centre = torch.minimum(steps[:, None], _lengths(memory) - 1)
+        near = (_positions(memory) - centre).abs() <= self.radius
+        return all_positions(query, memory) & near
 
 
 class PredictedWindow(nn.Module):
-    """The query itself says about where to look: local-p of Luong et al. (2015).
+    """A window whose centre is predicted from the query: local-p of Luong et al. (2015).
 
-    p_i = S · sigmoid(vᵀ tanh(W s_i)); positions within `reach` of p_i are seen, and the weights
-    are multiplied by exp(−(j − p_i)² / 2σ²) with σ = reach / 2. As in the paper they are not
-    brought back to a sum of one.
+    p_i = S · sigmoid(vᵀ tanh(W s_i)); positions within `radius` of p_i are unmasked, and the
+    weights are multiplied by exp(−(j − p_i)² / 2σ²) with σ = radius / 2. As in the paper they do
+    not sum to one afterwards.
     """
 
-    def __init__(self, query_width: int, reach: int) -> None:
+    causal: bool | None = None
+
+    def __init__(self, query_width: int, radius: int) -> None:
         super().__init__()
-        self.reach = reach
+        self.radius = radius
         self.hidden = nn.Linear(query_width, query_width, bias=False)
-        self.place = nn.Linear(query_width, 1, bias=False)
+        self.position = nn.Linear(query_width, 1, bias=False)
 
     def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
-        """How clearly each position is seen, from 0 to 1."""
-        share = torch.sigmoid(self.place(torch.tanh(self.hidden(query))))
-        distance = _places(memory) - _lengths(memory) * exact(share)
-        near = everything(query, memory) & (distance.abs() <= self.reach)
-        return torch.exp(-2 * (distance / self.reach) ** 2).masked_fill(~near, 0.0)
+        """The factor of each weight, from 0 to 1."""
+        share = torch.sigmoid(self.position(torch.tanh(self.hidden(query))))
+        distance = _positions(memory) - _lengths(memory) * at_least_float32(share)
+        near = all_positions(query, memory) & (distance.abs() <= self.radius)
+        return torch.exp(-2 * (distance / self.radius) ** 2).masked_fill(~near, 0.0)
 
 
-def _places(memory: Memory) -> Tensor:
+def _positions(memory: Memory) -> Tensor:
     return torch.arange(memory.mask.shape[1], device=memory.mask.device)
 
 

@@ -1,11 +1,11 @@
-"""Parameter-free self-attention: Y = softmax(X Xᵀ) X, general and learned from nothing."""
+"""Parameter-free self-attention: Y = softmax(X Xᵀ) X, with nothing learned."""
 
-from dhyan.attention.masks import everything
+from dhyan.attention.masks import all_positions
 from dhyan.attention.multiplicative import DotScore
-from dhyan.attention.protocol import Sight
+from dhyan.attention.protocol import Mask
 from dhyan.attention.single_head import SingleHeadAttention
 
 
-def plain(*, sees: Sight = everything) -> SingleHeadAttention:
-    """Every vector is query, key and value at once; ask it with the states it remembers."""
-    return SingleHeadAttention(DotScore(), sees=sees)
+def parameter_free_attention(*, mask: Mask = all_positions) -> SingleHeadAttention:
+    """Every vector is query, key and value at once."""
+    return SingleHeadAttention(DotScore(), mask=mask)

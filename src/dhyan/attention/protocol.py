@@ -1,6 +1,5 @@
-"""What every attention is: it remembers states once, then answers queries about them."""
+"""Attention as score × mask × heads: the protocols, and the memory that queries attend to."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -9,33 +8,34 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from dhyan.kernels.backend import may_fuse
-from dhyan.kernels.reference import mix
+from dhyan.kernels.ops import AttentionOperands, attend
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What attention looks at: keys to match, values to return, and which positions are real.
+    """Projected keys and values, with the padding mask: encoder states or a key-value cache.
 
-    `asked` counts the queries answered so far, and `given` is the weight each position got from
-    them, kept for the scores that look back at it.
+    `steps` counts the queries that have attended to it, and `coverage` is the sum of their weights
+    on each position, for the scores that use it.
     """
 
     keys: Float[Tensor, "B G S K"]
     values: Float[Tensor, "B G S E"]
     mask: Bool[Tensor, "B S"]
-    asked: int = 0
-    given: Float[Tensor, "B H S"] | None = None
+    steps: int = 0
+    coverage: Float[Tensor, "B H S"] | None = None
 
     def append(self, newer: "Memory") -> "Memory":
-        """The same memory with later positions added: a key-value cache is nothing more."""
-        given = self.given
+        """The memory with later positions added: the growth of a key-value cache."""
+        if not self.mask.shape[1] and self.coverage is None:
+            return replace(newer, steps=self.steps)
+        coverage = self.coverage
         return replace(
             self,
             keys=torch.cat([self.keys, newer.keys], dim=2),
             values=torch.cat([self.values, newer.values], dim=2),
             mask=torch.cat([self.mask, newer.mask], dim=1),
-            given=None if given is None else pad(given, (0, newer.mask.shape[1])),
+            coverage=None if coverage is None else pad(coverage, (0, newer.mask.shape[1])),
         )
 
     def select(self, rows: Int[Tensor, " R"]) -> "Memory":
@@ -45,21 +45,29 @@ class Memory:
             keys=self.keys[rows],
             values=self.values[rows],
             mask=self.mask[rows],
-            given=None if self.given is None else self.given[rows],
+            coverage=None if self.coverage is None else self.coverage[rows],
         )
 
-    def after(self, queries: int, weights: Float[Tensor, "B H T S"] | None = None) -> "Memory":
-        """The memory once it has answered so many queries, with these weights if they are kept."""
-        given = self.given
+    def advance(self, queries: int, weights: Float[Tensor, "B H T S"] | None = None) -> "Memory":
+        """The memory after so many queries; their weights, if given, are added to the coverage."""
+        coverage = self.coverage
         if weights is not None:
-            given = weights.sum(dim=2) + (0.0 if given is None else given)
-        return replace(self, asked=self.asked + queries, given=given)
+            coverage = weights.sum(dim=2) + (0.0 if coverage is None else coverage)
+        return replace(self, steps=self.steps + queries, coverage=coverage)
+
+    def per_head(self, heads: int) -> "Memory":
+        """Keys and values repeated for the heads that share them."""
+        repeats = heads // self.values.shape[1]
+        if repeats == 1:
+            return self
+        keys, values = (part.repeat_interleave(repeats, 1) for part in (self.keys, self.values))
+        return replace(self, keys=keys, values=values)
 
 
 class Attended(NamedTuple):
-    """The answer to a query; the weights are absent when a fused kernel never made them.
+    """The context of every query, and the memory for the next one.
 
-    `memory` is what to ask the next time.
+    The weights are absent when a fused kernel never stored them.
     """
 
     context: Float[Tensor, "B T C"]
@@ -67,90 +75,98 @@ class Attended(NamedTuple):
     memory: Memory
 
 
+class HeadsAttended(NamedTuple):
+    """The same for every head."""
+
+    context: Float[Tensor, "B H T E"]
+    weights: Float[Tensor, "B H T S"] | None
+    memory: Memory
+
+
 @runtime_checkable
 class Attention(Protocol):
-    """Bottleneck, additive, dot, general, multi-head: all of them plug in here."""
+    """Bottleneck, additive, dot, general, multi-head: every attention mechanism.
+
+    A class inherits from `nn.Module` and from this one, for the methods that have a default.
+    """
 
     def remember(self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory:
-        """Project the states once, however many queries will follow."""
+        """Project the states to keys and values, once for all queries that follow."""
         ...
 
     def __call__(self, query: Float[Tensor, "B T Q"], memory: Memory) -> Attended:
-        """Look the queries up in the memory."""
+        """The context of every query."""
+        ...
+
+    def self_attend(
+        self,
+        states: Float[Tensor, "B T D"],
+        mask: Bool[Tensor, "B T"],
+        past: Memory | None = None,
+    ) -> Attended:
+        """Self-attention: the states attend to themselves, and to the positions before them."""
+        memory = self.remember(states, mask)
+        return self(states, memory if past is None else past.append(memory))
+
+    def operands(self, memory: Memory) -> AttentionOperands | None:
+        """What a step multiplies, if the fused loops of the recurrent decoders know how."""
+        return None
+
+
+@runtime_checkable
+class Mask(Protocol):
+    """Which positions of a memory each query may attend to.
+
+    `causal` is False if only padding is masked, True if later positions are masked too, and None
+    for every other mask.
+    """
+
+    @property
+    def causal(self) -> bool | None: ...  # noqa: D102
+
+    def __call__(
+        self, query: Float[Tensor, "B H T Q"], memory: Memory
+    ) -> Bool[Tensor, "#B #H T S"] | Float[Tensor, "#B #H T S"]:
+        """True where a query may attend; or a factor from 0 to 1 for its weight."""
         ...
 
 
 @runtime_checkable
 class Score(Protocol):
-    """How well a key answers a query: the part in which the mechanisms differ.
+    """How well a key matches a query: the part in which the mechanisms differ.
 
-    A score may also offer `fused`, a kernel that goes from query to context in one call, and
-    `fuses`, which says whether it can take these; without it, it always can. One that `looks_back`
-    at the weights given before is asked one query at a time; one that is `blind` to the states has
-    no keys.
+    A class inherits from `nn.Module` and from this one, for what has a default. Without
+    `uses_keys`, the score ignores the states, and heads project no keys for it.
     """
+
+    uses_keys: bool = True
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S K"]:
         """What of the states is matched against; computed once per memory."""
         ...
 
     def __call__(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
-        """Match every query with every key."""
+        """The score of every query with every key."""
         ...
 
+    def attend(
+        self,
+        query: Float[Tensor, "B H T Q"],
+        memory: Memory,
+        mask: Mask,
+        *,
+        dropout: float = 0.0,
+        need_weights: bool = False,
+    ) -> HeadsAttended:
+        """Scores, masked softmax, weighted average of the values.
 
-Seen = Bool[Tensor, "#B #H T S"] | Float[Tensor, "#B #H T S"]
-"""Whether a query may see a position; or how clearly, from 0 to 1."""
+        A score with a fused kernel calls it here; `need_weights` asks for the weights anyway.
+        """
+        heads = memory.per_head(query.shape[1])
+        scores = self(query, heads)
+        context, weights = attend(scores, heads.values, mask(query, memory), dropout=dropout)
+        return HeadsAttended(context, weights, memory.advance(query.shape[2]))
 
-Sight = Callable[[Float[Tensor, "B H T Q"], Memory], Seen]
-"""Which positions of a memory each query may see.
-
-One that hides only padding and, if so, the future says which by an attribute `causal`.
-"""
-
-Found = tuple[Float[Tensor, "B H T E"], Float[Tensor, "B H T S"] | None, Memory]
-"""Each head's context, its weights if they were made, and the memory to ask next."""
-
-
-def answer(
-    asked: Float[Tensor, "B H T Q"],
-    memory: Memory,
-    score: Score,
-    sees: Sight,
-    *,
-    dropout: float = 0.0,
-    fuse: bool = True,
-) -> Found:
-    """What every head finds: match, hide what may not be seen, weigh, mix."""
-    seen, weights = sees(asked, memory), None
-    if getattr(score, "looks_back", False):
-        return _in_turn(asked, memory, score, seen, dropout=dropout)
-    fused = _kernel(score, asked, memory, dropout=dropout) if fuse else None
-    if fused is not None and seen.dtype == torch.bool:
-        context = fused(asked, memory, seen, dropout=dropout)
-    else:
-        context, weights = mix(score(asked, memory), memory.values, seen, dropout=dropout)
-    return context, weights, memory.after(asked.shape[2])
-
-
-def _kernel(
-    score: Score, asked: Float[Tensor, "B H T Q"], memory: Memory, *, dropout: float
-) -> Callable[..., Float[Tensor, "B H T E"]] | None:
-    """The fused kernel of a score, where it has one that can stand in for the definition."""
-    fuses = getattr(score, "fuses", None)
-    if not may_fuse() or (fuses is not None and not fuses(asked, memory, dropout=dropout)):
+    def operands(self, memory: Memory) -> AttentionOperands | None:
+        """What a step of single-head attention multiplies, if it is of the form known there."""
         return None
-    return getattr(score, "fused", None)
-
-
-def _in_turn(
-    asked: Float[Tensor, "B H T Q"], memory: Memory, score: Score, seen: Seen, *, dropout: float
-) -> Found:
-    """One query after the other, each knowing what those before it looked at."""
-    contexts, rows = [], []
-    for query, sight in zip(asked.split(1, dim=2), seen.split(1, dim=2), strict=True):
-        context, weights = mix(score(query, memory), memory.values, sight, dropout=dropout)
-        memory = memory.after(1, weights)
-        contexts.append(context)
-        rows.append(weights)
-    return torch.cat(contexts, dim=2), torch.cat(rows, dim=2), memory

@@ -1,12 +1,12 @@
-"""Mechanisms from a user's own file, by the name a recipe calls them."""
+"""Registry of attention mechanisms: the built-in names, and those of users' plug-ins."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 from dhyan.attention.protocol import Attention, Score
 
-Make = Callable[[int, int], Score | Attention]
-"""From the widths of a query and of the states to a score, or to a whole attention."""
+Factory = Callable[[int, int], Score | Attention]
+"""From the widths of the query and of the states to a score, or to a whole attention."""
 
 BUILT_IN = (
     "bottleneck",
@@ -18,31 +18,31 @@ BUILT_IN = (
     "location",
     "coverage",
 )
-_registered: dict[str, Make] = {}
-Kept = TypeVar("Kept", bound=Make)
+_registered: dict[str, Factory] = {}
+AnyFactory = TypeVar("AnyFactory", bound=Factory)
 
 
-def register(name: str) -> Callable[[Kept], Kept]:
-    """Let recipes say `kind = "name"`: put this above a class, or a function that makes one.
+def register(name: str) -> Callable[[AnyFactory], AnyFactory]:
+    """Decorator: recipes may say `score = "name"` for this class, or for what a function makes.
 
-    It is called with the width of the query and that of the states. What it makes is a Score, which
-    then gets heads and windows like any other, or an Attention, which is taken as it is.
+    It is called with the width of the query and that of the states. It makes a Score, which then
+    gets heads and windows like any other, or an Attention, which is used unchanged.
     """
     if name in BUILT_IN:
-        raise ValueError(f"{name!r} is a mechanism of dhyan's own: choose another name")
+        raise ValueError(f"{name!r} is a built-in attention mechanism: choose another name")
 
-    def keep(make: Kept) -> Kept:
-        _registered[name] = make
-        return make
+    def add(factory: AnyFactory) -> AnyFactory:
+        _registered[name] = factory
+        return factory
 
-    return keep
+    return add
 
 
-def registered(name: str) -> Make | None:
-    """What was registered under a name, if anything was."""
+def registered_factory(name: str) -> Factory | None:
+    """The class or function registered under a name, if any."""
     return _registered.get(name)
 
 
-def mechanisms() -> list[str]:
-    """Every name a recipe may call a mechanism."""
+def mechanism_names() -> list[str]:
+    """Every name a recipe may use for an attention mechanism."""
     return [*BUILT_IN, *_registered]

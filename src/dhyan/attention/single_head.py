@@ -1,36 +1,50 @@
-"""Attention with one head, as the recurrent models first had it, over any score."""
+"""Single-head attention of the recurrent models, with any score and mask."""
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from dhyan.attention.masks import everything
-from dhyan.attention.protocol import Attended, Memory, Score, Sight, answer
+from dhyan.attention.masks import all_positions
+from dhyan.attention.protocol import Attended, Attention, Mask, Memory, Score
+from dhyan.kernels.ops import AttentionOperands
 
 
-class SingleHeadAttention(nn.Module):
-    """The states are matched by the score and returned as they are.
+class SingleHeadAttention(nn.Module, Attention):
+    """The values are the states themselves; the score makes the keys.
 
-    `dropout` leaves out weights in training; without `fuse` the weights are always there.
+    `dropout` drops weights in training; with `need_weights` no fused kernel replaces them.
     """
 
     def __init__(
-        self, score: Score, *, sees: Sight = everything, dropout: float = 0.0, fuse: bool = True
+        self,
+        score: Score,
+        *,
+        mask: Mask = all_positions,
+        dropout: float = 0.0,
+        need_weights: bool = False,
     ) -> None:
         super().__init__()
         self.score = score
-        self.sees = sees
+        self.mask = mask
         self.dropout = dropout
-        self.fuse = fuse
+        self.need_weights = need_weights
 
     def remember(self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]) -> Memory:
-        """Keys are what the score makes of the states; values are the states."""
+        """Keys by the score; values are the states."""
         values = states.unsqueeze(1)
         return Memory(self.score.keys(values), values, mask)
 
     def forward(self, query: Float[Tensor, "B T Q"], memory: Memory) -> Attended:
         """One weight per query and state."""
-        dropout = self.dropout if self.training else 0.0
-        context, weights, memory = answer(
-            query.unsqueeze(1), memory, self.score, self.sees, dropout=dropout, fuse=self.fuse
+        context, weights, memory = self.score.attend(
+            query.unsqueeze(1),
+            memory,
+            self.mask,
+            dropout=self.dropout if self.training else 0.0,
+            need_weights=self.need_weights,
         )
         return Attended(context.squeeze(1), weights, memory)
+
+    def operands(self, memory: Memory) -> AttentionOperands | None:
+        """Those of the score, unless a mask or dropout of the weights changes the step."""
+        unchanged = self.mask == all_positions and not (self.training and self.dropout)
+        return self.score.operands(memory) if unchanged and not self.need_weights else None

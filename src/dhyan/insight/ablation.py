@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from torch import Tensor, nn
 
-from dhyan.attention import MultiHeadAttention, everything
+from dhyan.attention import MultiHeadAttention, all_positions
 from dhyan.attention_maps import AttentionRole, HasAttentions
 from dhyan.models.seq2seq import Seq2Seq
 
@@ -22,21 +22,21 @@ def multihead_attentions(model: HasAttentions, role: AttentionRole) -> list[Mult
 def remove_causal_mask(model: Seq2Seq) -> None:
     """Let the decoder's self-attention attend to later positions, for good."""
     for attention in multihead_attentions(model, "decoder_self"):
-        attention.sees = everything
+        attention.mask = all_positions
 
 
 @contextmanager
 def without_causal_mask(model: Seq2Seq) -> Iterator[None]:
     """Inside the block, the decoder's self-attention attends to later positions too."""
     masks = [
-        (attention, attention.sees) for attention in multihead_attentions(model, "decoder_self")
+        (attention, attention.mask) for attention in multihead_attentions(model, "decoder_self")
     ]
     remove_causal_mask(model)
     try:
         yield
     finally:
         for attention, mask in masks:
-            attention.sees = mask
+            attention.mask = mask
 
 
 @contextmanager

@@ -18,13 +18,13 @@ from dhyan.attention import (
     Score,
     SingleHeadAttention,
 )
-from dhyan.attention.bottleneck import EvenScore
+from dhyan.attention.bottleneck import UniformScore
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
 from dhyan.insight.explain import target_ids
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
 
 LARGEST_TANH = 2_000_000  # numbers; the tanh layer of longer sentences is left out
@@ -138,7 +138,7 @@ def score_name(attention: SingleHeadAttention) -> str:
             return "general"
         case LocationScore():
             return "location"
-        case EvenScore():
+        case UniformScore():
             return "bottleneck"
         case _:
             return ""
@@ -155,7 +155,7 @@ class _AttentionCall(NamedTuple):
         return score(self.query.unsqueeze(1), self.memory)[0, 0]
 
     def visibility(self, attention: SingleHeadAttention) -> Float[Tensor, "T S"]:
-        return attention.sees(self.query.unsqueeze(1), self.memory)[0, 0].float()
+        return attention.mask(self.query.unsqueeze(1), self.memory)[0, 0].float()
 
     def weights(self) -> Float[Tensor, "T S"]:
         assert self.attended.weights is not None, "the definition returns weights"
@@ -175,7 +175,7 @@ def _attention_calls(
 
     hook = attention.register_forward_hook(record)
     try:
-        with evaluation_mode(translator.model), by_definition():
+        with evaluation_mode(translator.model), reference_kernels():
             translator.model(batch)
     finally:
         hook.remove()
@@ -190,7 +190,7 @@ def _score_parameters(score: Score) -> tuple[nn.Linear | None, nn.Linear | None,
         case GeneralScore():
             return None, score.key, None
         case LocationScore():
-            return score.places, None, None
+            return score.positions, None, None
         case _:
             return None, None, None
 

@@ -13,7 +13,7 @@ from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
 from dhyan.insight.explain import target_ids
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 from dhyan.models.interface import AttentionLayer
 from dhyan.models.seq2seq import Seq2Seq
 
@@ -64,7 +64,7 @@ def head_operands(
     layer, attention = _multihead(translator.model, name)
     if not 1 <= head <= attention.heads:
         raise UserError(f"head {head}: {name} has {attention.heads}; give one from 1 on")
-    if not isinstance(attention.score, DotScore) or attention.groups != attention.heads:
+    if not isinstance(attention.score, DotScore) or attention.kv_heads != attention.heads:
         raise UserError(
             f"{name} does not score by a dot product with its own keys: nothing to recompute"
         )
@@ -77,7 +77,7 @@ def head_operands(
     queries = (query_inputs @ attention.query.weight.T + attention.query.bias)[0, :, rows]
     keys, values = memory.keys[0, head - 1], memory.values[0, head - 1]
     scale = float(width**0.5) if attention.score.scaled else 1.0
-    mask = attention.sees(queries.reshape(1, 1, *queries.shape), memory)[0, 0].bool()
+    mask = attention.mask(queries.reshape(1, 1, *queries.shape), memory)[0, 0].bool()
     scores = queries @ keys.T
     weights = (scores / scale).masked_fill(~mask, -torch.inf).softmax(-1)
     context = weights @ values
@@ -123,7 +123,7 @@ def _run(
 
     hook = attention.register_forward_hook(record)
     try:
-        with evaluation_mode(model), by_definition():
+        with evaluation_mode(model), reference_kernels():
             states = model.encoder(batch.source).states
             calls.clear()
             model(batch)

@@ -1,4 +1,4 @@
-"""Which arithmetic runs: the definition of an attention, or a fused kernel that equals it."""
+"""The choice between a definition in PyTorch and the fused kernel that equals it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,49 +7,48 @@ from functools import cache
 from importlib.util import find_spec
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-_defined: ContextVar[bool] = ContextVar("defined", default=False)
-_interpreted: ContextVar[bool] = ContextVar("interpreted", default=False)
+_reference: ContextVar[bool] = ContextVar("reference", default=False)
+_interpreter: ContextVar[bool] = ContextVar("interpreter", default=False)
 
 
 @contextmanager
-def by_definition() -> Iterator[None]:
-    """Inside the block no kernel is fused, so every attention has weights to show."""
-    before = _defined.set(True)
+def reference_kernels() -> Iterator[None]:
+    """Inside the block only the definitions run, so every attention returns its weights."""
+    token = _reference.set(True)
     try:
         yield
     finally:
-        _defined.reset(before)
+        _reference.reset(token)
 
 
 @contextmanager
-def interpreted() -> Iterator[None]:
-    """Inside the block Triton's kernels also run on CPU tensors, by its interpreter: for tests.
+def triton_interpreter() -> Iterator[None]:
+    """Inside the block Triton kernels also run on CPU tensors, by Triton's interpreter: for tests.
 
     Triton takes the interpreter if TRITON_INTERPRET=1 is set before it is imported.
     """
-    before = _interpreted.set(True)
+    token = _interpreter.set(True)
     try:
         yield
     finally:
-        _interpreted.reset(before)
+        _interpreter.reset(token)
 
 
-def may_fuse() -> bool:
-    """Whether a fused kernel may stand in for the definition here."""
-    return torch.compiler.is_compiling() or not _defined.get()
+def fusable() -> bool:
+    """Whether a fused kernel may replace the definition here."""
+    return torch.compiler.is_compiling() or not _reference.get()
 
 
-def triton_runs(tensor: Tensor) -> bool:
-    """Whether a Triton kernel can take this tensor and may stand in for the definition."""
-    return may_fuse() and (tensor.is_cuda or _interpreted.get()) and _has_triton()
+def use_triton(tensor: Tensor) -> bool:
+    """Whether a Triton kernel may replace the definition and can take this tensor."""
+    return fusable() and (tensor.is_cuda or _interpreter.get()) and _has_triton()
 
 
-def hurries(part: nn.Module, numbers: Tensor) -> bool:
-    """Whether the kernels of training may run: while a part learns, in single precision or half."""
-    rounded = numbers.dtype != torch.float64 and numbers.numel() > 0
-    return part.training and rounded and triton_runs(numbers)
+def use_training_kernels(training: bool, tensor: Tensor) -> bool:
+    """Whether the kernels written for training run: in training, in single or half precision."""
+    return training and tensor.dtype != torch.float64 and tensor.numel() > 0 and use_triton(tensor)
 
 
 @cache

@@ -1,35 +1,52 @@
-"""The definitions: attention in plain PyTorch, written to be read."""
+"""The definitions of every operation in plain PyTorch, written to be read."""
+
+from collections.abc import Callable
+from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from dhyan.batch import reversed_positions
+
+Mask = Bool[Tensor, "*#H T S"] | Float[Tensor, "*#H T S"]
+"""True where a query may attend; a number from 0 to 1 scales the weight instead."""
+
+# Attention
 
 
-def mix(
+def masked_softmax(scores: Float[Tensor, "*H T S"], mask: Mask) -> Float[Tensor, "*H T S"]:
+    """Softmax over the unmasked scores, in single precision at least.
+
+    A score of −∞ is masked too. A query that may attend to nothing gets zeros, never NaN. A mask
+    of numbers multiplies the weights.
+    """
+    masked = (mask == 0) | scores.isneginf()
+    weights = at_least_float32(scores).masked_fill(masked, -torch.inf).softmax(dim=-1)
+    weights = weights.masked_fill(masked, 0.0)
+    return weights * mask if mask.is_floating_point() else weights
+
+
+def attend(
     scores: Float[Tensor, "*H T S"],
     values: Float[Tensor, "*H S E"],
-    seen: Bool[Tensor, "*#H T S"] | Float[Tensor, "*#H T S"],
+    mask: Mask,
     *,
     dropout: float = 0.0,
 ) -> tuple[Float[Tensor, "*H T E"], Float[Tensor, "*H T S"]]:
-    """Turn scores into weights and average the values by them.
+    """The context, which is the average of the values weighted by the scores, and the weights.
 
-    What is seen by halves keeps half its weight; a score of −∞ is not seen. A query that may see
-    nothing gets zeros, never NaN. Dropout leaves out some of the weights, not of those returned.
+    Dropout acts on the weights that average, not on those returned.
     """
-    hidden = (seen == 0) | scores.isneginf()
-    weights = exact(scores).masked_fill(hidden, -torch.inf).softmax(dim=-1)
-    weights = weights.masked_fill(hidden, 0.0)
-    if seen.is_floating_point():
-        weights = weights * seen
-    weights = weights.to(values.dtype)
+    weights = masked_softmax(scores, mask).to(values.dtype)
     return functional.dropout(weights, dropout) @ values, weights
 
 
-def exact(numbers: Float[Tensor, "*A"]) -> Float[Tensor, "*A"]:
-    """The same numbers in single precision at least: sums of many need it."""
-    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
+def at_least_float32(x: Float[Tensor, "*A"]) -> Float[Tensor, "*A"]:
+    """x in single precision or better, as long sums need it."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def dot_scores(
@@ -53,3 +70,178 @@ def additive_scores(
 ) -> Float[Tensor, "*H T S"]:
     """score(q, k) = energy · tanh(q + k)  (Bahdanau, Cho and Bengio, 2015)."""
     return torch.tanh(query.unsqueeze(-2) + keys.unsqueeze(-3)) @ energy
+
+
+def dot_product_attention(
+    query: Float[Tensor, "*H T E"],
+    keys: Float[Tensor, "*H S E"],
+    values: Float[Tensor, "*H S V"],
+    mask: Mask,
+    *,
+    scaled: bool,
+    bias: Float[Tensor, "*#H T S"] | None = None,
+    dropout: float = 0.0,
+) -> tuple[Float[Tensor, "*H T V"], Float[Tensor, "*H T S"]]:
+    """softmax(q kᵀ / √E + bias) v  (Vaswani et al., 2017); unscaled, Luong's dot score."""
+    scores = scaled_dot_scores(query, keys) if scaled else dot_scores(query, keys)
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)
+    return attend(scores, values, mask, dropout=dropout)
+
+
+def position_mask(
+    padding_mask: Bool[Tensor, "B S"], queries: int, *, causal: bool
+) -> Bool[Tensor, "B 1 T S"]:
+    """Real positions; if `causal`, none later than the query. The last query is at the last one."""
+    mask = padding_mask[:, None, None, :].expand(-1, 1, queries, -1)
+    if not causal:
+        return mask
+    positions = padding_mask.shape[1]
+    past = torch.ones(queries, positions, dtype=torch.bool, device=padding_mask.device)
+    return mask & past.tril(positions - queries)
+
+
+# Transformer layers
+
+Layer = Callable[[Tensor], Tensor]
+
+
+def add(
+    residual: Float[Tensor, "B T D"], update: Float[Tensor, "B T D"], dropout: Layer
+) -> Float[Tensor, "B T D"]:
+    """residual + dropout(update)  (He et al., 2016)."""
+    return residual + dropout(update)
+
+
+def add_norm(
+    residual: Float[Tensor, "B T D"],
+    update: Float[Tensor, "B T D"],
+    norm: Layer,
+    dropout: Layer,
+) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
+    """residual + dropout(update), and its layer norm."""
+    residual = residual + dropout(update)
+    return residual, norm(residual)
+
+
+def feed_forward(
+    x: Float[Tensor, "B T D"],
+    up: Layer,
+    down: Layer,
+    *,
+    activation: Layer,
+    gate: Layer | None,
+    dropout: Layer,
+) -> Float[Tensor, "B T D"]:
+    """down(activation(up(x))), or with a gate down(activation(gate(x)) · up(x)) (Shazeer, 2020)."""
+    hidden = activation(up(x)) if gate is None else activation(gate(x)) * up(x)
+    return down(dropout(hidden))
+
+
+def embedding(
+    token_ids: Int[Tensor, "B T"],
+    table: Layer,
+    positions: Float[Tensor, "T D"],
+    *,
+    scale: float,
+    dropout: Layer,
+) -> Float[Tensor, "B T D"]:
+    """dropout(scale · table[token_ids] + positions)."""
+    vectors = table(token_ids) * scale
+    return dropout(vectors + positions.to(vectors.dtype))
+
+
+def linear_cross_entropy(
+    hidden: Float[Tensor, "N D"],
+    output: Layer,
+    labels: Int[Tensor, " N"],
+    *,
+    smoothing: float,
+    ignore_index: int,
+) -> Float[Tensor, ""]:
+    """Cross-entropy of output(hidden), summed over the labels that are not ignored.
+
+    With smoothing, that share of the target's probability is spread over the whole vocabulary
+    (Szegedy et al., 2016).
+    """
+    return functional.cross_entropy(
+        output(hidden).float(),
+        labels,
+        ignore_index=ignore_index,
+        label_smoothing=smoothing,
+        reduction="sum",
+    )
+
+
+# Recurrent layers
+
+
+def maxout(pairs: Float[Tensor, "*B K"]) -> Float[Tensor, "*B R"]:
+    """The larger of every two neighbours (Goodfellow et al., 2013)."""
+    return pairs.unflatten(-1, (-1, 2)).amax(dim=-1)
+
+
+def rnn(
+    layers: nn.RNNBase, inputs: Float[Tensor, "B T I"], state: Float[Tensor, "B P L D"]
+) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B P L D"]]:
+    """LSTM, GRU or Elman layers from a state: the top layer's outputs, and the state after."""
+    dtype = next(layers.parameters()).dtype
+    parts = [part.transpose(0, 1).contiguous() for part in state.to(dtype).unbind(dim=1)]
+    with _without_autocast(inputs):
+        outputs, last = layers(inputs.to(dtype), tuple(parts) if len(parts) > 1 else parts[0])
+    return outputs, rnn_state(last)
+
+
+def padded_rnn(
+    layers: nn.RNNBase,
+    inputs: Float[Tensor, "B S I"],
+    mask: Bool[Tensor, "B S"],
+    *,
+    reverse: bool = False,
+) -> tuple[Float[Tensor, "B S E"], Float[Tensor, "B P L D"]]:
+    """The same from zeros over padded rows; with `reverse`, each from its last token to its first.
+
+    The outputs keep the order of the inputs; the state is that after the token read last.
+    """
+    if reverse:
+        order = reversed_positions(mask).unsqueeze(-1)
+        inputs = inputs.take_along_dim(order, dim=1)
+    packed = pack_padded_sequence(
+        inputs.to(next(layers.parameters()).dtype),
+        mask.sum(dim=1).cpu(),
+        batch_first=True,
+        enforce_sorted=False,
+    )
+    with _without_autocast(inputs):
+        packed_outputs, last = layers(packed)
+    outputs, _ = pad_packed_sequence(packed_outputs, batch_first=True, total_length=inputs.shape[1])
+    if reverse:
+        outputs = outputs.take_along_dim(order, dim=1)
+    return outputs, rnn_state(last)
+
+
+def rnn_state(
+    last: Float[Tensor, "L B D"] | tuple[Float[Tensor, "L B D"], ...],
+) -> Float[Tensor, "B P L D"]:
+    """PyTorch's final state, (h, c) or h, as one tensor with the rows first."""
+    parts = last if isinstance(last, tuple) else (last,)
+    return torch.stack(parts).permute(2, 0, 1, 3)
+
+
+def _without_autocast(inputs: Tensor) -> torch.autocast:
+    """The weights' own precision: under bf16 autocast a GPU's RNN would run in fp16."""
+    return torch.autocast(inputs.device.type, enabled=False)
+
+
+def unroll(
+    cell: Callable[..., tuple[Any, ...]], inputs: Float[Tensor, "B T W"], *state: Any
+) -> tuple[Any, ...]:
+    """A decoder's cell applied to one input after the other: all outputs, and the state after.
+
+    `cell(input, *state)` returns an output and the next state.
+    """
+    outputs = []
+    for step_input in inputs.split(1, dim=1):
+        output, *state = cell(step_input, *state)  # type: ignore[assignment]
+        outputs.append(output)
+    return torch.cat(outputs, dim=1), *state

@@ -71,7 +71,7 @@ def weight_shapes(recipe: Recipe, sizes: tuple[int, int]) -> dict[str, Shape]:
 
 def unknown_attention(recipe: Recipe) -> list[str]:
     """The attention scores a recipe names that are neither ours nor registered by a plugin."""
-    from dhyan.attention.registry import mechanisms
+    from dhyan.attention.registry import mechanism_names
 
     named = {
         value
@@ -79,7 +79,7 @@ def unknown_attention(recipe: Recipe) -> list[str]:
         for key, value in _settings(half)
         if key.rpartition(".")[2] == "score"
     }
-    return sorted(named - set(mechanisms()))
+    return sorted(named - set(mechanism_names()))
 
 
 def _sizes(recipe: Recipe) -> Iterator[tuple[str, int]]:

@@ -1,1 +1,1 @@
-"""Encoders and decoders that read and write ids; any of one kind goes with any of the other."""
+"""Encoders and decoders over token ids; any encoder goes with any decoder."""

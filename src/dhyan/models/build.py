@@ -1,11 +1,11 @@
-"""From a recipe to a model: the last place that knows about settings."""
+"""Build a model from a recipe: the last place that reads settings."""
 
 from collections.abc import Callable
 
 from torch import nn
 
 from dhyan import config
-from dhyan.attention import GeneralScore, SingleHeadAttention, the_past
+from dhyan.attention import GeneralScore, SingleHeadAttention, causal
 from dhyan.errors import UserError
 from dhyan.models.build_attention import (
     build_attention,
@@ -13,19 +13,19 @@ from dhyan.models.build_attention import (
     build_self_attention,
     context_width,
 )
-from dhyan.models.copy_mechanism import CopyingDecoder, Thinking
-from dhyan.models.embedding import OneHot, Words
+from dhyan.models.copy_mechanism import CopyingDecoder
+from dhyan.models.embedding import OneHot, TokenEmbedding
 from dhyan.models.feed_forward import FeedForward
 from dhyan.models.interface import Decoder, Encoder
 from dhyan.models.positions import LearnedPositions, NoPositions, Positions, Sinusoids
-from dhyan.models.recurrent_layers import PARTS, DirectBridge, LearnedBridge
+from dhyan.models.recurrent_layers import STATE_PARTS, DirectBridge, LearnedBridge
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder, RNNEncoder
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import (
     DecoderLayer,
-    Embedding,
     EncoderLayer,
     TransformerDecoder,
+    TransformerEmbedding,
     TransformerEncoder,
 )
 from dhyan.special_tokens import PAD
@@ -46,149 +46,154 @@ def build_model(recipe: config.Recipe, source_size: int, target_size: int) -> Se
     return Seq2Seq(encoder, decoder)
 
 
-def build_encoder(chosen: AnyEncoder, vocabulary: int, longest: int) -> Encoder:
+def build_encoder(settings: AnyEncoder, vocabulary: int, max_length: int) -> Encoder:
     """Any encoder."""
-    words = build_words(chosen, vocabulary)
-    match chosen:
+    token_embedding = build_token_embedding(settings, vocabulary)
+    match settings:
         case config.RNNEncoder():
             return RNNEncoder(
-                words,
-                width=chosen.width,
-                layers=chosen.layers,
-                cell=chosen.cell,
-                bidirectional=chosen.bidirectional,
-                backwards=chosen.reverse_source,
-                dropout=chosen.dropout,
+                token_embedding,
+                width=settings.width,
+                layers=settings.layers,
+                cell=settings.cell,
+                bidirectional=settings.bidirectional,
+                reverse=settings.reverse_source,
+                dropout=settings.dropout,
             )
         case config.TransformerEncoder():
-            pre_norm = chosen.norm == "pre"
+            pre_norm = settings.norm == "pre"
             layers = [
                 EncoderLayer(
-                    chosen.width,
-                    build_self_attention(chosen, longest),
-                    build_feed_forward(chosen),
+                    settings.width,
+                    build_self_attention(settings, max_length),
+                    build_feed_forward(settings),
                     pre_norm=pre_norm,
-                    dropout=chosen.dropout,
+                    dropout=settings.dropout,
                 )
-                for _ in range(chosen.layers)
+                for _ in range(settings.layers)
             ]
-            embed = build_embedding(chosen, words, longest)
-            return TransformerEncoder(chosen.width, embed, layers, pre_norm=pre_norm)
+            embedding = build_transformer_embedding(settings, token_embedding, max_length)
+            return TransformerEncoder(settings.width, embedding, layers, pre_norm=pre_norm)
 
 
 def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> Decoder:
-    """Any decoder, fitted to the encoder it will listen to."""
-    chosen = recipe.decoder
-    words = encoder.words if chosen.share_source_embedding else build_words(chosen, vocabulary)
-    match chosen:
+    """Any decoder, fitted to the encoder it attends to."""
+    settings = recipe.decoder
+    shared = settings.share_source_embedding
+    embedding = encoder.token_embedding if shared else build_token_embedding(settings, vocabulary)
+    longest = recipe.data.max_tokens
+    match settings:
         case config.TransformerDecoder():
-            decoder: Thinking = build_transformer_decoder(
-                chosen, encoder, words, recipe.data.max_tokens
-            )
+            decoder: Decoder = build_transformer_decoder(settings, encoder, embedding, longest)
         case _:
-            decoder = build_recurrent_decoder(chosen, encoder, words, recipe.data.max_tokens)
-    if not chosen.copy_mechanism:
+            decoder = build_recurrent_decoder(settings, encoder, embedding, longest)
+    if not settings.copy_mechanism:
         return decoder
     score = GeneralScore(decoder.width, encoder.width)
-    return CopyingDecoder(decoder, SingleHeadAttention(score, fuse=False), encoder.width)
+    return CopyingDecoder(decoder, SingleHeadAttention(score, need_weights=True), encoder.width)
 
 
 def build_transformer_decoder(
-    chosen: config.TransformerDecoder, encoder: Encoder, words: Words, longest: int
+    settings: config.TransformerDecoder,
+    encoder: Encoder,
+    token_embedding: TokenEmbedding,
+    max_length: int,
 ) -> TransformerDecoder:
-    """A decoder of layers that look back and across."""
-    pre_norm = chosen.norm == "pre"
+    """A Transformer decoder."""
+    pre_norm = settings.norm == "pre"
     layers = [
         DecoderLayer(
-            chosen.width,
-            build_heads(chosen, longest, sees=the_past),
-            build_heads(chosen, longest, memory_width=encoder.width),
-            build_feed_forward(chosen),
+            settings.width,
+            build_heads(settings, max_length, mask=causal),
+            build_heads(settings, max_length, memory_width=encoder.width),
+            build_feed_forward(settings),
             pre_norm=pre_norm,
-            dropout=chosen.dropout,
+            dropout=settings.dropout,
         )
-        for _ in range(chosen.layers)
+        for _ in range(settings.layers)
     ]
-    embed = build_embedding(chosen, words, longest)
+    embedding = build_transformer_embedding(settings, token_embedding, max_length)
     return TransformerDecoder(
-        chosen.width, embed, layers, pre_norm=pre_norm, tied=chosen.tie_embeddings
+        settings.width, embedding, layers, pre_norm=pre_norm, tied=settings.tie_embeddings
     )
 
 
 def build_recurrent_decoder(
-    chosen: RecurrentDecoder, encoder: Encoder, words: Words, longest: int
+    settings: RecurrentDecoder, encoder: Encoder, token_embedding: TokenEmbedding, max_length: int
 ) -> BahdanauDecoder | LuongDecoder:
-    """A decoder that steps, with the attention and the bridge it asks for."""
-    attention = build_attention(chosen.attention, chosen.width, encoder, longest)
-    context = context_width(attention, chosen.width, encoder.width)
-    state = (PARTS[chosen.cell], chosen.layers, chosen.width)
-    kind = LearnedBridge if chosen.bridge == "learned" else DirectBridge
-    bridge: LearnedBridge | DirectBridge = kind(encoder.summary_shape, state)
-    match chosen:
+    """A recurrent decoder, with its attention and its bridge."""
+    attention = build_attention(settings.attention, settings.width, encoder, max_length)
+    context = context_width(attention, settings.width, encoder.width)
+    state = (STATE_PARTS[settings.cell], settings.layers, settings.width)
+    bridge_class = LearnedBridge if settings.bridge == "learned" else DirectBridge
+    bridge: LearnedBridge | DirectBridge = bridge_class(encoder.summary_shape, state)
+    match settings:
         case config.BahdanauDecoder():
             return BahdanauDecoder(
-                words,
+                token_embedding,
                 attention,
                 bridge,
-                width=chosen.width,
+                width=settings.width,
                 context_width=context,
-                readout=chosen.readout_width,
-                layers=chosen.layers,
-                cell=chosen.cell,
-                dropout=chosen.dropout,
-                tied=chosen.tie_embeddings,
+                readout=settings.readout_width,
+                layers=settings.layers,
+                cell=settings.cell,
+                dropout=settings.dropout,
+                tied=settings.tie_embeddings,
             )
         case config.LuongDecoder():
             return LuongDecoder(
-                words,
+                token_embedding,
                 attention,
                 bridge,
-                width=chosen.width,
+                width=settings.width,
                 context_width=context,
-                layers=chosen.layers,
-                cell=chosen.cell,
-                input_feeding=chosen.input_feeding,
-                dropout=chosen.dropout,
-                tied=chosen.tie_embeddings,
+                layers=settings.layers,
+                cell=settings.cell,
+                input_feeding=settings.input_feeding,
+                dropout=settings.dropout,
+                tied=settings.tie_embeddings,
             )
 
 
-def build_words(chosen: AnyEncoder | AnyDecoder, vocabulary: int) -> Words:
-    """The table of a vocabulary, or one-hot vectors."""
-    match chosen:
+def build_token_embedding(settings: AnyEncoder | AnyDecoder, vocabulary: int) -> TokenEmbedding:
+    """The embedding of a vocabulary, or one-hot vectors."""
+    match settings:
         case config.TransformerEncoder() | config.TransformerDecoder():
-            words = nn.Embedding(vocabulary, chosen.width, padding_idx=PAD)
-            nn.init.normal_(words.weight, std=chosen.width**-0.5)
-        case _ if chosen.input == "one_hot":
+            token_embedding = nn.Embedding(vocabulary, settings.width, padding_idx=PAD)
+            nn.init.normal_(token_embedding.weight, std=settings.width**-0.5)
+        case _ if settings.input == "one_hot":
             return OneHot(vocabulary)
         case _:
-            words = nn.Embedding(vocabulary, chosen.embedding_width, padding_idx=PAD)
-    if chosen.freeze_embedding:
-        words.weight.requires_grad_(False)
-    return words
+            token_embedding = nn.Embedding(vocabulary, settings.embedding_width, padding_idx=PAD)
+    if settings.freeze_embedding:
+        token_embedding.weight.requires_grad_(False)
+    return token_embedding
 
 
 def build_feed_forward(
-    chosen: config.TransformerEncoder | config.TransformerDecoder,
+    settings: config.TransformerEncoder | config.TransformerDecoder,
 ) -> FeedForward:
-    """What happens between looks."""
+    """The feed-forward network of a layer."""
     return FeedForward(
-        chosen.width,
-        chosen.feed_forward_width,
-        activation=chosen.activation,
-        dropout=chosen.dropout,
+        settings.width,
+        settings.feed_forward_width,
+        activation=settings.activation,
+        dropout=settings.dropout,
     )
 
 
-def build_embedding(
-    chosen: config.TransformerEncoder | config.TransformerDecoder, words: Words, longest: int
-) -> Embedding:
-    """Tokens and places; a learned table has room for the longest sentence and its ends."""
-    if isinstance(words, OneHot):
+def build_transformer_embedding(
+    settings: config.TransformerEncoder | config.TransformerDecoder,
+    token_embedding: TokenEmbedding,
+    max_length: int,
+) -> TransformerEmbedding:
+    """Tokens and positions; learned positions cover the longest sentence with BOS and EOS."""
+    if isinstance(token_embedding, OneHot):
         raise ValueError("a Transformer needs an embedding: one-hot vectors are for RNNs")
-    kinds: dict[str, Callable[[], Positions]] = {
-        "learned": lambda: LearnedPositions(chosen.width, longest + 2),
-        "sinusoidal": lambda: Sinusoids(chosen.width),
+    positions: dict[str, Callable[[], Positions]] = {
+        "learned": lambda: LearnedPositions(settings.width, max_length + 2),
+        "sinusoidal": lambda: Sinusoids(settings.width),
     }
-    make = kinds.get(chosen.positions, lambda: NoPositions(chosen.width))
-    return Embedding(words, make(), dropout=chosen.dropout)
+    build_positions = positions.get(settings.positions, lambda: NoPositions(settings.width))
+    return TransformerEmbedding(token_embedding, build_positions(), dropout=settings.dropout)

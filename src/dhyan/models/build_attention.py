@@ -1,4 +1,4 @@
-"""From what a recipe calls an attention to the attention."""
+"""Build attention mechanisms from their settings in a recipe."""
 
 import torch
 
@@ -10,19 +10,19 @@ from dhyan.attention import (
     CoverageScore,
     DotScore,
     GeneralScore,
+    LocalWindow,
     LocationScore,
+    Mask,
     MultiHeadAttention,
     PredictedWindow,
     RotaryScore,
     Score,
-    Sight,
     SingleHeadAttention,
+    all_positions,
     bottleneck,
-    everything,
-    mechanisms,
-    near_the_step,
-    plain,
-    registered,
+    mechanism_names,
+    parameter_free_attention,
+    registered_factory,
 )
 from dhyan.config import suggestion
 from dhyan.models.interface import Encoder
@@ -31,157 +31,162 @@ NAMED = "attention.score"
 
 
 def build_attention(
-    chosen: config.Attention, width: int, encoder: Encoder, longest: int
+    settings: config.Attention, width: int, encoder: Encoder, max_length: int
 ) -> Attention:
-    """The attention of a recurrent decoder so wide to an encoder's states."""
-    if chosen.score == "bottleneck":
-        return bottleneck(sees=encoder.last)
-    if chosen.heads == 1:
-        made = build_score(chosen, width, encoder.width, longest)
-        if isinstance(made, Attention):
-            return _whole(chosen, made)
-        sees = build_sight(chosen, width)
-        return SingleHeadAttention(made, sees=sees, dropout=chosen.dropout)
-    narrow = width // chosen.heads
-    made = build_score(chosen, narrow, narrow, longest)
-    if isinstance(made, Attention):
-        return _whole(chosen, made)
+    """The attention from a recurrent decoder of this width to an encoder's states."""
+    if settings.score == "bottleneck":
+        return bottleneck(mask=encoder.last_position)
+    if settings.heads == 1:
+        mechanism = build_score(settings, width, encoder.width, max_length)
+        if isinstance(mechanism, Attention):
+            return _check_whole(settings, mechanism)
+        mask = build_mask(settings, width)
+        return SingleHeadAttention(mechanism, mask=mask, dropout=settings.dropout)
+    head_width = width // settings.heads
+    mechanism = build_score(settings, head_width, head_width, max_length)
+    if isinstance(mechanism, Attention):
+        return _check_whole(settings, mechanism)
     return MultiHeadAttention(
         width,
-        chosen.heads,
-        kv_heads=chosen.kv_heads or None,
+        settings.heads,
+        kv_heads=settings.kv_heads or None,
         memory_width=encoder.width,
-        score=made,
-        sees=build_sight(chosen, narrow),
-        dropout=chosen.dropout,
+        score=mechanism,
+        mask=build_mask(settings, head_width),
+        dropout=settings.dropout,
     )
 
 
 def build_score(
-    chosen: config.Attention, query_width: int, key_width: int, longest: int
+    settings: config.Attention, query_width: int, key_width: int, max_length: int
 ) -> Score | Attention:
     """Any score between vectors of these widths; what a user registered may be an attention."""
-    match chosen.score:
+    match settings.score:
         case "additive" | "concat":
-            return AdditiveScore(query_width, key_width, chosen.score_width)
+            return AdditiveScore(query_width, key_width, settings.score_width)
         case "general":
             return GeneralScore(query_width, key_width)
         case "location":
-            return LocationScore(query_width, longest + 1)
+            return LocationScore(query_width, max_length + 1)
         case "coverage":
             return CoverageScore(
                 query_width,
                 key_width,
-                chosen.score_width,
-                filters=chosen.coverage_filters,
-                reach=chosen.coverage_filter_radius,
+                settings.score_width,
+                filters=settings.coverage_filters,
+                radius=settings.coverage_filter_radius,
             )
         case "dot" | "scaled_dot":
-            return DotScore(scaled=chosen.score == "scaled_dot")
+            return DotScore(scaled=settings.score == "scaled_dot")
         case _:
-            return _registered(chosen.score, query_width, key_width)
+            return _registered(settings.score, query_width, key_width)
 
 
-def build_sight(chosen: config.Attention, query_width: int) -> Sight:
-    """What a look may see of the source."""
-    match chosen.window:
+def build_mask(settings: config.Attention, query_width: int) -> Mask:
+    """Which positions of the source a query may attend to."""
+    match settings.window:
         case "monotonic":
-            return near_the_step(chosen.window_radius)
+            return LocalWindow(settings.window_radius)
         case "predicted":
-            return PredictedWindow(query_width, chosen.window_radius)
+            return PredictedWindow(query_width, settings.window_radius)
         case _:
-            return everything
+            return all_positions
 
 
 def build_heads(
-    chosen: config.TransformerEncoder | config.TransformerDecoder,
-    longest: int,
+    settings: config.TransformerEncoder | config.TransformerDecoder,
+    max_length: int,
     *,
-    sees: Sight = everything,
+    mask: Mask = all_positions,
     memory_width: int | None = None,
 ) -> MultiHeadAttention:
     """One of a Transformer's attentions; relative positions count within one sequence only."""
-    width = chosen.width // chosen.heads
-    positions = chosen.positions if memory_width is None else "none"
-    scaled = chosen.score == "scaled_dot"
+    width = settings.width // settings.heads
+    positions = settings.positions if memory_width is None else "none"
+    scaled = settings.score == "scaled_dot"
     score: Score | Attention
     if positions == "rotary":
         score = RotaryScore(width, scaled=scaled)
     elif positions == "alibi":
-        score = AlibiScore(chosen.heads, scaled=scaled)
+        score = AlibiScore(settings.heads, scaled=scaled)
     else:
         score = build_score(
-            config.Attention(score=chosen.score, score_width=width), width, width, longest
+            config.Attention(score=settings.score, score_width=width), width, width, max_length
         )
     if isinstance(score, Attention):
         raise ValueError(
-            f"{chosen.score!r} is a whole attention: a Transformer's heads need a score"
+            f"{settings.score!r} is a whole attention: a Transformer's heads need a score"
         )
     return MultiHeadAttention(
-        chosen.width,
-        chosen.heads,
-        kv_heads=chosen.kv_heads or None,
+        settings.width,
+        settings.heads,
+        kv_heads=settings.kv_heads or None,
         memory_width=memory_width,
         score=score,
-        sees=sees,
-        dropout=chosen.attention_dropout,
+        mask=mask,
+        dropout=settings.attention_dropout,
     )
 
 
-def build_self_attention(chosen: config.TransformerEncoder, longest: int) -> Attention | None:
+def build_self_attention(settings: config.TransformerEncoder, max_length: int) -> Attention | None:
     """How an encoder's words look at each other, if they do."""
-    if chosen.self_attention == "learned":
-        return build_heads(chosen, longest)
-    return plain() if chosen.self_attention == "parameter_free" else None
+    if settings.self_attention == "learned":
+        return build_heads(settings, max_length)
+    return parameter_free_attention() if settings.self_attention == "parameter_free" else None
 
 
 def context_width(attention: Attention, query_width: int, memory_width: int) -> int:
-    """How wide an attention's answers are, found by asking it once."""
+    """The width of an attention's context, found by one call of it."""
     with torch.no_grad():
         states, query = torch.zeros(1, 1, memory_width), torch.zeros(1, 1, query_width)
         memory = attention.remember(states, torch.ones(1, 1, dtype=torch.bool))
         return attention(query, memory).context.shape[-1]
 
 
-def _registered(kind: str, query_width: int, key_width: int) -> Score | Attention:
-    make = registered(kind)
+def _registered(name: str, query_width: int, key_width: int) -> Score | Attention:
+    make = registered_factory(name)
     if make is None:
-        known = mechanisms()
-        hint = suggestion(kind, known) or "; one of your own is made known with --plugin FILE"
-        raise ValueError(f"no attention is called {kind!r} (there are {', '.join(known)}){hint}")
-    made = make(query_width, key_width)
-    if not isinstance(made, Score | Attention):
+        known = mechanism_names()
+        hint = suggestion(name, known) or "; one of your own is mechanism known with --plugin FILE"
+        raise ValueError(f"no attention is called {name!r} (there are {', '.join(known)}){hint}")
+    mechanism = make(query_width, key_width)
+    if not isinstance(mechanism, Score | Attention):
         raise ValueError(
-            f"what is registered as {kind!r} is neither a Score (keys, and a call with query and "
-            f"memory) nor an Attention (remember, and a call): it is a {type(made).__name__}"
+            f"what is registered as {name!r} is neither a Score nor an Attention but a "
+            f"{type(mechanism).__name__}: inherit from dhyan.attention.Score and define keys and "
+            f"forward, or from dhyan.attention.Attention and define remember and forward"
         )
-    _try_out(kind, made, query_width, key_width)
-    return made
+    _check_call(name, mechanism, query_width, key_width)
+    return mechanism
 
 
-def _try_out(kind: str, made: Score | Attention, query_width: int, key_width: int) -> None:
-    """Ask a user's mechanism once, so that its mistakes are found before any data are read."""
-    attention = made if isinstance(made, Attention) else SingleHeadAttention(made, fuse=False)
+def _check_call(name: str, mechanism: Score | Attention, query_width: int, key_width: int) -> None:
+    """Call a user's mechanism once, so that its mistakes are found before any data are read."""
+    attention = (
+        mechanism
+        if isinstance(mechanism, Attention)
+        else SingleHeadAttention(mechanism, need_weights=True)
+    )
     query, states = torch.zeros(2, 2, query_width), torch.zeros(2, 3, key_width)
     try:
         with torch.no_grad():
             memory = attention.remember(states, torch.ones(2, 3, dtype=torch.bool))
-            found = attention(query, memory)
+            weights = attention(query, memory).weights
     except Exception as error:  # whatever a user's code may raise
         reason = str(error).strip().partition("\n")[0]
         raise ValueError(
-            f"{kind!r} fails when 2 queries ask 3 states ({type(error).__name__}: {reason})"
+            f"{name!r} fails with 2 queries and 3 states ({type(error).__name__}: {reason})"
         ) from error
-    if found.weights is not None and found.weights.shape[-2:] != (2, 3):
-        raise ValueError(f"{kind!r} gives {tuple(found.weights.shape)} for 2 queries and 3 states")
+    if weights is not None and weights.shape[-2:] != (2, 3):
+        raise ValueError(f"{name!r} gives {tuple(weights.shape)} for 2 queries and 3 states")
 
 
-def _whole(chosen: config.Attention, attention: Attention) -> Attention:
-    """A user's own attention, which no setting of ours can change."""
-    plain = config.Attention(score=chosen.score)
+def _check_whole(settings: config.Attention, attention: Attention) -> Attention:
+    """A user's own attention: an error if a setting is given that cannot change it."""
+    default = config.Attention(score=settings.score)
     for key in ("heads", "kv_heads", "window", "dropout"):
-        if getattr(chosen, key) != getattr(plain, key):
+        if getattr(settings, key) != getattr(default, key):
             raise ValueError(
-                f"{chosen.score!r} is a whole attention: attention.{key} has no effect"
+                f"{settings.score!r} is a whole attention: attention.{key} has no effect"
             )
     return attention

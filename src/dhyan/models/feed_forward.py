@@ -1,4 +1,4 @@
-"""What a Transformer does between looks: think about each position by itself."""
+"""The position-wise feed-forward network of a Transformer layer."""
 
 from collections.abc import Callable
 
@@ -7,8 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dhyan.kernels.backend import hurries
-from dhyan.kernels.triton.packed_linear import joined_linear
+from dhyan.kernels.ops import feed_forward
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -18,35 +17,31 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """Widen, bend, narrow: max(0, x W + b) V + c (Vaswani et al., 2017), or another bend.
+    """max(0, x W + b) V + c (Vaswani et al., 2017), or with another activation.
 
-    SwiGLU (Shazeer, 2020) bends one widened copy and multiplies it with another, by a third matrix.
+    SwiGLU (Shazeer, 2020) multiplies the activated `gate` with the `up` projection.
     """
 
     def __init__(
         self, width: int, hidden: int, *, activation: str = "relu", dropout: float = 0.0
     ) -> None:
         super().__init__()
-        self.bend = ACTIVATIONS[activation]
-        self.widen = nn.Linear(width, hidden)
+        self.activation = ACTIVATIONS[activation]
+        self.up = nn.Linear(width, hidden)
         self.gate = nn.Linear(width, hidden) if activation == "swiglu" else None
-        self.narrow = nn.Linear(hidden, width)
+        self.down = nn.Linear(hidden, width)
         self.dropout = nn.Dropout(dropout)
-        for part in (self.widen, self.gate, self.narrow):
-            if part is not None:
-                nn.init.xavier_uniform_(part.weight)
+        for layer in (self.up, self.gate, self.down):
+            if layer is not None:
+                nn.init.xavier_uniform_(layer.weight)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Every position alike."""
-        if self.gate is None and self.bend is torch.relu and hurries(self, x):
-            return joined_linear(self._rectified(x), [self.narrow])[0]
-        if self.gate is None:
-            wide = self.bend(self.widen(x))
-        else:
-            wide = self.bend(self.gate(x)) * self.widen(x)
-        return self.narrow(self.dropout(wide))
-
-    def _rectified(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T H"]:
-        from dhyan.kernels.triton.linear_relu import rectified_linear
-
-        return rectified_linear(x, self.widen.weight, self.widen.bias, dropout=self.dropout.p)
+        """The same network at every position."""
+        return feed_forward(
+            x,
+            self.up,
+            self.down,
+            activation=self.activation,
+            gate=self.gate,
+            dropout=self.dropout,
+        )

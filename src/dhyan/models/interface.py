@@ -1,15 +1,15 @@
-"""The two halves of a sequence-to-sequence model, and what passes between them."""
+"""Protocols of encoder and decoder, and the values that pass between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
-from dhyan.attention import Attention, Sight
+from dhyan.attention import Attention, Mask
 from dhyan.batch import Tokens
-from dhyan.models.embedding import Words
+from dhyan.models.embedding import TokenEmbedding
 
 AttentionRole = Literal["encoder_self", "decoder_self", "cross"]
 """Self-attention of the encoder or the decoder, or attention of the decoder to the source."""
@@ -35,7 +35,7 @@ class AttentionLayer:
 
 @dataclass(frozen=True)
 class Encoded:
-    """A source sentence after reading: one state per token, and one vector for the whole."""
+    """An encoded source sentence: one state per token, and one vector for the whole."""
 
     states: Float[Tensor, "B S D"]
     summary: Float[Tensor, "B K"]
@@ -43,13 +43,13 @@ class Encoded:
 
     @property
     def mask(self) -> Bool[Tensor, "B S"]:
-        """Where a real token stands."""
+        """The padding mask."""
         return self.source.mask
 
 
 @runtime_checkable
 class State(Protocol):
-    """Where a decoder stands. Search asks only one thing of it."""
+    """The state of a decoder between steps. Search uses this one method of it."""
 
     def select(self, rows: Int[Tensor, " R"]) -> "State":
         """The state of other rows: repeat, drop or reorder hypotheses."""
@@ -58,23 +58,23 @@ class State(Protocol):
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Reads a sentence.
+    """Encodes a sentence.
 
     Its states are `width` wide; its summary is a state of `summary_shape` (parts, layers, width),
-    laid flat; `last` sees the state it read last; `longest` is the most tokens it takes, if any;
-    `words` is the table of its vocabulary.
+    flattened; `last_position` masks all but the state it read last; `max_length` is the most
+    tokens it takes, if there is a limit.
     """
 
     @property
-    def words(self) -> Words: ...  # noqa: D102
+    def token_embedding(self) -> TokenEmbedding: ...  # noqa: D102
     @property
     def width(self) -> int: ...  # noqa: D102
     @property
     def summary_shape(self) -> tuple[int, int, int]: ...  # noqa: D102
     @property
-    def last(self) -> Sight: ...  # noqa: D102
+    def last_position(self) -> Mask: ...  # noqa: D102
     @property
-    def longest(self) -> int | None: ...  # noqa: D102
+    def max_length(self) -> int | None: ...  # noqa: D102
 
     def __call__(self, source: Tokens) -> Encoded:
         """One state per token, in the order of the sentence."""
@@ -87,24 +87,35 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Decoder(Protocol):
-    """Feed it one token or a hundred: the logits and the state come out the same.
+    """Decodes one token or a hundred in a call: the logits and the state come out the same.
 
-    `longest` is the most tokens it takes, if any; `words` is the table of its vocabulary.
+    `hidden` is `width` wide; the logits are `output(hidden)`, or, if `output` is None, another
+    function of it. `max_length` is the most tokens it takes, if there is a limit.
     """
 
     @property
-    def longest(self) -> int | None: ...  # noqa: D102
+    def token_embedding(self) -> TokenEmbedding: ...  # noqa: D102
     @property
-    def words(self) -> Words: ...  # noqa: D102
+    def width(self) -> int: ...  # noqa: D102
+    @property
+    def output(self) -> nn.Linear | None: ...  # noqa: D102
+    @property
+    def max_length(self) -> int | None: ...  # noqa: D102
 
     def start(self, encoded: Encoded) -> State:
-        """Ready to say the first word about what was read."""
+        """The state before the first token."""
+        ...
+
+    def hidden(
+        self, token_ids: Int[Tensor, "B T"], state: Any
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        """The decoder's output before the vocabulary, for each token, and the state after them."""
         ...
 
     def __call__(
-        self, ids: Int[Tensor, "B T"], state: State
+        self, token_ids: Int[Tensor, "B T"], state: Any
     ) -> tuple[Float[Tensor, "B T V"], State]:
-        """The logits of the word after each id, and where the decoder stands then."""
+        """The logits of the token after each of these, and the state after them."""
         ...
 
     def attentions(self) -> Sequence[AttentionLayer]:

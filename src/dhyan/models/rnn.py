@@ -1,60 +1,59 @@
-"""The recurrent encoder-decoder: look, then step (Bahdanau), or step, then look (Luong)."""
+"""The recurrent encoder-decoder of Bahdanau et al. (2015) and of Luong et al. (2015)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from dhyan.attention import Attention, Memory, the_first, the_last
-from dhyan.batch import Tokens, turned
-from dhyan.models.embedding import Words, maxout, output_layer
-from dhyan.models.fused_decoder import look_then_step, looped, step_then_look
-from dhyan.models.fused_rnn import runs, unrolled
+from dhyan.attention import Attended, Attention, Memory, first_position, last_position
+from dhyan.batch import Tokens
+from dhyan.kernels.ops import bahdanau_decoder, luong_decoder, maxout, padded_rnn
+from dhyan.models.embedding import TokenEmbedding, output_layer
 from dhyan.models.interface import AttentionLayer, Encoded
 from dhyan.models.recurrent_layers import (
     CELLS,
-    PARTS,
+    STATE_PARTS,
     Cell,
     DirectBridge,
     LearnedBridge,
     Recurrence,
-    gathered,
-    in_full,
 )
 
 Bridge = LearnedBridge | DirectBridge
+Attend = Callable[[Tensor, Memory], Attended]
+Recur = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class RNNEncoder(nn.Module):
-    """Reads token by token with the same weights; the last state of every layer is the summary.
+    """LSTM, GRU or Elman layers over the tokens; the final state of every layer is the summary.
 
-    `width` is that of one direction; read in both, each state knows the words on both its sides.
-    Read backwards (Sutskever et al., 2014), the first word is the one read last.
+    `width` is that of one direction; in a bidirectional encoder each state has read the words on
+    both its sides. With `reverse` (Sutskever et al., 2014), the first word is the one read last.
     """
 
     def __init__(
         self,
-        words: Words,
+        token_embedding: TokenEmbedding,
         *,
         width: int,
         layers: int = 1,
         cell: Cell = "gru",
         bidirectional: bool = False,
-        backwards: bool = False,
+        reverse: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.backwards = backwards
+        self.reverse = reverse
         self.width = 2 * width if bidirectional else width
-        self.summary_shape = (PARTS[cell], layers, self.width)
-        self.longest = None
-        self.last = the_first if backwards else the_last
-        self.words = words
+        self.summary_shape = (STATE_PARTS[cell], layers, self.width)
+        self.max_length = None
+        self.last_position = first_position if reverse else last_position
+        self.token_embedding = token_embedding
         self.dropout = nn.Dropout(dropout)
         self.rnn = CELLS[cell](
-            words.embedding_dim,
+            token_embedding.embedding_dim,
             width,
             layers,
             batch_first=True,
@@ -63,35 +62,19 @@ class RNNEncoder(nn.Module):
         )
 
     def forward(self, source: Tokens) -> Encoded:
-        """One state per token, in the order of the sentence however it was read."""
-        if runs(self.rnn, source.ids):
-            return self._unrolled(source)
-        read = source.backwards() if self.backwards else source
-        embedded = self.dropout(self.words(read.ids)).to(next(self.rnn.parameters()).dtype)
-        packed = pack_padded_sequence(
-            embedded, source.lengths.cpu(), batch_first=True, enforce_sorted=False
-        )
-        with in_full(embedded):
-            outputs, last = self.rnn(packed)
-        states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=source.ids.shape[1])
-        if self.backwards:
-            states = states.take_along_dim(turned(source.mask).unsqueeze(-1), dim=1)
-        return Encoded(states, gathered(last).flatten(1), source)
+        """One state per token, in the order of the sentence in whichever order it was read."""
+        embedded = self.dropout(self.token_embedding(source.ids))
+        states, last = padded_rnn(self.rnn, embedded, source.mask, reverse=self.reverse)
+        return Encoded(states, last.flatten(1), source)
 
     def attentions(self) -> list[AttentionLayer]:
         """None: the encoder is recurrent."""
         return []
 
-    def _unrolled(self, source: Tokens) -> Encoded:
-        """The same by the kernels, which read backwards by themselves and know where rows end."""
-        embedded = self.dropout(self.words(source.ids))
-        states, last = unrolled(self.rnn, embedded, lengths=source.lengths, flipped=self.backwards)
-        return Encoded(states, last.flatten(1), source)
-
 
 @dataclass(frozen=True)
 class BahdanauState:
-    """The recurrent state, and the sentence being translated."""
+    """The recurrent state s_i, and the memory of the source."""
 
     hidden: Float[Tensor, "B P L D"]
     memory: Memory
@@ -102,15 +85,15 @@ class BahdanauState:
 
 
 class BahdanauDecoder(nn.Module):
-    """Look, then step (Bahdanau, Cho and Bengio, 2015).
+    """Attention from the previous state, then a recurrent step (Bahdanau, Cho and Bengio, 2015).
 
-    c_i = attention(s_{i-1}); s_i = f(s_{i-1}, y_{i-1}, c_i); the word is read off s_i, y_{i-1}
+    c_i = attention(s_{i-1}); s_i = f(s_{i-1}, y_{i-1}, c_i); the logits are read from s_i, y_{i-1}
     and c_i through a maxout layer.
     """
 
     def __init__(
         self,
-        words: Words,
+        token_embedding: TokenEmbedding,
         attention: Attention,
         bridge: Bridge,
         *,
@@ -123,83 +106,94 @@ class BahdanauDecoder(nn.Module):
         tied: bool = False,
     ) -> None:
         super().__init__()
-        self.longest = None
+        self.max_length = None
         self.attention = attention
         self.bridge = bridge
-        self.words = words
+        self.token_embedding = token_embedding
         self.width = readout
-        told = words.embedding_dim + context_width
-        self.recurrence = Recurrence(cell, told, width, layers, dropout=dropout)
-        self.readout = nn.Linear(width + told, 2 * readout)
+        inputs = token_embedding.embedding_dim + context_width
+        self.recurrence = Recurrence(cell, inputs, width, layers, dropout=dropout)
+        self.readout = nn.Linear(width + inputs, 2 * readout)
         self.dropout = nn.Dropout(dropout)
-        self.output = output_layer(readout, words, tied=tied)
+        self.output = output_layer(readout, token_embedding, tied=tied)
 
     def attentions(self) -> list[AttentionLayer]:
         """The single attention to the source."""
         return [AttentionLayer("attention", "cross", 1, self.attention)]
 
     def start(self, encoded: Encoded) -> BahdanauState:
-        """The first state comes from the whole sentence."""
+        """The first state comes from the summary of the sentence."""
         memory = self.attention.remember(encoded.states, encoded.mask)
         return BahdanauState(self.bridge(encoded.summary), memory)
 
     def forward(
-        self, ids: Int[Tensor, "B T"], state: BahdanauState
+        self, token_ids: Int[Tensor, "B T"], state: BahdanauState
     ) -> tuple[Float[Tensor, "B T V"], BahdanauState]:
-        """The logits of the word after each id."""
-        vectors, state = self.think(ids, state)
-        return self.output(vectors), state
+        """The logits of the token after each of these."""
+        hidden, state = self.hidden(token_ids, state)
+        return self.output(hidden), state
 
-    def think(
-        self, ids: Int[Tensor, "B T"], state: BahdanauState
+    def hidden(
+        self, token_ids: Int[Tensor, "B T"], state: BahdanauState
     ) -> tuple[Float[Tensor, "B T R"], BahdanauState]:
-        """Step by step, since each look needs the step before; what to say is read off at once."""
-        known, state = self._steps(self.dropout(self.words(ids)), state)
-        return self.dropout(maxout(self.readout(known))), state
+        """Step by step, since each context needs the state before it; the readout all at once."""
+        features, hidden, memory = bahdanau_decoder(
+            self.cell,
+            self.dropout(self.token_embedding(token_ids)),
+            state.hidden,
+            state.memory,
+            layers=self.recurrence.rnn,
+            operands=self.attention.operands(state.memory),
+        )
+        return self.dropout(self.read_out(features)), BahdanauState(hidden, memory)
 
-    def _steps(
-        self, words: Float[Tensor, "B T W"], state: BahdanauState
-    ) -> tuple[Float[Tensor, "B T K"], BahdanauState]:
-        """What is known after each step: its state, its word and its context."""
-        if looped(self.attention, self.recurrence, state.memory, words):
-            known, hidden = look_then_step(
-                self.recurrence, self.attention, words, state.hidden, state.memory
-            )
-            return known, BahdanauState(hidden, state.memory.after(words.shape[1]))
-        steps = []
-        for word in words.split(1, dim=1):
-            attended = self.attention(state.hidden[:, 0, -1:], state.memory)
-            inputs = torch.cat([word, attended.context], dim=-1)
-            told, hidden = self.recurrence(inputs, state.hidden)
-            steps.append(torch.cat([told, inputs], dim=-1))
-            state = BahdanauState(hidden, attended.memory)
-        return torch.cat(steps, dim=1), state
+    def cell(
+        self,
+        embedded: Float[Tensor, "B 1 W"],
+        hidden: Float[Tensor, "B P L D"],
+        memory: Memory,
+        *,
+        attention: Attend | None = None,
+        recurrence: Recur | None = None,
+    ) -> tuple[Float[Tensor, "B 1 K"], Float[Tensor, "B P L D"], Memory]:
+        """One step: [s_i; y_{i-1}; c_i], the state s_i, and the memory for the next step.
+
+        A search may pass an attention and a recurrence of its own that equal the decoder's.
+        """
+        context, _, memory = (attention or self.attention)(hidden[:, 0, -1:], memory)
+        inputs = torch.cat([embedded, context], dim=-1)
+        output, hidden = (recurrence or self.recurrence)(inputs, hidden)
+        return torch.cat([output, inputs], dim=-1), hidden, memory
+
+    def read_out(self, features: Float[Tensor, "*B K"]) -> Float[Tensor, "*B R"]:
+        """The maxout layer (Goodfellow et al., 2013) before the output layer."""
+        return maxout(self.readout(features))
 
 
 @dataclass(frozen=True)
 class LuongState:
-    """The recurrent state, the last attentional vector, and the sentence being translated."""
+    """The recurrent state, the last attentional vector s̃, and the memory of the source."""
 
     hidden: Float[Tensor, "B P L D"]
-    fed: Float[Tensor, "B 1 D"]
+    attentional: Float[Tensor, "B 1 D"]
     memory: Memory
 
     def select(self, rows: Int[Tensor, " R"]) -> "LuongState":
         """The state of other rows."""
-        return LuongState(self.hidden[rows], self.fed[rows], self.memory.select(rows))
+        return LuongState(self.hidden[rows], self.attentional[rows], self.memory.select(rows))
 
 
 class LuongDecoder(nn.Module):
-    """Step, then look (Luong, Pham and Manning, 2015).
+    """A recurrent step, then attention from the current state (Luong, Pham and Manning, 2015).
 
-    s_i = f(s_{i-1}, y_{i-1}); c_i = attention(s_i); the word is read off s̃_i = tanh(W [c_i; s_i]).
-    With input feeding, s̃_{i-1} joins y_{i-1}, so the decoder knows where it looked before;
-    without, all steps run in one call.
+    s_i = f(s_{i-1}, y_{i-1}); c_i = attention(s_i); the logits are read from
+    s̃_i = tanh(W [c_i; s_i]). With input feeding, s̃_{i-1} is concatenated to y_{i-1}, so that the
+    decoder knows its earlier alignments; without, all steps run in one call.
     """
 
     def __init__(
         self,
-        words: Words,
+        token_embedding: TokenEmbedding,
         attention: Attention,
         bridge: Bridge,
         *,
@@ -212,63 +206,70 @@ class LuongDecoder(nn.Module):
         tied: bool = False,
     ) -> None:
         super().__init__()
-        self.longest = None
+        self.max_length = None
         self.attention = attention
         self.bridge = bridge
         self.width = width
         self.input_feeding = input_feeding
-        self.words = words
-        inputs = words.embedding_dim + (width if input_feeding else 0)
+        self.token_embedding = token_embedding
+        inputs = token_embedding.embedding_dim + (width if input_feeding else 0)
         self.recurrence = Recurrence(cell, inputs, width, layers, dropout=dropout)
         self.combine = nn.Linear(context_width + width, width)
         self.dropout = nn.Dropout(dropout)
-        self.output = output_layer(width, words, tied=tied)
+        self.output = output_layer(width, token_embedding, tied=tied)
 
     def attentions(self) -> list[AttentionLayer]:
         """The single attention to the source."""
         return [AttentionLayer("attention", "cross", 1, self.attention)]
 
     def start(self, encoded: Encoded) -> LuongState:
-        """The first state comes from the whole sentence; nothing has been fed yet."""
+        """The first state comes from the summary of the sentence; s̃_0 is zero."""
         memory = self.attention.remember(encoded.states, encoded.mask)
-        nothing = encoded.states.new_zeros(len(encoded.states), 1, self.width)
-        return LuongState(self.bridge(encoded.summary), nothing, memory)
+        zeros = encoded.states.new_zeros(len(encoded.states), 1, self.width)
+        return LuongState(self.bridge(encoded.summary), zeros, memory)
 
     def forward(
-        self, ids: Int[Tensor, "B T"], state: LuongState
+        self, token_ids: Int[Tensor, "B T"], state: LuongState
     ) -> tuple[Float[Tensor, "B T V"], LuongState]:
-        """The logits of the word after each id."""
-        vectors, state = self.think(ids, state)
-        return self.output(vectors), state
+        """The logits of the token after each of these."""
+        hidden, state = self.hidden(token_ids, state)
+        return self.output(hidden), state
 
-    def think(
-        self, ids: Int[Tensor, "B T"], state: LuongState
+    def hidden(
+        self, token_ids: Int[Tensor, "B T"], state: LuongState
     ) -> tuple[Float[Tensor, "B T D"], LuongState]:
-        """Step by step if each step is fed the last, else all at once."""
-        embedded, memory = self.dropout(self.words(ids)), state.memory
-        if self.input_feeding and looped(self.attention, self.recurrence, memory, embedded):
-            vectors, hidden = step_then_look(
-                self.recurrence,
-                self.attention,
-                self.combine,
+        """Attentional vectors: step by step with input feeding, else all at once."""
+        embedded = self.dropout(self.token_embedding(token_ids))
+        before = state.hidden, state.attentional, state.memory
+        if self.input_feeding:
+            vectors, *after = luong_decoder(
+                self.cell,
                 embedded,
-                hidden=state.hidden,
-                fed=state.fed,
-                memory=memory,
+                *before,
+                layers=self.recurrence.rnn,
+                combine=self.combine,
+                operands=self.attention.operands(state.memory),
             )
-            state = LuongState(hidden, vectors[:, -1:], memory.after(ids.shape[1]))
-            return self.dropout(vectors), state
-        told = []
-        for words in embedded.split(1 if self.input_feeding else ids.shape[1], dim=1):
-            state, attentional = self._step(words, state)
-            told.append(attentional)
-        return self.dropout(torch.cat(told, dim=1)), state
+        else:
+            vectors, *after = self.cell(embedded, *before)
+        return self.dropout(vectors), LuongState(*after)
 
-    def _step(
-        self, words: Float[Tensor, "B T W"], state: LuongState
-    ) -> tuple[LuongState, Float[Tensor, "B T D"]]:
-        inputs = torch.cat([words, state.fed], dim=-1) if self.input_feeding else words
-        asked, hidden = self.recurrence(inputs, state.hidden)
-        attended = self.attention(asked, state.memory)
-        attentional = torch.tanh(self.combine(torch.cat([attended.context, asked], dim=-1)))
-        return LuongState(hidden, attentional[:, -1:], attended.memory), attentional
+    def cell(
+        self,
+        embedded: Float[Tensor, "B T W"],
+        hidden: Float[Tensor, "B P L D"],
+        attentional: Float[Tensor, "B 1 D"],
+        memory: Memory,
+        *,
+        attention: Attend | None = None,
+        recurrence: Recur | None = None,
+    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B P L D"], Float[Tensor, "B 1 D"], Memory]:
+        """One step, or without input feeding several: s̃ of each, and the state after them.
+
+        A search may pass an attention and a recurrence of its own that equal the decoder's.
+        """
+        inputs = torch.cat([embedded, attentional], dim=-1) if self.input_feeding else embedded
+        output, hidden = (recurrence or self.recurrence)(inputs, hidden)
+        context, _, memory = (attention or self.attention)(output, memory)
+        vectors = torch.tanh(self.combine(torch.cat([context, output], dim=-1)))
+        return vectors, hidden, vectors[:, -1:], memory

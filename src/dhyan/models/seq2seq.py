@@ -1,4 +1,4 @@
-"""An encoder and a decoder, joined."""
+"""The sequence-to-sequence model: an encoder and a decoder, joined."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from dhyan.models.interface import AttentionLayer, Decoder, Encoder, State
 
 
 class Seq2Seq(nn.Module):
-    """Reads a sentence, then says it in another language."""
+    """Encodes a source sentence and decodes a target sentence."""
 
     def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()
@@ -16,17 +16,19 @@ class Seq2Seq(nn.Module):
         self.decoder = decoder
 
     def forward(self, batch: Batch) -> Float[Tensor, "B T V"]:
-        """Teacher forcing: the correct words so far, and the logits of the next at every place."""
+        """Teacher forcing: the logits of every target token, given the reference before it."""
         logits, _ = self.decoder(batch.inputs.ids, self.start(batch.source))
         return logits
 
     def start(self, source: Tokens) -> State:
-        """Read the source; ready to say the first word."""
+        """Encode the source; the decoder's state before the first token."""
         return self.decoder.start(self.encoder(source))
 
-    def step(self, ids: Int[Tensor, " B"], state: State) -> tuple[Float[Tensor, "B V"], State]:
-        """Say one more word."""
-        logits, state = self.decoder(ids.unsqueeze(1), state)
+    def step(
+        self, token_ids: Int[Tensor, " B"], state: State
+    ) -> tuple[Float[Tensor, "B V"], State]:
+        """The logits of the next token, one step for every row."""
+        logits, state = self.decoder(token_ids.unsqueeze(1), state)
         return logits.squeeze(1), state
 
     def attentions(self) -> list[AttentionLayer]:

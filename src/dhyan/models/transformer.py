@@ -1,52 +1,49 @@
-"""The Transformer: attention and nothing else (Vaswani et al., 2017)."""
+"""The Transformer (Vaswani et al., 2017), with layer norm before or after each sub-layer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dhyan.attention import Attended, Attention, Memory, the_last
+from dhyan.attention import Attention, Memory, last_position
 from dhyan.batch import Tokens
-from dhyan.kernels.backend import hurries
+from dhyan.kernels.ops import add, add_norm, embedding, norm, residual_norm
 from dhyan.models.embedding import output_layer
 from dhyan.models.interface import AttentionLayer, Encoded
 from dhyan.models.positions import Positions
-from dhyan.models.residual import Residual as Residual
-from dhyan.models.residual import normed
-from dhyan.special_tokens import PAD
 
 
-class Embedding(nn.Module):
-    """What each token is and where it stands."""
+class TransformerEmbedding(nn.Module):
+    """Token embeddings scaled by √width, plus position embeddings (section 3.4 and 3.5)."""
 
-    def __init__(self, words: nn.Embedding, positions: Positions, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self, token_embedding: nn.Embedding, positions: Positions, *, dropout: float = 0.0
+    ) -> None:
         super().__init__()
-        self.words = words
+        self.token_embedding = token_embedding
         self.positions = positions
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, ids: Int[Tensor, "B T"], first: int = 0) -> Float[Tensor, "B T D"]:
-        """Embeddings scaled up to the size of the positions added to them."""
-        scale, places = self.words.embedding_dim**0.5, self.positions(first, ids.shape[1])
-        if hurries(self, self.words.weight) and not places.requires_grad:
-            return self._at_once(ids, places, scale)
-        words = self.words(ids) * scale
-        return self.dropout(words + places.to(words.dtype))
-
-    def _at_once(
-        self, ids: Int[Tensor, "B T"], places: Float[Tensor, "T D"], scale: float
-    ) -> Float[Tensor, "B T D"]:
-        from dhyan.kernels.triton.embedding import embedded
-
-        table, dropout = self.words.weight, self.dropout.p
-        return embedded(ids, table, places, scale=scale, dropout=dropout, padding=PAD)
+    def forward(self, token_ids: Int[Tensor, "B T"], first: int = 0) -> Float[Tensor, "B T D"]:
+        """The vectors of tokens at the positions from `first` on."""
+        return embedding(
+            token_ids,
+            self.token_embedding,
+            self.positions(first, token_ids.shape[1]),
+            scale=self.token_embedding.embedding_dim**0.5,
+            dropout=self.dropout,
+        )
 
 
 class EncoderLayer(nn.Module):
-    """Look at the whole sentence, if there is anything to look with; then think about each word."""
+    """Self-attention, then feed-forward (figure 1, left); without attention, feed-forward alone.
+
+    Pre-norm: x = x + dropout(self_attention(norm(x))). Post-norm, as in the paper:
+    x = norm(x + dropout(self_attention(x))).
+    """
 
     def __init__(
         self,
@@ -58,43 +55,58 @@ class EncoderLayer(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        self.pre_norm = pre_norm
         self.self_attention = self_attention
+        self.self_attention_norm = None if self_attention is None else nn.LayerNorm(width)
         self.feed_forward = feed_forward
-        looking, self.thinking = (
-            Residual(width, pre_norm=pre_norm, dropout=dropout) for _ in range(2)
-        )
-        self.looking = None if self_attention is None else looking
+        self.feed_forward_norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
-        """Every position asks, every real position answers."""
-        if self.self_attention is None or self.looking is None:
-            x, asked = self.thinking.fork(x)
+        """Every position attends to every real position."""
+        return self._pre_norm(x, source) if self.pre_norm else self._post_norm(x, source)
+
+    def _pre_norm(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
+        if self.self_attention is None or self.self_attention_norm is None:
+            residual, hidden = residual_norm(x, self.feed_forward_norm)
         else:
-            x, asked = self.looking.fork(x)
-            found = look_within(self.self_attention, asked, source.mask).context
-            x, asked = self.looking.go_on(x, found, self.thinking)
-        return self.thinking.leave(x, self.feed_forward(asked))
+            residual, hidden = residual_norm(x, self.self_attention_norm)
+            output = self.self_attention.self_attend(hidden, source.mask).context
+            residual, hidden = add_norm(residual, output, self.feed_forward_norm, self.dropout)
+        return add(residual, self.feed_forward(hidden), self.dropout)
+
+    def _post_norm(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
+        if self.self_attention is not None and self.self_attention_norm is not None:
+            output = self.self_attention.self_attend(x, source.mask).context
+            _, x = add_norm(x, output, self.self_attention_norm, self.dropout)
+        _, x = add_norm(x, self.feed_forward(x), self.feed_forward_norm, self.dropout)
+        return x
 
 
 class TransformerEncoder(nn.Module):
     """A stack of layers over embedded tokens; the summary is the mean of its states."""
 
     def __init__(
-        self, width: int, embed: Embedding, layers: Sequence[EncoderLayer], *, pre_norm: bool = True
+        self,
+        width: int,
+        embedding: TransformerEmbedding,
+        layers: Sequence[EncoderLayer],
+        *,
+        pre_norm: bool = True,
     ) -> None:
         super().__init__()
         self.width = width
         self.summary_shape = (1, 1, width)
-        self.longest = embed.positions.longest
-        self.last = the_last
-        self.embed = embed
+        self.max_length = embedding.positions.max_length
+        self.last_position = last_position
+        self.embedding = embedding
         self.layers = nn.ModuleList(layers)
-        self.norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
+        self.final_norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
 
     @property
-    def words(self) -> nn.Embedding:
-        """The table of its vocabulary."""
-        return self.embed.words
+    def token_embedding(self) -> nn.Embedding:
+        """The embedding of its vocabulary."""
+        return self.embedding.token_embedding
 
     def attentions(self) -> list[AttentionLayer]:
         """The self-attention of each layer that has one."""
@@ -107,17 +119,17 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, source: Tokens) -> Encoded:
         """All positions at once."""
-        x = self.embed(source.ids)
+        x = self.embedding(source.ids)
         for layer in self.layers:
             x = layer(x, source)
-        states = normed(self.norm, x)
+        states = norm(x, self.final_norm)
         real = source.mask.unsqueeze(-1)
         return Encoded(states, (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1), source)
 
 
 @dataclass(frozen=True)
 class LayerState:
-    """What one layer has said so far, and the source it looks back at."""
+    """The key-value cache of a layer's self-attention, and its memory of the source."""
 
     past: Memory
     source: Memory
@@ -129,13 +141,13 @@ class LayerState:
 
 @dataclass(frozen=True)
 class TransformerState:
-    """The state of every layer; how much has been said is how long their past is."""
+    """The state of every layer."""
 
     layers: tuple[LayerState, ...]
 
     @property
     def length(self) -> int:
-        """Tokens taken in so far."""
+        """How many tokens have been decoded."""
         return self.layers[0].past.mask.shape[1]
 
     def select(self, rows: Int[Tensor, " R"]) -> "TransformerState":
@@ -144,7 +156,7 @@ class TransformerState:
 
 
 class DecoderLayer(nn.Module):
-    """Look at what was said, look at the source, then think."""
+    """Masked self-attention, cross-attention, feed-forward (figure 1, right), pre- or post-norm."""
 
     def __init__(
         self,
@@ -157,41 +169,62 @@ class DecoderLayer(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        self.pre_norm = pre_norm
         self.self_attention = self_attention
         self.cross_attention = cross_attention
         self.feed_forward = feed_forward
-        self.recalling, self.looking, self.thinking = (
-            Residual(width, pre_norm=pre_norm, dropout=dropout) for _ in range(3)
-        )
+        self.self_attention_norm = nn.LayerNorm(width)
+        self.cross_attention_norm = nn.LayerNorm(width)
+        self.feed_forward_norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
 
-    def start(self, encoded: Encoded, nothing: Float[Tensor, "B 0 D"]) -> LayerState:
-        """The source is remembered once; of the target there is nothing yet."""
+    def start(self, encoded: Encoded, no_states: Float[Tensor, "B 0 D"]) -> LayerState:
+        """An empty key-value cache, and the keys and values of the source."""
         return LayerState(
-            self.self_attention.remember(nothing, encoded.mask[:, :0]),
+            self.self_attention.remember(no_states, encoded.mask[:, :0]),
             self.cross_attention.remember(encoded.states, encoded.mask),
         )
 
     def forward(
         self, x: Float[Tensor, "B T D"], state: LayerState
     ) -> tuple[Float[Tensor, "B T D"], LayerState]:
-        """New positions join the past before they ask it."""
-        x, asked = self.recalling.fork(x)
-        real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
-        recalled = look_within(self.self_attention, asked, real, state.past)
-        x, asked = self.recalling.go_on(x, recalled.context, self.looking)
-        seen = self.cross_attention(asked, state.source)
-        x, asked = self.looking.go_on(x, seen.context, self.thinking)
-        x = self.thinking.leave(x, self.feed_forward(asked))
-        return x, LayerState(recalled.memory, seen.memory)
+        """New positions attend to the past, to each other and to the source."""
+        return self._pre_norm(x, state) if self.pre_norm else self._post_norm(x, state)
+
+    def _pre_norm(
+        self, x: Float[Tensor, "B T D"], state: LayerState
+    ) -> tuple[Float[Tensor, "B T D"], LayerState]:
+        residual, hidden = residual_norm(x, self.self_attention_norm)
+        output, _, past = self.self_attention.self_attend(hidden, _all_real(hidden), state.past)
+        residual, hidden = add_norm(residual, output, self.cross_attention_norm, self.dropout)
+        output, _, source = self.cross_attention(hidden, state.source)
+        residual, hidden = add_norm(residual, output, self.feed_forward_norm, self.dropout)
+        x = add(residual, self.feed_forward(hidden), self.dropout)
+        return x, LayerState(past, source)
+
+    def _post_norm(
+        self, x: Float[Tensor, "B T D"], state: LayerState
+    ) -> tuple[Float[Tensor, "B T D"], LayerState]:
+        output, _, past = self.self_attention.self_attend(x, _all_real(x), state.past)
+        _, x = add_norm(x, output, self.self_attention_norm, self.dropout)
+        output, _, source = self.cross_attention(x, state.source)
+        _, x = add_norm(x, output, self.cross_attention_norm, self.dropout)
+        _, x = add_norm(x, self.feed_forward(x), self.feed_forward_norm, self.dropout)
+        return x, LayerState(past, source)
+
+
+def _all_real(x: Float[Tensor, "B T D"]) -> Tensor:
+    """A padding mask without padding: the causal mask hides a target's padding from its tokens."""
+    return torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
 
 
 class TransformerDecoder(nn.Module):
-    """A stack of layers that see the past and the source, and a score per word."""
+    """A stack of decoder layers over embedded tokens, and an output layer."""
 
     def __init__(
         self,
         width: int,
-        embed: Embedding,
+        embedding: TransformerEmbedding,
         layers: Sequence[DecoderLayer],
         *,
         pre_norm: bool = True,
@@ -199,16 +232,16 @@ class TransformerDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.width = width
-        self.longest = embed.positions.longest
-        self.embed = embed
+        self.max_length = embedding.positions.max_length
+        self.embedding = embedding
         self.layers = nn.ModuleList(layers)
-        self.norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
-        self.output = output_layer(width, embed.words, tied=tied)
+        self.final_norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
+        self.output = output_layer(width, embedding.token_embedding, tied=tied)
 
     @property
-    def words(self) -> nn.Embedding:
-        """The table of its vocabulary."""
-        return self.embed.words
+    def token_embedding(self) -> nn.Embedding:
+        """The embedding of its vocabulary."""
+        return self.embedding.token_embedding
 
     def attentions(self) -> list[AttentionLayer]:
         """The self-attention and the cross-attention of each layer."""
@@ -221,40 +254,24 @@ class TransformerDecoder(nn.Module):
 
     def start(self, encoded: Encoded) -> TransformerState:
         """Every layer remembers the source."""
-        nothing = encoded.states.new_zeros(len(encoded.states), 0, self.width)
+        no_states = encoded.states.new_zeros(len(encoded.states), 0, self.width)
         layers = cast(Iterable[DecoderLayer], self.layers)
-        return TransformerState(tuple(layer.start(encoded, nothing) for layer in layers))
+        return TransformerState(tuple(layer.start(encoded, no_states) for layer in layers))
 
     def forward(
-        self, ids: Int[Tensor, "B T"], state: TransformerState
+        self, token_ids: Int[Tensor, "B T"], state: TransformerState
     ) -> tuple[Float[Tensor, "B T V"], TransformerState]:
-        """The logits of the word after each id."""
-        vectors, state = self.think(ids, state)
-        return self.output(vectors), state
+        """The logits of the token after each of these."""
+        hidden, state = self.hidden(token_ids, state)
+        return self.output(hidden), state
 
-    def think(
-        self, ids: Int[Tensor, "B T"], state: TransformerState
+    def hidden(
+        self, token_ids: Int[Tensor, "B T"], state: TransformerState
     ) -> tuple[Float[Tensor, "B T D"], TransformerState]:
-        """All given positions at once, after those already said."""
-        x = self.embed(ids, first=state.length)
+        """All tokens at once, after those decoded before."""
+        x = self.embedding(token_ids, first=state.length)
         states = []
-        for layer, before in zip(self.layers, state.layers, strict=True):
-            x, after = layer(x, before)
-            states.append(after)
-        return normed(self.norm, x), TransformerState(tuple(states))
-
-
-def look_within(
-    attention: Attention,
-    states: Float[Tensor, "B T D"],
-    mask: Bool[Tensor, "B T"],
-    past: Memory | None = None,
-) -> Attended:
-    """A sequence asks itself, and what came before it, if there is a past."""
-    within = getattr(attention, "within", None)
-    if within is not None and (past is None or not past.mask.shape[1]):
-        found = within(states, mask)
-        if found is not None:
-            return found
-    memory = attention.remember(states, mask)
-    return attention(states, memory if past is None else past.append(memory))
+        for layer, layer_state in zip(self.layers, state.layers, strict=True):
+            x, layer_state = layer(x, layer_state)
+            states.append(layer_state)
+        return norm(x, self.final_norm), TransformerState(tuple(states))

@@ -144,7 +144,7 @@ def rearrange_rows(table: Tensor, rows: Int[Tensor, " V"], generator: torch.Gene
 
 def tables(model: Seq2Seq) -> dict[str, str]:
     """The weights that have one row per piece, and whose pieces they are."""
-    words = {"source": model.encoder.words, "target": model.decoder.words}
+    words = {"source": model.encoder.token_embedding, "target": model.decoder.token_embedding}
     sides = {id(getattr(table, "weight", None)): side for side, table in words.items()}
     found = {}
     for name, weight in weights_of(model).items():

@@ -21,7 +21,7 @@ def load_word_vectors(
 ) -> None:
     """Fill the embeddings for which the recipe names a file; how many words it has is said."""
     named = (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
-    halves = (model.encoder.words, model.decoder.words)
+    halves = (model.encoder.token_embedding, model.decoder.token_embedding)
     for path, words, tokenizer in zip(named, halves, tokenizers, strict=True):
         if path and isinstance(words, nn.Embedding):  # one-hot words with a path are not built
             logger.info(fill_rows(words, Path(path), tokenizer))

@@ -92,7 +92,7 @@ def make_translator(
     recipe: Recipe, model: Seq2Seq, source: Tokenizer, target: Tokenizer, device: torch.device
 ) -> Translator:
     """A model with its tokenizers and the recipe's decoding options."""
-    most, longest = model.encoder.longest, recipe.decoding.max_source_length
+    most, longest = model.encoder.max_length, recipe.decoding.max_source_length
     return Translator(
         model,
         source,
@@ -100,7 +100,7 @@ def make_translator(
         language=recipe.data.target_language,
         source_language=recipe.data.source_language,
         limits=LengthLimits(
-            source=min(longest, most - 1) if most else longest, target=model.decoder.longest
+            source=min(longest, most - 1) if most else longest, target=model.decoder.max_length
         ),
         options=recipe.decoding,
         placeholders=recipe.text.placeholders,

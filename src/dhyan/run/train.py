@@ -22,7 +22,7 @@ from dhyan.data.corpus import Corpus
 from dhyan.data.load_corpus import gather, with_languages
 from dhyan.data.permutation import derive
 from dhyan.errors import UserError
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 from dhyan.model_check import read_model
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
@@ -233,7 +233,7 @@ def build_run(
         f"device {device}, threads {torch.get_num_threads()}"
     )
     plain, exact = recipe.training.kernels == "reference", recipe.training.deterministic
-    with by_definition() if plain else nullcontext(), deterministic_algorithms(exact):
+    with reference_kernels() if plain else nullcontext(), deterministic_algorithms(exact):
         recipe = choose_batch_size(
             recipe, model, make_objective(recipe.training), examples, device=device
         )

@@ -2,16 +2,15 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import cast
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.batch import Batch, Tokens
-from dhyan.kernels.backend import hurries
-from dhyan.models.copy_mechanism import Thinking
+from dhyan.kernels.backend import use_training_kernels
+from dhyan.kernels.ops import linear_cross_entropy
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import PAD
 from dhyan.training.bf16_weights import bf16_linear_weights
@@ -40,17 +39,18 @@ def cross_entropy(
     )
 
 
-def fused_cross_entropy(
-    model: Seq2Seq, decoder: Thinking, batch: Batch, *, smoothing: float
+def teacher_forcing_loss(
+    model: Seq2Seq, output: nn.Linear, batch: Batch, *, smoothing: float
 ) -> Float[Tensor, ""]:
-    """The same loss of a model's own decoder, without ever holding all its scores."""
-    from dhyan.kernels.triton.cross_entropy import linear_cross_entropy
-
-    vectors, _ = decoder.think(batch.inputs.ids, model.start(batch.source))
-    labels, output = batch.labels, decoder.output
-    wanted = labels.ids.masked_fill(~labels.mask, PAD).flatten()
+    """The same loss from the decoder's hidden vectors, without storing the logits of all tokens."""
+    hidden, _ = model.decoder.hidden(batch.inputs.ids, model.start(batch.source))
+    labels = batch.labels
     return linear_cross_entropy(
-        vectors.flatten(0, 1), output.weight, output.bias, wanted, smoothing=smoothing, ignored=PAD
+        hidden.flatten(0, 1),
+        output,
+        labels.ids.masked_fill(~labels.mask, PAD).flatten(),
+        smoothing=smoothing,
+        ignore_index=PAD,
     )
 
 
@@ -86,16 +86,15 @@ class Objective:
     def __call__(self, model: Seq2Seq, batch: Batch, step: int) -> Float[Tensor, ""]:
         """The loss at a step, summed over all real tokens of the batch."""
         read, ratio = repeat_batch(batch) if self.r_drop else batch, self.forcing(step)
-        ids, decoder = batch.source.ids, model.decoder
-        fast = hurries(model, next(model.parameters()))
+        ids = batch.source.ids
+        fast = use_training_kernels(model.training, next(model.parameters()))
         with (
             torch.autocast(ids.device.type, torch.bfloat16, enabled=self.half),
             bf16_linear_weights(model) if self.half and fast else nullcontext(),
         ):
-            if fast and is_teacher_forcing(ratio) and not self.r_drop and hasattr(decoder, "think"):
-                return fused_cross_entropy(
-                    model, cast(Thinking, decoder), batch, smoothing=self.smoothing
-                )
+            output = model.decoder.output
+            if output is not None and is_teacher_forcing(ratio) and not self.r_drop:
+                return teacher_forcing_loss(model, output, batch, smoothing=self.smoothing)
             logits = decode_with_forcing(model, read, ratio, passes=2 if self.r_drop else 1)
         if not self.r_drop:
             return cross_entropy(logits, batch.labels, smoothing=self.smoothing)

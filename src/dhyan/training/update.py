@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dhyan.batch import Batch
 from dhyan.data.permutation import derive
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.training.ema import WeightEMA
 from dhyan.training.loss import Objective
@@ -77,7 +77,7 @@ class EagerUpdate:
         parts.optimizer.zero_grad(set_to_none=True)
         for part, batch in enumerate(batches):
             parts.seed_batch(step, part)
-            with by_definition() if self.reference_kernels else nullcontext():
+            with reference_kernels() if self.reference_kernels else nullcontext():
                 loss = parts.objective(parts.model, batch, step)
             (loss / tokens).backward()
             total += loss.detach()

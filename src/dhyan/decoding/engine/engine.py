@@ -15,7 +15,7 @@ from dhyan.decoding.engine.packed_weights import fits_decoder, fold_norms
 from dhyan.decoding.engine.recurrent import RecurrentStepper, fits_recurrent
 from dhyan.decoding.engine.slots import Seats, Station, Stepper, power_of_two
 from dhyan.decoding.engine.transformer import TransformerPart, TransformerStepper
-from dhyan.kernels.backend import triton_runs
+from dhyan.kernels.backend import use_triton
 from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder
@@ -40,7 +40,7 @@ def engine_supports(model: Seq2Seq, options: DecodingOptions) -> bool:
     if not (plain and supports_model(model)):
         return False
     weight = next(model.parameters())
-    return triton_runs(weight) or not weight.is_cuda
+    return use_triton(weight) or not weight.is_cuda
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Engine:
         else:
             stepper = RecurrentStepper(self.model, size + 1, width, room)
         captures = self.part is not None and self.part.reader is not None
-        longest = self.model.encoder.longest
+        longest = self.model.encoder.max_length
         return Station(stepper, board, longest=longest, captures_loads=captures)
 
     def _most(self, width: int, room: int) -> int:

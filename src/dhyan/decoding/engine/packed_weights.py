@@ -12,10 +12,10 @@ from torch.nn.functional import pad
 from dhyan.attention import (
     Attention,
     DotScore,
+    Mask,
     MultiHeadAttention,
-    Sight,
-    everything,
-    the_past,
+    all_positions,
+    causal,
 )
 from dhyan.kernels.triton.decode.residual_stream import Linear, Norm
 from dhyan.models.feed_forward import ACTIVATIONS, FeedForward
@@ -23,7 +23,6 @@ from dhyan.models.positions import Positions
 from dhyan.models.transformer import (
     DecoderLayer,
     EncoderLayer,
-    Residual,
     TransformerDecoder,
     TransformerEncoder,
 )
@@ -83,7 +82,8 @@ def fits_decoder(decoder: object) -> bool:
         return False
     layers = list(cast(Iterable[DecoderLayer], decoder.layers))
     return all(
-        _dot_heads(layer.self_attention, the_past) and _dot_heads(layer.cross_attention, everything)
+        _dot_heads(layer.self_attention, causal)
+        and _dot_heads(layer.cross_attention, all_positions)
         for layer in layers
     )
 
@@ -93,14 +93,17 @@ def fits_encoder(encoder: object) -> bool:
     if not isinstance(encoder, TransformerEncoder):
         return False
     layers = list(cast(Iterable[EncoderLayer], encoder.layers))
-    return all(_dot_heads(layer.self_attention, everything) for layer in layers)
+    return all(_dot_heads(layer.self_attention, all_positions) for layer in layers)
 
 
 def decoder_stack(decoder: TransformerDecoder, room: int, kind: torch.dtype) -> Stack:
     """The weights of a decoder, with places for so many tokens."""
     layers = list(cast(Iterable[DecoderLayer], decoder.layers))
-    roads = [(layer.recalling, layer.looking, layer.thinking) for layer in layers]
-    first, norms = _norms(roads, decoder.norm)
+    norms_in_order = [
+        (layer.self_attention_norm, layer.cross_attention_norm, layer.feed_forward_norm)
+        for layer in layers
+    ]
+    first, norms = _norms(norms_in_order, decoder.final_norm)
     made = [
         Layer(
             recall=_recall(_heads(layer.self_attention), norms[3 * at], kind),
@@ -115,8 +118,10 @@ def decoder_stack(decoder: TransformerDecoder, room: int, kind: torch.dtype) -> 
 def encoder_stack(encoder: TransformerEncoder, room: int, kind: torch.dtype) -> Stack:
     """The weights of an encoder, with places for so many tokens."""
     layers = list(cast(Iterable[EncoderLayer], encoder.layers))
-    roads = [(cast(Residual, layer.looking), layer.thinking) for layer in layers]
-    first, norms = _norms(roads, encoder.norm)
+    norms_in_order = [
+        (cast(nn.LayerNorm, layer.self_attention_norm), layer.feed_forward_norm) for layer in layers
+    ]
+    first, norms = _norms(norms_in_order, encoder.final_norm)
     made = [
         Layer(
             recall=_recall(_heads(layer.self_attention), norms[2 * at], kind),
@@ -146,17 +151,17 @@ def joined(parts: Sequence[nn.Module | None], kind: torch.dtype) -> Linear:
 @torch.no_grad()
 def fold_norms(decoder: TransformerDecoder) -> None:
     """Put the gain and shift of every norm that stands before maps into those maps, for good."""
-    if not isinstance(decoder.norm, nn.LayerNorm):
+    if not isinstance(decoder.final_norm, nn.LayerNorm):
         return
     for layer in cast(Iterable[DecoderLayer], decoder.layers):
         recall, think = (
             _heads(layer.self_attention),
             cast(FeedForward, layer.feed_forward),
         )
-        _fold(layer.recalling.norm, [recall.query, recall.key, recall.value])
-        _fold(layer.looking.norm, [_heads(layer.cross_attention).query])
-        _fold(layer.thinking.norm, [think.widen, think.gate])
-    _fold(decoder.norm, [decoder.output])
+        _fold(layer.self_attention_norm, [recall.query, recall.key, recall.value])
+        _fold(layer.cross_attention_norm, [_heads(layer.cross_attention).query])
+        _fold(layer.feed_forward_norm, [think.up, think.gate])
+    _fold(decoder.final_norm, [decoder.output])
 
 
 def _fold(norm: nn.LayerNorm, maps: Sequence[nn.Linear | None]) -> None:
@@ -176,15 +181,15 @@ def _stack(
     kind: torch.dtype,
 ) -> Stack:
     layer = cast(DecoderLayer | EncoderLayer, half.layers[0])
-    heads, words = _heads(layer.self_attention), half.embed.words
+    heads, words = _heads(layer.self_attention), half.embedding.token_embedding
     scaled = cast(DotScore, heads.score).scaled
     return Stack(
         layers=tuple(layers),
         table=words.weight.detach().to(kind),
-        positions=places(half.embed.positions, room),
+        positions=places(half.embedding.positions, room),
         first=first,
         heads=heads.heads,
-        groups=heads.groups,
+        groups=heads.kv_heads,
         scale=(words.embedding_dim // heads.heads) ** -0.5 if scaled else 1.0,
         bend=_bend(layer.feed_forward),
         arrivals=torch.zeros(BLOCKS, dtype=torch.int32, device=words.weight.device),
@@ -202,13 +207,15 @@ def _look(heads: MultiHeadAttention, norm: Norm, kind: torch.dtype) -> Block:
 
 def _think(feed_forward: nn.Module, norm: Norm, kind: torch.dtype) -> Block:
     think = cast(FeedForward, feed_forward)
-    wide = [think.widen] if think.gate is None else [think.gate, think.widen]
-    return Block(joined(wide, kind), joined([think.narrow], kind), norm)
+    wide = [think.up] if think.gate is None else [think.gate, think.up]
+    return Block(joined(wide, kind), joined([think.down], kind), norm)
 
 
-def _norms(roads: Sequence[Sequence[Residual]], last: nn.Module) -> tuple[Norm | None, list[Norm]]:
+def _norms(
+    layers: Sequence[Sequence[nn.LayerNorm]], last: nn.Module
+) -> tuple[Norm | None, list[Norm]]:
     """The norm before the first step, if there is one, and that after each step."""
-    own = [_norm(one.norm) for layer in roads for one in layer]
+    own = [_norm(norm) for layer in layers for norm in layer]
     if isinstance(last, nn.LayerNorm):
         return own[0], [*own[1:], _norm(last)]
     return None, own
@@ -220,12 +227,12 @@ def _norm(norm: nn.LayerNorm) -> Norm:
 
 def places(positions: Positions, room: int) -> Float[Tensor, "T D"]:
     """A vector for every place; past the last one that was learned there are zeros."""
-    known = positions(0, min(room, positions.longest or room)).detach().float()
+    known = positions(0, min(room, positions.max_length or room)).detach().float()
     return pad(known, (0, 0, 0, room - len(known))).contiguous()
 
 
 def _bend(feed_forward: nn.Module) -> str:
-    bend = cast(FeedForward, feed_forward).bend
+    bend = cast(FeedForward, feed_forward).activation
     return next(name for name, one in ACTIVATIONS.items() if one is bend)
 
 
@@ -233,7 +240,7 @@ def _heads(attention: Attention | None) -> MultiHeadAttention:
     return cast(MultiHeadAttention, attention)
 
 
-def _dot_heads(heads: object, sees: Sight) -> bool:
+def _dot_heads(heads: object, mask: Mask) -> bool:
     if not isinstance(heads, MultiHeadAttention):
         return False
-    return type(heads.score) is DotScore and heads.sees == sees
+    return type(heads.score) is DotScore and heads.mask == mask

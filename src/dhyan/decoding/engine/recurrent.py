@@ -15,11 +15,11 @@ from dhyan.attention import (
     MultiHeadAttention,
     PredictedWindow,
     SingleHeadAttention,
-    everything,
-    the_first,
-    the_last,
+    UniformScore,
+    all_positions,
+    first_position,
+    last_position,
 )
-from dhyan.attention.bottleneck import EvenScore
 from dhyan.batch import Tokens
 from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.models.embedding import OneHot
@@ -27,20 +27,22 @@ from dhyan.models.rnn import BahdanauDecoder, BahdanauState, LuongDecoder, Luong
 from dhyan.models.seq2seq import Seq2Seq
 
 Recurrent = BahdanauDecoder | LuongDecoder
-SCORES = (AdditiveScore, DotScore, GeneralScore, LocationScore, EvenScore)
-SIGHTS = (everything, the_last, the_first)
+SCORES = (AdditiveScore, DotScore, GeneralScore, LocationScore, UniformScore)
+MASKS = (all_positions, last_position, first_position)
 TOGETHER = 4  # rows of a sentence: few enough for kernels that take each query by itself
 
 
 def fits_recurrent(decoder: object) -> bool:
     """Whether its looks depend on its state and the source alone, and not on earlier looks."""
-    if not isinstance(decoder, BahdanauDecoder | LuongDecoder) or isinstance(decoder.words, OneHot):
+    if not isinstance(decoder, BahdanauDecoder | LuongDecoder) or isinstance(
+        decoder.token_embedding, OneHot
+    ):
         return False
     look = decoder.attention
     if not isinstance(look, SingleHeadAttention | MultiHeadAttention):
         return False
-    sees = look.sees in SIGHTS or isinstance(look.sees, PredictedWindow)
-    return sees and type(look.score) in SCORES
+    mask = look.mask in MASKS or isinstance(look.mask, PredictedWindow)
+    return mask and type(look.score) in SCORES
 
 
 class RecurrentStepper:
@@ -52,7 +54,7 @@ class RecurrentStepper:
         assert isinstance(decoder, BahdanauDecoder | LuongDecoder)
         self.decoder: Recurrent = decoder
         weight = decoder.output.weight
-        parts, layers, wide = decoder.recurrence.shape
+        parts, layers, wide = decoder.recurrence.state_shape
         self.hidden = weight.new_zeros(sentences, width, parts, layers, wide)
         fed = decoder.width if isinstance(decoder, LuongDecoder) else 0
         self.fed = weight.new_zeros(sentences, width, fed)
@@ -79,7 +81,7 @@ class RecurrentStepper:
             parents = board.parents.long()
             hidden = hidden.take_along_dim(parents[:, :, None, None, None], dim=1)
             fed = fed.take_along_dim(parents.unsqueeze(2), dim=1)
-        words = self.decoder.words(board.words.flatten().unsqueeze(1)).squeeze(1)
+        words = self.decoder.token_embedding(board.words.flatten().unsqueeze(1)).squeeze(1)
         look = _Look(self.decoder, self._memory(sentences), sentences)
         hidden, fed = hidden.flatten(0, 1), fed.flatten(0, 1)
         if isinstance(self.decoder, BahdanauDecoder):

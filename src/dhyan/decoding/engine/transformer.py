@@ -143,4 +143,4 @@ class TransformerStepper:
 
 
 def _positions(half: object) -> Positions:
-    return cast(TransformerEncoder | TransformerDecoder, half).embed.positions
+    return cast(TransformerEncoder | TransformerDecoder, half).embedding.positions

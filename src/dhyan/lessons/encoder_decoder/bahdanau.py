@@ -127,7 +127,7 @@ def bahdanau(
     scores = inner @ network.v
     weights = scores.softmax(-1)
     queries, keys = s @ network.w[: s.shape[1]] + network.b, h @ network.w[s.shape[1] :]
-    attention = SingleHeadAttention(network.module(), fuse=False)
+    attention = SingleHeadAttention(network.module(), need_weights=True)
     with torch.no_grad():
         memory = attention.remember(h.unsqueeze(0), torch.ones(1, len(h), dtype=torch.bool))
         module = attention.score(s[None, None], memory)[0, 0]

@@ -182,7 +182,7 @@ def score_costs(
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             modules = {
-                name: SingleHeadAttention(one.make(width), fuse=False)
+                name: SingleHeadAttention(one.make(width), need_weights=True)
                 for name, one in MECHANISMS.items()
             }
         for name, module in modules.items():

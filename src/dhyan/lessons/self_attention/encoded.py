@@ -79,10 +79,10 @@ def sentence_vectors(
 
 def _levels(encoder: TransformerEncoder, source: Tokens) -> list[Float[Tensor, "B S D"]]:
     with evaluation_mode(encoder), torch.no_grad():
-        states = [encoder.words(source.ids), encoder.embed(source.ids)]
+        states = [encoder.token_embedding(source.ids), encoder.embedding(source.ids)]
         for layer in encoder.layers:
             states.append(layer(states[-1], source))
-        return [*states[:-1], encoder.norm(states[-1])]
+        return [*states[:-1], encoder.final_norm(states[-1])]
 
 
 def _span(translator: Translator, ids: list[int], text: str, word: str) -> tuple[int, int]:

@@ -113,8 +113,8 @@ def _layers(translator: Translator, ids: list[int]) -> Iterator[Float64[Tensor, 
     assert isinstance(encoder, TransformerEncoder)
     source = Tokens.pad([ids]).to(translator.device)
     with evaluation_mode(encoder), torch.no_grad():
-        states = encoder.embed(source.ids)
-        yield encoder.norm(states)[0].double().cpu()
+        states = encoder.embedding(source.ids)
+        yield encoder.final_norm(states)[0].double().cpu()
         for layer in encoder.layers:
             states = layer(states, source)
-            yield encoder.norm(states)[0].double().cpu()
+            yield encoder.final_norm(states)[0].double().cpu()

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.attention import plain
+from dhyan.attention import parameter_free_attention
 from dhyan.insight.blocks import Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_ints, parse_words
@@ -114,7 +114,7 @@ def parameter_free(
         without_softmax=scores @ x,
         weights=weights,
         outputs=weights @ x,
-        parameters=sum(weight.numel() for weight in plain().parameters()),
+        parameters=sum(weight.numel() for weight in parameter_free_attention().parameters()),
         lengths=counts,
         at_once=at_once,
         one_by_one=one_by_one,

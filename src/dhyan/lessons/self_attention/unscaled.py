@@ -16,7 +16,7 @@ from dhyan.data.batches import Batches, fixed_batches
 from dhyan.data.examples import Examples, encode_pairs
 from dhyan.data.synthetic import reverse_pairs
 from dhyan.decoding.forced_decoding import evaluation_mode
-from dhyan.kernels.backend import by_definition
+from dhyan.kernels.backend import reference_kernels
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.text.tokenizer import Tokenizer
@@ -134,7 +134,7 @@ def _watched(
         for part in (module.query, module.key)
         if part is not None
     ]
-    with by_definition(), _noting(trainer.model) as (squares, largest):
+    with reference_kernels(), _noting(trainer.model) as (squares, largest):
         for event in trainer.run(steps):
             if not isinstance(event, Stepped):
                 continue

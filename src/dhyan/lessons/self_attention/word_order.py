@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.attention import Attention, MultiHeadAttention, plain
+from dhyan.attention import Attention, MultiHeadAttention, parameter_free_attention
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Words, table
 from dhyan.lessons.catalogue import Text
@@ -99,7 +99,9 @@ def word_order(
     x = _drawn(words, width, seed) if vectors is None else vectors_of(words, vectors)
     positions = Sinusoids(x.shape[1])(0, len(words)).double()
     asked = [x, x[places], x + positions, x[places] + positions]
-    outputs, other_outputs, placed, other_placed = (_attended(plain(), one) for one in asked)
+    outputs, other_outputs, placed, other_placed = (
+        _attended(parameter_free_attention(), one) for one in asked
+    )
     heads = _heads(x.shape[1], seed)
     by_heads = [_attended(heads, one) for one in asked]
     pairs = (outputs, other_outputs), (placed, other_placed), by_heads[:2], by_heads[2:]

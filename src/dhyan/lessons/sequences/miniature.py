@@ -11,10 +11,11 @@ from torch import Tensor
 from dhyan.attention import bottleneck
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
+from dhyan.kernels.ops import rnn_state
 from dhyan.lessons.parsing import parse_learning_rate, parse_words
 from dhyan.models.embedding import OneHot
 from dhyan.models.interface import Encoder, State
-from dhyan.models.recurrent_layers import CELLS, Cell, DirectBridge, gathered
+from dhyan.models.recurrent_layers import CELLS, Cell, DirectBridge
 from dhyan.models.rnn import LuongDecoder, LuongState, RNNEncoder
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS, PAD
@@ -196,9 +197,9 @@ def states_by_token(encoder: Encoder, source: Tokens) -> Float[Tensor, "B S P L 
     assert isinstance(encoder, RNNEncoder)
     state, found = None, list[Tensor]()
     for place in range(source.ids.shape[1]):
-        word = encoder.words(source.ids[:, place : place + 1])
+        word = encoder.token_embedding(source.ids[:, place : place + 1])
         _, state = encoder.rnn(word, state)
-        found.append(gathered(state))
+        found.append(rnn_state(state))
     return torch.stack(found, dim=1)
 
 

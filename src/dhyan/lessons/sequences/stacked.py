@@ -204,7 +204,7 @@ def layer_states(translator: Translator, tokens: Tokens) -> list[Float[Tensor, "
     tokens = tokens.to(translator.device)
     rnn, lengths, total = encoder.rnn, tokens.lengths.cpu(), tokens.ids.shape[1]
     with evaluation_mode(translator.model), torch.no_grad():
-        found = [encoder.words(tokens.ids)]
+        found = [encoder.token_embedding(tokens.ids)]
         for layer in range(rnn.num_layers):
             one = type(rnn)(
                 found[-1].shape[-1],
@@ -234,7 +234,7 @@ def _encoder(translator: Translator) -> RNNEncoder:
             f"model: its encoder is a {type(encoder).__name__}; give one of recurrent layers, such "
             "as `dhyan train bahdanau2015-small --set encoder.layers=4` makes"
         )
-    if encoder.backwards:
+    if encoder.reverse:
         raise UserError(
             "model: its encoder reads backwards; give one that reads on to the last word"
         )

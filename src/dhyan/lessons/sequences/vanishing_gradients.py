@@ -183,7 +183,7 @@ def gradients(
         with torch.no_grad():
             dict(layer.named_parameters())["rnn.bias_ih_l0"][width : 2 * width] += forget
     inputs = words.repeat(width, 1, 1).requires_grad_()
-    nothing = torch.zeros(width, *layer.shape, dtype=torch.float64)
+    nothing = torch.zeros(width, *layer.state_shape, dtype=torch.float64)
     outputs, _ = layer(inputs, nothing)
     [matrix] = torch.autograd.grad(outputs[:, -1].diagonal().sum(), inputs)
     return matrix.square().sum(dim=(0, 2)).sqrt().flip(0)

@@ -116,7 +116,7 @@ def _moved(
     real = torch.ones_like(before, dtype=torch.bool)
     found, said = [], []
     for ids in (before, after):
-        states = decoder.embed(ids)
+        states = decoder.embedding(ids)
         found.append(attention(states, attention.remember(states, real)).context)
         said.append(decoder(ids, model.start(read))[0])
     return _most(*found), _most(*said)

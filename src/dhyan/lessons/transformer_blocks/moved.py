@@ -7,7 +7,7 @@ from typing import cast
 
 import torch
 from jaxtyping import Float, Float64
-from torch import Tensor
+from torch import Tensor, nn
 
 from dhyan.attention import MultiHeadAttention
 from dhyan.batch import Tokens
@@ -174,9 +174,9 @@ def moved(
     else:
         written = " ".join(parse_words(target))
         said = translator.target.encode(written)
-        if decoder.longest is not None and len(said) >= decoder.longest:
+        if decoder.max_length is not None and len(said) >= decoder.max_length:
             raise UserError(
-                f"target: {len(said)} tokens, but this model says at most {decoder.longest - 1}"
+                f"target: {len(said)} tokens, but this model says at most {decoder.max_length - 1}"
             )
     source = Tokens.pad([ids]).to(translator.device)
     told = torch.tensor([[BOS, *said]], device=translator.device)
@@ -208,7 +208,7 @@ def moved(
         rival_chances=rest.amax(-1),
         width=encoder.width,
         heads=cast(MultiHeadAttention, cast(DecoderLayer, decoder.layers[0]).self_attention).heads,
-        hidden=thinking.widen.out_features,
+        hidden=thinking.up.out_features,
         vocabulary=(len(translator.source), len(translator.target)),
         parameters=counted(translator.model),
     )
@@ -216,36 +216,45 @@ def moved(
 
 def _encoder(encoder: TransformerEncoder, source: Tokens) -> Iterator[Share]:
     """The encoder's own modules, one after another."""
-    x = encoder.embed(source.ids)
+    x = encoder.embedding(source.ids)
     for number, layer in enumerate(cast(Iterable[EncoderLayer], encoder.layers), 1):
-        if layer.self_attention is not None and layer.looking is not None:
-            asked = layer.looking.enter(x)
-            memory = layer.self_attention.remember(asked, source.mask)
-            found = layer.self_attention(asked, memory).context
+        if layer.self_attention is not None and layer.self_attention_norm is not None:
+            read = _before(layer, layer.self_attention_norm, x)
+            found = layer.self_attention.self_attend(read, source.mask).context
             yield "self_attention", number, _share(found, x)
-            x = layer.looking.leave(x, found)
-        found = layer.feed_forward(layer.thinking.enter(x))
+            x = _after(layer, layer.self_attention_norm, x + found)
+        found = layer.feed_forward(_before(layer, layer.feed_forward_norm, x))
         yield "feed_forward", number, _share(found, x)
-        x = layer.thinking.leave(x, found)
+        x = _after(layer, layer.feed_forward_norm, x + found)
 
 
 def _decoder(decoder: TransformerDecoder, told: Tensor, state: TransformerState) -> Iterator[Share]:
     """The decoder's own modules, one after another."""
-    x = decoder.embed(told)
+    x = decoder.embedding(told)
     real = torch.ones_like(told, dtype=torch.bool)
     layers = zip(cast(Iterable[DecoderLayer], decoder.layers), state.layers, strict=True)
     for number, (layer, before) in enumerate(layers, 1):
-        asked = layer.recalling.enter(x)
-        past = before.past.append(layer.self_attention.remember(asked, real))
-        found = layer.self_attention(asked, past).context
+        read = _before(layer, layer.self_attention_norm, x)
+        found = layer.self_attention.self_attend(read, real, before.past).context
         yield "self_attention", number, _share(found, x)
-        x = layer.recalling.leave(x, found)
-        found = layer.cross_attention(layer.looking.enter(x), before.source).context
+        x = _after(layer, layer.self_attention_norm, x + found)
+        read = _before(layer, layer.cross_attention_norm, x)
+        found = layer.cross_attention(read, before.source).context
         yield "cross_attention", number, _share(found, x)
-        x = layer.looking.leave(x, found)
-        found = layer.feed_forward(layer.thinking.enter(x))
+        x = _after(layer, layer.cross_attention_norm, x + found)
+        found = layer.feed_forward(_before(layer, layer.feed_forward_norm, x))
         yield "feed_forward", number, _share(found, x)
-        x = layer.thinking.leave(x, found)
+        x = _after(layer, layer.feed_forward_norm, x + found)
+
+
+def _before(layer: EncoderLayer | DecoderLayer, norm: nn.LayerNorm, x: Tensor) -> Tensor:
+    """The input of a sub-layer: normalised in a pre-norm model."""
+    return norm(x) if layer.pre_norm else x
+
+
+def _after(layer: EncoderLayer | DecoderLayer, norm: nn.LayerNorm, x: Tensor) -> Tensor:
+    """The residual sum after a sub-layer: normalised in a post-norm model."""
+    return x if layer.pre_norm else norm(x)
 
 
 def _share(found: Float[Tensor, "1 T D"], x: Float[Tensor, "1 T D"]) -> Float[Tensor, " T"]:

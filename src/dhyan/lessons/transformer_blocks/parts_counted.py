@@ -70,12 +70,11 @@ def _part(name: str) -> str:
     """Which part a parameter belongs to, by the names of the modules it lies in."""
     rooms = name.split(".")
     for part, room in (
-        ("embedding", "embed"),
+        ("embedding", "embedding"),
         ("attention", "self_attention"),
         ("attention", "cross_attention"),
         ("feed_forward", "feed_forward"),
-        ("normalisation", "norm"),
     ):
         if room in rooms:
             return part
-    return "output"
+    return "normalisation" if "norm" in name else "output"

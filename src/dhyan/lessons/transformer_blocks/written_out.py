@@ -15,11 +15,14 @@ TINY = 1e-5  # what is added to a variance before its root is divided by
 Own = Mapping[str, Tensor]
 Rows = Float64[Tensor, "_ D"]
 PARTS = {  # the sub-layers of either side, with the name of the normalisation each has
-    "encoder": {"self_attention": "looking", "feed_forward": "thinking"},
+    "encoder": {
+        "self_attention": "self_attention_norm",
+        "feed_forward": "feed_forward_norm",
+    },
     "decoder": {
-        "self_attention": "recalling",
-        "cross_attention": "looking",
-        "feed_forward": "thinking",
+        "self_attention": "self_attention_norm",
+        "cross_attention": "cross_attention_norm",
+        "feed_forward": "feed_forward_norm",
     },
 }
 
@@ -106,7 +109,7 @@ class Written:
 
     def _side(self, name: str, ids: Int64[Tensor, " T"], source: Rows | None) -> Side:
         """Embed, then every layer: look at oneself, at the source if there is one, and think."""
-        words = self.own[f"{name}.embed.words.weight"]
+        words = self.own[f"{name}.embedding.token_embedding.weight"]
         width = words.shape[1]
         embedded = words[ids] * width**0.5
         positions = sinusoids(len(ids), width)
@@ -119,12 +122,12 @@ class Written:
                 if part != self.without:
                     steps.append(self._step(f"{name}.layers.{layer - 1}", part, norm, x, source))
                     x = steps[-1].after
-        states = self._normal(f"{name}.norm", x) if self.pre_norm else x
+        states = self._normal(f"{name}.final_norm", x) if self.pre_norm else x
         return Side(embedded, positions, entered, tuple(steps), states)
 
     def _step(self, at: str, part: str, norm: str, x: Rows, source: Rows | None) -> Step:
         """What the sub-layer finds is added to the road, which is normalised before or after."""
-        norm = f"{at}.{norm}.norm"
+        norm = f"{at}.{norm}"
         read = self._normal(norm, x) if self.pre_norm else x
         look, hidden = None, None
         if part == "feed_forward":
@@ -158,8 +161,8 @@ class Written:
 
     def _think(self, at: str, x: Rows) -> tuple[Float64[Tensor, "T F"], Rows]:
         """max(0, x W + b) V + c, for every word alike."""
-        hidden = self._linear(f"{at}.widen", x).clamp(min=0)
-        return hidden, self._linear(f"{at}.narrow", hidden)
+        hidden = self._linear(f"{at}.up", x).clamp(min=0)
+        return hidden, self._linear(f"{at}.down", hidden)
 
     def _normal(self, at: str, x: Rows) -> Rows:
         """Every vector with mean 0 and variance 1, then stretched and shifted as learned."""

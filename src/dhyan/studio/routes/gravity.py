@@ -107,7 +107,7 @@ def _vectors(translator: "Translator", ids: list[int]) -> tuple[list["Tensor"], 
         ]
     try:
         with evaluation_mode(translator.model), torch.inference_mode():
-            embedded = encoder.words(source.ids)
+            embedded = encoder.token_embedding(source.ids)
             states = encoder(source).states
     finally:
         for hook in hooks:

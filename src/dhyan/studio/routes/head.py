@@ -11,7 +11,7 @@ from dhyan.studio.schemas import Body, Matrix, Question
 from dhyan.studio.traces import traced, translated
 
 if TYPE_CHECKING:
-    from dhyan.attention.attend import Answer
+    from dhyan.attention.attend import AttentionResult
 
 
 class HeadQuestion(Question):
@@ -75,7 +75,7 @@ def add(app: FastAPI, shelf: Shelf) -> None:
         return {"weights": found.weights.tolist(), "outputs": found.context.tolist()}
 
 
-def attend_words(asked: AttendQuestion) -> "Answer":
+def attend_words(asked: AttendQuestion) -> "AttentionResult":
     """The weights between the words and what each becomes, in double precision."""
     from dhyan.attention.attend import attend
     from dhyan.insight.parse_matrix import parse_matrix

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.kernels.backend import triton_runs
-from dhyan.kernels.reference import mix, scaled_dot_scores
+from dhyan.kernels.backend import use_triton
+from dhyan.kernels.reference import attend, scaled_dot_scores
 
 
 def past_attention(
@@ -28,7 +28,7 @@ def past_attention(
     which was fed the word at each earlier place.
     """
     context = joined.new_empty(len(joined), heads * keys.shape[3])
-    if triton_runs(joined):
+    if use_triton(joined):
         from dhyan.kernels.triton.decode import self_attention as past
 
         past.past_attention(
@@ -68,7 +68,7 @@ def source_attention(
     A `settled` memory is not of this step's making: it can be read before all else is done.
     """
     context = query.new_empty(*query.shape[:2], query.shape[2] * query.shape[3])
-    if triton_runs(query):
+    if use_triton(query):
         from dhyan.kernels.triton.decode import cross_attention as source
 
         source.source_attention(query, keys, values, lengths, context, scale=scale, settled=settled)
@@ -85,7 +85,7 @@ def keep(
     cache: Float[Tensor, "L 2 N G R E"],
 ) -> None:
     """Keys and values of all layers, side by side for every word, go to these places of a cache."""
-    if triton_runs(known):
+    if use_triton(known):
         from dhyan.kernels.triton.decode import rowwise as rows
 
         rows.keep(known.contiguous(), slots, cache)
@@ -100,4 +100,4 @@ def _looked(query: Tensor, keys: Tensor, values: Tensor, seen: Tensor, scale: fl
     times = query.shape[1] // keys.shape[1]
     keys, values = (part.repeat_interleave(times, dim=1) for part in (keys, values))
     scores = scaled_dot_scores(query, keys) * (scale * query.shape[-1] ** 0.5)
-    return mix(scores, values, seen.expand(-1, 1, query.shape[2], -1))[0]
+    return attend(scores, values, seen.expand(-1, 1, query.shape[2], -1))[0]

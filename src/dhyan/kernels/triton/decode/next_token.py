@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.kernels.backend import triton_runs
+from dhyan.kernels.backend import use_triton
 from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
 from dhyan.special_tokens import BOS, EOS, PAD
 
@@ -14,7 +14,7 @@ def choose_greedily(board: GreedyBoard, logits: Float[Tensor, "N V"]) -> None:
 
     Where a row has no numbers, its sentence ends at −∞.
     """
-    if triton_runs(logits):
+    if use_triton(logits):
         from dhyan.kernels.triton.decode import greedy as words
 
         words.choose_greedily(board, logits)
@@ -37,7 +37,7 @@ def choose_beams(board: BeamBoard, logits: Float[Tensor, "R V"]) -> None:
     The best that do not end go on; an end counts if it is among the W best. A sentence is done when
     nothing that is going beats the last of W ends, or at its limit.
     """
-    if triton_runs(logits):
+    if use_triton(logits):
         from dhyan.kernels.triton.decode import beam as beams
 
         beams.choose_beams(board, logits)
@@ -55,7 +55,7 @@ def followed_back(
     """The words of C hypotheses of each sentence, so many, from the beginnings they ended in."""
     told = board.said.new_full((*lengths.shape, longest), PAD)
     lengths, last = torch.stack([lengths, last]).to(told.device)
-    if triton_runs(board.score):
+    if use_triton(board.score):
         from dhyan.kernels.triton.decode import backtrace as paths
 
         paths.followed_back(board.said, board.grew_from, slots, lengths, last, told)

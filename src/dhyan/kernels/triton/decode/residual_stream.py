@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from dhyan.kernels.backend import triton_runs
+from dhyan.kernels.backend import use_triton
 
 VECTORS = 2  # rows, up to which a product takes them one by one
 ARRIVING = 256  # rows, up to which a product's last block makes the norm
@@ -60,7 +60,7 @@ class Told:
     @classmethod
     def of(cls, rows: int, like: Float[Tensor, "V D"]) -> "Told | None":
         """Room for it, where `off_road` and `on_road` have a kernel that needs any."""
-        if rows <= VECTORS or not triton_runs(like):
+        if rows <= VECTORS or not use_triton(like):
             return None
         from dhyan.kernels.triton.decode.small_batch_linear import tile_for
 
@@ -81,7 +81,7 @@ def embed(
     told: Told | None = None,
 ) -> tuple[Float[Tensor, "R D"], Float[Tensor, "R D"]]:
     """Words and their places as vectors, in single precision, and what enters the first step."""
-    if triton_runs(table):
+    if use_triton(table):
         from dhyan.kernels.triton.decode import rowwise as rows
 
         road = torch.empty(len(words), table.shape[1], device=table.device)
@@ -116,7 +116,7 @@ def join(
 
     Where the norm stands after the step (`post`), what it gives is the road as well.
     """
-    if triton_runs(found):
+    if use_triton(found):
         from dhyan.kernels.triton.decode import rowwise as rows
 
         entering = torch.empty_like(found)
@@ -173,14 +173,14 @@ def depart(entering: Float[Tensor, "R K"], way: Linear) -> Float[Tensor, "R O"]:
 
 def _some(given: Float[Tensor, "R K"], way: Linear) -> bool:
     few = len(given) <= ARRIVING and given.shape[1] <= DEEPEST
-    return few and triton_runs(way.weight)
+    return few and use_triton(way.weight)
 
 
 def normalised(
     road: Float[Tensor, "R D"], norm: Norm, *, like: Float[Tensor, "O D"]
 ) -> Float[Tensor, "R D"]:
     """What enters the last step, in the precision of its weights."""
-    if not triton_runs(like):
+    if not use_triton(like):
         return norm(road).to(like.dtype)
     from dhyan.kernels.triton.decode import rowwise as rows
 
@@ -204,7 +204,7 @@ def off_road(
     and no shift: they are to be in the weights.
     """
     kind = torch.float32 if exact else way.weight.dtype
-    if triton_runs(way.weight):
+    if use_triton(way.weight):
         from dhyan.kernels.triton.decode import small_batch_linear as products
 
         out = road.new_empty(len(road), len(way.weight), dtype=kind)
@@ -241,7 +241,7 @@ def on_road(
 
     It is the same tensor, unless a norm stands `before`: then it is that of the road which goes on.
     """
-    if not triton_runs(found):
+    if not use_triton(found):
         joined = functional.linear(found, way.weight, way.bias)
         return before(road) + joined if before else road.add_(joined)
     from dhyan.kernels.triton.decode import small_batch_linear as products

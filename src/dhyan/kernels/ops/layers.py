@@ -1,0 +1,140 @@
+"""Layers of the Transformer: norms, residual sums, linear maps, feed-forward, embedding, loss."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from dhyan.kernels import reference
+from dhyan.kernels.backend import use_training_kernels
+
+
+def norm(x: Float[Tensor, "B T D"], layer: nn.Module) -> Float[Tensor, "B T D"]:
+    """Layer norm (Ba, Kiros and Hinton, 2016), or whatever else the layer is."""
+    return residual_norm(x, layer)[1]
+
+
+def residual_norm(
+    x: Float[Tensor, "B T D"], layer: nn.Module
+) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
+    """x, to be used as the residual, and its layer norm: their gradients are added in one pass."""
+    if isinstance(layer, nn.LayerNorm) and use_training_kernels(layer.training, x):
+        from dhyan.kernels.triton.add_norm import normalised
+
+        return normalised(x, None, layer.weight, layer.bias, dropout=0.0, epsilon=layer.eps)
+    return x, layer(x)
+
+
+def add(
+    residual: Float[Tensor, "B T D"], update: Float[Tensor, "B T D"], dropout: nn.Dropout
+) -> Float[Tensor, "B T D"]:
+    """residual + dropout(update)  (He et al., 2016)."""
+    if use_training_kernels(dropout.training, residual):
+        from dhyan.kernels.triton.add_norm import added
+
+        return added(residual, update, dropout=dropout.p)
+    return reference.add(residual, update, dropout)
+
+
+def add_norm(
+    residual: Float[Tensor, "B T D"],
+    update: Float[Tensor, "B T D"],
+    layer: nn.LayerNorm,
+    dropout: nn.Dropout,
+) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
+    """residual + dropout(update), and its layer norm."""
+    if use_training_kernels(dropout.training, residual):
+        from dhyan.kernels.triton.add_norm import normalised
+
+        return normalised(
+            residual, update, layer.weight, layer.bias, dropout=dropout.p, epsilon=layer.eps
+        )
+    return reference.add_norm(residual, update, layer, dropout)
+
+
+def linear(x: Float[Tensor, "B T D"], layer: nn.Module) -> Float[Tensor, "B T W"]:
+    """layer(x)."""
+    if isinstance(layer, nn.Linear) and use_training_kernels(layer.training, x):
+        return packed_linear(x, [layer])[0]
+    return layer(x)
+
+
+def packed_linear(
+    x: Float[Tensor, "B T D"], layers: Sequence[nn.Module]
+) -> tuple[Float[Tensor, "B T _"], ...]:
+    """Every layer's output for the same x; linear layers of a model in training as one product."""
+    linears = [layer for layer in layers if isinstance(layer, nn.Linear)]
+    if len(linears) == len(layers) and use_training_kernels(linears[0].training, x):
+        from dhyan.kernels.triton.packed_linear import joined_linear
+
+        return joined_linear(x, linears)
+    return tuple(layer(x) for layer in layers)
+
+
+def feed_forward(
+    x: Float[Tensor, "B T D"],
+    up: nn.Linear,
+    down: nn.Linear,
+    *,
+    activation: Callable[[Tensor], Tensor],
+    gate: nn.Linear | None,
+    dropout: nn.Dropout,
+) -> Float[Tensor, "B T D"]:
+    """down(activation(up(x))), or with a gate down(activation(gate(x)) · up(x)) (Shazeer, 2020)."""
+    relu = gate is None and activation is torch.relu
+    if relu and use_training_kernels(dropout.training, x):
+        from dhyan.kernels.triton.linear_relu import rectified_linear
+
+        hidden = rectified_linear(x, up.weight, up.bias, dropout=dropout.p)
+        return linear(hidden, down)
+    return reference.feed_forward(x, up, down, activation=activation, gate=gate, dropout=dropout)
+
+
+def embedding(
+    token_ids: Int[Tensor, "B T"],
+    table: nn.Embedding,
+    positions: Float[Tensor, "T D"],
+    *,
+    scale: float,
+    dropout: nn.Dropout,
+) -> Float[Tensor, "B T D"]:
+    """dropout(scale · table[token_ids] + positions)."""
+    fixed = not positions.requires_grad
+    if fixed and use_training_kernels(dropout.training, table.weight):
+        from dhyan.kernels.triton.embedding import embedded
+
+        padding = -1 if table.padding_idx is None else table.padding_idx
+        return embedded(
+            token_ids, table.weight, positions, scale=scale, dropout=dropout.p, padding=padding
+        )
+    return reference.embedding(token_ids, table, positions, scale=scale, dropout=dropout)
+
+
+def linear_cross_entropy(
+    hidden: Float[Tensor, "N D"],
+    output: nn.Linear,
+    labels: Int[Tensor, " N"],
+    *,
+    smoothing: float,
+    ignore_index: int,
+) -> Float[Tensor, ""]:
+    """Cross-entropy of output(hidden), summed over the labels that are not ignored.
+
+    With smoothing, that share of the target's probability is spread over the whole vocabulary
+    (Szegedy et al., 2016). The kernel never stores the logits of all tokens at once.
+    """
+    if use_training_kernels(output.training, output.weight):
+        from dhyan.kernels.triton import cross_entropy
+
+        return cross_entropy.linear_cross_entropy(
+            hidden,
+            output.weight,
+            output.bias,
+            labels,
+            smoothing=smoothing,
+            ignored=ignore_index,
+        )
+    return reference.linear_cross_entropy(
+        hidden, output, labels, smoothing=smoothing, ignore_index=ignore_index
+    )
