@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers.models.llama import modeling_llama as llama
 
-from dhyan.attention.relative_positions import turn
+from dhyan.attention.relative_positions import rotate
 
 
 @pytest.mark.parametrize("width", [8, 64])
@@ -18,4 +18,4 @@ def test_turning_is_theirs(width, first):
     cosine, sine = theirs(query, places.unsqueeze(0))
     wanted = llama.apply_rotary_pos_emb(query, keys, cosine, sine)
     for ours, theirs_turned in zip((query, keys), wanted, strict=True):
-        torch.testing.assert_close(turn(ours, places), theirs_turned, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(rotate(ours, places), theirs_turned, atol=1e-5, rtol=1e-5)
