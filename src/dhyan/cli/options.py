@@ -28,7 +28,7 @@ def option(section: type, name: str, *flags: str, default: str = "", metavar: st
         min=setting.low if is_number else None,
         max=setting.high if is_number and setting.high != inf else None,
         metavar=metavar or "|".join(setting.choices) or None,
-        show_default=default or not flags,
+        show_default=default or setting.type is not bool,
     )
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.options import Device, Model, Threads, check_models
+from dhyan.cli.options import Device, Model, Threads, check_models, option
 from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
+from dhyan.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
     from dhyan.serving.access import ApiKeys
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 WORKER = "dhyan.serving.worker"
 REMOTE_RATE_LIMIT = 2000  # characters per second of a client on another machine, unless given
+DEFAULT_RATE = f"0; {REMOTE_RATE_LIMIT} if other machines can connect"
 
 
 def serve(
@@ -41,19 +43,15 @@ def serve(
         bool, typer.Option("--no-auth", help="Accept other machines without API keys.")
     ] = False,
     rate: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            show_default=f"0, no limit; {REMOTE_RATE_LIMIT} if other machines can connect",
-            help="Rate limit per client, in characters per second.",
-        ),
+        float | None, option(ServerSettings, "rate_limit", "--rate", default=DEFAULT_RATE)
     ] = None,
-    deadline: Annotated[
-        float,
-        typer.Option(min=0.1, max=60, help="Deadline of requests that name none, in seconds."),
-    ] = 10,
-    batch: Annotated[int, typer.Option(min=1, help="Batch capacity, in tokens × beam.")] = 4096,
-    queue: Annotated[int, typer.Option(min=0, help="Queue capacity, in tokens × beam.")] = 6144,
+    deadline: Annotated[float, option(ServerSettings, "deadline")] = ServerSettings.deadline,
+    batch: Annotated[
+        int, option(ServerSettings, "batch_capacity", "--batch")
+    ] = ServerSettings.batch_capacity,
+    queue: Annotated[
+        int, option(ServerSettings, "queue_capacity", "--queue")
+    ] = ServerSettings.queue_capacity,
     canary: Annotated[
         Path | None,
         typer.Option(
@@ -80,7 +78,6 @@ def serve(
     try:
         from dhyan.serving.server import log_to
         from dhyan.serving.server import serve as run
-        from dhyan.serving.settings import ServerSettings
         from dhyan.serving.supervisor import Supervisor
         from dhyan.web.listen import ListenAddress, bind
     except ModuleNotFoundError as missing:

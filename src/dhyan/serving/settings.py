@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from dhyan.web.connection import ConnectionLimits
+from dhyan.config.settings import setting
+from dhyan.web.limits import ConnectionLimits
 
 MAX_TEXT_CHARACTERS = 5000
 MAX_TEXTS = 128
@@ -12,25 +13,44 @@ MIN_DEADLINE, MAX_DEADLINE = 0.1, 60.0  # seconds
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """Settings of one server; times in seconds, capacities in cost (tokens × beam)."""
+    """Settings of one server."""
 
-    deadline: float = 10.0
-    """of a request that names none"""
-    batch_capacity: int = 4096
-    queue_capacity: int = 6144
-    """what may wait ahead of a request"""
-    rate_limit: float = 0.0
-    """characters per second of one client; 0: no limit"""
-    burst_seconds: float = 10.0
-    """how many seconds' worth of the rate limit a client may send at once"""
-    drain_timeout: float = 25.0
-    drain_notice: float = 1.0
-    """how long new requests are still answered with 503 at shutdown"""
-    load_timeout: float = 300.0
-    cancel_timeout: float = 5.0
-    """a worker still busy with cancelled work after this is killed"""
-    canary_interval: float = 30.0
-    restart_delay: float = 1.0
-    """before a worker that failed to start is started again; doubled up to the maximum"""
-    max_restart_delay: float = 30.0
+    deadline: float = setting(
+        10.0,
+        "Deadline of requests that name none.",
+        low=MIN_DEADLINE,
+        high=MAX_DEADLINE,
+        unit="seconds",
+    )
+    batch_capacity: int = setting(4096, "Batch capacity.", low=1, unit="tokens × beam")
+    queue_capacity: int = setting(
+        6144, "Queue capacity ahead of a request.", low=0, unit="tokens × beam"
+    )
+    rate_limit: float = setting(
+        0.0, "Rate limit per client; 0 for none.", low=0.0, unit="characters per second"
+    )
+    burst_seconds: float = setting(
+        10.0, "Burst: time whose rate limit a client may send at once.", low=0.0, unit="seconds"
+    )
+    drain_timeout: float = setting(
+        25.0, "Drain timeout: longest shutdown.", low=0.0, unit="seconds"
+    )
+    drain_notice: float = setting(
+        1.0,
+        "Drain notice: new requests are answered with 503 at shutdown.",
+        low=0.0,
+        unit="seconds",
+    )
+    load_timeout: float = setting(300.0, "Load timeout of the worker.", low=0.0, unit="seconds")
+    cancel_timeout: float = setting(
+        5.0, "Cancel timeout: a worker busy with cancelled work is killed.", low=0.0, unit="seconds"
+    )
+    canary_interval: float = setting(30.0, "Canary interval.", low=0.0, unit="seconds")
+    restart_delay: float = setting(
+        1.0,
+        "Restart delay of a worker that failed to start, doubled each time.",
+        low=0.0,
+        unit="seconds",
+    )
+    max_restart_delay: float = setting(30.0, "Longest restart delay.", low=0.0, unit="seconds")
     connection: ConnectionLimits = field(default_factory=ConnectionLimits)

@@ -7,7 +7,6 @@ pyproject.toml caps uvicorn to the versions they were tested with.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dhyan.web.errors import ApiError, body_too_large, invalid_request
 from dhyan.web.guard import headers_too_large
+from dhyan.web.limits import ConnectionLimits
 
 IDLE_GRACE = 0.5  # seconds an idle connection stays open for one more request at shutdown
 TRANSFER_GRACE = 1.0  # seconds a connection has at shutdown to send its body or read its answer
@@ -23,19 +23,6 @@ LINGER = 1.0  # seconds in which a client that still sends may read why it is re
 MAX_LINGER_BYTES = 8 * 1024 * 1024  # bytes discarded meanwhile
 MAX_BODY_CHUNKS = 4096
 UNREAD_STATES = (h11.SEND_BODY, h11.ERROR)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConnectionLimits:
-    """Limits of a connection; times in seconds, sizes in bytes."""
-
-    header_timeout: float = 5.0
-    body_timeout: float = 10.0
-    """also the time a client has to read a response"""
-    keep_alive_timeout: float = 5.0
-    max_body_bytes: int = 1024 * 1024
-    max_header_bytes: int = 16 * 1024
-    max_connections: int = 4096
 
 
 def shutting_down() -> ApiError:

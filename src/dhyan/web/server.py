@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import uvicorn
 from starlette.types import ASGIApp
 
-from dhyan.web.connection import ConnectionLimits, connection_class
+from dhyan.web.connection import connection_class
+from dhyan.web.limits import ConnectionLimits
 
 BACKLOG = 2048
 
