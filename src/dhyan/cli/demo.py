@@ -1,4 +1,4 @@
-"""`dhyan demo`: train, translate, score and draw, with nothing but the package."""
+"""`dhyan demo`: train on the primer, translate, score and draw, without any files."""
 
 import logging
 import shlex
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dhyan.cli.options import Threads
+from dhyan.cli.options import Threads, recipe_option
 from dhyan.cli.progress import show_progress
 from dhyan.cli.warnings import log_to_stderr
+from dhyan.config import Training, load_recipe
 
 if TYPE_CHECKING:
     from dhyan.attention_maps import AttentionMap
@@ -20,66 +21,67 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SHOWN, TRIED = 3, 20
-FEWEST_PAIRS = 10_000  # else words are missing
-BANK = "bank"  # where money is, and beside a river
-BEST_TO_LOOK_AT = range(7, 11)  # words
+EXAMPLES, CANDIDATES = 3, 20
+FEWEST_PAIRS = 10_000  # with fewer, words are missing from training
+AMBIGUOUS_WORD = "bank"  # of money, and of a river
+FIGURE_LENGTHS = range(7, 11)  # words
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the model and the picture go.")] = Path("demo"),
-    steps: Annotated[int, typer.Option(min=0, help="Steps of training; 0 takes the recipe's.")] = 0,
-    sentences: Annotated[int, typer.Option(min=6, help="Sentences of each test.")] = 300,
+    out: Annotated[Path, typer.Option(help="Folder of the model and the figure.")] = Path("demo"),
+    steps: Annotated[int | None, recipe_option(Training, "steps")] = None,
+    sentences: Annotated[int, typer.Option(min=6, help="Sentences of each test set.")] = 300,
     threads: Threads = 0,
 ) -> None:
-    """See the whole path in a few minutes: English to Hindi, scores, and a picture.
+    """Train, translate, score and draw in a few minutes: English to Hindi, on the primer.
 
     Example: dhyan demo
     """
     from dhyan.run import load, train
 
     log_to_stderr(quiet=False)
-    recipe = _recipe(steps)
+    recipe = _primer_recipe(steps)
     logger.info(f"training the recipe 'primer': {recipe.about}")
-    begun = (out / "run").exists()
-    show_progress(train(recipe, out / "run", resume=begun, threads=threads), again="")
+    resume = (out / "run").exists()
+    show_progress(train(recipe, out / "run", resume=resume, threads=threads), again="")
     translator = load(out / "run")
-    logger.info("making sentences it has never seen")
-    tests = {sheet.name: sheet for sheet in _tests(recipe, translator, sentences).sheets}
-    _show(translator, [one.source for one in tests["unseen"].questions[:SHOWN]])
-    _show(translator, _one_of_each_meaning(tests["context"].questions))
-    typer.echo("how good it is on sentences it has never seen:")
+    logger.info("generating the test sets")
+    tests = {test.name: test for test in _test_sets(recipe, translator, sentences).sheets}
+    unseen = tests["unseen"].questions
+    _print_translations(translator, [question.source for question in unseen[:EXAMPLES]])
+    _print_translations(translator, _ambiguous_sentences(tests["context"].questions))
+    typer.echo("scores on sentences that are not in the training text:")
     for name in ("random", "unseen", "context"):
-        _score(translator, tests[name])
-    picture = out / "attention.png"
-    _draw(translator, tests["unseen"].questions, picture)
-    typer.echo(f"\nwhat it looked at: {picture}")
+        _print_scores(translator, tests[name])
+    figure = out / "attention.png"
+    _draw(translator, unseen, figure)
+    typer.echo(f"\nattention: {figure}")
     typer.echo(NEXT.format(run=shlex.quote(str(out / "run"))))
 
 
 NEXT = """
-what to try next
+next
   dhyan studio {run}
   dhyan show {run} "The girl is reading a book." -o look.png
   dhyan train bahdanau2015-small --source YOUR.en --target YOUR.hi
   dhyan compare --ladder --quick --data primer --out ladder"""
 
 
-def _recipe(steps: int) -> "Recipe":
-    """The primer's; fewer steps than its own see fewer pairs, and no more than a tenth warm up."""
-    from dhyan.config import load_recipe
-
+def _primer_recipe(steps: int | None) -> "Recipe":
+    """The recipe of the primer; with fewer steps, fewer pairs and a warmup of at most a tenth."""
     recipe = load_recipe("primer")
+    if steps is None:
+        return recipe
     pairs = max(FEWEST_PAIRS, recipe.data.pairs * steps // recipe.training.steps)
     changes = {
         "training.steps": steps,
         "training.warmup_steps": min(recipe.training.warmup_steps, steps // 10),
         "data.pairs": min(recipe.data.pairs, pairs),
     }
-    return load_recipe("primer", changes) if steps else recipe
+    return load_recipe("primer", changes)
 
 
-def _tests(recipe: "Recipe", translator: "Translator", sentences: int) -> "Sheets":
+def _test_sets(recipe: "Recipe", translator: "Translator", sentences: int) -> "Sheets":
     from dhyan.compare.primer_test_sets import Sizes, primer_tests
 
     sizes = Sizes(each_length=sentences // 3, each_test=sentences, choosing=1)
@@ -92,70 +94,83 @@ def _tests(recipe: "Recipe", translator: "Translator", sentences: int) -> "Sheet
     )
 
 
-def _one_of_each_meaning(questions: "Sequence[Question]") -> list[str]:
-    """A sentence for each meaning of bank, beside words it never met in training."""
-    found: dict[tuple[str, ...], str] = {}
-    for one in questions:
-        for wanted in one.wanted:
-            if wanted.about == BANK:
-                found.setdefault(wanted.wrong, one.source)
-    return list(found.values())
+def _ambiguous_sentences(questions: "Sequence[Question]") -> list[str]:
+    """A sentence for each meaning of an ambiguous word, in a context that was not trained on."""
+    by_meaning: dict[tuple[str, ...], str] = {}
+    for question in questions:
+        for wanted in question.wanted:
+            if wanted.about == AMBIGUOUS_WORD:
+                by_meaning.setdefault(wanted.wrong, question.source)
+    return list(by_meaning.values())
 
 
-def _show(translator: "Translator", sentences: Sequence[str]) -> None:
-    for sentence, one in zip(sentences, translator(sentences), strict=True):
-        typer.echo(f"  {sentence}\n  {one.text}\n")
+def _print_translations(translator: "Translator", sentences: Sequence[str]) -> None:
+    for sentence, translation in zip(sentences, translator(sentences), strict=True):
+        typer.echo(f"  {sentence}\n  {translation.text}\n")
 
 
-def _score(translator: "Translator", sheet: "Sheet") -> None:
-    """A line of scores; of words that depend on their context also how many were understood."""
+def _print_scores(translator: "Translator", test: "Sheet") -> None:
+    """Scores of a test set; of ambiguous words also the share translated with the right meaning."""
     from dhyan.compare.scores import understood
     from dhyan.run.evaluate import compare, examine
 
-    exam = sheet.exam()
-    system = examine(translator, sheet.name, exam)
+    exam = test.exam()
+    system = examine(translator, test.name, exam)
     (result,) = compare([system], exam, language=translator.language, metrics=("bleu", "chrf"))
-    scores = "  ".join(f"{one.name} {one.value:5.1f}" for one in result.judgement.scores.values())
-    errors = f"alignment errors {system.alignment.error_rate:.1%}" if system.alignment else ""
-    line = f"  {len(exam.pairs):>4} {sheet.about}\n       {scores}  {errors}"
-    told = understood(sheet.questions, system.said) if sheet.name == "context" else None
-    if told:
-        line += f"  understood {told['share']:.1%}"
+    scores = "  ".join(
+        f"{score.name} {score.value:5.1f}" for score in result.judgement.scores.values()
+    )
+    errors = f"alignment error rate {system.alignment.error_rate:.1%}" if system.alignment else ""
+    line = f"  {len(exam.pairs):>4} {test.about}\n       {scores}  {errors}"
+    meanings = understood(test.questions, system.said) if test.name == "context" else None
+    if meanings:
+        line += f"  right meaning {meanings['share']:.1%}"
     typer.echo(line)
 
 
-def _draw(translator: "Translator", questions: "Sequence[Question]", picture: Path) -> None:
-    """The attention of a sentence whose words change places.
+def _draw(translator: "Translator", questions: "Sequence[Question]", figure: Path) -> None:
+    """Draw the attention of a sentence with much reordering, and if possible translated right.
 
-    If possible it is translated rightly, and of those the one whose words are best looked at.
+    Among those, the one whose attention agrees most with the gold word alignment.
     """
     from dhyan.insight.explain import cross_maps, explain
     from dhyan.insight.heatmap import heatmap, save
 
-    by_crossings = sorted(questions, key=lambda one: -_crossings(_sure(one.links)))
-    short = [one for one in by_crossings if len(one.source.split()) in BEST_TO_LOOK_AT]
-    tried = (short or by_crossings)[:TRIED]
-    said = translator([one.source for one in tried])
-    right = [one for one, two in zip(tried, said, strict=True) if two.text == one.target]
-    maps = {one: cross_maps(explain(translator, one.source)) for one in right or tried[:1]}
-    chosen = max(maps, key=lambda one: _looked_at(maps[one][-1], _sure(one.links)))
-    save(heatmap(*maps[chosen]), picture)
+    reordered = sorted(questions, key=lambda question: -_crossings(_sure_links(question.links)))
+    short = [q for q in reordered if len(q.source.split()) in FIGURE_LENGTHS]
+    candidates = (short or reordered)[:CANDIDATES]
+    translations = translator([question.source for question in candidates])
+    right = [
+        question
+        for question, translation in zip(candidates, translations, strict=True)
+        if translation.text == question.target
+    ]
+    maps = {
+        question: cross_maps(explain(translator, question.source))
+        for question in right or candidates[:1]
+    }
+    best = max(maps, key=lambda question: _agreement(maps[question][-1], question.links))
+    save(heatmap(*maps[best]), figure)
 
 
-def _sure(links: str) -> list[tuple[int, int]]:
-    """The places of the words that surely belong together."""
+def _sure_links(links: str) -> list[tuple[int, int]]:
+    """Source and target position of each sure link of an alignment."""
     pairs = (link.split("-") for link in links.split() if "-" in link)
     return [(int(source), int(target)) for source, target in pairs]
 
 
-def _crossings(sure: Sequence[tuple[int, int]]) -> int:
-    """How many pairs of links cross."""
-    return sum(a < c and d < b for a, b in sure for c, d in sure)
+def _crossings(links: Sequence[tuple[int, int]]) -> int:
+    """The number of pairs of links that cross."""
+    return sum(a < c and d < b for a, b in links for c, d in links)
 
 
-def _looked_at(found: "AttentionMap", sure: Sequence[tuple[int, int]]) -> float:
-    """How much of the weight lies on links, per link."""
-    weights = found.weights.mean(0)
+def _agreement(attention: "AttentionMap", links: str) -> float:
+    """Attention weight on the gold links, per link."""
+    weights = attention.weights.mean(0)
     rows, columns = weights.shape
-    within = [(source, target) for source, target in sure if source < columns and target < rows]
-    return sum(float(weights[target, source]) for source, target in within) / max(1, len(within))
+    inside = [
+        (source, target)
+        for source, target in _sure_links(links)
+        if source < columns and target < rows
+    ]
+    return sum(float(weights[target, source]) for source, target in inside) / max(1, len(inside))
