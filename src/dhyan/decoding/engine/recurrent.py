@@ -1,6 +1,6 @@
 """Recurrent decoders step by step: a state of fixed size, the source shared by its rows."""
 
-from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from dhyan.attention import (
     AdditiveScore,
+    Attended,
     DotScore,
     GeneralScore,
     LocationScore,
@@ -56,12 +57,12 @@ class RecurrentStepper:
         weight = decoder.output.weight
         parts, layers, wide = decoder.recurrence.state_shape
         self.hidden = weight.new_zeros(sentences, width, parts, layers, wide)
-        fed = decoder.width if isinstance(decoder, LuongDecoder) else 0
-        self.fed = weight.new_zeros(sentences, width, fed)
+        attentional = decoder.width if isinstance(decoder, LuongDecoder) else 0
+        self.attentional = weight.new_zeros(sentences, width, attentional)
         self.memory = _room_for(decoder, model.encoder.width, sentences, room, weight)
 
     def load(self, source: Tokens, slots: Int[Tensor, " B"]) -> None:
-        """Read sentences and remember them at these places, nothing fed yet."""
+        """Read sentences and remember them at these places, with no token decoded yet."""
         state, memory = self.model.start(source), self.memory
         assert isinstance(state, BahdanauState | LuongState)
         size = source.ids.shape[1]
@@ -71,32 +72,37 @@ class RecurrentStepper:
         memory.mask[:, :size].index_copy_(0, slots, state.memory.mask)
         every = state.hidden.unsqueeze(1).expand(-1, self.width, -1, -1, -1)
         self.hidden.index_copy_(0, slots, every.to(self.hidden.dtype))
-        self.fed.index_fill_(0, slots, 0.0)
+        self.attentional.index_fill_(0, slots, 0.0)
 
     def step(self, board: GreedyBoard | BeamBoard) -> Float[Tensor, "R V"]:
         """Feed the words of the board's sentences; the logits of the next."""
         sentences = len(board.places)
-        hidden, fed = self.hidden[:sentences], self.fed[:sentences]
+        hidden, attentional = self.hidden[:sentences], self.attentional[:sentences]
         if isinstance(board, BeamBoard):
             parents = board.parents.long()
             hidden = hidden.take_along_dim(parents[:, :, None, None, None], dim=1)
-            fed = fed.take_along_dim(parents.unsqueeze(2), dim=1)
-        words = self.decoder.token_embedding(board.words.flatten().unsqueeze(1)).squeeze(1)
-        look = _Look(self.decoder, self._memory(sentences), sentences)
-        hidden, fed = hidden.flatten(0, 1), fed.flatten(0, 1)
+            attentional = attentional.take_along_dim(parents.unsqueeze(2), dim=1)
+        embedded = self.decoder.token_embedding(board.words.flatten().unsqueeze(1))
+        hidden, attentional = hidden.flatten(0, 1), attentional.flatten(0, 1).unsqueeze(1)
+        memory, attend = self._memory(sentences), partial(attend_by_sentence, self.decoder)
+        recur = partial(rnn_step, self.decoder.recurrence.rnn)
         if isinstance(self.decoder, BahdanauDecoder):
-            vectors, hidden = _bahdanau(self.decoder, look, words, hidden)
+            features, hidden, _ = self.decoder.cell(
+                embedded, hidden, memory, attention=attend, recurrence=recur
+            )
+            vectors = self.decoder.read_out(features)
         else:
-            vectors, hidden = _luong(self.decoder, look, words, hidden, fed)
-            fed = vectors
+            vectors, hidden, attentional, _ = self.decoder.cell(
+                embedded, hidden, attentional, memory, attention=attend, recurrence=recur
+            )
         self.hidden[:sentences].copy_(hidden.view_as(self.hidden[:sentences]))
-        self.fed[:sentences].copy_(fed.view_as(self.fed[:sentences]))
-        return self.decoder.output(vectors)
+        self.attentional[:sentences].copy_(attentional.view_as(self.attentional[:sentences]))
+        return self.decoder.output(vectors.squeeze(1))
 
     def move(self, start: Int[Tensor, " B"], end: Int[Tensor, " B"]) -> None:
         """Sentences change their places."""
         memory = self.memory
-        for part in (self.hidden, self.fed, memory.keys, memory.values, memory.mask):
+        for part in (self.hidden, self.attentional, memory.keys, memory.values, memory.mask):
             part[end] = part[start]
 
     def _memory(self, sentences: int) -> Memory:
@@ -104,57 +110,35 @@ class RecurrentStepper:
         return Memory(memory.keys[:sentences], memory.values[:sentences], memory.mask[:sentences])
 
 
-@dataclass(frozen=True)
-class _Look:
-    """One look of every row at its sentence: the rows of a sentence ask together."""
-
-    decoder: Recurrent
-    memory: Memory
-    sentences: int
-
-    def __call__(self, query: Float[Tensor, "R Q"]) -> Float[Tensor, "R C"]:
-        asked = query.unflatten(0, (self.sentences, -1)).split(TOGETHER, dim=1)
-        found = [self.decoder.attention(few, self.memory).context for few in asked]
-        return torch.cat(found, dim=1).flatten(0, 1) if len(found) > 1 else found[0].flatten(0, 1)
+def attend_by_sentence(
+    decoder: Recurrent, query: Float[Tensor, "R 1 Q"], memory: Memory
+) -> Attended:
+    """The decoder's attention, with a memory that the rows of a sentence share."""
+    by_sentence = query.squeeze(1).unflatten(0, (len(memory.mask), -1))
+    groups = by_sentence.split(TOGETHER, dim=1)
+    contexts = [decoder.attention(group, memory).context for group in groups]
+    context = torch.cat(contexts, dim=1) if len(contexts) > 1 else contexts[0]
+    return Attended(context.flatten(0, 1).unsqueeze(1), None, memory)
 
 
-def _bahdanau(
-    decoder: BahdanauDecoder, look: _Look, words: Tensor, hidden: Tensor
-) -> tuple[Tensor, Tensor]:
-    """ForcedDecoding, then step."""
-    inputs = torch.cat([words, look(hidden[:, 0, -1])], dim=-1)
-    told, hidden = advance(decoder.recurrence.rnn, inputs, hidden)
-    pairs = decoder.readout(torch.cat([told, inputs], dim=-1)).unflatten(-1, (-1, 2))
-    return pairs.amax(dim=-1), hidden
-
-
-def _luong(
-    decoder: LuongDecoder, look: _Look, words: Tensor, hidden: Tensor, fed: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Step, then look."""
-    inputs = torch.cat([words, fed], dim=-1) if decoder.input_feeding else words
-    asked, hidden = advance(decoder.recurrence.rnn, inputs, hidden)
-    return torch.tanh(decoder.combine(torch.cat([look(asked), asked], dim=-1))), hidden
-
-
-def advance(
-    rnn: nn.RNNBase, inputs: Float[Tensor, "R I"], hidden: Float[Tensor, "R P L D"]
-) -> tuple[Float[Tensor, "R D"], Float[Tensor, "R P L D"]]:
-    """All layers by one word: the top layer's output, and the state after."""
-    after = []
+def rnn_step(
+    rnn: nn.RNNBase, inputs: Float[Tensor, "R 1 I"], hidden: Float[Tensor, "R P L D"]
+) -> tuple[Float[Tensor, "R 1 D"], Float[Tensor, "R P L D"]]:
+    """All layers for one token: the top layer's output, and the state after."""
+    output, after = inputs.squeeze(1), []
     for layer in range(rnn.num_layers):
         weights = [getattr(rnn, f"{name}_l{layer}") for name in WEIGHTS]
         before = hidden[:, :, layer]
         parts: tuple[Tensor, ...]
         if isinstance(rnn, nn.LSTM):
-            parts = torch.lstm_cell(inputs, (before[:, 0], before[:, 1]), *weights)
+            parts = torch.lstm_cell(output, (before[:, 0], before[:, 1]), *weights)
         elif isinstance(rnn, nn.GRU):
-            parts = (torch.gru_cell(inputs, before[:, 0], *weights),)
+            parts = (torch.gru_cell(output, before[:, 0], *weights),)
         else:
-            parts = (torch.rnn_tanh_cell(inputs, before[:, 0], *weights),)
-        inputs = parts[0]
+            parts = (torch.rnn_tanh_cell(output, before[:, 0], *weights),)
+        output = parts[0]
         after.append(torch.stack(parts, dim=1))
-    return inputs, torch.stack(after, dim=2)
+    return output.unsqueeze(1), torch.stack(after, dim=2)
 
 
 WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
