@@ -128,7 +128,7 @@ def test_maps_of_different_words_become_several_figures(place):
     assert done.returncode == 0, done.stderr
     found = Trace.from_json((folder / "look.json").read_text(encoding="utf-8"))
     assert found.source.words == ("three", "hundred", "</s>")
-    done = here("show", "t", "three hundred", "--where", "all", "-o", "all.svg", cwd=folder)
+    done = here("show", "t", "three hundred", "--attention", "all", "-o", "all.svg", cwd=folder)
     assert done.returncode == 0, done.stderr.decode()
     assert len(list(folder.glob("all-*.svg"))) == 3
     assert b"encoder.layers.0.self_attention" in done.stderr
@@ -326,7 +326,7 @@ def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
     assert b"long.en:2: a line of 1,048,576" in done.stderr
     mistake(here("info", "two\nlines", cwd=folder), "two\\nlines: no such model folder")
     mistake(here("show", model, "one", "-o", "map.docx", cwd=folder), "map.docx", ".png")
-    mistake(here("show", model, "one", "--where", "nose", cwd=folder), "decoder.attention")
+    mistake(here("show", model, "one", "--attention", "nose", cwd=folder), "decoder.attention")
     mistake(here("show", model, "  ", cwd=folder), "the sentence is empty")
     mistake(here("translate", model, "--device", "cuda:7", stdin=b"", cwd=folder), "cuda:7")
     assert not (folder / "never").exists()

@@ -136,7 +136,7 @@ def test_rare_words_need_a_training_text(place):
 
 
 def test_attention_and_alignments_are_measured_on_models(place):
-    asked = ("--attention", "--gold-alignment", place / "gold.txt", *QUICK)
+    asked = ("--attention-statistics", "--gold-alignment", place / "gold.txt", *QUICK)
     found = facts(place, place / "one", *asked)
     assert 0 <= found["alignment"]["error_rate"] <= 1
     assert found["alignment"]["sentences"] == 29
@@ -173,7 +173,7 @@ def test_what_cannot_be_scored_is_refused_in_one_line(place):
         ((right,), {"target": "few.hi"}, "number of lines is 1, but .* has 30"),
         ((few,), {"source": one.name, "target": "few.hi"}, "one sentence cannot be resampled"),
         ((right, "--metrics", "bleu,wer"), {}, "metric 'wer' is not known"),
-        ((right, "--attention"), {}, "right.hi: a file of translations has no attention"),
+        ((right, "--attention-statistics"), {}, "right.hi: a file of translations has no attention"),
         ((right, "--gold-alignment", place / "gold.txt"), {}, "leave out --gold-alignment"),
         ((place / "one", "--gold-alignment", few), {}, "few.hi:1: एक is no link"),
         ((place / "one", "--gold-alignment", links), {}, "links.txt:1: links source word 9"),

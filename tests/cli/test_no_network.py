@@ -104,7 +104,7 @@ LONG = {
     "translate": ("translate", "model", "a.en", "--nbest", "2", "--align", "--json"),
     "paragraphs": ("translate", "model", "a.en", "--paragraphs", "--sample"),
     "show": ("show", "model", "how are you", "-o", "map.png"),
-    "evaluate": ("evaluate", "model", "--source", "a.en", "--target", "a.hi", "--attention"),
+    "evaluate": ("evaluate", "model", "--source", "a.en", "--target", "a.hi", "--attention-statistics"),
     "prepare": (
         "data", "prepare", "numbers", "--source", "a.en", "--target", "a.hi", "--out", "prepared",
     ),

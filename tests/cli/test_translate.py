@@ -186,9 +186,9 @@ def test_alignments_and_confidences_are_columns(place):
 
 
 def test_one_attention_aligns(place):
-    out, _ = run(place, "--align", "--where", "layers.0", model="transformer")
+    out, _ = run(place, "--align", "--attention", "layers.0", model="transformer")
     assert out[0].count("\t") == 1
-    refused(place, "no attention to the source is called 'nose'", "--align", "--where", "nose")
+    refused(place, "no attention to the source is called 'nose'", "--align", "--attention", "nose")
 
 
 def test_paragraphs_come_back_as_one_line_each(place):
@@ -321,7 +321,7 @@ def test_what_is_stopped_says_how_much_is_written(place, monkeypatch):
         if done > 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["dhyan.cli.warnings"].Pace, "hear", interrupt)
+    monkeypatch.setattr(sys.modules["dhyan.cli.warnings"].ProgressLines, "update", interrupt)
     done = invoke(place)
     assert done.exit_code == 130
     assert "dhyan: stopped; 2 lines are written\n" in done.stderr
@@ -345,7 +345,7 @@ def test_terms_that_were_missed_are_said_with_their_place(place):
     (place / "terms.tsv").write_text("seven\tदो लाख तीन सौ\n")
     arguments = ("--glossary", place / "terms.tsv", "--max-length", 6, "--beam", 2, "--nbest", 2)
     _, errors = run(place, *arguments, lines=["one", "seven"])
-    assert "dhyan: stdin:2: does not say दो लाख तीन सौ\n" in errors
+    assert "dhyan: stdin:2: lacks दो लाख तीन सौ\n" in errors
     one, seven = rows(place, *arguments, lines=["one", "seven"])
     assert "missing_terms" not in one
     assert any(found.get("missing_terms") == ["दो लाख तीन सौ"] for found in seven["nbest"])
@@ -368,7 +368,7 @@ def test_json_has_only_numbers_where_the_rules_leave_no_word(place, way):
     for line in out:
         found = json.loads(line, parse_constant=pytest.fail)
         assert found["finished"] == (not found["source"])
-    assert "dhyan: stdin:1: stops where no word was left to say" in errors
+    assert "dhyan: stdin:1: stops where no token was allowed" in errors
     assert "cut off" not in errors
     assert ": cut off at the length limit (--max-length)" in run(place, "--max-length", 1, *way)[1]
 
@@ -386,7 +386,7 @@ def test_json_has_only_numbers_where_the_rules_leave_no_word(place, way):
             ["--sample", "--coverage-penalty", 1],
             "--coverage-penalty ranks the hypotheses of a beam",
         ),
-        (["--where", "x"], "add --align"),
+        (["--attention", "x"], "add --align"),
         (["--paragraphs", "--nbest", 2], "a paragraph has one translation"),
         (["--paragraphs", "--align"], "with --paragraphs, add --json"),
         (["--paragraphs", "--prefix", "एक"], "do not go together"),

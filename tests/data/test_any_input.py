@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from dhyan.cli.batch_translate import TranslationJob
 from dhyan.cli.input_lines import in_chunks, read_input
-from dhyan.cli.output import Style
-from dhyan.cli.warnings import Pace
+from dhyan.cli.output import OutputStyle
+from dhyan.cli.warnings import ProgressLines
 from dhyan.config import DecodingOptions
 from dhyan.data.read_text import LONGEST_READ
 from dhyan.decoding.translator import Translation
@@ -37,12 +37,12 @@ KINDS = {
     "characters": ("transformer", {"text.tokenizer": "characters"}),
 }
 WAYS = {
-    "plain": (Style(), {}, False),
-    "paragraphs": (Style(), {}, True),
-    "json": (Style(nbest=2, as_json=True), {"beam": 2, "nbest": 2}, False),
-    "json of paragraphs": (Style(as_json=True, align=True, words=True), {}, True),
-    "aligned": (Style(align=True, words=True), {}, False),
-    "drawn": (Style(), {"sample": True, "beam": None}, False),
+    "plain": (OutputStyle(), {}, False),
+    "paragraphs": (OutputStyle(), {}, True),
+    "json": (OutputStyle(nbest=2, as_json=True), {"beam": 2, "nbest": 2}, False),
+    "json of paragraphs": (OutputStyle(as_json=True, align=True, words=True), {}, True),
+    "aligned": (OutputStyle(align=True, words=True), {}, False),
+    "drawn": (OutputStyle(), {"sample": True, "beam": None}, False),
 }
 
 
@@ -82,7 +82,7 @@ def through(translator, content, way="plain", *, chunk=512):
         prefixes=None,
         glossary=None,
         forbidden=(),
-        pace=Pace(quiet=True),
+        progress=ProgressLines(quiet=True),
     )
     output, errors, fault = io.StringIO(), io.StringIO(), None
     before, sys.stdin = sys.stdin, Stdin(content)

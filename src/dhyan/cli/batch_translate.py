@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dhyan.cli.input_lines import Line, find_term
-from dhyan.cli.output import Style, unsaid, written
-from dhyan.cli.warnings import Pace, Warnings
+from dhyan.cli.output import OutputStyle, format_failure, format_translation
+from dhyan.cli.warnings import ProgressLines, TranslationWarnings
 from dhyan.config.decoding import DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError
 
@@ -28,14 +28,14 @@ class TranslationJob:
     """
 
     name: str
-    style: Style
+    style: OutputStyle
     paragraphs: bool
     glossary: Mapping[str, str] | None
     forbidden: Sequence[str]
     files: Mapping[str, Path | None]
     prefixes: Iterator[str] | None
-    pace: Pace
-    warnings: Warnings = field(default_factory=Warnings)
+    progress: ProgressLines
+    warnings: TranslationWarnings = field(default_factory=TranslationWarnings)
     done: int = 0
     skipped: int = 0
 
@@ -48,7 +48,7 @@ class TranslationJob:
             print(self._output(translator, line.text, result))
             self.done = first + at + 1
         sys.stdout.flush()
-        self.pace.hear(self.done)
+        self.progress.update(self.done)
 
     def check_end(self) -> None:
         """Raise UserError for prefixes left over, and for lines that were not translated."""
@@ -67,17 +67,17 @@ class TranslationJob:
         number = self.done + 1
         if not isinstance(result, UserError):
             try:
-                line = written(translator, number, text, result, self.style)
-                self.warnings.note(f"{self.name}:{number}", result)
+                line = format_translation(translator, number, text, result, self.style)
+                self.warnings.check(f"{self.name}:{number}", result)
                 return line
             except UserError as error:
                 if not self.done:
                     raise
                 result = error
         place, reason = self._place_and_reason(result, number)
-        self.warnings.say(place, reason, "are left empty")
+        self.warnings.warn(place, reason, "are left empty")
         self.skipped += 1
-        return unsaid(number, text, str(result), self.style)
+        return format_failure(number, text, str(result), self.style)
 
     def _place_and_reason(self, error: UserError, number: int) -> tuple[str, str]:
         """Where the error of a line is, and its message with what may help."""
@@ -187,7 +187,7 @@ class _Call:
             glossary=job.glossary,
             forbidden=job.forbidden,
             numbers=self.numbers,
-            on_progress=lambda count: job.pace.hear(job.done + count),
+            on_progress=lambda count: job.progress.update(job.done + count),
         )
 
 

@@ -22,7 +22,7 @@ from dhyan.cli.progress import (
     progress_bar,
     stopped_by_signals,
 )
-from dhyan.cli.warnings import Pace, log_to_stderr
+from dhyan.cli.warnings import ProgressLines, log_to_stderr
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
@@ -79,7 +79,14 @@ def train_and_test(
         raise typer.Exit(EXIT_CODES[received[0]] if received else Exit.TERMINATED)
     logger.info(f"{entry.name}: testing")
     tests = read_tests(plan.folder)
-    sit(plan, entry, tests, device=device, threads=threads, on_progress=Pace(quiet=quiet).hear)
+    sit(
+        plan,
+        entry,
+        tests,
+        device=device,
+        threads=threads,
+        on_progress=ProgressLines(quiet=quiet).update,
+    )
 
 
 def _progress(run: "Budgeted", quiet: bool) -> AbstractContextManager[Callable[["Event"], None]]:

@@ -22,7 +22,7 @@ from dhyan.cli.options import (
     split_columns,
 )
 from dhyan.cli.progress import interruptible, throttled
-from dhyan.cli.warnings import Pace, log_to_stderr
+from dhyan.cli.warnings import ProgressLines, log_to_stderr
 from dhyan.config import Data
 from dhyan.errors import UserError
 
@@ -69,7 +69,7 @@ Gold = Annotated[
     typer.Option(help="Gold word alignments, as 0-0 1?2: adds the alignment error rate."),
 ]
 AttentionStatistics = Annotated[
-    bool, typer.Option("--attention", help="Add entropy and coverage of the attention.")
+    bool, typer.Option("--attention-statistics", help="Add entropy and coverage of attention.")
 ]
 
 OUT_OF_ORDER = (
@@ -94,7 +94,7 @@ def evaluate(
     seed: Seed = None,
     train_source: TrainSource = None,
     gold_alignment: Gold = None,
-    attention: AttentionStatistics = False,
+    attention_statistics: AttentionStatistics = False,
     as_json: AsJson = False,
     device: Device = "auto",
     threads: Threads = 0,
@@ -119,7 +119,7 @@ def evaluate(
     exam = read_exam(
         source, target, columns=split_columns(columns), gold=gold_alignment, tally=tally
     )
-    _check_models_only(systems, attention=attention, gold=gold_alignment is not None)
+    _check_models_only(systems, attention=attention_statistics, gold=gold_alignment is not None)
     resampling.check(len(exam.pairs))
     training_counts = _frequencies(train_source, exam.sources)
     from_files = {path: answers(path, exam) for path in systems if path.is_file()}
@@ -129,15 +129,15 @@ def evaluate(
             outputs.append(from_files[path])
             continue
         translator = load_model(path, device, threads)
-        progress = Pace(lines=lambda: len(exam.pairs))
+        progress = ProgressLines(lines=lambda: len(exam.pairs))
         outputs.append(
             examine(
                 translator,
                 str(path),
                 exam,
                 beam=beam or 0,
-                attention=attention,
-                on_progress=progress.hear,
+                attention=attention_statistics,
+                on_progress=progress.update,
             )
         )
     results = compare(
@@ -186,7 +186,7 @@ def _check_options(
 
 def _check_models_only(systems: Iterable[Path], *, attention: bool, gold: bool) -> None:
     """Raise an error for a file of translations where attention is needed."""
-    flag = "--attention" if attention else "--gold-alignment" if gold else ""
+    flag = "--attention-statistics" if attention else "--gold-alignment" if gold else ""
     for path in systems:
         if flag and path.is_file():
             raise UserError(f"{path}: a file of translations has no attention; leave out {flag}")

@@ -1,4 +1,4 @@
-"""A translation as lines of output: plain, n-best, with columns, or JSON."""
+"""Translations as lines of output: text, n-best, with columns, or JSON."""
 
 import json
 from dataclasses import dataclass
@@ -10,109 +10,111 @@ if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
     from dhyan.insight.word_alignment import WordAttention
 
-_UNSEEN = (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-_ESCAPES = {code: f"\\u{code:04x}" for code in _UNSEEN}
+_CONTROL_CODES = (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROL_CODES}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Style:
+class OutputStyle:
     """What is printed of each translation."""
 
     nbest: int = 1
     align: bool = False
-    where: str = ""
+    attention: str = ""
     words: bool = False
     as_json: bool = False
 
     def check(self, *, paragraphs: bool) -> None:
-        """Refuse what does not go together."""
-        if self.where and not self.align:
-            raise UserError("--where says what to align by: add --align")
+        """Raise an error for options that exclude each other."""
+        if self.attention and not self.align:
+            raise UserError("--attention chooses the maps to align by; add --align")
         if paragraphs and self.nbest > 1:
-            raise UserError("a paragraph has one translation: leave out --nbest or --paragraphs")
+            raise UserError("a paragraph has one translation; leave out --nbest or --paragraphs")
         if paragraphs and (self.align or self.words) and not self.as_json:
-            raise UserError("--align and --words tell of sentences: with --paragraphs, add --json")
+            raise UserError("--align and --words describe sentences; with --paragraphs, add --json")
 
 
-def written(
-    translator: "Translator", number: int, text: str, said: "Translation", style: Style
+def format_translation(
+    translator: "Translator", number: int, text: str, translation: "Translation", style: OutputStyle
 ) -> str:
-    """One line's output."""
-    everyone = (said, *said.others)
+    """The output of an input line."""
+    nbest = (translation, *translation.others)
     if style.as_json:
-        found = [facts(translator, text, one, style) for one in everyone]
-        whole = {"line": number, "source": text, **found[0]}
+        items = [translation_json(translator, text, item, style) for item in nbest]
+        record = {"line": number, "source": text, **items[0]}
         if style.nbest > 1:
-            whole["nbest"] = found
-        return _one_line(whole)
-    return "\n".join("\t".join(_columns(translator, number, text, t, style)) for t in everyone)
+            record["nbest"] = items
+        return _json_line(record)
+    return "\n".join("\t".join(_columns(translator, number, text, item, style)) for item in nbest)
 
 
-def unsaid(number: int, text: str, why: str, style: Style) -> str:
-    """The output of a line that could not be translated: as many columns, with nothing in them."""
+def format_failure(number: int, text: str, problem: str, style: OutputStyle) -> str:
+    """The output of a line that could not be translated: the same columns, empty."""
     if style.as_json:
-        found: dict[str, Any] = {"text": "", "score": None, "finished": False, "error": why}
+        record: dict[str, Any] = {"text": "", "score": None, "finished": False, "error": problem}
         if style.nbest > 1:
-            found["nbest"] = []
-        return _one_line({"line": number, "source": text, **found})
+            record["nbest"] = []
+        return _json_line({"line": number, "source": text, **record})
     columns = [str(number), "", ""] if style.nbest > 1 else [""]
     return "\t".join([*columns, *[""] * (style.align + style.words)])
 
 
-def _one_line(found: dict[str, Any]) -> str:
-    """An object in one line, without anything that a terminal or a reader of lines acts on."""
-    return json.dumps(found, ensure_ascii=False, allow_nan=False).translate(_ESCAPES)
+def _json_line(record: dict[str, Any]) -> str:
+    """JSON in one line; control characters and line separators are escaped."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False).translate(_ESCAPES)
 
 
-def facts(translator: "Translator", text: str, said: "Translation", style: Style) -> dict[str, Any]:
-    """A translation as JSON has it; a paragraph with the same of each sentence."""
-    found: dict[str, Any] = {
-        "text": said.text,
-        "score": round(said.score, 6),
-        "finished": said.finished,
+def translation_json(
+    translator: "Translator", text: str, translation: "Translation", style: OutputStyle
+) -> dict[str, Any]:
+    """The JSON object of a translation; of a paragraph, with those of its sentences."""
+    record: dict[str, Any] = {
+        "text": translation.text,
+        "score": round(translation.score, 6),
+        "finished": translation.finished,
     }
-    if said.lost_placeholders:
-        found["lost_placeholders"] = said.lost_placeholders
-    if said.missing_terms:
-        found["missing_terms"] = said.missing_terms
-    if said.sentences:
-        found["sentences"] = [
-            {"source": source, **facts(translator, source, one, style)}
-            for source, one in said.sentences
+    if translation.lost_placeholders:
+        record["lost_placeholders"] = translation.lost_placeholders
+    if translation.missing_terms:
+        record["missing_terms"] = translation.missing_terms
+    if translation.sentences:
+        record["sentences"] = [
+            {"source": source, **translation_json(translator, source, sentence, style)}
+            for source, sentence in translation.sentences
         ]
-    elif reading := _read(translator, text, said, style):
+    elif alignment := _word_attention(translator, text, translation, style):
         if style.words:
-            found["words"] = [
+            record["words"] = [
                 {"text": word.text, "confidence": round(word.confidence, 6)}
-                for word in reading.words
+                for word in alignment.words
             ]
         if style.align:
-            found["alignment"] = reading.alignment
-    return found
+            record["alignment"] = alignment.alignment
+    return record
 
 
 def _columns(
-    translator: "Translator", number: int, text: str, said: "Translation", style: Style
+    translator: "Translator", number: int, text: str, translation: "Translation", style: OutputStyle
 ) -> list[str]:
-    """Number and score of an n-best, the text, then what was asked for of its words."""
-    columns = [str(number), f"{said.score:.4f}"] if style.nbest > 1 else []
-    columns.append(said.text)
-    if reading := _read(translator, text, said, style):
+    """With n-best number and score; the text; alignments and word probabilities if requested."""
+    columns = [str(number), f"{translation.score:.4f}"] if style.nbest > 1 else []
+    columns.append(translation.text)
+    if alignment := _word_attention(translator, text, translation, style):
         from dhyan.insight.word_alignment import pharaoh
 
         if style.align:
-            columns.append(pharaoh(reading.alignment))
+            columns.append(pharaoh(alignment.alignment))
         if style.words:
-            columns.append(" ".join(f"{word.confidence:.3f}" for word in reading.words))
+            columns.append(" ".join(f"{word.confidence:.3f}" for word in alignment.words))
     return columns
 
 
-def _read(
-    translator: "Translator", text: str, said: "Translation", style: Style
+def _word_attention(
+    translator: "Translator", text: str, translation: "Translation", style: OutputStyle
 ) -> "WordAttention | None":
-    """A second pass over a translation, if anything is asked that needs one."""
+    """A second pass over a translation, if alignments or word probabilities are requested."""
     if not (style.align or style.words):
         return None
     from dhyan.insight.word_alignment import word_attention
 
-    return word_attention(translator, text, said, attention=style.where)
+    return word_attention(translator, text, translation, attention=style.attention)

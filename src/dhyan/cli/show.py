@@ -26,9 +26,10 @@ def show(
             "-o", "--output", help="Figure as .png, .svg or .pdf, or the numbers as .json."
         ),
     ] = None,
-    where: Annotated[
+    attention: Annotated[
         str,
         typer.Option(
+            metavar="NAME",
             help="Attention maps whose name contains this, or 'all'.",
             show_default="the last cross-attention",
         ),
@@ -56,7 +57,7 @@ def show(
     except TooLong as error:
         raise UserError(f"the sentence: {error}") from None
     maps = explain_translation(translator, sentence, translation, words=not tokens)
-    chosen = choose_maps(maps, where)
+    chosen = choose_maps(maps, attention)
     typer.echo(translation.text)
     if unknown := translator.encode(sentence).count(UNK):
         warn(f"{unknown} of its words or characters are not in the vocabulary")
@@ -76,19 +77,19 @@ def show(
     else:
         draw_in_terminal(chosen)
     if others := len(maps) - len(chosen):
-        warn(f"{others} more maps: --where all, or part of a name such as {maps[0].name}")
+        warn(f"{others} more maps: --attention all, or part of a name such as {maps[0].name}")
 
 
-def choose_maps(maps: Sequence["AttentionMap"], where: str) -> list["AttentionMap"]:
-    """The last cross-attention, or the maps whose name contains `where`."""
+def choose_maps(maps: Sequence["AttentionMap"], name: str) -> list["AttentionMap"]:
+    """The last cross-attention, or the maps whose name contains `name`, or "all"."""
     from dhyan.insight.explain import cross_maps
 
-    if not where:
+    if not name:
         return cross_maps(maps)[-1:]
-    chosen = [item for item in maps if where in ("all", item.name) or where in item.name]
+    chosen = [item for item in maps if name == "all" or name in item.name]
     if not chosen:
         names = ", ".join(item.name for item in maps)
-        raise UserError(f"--where {where}: no attention has this name; this model has {names}")
+        raise UserError(f"--attention {name}: no attention has this name; this model has {names}")
     return chosen
 
 

@@ -30,8 +30,8 @@ from dhyan.cli.options import (
     option,
     recipe_option,
 )
-from dhyan.cli.output import Style
-from dhyan.cli.warnings import Pace, warn
+from dhyan.cli.output import OutputStyle
+from dhyan.cli.warnings import ProgressLines, warn
 from dhyan.config import DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError
 
@@ -93,9 +93,10 @@ def translate(
     align: Annotated[
         bool, typer.Option("--align", help="Add word alignments by attention, as 0-0 1-2.")
     ] = False,
-    where: Annotated[
+    attention: Annotated[
         str,
         typer.Option(
+            metavar="NAME",
             help="With --align: attention maps whose name contains this.",
             show_default="the last cross-attention",
         ),
@@ -120,7 +121,7 @@ def translate(
 
     Example: echo "how are you" | dhyan translate runs/bahdanau2015-small
     """
-    style = Style(nbest=nbest, align=align, where=where, words=words, as_json=as_json)
+    style = OutputStyle(nbest=nbest, align=align, attention=attention, words=words, as_json=as_json)
     style.check(paragraphs=paragraphs)
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
         raise UserError("one of --prefix, --prefixes and --paragraphs: they do not go together")
@@ -140,7 +141,7 @@ def translate(
         forbidden=read_terms(forbid) if forbid else (),
         files=files,
         prefixes=read_lines(prefixes) if prefixes else repeat(prefix) if prefix else None,
-        pace=Pace(
+        progress=ProgressLines(
             lines=(lambda: count_lines(file)) if file else None,
             quiet=interactive or not (file or watched),
         ),
@@ -156,7 +157,7 @@ def translate(
         sys.stdout.flush()
         warn(f"stopped; {job.done:,} lines are written")
         raise typer.Exit(Exit.INTERRUPTED) from None
-    job.warnings.sum_up()
+    job.warnings.log_totals()
     job.check_end()
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation
 
 FIRST_WARNINGS = 3
-JOINERS = "\u200c\u200d"  # invisible, yet they spell words
+JOINERS = "\u200c\u200d"  # invisible, but part of the spelling of Indic words
 
 
 class _Stderr(logging.Handler):
@@ -41,58 +41,58 @@ def warn(line: str) -> None:
     print(f"dhyan: {''.join(escaped)}", file=sys.stderr)
 
 
-class Warnings:
-    """What went wrong with translations: the first few by their places, then all in a number."""
+class TranslationWarnings:
+    """Warnings about translations: the first few of each sort with their place, then a total."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
 
-    def note(self, place: str, said: "Translation") -> None:
-        """See whether there is anything to say of a translation, or of its runners-up."""
-        if said.no_token_allowed:
-            self.say(place, "stops where no word was left to say", "had no word left to say")
-        elif not said.finished:
-            self.say(place, "cut off at the length limit (--max-length)", "were cut off")
-        everyone = (said, *said.others)
-        if lost := _each_once(one.lost_placeholders for one in everyone):
-            self.say(place, f"lost {lost}", "lost something that was to be kept")
-        if missed := _each_once(one.missing_terms for one in everyone):
-            self.say(place, f"does not say {missed}", "do not say a term of the glossary")
+    def check(self, place: str, translation: "Translation") -> None:
+        """Warn about a translation, or one of its n-best list, that is not as it should be."""
+        if translation.no_token_allowed:
+            self.warn(place, "stops where no token was allowed", "stop where no token was allowed")
+        elif not translation.finished:
+            self.warn(place, "cut off at the length limit (--max-length)", "were cut off")
+        nbest = (translation, *translation.others)
+        if lost := _distinct(item.lost_placeholders for item in nbest):
+            self.warn(place, f"lost {lost}", "lost a placeholder")
+        if missing := _distinct(item.missing_terms for item in nbest):
+            self.warn(place, f"lacks {missing}", "lack a term of the glossary")
 
-    def say(self, place: str, line: str, kind: str) -> None:
-        """Name one of the first few of a kind; count the others."""
-        self.counts[kind] = self.counts.get(kind, 0) + 1
-        if self.counts[kind] <= FIRST_WARNINGS:
+    def warn(self, place: str, line: str, summary: str) -> None:
+        """Print one of the first few warnings with this summary; count the others."""
+        self.counts[summary] = self.counts.get(summary, 0) + 1
+        if self.counts[summary] <= FIRST_WARNINGS:
             warn(f"{place}: {line}")
 
-    def sum_up(self) -> None:
-        """Say how many there were, if more than were named."""
-        for kind, count in self.counts.items():
+    def log_totals(self) -> None:
+        """Print how many warnings of each sort there were, if more than were printed."""
+        for summary, count in self.counts.items():
             if count > FIRST_WARNINGS:
-                warn(f"{count:,} translations in all {kind}")
+                warn(f"{count:,} translations in all {summary}")
 
 
-class Pace:
+class ProgressLines:
     """A line every few seconds: how many lines are done, of how many, and how fast.
 
-    `lines` counts them all; it is asked once, and only if there is anything to say.
+    `lines` counts them all; it is called once, and only if there is a line to print.
     """
 
     def __init__(self, *, lines: Callable[[], int] | None = None, quiet: bool = False) -> None:
-        self.lines, self.quiet, self.known = lines, quiet, 0
-        self.began = self.spoke = monotonic()
+        self.lines, self.quiet, self.total = lines, quiet, 0
+        self.start = self.last_line = monotonic()
 
-    def hear(self, done: int) -> None:
-        """Say how many are done, unless something was said a moment ago."""
+    def update(self, done: int) -> None:
+        """Print how many are done, unless a line was printed a moment ago."""
         now = monotonic()
-        if self.quiet or now - self.spoke < REPORT_SECONDS:
+        if self.quiet or now - self.last_line < REPORT_SECONDS:
             return
-        self.spoke = now
-        if self.lines and not self.known:
-            self.known = self.lines()
-        number = f"{done:,}/{self.known:,}" if self.known else f"{done:,}"
-        warn(f"{number} lines  {done / (now - self.began):,.1f} lines/s")
+        self.last_line = now
+        if self.lines and not self.total:
+            self.total = self.lines()
+        count = f"{done:,}/{self.total:,}" if self.total else f"{done:,}"
+        warn(f"{count} lines  {done / (now - self.start):,.1f} lines/s")
 
 
-def _each_once(found: Iterable[Sequence[str]]) -> str:
-    return ", ".join(dict.fromkeys(text for own in found for text in own))
+def _distinct(texts: Iterable[Sequence[str]]) -> str:
+    return ", ".join(dict.fromkeys(text for own in texts for text in own))
