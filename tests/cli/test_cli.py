@@ -1,4 +1,4 @@
-"""The command line as a stranger meets it: real processes, clean streams, one-line errors."""
+"""The command line in real processes: streams, exit codes, one-line errors."""
 
 import gzip
 import json
@@ -24,9 +24,9 @@ from tests.tiny_models import (
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def workspace(tmp_path_factory):
     """A folder with a corpus and a small trained model in it."""
-    folder = tmp_path_factory.mktemp("stranger")
+    folder = tmp_path_factory.mktemp("workspace")
     files = write_corpus(folder)
     settings = tiny_settings("rnn", *files)
     del settings["data.source"], settings["data.target"]
@@ -39,7 +39,7 @@ def place(tmp_path_factory):
 
 
 def mistake(done, *parts):
-    """The command failed with one line that says all of the parts."""
+    """The command failed with one line that contains all of the parts."""
     errors = done.stderr.decode()
     assert done.returncode == 2, errors
     last = errors.strip().splitlines()[-1]
@@ -50,8 +50,8 @@ def mistake(done, *parts):
     return last
 
 
-def test_training_says_what_it_does_and_where_the_model_is(place):
-    folder, done = place
+def test_training_reports_its_progress_and_the_folder_of_the_model(workspace):
+    folder, done = workspace
     errors = done.stderr.decode()
     assert "kept 400 pairs" in errors
     assert "held out 8 pairs" in errors
@@ -61,8 +61,8 @@ def test_training_says_what_it_does_and_where_the_model_is(place):
     assert len(done.stdout.splitlines()) == 1
 
 
-def test_quiet_prints_only_the_result(place):
-    folder, _ = place
+def test_quiet_prints_only_the_result(workspace):
+    folder, _ = workspace
     settings = tiny_settings("rnn", "a.en", "a.hi", **{"training.steps": 2})
     done = dhyan(
         "train", "bahdanau2015-small", "--quiet", "--out", "quiet", "--threads", 1, "--seed", 3,
@@ -73,8 +73,8 @@ def test_quiet_prints_only_the_result(place):
     assert "seed = 3" in (folder / "quiet" / "step-2" / "recipe.toml").read_text()
 
 
-def test_as_many_lines_come_out_as_go_in(place):
-    folder, _ = place
+def test_every_line_of_input_gives_one_line_of_output(workspace):
+    folder, _ = workspace
     lines = [
         "three hundred",
         "",
@@ -92,8 +92,8 @@ def test_as_many_lines_come_out_as_go_in(place):
     assert out[1] == out[2] == out[-1] == ""
 
 
-def test_packed_files_are_read_and_output_is_utf8_whatever_the_locale(place):
-    folder, _ = place
+def test_compressed_files_are_read_and_output_is_utf8_in_any_locale(workspace):
+    folder, _ = workspace
     text = (folder / "a.en").read_bytes()[:500]
     with gzip.open(folder / "packed.en.gz", "wb") as file:
         file.write(text)
@@ -105,37 +105,37 @@ def test_packed_files_are_read_and_output_is_utf8_whatever_the_locale(place):
     assert packed.returncode == 0, packed.stderr.decode()
 
 
-def test_closed_streams_and_full_disks_are_one_line(place):
-    folder, _ = place
-    for words, redirection, said in (
+def test_closed_streams_and_full_disks_give_one_line(workspace):
+    folder, _ = workspace
+    for name, redirection, message in (
         ("translate", "<&-", "stdin is closed"),
         ("info", ">/dev/full", "No space left"),
         ("info", ">&-", "stdout is closed"),
     ):
-        line = f"{' '.join(command(words, 'runs/bahdanau2015-small'))} {redirection}"
+        line = f"{' '.join(command(name, 'runs/bahdanau2015-small'))} {redirection}"
         done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True,
                               env=environment())  # fmt: skip
-        mistake(done, said)
+        mistake(done, message)
 
 
-def test_maps_of_different_words_become_several_figures(place):
-    folder, _ = place
+def test_maps_of_different_words_become_several_figures(workspace):
+    folder, _ = workspace
     settings = tiny_settings("transformer", "a.en", "a.hi", **{"training.steps": 1})
     trained = here("train", "transformer2017-small", "--threads", 1, "--out", "t",
                     *as_arguments(settings), cwd=folder)  # fmt: skip
     assert trained.returncode == 0, trained.stderr.decode()
     done = here("show", "t", "three hundred", "-o", "look.json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    found = Trace.from_json((folder / "look.json").read_text(encoding="utf-8"))
-    assert found.source.words == ("three", "hundred", "</s>")
+    trace = Trace.from_json((folder / "look.json").read_text(encoding="utf-8"))
+    assert trace.source.words == ("three", "hundred", "</s>")
     done = here("show", "t", "three hundred", "--attention", "all", "-o", "all.svg", cwd=folder)
     assert done.returncode == 0, done.stderr.decode()
     assert len(list(folder.glob("all-*.svg"))) == 3
     assert b"encoder.layers.0.self_attention" in done.stderr
 
 
-def test_a_file_and_a_pipe_give_the_same(place):
-    folder, _ = place
+def test_a_file_and_a_pipe_give_the_same_output(workspace):
+    folder, _ = workspace
     text = (folder / "a.en").read_bytes()
     piped = dhyan("translate", "runs/bahdanau2015-small", "--threads", 1, cwd=folder, stdin=text)
     named = dhyan("translate", "runs/bahdanau2015-small", "a.en", "--threads", 1, cwd=folder)
@@ -143,8 +143,8 @@ def test_a_file_and_a_pipe_give_the_same(place):
     assert named.stdout.count(b"\n") == 400
 
 
-def test_json_has_a_line_for_each_sentence(place):
-    folder, _ = place
+def test_json_has_a_line_for_each_sentence(workspace):
+    folder, _ = workspace
     done = here("translate", "runs/bahdanau2015-small", "--json", "--nbest", 3, "--threads", 1,
                  cwd=folder, stdin=b"one\ntwo\n")  # fmt: skip
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -152,8 +152,8 @@ def test_json_has_a_line_for_each_sentence(place):
     assert all(len(row["nbest"]) == 3 and row["text"] == row["nbest"][0]["text"] for row in rows)
 
 
-def test_the_best_n_are_numbered_by_their_line(place):
-    folder, _ = place
+def test_nbest_lists_are_numbered_by_line(workspace):
+    folder, _ = workspace
     done = here("translate", "runs/bahdanau2015-small", "--nbest", 2, "--threads", 1,
                  cwd=folder, stdin=b"one\ntwo\n")  # fmt: skip
     rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
@@ -161,8 +161,8 @@ def test_the_best_n_are_numbered_by_their_line(place):
     assert float(rows[0][1]) >= float(rows[1][1])
 
 
-def test_evaluation_prints_scores_with_signatures_and_by_length(place):
-    folder, _ = place
+def test_evaluation_prints_scores_with_signatures_and_by_length(workspace):
+    folder, _ = workspace
     arguments = ("--source", "a.en", "--target", "a.hi", "--beam", 1, "--threads", 1)
     done = here("evaluate", "runs/bahdanau2015-small", *arguments, cwd=folder)
     text = done.stdout.decode()
@@ -179,26 +179,26 @@ def test_evaluation_prints_scores_with_signatures_and_by_length(place):
 @pytest.mark.parametrize(
     ("name", "magic"), [("map.png", b"\x89PNG"), ("map.svg", b"<?xml"), ("map.pdf", b"%PDF")]
 )
-def test_a_picture_is_drawn(place, name, magic):
-    folder, _ = place
+def test_attention_is_drawn_into_a_file(workspace, name, magic):
+    folder, _ = workspace
     done = here("show", "runs/bahdanau2015-small", "three hundred two", "-o", name,
                  "--threads", 1, cwd=folder)  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     assert (folder / name).read_bytes().startswith(magic)
 
 
-def test_without_a_file_the_map_is_drawn_in_the_terminal(place):
-    folder, _ = place
+def test_without_a_file_the_map_is_drawn_in_the_terminal(workspace):
+    folder, _ = workspace
     done = dhyan("show", "runs/bahdanau2015-small", "three hundred two", "--threads", 1, cwd=folder)
     text = done.stdout.decode()
     assert "hundred" in text
     assert "\x1b" not in text
 
 
-def test_a_terminal_gets_colour_and_a_live_bar(place):
-    folder, _ = place
-    shown = in_a_terminal(folder, "show", "runs/bahdanau2015-small", "three", "--threads", 1)
-    assert "\x1b[" in shown
+def test_a_terminal_gets_colour_and_a_progress_bar(workspace):
+    folder, _ = workspace
+    output = in_a_terminal(folder, "show", "runs/bahdanau2015-small", "three", "--threads", 1)
+    assert "\x1b[" in output
     settings = tiny_settings("rnn", "a.en", "a.hi")
     trained = in_a_terminal(
         folder, "train", "bahdanau2015-small", "--out", "live", "--threads", 1,
@@ -209,7 +209,7 @@ def test_a_terminal_gets_colour_and_a_live_bar(place):
 
 
 def in_a_terminal(folder, *arguments):
-    """What a command prints when all its streams are a terminal."""
+    """The output of a command whose streams are all a terminal."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         command(*arguments), stdin=follower, stdout=follower, stderr=follower, cwd=folder,
@@ -229,8 +229,8 @@ def in_a_terminal(folder, *arguments):
     return b"".join(parts).decode(errors="replace")
 
 
-def test_the_card_names_recipe_parameters_scores_and_hashes(place):
-    folder, _ = place
+def test_the_model_card_has_recipe_parameters_scores_and_checksums(workspace):
+    folder, _ = workspace
     text = here("info", "runs/bahdanau2015-small", cwd=folder).stdout.decode()
     for part in ("Bahdanau", "source en, target hi", "score additive", "model.safetensors", "chrf"):
         assert part in text
@@ -241,12 +241,12 @@ def test_the_card_names_recipe_parameters_scores_and_hashes(place):
     assert facts["parameters"] == sum(p.numel() for p in model.parameters())
 
 
-def test_the_layout_of_kaggles_corpus_trains(place):
-    folder, _ = place
+def test_the_layout_of_kaggles_corpus_trains(workspace):
+    folder, _ = workspace
     rows = ["source,english_sentence,hindi_sentence"]
     english, hindi = ((folder / f).read_text().splitlines() for f in ("a.en", "a.hi"))
-    for one, other in zip(english, hindi, strict=True):
-        rows.append(f'tides,"{one}, he said ""so""\nand went","{other}, ठीक"')
+    for source, target in zip(english, hindi, strict=True):
+        rows.append(f'tides,"{source}, he said ""so""\nand went","{target}, ठीक"')
     with gzip.open(folder / "kaggle.csv.gz", "wt", encoding="utf-8") as file:
         file.write("\n".join(rows))
     settings = tiny_settings("rnn", "kaggle.csv.gz", "", **{"training.steps": 1})
@@ -261,8 +261,8 @@ def test_the_layout_of_kaggles_corpus_trains(place):
     assert "kept 400 pairs" in done.stderr.decode()
 
 
-def test_a_check_describes_the_corpus_and_names_its_faults(place):
-    folder, _ = place
+def test_data_check_describes_the_corpus_and_names_its_errors(workspace):
+    folder, _ = workspace
     good = here("data", "check", "a.en", "a.hi", cwd=folder)
     assert good.returncode == 0
     for part in ("kept 400 pairs", "median", "duplicate pairs", "unknown words: "):
@@ -280,8 +280,8 @@ TRAIN = ("train", "bahdanau2015-small", "--threads", 1, "--out", "never")
 
 
 @pytest.mark.slow
-def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
-    folder, _ = place
+def test_a_mistake_is_one_line_with_a_remedy(workspace):
+    folder, _ = workspace
     english = (folder / "a.en").read_bytes()
     (folder / "short.hi").write_bytes(b"\n".join((folder / "a.hi").read_bytes().split(b"\n")[:7]))
     (folder / "latin.en").write_bytes(english.replace(b"\n", b"\n\xff", 3))
@@ -333,8 +333,8 @@ def test_what_a_person_gets_wrong_is_one_line_with_a_remedy(place):
 
 
 @pytest.mark.slow
-def test_a_corrupted_model_is_refused_by_the_name_of_the_file(place):
-    folder, _ = place
+def test_a_corrupted_model_is_refused_by_the_name_of_the_file(workspace):
+    folder, _ = workspace
     for name in ("model.safetensors", "source.json", "recipe.toml", "manifest.json"):
         copy = folder / "copy"
         shutil.copytree(folder / "runs" / "bahdanau2015-small" / "step-12", copy)
@@ -346,9 +346,9 @@ def test_a_corrupted_model_is_refused_by_the_name_of_the_file(place):
         shutil.rmtree(copy)
 
 
-def test_a_closed_pipe_is_no_error(place):
+def test_a_closed_pipe_is_not_an_error(workspace):
     """Nobody reads: what `| head -1` comes to once head has its line, without the race."""
-    folder, _ = place
+    folder, _ = workspace
     reading, writing = os.pipe()
     os.close(reading)
     line = command("translate", "runs/bahdanau2015-small", "--threads", 1, "a.en")
@@ -414,7 +414,7 @@ def test_importing_the_package_is_instant():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (("trian",), "Did you mean 'train'"),
         (("train",), "dhyan train --help"),
@@ -423,15 +423,15 @@ def test_importing_the_package_is_instant():
         (("--plugin", "nowhere.py", "recipe"), "no such file"),
     ],
 )
-def test_a_command_written_wrong_is_one_line(words, said, tmp_path):
-    done = dhyan(*words, cwd=tmp_path)
+def test_a_wrong_command_gives_one_line(arguments, message, tmp_path):
+    done = dhyan(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.decode().startswith("dhyan: ")
     assert done.stderr.count(b"\n") == 1
-    assert said in done.stderr.decode()
+    assert message in done.stderr.decode()
 
 
-def test_a_recipe_is_printed_whole_and_is_one(tmp_path):
+def test_a_printed_recipe_can_be_read_again(tmp_path):
     done = here("recipe", "luong2015-small", "--set", "training.steps=7", cwd=tmp_path)
     (tmp_path / "mine.toml").write_bytes(done.stdout)
     again = here("recipe", "mine.toml", cwd=tmp_path)

@@ -22,9 +22,9 @@ QUICK = ("--bootstrap", 20, "--beam", 1)
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """Two small models, a test set of thirty pairs, and files of finished translations."""
-    folder = tmp_path_factory.mktemp("exam")
+def folder(tmp_path_factory):
+    """Two small models, a test set of thirty pairs, and files of translations."""
+    folder = tmp_path_factory.mktemp("evaluate")
     files = write_corpus(folder)
     for name, seed in (("one", 1), ("two", 2)):
         settings = tiny_settings("rnn", *files, **{"training.seed": seed})
@@ -55,28 +55,28 @@ def run(folder, *arguments, source="test.en", target="test.hi"):
     return done.stdout
 
 
-def facts(*arguments, **files):
+def results(*arguments, **files):
     return json.loads(run(*arguments, "--json", **files))
 
 
-def test_one_system_has_scores_intervals_and_signatures(place):
-    text, found = run(place, place / "one", *QUICK), facts(place, place / "one", *QUICK)
-    assert set(found["scores"]) == METRICS
-    assert found["sentences"] == 30 == sum(part["sentences"] for part in found["by_length"])
-    for score in found["scores"].values():
+def test_one_system_has_scores_intervals_and_signatures(folder):
+    text, result = run(folder, folder / "one", *QUICK), results(folder, folder / "one", *QUICK)
+    assert set(result["scores"]) == METRICS
+    assert result["sentences"] == 30 == sum(part["sentences"] for part in result["by_length"])
+    for score in result["scores"].values():
         interval = score["interval"]
         assert interval["low"] <= interval["high"]
         assert f"{score['value']:.2f} ± {interval['margin']:.2f}" in text
         assert score["signature"] in text
         assert "bs:20|seed:12345" in score["signature"]
     assert "(lower is better)" in text
-    assert "systems" not in found
+    assert "systems" not in result
 
 
-def test_the_same_seed_gives_the_same_figures(place):
-    wrong = place / "wrong.hi"
+def test_the_same_seed_gives_the_same_figures(folder):
+    wrong = folder / "wrong.hi"
     first, again, other = (
-        facts(place, wrong, "--bootstrap", 20, "--seed", seed) for seed in (1, 1, 2)
+        results(folder, wrong, "--bootstrap", 20, "--seed", seed) for seed in (1, 1, 2)
     )
     assert first == again
     assert first["scores"]["chrf"]["interval"] != other["scores"]["chrf"]["interval"]
@@ -84,151 +84,151 @@ def test_the_same_seed_gives_the_same_figures(place):
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
-def test_several_systems_are_compared_with_the_first(place, test):
-    systems = [place / name for name in ("wrong.hi", "right.hi", "wrong.hi", "one")]
-    found = facts(place, *systems, "--test", test, "--beam", 1, "--bootstrap", 100)
-    first, right, same, model = found["systems"]
-    assert found["test"]["name"] == test
+def test_several_systems_are_compared_with_the_first(folder, test):
+    systems = [folder / name for name in ("wrong.hi", "right.hi", "wrong.hi", "one")]
+    result = results(folder, *systems, "--test", test, "--beam", 1, "--bootstrap", 100)
+    first, right, same, model = result["systems"]
+    assert result["test"]["name"] == test
     assert "against_first" not in first["scores"]["bleu"]
     for key in METRICS:
         assert right["scores"][key]["against_first"]["p"] < 0.05
         assert same["scores"][key]["against_first"] == {"value": 0, "p": 1}
     assert right["scores"]["ter"]["value"] == 0
     assert model["beam"] == 1
-    assert [one["system"] for one in found["systems"]] == list(map(str, systems))
+    assert [system["system"] for system in result["systems"]] == list(map(str, systems))
 
 
-def test_the_table_of_several_names_each_and_says_how_they_were_compared(place):
-    text = run(place, place / "wrong.hi", place / "right.hi", "--test", "randomisation")
-    assert f"[2] {place / 'right.hi'}" in text
+def test_the_table_of_several_systems_names_them_and_the_test(folder):
+    text = run(folder, folder / "wrong.hi", folder / "right.hi", "--test", "randomisation")
+    assert f"[2] {folder / 'right.hi'}" in text
     assert "Riezler and Maxwell, 2005), 10,000 trials" in text
     assert "p 1.0000" not in text
     assert "BLEU [2]" in text
     assert "ar:10000" in text
 
 
-def test_a_model_scores_as_its_finished_translations_do(place):
-    said = CliRunner().invoke(
-        app, ["translate", str(place / "one"), str(place / "test.en"), "--beam", "1"]
+def test_a_model_scores_as_its_finished_translations_do(folder):
+    translated = CliRunner().invoke(
+        app, ["translate", str(folder / "one"), str(folder / "test.en"), "--beam", "1"]
     )
-    write(place / "said.hi", said.stdout.splitlines())
-    found = facts(place, place / "one", place / "said.hi", *QUICK)
-    model, file = found["systems"]
+    write(folder / "finished.hi", translated.stdout.splitlines())
+    result = results(folder, folder / "one", folder / "finished.hi", *QUICK)
+    model, file = result["systems"]
     assert all(model["scores"][key]["value"] == file["scores"][key]["value"] for key in METRICS)
 
 
-def test_metrics_and_resampling_may_be_left_out(place):
-    found = facts(place, place / "wrong.hi", "--metrics", "chrf", "--bootstrap", 0)
-    assert set(found["scores"]) == {"chrf"}
-    assert "interval" not in found["scores"]["chrf"]
-    assert "±" not in run(place, place / "wrong.hi", place / "right.hi", "--bootstrap", 0)
+def test_metrics_and_resampling_are_optional(folder):
+    result = results(folder, folder / "wrong.hi", "--metrics", "chrf", "--bootstrap", 0)
+    assert set(result["scores"]) == {"chrf"}
+    assert "interval" not in result["scores"]["chrf"]
+    assert "±" not in run(folder, folder / "wrong.hi", folder / "right.hi", "--bootstrap", 0)
 
 
-def test_rare_words_need_a_training_text(place):
-    found = facts(place, place / "wrong.hi", "--train-source", place / "a.en")
-    assert sum(part["sentences"] for part in found["by_rarity"]) == 30
-    assert found["by_rarity"][0]["least"] > 0, "the training text holds every word of the test"
-    unseen = write(place / "unseen.en", ["nothing of the kind"])
-    [part] = facts(place, place / "wrong.hi", "--train-source", unseen)["by_rarity"]
+def test_scores_by_word_frequency_need_a_training_text(folder):
+    result = results(folder, folder / "wrong.hi", "--train-source", folder / "a.en")
+    assert sum(part["sentences"] for part in result["by_rarity"]) == 30
+    assert result["by_rarity"][0]["least"] > 0, "the training text holds every word of the test"
+    unseen = write(folder / "unseen.en", ["nothing of the kind"])
+    [part] = results(folder, folder / "wrong.hi", "--train-source", unseen)["by_rarity"]
     assert (part["least"], part["most"], part["sentences"]) == (0, 0, 30)
-    assert "rarest seen" in run(place, place / "wrong.hi", "--train-source", unseen)
-    assert "by_rarity" not in facts(place, place / "wrong.hi")
+    assert "rarest seen" in run(folder, folder / "wrong.hi", "--train-source", unseen)
+    assert "by_rarity" not in results(folder, folder / "wrong.hi")
 
 
-def test_attention_and_alignments_are_measured_on_models(place):
-    asked = ("--attention-statistics", "--gold-alignment", place / "gold.txt", *QUICK)
-    found = facts(place, place / "one", *asked)
-    assert 0 <= found["alignment"]["error_rate"] <= 1
-    assert found["alignment"]["sentences"] == 29
-    assert 0 <= found["attention"]["relative_entropy"] <= 1
-    assert 0 < found["attention"]["coverage"] <= 1
-    text = run(place, place / "one", place / "two", *asked)
+def test_attention_and_alignments_are_measured_on_models(folder):
+    options = ("--attention-statistics", "--gold-alignment", folder / "gold.txt", *QUICK)
+    result = results(folder, folder / "one", *options)
+    assert 0 <= result["alignment"]["error_rate"] <= 1
+    assert result["alignment"]["sentences"] == 29
+    assert 0 <= result["attention"]["relative_entropy"] <= 1
+    assert 0 < result["attention"]["coverage"] <= 1
+    text = run(folder, folder / "one", folder / "two", *options)
     assert "[1] alignment error rate" in text
     assert "[2] attention entropy" in text
 
 
-def test_dropped_pairs_are_dropped_from_files_beside_them(place):
-    lines = (place / "test.hi").read_text(encoding="utf-8").splitlines()
-    write(place / "holed.hi", [lines[0], "", *lines[2:]])
-    write(place / "beside.hi", [lines[0], "कुछ और", *lines[2:]])
-    found = facts(place, place / "beside.hi", target="holed.hi")
-    assert found["sentences"] == 29
-    assert found["scores"]["ter"]["value"] == 0
+def test_dropped_pairs_are_dropped_from_files_of_translations_too(folder):
+    lines = (folder / "test.hi").read_text(encoding="utf-8").splitlines()
+    write(folder / "holed.hi", [lines[0], "", *lines[2:]])
+    write(folder / "beside.hi", [lines[0], "कुछ और", *lines[2:]])
+    result = results(folder, folder / "beside.hi", target="holed.hi")
+    assert result["sentences"] == 29
+    assert result["scores"]["ter"]["value"] == 0
 
 
-def test_empty_translations_are_counted_and_scored(place):
-    lines = (place / "test.hi").read_text(encoding="utf-8").splitlines()
-    file = write(place / "silent.hi", ["", *lines[1:]])
-    assert facts(place, file)["empty"] == 1
-    assert "1 translations are empty" in run(place, file)
+def test_empty_translations_are_counted_and_scored(folder):
+    lines = (folder / "test.hi").read_text(encoding="utf-8").splitlines()
+    file = write(folder / "silent.hi", ["", *lines[1:]])
+    assert results(folder, file)["empty"] == 1
+    assert "1 translations are empty" in run(folder, file)
 
 
-def test_what_cannot_be_scored_is_refused_in_one_line(place):
-    right, few = place / "right.hi", write(place / "few.hi", ["एक"])
-    blank, one = write(place / "blank.hi", ["", ""]), write(place / "one.en", ["one"])
-    links = write(place / "links.txt", ["9-0"] * 30)
+def test_what_cannot_be_scored_is_refused_in_one_line(folder):
+    right, few = folder / "right.hi", write(folder / "few.hi", ["एक"])
+    blank, single = write(folder / "blank.hi", ["", ""]), write(folder / "one.en", ["one"])
+    links = write(folder / "links.txt", ["9-0"] * 30)
     refused = [
         ((few,), {}, "few.hi: 1 translations for 30 sentences of .*test.en; give one for each"),
         ((blank,), {}, "blank.hi: is empty"),
         ((right,), {"target": "few.hi"}, "number of lines is 1, but .* has 30"),
-        ((few,), {"source": one.name, "target": "few.hi"}, "one sentence cannot be resampled"),
+        ((few,), {"source": single.name, "target": "few.hi"}, "one sentence cannot be resampled"),
         ((right, "--metrics", "bleu,wer"), {}, "metric 'wer' is not known"),
         ((right, "--attention-statistics"), {}, "right.hi: a file of translations has no attention"),
-        ((right, "--gold-alignment", place / "gold.txt"), {}, "leave out --gold-alignment"),
-        ((place / "one", "--gold-alignment", few), {}, "few.hi:1: एक is no link"),
-        ((place / "one", "--gold-alignment", links), {}, "links.txt:1: links source word 9"),
-        ((right, "--train-source", place / "a.tsv"), {}, "a.tsv: is a table"),
-        ((right, "--train-source", place / "a.enn"), {}, "a.enn: there is no such file"),
-        ((place / "nowhere",), {}, "nowhere: neither a model folder nor a file of translations"),
-        ((place / "rihgt.hi",), {}, r"translations; did you mean right\.hi\?"),
+        ((right, "--gold-alignment", folder / "gold.txt"), {}, "leave out --gold-alignment"),
+        ((folder / "one", "--gold-alignment", few), {}, "few.hi:1: एक is no link"),
+        ((folder / "one", "--gold-alignment", links), {}, "links.txt:1: links source word 9"),
+        ((right, "--train-source", folder / "a.tsv"), {}, "a.tsv: is a table"),
+        ((right, "--train-source", folder / "a.enn"), {}, "a.enn: there is no such file"),
+        ((folder / "nowhere",), {}, "nowhere: neither a model folder nor a file of translations"),
+        ((folder / "rihgt.hi",), {}, r"translations; did you mean right\.hi\?"),
         ((right, "--beam", 2), {}, "--beam is for models, and only files of translations"),
-        ((right, "--bootstrap", 0, "--seed", 0), {}, "--seed is about what is drawn, and"),
-        ((right, "--bootstrap", 0, "--test", "bootstrap"), {}, "--test is about what is drawn"),
+        ((right, "--bootstrap", 0, "--seed", 0), {}, "--seed has no effect with --bootstrap 0"),
+        ((right, "--bootstrap", 0, "--test", "bootstrap"), {}, "--test has no effect with"),
         ((right, "--bootstrap", 1), {}, "1 resamples: draw at least two"),
     ]  # fmt: skip
     for arguments, files, reason in refused:
         with pytest.raises(UserError, match=reason):
-            run(place, *arguments, **files)
+            run(folder, *arguments, **files)
 
 
-def test_what_is_wrong_is_said_before_any_model_translates(place, monkeypatch):
+def test_errors_come_before_any_model_translates(folder, monkeypatch):
     monkeypatch.setattr("dhyan.run.evaluate.examine", lambda *args, **more: 1 / 0)
-    few, one = write(place / "few.hi", ["एक"]), write(place / "one.en", ["one"])
+    few, single = write(folder / "few.hi", ["एक"]), write(folder / "one.en", ["one"])
     refused = [
-        ((place / "one", few), {}, "few.hi: 1 translations for 30"),
-        ((place / "one", place / "nowhere"), {}, "nowhere: neither a model folder nor a file"),
-        ((place / "one",), {"source": one.name, "target": few.name}, "one sentence cannot be"),
+        ((folder / "one", few), {}, "few.hi: 1 translations for 30"),
+        ((folder / "one", folder / "nowhere"), {}, "nowhere: neither a model folder nor a file"),
+        ((folder / "one",), {"source": single.name, "target": few.name}, "one sentence cannot be"),
     ]
     for arguments, files, reason in refused:
         with pytest.raises(UserError, match=reason):
-            run(place, *arguments, **files)
+            run(folder, *arguments, **files)
 
 
-def test_a_reference_beyond_the_learned_positions_is_named(place, tmp_path):
-    settings = tiny_settings("transformer", place / "a.en", place / "a.hi")
+def test_a_reference_beyond_the_learned_positions_is_named(folder, tmp_path):
+    settings = tiny_settings("transformer", folder / "a.en", folder / "a.hi")
     settings |= {"data.max_tokens": 20, "decoding.max_source_length": 20, "training.steps": 1}
     settings |= {"encoder.positions": "learned", "decoder.positions": "learned"}
     list(train(load_recipe("transformer2017-small", settings), tmp_path / "model", threads=1))
-    lines = (place / "test.hi").read_text(encoding="utf-8").splitlines()
-    write(place / "long.hi", [*lines[:3], "नौ " * 40, *lines[4:]])
-    gold = write(place / "long.gold", ["0-0"] * 30)
-    asked = (tmp_path / "model", "--gold-alignment", gold, *QUICK)
+    lines = (folder / "test.hi").read_text(encoding="utf-8").splitlines()
+    write(folder / "long.hi", [*lines[:3], "नौ " * 40, *lines[4:]])
+    gold = write(folder / "long.gold", ["0-0"] * 30)
+    arguments = (tmp_path / "model", "--gold-alignment", gold, *QUICK)
     with pytest.raises(UserError, match=r"long\.hi:4: \d+ tokens .* but .*model has learned"):
-        run(place, *asked, target="long.hi")
+        run(folder, *arguments, target="long.hi")
     write(gold, [*["0-0"] * 3, "", *["0-0"] * 26])
-    assert "alignment error rate" in run(place, *asked, target="long.hi")
+    assert "alignment error rate" in run(folder, *arguments, target="long.hi")
 
 
-def test_files_cannot_be_matched_with_a_table_that_lost_rows(place):
-    table = write(place / "test.tsv", ["one\tएक", "two\t", "three\tतीन"])
-    file = write(place / "three.hi", ["एक", "दो", "तीन"])
+def test_files_cannot_be_matched_with_a_table_that_lost_rows(folder):
+    table = write(folder / "test.tsv", ["one\tएक", "two\t", "three\tतीन"])
+    file = write(folder / "three.hi", ["एक", "दो", "तीन"])
     done = CliRunner().invoke(app, ["evaluate", str(file), "--source", str(table)])
     assert "three.hi: cannot be matched: rows of" in str(done.exception)
 
 
-def test_long_work_shows_life_on_stderr_and_quick_work_does_not(place, monkeypatch):
-    words = [place / "one", place / "wrong.hi", *QUICK, "--source", place / "test.en"]
-    arguments = list(map(str, ["evaluate", *words, "--target", place / "test.hi", "--threads", 1]))
+def test_long_work_reports_progress_and_quick_work_does_not(folder, monkeypatch):
+    words = [folder / "one", folder / "wrong.hi", *QUICK, "--source", folder / "test.en"]
+    arguments = list(map(str, ["evaluate", *words, "--target", folder / "test.hi", "--threads", 1]))
     assert CliRunner().invoke(app, arguments).stderr == "kept 30 pairs\n"
     monkeypatch.setattr("dhyan.cli.warnings.REPORT_SECONDS", 0.0)
     monkeypatch.setattr("dhyan.cli.progress.REPORT_SECONDS", 0.0)
@@ -238,19 +238,19 @@ def test_long_work_shows_life_on_stderr_and_quick_work_does_not(place, monkeypat
     assert "bleu: 20 test sets drawn" in done.stderr
 
 
-def test_ctrl_c_is_one_line(place, monkeypatch):
+def test_ctrl_c_prints_one_line(folder, monkeypatch):
     def interrupted(*args, **more):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("dhyan.data.read_pairs.raw_lines", interrupted)
-    pair = (str(place / "test.en"), str(place / "test.hi"))
+    pair = (str(folder / "test.en"), str(folder / "test.hi"))
     files = ("--source", pair[0], "--target", pair[1])
     for words in (
-        ("evaluate", str(place / "one"), *files),
+        ("evaluate", str(folder / "one"), *files),
         ("data", "check", *pair),
-        ("data", "prepare", "bahdanau2015-small", *files, "--out", str(place / "ready")),
+        ("data", "prepare", "bahdanau2015-small", *files, "--out", str(folder / "ready")),
     ):
         done = CliRunner().invoke(dhyan.cli.app, words)
         assert (done.exit_code, done.stderr) == (130, "stopped; nothing was written\n")
         assert done.stdout == ""
-    assert not (place / "ready").exists()
+    assert not (folder / "ready").exists()

@@ -1,4 +1,4 @@
-"""No command speaks to another machine, and none listens to one."""
+"""No command connects to another machine, and servers listen on loopback alone."""
 
 import json
 import os
@@ -25,9 +25,9 @@ for words in json.loads(sys.argv[1]):
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def folder(tmp_path_factory):
     """A corpus and a model."""
-    folder = tmp_path_factory.mktemp("place")
+    folder = tmp_path_factory.mktemp("network")
     write_corpus(folder, pairs=60)
     (folder / "few.en").write_text("one\ntwo three\n")
     (folder / "few.hi").write_text("एक\nदो तीन\n")
@@ -35,63 +35,63 @@ def place(tmp_path_factory):
     return folder
 
 
-def few_steps(place, family="rnn"):
+def few_steps(folder, family="rnn"):
     more = {"training.steps": 2, "training.valid_sentences": 2}
-    settings = tiny_settings(family, place / "a.en", place / "a.hi", **more)
+    settings = tiny_settings(family, folder / "a.en", folder / "a.hi", **more)
     return as_arguments(settings)
 
 
-def cheap(place):
-    """Commands that take no time, once torch is there."""
-    files = ["--source", str(place / "few.en"), "--target", str(place / "few.hi")]
+def quick_commands(folder):
+    """Commands that take little time once torch is imported."""
+    files = ["--source", str(folder / "few.en"), "--target", str(folder / "few.hi")]
     yield ["recipe", "numbers"]
-    yield ["data", "check", str(place / "a.en"), str(place / "a.hi")]
-    yield ["info", str(place / "model")]
+    yield ["data", "check", str(folder / "a.en"), str(folder / "a.hi")]
+    yield ["info", str(folder / "model")]
     yield ["lesson"]
-    yield ["train", "bahdanau2015-small", "--out", str(place / "cheap"), *few_steps(place)]
-    yield ["translate", str(place / "model"), str(place / "few.en"), "--beam", "1"]
-    yield ["show", str(place / "model"), "how are you"]
-    yield ["evaluate", str(place / "model"), *files, "--bootstrap", "0", "--beam", "1"]
+    yield ["train", "bahdanau2015-small", "--out", str(folder / "cheap"), *few_steps(folder)]
+    yield ["translate", str(folder / "model"), str(folder / "few.en"), "--beam", "1"]
+    yield ["show", str(folder / "model"), "how are you"]
+    yield ["evaluate", str(folder / "model"), *files, "--bootstrap", "0", "--beam", "1"]
 
 
 @pytest.mark.slow
-def test_cheap_commands_speak_to_nobody(place, tmp_path):
-    asked = json.dumps(list(cheap(place)))
-    words = [sys.executable, "-c", SEVERAL, asked]
-    done = traced(words, tmp_path / "log", env=environment(), cwd=place)
+def test_quick_commands_open_no_connection(folder, tmp_path):
+    commands = json.dumps(list(quick_commands(folder)))
+    program = [sys.executable, "-c", SEVERAL, commands]
+    done = traced(program, tmp_path / "log", env=environment(), cwd=folder)
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     assert not offences(tmp_path / "log")
     assert not listeners(tmp_path / "log")
 
 
-def test_a_word_to_another_machine_would_be_seen(tmp_path):
+def test_a_connection_to_another_machine_is_detected(tmp_path):
     program = """
 import socket
 for kind, address in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
     try:
-        with socket.socket(kind, socket.SOCK_DGRAM) as one:
-            one.connect((address, 9))
+        with socket.socket(kind, socket.SOCK_DGRAM) as client:
+            client.connect((address, 9))
     except OSError:
         pass
 for kind, address in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET, "")):
-    with socket.socket(kind) as one:
-        one.bind((address, 0))
-        one.listen()
-with socket.socket() as one:
-    one.listen()
+    with socket.socket(kind) as server:
+        server.bind((address, 0))
+        server.listen()
+with socket.socket() as server:
+    server.listen()
 """
     traced([sys.executable, "-c", program], tmp_path / "log", check=True)
-    found = offences(tmp_path / "log")
-    assert sum("connect(" in line for line in found) == 1 + socket.has_ipv6
-    assert sum("bind(" in line for line in found) == 2
-    assert sum("listen(" in line for line in found) == 3
+    calls = offences(tmp_path / "log")
+    assert sum("connect(" in line for line in calls) == 1 + socket.has_ipv6
+    assert sum("bind(" in line for line in calls) == 2
+    assert sum("listen(" in line for line in calls) == 3
 
 
-def test_a_word_within_this_machine_is_none(tmp_path):
+def test_a_loopback_connection_is_allowed(tmp_path):
     program = """
 import socket
-with socket.create_server(("127.0.0.1", 0)) as one:
-    socket.create_connection(one.getsockname()).close()
+with socket.create_server(("127.0.0.1", 0)) as server:
+    socket.create_connection(server.getsockname()).close()
 a, b = socket.socketpair()
 """
     traced([sys.executable, "-c", program], tmp_path / "log", check=True)
@@ -104,7 +104,9 @@ LONG = {
     "translate": ("translate", "model", "a.en", "--nbest", "2", "--align", "--json"),
     "paragraphs": ("translate", "model", "a.en", "--paragraphs", "--sample"),
     "show": ("show", "model", "how are you", "-o", "map.png"),
-    "evaluate": ("evaluate", "model", "--source", "a.en", "--target", "a.hi", "--attention-statistics"),
+    "evaluate": (
+        "evaluate", "model", "--source", "a.en", "--target", "a.hi", "--attention-statistics",
+    ),
     "prepare": (
         "data", "prepare", "numbers", "--source", "a.en", "--target", "a.hi", "--out", "prepared",
     ),
@@ -121,15 +123,15 @@ LONG = {
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", LONG)
-def test_no_command_speaks_to_anybody(place, tmp_path, name):
+def test_no_command_connects_to_another_machine(folder, tmp_path, name):
     words = list(LONG[name])
     if name == "train":
-        words += few_steps(place, "transformer")
+        words += few_steps(folder, "transformer")
     if name == "average":
-        twice = command("train", "bahdanau2015-small", "--out", "twice", *few_steps(place))
+        twice = command("train", "bahdanau2015-small", "--out", "twice", *few_steps(folder))
         more = ["--set", "training.save_every=1"]
-        subprocess.run([*twice, *more], env=environment(), cwd=place, check=True)
-    done = traced(command(*words), tmp_path / "log", env=environment(), cwd=place)
+        subprocess.run([*twice, *more], env=environment(), cwd=folder, check=True)
+    done = traced(command(*words), tmp_path / "log", env=environment(), cwd=folder)
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     assert not offences(tmp_path / "log")
     assert all(where.startswith("127.") for where in listeners(tmp_path / "log"))
@@ -151,20 +153,20 @@ SERVERS = {
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_server_listens_to_this_machine_alone_also_while_it_translates(place, tmp_path, name):
-    words, paths, (question, body) = SERVERS[name]
+def test_a_server_listens_on_loopback_alone_while_it_translates(folder, tmp_path, name):
+    arguments, paths, (route, body) = SERVERS[name]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     log, here = tmp_path / "log", f"http://127.0.0.1:{port}"
     process = subprocess.Popen(
-        [*strace(log), *command(*words, "--port", port)],
-        env=environment(), cwd=place, stdout=subprocess.DEVNULL, start_new_session=True,
+        [*strace(log), *command(*arguments, "--port", port)],
+        env=environment(), cwd=folder, stdout=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:
         for path in paths:
             assert answered(here + path), path
-        said = answered(here + question, body=body)
-        assert "translation" in said, said
+        response = answered(here + route, body=body)
+        assert "translation" in response, response
     finally:
         os.killpg(process.pid, signal.SIGINT)  # strace itself waits for what it traces
         process.wait(timeout=60)
@@ -174,13 +176,13 @@ def test_a_server_listens_to_this_machine_alone_also_while_it_translates(place, 
 
 
 def answered(address, seconds=60, body=None):
-    """What it answers, as soon as it does."""
+    """The response, as soon as there is one."""
     until, data = time.monotonic() + seconds, body and json.dumps(body).encode()
-    asked = urllib.request.Request(address, data, {"Content-Type": "application/json"})
+    request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
     while time.monotonic() < until:
         try:
-            with urllib.request.urlopen(asked, timeout=20) as reply:
+            with urllib.request.urlopen(request, timeout=20) as reply:
                 return reply.read().decode()
-        except OSError:  # nobody is there yet, or says that it is not ready
+        except OSError:  # the server is not there yet, or not ready
             time.sleep(0.3)
     return ""

@@ -1,4 +1,4 @@
-"""Recipes are read strictly, and what is wrong in them is named."""
+"""Recipes are read strictly, and every error is named with its place."""
 
 import tomllib
 from dataclasses import replace
@@ -24,7 +24,7 @@ kind = "luong"
 """
 
 
-def test_every_paper_is_shipped_whole_and_small():
+def test_every_paper_has_a_recipe_in_full_size_and_small():
     assert {*PAPERS, *(f"{name}-small" for name in PAPERS)} <= set(shipped_recipes())
 
 
@@ -96,14 +96,14 @@ def test_papers_have_their_sizes():
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(tmp_path, settings, message):
+def test_an_error_names_its_place(tmp_path, settings, message):
     (tmp_path / "mine.toml").write_text(SMALL)
     with pytest.raises(UserError, match=message) as caught:
         load_recipe(str(tmp_path / "mine.toml"), settings)
     assert "\n" not in str(caught.value)
 
 
-NOTHING = {
+WITHOUT_EFFECT = {
     "training.halve_from": 5, "training.halve_every": 5, "training.min_learning_rate_ratio": 0.1,
     "training.plateau_factor": 0.3, "training.plateau_patience": 7,
     "training.teacher_forcing_slope": 0.1,
@@ -111,14 +111,14 @@ NOTHING = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("key", NOTHING)
-def test_a_setting_that_would_do_nothing_is_refused(key):
+@pytest.mark.parametrize("key", WITHOUT_EFFECT)
+def test_a_setting_without_effect_is_refused(key):
     with pytest.raises(UserError, match=f"{key}: .* has no effect with .*; leave it out"):
-        load_recipe("bahdanau2015-small", {key: NOTHING[key]})
+        load_recipe("bahdanau2015-small", {key: WITHOUT_EFFECT[key]})
 
 
 @pytest.mark.parametrize("forcing", ["exponential", "inverse_sigmoid"])
-def test_a_course_without_a_first_ratio_is_not_given_one(forcing):
+def test_a_decay_without_first_ratio_refuses_one(forcing):
     settings = {"training.teacher_forcing_schedule": forcing, "training.teacher_forcing": 0.5}
     with pytest.raises(
         UserError, match="teacher_forcing: 0.5 has no effect with teacher_forcing_schedule = "
@@ -141,18 +141,18 @@ def test_a_course_without_a_first_ratio_is_not_given_one(forcing):
         {"training.teacher_forcing": 0.9},
     ],
 )  # fmt: skip
-def test_a_setting_of_the_choice_made_is_taken(settings):
+def test_a_setting_of_the_chosen_schedule_is_used(settings):
     training = load_recipe("bahdanau2015-small", settings).training
     for key, value in settings.items():
         assert getattr(training, key.removeprefix("training.")) == value
 
 
-def test_another_choice_sets_aside_what_belonged_to_the_last():
+def test_another_schedule_drops_the_settings_of_the_last():
     for schedule in ("constant", "cosine"):
         training = load_recipe("luong2015", {"training.schedule": schedule}).training
         assert (training.halve_from, training.halve_every) == (0, 0)
-    kept = load_recipe("luong2015", {"training.schedule": "halving"}).training
-    assert (kept.halve_from, kept.halve_every) == (280_000, 35_000)
+    same = load_recipe("luong2015", {"training.schedule": "halving"}).training
+    assert (same.halve_from, same.halve_every) == (280_000, 35_000)
     with pytest.raises(UserError, match="training.halve_from: 9 has no effect"):
         load_recipe("luong2015", {"training.schedule": "constant", "training.halve_from": 9})
 
@@ -160,14 +160,14 @@ def test_another_choice_sets_aside_what_belonged_to_the_last():
 @pytest.mark.parametrize(
     "named", [{"data.source": "a.en"}, {"data.prepared": "x"}, {"data.mix": [{"source": "a.tsv"}]}]
 )
-def test_named_pairs_set_a_task_aside(named):
+def test_named_pairs_replace_a_task(named):
     assert load_recipe("numbers").data.task == "numbers"
     assert load_recipe("numbers", named).data.task == ""
     with pytest.raises(UserError, match=r"data.task: 'numbers' makes its own pairs, and data\."):
         load_recipe("numbers", {**named, "data.task": "numbers"})
 
 
-def test_pairs_named_anew_stand_in_for_the_recipes(tmp_path):
+def test_named_pairs_replace_those_of_the_recipe(tmp_path):
     mine = tmp_path / "mine.toml"
     mine.write_text(f"{SMALL}[data]\nsource = 'a.en'\ntarget = 'a.hi'\nvalid_source = 'b.tsv'\n")
     data = load_recipe(str(mine), {"data.prepared": "ready"}).data
@@ -180,7 +180,7 @@ def test_pairs_named_anew_stand_in_for_the_recipes(tmp_path):
     assert load_recipe(str(mine), {"data.source": "c.tsv"}).data.prepared == ""
 
 
-def test_a_task_sets_named_pairs_aside_but_not_in_one_file(tmp_path):
+def test_a_task_replaces_named_pairs_but_not_in_one_file(tmp_path):
     mine = tmp_path / "mine.toml"
     mine.write_text(f"{SMALL}[data]\nsource = 'a.en'\ntarget = 'a.hi'\n")
     data = load_recipe(str(mine), {"data.task": "reverse"}).data
@@ -190,7 +190,7 @@ def test_a_task_sets_named_pairs_aside_but_not_in_one_file(tmp_path):
         load_recipe(str(mine))
 
 
-def test_a_number_in_a_list_of_tables_has_its_range():
+def test_a_number_in_a_list_of_tables_has_bounds():
     for weight in (0.0, -1.0, 1e9):
         with pytest.raises(UserError, match=r"data\.mix\.weight: .* is not between"):
             load_recipe("numbers", {"data.mix": [{"source": "a.tsv", "weight": weight}]})
@@ -202,7 +202,7 @@ def test_a_missing_part_is_named(tmp_path):
         load_recipe(str(tmp_path / "mine.toml"))
 
 
-def test_a_file_that_is_no_toml_is_named(tmp_path):
+def test_a_file_that_is_not_toml_is_named(tmp_path):
     (tmp_path / "mine.toml").write_text("[encoder\n")
     with pytest.raises(UserError, match="mine.toml: not a TOML recipe"):
         load_recipe(str(tmp_path / "mine.toml"))
@@ -229,22 +229,22 @@ def test_a_setting_is_a_toml_value_or_plain_text(text, key, value):
     assert parse_setting(text) == (key, value)
 
 
-def test_a_setting_without_a_value_is_a_mistake():
+def test_a_setting_without_a_value_is_an_error():
     with pytest.raises(UserError, match="key=value"):
         parse_setting("training.steps")
 
 
 def test_differences_name_the_key_and_both_values():
-    one = load_recipe("bahdanau2015-small")
+    recipe = load_recipe("bahdanau2015-small")
     other = load_recipe("bahdanau2015-small", {"training.seed": 7, "encoder.width": 64})
-    assert differences(one, other) == {
+    assert differences(recipe, other) == {
         "encoder.width": (128, 64),
         "training.seed": (1, 7),
     }
-    assert differences(one, one) == {}
+    assert differences(recipe, recipe) == {}
 
 
-def test_another_kind_comes_with_its_own_settings():
+def test_another_architecture_has_its_own_settings():
     recipe = load_recipe("bahdanau2015-small", {"encoder.width": 64, "encoder.kind": "transformer"})
     assert (recipe.encoder.kind, recipe.encoder.width) == ("transformer", 64)
     settings = {"decoder.attention.score": "dot", "decoder.kind": "luong"}
@@ -252,7 +252,7 @@ def test_another_kind_comes_with_its_own_settings():
     assert (recipe.decoder.kind, recipe.decoder.attention.score) == ("luong", "dot")
 
 
-def test_other_kinds_and_tables_keep_what_stands_beside_them():
+def test_an_override_keeps_the_other_settings_of_its_table():
     recipe = load_recipe("bahdanau2015-small", {"decoder.attention.score": "general"})
     assert recipe.decoder.attention.score_width == 128
     recipe = load_recipe("bahdanau2015-small", {"text.tokenizer": "bpe", "training": {"steps": 5}})
