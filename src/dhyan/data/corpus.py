@@ -1,26 +1,61 @@
-"""What a trainer asks of its pairs, wherever they lie."""
+"""The corpus of a recipe: pairs read from files or generated, with a validation set held out."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from dhyan.config import Recipe
-from dhyan.data.examples import Examples
-from dhyan.data.pairs import Pair
+from dhyan.config import Data, Recipe, Text
+from dhyan.data.corpus_files import (
+    CorpusFiles,
+    ExcludeSources,
+    check_columns,
+    mixed_files,
+    read_files,
+    read_first_pairs,
+    training_files,
+    validation_files,
+)
+from dhyan.data.encode import WeightedPairs, encode_corpus, train_tokenizers, vocabulary_pairs
+from dhyan.data.filters import distinct
+from dhyan.data.leakage import check_leakage
+from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.prepared_corpus import open_prepared, prepared_languages
+from dhyan.data.primer import primer_pairs, primer_twins
+from dhyan.data.scripts import warn_about_scripts
+from dhyan.data.store import Examples
+from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_pairs
+from dhyan.errors import UserError
+from dhyan.text.languages import language_of, parse_language
 from dhyan.text.tokenizer import Tokenizer
+
+logger = logging.getLogger(__name__)
+
+SYNTHETIC_TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
+    "copy": copy_pairs,
+    "dates": date_pairs,
+    "numbers": number_pairs,
+    "reverse": reverse_pairs,
+}
+PRIMER_MAX_WORDS = 60  # of a sentence, if the recipe does not say
+MAX_HELD_OUT, MIN_PAIRS_TO_HOLD_OUT, HOLD_OUT_EVERY = 1000, 200, 50
+SAMPLE_LENGTH = 30  # characters of a source that is good to look at
 
 
 @runtime_checkable
 class Corpus(Protocol):
-    """Pairs to train on and pairs to validate on, as text or prepared as ids."""
+    """Pairs to train on and pairs to validate on, as text or prepared as token ids."""
 
     @property
     def validation(self) -> list[Pair]:
-        """The pairs that are not trained on, as they were written; perhaps none."""
+        """The pairs that are not trained on, as text; may be empty."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """What tells these pairs from any others."""
+        """A hash of the pairs, which identifies the corpus."""
         ...
 
     @property
@@ -28,19 +63,203 @@ class Corpus(Protocol):
         """A source sentence to try the model on."""
         ...
 
-    def lessons(self, recipe: Recipe) -> Iterator[Pair]:
-        """The pairs that vocabularies are learned from, with their placeholders in place."""
+    def vocabulary_pairs(self, recipe: Recipe) -> Iterator[Pair]:
+        """The pairs that vocabularies are trained on, with their placeholders."""
         ...
 
-    def learn(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
-        """The vocabularies of both sides."""
+    def make_tokenizers(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
+        """The tokenizers of both sides."""
         ...
 
-    def encode(self, source: Tokenizer, target: Tokenizer, longest: int) -> Examples:
-        """The training pairs as ids, ready for Batches; the over-long are left out and said."""
+    def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
+        """The training pairs as token ids; the over-long are left out and logged."""
         ...
 
 
-def sample_of(pairs: list[Pair]) -> str:
-    """Of the first pairs, the source whose length is best to look at."""
-    return min(pairs[:50], key=lambda pair: abs(len(pair.source) - 30)).source
+@dataclass(frozen=True)
+class TextCorpus:
+    """Pairs as text, in one part or several; `text` says how they become token ids."""
+
+    parts: tuple[WeightedPairs, ...]
+    validation: list[Pair]
+    fingerprint: str
+    text: Text
+
+    @property
+    def training(self) -> list[Pair]:
+        """Every pair to train on."""
+        return list(chain.from_iterable(part.pairs for part in self.parts))
+
+    @property
+    def sample(self) -> str:
+        """A source sentence to try the model on, of a length that is good to look at."""
+        pairs = self.validation[:50] or islice(self.parts[0].pairs, 50)
+        return min(pairs, key=lambda pair: abs(len(pair.source) - SAMPLE_LENGTH)).source
+
+    def vocabulary_pairs(self, recipe: Recipe) -> Iterator[Pair]:
+        """The pairs that vocabularies are trained on."""
+        return vocabulary_pairs(self.parts, recipe.text)
+
+    def make_tokenizers(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
+        """The tokenizers of both sides, trained on the first training pairs."""
+        return train_tokenizers(recipe.text, self.vocabulary_pairs(recipe))
+
+    def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
+        """The training pairs as token ids; the over-long are left out and logged."""
+        return encode_corpus(self.parts, source, target, text=self.text, max_tokens=max_tokens)
+
+
+def load_corpus(recipe: Recipe) -> Corpus:
+    """The corpus of a recipe: read, generated, or prepared before."""
+    if recipe.data.prepared:
+        recipe.check()
+        return open_prepared(Path(recipe.data.prepared), recipe)
+    return read_corpus(recipe)
+
+
+def read_corpus(recipe: Recipe, *, stream: bool = False) -> TextCorpus:
+    """The corpus of a recipe as text; a stream reads the files each time, and keeps few pairs.
+
+    Both hold out the same pairs.
+    """
+    recipe.check()
+    data = recipe.data
+    check_columns(data)
+    read_first_pairs(data)
+    if data.task:
+        main = _generate_main(data, recipe.training.seed)
+    elif data.source:
+        main = _read_main(data, stream=stream)
+    else:
+        raise UserError("no training data: name it with --source FILE --target FILE")
+    parts = [WeightedPairs(ExcludeSources(main.pairs, main.held_out_sources))]
+    fingerprints = [main.fingerprint]
+    for files in mixed_files(data):
+        mixed = read_files(files, stream=stream)
+        parts.append(
+            WeightedPairs(ExcludeSources(mixed.pairs, main.held_out_sources), files.weight)
+        )
+        fingerprints.append(f"{mixed.fingerprint}@{files.weight!r}")
+        _log_mixed(files, mixed.count, sum(1 for _ in parts[-1].pairs))
+    names = [data.source, *(mixed_data.source for mixed_data in data.mix)]
+    training = ((name, part.pairs) for name, part in zip(names, parts, strict=True))
+    check_leakage(data, main.validation, training)
+    if not stream:
+        parts = [replace(part, pairs=list(part.pairs)) for part in parts]
+    return TextCorpus(tuple(parts), main.validation, " ".join(fingerprints), recipe.text)
+
+
+def with_languages(recipe: Recipe) -> Recipe:
+    """The recipe with its languages: those it names, else those of the task or of the file names.
+
+    A prepared folder has its own languages, and replaces a task as files do.
+    """
+    data = recipe.data
+    if data.prepared:
+        data = replace(data, task="")
+        default = prepared_languages(Path(data.prepared))
+    else:
+        default = _task_languages(data)
+    source = parse_language(data.source_language) or default[0] or language_of(data.source)
+    target = parse_language(data.target_language) or default[1] or language_of(data.target)
+    return replace(recipe, data=replace(data, source_language=source, target_language=target))
+
+
+def _task_languages(data: Data) -> tuple[str, str]:
+    """The languages of a task; the primer has both directions, by default from English."""
+    source, target = parse_language(data.source_language), parse_language(data.target_language)
+    if data.task == "primer" and (source == "hi" or target == "en"):
+        return "hi", "en"
+    return ("en", "hi") if data.task in ("primer", "numbers") else ("", "")
+
+
+@dataclass(frozen=True)
+class _MainCorpus:
+    """The corpus that validation pairs are held out from; their sources are not trained on."""
+
+    pairs: Iterable[Pair]
+    validation: list[Pair]
+    fingerprint: str
+    held_out_sources: frozenset[str]
+
+
+def _read_main(data: Data, *, stream: bool) -> _MainCorpus:
+    training = read_files(training_files(data), stream=stream)
+    warn_about_scripts(data, training.pairs)
+    if files := validation_files(data):
+        validation = read_files(files, stream=False)
+        fingerprint = f"{training.fingerprint} {validation.fingerprint}"
+        return _MainCorpus(training.pairs, list(validation.pairs), fingerprint, frozenset())
+    held_out = _hold_out(training.pairs, training.count)
+    return _MainCorpus(training.pairs, held_out, training.fingerprint, _sources(held_out))
+
+
+def _generate_main(data: Data, seed: int) -> _MainCorpus:
+    """Generated pairs with distinct sources, so that no validation pair is trained on."""
+    count = min(MAX_HELD_OUT, max(1, data.pairs // 10))
+    logger.info(f"generating {data.pairs:,} pairs of '{data.task}', and {count:,} to validate on")
+    if data.task == "primer":
+        pairs = _distinct_sources(generate_primer(data, "train", seed), data.pairs)
+        held_out = _distinct_sources(generate_primer(data, "valid", seed), count)
+    else:
+        generate = SYNTHETIC_TASKS[data.task]
+        pairs = _distinct_sources(generate(seed=seed), data.pairs + count)
+        held_out = _evenly_spaced(pairs, len(pairs), count)
+    report = ReadReport()
+    for pair in pairs:
+        report.keep(pair)
+    return _MainCorpus(pairs, held_out, report.fingerprint, _sources(held_out))
+
+
+def generate_primer(data: Data, split: str, seed: int) -> Iterator[Pair]:
+    """Pairs of the primer with the lengths and the direction of the recipe."""
+    backwards = _task_languages(data) == ("hi", "en")
+    shortest, longest = max(2, data.min_words), data.max_words or PRIMER_MAX_WORDS
+    twins = primer_twins(split, seed=seed, shortest=shortest, longest=longest, core=data.core_share)
+    return primer_pairs(twins, backwards=backwards)
+
+
+def _distinct_sources(pairs: Iterator[Pair], count: int) -> list[Pair]:
+    """The first `count` pairs with distinct sources, if there are as many."""
+    chosen = list(distinct(pairs, lambda pair: pair.source, count))
+    if len(chosen) < count:
+        logger.warning(f"found no more than {len(chosen):,} distinct pairs of {count:,}")
+    return chosen
+
+
+def _hold_out(pairs: Iterable[Pair], total: int) -> list[Pair]:
+    """Pairs to validate on, if there are enough."""
+    held_out = _evenly_spaced(pairs, total, min(MAX_HELD_OUT, total // HOLD_OUT_EVERY))
+    remaining = ExcludeSources(pairs, _sources(held_out))
+    training = sum(1 for _ in remaining) if total >= MIN_PAIRS_TO_HOLD_OUT else 0
+    if not training:
+        logger.warning("too few distinct pairs to hold some out: there is no validation")
+        return []
+    shared = total - training - len(held_out)
+    logger.info(
+        f"held out {len(held_out):,} pairs to validate on"
+        + (f" and left out {shared:,} more that share a source with them" if shared else "")
+        + "; name your own with --valid-source and --valid-target"
+    )
+    return held_out
+
+
+def _evenly_spaced(pairs: Iterable[Pair], total: int, count: int) -> list[Pair]:
+    return list(islice(pairs, 0, None, max(1, total // max(count, 1))))[:count]
+
+
+def _sources(pairs: Iterable[Pair]) -> frozenset[str]:
+    return frozenset(pair.source for pair in pairs)
+
+
+def _log_mixed(files: CorpusFiles, total: int, remaining: int) -> None:
+    name = files.source
+    if not remaining:
+        raise UserError(
+            f"data.mix: every source of {name} is held out to validate on; leave it out"
+        )
+    shared = f", {total - remaining:,} left out that share a source with those held out"
+    weight = f"{files.weight:g} times an epoch"
+    logger.info(
+        f"mixed in {remaining:,} pairs of {name}, {weight}{shared if remaining < total else ''}"
+    )

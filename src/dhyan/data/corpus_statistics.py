@@ -1,4 +1,4 @@
-"""What a corpus is like, and what is wrong with it."""
+"""Statistics of a corpus: lengths, duplicates, unknown words, and suspicious lines."""
 
 from array import array
 from collections import Counter
@@ -9,17 +9,19 @@ from hashlib import blake2b
 import numpy as np
 from jaxtyping import Bool, Integer, UInt64
 
-from dhyan.data.invisible_characters import UNSEEN, unseen
-from dhyan.data.length_filters import words
-from dhyan.data.pairs import Noted, Pair, Side, Tally
-from dhyan.data.writing_systems import Scripts
+from dhyan.data.filters import INVISIBLE_CHARACTERS, invisible_classes, split_words
+from dhyan.data.pairs import Occurrences, Pair, ReadReport, Side
+from dhyan.data.scripts import ScriptCheck
 from dhyan.errors import UserError
 from dhyan.text.normalize import normalize
 
+HELD_OUT_EVERY = 10  # every tenth pair is held out to estimate the rate of unknown words
+MAX_RATIO, MIN_DIFFERENCE = 3, 10  # in words; beyond both, a pair is of unequal length
+
 
 @dataclass(frozen=True)
-class Lengths:
-    """How long the sentences are, in words."""
+class LengthStatistics:
+    """Sentence lengths in words."""
 
     shortest: int
     median: float
@@ -29,145 +31,157 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Survey:
-    """A corpus at a glance; `tally` holds its faults and its drops.
+class CorpusStatistics:
+    """A corpus at a glance; `report` holds its errors and dropped pairs.
 
-    `unknown_…` is the share of the words in every tenth pair that no other pair has: what a model
-    trained on the rest would not have seen.
+    `unknown_…` is the share of the words in every tenth pair that no other pair has: an estimate
+    of the out-of-vocabulary rate of a model trained on the rest.
     """
 
     pairs: int
-    tally: Tally
-    source: Lengths
-    target: Lengths
+    report: ReadReport
+    source: LengthStatistics
+    target: LengthStatistics
     unknown_source: float
     unknown_target: float
-    unequal: Noted  # one side has over 3 times the words of the other, and at least 10 more
-    copies: Noted  # the target is the source
-    duplicates: Noted  # pairs that came before
-    ambiguous: int  # different sources with more than one target
-    unseen: dict[str, Noted]  # by the kind of sign, lines that hold some
-    strange: dict[Side, Noted]  # lines without a letter of their language's script
-    scripts: Scripts
+    unequal: Occurrences  # one side has over 3 times the words of the other, and at least 10 more
+    copies: Occurrences  # target equals source
+    duplicates: Occurrences  # of an earlier pair
+    ambiguous: int  # sources with more than one target
+    invisible: dict[str, Occurrences]  # lines with invisible characters, by class
+    wrong_script: dict[Side, Occurrences]  # lines without a letter of their language's script
+    scripts: ScriptCheck
 
 
-def survey(pairs: Iterable[Pair], tally: Tally, *, languages: tuple[str, str] = ("", "")) -> Survey:
-    """Go through a corpus once; read it with the same tally, a tolerant one to see every fault.
+def corpus_statistics(
+    pairs: Iterable[Pair], report: ReadReport, *, languages: tuple[str, str] = ("", "")
+) -> CorpusStatistics:
+    """One pass over a corpus; read it with the same report, a tolerant one to see every error.
 
-    The languages tell which scripts to expect, where they are known. Of a pair three numbers are
-    kept, beside the words no pair before it had.
+    The languages tell which scripts to expect, where they are known. Memory grows by three
+    integers a pair, and by the vocabulary.
     """
-    source, target = _Words(), _Words()
-    unequal, copies = Noted(), Noted()
-    odd = _Odd(tally, Scripts.of(languages))
-    lines, sources, both = array("q"), array("Q"), array("Q")
+    source, target = _SideStatistics(), _SideStatistics()
+    unequal, copies = Occurrences(), Occurrences()
+    suspicious = _SuspiciousLines(report, ScriptCheck.of(languages))
+    lines, source_hashes, pair_hashes = array("q"), array("Q"), array("Q")
     try:
         for pair in pairs:
-            odd.look(pair)
-            one, other = normalize(pair.source), normalize(pair.target)
-            held_out = len(lines) % 10 == 9
-            fewer, more = sorted((source.add(one, held_out), target.add(other, held_out)))
-            if more > 3 * fewer and more >= fewer + 10:
-                unequal.add(tally.place("source", pair.line))
-            if one == other:
-                copies.add(tally.place("source", pair.line))
+            suspicious.check(pair)
+            source_text, target_text = normalize(pair.source), normalize(pair.target)
+            held_out = len(lines) % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
+            fewer, more = sorted(
+                (source.add(source_text, held_out), target.add(target_text, held_out))
+            )
+            if more > MAX_RATIO * fewer and more >= fewer + MIN_DIFFERENCE:
+                unequal.add(report.location("source", pair.line))
+            if source_text == target_text:
+                copies.add(report.location("source", pair.line))
             lines.append(pair.line)
-            sources.append(_digest(one))
-            both.append(_digest(f"{one}\0{other}"))
-    except UserError as fault:
-        tally.report(fault)
-    repeated, ambiguous = _repeats(*(np.asarray(one, np.uint64) for one in (sources, both)))
-    duplicates = Noted()
-    for place in np.flatnonzero(repeated):
-        duplicates.add(tally.place("source", lines[place]))
-    return Survey(
+            source_hashes.append(_hash(source_text))
+            pair_hashes.append(_hash(f"{source_text}\0{target_text}"))
+    except UserError as error:
+        report.add_error(error)
+    repeated, ambiguous = _find_repeats(
+        np.asarray(source_hashes, np.uint64), np.asarray(pair_hashes, np.uint64)
+    )
+    duplicates = Occurrences()
+    for index in np.flatnonzero(repeated):
+        duplicates.add(report.location("source", lines[index]))
+    return CorpusStatistics(
         len(lines),
-        tally,
+        report,
         source.lengths(),
         target.lengths(),
-        source.unknown(),
-        target.unknown(),
+        source.unknown_rate(),
+        target.unknown_rate(),
         unequal,
         copies,
         duplicates,
         ambiguous,
-        odd.unseen,
-        odd.strange,
-        odd.scripts,
+        suspicious.invisible,
+        suspicious.wrong_script,
+        suspicious.scripts,
     )
 
 
-class _Odd:
-    """What is odd about single lines: signs that no one sees, and letters of another script."""
+class _SuspiciousLines:
+    """Lines with invisible characters, or in the wrong script."""
 
-    def __init__(self, tally: Tally, scripts: Scripts) -> None:
-        self.unseen = {name: Noted() for name in UNSEEN}
-        self.strange: dict[Side, Noted] = {"source": Noted(), "target": Noted()}
-        self.scripts, self._tally = scripts, tally
+    def __init__(self, report: ReadReport, scripts: ScriptCheck) -> None:
+        self.invisible = {name: Occurrences() for name in INVISIBLE_CHARACTERS}
+        self.wrong_script: dict[Side, Occurrences] = {
+            "source": Occurrences(),
+            "target": Occurrences(),
+        }
+        self.scripts, self._report = scripts, report
 
-    def look(self, pair: Pair) -> None:
+    def check(self, pair: Pair) -> None:
         sides: dict[Side, str] = {"source": pair.source, "target": pair.target}
         for side, text in sides.items():
-            for name in unseen(text):
-                self.unseen[name].add(self._tally.place(side, pair.line))
-        for side in self.scripts.strange(pair):
-            self.strange[side].add(self._tally.place(side, pair.line))
+            for name in invisible_classes(text):
+                self.invisible[name].add(self._report.location(side, pair.line))
+        for side in self.scripts.wrong_sides(pair):
+            self.wrong_script[side].add(self._report.location(side, pair.line))
 
 
-class _Words:
-    """One side's words: how many a sentence has, and which are known."""
+class _SideStatistics:
+    """Word counts of one side: the sentence lengths, and the words of held-out and other pairs."""
 
     def __init__(self) -> None:
-        self._counts: Counter[int] = Counter()
-        self._known: set[str] = set()
+        self._lengths: Counter[int] = Counter()
+        self._vocabulary: set[str] = set()
         self._held_out: Counter[str] = Counter()
 
     def add(self, text: str, held_out: bool) -> int:
-        found = words(text)
-        self._counts[len(found)] += 1
-        (self._held_out if held_out else self._known).update(found)
-        return len(found)
+        words = split_words(text)
+        self._lengths[len(words)] += 1
+        (self._held_out if held_out else self._vocabulary).update(words)
+        return len(words)
 
-    def lengths(self) -> Lengths:
-        counts = sorted((self._counts or Counter([0])).items())
-        sizes, often = (np.array(one) for one in zip(*counts, strict=True))
-        mean = float(sizes @ often / often.sum())
-        return Lengths(
-            int(sizes[0]), _between(sizes, often, 50), mean, _between(sizes, often, 95),
-            int(sizes[-1]),
-        )  # fmt: skip
+    def lengths(self) -> LengthStatistics:
+        histogram = sorted((self._lengths or Counter([0])).items())
+        lengths, counts = (np.array(column) for column in zip(*histogram, strict=True))
+        return LengthStatistics(
+            shortest=int(lengths[0]),
+            median=_percentile(lengths, counts, 50),
+            mean=float(lengths @ counts / counts.sum()),
+            percentile_95=_percentile(lengths, counts, 95),
+            longest=int(lengths[-1]),
+        )
 
-    def unknown(self) -> float:
-        unseen = sum(n for word, n in self._held_out.items() if word not in self._known)
-        return unseen / max(1, self._held_out.total())
+    def unknown_rate(self) -> float:
+        unknown = sum(n for word, n in self._held_out.items() if word not in self._vocabulary)
+        return unknown / max(1, self._held_out.total())
 
 
-def _between(
-    sizes: Integer[np.ndarray, " N"], often: Integer[np.ndarray, " N"], percent: int
+def _percentile(
+    values: Integer[np.ndarray, " N"], counts: Integer[np.ndarray, " N"], percent: int
 ) -> float:
-    """A percentile of sizes that come so often each, between two of them if it falls there."""
-    whole, rest = divmod((int(often.sum()) - 1) * percent, 100)
-    ends = often.cumsum()
+    """A percentile of values that occur `counts` times each, with linear interpolation."""
+    rank, remainder = divmod((int(counts.sum()) - 1) * percent, 100)
+    ends = counts.cumsum()
     low, high = (
-        int(sizes[ends.searchsorted(at, side="right")]) for at in (whole, whole + bool(rest))
+        int(values[ends.searchsorted(index, side="right")])
+        for index in (rank, rank + bool(remainder))
     )
-    return low + (high - low) * rest / 100
+    return low + (high - low) * remainder / 100
 
 
-def _digest(text: str) -> int:
+def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def _repeats(
-    sources: UInt64[np.ndarray, " N"], both: UInt64[np.ndarray, " N"]
+def _find_repeats(
+    sources: UInt64[np.ndarray, " N"], pairs: UInt64[np.ndarray, " N"]
 ) -> tuple[Bool[np.ndarray, " N"], int]:
-    """Which pairs came before, and how many sources have several targets."""
-    order = both.argsort(kind="stable")
-    ordered = both[order]
-    repeated = np.zeros(len(both), dtype=bool)
+    """Which pairs are duplicates of earlier ones, and how many sources have several targets."""
+    order = pairs.argsort(kind="stable")
+    ordered = pairs[order]
+    repeated = np.zeros(len(pairs), dtype=bool)
     repeated[order[1:][ordered[1:] == ordered[:-1]]] = True
     del order, ordered
-    distinct = np.sort(sources[~repeated])
-    same = distinct[1:] == distinct[:-1]
+    sources_of_distinct = np.sort(sources[~repeated])
+    same = sources_of_distinct[1:] == sources_of_distinct[:-1]
     several = same & ~np.concatenate(([False], same[:-1])) if len(same) else same
     return repeated, int(several.sum())

@@ -1,32 +1,49 @@
-"""From pairs of sentences to vocabularies, and to ids."""
+"""From sentence pairs to vocabularies, and to token ids."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import Protocol, runtime_checkable
 
 from dhyan.config import Text
-from dhyan.data.examples import Dropout, Examples, Growing, NoneFits, encoded
 from dhyan.data.mixture import Mixture
-from dhyan.data.pairs import Pair, Tally
+from dhyan.data.pairs import Pair, ReadReport, Side
+from dhyan.data.store import BpeDropout, Examples, SequenceBuilder
 from dhyan.errors import UserError
+from dhyan.special_tokens import BOS, EOS
 from dhyan.text.bpe_dropout import MergeDropout
 from dhyan.text.placeholders import mask_pair
 from dhyan.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
 
+CHUNK_PAIRS = 4096  # encoded at a time
+
+
+class NoPairFitsError(UserError):
+    """Every pair of a corpus is too long, or empty once it is encoded."""
+
+
+@runtime_checkable
+class BatchEncoder(Protocol):
+    """Turns sentences into token ids without special tokens: a Tokenizer."""
+
+    def encode_batch(self, sentences: list[str], /) -> list[list[int]]:
+        """The ids of each sentence."""
+        ...
+
 
 @dataclass(frozen=True)
-class Part:
-    """One corpus of perhaps several; its pairs, which can be gone through again and again."""
+class WeightedPairs:
+    """One corpus of a mixture; its pairs can be iterated over repeatedly."""
 
     pairs: Iterable[Pair]
     weight: float = 1.0
 
 
-def masked(pairs: Iterable[Pair], kinds: Sequence[str]) -> Iterator[Pair]:
-    """The pairs with placeholders for what passes the model by."""
+def mask_placeholders(pairs: Iterable[Pair], kinds: Sequence[str]) -> Iterator[Pair]:
+    """The pairs with placeholders for URLs, numbers and whatever else passes the model by."""
     for pair in pairs:
         if kinds:
             source, target = mask_pair(pair.source, pair.target, kinds)
@@ -35,101 +52,162 @@ def masked(pairs: Iterable[Pair], kinds: Sequence[str]) -> Iterator[Pair]:
             yield pair
 
 
-def lessons(parts: Iterable[Part], text: Text) -> Iterator[Pair]:
-    """The first pairs, from which vocabularies are learned."""
+def vocabulary_pairs(parts: Iterable[WeightedPairs], text: Text) -> Iterator[Pair]:
+    """The first pairs, which the vocabularies are trained on."""
     pairs = chain.from_iterable(part.pairs for part in parts)
-    return masked(islice(pairs, text.vocabulary_pairs), text.placeholders)
+    return mask_placeholders(islice(pairs, text.vocabulary_pairs), text.placeholders)
 
 
-def learn_tokenizers(text: Text, pairs: Iterable[Pair]) -> tuple[Tokenizer, Tokenizer]:
-    """The vocabularies of both sides; a shared one is the same twice."""
+def train_tokenizers(text: Text, pairs: Iterable[Pair]) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizers of both sides; a shared one is returned twice."""
     sentences = [(pair.source, pair.target) for pair in pairs]
     if text.shared_vocabulary:
-        both = _learn(
-            chain.from_iterable(sentences), text.tokenizer, "source", text.source_vocabulary_size
+        size = text.source_vocabulary_size
+        shared = _train_tokenizer(chain.from_iterable(sentences), text.tokenizer, "source", size)
+        logger.info(
+            f"vocabulary ({text.tokenizer}): {len(shared):,}, shared by source and target"
         )
-        logger.info(f"vocabulary ({text.tokenizer}): {len(both):,}, shared by source and target")
-        return both, both
-    source = _learn(
-        (one for one, _ in sentences), text.tokenizer, "source", text.source_vocabulary_size
-    )
-    target = _learn(
-        (other for _, other in sentences), text.tokenizer, "target", text.target_vocabulary_size
+        return shared, shared
+    source, target = (
+        _train_tokenizer((pair[index] for pair in sentences), text.tokenizer, side, size)
+        for index, (side, size) in enumerate(
+            (("source", text.source_vocabulary_size), ("target", text.target_vocabulary_size))
+        )
     )
     logger.info(f"vocabularies ({text.tokenizer}): {len(source):,} source, {len(target):,} target")
     return source, target
 
 
-def encode(
+def _train_tokenizer(sentences: Iterable[str], kind: str, side: str, size: int) -> Tokenizer:
+    try:
+        return Tokenizer.train(sentences, kind=kind, size=size)
+    except UserError as error:
+        raise UserError(f"text.{side}_vocabulary_size: {error}") from None
+
+
+def encode_pairs(
     pairs: Iterable[Pair],
+    source: BatchEncoder,
+    target: BatchEncoder,
+    *,
+    max_tokens: int,
+    report: ReadReport | None = None,
+) -> Examples:
+    """Encode pairs; those without a token, or with over `max_tokens`, on a side are dropped."""
+    sources, targets = SequenceBuilder(), SequenceBuilder()
+    for source_ids, target_ids in encode_stream(
+        pairs, source, target, max_tokens=max_tokens, report=report
+    ):
+        sources.add(source_ids)
+        targets.add(target_ids)
+    return Examples(sources.build(), targets.build())
+
+
+def encode_validation(
+    pairs: Iterable[Pair], source: Tokenizer, target: Tokenizer, *, text: Text, max_tokens: int
+) -> Examples:
+    """Validation pairs as token ids, without BPE dropout; the over-long are left out and logged."""
+    parts = [WeightedPairs(pairs)]
+    examples = encode_corpus(parts, source, target, text=text, max_tokens=max_tokens)
+    return replace(examples, bpe_dropout=None)
+
+
+def encode_corpus(
+    parts: Sequence[WeightedPairs],
     source: Tokenizer,
     target: Tokenizer,
     *,
     text: Text,
-    longest: int,
+    max_tokens: int,
 ) -> Examples:
-    """Pairs as ids, as they are when validated on; the over-long are left out and said."""
-    examples = encode_parts([Part(pairs)], source, target, text=text, longest=longest)
-    return replace(examples, dropout=None)
+    """Training pairs as token ids in memory, with their mixture and BPE dropout."""
+    sources, targets = SequenceBuilder(), SequenceBuilder()
+
+    def add(source_ids: list[int], target_ids: list[int]) -> None:
+        sources.add(source_ids)
+        targets.add(target_ids)
+
+    mixture = encode_into(add, parts, source, target, text=text, max_tokens=max_tokens)
+    bpe_dropout = make_bpe_dropout(text, source, target, max_tokens)
+    return Examples(sources.build(), targets.build(), mixture, bpe_dropout)
 
 
-def encode_parts(
-    parts: Sequence[Part],
-    source: Tokenizer,
-    target: Tokenizer,
-    *,
-    text: Text,
-    longest: int,
-) -> Examples:
-    """Training pairs as ids in memory, with how often each part comes and how words are cut."""
-    sources, targets = Growing(), Growing()
-
-    def add(one: list[int], other: list[int]) -> None:
-        sources.add(one)
-        targets.add(other)
-
-    mixture = pour(parts, source, target, add, text=text, longest=longest)
-    cuts = merge_dropout(text, source, target, longest)
-    return Examples(sources.done(), targets.done(), mixture, cuts)
-
-
-def pour(
-    parts: Sequence[Part],
-    source: Tokenizer,
-    target: Tokenizer,
+def encode_into(
     add: Callable[[list[int], list[int]], None],
+    parts: Sequence[WeightedPairs],
+    source: Tokenizer,
+    target: Tokenizer,
     *,
     text: Text,
-    longest: int,
+    max_tokens: int,
 ) -> Mixture:
-    """Encode part after part, hand on pair after pair, and say what was left out."""
+    """Encode part after part, call `add` for every pair, and log what was left out."""
     sizes = []
     for part in parts:
-        tally = Tally()
-        pairs = masked(part.pairs, text.placeholders)
+        report = ReadReport()
+        pairs = mask_placeholders(part.pairs, text.placeholders)
         try:
-            for one, other in encoded(pairs, source, target, longest=longest, tally=tally):
-                add(one, other)
-        except NoneFits:
+            for source_ids, target_ids in encode_stream(
+                pairs, source, target, max_tokens=max_tokens, report=report
+            ):
+                add(source_ids, target_ids)
+        except NoPairFitsError:
             raise UserError(
-                f"data.max_tokens: no pair has {longest} tokens or fewer; raise it"
+                f"data.max_tokens: no pair has {max_tokens} tokens or fewer; raise it"
             ) from None
-        for reason, noted in tally.drops.items():
-            logger.info(f"left out {noted.count:,} pairs: {reason}")
-        sizes.append(tally.kept)
+        for reason, occurrences in report.dropped.items():
+            logger.info(f"left out {occurrences.count:,} pairs: {reason}")
+        sizes.append(report.kept)
     return Mixture(tuple(sizes), tuple(part.weight for part in parts))
 
 
-def merge_dropout(text: Text, source: Tokenizer, target: Tokenizer, longest: int) -> Dropout | None:
-    """How words are cut anew each time they are trained on, if the recipe wants it."""
+def encode_stream(
+    pairs: Iterable[Pair],
+    source: BatchEncoder,
+    target: BatchEncoder,
+    *,
+    max_tokens: int,
+    report: ReadReport | None = None,
+) -> Iterator[tuple[list[int], list[int]]]:
+    """The token ids of pair after pair, special tokens included; a UserError if there is none."""
+    report = ReadReport() if report is None else report
+    kept = report.kept = 0
+    for chunk in _chunks(pairs):
+        sources = source.encode_batch([pair.source for pair in chunk])
+        targets = target.encode_batch([pair.target for pair in chunk])
+        for pair, source_ids, target_ids in zip(chunk, sources, targets, strict=True):
+            if rejection := _token_count_rejection(len(source_ids), len(target_ids), max_tokens):
+                report.drop(*rejection, pair.line)
+            else:
+                kept += 1
+                yield [*source_ids, EOS], [BOS, *target_ids, EOS]
+    report.kept = kept
+    if not kept:
+        reason = f"no pair has 1 to {max_tokens} tokens a side; allow longer sentences"
+        raise NoPairFitsError(f"{report.files['source']}: {reason}")
+
+
+def make_bpe_dropout(
+    text: Text, source: Tokenizer, target: Tokenizer, max_tokens: int
+) -> BpeDropout | None:
+    """The BPE dropout of a recipe, if it has any."""
     if not text.bpe_dropout:
         return None
-    chance = text.bpe_dropout
-    return Dropout(MergeDropout(source, chance), MergeDropout(target, chance), longest)
+    prob = text.bpe_dropout
+    return BpeDropout(MergeDropout(source, prob), MergeDropout(target, prob), max_tokens)
 
 
-def _learn(sentences: Iterable[str], kind: str, side: str, size: int) -> Tokenizer:
-    try:
-        return Tokenizer.learn(sentences, kind=kind, size=size)
-    except UserError as fault:
-        raise UserError(f"text.{side}_size: {fault}") from None
+def _token_count_rejection(source: int, target: int, max_tokens: int) -> tuple[str, Side] | None:
+    counts: dict[Side, int] = {"source": source, "target": target}
+    for side, count in counts.items():
+        if not count:
+            return f"no token in the {side}", side
+        if count > max_tokens:
+            return f"more than {max_tokens} tokens in the {side}", side
+    return None
+
+
+def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    remaining = iter(pairs)
+    while chunk := list(islice(remaining, CHUNK_PAIRS)):
+        yield chunk

@@ -1,4 +1,4 @@
-"""How often each corpus of several comes in an epoch."""
+"""Mixture of corpora: how often each comes in an epoch."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -8,16 +8,16 @@ from jaxtyping import Int64
 
 from dhyan.data.permutation import Permutation
 
-CIRCLE = (0, 0)  # keeps the key apart from those of the epochs
+CYCLE_KEY = (0, 0)  # makes the key differ from those of the epochs
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Corpora that lie end to end, each with the number of times its pairs come an epoch.
+    """Corpora that lie end to end, each with its weight: how often its pairs come in an epoch.
 
-    Of weight 2.3 every pair comes twice, and three tenths of them once more. These tenths are the
-    next ones each epoch, around a keyed circle of all pairs, so that after any number of epochs no
-    pair has come more than once oftener than another of its corpus. Nothing is stored.
+    With weight 2.3 every pair comes twice, and three tenths of the pairs once more. Each epoch
+    takes the next three tenths of a keyed cycle of all pairs, so that after any number of epochs
+    the counts of two pairs of a corpus differ by at most one. Nothing is stored.
     """
 
     sizes: tuple[int, ...]
@@ -28,44 +28,45 @@ class Mixture:
             raise ValueError(f"{self.sizes=} and {self.weights=} must be positive, and as many")
 
     @property
-    def turns(self) -> tuple[int, ...]:
+    def epoch_sizes(self) -> tuple[int, ...]:
         """How many examples of each corpus an epoch holds."""
         return tuple(
-            int(weight) * size + self._extra(number)
-            for number, (size, weight) in enumerate(zip(self.sizes, self.weights, strict=True))
+            int(weight) * size + self._extra(corpus)
+            for corpus, (size, weight) in enumerate(zip(self.sizes, self.weights, strict=True))
         )
 
     def __len__(self) -> int:
-        return sum(self.turns)
+        return sum(self.epoch_sizes)
 
     def rows(
-        self, places: Int64[np.ndarray, " N"], *, epoch: int, seed: int
+        self, positions: Int64[np.ndarray, " N"], *, epoch: int, seed: int
     ) -> Int64[np.ndarray, " N"]:
-        """The examples that stand at these of an epoch's places."""
-        ends = np.array(list(accumulate(self.turns)))
-        owners = np.searchsorted(ends, places, side="right")
-        rows = np.empty_like(places)
-        first = 0
-        for number, size in enumerate(self.sizes):
-            mine = owners == number
-            turns = places[mine] - (ends[number] - self.turns[number])
-            rows[mine] = first + self._within(number, turns, epoch, seed)
-            first += size
+        """The examples at these positions of an epoch."""
+        ends = np.array(list(accumulate(self.epoch_sizes)))
+        corpora = np.searchsorted(ends, positions, side="right")
+        rows = np.empty_like(positions)
+        first_row = 0
+        for corpus, size in enumerate(self.sizes):
+            selected = corpora == corpus
+            offsets = positions[selected] - (ends[corpus] - self.epoch_sizes[corpus])
+            rows[selected] = first_row + self._corpus_rows(corpus, offsets, epoch, seed)
+            first_row += size
         return rows
 
-    def _within(
-        self, number: int, turns: Int64[np.ndarray, " N"], epoch: int, seed: int
+    def _corpus_rows(
+        self, corpus: int, offsets: Int64[np.ndarray, " N"], epoch: int, seed: int
     ) -> Int64[np.ndarray, " N"]:
-        """Which pair of its own corpus each turn takes: first the whole rounds, then the extra."""
-        size, whole = self.sizes[number], int(self.weights[number]) * self.sizes[number]
-        extra = turns >= whole
-        rows = turns % size
-        begun = epoch * self._extra(number) % size
-        circle = Permutation(size, (seed, number, *CIRCLE))
-        rows[extra] = circle.permute((begun + turns[extra] - whole) % size)
+        """The rows of a corpus at these offsets: first its full repetitions, then the fraction."""
+        size, full = self.sizes[corpus], int(self.weights[corpus]) * self.sizes[corpus]
+        extra = offsets >= full
+        rows = offsets % size
+        cycle_start = epoch * self._extra(corpus) % size
+        cycle = Permutation(size, (seed, corpus, *CYCLE_KEY))
+        rows[extra] = cycle.permute((cycle_start + offsets[extra] - full) % size)
         return rows
 
-    def _extra(self, number: int) -> int:
-        size, weight = self.sizes[number], self.weights[number]
+    def _extra(self, corpus: int) -> int:
+        """How many pairs come once more than the integer part of the weight."""
+        size, weight = self.sizes[corpus], self.weights[corpus]
         extra = int((weight - int(weight)) * size + 0.5)
         return extra if weight >= 1 else max(1, extra)

@@ -1,4 +1,4 @@
-"""What became of every pair of a corpus: kept, dropped for a reason, or at fault."""
+"""Sentence pairs, and the report of reading them: how many were kept, dropped or faulty, and where."""
 
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from dhyan.errors import UserError
 
-FIRST_PLACES, FIRST_FAULTS = 3, 50  # how many a tally remembers
+MAX_LOCATIONS, MAX_ERRORS = 3, 50  # how many of each a report remembers
 
 Side = Literal["source", "target"]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A sentence, its translation, and the line of the file they begin on."""
+    """A source sentence, its translation, and the line of the file they begin on."""
 
     source: str
     target: str
@@ -21,72 +21,75 @@ class Pair:
 
 
 @dataclass
-class Noted:
-    """How often a thing was seen, and where first."""
+class Occurrences:
+    """How often something occurred, and the first locations."""
 
     count: int = 0
-    places: list[str] = field(default_factory=list)
+    locations: list[str] = field(default_factory=list)
 
-    def add(self, place: str) -> None:
-        """Count one more, and remember its place if it is among the first."""
+    def add(self, location: str) -> None:
+        """Count one more, and remember its location if it is among the first."""
         self.count += 1
-        if len(self.places) < FIRST_PLACES:
-            self.places.append(place)
+        if len(self.locations) < MAX_LOCATIONS:
+            self.locations.append(location)
 
     def __str__(self) -> str:
-        return ", ".join([*self.places, *["…"][: self.count - len(self.places)]])
+        return ", ".join([*self.locations, *["…"][: self.count - len(self.locations)]])
 
 
 @dataclass
-class Tally:
-    """What became of every pair; a tolerant one notes the faults of single lines and reads on."""
+class ReadReport:
+    """Counts of kept and dropped pairs, with reasons; a tolerant report collects errors too."""
 
     tolerant: bool = False
     kept: int = 0
-    drops: dict[str, Noted] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-    faulty: int = 0
+    dropped: dict[str, Occurrences] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    error_count: int = 0
     notes: list[str] = field(default_factory=list)
-    names: dict[Side, str] = field(default_factory=lambda: {"source": "source", "target": "target"})
+    files: dict[Side, str] = field(default_factory=lambda: {"source": "source", "target": "target"})
     _hash: Any = field(default_factory=sha256, repr=False)
 
     @property
     def fingerprint(self) -> str:
-        """The sha256 of the pairs read so far: the same text gives the same in any kind of file."""
+        """The sha256 of the pairs read so far; the file format does not matter."""
         return self._hash.hexdigest()
 
     def keep(self, pair: Pair) -> None:
-        """Count a pair that goes on."""
+        """Count a pair that is used."""
         self.kept += 1
         self._hash.update(f"{pair.source}\0{pair.target}\n".encode())
 
     def drop(self, reason: str, side: Side, line: int) -> None:
-        """Count a pair left behind, by its reason."""
-        self.drops.setdefault(reason, Noted()).add(self.place(side, line))
+        """Count a pair that is left out, by its reason."""
+        self.dropped.setdefault(reason, Occurrences()).add(self.location(side, line))
 
-    def report(self, fault: UserError) -> None:
-        """Raise a fault, or note it if the tally is tolerant."""
+    def add_error(self, error: UserError) -> None:
+        """Raise an error, or collect it if the report is tolerant."""
         if not self.tolerant:
-            raise fault
-        self.faulty += 1
-        if len(self.faults) < FIRST_FAULTS:
-            self.faults.append(str(fault))
+            raise error
+        self.error_count += 1
+        if len(self.errors) < MAX_ERRORS:
+            self.errors.append(str(error))
 
-    def place(self, side: Side, line: int) -> str:
-        """Where a line stands, as `file:line`."""
-        return f"{self.names[side]}:{line}"
+    def location(self, side: Side, line: int) -> str:
+        """A line as `file:line`."""
+        return f"{self.files[side]}:{line}"
 
     def lines(self) -> list[str]:
-        """The tally in words: faults, what was kept, and a line for each reason to drop."""
-        more = self.faulty - len(self.faults)
+        """The report as text: notes, errors, the number of kept pairs, and each reason to drop."""
+        more = self.error_count - len(self.errors)
         return [
             *self.notes,
-            *self.faults,
-            *([f"{more:,} more faults like these"] if more else []),
-            f"kept {_pairs(self.kept)}",
-            *(f"dropped {_pairs(n.count)}: {reason} ({n})" for reason, n in self.drops.items()),
+            *self.errors,
+            *([f"{more:,} more errors like these"] if more else []),
+            f"kept {_count_pairs(self.kept)}",
+            *(
+                f"dropped {_count_pairs(where.count)}: {reason} ({where})"
+                for reason, where in self.dropped.items()
+            ),
         ]
 
 
-def _pairs(count: int) -> str:
+def _count_pairs(count: int) -> str:
     return f"{count:,} pair{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Preparing a corpus once, as ids in files, so that training needs no memory for it."""
+"""`dhyan data prepare`: encode a corpus once into files that training memory-maps."""
 
 import json
 import logging
@@ -16,19 +16,19 @@ from dhyan.atomic_folder import (
     write_manifest,
 )
 from dhyan.config import Recipe
-from dhyan.data.encode import Part, pour
-from dhyan.data.load_corpus import TextCorpus, read_corpus, with_languages
+from dhyan.data.corpus import TextCorpus, read_corpus, with_languages
+from dhyan.data.corpus_files import LogProgress
+from dhyan.data.encode import encode_into
 from dhyan.data.prepared_corpus import (
     FORMAT,
     TOKENIZERS,
     VALIDATION,
-    check_same,
-    check_whole,
+    check_files,
+    check_same_settings,
+    manifest_settings,
     read_manifest,
-    settings_of,
 )
-from dhyan.data.sources import Told
-from dhyan.data.store import new_store
+from dhyan.data.store import create_store
 from dhyan.errors import UserError
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.version import __version__
@@ -36,50 +36,59 @@ from dhyan.version import __version__
 logger = logging.getLogger(__name__)
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
-Choose = Callable[[Recipe, TextCorpus], Tokenizers]
+ChooseTokenizers = Callable[[Recipe, TextCorpus], Tokenizers]
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A prepared folder, and how many pairs it holds to train on and to validate on."""
+class PreparedSizes:
+    """How many training and validation pairs a prepared folder holds."""
 
     folder: Path
     training: int
     validation: int
 
 
-def prepare(recipe: Recipe, out: Path, *, choose: Choose | None = None) -> Prepared:
-    """Write the recipe's pairs as ids into the folder `out`, or find them there already.
+def prepare(
+    recipe: Recipe, out: Path, *, choose_tokenizers: ChooseTokenizers | None = None
+) -> PreparedSizes:
+    """Write the pairs of a recipe as token ids into the folder `out`, unless they are there.
 
-    The files are read as streams, several times over; few pairs are ever in memory. `choose` gives
-    the vocabularies of a recipe that begins from a model; else they are learned.
+    The files are read as streams, several times; few pairs are ever in memory.
+    `choose_tokenizers` is for a recipe that begins from a pretrained model; else they are trained.
     """
-    _check(recipe, out, choose)
+    _check_preparable(recipe, out, choose_tokenizers)
     recipe = with_languages(recipe)
     corpus = read_corpus(recipe, stream=True)
-    vocabularies = _choice(recipe, corpus, choose)
-    place = Path(os.path.abspath(out))
-    if (place / MANIFEST).exists():
-        return _already(out, recipe, corpus, vocabularies)
+
+    def tokenizers() -> Tokenizers:
+        if choose_tokenizers is None or not recipe.training.init_from:
+            return corpus.make_tokenizers(recipe)
+        return choose_tokenizers(recipe, corpus)
+
+    path = Path(os.path.abspath(out))
+    if (path / MANIFEST).exists():
+        return _check_existing(out, recipe, corpus, tokenizers)
     try:
-        with atomic_folder(place) as folder:
-            manifest = _write(folder, recipe, corpus, vocabularies())
+        with atomic_folder(path) as folder:
+            manifest = _write(folder, recipe, corpus, tokenizers())
     except OSError as error:
-        where, remedy = error.filename or out, "see to it, or name another --out"
-        raise UserError(f"{where}: cannot be written: {error.strerror}; {remedy}") from None
-    return _told(out, manifest)
+        place, remedy = error.filename or out, "make room or fix it, or name another --out"
+        raise UserError(f"{place}: cannot be written: {error.strerror}; {remedy}") from None
+    return _sizes(out, manifest)
 
 
-def _check(recipe: Recipe, out: Path, choose: Choose | None) -> None:
-    """Refuse what cannot be prepared, or not there, before any pair is read."""
+def _check_preparable(
+    recipe: Recipe, out: Path, choose_tokenizers: ChooseTokenizers | None
+) -> None:
+    """Refuse a recipe or a folder that cannot be prepared, before any pair is read."""
     data, init = recipe.data, recipe.training.init_from
     if data.prepared:
         raise UserError(f"data.prepared: {data.prepared} is prepared already; train with it")
     if data.task:
-        raise UserError(f"data.task: {data.task!r} makes its own pairs; name --source FILE")
-    if init and choose is None:
+        raise UserError(f"data.task: {data.task!r} generates its own pairs; name --source FILE")
+    if init and choose_tokenizers is None:
         raise UserError(
-            f"training.init_from: the vocabularies of {init} must be given too, as `choose`"
+            f"training.init_from: {init} has its own vocabularies; pass `choose_tokenizers`"
         )
     check_writable(out)
     if out.is_dir() and not (out / MANIFEST).exists():
@@ -87,12 +96,6 @@ def _check(recipe: Recipe, out: Path, choose: Choose | None) -> None:
             raise UserError(f"{out}: holds something else already; name another --out")
         if out.samefile(os.curdir):
             raise UserError(f"{out}: is the folder you are in; name a new one as --out")
-
-
-def _choice(recipe: Recipe, corpus: TextCorpus, choose: Choose | None) -> Callable[[], Tokenizers]:
-    if choose is None or not recipe.training.init_from:
-        return lambda: corpus.learn(recipe)
-    return lambda: choose(recipe, corpus)
 
 
 def _write(
@@ -103,10 +106,14 @@ def _write(
     with open(folder / VALIDATION, "w", encoding="utf-8") as file:
         for pair in corpus.validation:
             file.write(json.dumps(asdict(pair), ensure_ascii=False) + "\n")
-    with new_store(folder) as writer:
-        parts = [_spoken_of(part) for part in corpus.parts]
-        longest = recipe.data.max_tokens
-        mixture = pour(parts, *tokenizers, writer.add, text=recipe.text, longest=longest)
+    parts = [
+        replace(part, pairs=LogProgress(part.pairs, "encoded {count} pairs"))
+        for part in corpus.parts
+    ]
+    with create_store(folder) as writer:
+        mixture = encode_into(
+            writer.add, parts, *tokenizers, text=recipe.text, max_tokens=recipe.data.max_tokens
+        )
     facts = {
         "format": FORMAT,
         "dhyan": __version__,
@@ -116,53 +123,45 @@ def _write(
         "tokens": dict(writer.tokens),
         "fingerprint": corpus.fingerprint,
         "sample": corpus.sample,
-        "vocabulary": _words(recipe),
-        **settings_of(recipe),
+        "vocabulary": _vocabulary_origin(recipe),
+        **manifest_settings(recipe),
     }
-    return write_manifest(
-        folder, facts, {p.name: file_checksum(p) for p in sorted(folder.iterdir())}
-    )
+    checksums = {path.name: file_checksum(path) for path in sorted(folder.iterdir())}
+    return write_manifest(folder, facts, checksums)
 
 
-def _words(recipe: Recipe) -> str:
-    """Whose words they are: nothing, or what was to become of those of a model."""
+def _vocabulary_origin(recipe: Recipe) -> str:
+    """How the vocabularies of a pretrained model were used; empty if there is none."""
     return recipe.training.init_vocabulary if recipe.training.init_from else ""
 
 
-def _already(
-    out: Path,
-    recipe: Recipe,
-    corpus: TextCorpus,
-    vocabularies: Callable[[], Tokenizers],
-) -> Prepared:
-    """What lies there, if it is what would be written."""
+def _check_existing(
+    out: Path, recipe: Recipe, corpus: TextCorpus, tokenizers: Callable[[], Tokenizers]
+) -> PreparedSizes:
+    """Use the folder if it holds what would be written; refuse it otherwise."""
     manifest = read_manifest(out)
     if manifest["fingerprint"] != corpus.fingerprint:
         raise UserError(
             f"{out}: was prepared from other pairs, or other weights; name another --out"
         )
-    check_same(out, manifest, _anywhere(recipe))
-    check_whole(out, manifest)
-    same = manifest["vocabulary"] == _words(recipe)
+    check_same_settings(out, manifest, _without_files(recipe))
+    check_files(out, manifest)
+    same = manifest["vocabulary"] == _vocabulary_origin(recipe)
     if same and recipe.training.init_from:
-        here = [tokenizer.to_json() for tokenizer in vocabularies()]
-        same = here == [Tokenizer.load(out / name).to_json() for name in TOKENIZERS]
+        new = [tokenizer.to_json() for tokenizer in tokenizers()]
+        same = new == [Tokenizer.load(out / name).to_json() for name in TOKENIZERS]
     if not same:
         raise UserError(f"{out}: was prepared with other vocabularies; name another --out")
     logger.info(f"{out}: already prepared, and nothing has changed")
-    return _told(out, manifest)
+    return _sizes(out, manifest)
 
 
-def _anywhere(recipe: Recipe) -> Recipe:
-    """The recipe without its files, which are known by their fingerprint wherever they lie."""
+def _without_files(recipe: Recipe) -> Recipe:
+    """The recipe without its files: their fingerprint identifies them, wherever they lie."""
     data = replace(recipe.data, source="", target="", valid_source="", valid_target="")
     data = replace(data, test_source="", test_target="", columns=(), mix=())
     return replace(recipe, data=data)
 
 
-def _spoken_of(part: Part) -> Part:
-    return replace(part, pairs=Told(part.pairs, lambda n: logger.info(f"encoded {n:,} pairs")))
-
-
-def _told(out: Path, manifest: Mapping[str, Any]) -> Prepared:
-    return Prepared(out, sum(manifest["sizes"]), manifest["validation"])
+def _sizes(out: Path, manifest: Mapping[str, Any]) -> PreparedSizes:
+    return PreparedSizes(out, sum(manifest["sizes"]), manifest["validation"])

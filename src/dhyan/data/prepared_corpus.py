@@ -1,4 +1,4 @@
-"""A corpus prepared before: checked, and mapped into memory as batches ask for it."""
+"""A prepared corpus: token ids in a folder, checked by their checksums and memory-mapped."""
 
 import json
 import logging
@@ -9,12 +9,11 @@ from typing import Any
 
 from dhyan import atomic_folder
 from dhyan.config import Data, Recipe, Text
-from dhyan.data.encode import merge_dropout
-from dhyan.data.examples import Examples
+from dhyan.data.encode import make_bpe_dropout
 from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair
-from dhyan.data.read_text import fault, nearest
-from dhyan.data.store import FILES, open_store
+from dhyan.data.read_text import file_error, suggest_path
+from dhyan.data.store import FILES, Examples, open_store
 from dhyan.errors import UserError
 from dhyan.text.tokenizer import Tokenizer
 
@@ -23,22 +22,22 @@ logger = logging.getLogger(__name__)
 VALIDATION = "validation.jsonl"
 TOKENIZERS = ("source.json", "target.json")
 FORMAT = 1
-FACTS = {
+MANIFEST_KEYS = {
     *("format", "sizes", "weights", "validation", "fingerprint", "sample", "vocabulary"),
     *("data", "text"),
 }
 REMEDY = "prepare it again into another folder with `dhyan data prepare`"
-# Where pairs lie may be left unsaid when they are prepared; how they are read may not.
-MAY_BE_UNSAID = {
+# A recipe may leave out where the pairs are; it must say the same about how they are read.
+OPTIONAL_SETTINGS = {
     *("source", "target", "columns", "valid_source", "valid_target", "mix"),
     *("source_language", "target_language", "test_source", "test_target"),
 }
-OF_NO_MATTER = {"task", "pairs", "prepared", "bpe_dropout", "allow_leakage"}
+IGNORED_SETTINGS = {"task", "pairs", "prepared", "bpe_dropout", "allow_leakage"}
 
 
 @dataclass(frozen=True)
 class PreparedCorpus:
-    """Pairs as ids in files, with the vocabularies they were encoded by."""
+    """Pairs as token ids in files, with the tokenizers that encoded them."""
 
     folder: Path
     manifest: Mapping[str, Any]
@@ -48,7 +47,7 @@ class PreparedCorpus:
 
     @property
     def fingerprint(self) -> str:
-        """That of the text the ids come from, so that a run may go on with either."""
+        """That of the text the ids come from, so that a run may resume with either."""
         return str(self.manifest["fingerprint"])
 
     @property
@@ -56,58 +55,57 @@ class PreparedCorpus:
         """A source sentence to try the model on."""
         return str(self.manifest["sample"])
 
-    def lessons(self, recipe: Recipe) -> Iterator[Pair]:
-        """Refused: ids are not learned from."""
+    def vocabulary_pairs(self, recipe: Recipe) -> Iterator[Pair]:
+        """Not available: the folder holds token ids, not sentences."""
         raise UserError(
             f"{self.folder}: holds ids, not sentences to learn from; prepare it with the same "
             f"--init-from and --init-vocabulary extend, then train with --init-vocabulary "
             f"new, which takes its own"
         )
 
-    def learn(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
-        """The vocabularies that were learned when the pairs were prepared."""
+    def make_tokenizers(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
+        """The tokenizers of the folder."""
         source, target = self.tokenizers
         logger.info(
             f"vocabularies of {self.folder}: {len(source):,} source, {len(target):,} target"
         )
         return source, target
 
-    def encode(self, source: Tokenizer, target: Tokenizer, longest: int) -> Examples:
-        """The training pairs, if these are the vocabularies they were encoded by."""
-        for given, own in zip((source, target), self.tokenizers, strict=True):
-            if given.to_json() != own.to_json():
+    def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
+        """The training pairs, if they were encoded by these tokenizers."""
+        for tokenizer, own in zip((source, target), self.tokenizers, strict=True):
+            if tokenizer.to_json() != own.to_json():
                 remedy = "prepare it with the same --init-from, or train with --init-vocabulary new"
                 raise UserError(f"{self.folder}: was encoded by other vocabularies; {remedy}")
         sizes, weights = self.manifest["sizes"], self.manifest["weights"]
         return replace(
             open_store(self.folder),
             mixture=Mixture(tuple(sizes), tuple(weights)),
-            dropout=merge_dropout(self.text, source, target, longest),
+            bpe_dropout=make_bpe_dropout(self.text, source, target, max_tokens),
         )
 
 
 def open_prepared(folder: Path, recipe: Recipe) -> PreparedCorpus:
-    """A prepared corpus, once every file is known to be whole and the recipe to be the same."""
+    """A prepared corpus, after checking every checksum and that the recipe has its settings."""
     manifest = read_manifest(folder)
-    check_same(folder, manifest, recipe)
-    check_whole(folder, manifest)
-    tokenizers = tuple(Tokenizer.load(folder / name) for name in TOKENIZERS)
+    check_same_settings(folder, manifest, recipe)
+    check_files(folder, manifest)
+    source, target = (Tokenizer.load(folder / name) for name in TOKENIZERS)
     with open(folder / VALIDATION, encoding="utf-8", newline="\n") as file:
         validation = [Pair(**json.loads(line)) for line in file]
-    logger.info(
-        f"{folder}: {sum(manifest['sizes']):,} pairs prepared, {len(validation):,} to validate on"
-    )
-    return PreparedCorpus(folder, manifest, validation, (tokenizers[0], tokenizers[1]), recipe.text)
+    pairs = f"{sum(manifest['sizes']):,} pairs prepared, {len(validation):,} to validate on"
+    logger.info(f"{folder}: {pairs}")
+    return PreparedCorpus(folder, manifest, validation, (source, target), recipe.text)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What a prepared folder says of itself."""
+    """The manifest of a prepared folder."""
     path = folder / atomic_folder.MANIFEST
     if not folder.exists():
-        raise fault(folder, 0, f"there is no such folder; {nearest(folder)}")
+        raise file_error(folder, 0, f"there is no such folder; {suggest_path(folder)}")
     if not path.exists():
         raise UserError(f"{folder}: is no prepared corpus (no {path.name}); {REMEDY}")
-    manifest = atomic_folder.read_manifest(folder, FACTS, remedy=REMEDY)
+    manifest = atomic_folder.read_manifest(folder, MANIFEST_KEYS, remedy=REMEDY)
     if manifest["format"] != FORMAT:
         raise UserError(f"{path}: has format {manifest['format']}, not {FORMAT}; {REMEDY}")
     return manifest
@@ -119,33 +117,35 @@ def prepared_languages(folder: Path) -> tuple[str, str]:
     return data["source_language"], data["target_language"]
 
 
-def check_same(folder: Path, manifest: Mapping[str, Any], recipe: Recipe) -> None:
+def check_same_settings(folder: Path, manifest: Mapping[str, Any], recipe: Recipe) -> None:
     """Refuse a recipe that would have prepared something else."""
-    now = settings_of(recipe)
-    for room, kind in (("data", Data), ("text", Text)):
-        for key, wanted in now[room].items():
-            before = manifest[room].get(key)
-            unsaid = key in MAY_BE_UNSAID and wanted == _default(kind, key)
-            if key not in OF_NO_MATTER and not unsaid and wanted != before:
-                found = f"was prepared with {room}.{key} = {json.dumps(before, ensure_ascii=False)}"
+    settings = manifest_settings(recipe)
+    for section, section_type in (("data", Data), ("text", Text)):
+        for key, value in settings[section].items():
+            prepared = manifest[section].get(key)
+            omitted = key in OPTIONAL_SETTINGS and value == _default(section_type, key)
+            if key not in IGNORED_SETTINGS and not omitted and value != prepared:
+                setting = f"{section}.{key} = {json.dumps(prepared, ensure_ascii=False)}"
                 remedy = "set it the same, or prepare it again into another folder"
-                here = json.dumps(wanted, ensure_ascii=False)
-                raise UserError(f"{folder}: {found}, the recipe has {here}: {remedy}")
+                raise UserError(
+                    f"{folder}: was prepared with {setting}, "
+                    f"the recipe has {json.dumps(value, ensure_ascii=False)}: {remedy}"
+                )
 
 
-def settings_of(recipe: Recipe) -> dict[str, dict[str, Any]]:
-    """The recipe's data and text settings as they stand in a manifest."""
+def manifest_settings(recipe: Recipe) -> dict[str, dict[str, Any]]:
+    """The data and text settings of a recipe as they stand in a manifest."""
     return json.loads(json.dumps({"data": asdict(recipe.data), "text": asdict(recipe.text)}))
 
 
-def check_whole(folder: Path, manifest: Mapping[str, Any]) -> None:
+def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Compare every file with its size and sha256 in the manifest."""
     names = (*FILES, *TOKENIZERS, VALIDATION)
     atomic_folder.check_files(folder, manifest, names, remedy=REMEDY)
 
 
-def _default(kind: type[Data] | type[Text], key: str) -> object:
-    """A setting's default, as JSON has it."""
-    (found,) = (f for f in fields(kind) if f.name == key)
-    assert found.default is not MISSING
-    return json.loads(json.dumps(found.default))
+def _default(section_type: type[Data] | type[Text], key: str) -> object:
+    """The default of a setting, as JSON has it."""
+    (setting,) = (field for field in fields(section_type) if field.name == key)
+    assert setting.default is not MISSING
+    return json.loads(json.dumps(setting.default))

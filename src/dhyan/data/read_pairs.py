@@ -1,18 +1,30 @@
-"""Parallel text, with every fault named by file and line."""
+"""Parallel text from two files or one table; every error names the file and the line."""
 
 import os
+import re
+from array import array
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from dhyan.data.length_filters import Bounds
-from dhyan.data.misalignment import first_parted
-from dhyan.data.pairs import Pair, Tally
-from dhyan.data.read_jsonl import read_objects
-from dhyan.data.read_table import Sides, line_text, read_table
-from dhyan.data.read_text import TABLES, fault, kind_of, raw_lines, said
+import numpy as np
+from jaxtyping import Float
 
-NO_BOUNDS = Bounds()
+from dhyan.data.filters import LengthFilter
+from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.read_jsonl import read_jsonl
+from dhyan.data.read_table import Row, decode_or_report, read_table
+from dhyan.data.read_text import (
+    TABLE_SUFFIXES,
+    file_error,
+    format_suffix,
+    printable,
+    read_raw_lines,
+)
+
+NO_FILTER = LengthFilter()
+MAX_LENGTH = 2**16 - 1  # characters of a line that alignment counts
+_NUMBERS = re.compile(rb"\d{1,15}")
 
 
 def read_pairs(
@@ -20,63 +32,105 @@ def read_pairs(
     target: Path | None = None,
     *,
     columns: tuple[str, str] | None = None,
-    bounds: Bounds = NO_BOUNDS,
-    tally: Tally | None = None,
+    length_filter: LengthFilter = NO_FILTER,
+    report: ReadReport | None = None,
 ) -> Iterator[Pair]:
-    """The usable pairs of two text files, or of one .tsv, .csv or .jsonl; each may be packed.
+    """The usable pairs of two text files, or of one .tsv, .csv or .jsonl; each may be compressed.
 
-    `columns` names two columns of a header, or two keys. Pairs with an empty or over-long side, or
-    out of bounds, are dropped into the tally; whatever would shift or spoil the others is a UserError.
+    `columns` names two columns of a header, or two keys. Pairs that the length filter rejects are
+    counted in the report; whatever would misalign or corrupt the others is a UserError.
     """
-    tally = Tally() if tally is None else tally
-    tally.names = {"source": said(source), "target": said(target or source)}
+    report = ReadReport() if report is None else report
+    report.files = {"source": printable(source), "target": printable(target or source)}
     usable = False
-    for line, one, other in _sides(source, target, columns, tally):
-        if unfit := bounds.unfit(one, other):
-            tally.drop(*unfit, line)
+    for line, source_text, target_text in _rows(source, target, columns, report):
+        if rejection := length_filter.rejection(source_text, target_text):
+            report.drop(*rejection, line)
             continue
         usable = True
-        pair = Pair(one, other, line)
-        tally.keep(pair)
+        pair = Pair(source_text, target_text, line)
+        report.keep(pair)
         yield pair
     if not usable:
-        counts = ", ".join(f"{n.count:,} × {reason}" for reason, n in tally.drops.items())
-        raise fault(source, 0, f"no usable pair ({counts or 'no line'}); see that it is a corpus")
+        counts = ", ".join(f"{n.count:,} × {reason}" for reason, n in report.dropped.items())
+        reason = f"no usable pair ({counts or 'no line'}); check that it is a parallel corpus"
+        raise file_error(source, 0, reason)
 
 
-def _sides(
-    source: Path, target: Path | None, columns: tuple[str, str] | None, tally: Tally
-) -> Iterator[Sides]:
-    kind = kind_of(source)
+def _rows(
+    source: Path, target: Path | None, columns: tuple[str, str] | None, report: ReadReport
+) -> Iterator[Row]:
+    suffix = format_suffix(source)
     if target is None:
-        if kind == ".json":
-            raise fault(
-                source, 0, "is a .json; if it holds one object on each line, rename it to .jsonl"
-            )
-        if kind not in TABLES:
+        if suffix == ".json":
+            remedy = "if it holds one object on each line, rename it to .jsonl"
+            raise file_error(source, 0, f"is a .json; {remedy}")
+        if suffix not in TABLE_SUFFIXES:
             remedy = "give the target file too, or one .tsv, .csv or .jsonl"
-            raise fault(source, 0, f"has one side; {remedy}")
-        return (read_objects if kind == ".jsonl" else read_table)(source, columns, tally)
-    if columns or TABLES & {kind, kind_of(target)}:
+            raise file_error(source, 0, f"has one side; {remedy}")
+        return (read_jsonl if suffix == ".jsonl" else read_table)(source, columns, report)
+    if columns or TABLE_SUFFIXES & {suffix, format_suffix(target)}:
         remedy = "give one .tsv, .csv or .jsonl, or two text files and no columns"
-        raise fault(target, 0, f"is a second file; {remedy}")
-    return _two_files(source, target, tally)
+        raise file_error(target, 0, f"is a second file; {remedy}")
+    return _read_two_files(source, target, report)
 
 
-def _two_files(source: Path, target: Path, tally: Tally) -> Iterator[Sides]:
+def _read_two_files(source: Path, target: Path, report: ReadReport) -> Iterator[Row]:
     if os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
-        raise fault(target, 0, "is the source file again; give the file of translations")
-    ours, theirs = raw_lines(source), raw_lines(target)
-    for number, (one, other) in enumerate(zip_longest(ours, theirs), 1):
-        if one is None or other is None:
-            shorter, longer = (source, target) if one is None else (target, source)
-            total = number + sum(1 for _ in (theirs if one is None else ours))
-            reason = f"the number of lines is {number - 1:,}, but {said(longer)} has {total:,}"
-            parted = first_parted(source, target)
-            remedy = f"line N must translate line N, and they seem to part at line {parted:,}"
-            tally.report(fault(shorter, number - 1, f"{reason}; {remedy}"))
+        raise file_error(target, 0, "is the source file again; give the file of translations")
+    source_lines, target_lines = read_raw_lines(source), read_raw_lines(target)
+    for number, (raw_source, raw_target) in enumerate(zip_longest(source_lines, target_lines), 1):
+        if raw_source is None or raw_target is None:
+            ended = raw_source is None
+            shorter, longer = (source, target) if ended else (target, source)
+            total = number + sum(1 for _ in (target_lines if ended else source_lines))
+            reason = f"the number of lines is {number - 1:,}, but {printable(longer)} has {total:,}"
+            line = first_misaligned_line(source, target)
+            remedy = f"line N must translate line N; they seem to be misaligned from line {line:,}"
+            report.add_error(file_error(shorter, number - 1, f"{reason}; {remedy}"))
             return
-        text = line_text(one, source, number, tally)
-        translation = line_text(other, target, number, tally)
-        if text is not None and translation is not None:
-            yield number, text, translation
+        source_text = decode_or_report(raw_source, source, number, report)
+        target_text = decode_or_report(raw_target, target, number, report)
+        if source_text is not None and target_text is not None:
+            yield number, source_text, target_text
+
+
+def first_misaligned_line(source: Path, target: Path) -> int:
+    """The line of two files of unequal length from which on they align better if one is shifted.
+
+    The missing lines are assumed to be missing in one place. Two lines align if their lengths have
+    the ratio of the whole files, they hold the same numbers, and they are blank together.
+    """
+    shorter, longer = sorted((_LineFeatures(source), _LineFeatures(target)), key=len)
+    before = _alignment_costs(shorter, longer, 0)
+    after = _alignment_costs(shorter, longer, len(longer) - len(shorter))
+    cost_from = np.concatenate((np.cumsum(after[::-1])[::-1], [0.0]))
+    cost_until = np.concatenate(([0.0], np.cumsum(before)))
+    return int(np.argmin(cost_until + cost_from)) + 1
+
+
+class _LineFeatures:
+    """Length and numbers of every line of a file: features that need no knowledge of the language."""
+
+    def __init__(self, path: Path) -> None:
+        self.lengths, self.numbers = array("H"), array("I")
+        for line in read_raw_lines(path):
+            text = line.strip()
+            self.lengths.append(min(len(text.decode("utf-8", "replace")), MAX_LENGTH))
+            self.numbers.append(hash(tuple(map(int, _NUMBERS.findall(text[:1000])))) % 2**32)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+def _alignment_costs(
+    shorter: _LineFeatures, longer: _LineFeatures, shift: int
+) -> Float[np.ndarray, " N"]:
+    """The cost of aligning each line with the one `shift` lines further on in the longer file."""
+    lengths = np.array(shorter.lengths, np.float64)
+    all_lengths = np.array(longer.lengths, np.float64)
+    log_ratio = np.log((lengths.sum() + 1) / (all_lengths.sum() + 1))
+    window = slice(shift, shift + len(lengths))
+    length_cost = np.abs(np.log((lengths + 1) / (all_lengths[window] + 1)) - log_ratio)
+    different_numbers = np.array(shorter.numbers) != np.array(longer.numbers)[window]
+    return np.minimum(length_cost, 2.0) + 2.0 * different_numbers

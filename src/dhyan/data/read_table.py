@@ -1,4 +1,4 @@
-"""Tables of two columns and more, separated by tabs or commas."""
+"""Tables of two or more columns: .tsv and .csv."""
 
 import csv
 import re
@@ -6,132 +6,146 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from dhyan.data.pairs import Noted, Tally
-from dhyan.data.read_text import LONGEST_READ, NotText, decoded, fault, kind_of, raw_lines, said
+from dhyan.data.pairs import Occurrences, ReadReport
+from dhyan.data.read_text import (
+    MAX_LINE_BYTES,
+    NotTextError,
+    decode_line,
+    file_error,
+    format_suffix,
+    printable,
+    read_raw_lines,
+)
 from dhyan.errors import UserError
 
-_NAMES = re.compile(  # of columns, as headers have them; they are only spoken of, never believed
+_COLUMN_NAMES = re.compile(  # typical header names; they only cause a note, nothing is inferred
     r"(source|target|src|tgt|trg|reference|translation|sentence|text|en|hi|bn|de|es|fr|mr|ne|sa|ta|ur"
     r"|english|hindi|bengali|german|spanish|french|marathi|nepali|sanskrit|tamil|urdu)"
     r"([ _-]?(text|sentences?|language|lang))?",
     re.IGNORECASE,
 )
 
-Sides = tuple[int, str, str]  # a line number, a source and a target
+Row = tuple[int, str, str]  # line number, source, target
 
 
-def read_table(path: Path, columns: tuple[str, str] | None, tally: Tally) -> Iterator[Sides]:
-    """The two sides of each row of a .tsv or .csv."""
-    comma = kind_of(path) == ".csv"
-    rows = _csv_rows(path, tally) if comma else _tsv_rows(path, tally)
-    width, places, others = None, (0, 1), Noted()
-    if comma or columns:
+def read_table(path: Path, columns: tuple[str, str] | None, report: ReadReport) -> Iterator[Row]:
+    """Source and target of each row of a .tsv or .csv."""
+    is_csv = format_suffix(path) == ".csv"
+    rows = _csv_rows(path, report) if is_csv else _tsv_rows(path, report)
+    width, indices, irregular = None, (0, 1), Occurrences()
+    if is_csv or columns:
         line, header = next(rows, (1, []))
-        width, places = len(header), _find(path, line, columns, header)
-        tally.notes.append(f"line {line} is the header: {said(', '.join(header)[:300])}")
-    first = 0
+        width, indices = len(header), _column_indices(path, line, columns, header)
+        report.notes.append(f"line {line} is the header: {printable(', '.join(header)[:300])}")
+    first_width = 0
     for line, fields in rows:
-        if width is None and not first:
-            first = len(fields)
-            tally.notes.extend(_first_words(line, fields))
+        if width is None and not first_width:
+            first_width = len(fields)
+            report.notes.extend(_first_row_notes(line, fields))
         if fields in ([], [""]):
-            tally.drop("blank line", "source", line)
+            report.drop("blank line", "source", line)
         elif len(fields) == width or (width is None and len(fields) > 1):
-            if width is None and len(fields) != first:
-                others.add(tally.place("source", line))
-            yield line, fields[places[0]], fields[places[1]]
+            if width is None and len(fields) != first_width:
+                irregular.add(report.location("source", line))
+            yield line, fields[indices[0]], fields[indices[1]]
         else:
             reason = f"the number of columns is {len(fields)}, not {width or 'at least 2'}"
-            remedy = f"separate them by one {'comma, and quote commas in text' if comma else 'tab'}"
-            tally.report(fault(path, line, f"{reason}; {remedy}"))
-    if others.count:
-        rows_of = f"{others.count:,} row{'' if others.count == 1 else 's'}"
-        tally.notes.append(f"{rows_of} of another number of columns than {first} ({others})")
+            separator = "comma, and quote commas in text" if is_csv else "tab"
+            report.add_error(file_error(path, line, f"{reason}; separate them by one {separator}"))
+    if irregular.count:
+        rows_count = f"{irregular.count:,} row{'' if irregular.count == 1 else 's'}"
+        report.notes.append(
+            f"{rows_count} with another number of columns than {first_width} ({irregular})"
+        )
 
 
-def _first_words(line: int, fields: list[str]) -> Iterator[str]:
-    """What is said of a table's first row where no header was asked for."""
+def _first_row_notes(line: int, fields: list[str]) -> Iterator[str]:
+    """Notes about the first row of a table that is read without a header."""
     names = [field.strip() for field in fields[:2]]
-    if all(_NAMES.fullmatch(name) for name in names) and len(set(names)) == 2:
+    if all(_COLUMN_NAMES.fullmatch(name) for name in names) and len(set(names)) == 2:
         remedy = f"if it is one, name its columns with --columns {','.join(names)}"
         yield f"line {line} looks like a header and is taken as a pair: {remedy}"
     if len(fields) > 2:
         yield f"of {len(fields)} columns the first two are taken"
 
 
-def _find(
+def _column_indices(
     path: Path, line: int, columns: tuple[str, str] | None, header: list[str]
 ) -> tuple[int, int]:
-    """Where the two columns stand in the header."""
+    """The positions of the two columns in the header."""
     names = [name.strip() for name in header]
-    there = f"of {said(', '.join(names)[:300])}"
+    choice = f"of {printable(', '.join(names)[:300])}"
     if columns is None and len(names) != 2:
-        raise fault(path, line, f"{len(names)} columns; name two with --columns a,b {there}")
-    wanted = columns or (names[0], names[1])
-    for name in wanted:
+        raise file_error(path, line, f"{len(names)} columns; name two with --columns a,b {choice}")
+    chosen = columns or (names[0], names[1])
+    for name in chosen:
         if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean {said(near[0])}, or another" if near else "name two"
-            raise fault(path, line, f"no column is called {said(name)}; {hint} {there}")
+            close = get_close_matches(name, names, n=1)
+            hint = f"did you mean {printable(close[0])}, or another" if close else "name two"
+            raise file_error(path, line, f"no column is called {printable(name)}; {hint} {choice}")
         if names.count(name) > 1:
-            reason = f"{names.count(name)} columns are called {said(name)}"
-            raise fault(path, line, f"{reason}; give each a name of its own in the header")
-    first, second = names.index(wanted[0]), names.index(wanted[1])
-    if first == second:
-        raise fault(path, line, f"both sides are {said(wanted[0])}; name two {there}")
-    return first, second
+            reason = f"{names.count(name)} columns are called {printable(name)}"
+            raise file_error(path, line, f"{reason}; give each a name of its own in the header")
+    source, target = names.index(chosen[0]), names.index(chosen[1])
+    if source == target:
+        raise file_error(path, line, f"both sides are {printable(chosen[0])}; name two {choice}")
+    return source, target
 
 
-def _tsv_rows(path: Path, tally: Tally) -> Iterator[tuple[int, list[str]]]:
-    for number, text in table_lines(path, tally):
+def _tsv_rows(path: Path, report: ReadReport) -> Iterator[tuple[int, list[str]]]:
+    for number, text in read_table_lines(path, report):
         yield number, text.split("\t")
 
 
-def _csv_rows(path: Path, tally: Tally) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(path: Path, report: ReadReport) -> Iterator[tuple[int, list[str]]]:
     """Records with the line each begins on; a newline inside quotes becomes a space."""
-    taken: list[int] = []
+    record_lines: list[int] = []
 
-    def fed() -> Iterator[str]:
-        for number, text in table_lines(path, tally):
-            taken.append(number)
-            # The csv module ends a line at any \r, so \0, which no line may hold, stands in for it.
+    def lines() -> Iterator[str]:
+        for number, text in read_table_lines(path, report):
+            record_lines.append(number)
+            # The csv module ends a line at any \r; \0, which no line may hold, replaces it.
             yield text.replace("\r", "\0") + "\n"
 
-    csv.field_size_limit(LONGEST_READ)
-    reader = csv.reader(fed(), strict=True)
+    csv.field_size_limit(MAX_LINE_BYTES)
+    reader = csv.reader(lines(), strict=True)
     while True:
-        taken.clear()
+        record_lines.clear()
         try:
             fields = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
             remedy = 'close every quote, and write a quote inside quotes as ""'
-            tally.report(fault(path, taken[0], f"broken quoting ({error}); {remedy}"))
+            reason = f"broken quoting ({error}); {remedy}"
+            report.add_error(file_error(path, record_lines[0], reason))
         else:
-            yield taken[0], [text.replace("\n", " ").replace("\0", "\r") for text in fields]
+            yield record_lines[0], [text.replace("\n", " ").replace("\0", "\r") for text in fields]
 
 
-def table_lines(path: Path, tally: Tally) -> Iterator[tuple[int, str]]:
-    """The lines of a table; one cut short has lost columns, and in .csv perhaps a closing quote."""
-    for number, raw in enumerate(raw_lines(path), 1):
-        if len(raw) < LONGEST_READ:
-            text = line_text(raw, path, number, tally)
+def read_table_lines(path: Path, report: ReadReport) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a table; an over-long line is dropped, in .csv it is an error.
+
+    A truncated line has lost columns, and in .csv perhaps a closing quote.
+    """
+    for number, raw in enumerate(read_raw_lines(path), 1):
+        if len(raw) < MAX_LINE_BYTES:
+            text = decode_or_report(raw, path, number, report)
             if text is not None:
                 yield number, text
-        elif kind_of(path) == ".csv":
-            reason = f"the line has more than {LONGEST_READ:,} bytes; shorten or remove it"
-            tally.report(fault(path, number, reason))
+        elif format_suffix(path) == ".csv":
+            reason = f"the line has more than {MAX_LINE_BYTES:,} bytes; shorten or remove it"
+            report.add_error(file_error(path, number, reason))
         else:
-            tally.drop("over-long line", "source", number)
+            report.drop("over-long line", "source", number)
 
 
-def line_text(raw: bytes, path: Path, number: int, tally: Tally) -> str | None:
-    """A line without its ending, or None where a fault has been noted."""
+def decode_or_report(raw: bytes, path: Path, number: int, report: ReadReport) -> str | None:
+    """A line without its ending, or None where an error was added to the report."""
     try:
-        return decoded(raw, path, number, cut=len(raw) >= LONGEST_READ)
-    except NotText:
+        return decode_line(raw, path, number, truncated=len(raw) >= MAX_LINE_BYTES)
+    except NotTextError:
         raise
-    except UserError as fault:
-        tally.report(fault)
+    except UserError as error:
+        report.add_error(error)
         return None

@@ -1,23 +1,149 @@
-"""Token stores on disk: flat files of ids and offsets that are mapped, not read."""
+"""Token store: a corpus as token ids, in memory or memory-mapped from files, padded into batches."""
 
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Shaped
+import torch
+from jaxtyping import Int32, Int64, Shaped
 
-from dhyan.data.examples import Examples, Sentences
+from dhyan.batch import Batch, Tokens
+from dhyan.data.mixture import Mixture
+from dhyan.data.permutation import derive_seed
+from dhyan.special_tokens import PAD
 
 SIDES = ("source", "target")
-FILES = tuple(f"{side}.{what}" for side in SIDES for what in ("ids", "offsets"))
+FILES = tuple(f"{side}.{part}" for side in SIDES for part in ("ids", "offsets"))
+SPECIAL_TOKENS = {"source": 1, "target": 2}  # EOS; BOS and EOS
 
 
-class Writer:
-    """Pairs of ids, appended to the files of a store.
+@runtime_checkable
+class Resegment(Protocol):
+    """Other token ids of the same text, sampled by a seed: a MergeDropout."""
 
-    Ids are four bytes each and offsets eight, the low byte first.
+    def __call__(self, ids: Sequence[int], seed: int, /) -> list[int]:
+        """A sampled segmentation of the text of these ids."""
+        ...
+
+
+@dataclass(frozen=True)
+class TokenSequences:
+    """Sequences end to end; sequence i is ids[offsets[i] : offsets[i + 1]]."""
+
+    ids: Int32[np.ndarray, " W"]
+    offsets: Int64[np.ndarray, " M"]
+
+    def lengths(self, rows: Int64[np.ndarray, " R"]) -> Int64[np.ndarray, " R"]:
+        """The number of tokens of each of these sequences."""
+        return self.offsets[rows + 1] - self.offsets[rows]
+
+    def padded(self, rows: Int64[np.ndarray, " R"]) -> Tokens:
+        """These sequences as one padded batch."""
+        lengths = self.lengths(rows)
+        columns = np.arange(lengths.max())
+        mask = columns < lengths[:, None]
+        positions = np.where(mask, self.offsets[rows][:, None] + columns, 0)
+        ids = np.where(mask, self.ids[positions], PAD).astype(np.int64)
+        return Tokens(torch.from_numpy(ids), torch.from_numpy(mask))
+
+    def resegmented(
+        self,
+        rows: Int64[np.ndarray, " R"],
+        resegment: Resegment,
+        *,
+        max_length: int,
+        seeds: Iterable[int],
+    ) -> "TokenSequences":
+        """These sequences alone, resegmented; one that would pass `max_length` stays as it is."""
+        builder = SequenceBuilder()
+        for row, seed in zip(rows.tolist(), seeds, strict=True):
+            ids = self.ids[self.offsets[row] : self.offsets[row + 1]].tolist()
+            sampled = resegment(ids, seed)
+            builder.add(sampled if len(sampled) <= max_length else ids)
+        return builder.build()
+
+
+class SequenceBuilder:
+    """Collects sequences in memory."""
+
+    def __init__(self) -> None:
+        self.ids, self.offsets = array("i"), array("q", [0])
+
+    def add(self, ids: list[int]) -> None:
+        """Append a sequence."""
+        self.ids.extend(ids)
+        self.offsets.append(len(self.ids))
+
+    def build(self) -> TokenSequences:
+        """All sequences so far."""
+        ids, offsets = np.frombuffer(self.ids, np.int32), np.frombuffer(self.offsets, np.int64)
+        return TokenSequences(ids, offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True)
+class BpeDropout:
+    """Resegments both sides whenever they are trained on; `max_tokens` is for each side."""
+
+    source: Resegment
+    target: Resegment
+    max_tokens: int
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Every source, ending in EOS, and its target, BOS … EOS, as token ids.
+
+    `mixture` says how often each example comes in an epoch; without one, once.
+    """
+
+    source: TokenSequences
+    target: TokenSequences
+    mixture: Mixture | None = None
+    bpe_dropout: BpeDropout | None = None
+
+    def lengths(
+        self, rows: Int64[np.ndarray, " R"]
+    ) -> tuple[Int64[np.ndarray, " R"], Int64[np.ndarray, " R"]]:
+        """The number of tokens of sources and of targets, special tokens included."""
+        return self.source.lengths(rows), self.target.lengths(rows)
+
+    def resegmented(self, rows: Int64[np.ndarray, " R"], seeds: Sequence[int]) -> "Examples":
+        """These rows alone after BPE dropout, each by its own seed."""
+        assert self.bpe_dropout is not None
+        max_tokens = self.bpe_dropout.max_tokens
+        source, target = (
+            sequences.resegmented(
+                rows,
+                resegment,
+                max_length=max_tokens + special_tokens,
+                seeds=(derive_seed(seed, special_tokens) for seed in seeds),
+            )
+            for sequences, resegment, special_tokens in (
+                (self.source, self.bpe_dropout.source, SPECIAL_TOKENS["source"]),
+                (self.target, self.bpe_dropout.target, SPECIAL_TOKENS["target"]),
+            )
+        )
+        return Examples(source, target)
+
+    def batch(self, rows: Int64[np.ndarray, " R"]) -> Batch:
+        """These rows, padded."""
+        return Batch(self.source.padded(rows), self.target.padded(rows))
+
+    def __len__(self) -> int:
+        return len(self.source.offsets) - 1
+
+
+class StoreWriter:
+    """Appends pairs of token ids to the files of a store.
+
+    Ids take four bytes each and offsets eight, little-endian.
     """
 
     def __init__(self, files: Mapping[str, BinaryIO]) -> None:
@@ -27,7 +153,7 @@ class Writer:
             self._files[f"{side}.offsets"].write(bytes(8))
 
     def add(self, source: list[int], target: list[int]) -> None:
-        """One more pair, special ids included."""
+        """Append a pair, special tokens included."""
         for side, ids in zip(SIDES, (source, target), strict=True):
             self.tokens[side] += len(ids)
             self._files[f"{side}.ids"].write(np.array(ids, "<i4").tobytes())
@@ -35,22 +161,23 @@ class Writer:
 
 
 @contextmanager
-def new_store(folder: Path) -> Iterator[Writer]:
+def create_store(folder: Path) -> Iterator[StoreWriter]:
     """Write a store into a folder; it is complete when the context ends."""
-    with ExitStack() as held:
-        yield Writer({name: held.enter_context(open(folder / name, "wb")) for name in FILES})
+    with ExitStack() as stack:
+        yield StoreWriter({name: stack.enter_context(open(folder / name, "wb")) for name in FILES})
 
 
 def open_store(folder: Path) -> Examples:
-    """The examples of a store; only what a batch needs is ever read."""
+    """The examples of a store, memory-mapped: only what a batch needs is ever read."""
     source, target = (
-        Sentences(
-            _mapped(folder / f"{side}.ids", "<i4"), _mapped(folder / f"{side}.offsets", "<i8")
+        TokenSequences(
+            _memory_map(folder / f"{side}.ids", "<i4"),
+            _memory_map(folder / f"{side}.offsets", "<i8"),
         )
         for side in SIDES
     )
     return Examples(source, target)
 
 
-def _mapped(path: Path, kind: str) -> Shaped[np.ndarray, " N"]:
-    return np.asarray(np.memmap(path, dtype=kind, mode="r"))
+def _memory_map(path: Path, dtype: str) -> Shaped[np.ndarray, " N"]:
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r"))

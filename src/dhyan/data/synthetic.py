@@ -1,4 +1,4 @@
-"""Tasks made by code, with a known answer, for watching a model learn in a minute."""
+"""Synthetic tasks with a known answer: reversing, copying, dates, number names."""
 
 import random
 from collections.abc import Iterator
@@ -8,50 +8,50 @@ from itertools import count
 from dhyan.data.pairs import Pair
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-DIGITS = "0000123456789"  # empty places are where the two languages differ most
+DIGITS = "0000123456789"  # zeros are where the two languages differ most
 
 
-def reverse_pairs(*, seed: int, shortest: int = 2, longest: int = 8) -> Iterator[Pair]:
-    """Random letters, and the same letters backwards, without end."""
-    chance = random.Random(seed)
+def reverse_pairs(*, seed: int, min_length: int = 2, max_length: int = 8) -> Iterator[Pair]:
+    """Random letters and the same letters reversed; endless."""
+    rng = random.Random(seed)
     for line in count(1):
-        word = chance.choices(LETTERS, k=chance.randint(shortest, longest))
-        yield Pair(" ".join(word), " ".join(reversed(word)), line)
+        letters = rng.choices(LETTERS, k=rng.randint(min_length, max_length))
+        yield Pair(" ".join(letters), " ".join(reversed(letters)), line)
 
 
-def copy_pairs(*, seed: int, shortest: int = 2, longest: int = 8) -> Iterator[Pair]:
-    """Random letters, and the same letters, without end."""
-    for pair in reverse_pairs(seed=seed, shortest=shortest, longest=longest):
+def copy_pairs(*, seed: int, min_length: int = 2, max_length: int = 8) -> Iterator[Pair]:
+    """Random letters and the same letters; endless."""
+    for pair in reverse_pairs(seed=seed, min_length=min_length, max_length=max_length):
         yield Pair(pair.source, pair.source, pair.line)
 
 
 def date_pairs(*, seed: int) -> Iterator[Pair]:
-    """Days of two centuries as people write them, and as ISO 8601 does, without end.
+    """Dates of two centuries in English and in ISO 8601; endless.
 
-    The year is said last or nearly so and written first; a month is a word and becomes a number.
+    The year moves from the end to the front, and the name of a month becomes a number.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for line in count(1):
-        day = FIRST_DAY + timedelta(days=chance.randrange(DAYS))
-        yield Pair(spoken_date(day, chance.choice(MANNERS)), day.isoformat(), line)
+        day = FIRST_DAY + timedelta(days=rng.randrange(DAYS))
+        yield Pair(english_date(day, rng.choice(DATE_FORMATS)), day.isoformat(), line)
 
 
-def spoken_date(day: date, manner: str) -> str:
-    """A day in one of the manners; names in English, whatever the machine speaks."""
-    return manner.format(
+def english_date(day: date, date_format: str) -> str:
+    """A date in English, whatever the locale of the machine."""
+    return date_format.format(
         weekday=WEEKDAYS[day.weekday()], day=day.day, month=MONTHS[day.month - 1], year=day.year
     )
 
 
-def number_pairs(*, seed: int, most_digits: int = 7) -> Iterator[Pair]:
-    """Numbers in English words and in Hindi ones, short and long alike, without end.
+def number_pairs(*, seed: int, max_digits: int = 7) -> Iterator[Pair]:
+    """Number names in English and in Hindi, of all lengths; endless.
 
-    English groups by thousands and millions, Hindi by हज़ार and लाख, and names every number up to
-    a hundred by its own word, so words change places and no word has one translation.
+    English groups by thousands and millions, Hindi by हज़ार and लाख, and Hindi has a word of its own
+    for every number up to a hundred, so words are reordered and none has a single translation.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for line in count(1):
-        digits = chance.choices(DIGITS, k=chance.randint(1, most_digits))
+        digits = rng.choices(DIGITS, k=rng.randint(1, max_digits))
         number = int("".join(digits))
         yield Pair(english_number(number), hindi_number(number), line)
 
@@ -64,11 +64,11 @@ def english_number(number: int) -> str:
     for size, name in ((1_000_000, "million"), (1000, "thousand"), (1, "")):
         group, number = divmod(number, size)
         if group:
-            words += [*_below_a_thousand(group), *([name] if name else [])]
+            words += [*_below_thousand(group), *([name] if name else [])]
     return " ".join(words)
 
 
-def _below_a_thousand(number: int) -> list[str]:
+def _below_thousand(number: int) -> list[str]:
     hundreds, rest = divmod(number, 100)
     words = [ONES[hundreds], "hundred"] if hundreds else []
     if rest < 20:
@@ -111,7 +111,7 @@ MONTHS = (
     "january february march april may june july august september october november december"
 ).split()
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-MANNERS = (
+DATE_FORMATS = (
     "{day} {month} {year}",
     "{month} {day}, {year}",
     "{weekday}, {day} {month} {year}",

@@ -1,0 +1,159 @@
+"""The corpus files that a recipe names, as streams of pairs that can be read repeatedly."""
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dhyan.config import Data
+from dhyan.data.filters import LengthFilter
+from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.read_pairs import read_pairs
+from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
+from dhyan.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+LOG_EVERY = 500_000  # pairs between two messages of progress
+
+
+@dataclass(frozen=True)
+class CorpusFiles:
+    """The files of one corpus; they are read anew each time."""
+
+    source: str
+    target: str
+    columns: tuple[str, ...] = ()
+    length_filter: LengthFilter = LengthFilter()
+    weight: float = 1.0
+
+    def read(self, report: ReadReport) -> Iterator[Pair]:
+        """The usable pairs."""
+        has_columns = self.columns and format_suffix(Path(self.source)) in TABLE_SUFFIXES
+        return read_pairs(
+            Path(self.source),
+            Path(self.target) if self.target else None,
+            columns=(self.columns[0], self.columns[1]) if has_columns else None,
+            length_filter=self.length_filter,
+            report=report,
+        )
+
+
+@dataclass(frozen=True)
+class PairStream:
+    """The pairs of a corpus, read from its files at each iteration; they must not change."""
+
+    files: CorpusFiles
+    fingerprint: str
+
+    def __iter__(self) -> Iterator[Pair]:
+        report = ReadReport()
+        yield from self.files.read(report)
+        if report.fingerprint != self.fingerprint:
+            raise UserError(f"{self.files.source}: changed while it was in use; start again")
+
+
+@dataclass(frozen=True)
+class ExcludeSources:
+    """Pairs whose source is not among the excluded ones."""
+
+    pairs: Iterable[Pair]
+    excluded: frozenset[str]
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (pair for pair in self.pairs if pair.source not in self.excluded)
+
+
+@dataclass(frozen=True)
+class LogProgress:
+    """Passes pairs on, and logs their number now and then; `message` has a field `count`."""
+
+    pairs: Iterable[Pair]
+    message: str
+
+    def __iter__(self) -> Iterator[Pair]:
+        for count, pair in enumerate(self.pairs, 1):
+            yield pair
+            if count % LOG_EVERY == 0:
+                logger.info(self.message.format(count=f"{count:,}"))
+
+
+@dataclass(frozen=True)
+class ReadPairs:
+    """Pairs read from files, how many there are, and their fingerprint."""
+
+    pairs: Iterable[Pair]
+    count: int
+    fingerprint: str
+
+
+def read_files(files: CorpusFiles, *, stream: bool) -> ReadPairs:
+    """Read a corpus and log the report; with `stream` no pair is kept in memory."""
+    report = ReadReport()
+    message = "{file}: read {{count}} pairs".format(file=_escape_braces(files.source))
+    pairs: Iterable[Pair] = LogProgress(files.read(report), message)
+    if stream:
+        for _ in pairs:
+            pass
+        pairs = PairStream(files, report.fingerprint)
+    else:
+        pairs = list(pairs)
+    for line in report.lines():
+        logger.info(f"{files.source}: {line}")
+    return ReadPairs(pairs, report.kept, report.fingerprint)
+
+
+def _escape_braces(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def training_files(data: Data) -> CorpusFiles:
+    """The main training corpus of a recipe."""
+    return CorpusFiles(data.source, data.target, data.columns, _length_filter(data))
+
+
+def mixed_files(data: Data) -> list[CorpusFiles]:
+    """The other training corpora of a recipe (data.mix)."""
+    length_filter = _length_filter(data)
+    return [
+        CorpusFiles(mixed.source, mixed.target, data.columns, length_filter, mixed.weight)
+        for mixed in data.mix
+    ]
+
+
+def validation_files(data: Data) -> CorpusFiles | None:
+    """The validation set of a recipe, of any length."""
+    if not data.valid_source:
+        return None
+    return CorpusFiles(data.valid_source, data.valid_target, data.columns)
+
+
+def test_files(data: Data) -> CorpusFiles | None:
+    """The test set of a recipe; it is only used to detect leakage."""
+    if not data.test_source:
+        return None
+    return CorpusFiles(data.test_source, data.test_target, data.columns)
+
+
+def read_first_pairs(data: Data) -> None:
+    """Read the first pair of each corpus, so that a missing file is reported at once."""
+    for files in (
+        training_files(data),
+        validation_files(data),
+        test_files(data),
+        *mixed_files(data),
+    ):
+        if files and files.source:
+            next(files.read(ReadReport()))
+
+
+def _length_filter(data: Data) -> LengthFilter:
+    return LengthFilter(data.min_words, data.max_words, data.max_length_ratio)
+
+def check_columns(data: Data) -> None:
+    """Refuse column names where no file is a table."""
+    files = (data.source, data.valid_source, data.test_source, *(m.source for m in data.mix))
+    if data.columns and not any(format_suffix(Path(file)) in TABLE_SUFFIXES for file in files):
+        names = ",".join(data.columns)
+        reason = "none of the files is a .tsv, .csv or .jsonl"
+        raise UserError(f"data.columns: {names} are columns of a table, and {reason}; leave it out")
