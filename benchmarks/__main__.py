@@ -89,7 +89,7 @@ def mechanisms() -> object:
     """Every command of the table of mechanisms, on the numbers: what it learns in so many steps."""
     from dhyan import load
     from dhyan.config import load_recipe
-    from dhyan.data.load_corpus import read_corpus
+    from dhyan.data.corpus import read_corpus
     from dhyan.data.synthetic import number_pairs
 
     made = read_corpus(load_recipe("numbers"))

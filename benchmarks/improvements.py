@@ -76,7 +76,7 @@ def prepare(folder: Path = FOLDER) -> None:
             continue
         made = primer_twins("train", seed=seed, longest=LONGEST, core=CORE)
         texts = [getattr(twin, language) for twin in islice(made, SINGLE)]
-        cut = Tokenizer.learn(texts, kind="words", size=20_000)
+        cut = Tokenizer.train(texts, kind="words", size=20_000)
         sentences = ([cut.plain(place) for place in cut.encode(text)] for text in texts)
         found = skip_gram(sentences, width=WIDTH, least=1, seed=seed)
         table = found.table / np.sqrt((found.table**2).mean())

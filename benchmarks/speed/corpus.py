@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from dhyan.config import Recipe
-from dhyan.data.examples import Examples, Growing, encode_pairs
+from dhyan.data.encode import encode_pairs
 from dhyan.data.pairs import Pair
+from dhyan.data.store import Examples, SequenceBuilder
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.tokenizer import Tokenizer
 
@@ -49,7 +50,7 @@ def multi30k(folder: Path, pieces: int, *, first: int | None = None) -> Ready:
     )
     source = _tokenizer(folder / f"bpe-{pieces}.en.json", [p.source for p in training], pieces)
     target = _tokenizer(folder / f"bpe-{pieces}.de.json", [p.target for p in training], pieces)
-    examples = encode_pairs(training, source, target, longest=256)
+    examples = encode_pairs(training, source, target, max_tokens=256)
     return Ready(examples, (source, target), validation, test, sample=training[0].source)
 
 
@@ -66,13 +67,13 @@ def read(folder: Path, part: str) -> list[Pair]:
 def random_corpus(sentences: int, length: int, vocabulary: int, *, seed: int = 1) -> Ready:
     """Random ids; every source has `length` tokens and every target as many to say."""
     draw = np.random.default_rng(seed)
-    sources, targets = Growing(), Growing()
+    sources, targets = SequenceBuilder(), SequenceBuilder()
     for _ in range(sentences):
         words = draw.integers(SPECIAL, vocabulary, (2, length - 1)).tolist()
         sources.add([*words[0], EOS])
         targets.add([BOS, *words[1], EOS])
     words = numbered_words(vocabulary)
-    return Ready(Examples(sources.done(), targets.done()), (words, words))
+    return Ready(Examples(sources.build(), targets.build()), (words, words))
 
 
 @cache
@@ -80,12 +81,12 @@ def numbered_words(vocabulary: int) -> Tokenizer:
     """A vocabulary of so many made-up words."""
     letters = ("".join(word) for word in product("abcdefghijklmnopqrstuvwxyz", repeat=4))
     sentence = " ".join(islice(letters, vocabulary))
-    return Tokenizer.learn([sentence], kind="words", size=vocabulary)
+    return Tokenizer.train([sentence], kind="words", size=vocabulary)
 
 
 def _tokenizer(path: Path, sentences: Sequence[str], pieces: int) -> Tokenizer:
     if not path.exists():
         path.write_text(
-            Tokenizer.learn(sentences, kind="bpe", size=pieces).to_json(), encoding="utf-8"
+            Tokenizer.train(sentences, kind="bpe", size=pieces).to_json(), encoding="utf-8"
         )
     return Tokenizer.from_json(path.read_text(encoding="utf-8"))

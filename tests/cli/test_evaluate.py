@@ -242,7 +242,7 @@ def test_ctrl_c_prints_one_line(folder, monkeypatch):
     def interrupted(*args, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dhyan.data.read_pairs.raw_lines", interrupted)
+    monkeypatch.setattr("dhyan.data.read_pairs.read_raw_lines", interrupted)
     pair = (str(folder / "test.en"), str(folder / "test.hi"))
     files = ("--source", pair[0], "--target", pair[1])
     for words in (

@@ -37,7 +37,7 @@ def test_longer_is_longer_and_every_test_has_its_links(tests):
 def test_unseen_pairings_are_of_words_that_the_vocabularies_have(tests):
     kept = tests.sheets[1].questions[::2]
     sides = ([one.source for one in kept], [one.target for one in kept])
-    words = tuple(Tokenizer.learn(side, kind="words", size=9000) for side in sides)
+    words = tuple(Tokenizer.train(side, kind="words", size=9000) for side in sides)
     again = primer_tests(longest=15, sizes=Sizes(1, 2, 1), words=words, splits=("unseen",))
     assert [one.source for one in again.sheets[1].questions] == [one.source for one in kept]
 
@@ -64,7 +64,7 @@ def test_a_test_that_comes_short_is_kept_and_said(log, monkeypatch):
 
     def words(sheet):
         sides = ([one.source for one in sheet.questions], [one.target for one in sheet.questions])
-        return tuple(Tokenizer.learn(side, kind="words", size=9000) for side in sides)
+        return tuple(Tokenizer.train(side, kind="words", size=9000) for side in sides)
 
     settings = {"longest": 5, "splits": ("unseen",)}
     two = primer_tests(sizes=Sizes(1, 2, 1), **settings).sheets[1]

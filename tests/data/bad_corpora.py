@@ -175,7 +175,7 @@ ZOO = {
         line(7, "a\x0bb\x0cc\x1cd\x1de\x1ef\x85g\u2028h\u2029i".encode()), told="kept 40 pairs"
     ),
     "mark inside": beside(
-        line(7, "\ufeffagain".encode()), told=r"other unseen signs +1  .*a\.en:7"
+        line(7, "\ufeffagain".encode()), told=r"other invisible characters +1  .*a\.en:7"
     ),
     "mark at the start": beside(b"\xef\xbb\xbf" + EN, told="kept 40 pairs"),
     "bidi override": beside(
@@ -188,9 +188,11 @@ ZOO = {
     "hidden in tags": beside(
         line(7, "a\U000e0068\U000e0069".encode()), told=r"tag characters +1  .*a\.en:7"
     ),
-    "bells and escapes": beside(line(7, b"a\x07\x1b[31mb"), told=r"other unseen signs +1 .*en:7"),
+    "bells and escapes": beside(
+        line(7, b"a\x07\x1b[31mb"), told=r"other invisible characters +1 .*en:7"
+    ),
     # the wrong language
-    "sides swapped": Corpus({"a.en": HI, "a.hi": EN}, told="seem to have changed places"),
+    "sides swapped": Corpus({"a.en": HI, "a.hi": EN}, told="seem to be swapped"),
     "a line in another script": Corpus(
         {"a.en": EN, "a.hi": line(9, b"not translated at all", HI)},
         told=r"targets without Devanagari +1  .*a\.hi:9",
@@ -202,7 +204,7 @@ ZOO = {
     # tables
     "TSV of one column": table("a.tsv", line(7, b"alone", TSV), refused=r"a\.tsv:7: .*is 1, not"),
     "ragged TSV": table(
-        "a.tsv", line(7, b"a\tb\tc", TSV), told=r"1 row of another number of columns .*a\.tsv:7"
+        "a.tsv", line(7, b"a\tb\tc", TSV), told=r"1 row with another number of columns .*a\.tsv:7"
     ),
     "TSV against its header": table(
         "a.tsv",
@@ -291,7 +293,7 @@ def recipe_of(files, more):
 
 def trained(recipe):
     """The fault by which training refuses a corpus, or nothing."""
-    from dhyan.data.load_corpus import read_corpus
+    from dhyan.data.corpus import read_corpus
     from dhyan.errors import UserError
 
     try:

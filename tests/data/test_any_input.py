@@ -18,7 +18,7 @@ from dhyan.cli.input_lines import in_chunks, read_input
 from dhyan.cli.output import OutputStyle
 from dhyan.cli.warnings import ProgressLines
 from dhyan.config import DecodingOptions
-from dhyan.data.read_text import LONGEST_READ
+from dhyan.data.read_text import MAX_LINE_BYTES
 from dhyan.decoding.translator import Translation
 from dhyan.errors import UserError
 from dhyan.run import train
@@ -236,11 +236,11 @@ def test_a_line_of_a_megabyte_is_one_line(unit, translators):
 
 
 def test_a_line_of_many_megabytes_is_not_even_read(translators):
-    line = b"x" * (5 * LONGEST_READ)
+    line = b"x" * (5 * MAX_LINE_BYTES)
     output, errors, fault = through(translators["words"], b"one\n" + line + b"\ntwo\n", "json")
     assert output.count("\n") == 3
     assert len(output) < 5000
-    assert f"stdin:2: a line of {LONGEST_READ:,} bytes or more; split it" in errors
+    assert f"stdin:2: a line of {MAX_LINE_BYTES:,} bytes or more; split it" in errors
     assert str(fault).startswith("1 of 3 lines")
 
 
@@ -281,7 +281,7 @@ class Copies:
         self.tokenizer = tokenizer
 
     def translate(self, texts, options, **constraints):
-        ids = self.tokenizer.encode_all(texts)
+        ids = self.tokenizer.encode_batch(texts)
         return [Translation(self.tokenizer.decode(own), 0.0, True, tuple(own)) for own in ids]
 
 

@@ -9,29 +9,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhyan.batch import Batch, Tokens
-from dhyan.data.batch_shapes import Frames
-from dhyan.data.batches import Batches
+from dhyan.data.batches import Batches, BatchShapes
 from dhyan.special_tokens import BOS, EOS, PAD
 from dhyan.training.loss import Objective
 from tests.data.test_batches import corpus, going_on
 from tests.laws.family import MODELS, build
 
 frames = st.builds(
-    Frames,
+    BatchShapes,
     tokens_per_batch=st.integers(1, 3000),
     multiple=st.integers(2, 16),
-    longest=st.integers(1, 300),
+    max_length=st.integers(1, 300),
 )
 
 
-def framed_stream(size, *, tokens=400, multiple=8, window=2**16, longest=41, examples=None):
+def framed_stream(size, *, tokens=400, multiple=8, window=2**16, max_length=41, examples=None):
     return Batches(
         examples or corpus(size),
         tokens_per_batch=tokens,
         seed=1,
         window=window,
         multiple=multiple,
-        longest=longest,
+        max_length=max_length,
     )
 
 
@@ -39,12 +38,12 @@ def framed_stream(size, *, tokens=400, multiple=8, window=2**16, longest=41, exa
 @given(frames, st.lists(st.integers(1, 300), min_size=1, max_size=30))
 def test_a_rounded_length_is_no_less_and_stays_as_it_is(made, lengths):
     given_lengths = np.array(sorted(lengths))
-    found = made.lengths(given_lengths)
+    found = made.round_up(given_lengths)
     assert (found >= given_lengths).all()
     assert (np.diff(found) >= 0).all()
-    assert np.array_equal(made.lengths(found), found)
-    inside = given_lengths <= made.longest
-    assert (found[inside] <= made.longest).all()
+    assert np.array_equal(made.round_up(found), found)
+    inside = given_lengths <= made.max_length
+    assert (found[inside] <= made.max_length).all()
     wasted = found - given_lengths
     assert (wasted < np.maximum(made.multiple, given_lengths / 4 + 1)).all()
 
@@ -52,13 +51,13 @@ def test_a_rounded_length_is_no_less_and_stays_as_it_is(made, lengths):
 @settings(deadline=None)
 @given(frames, st.integers(1, 300), st.data())
 def test_a_batch_that_is_not_full_has_at_most_twice_its_rows(made, length, data):
-    most = int(made.most(np.array([length]))[0])
+    most = int(made.full_rows(np.array([length]))[0])
     count = data.draw(st.integers(1, most))
-    rows = made.rows(count, length)
+    rows = made.padded_rows(count, length)
     assert count <= rows <= most
     assert most == 1 or most * length <= made.tokens_per_batch
     assert rows == 1 or rows < 2 * count + 1
-    assert made.rows(rows, length) == rows
+    assert made.padded_rows(rows, length) == rows
 
 
 @settings(max_examples=30, deadline=None)
@@ -125,7 +124,7 @@ def test_added_rows_have_nothing_to_say():
         Tokens.pad([[5, 6, EOS], [7, EOS], [8, EOS]]),
         Tokens.pad([[BOS, 5, EOS], [BOS, EOS], [BOS, EOS]]),
     )
-    found = Frames(tokens_per_batch=16, multiple=4, longest=41).framed(batch)
+    found = BatchShapes(tokens_per_batch=16, multiple=4, max_length=41).pad(batch)
     assert found.source.ids.shape == (4, 4)
     assert found.target.ids.shape == (4, 5)
     assert found.labels.count == batch.labels.count == 4
@@ -152,7 +151,7 @@ def test_added_rows_and_columns_change_neither_loss_nor_gradients(kind):
         Tokens.pad([[*row, EOS] for row in words]),
         Tokens.pad([[BOS, *row[::-1], EOS] for row in words]),
     )
-    wider = Frames(tokens_per_batch=64, multiple=4, longest=41).framed(batch)
+    wider = BatchShapes(tokens_per_batch=64, multiple=4, max_length=41).pad(batch)
     assert wider.source.ids.shape != batch.source.ids.shape
     assert len(wider.source) > 3
     (loss, slopes), (again, others) = gradients(model, batch), gradients(model, wider)

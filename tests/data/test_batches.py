@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from dhyan.data.batches import Batches, fixed_batches
-from dhyan.data.examples import Examples, encode_pairs
+from dhyan.data.batches import Batches, sorted_batches
+from dhyan.data.encode import encode_pairs
 from dhyan.data.pairs import Pair
+from dhyan.data.store import Examples
 from dhyan.special_tokens import BOS, EOS
 
 
 class Numbers:
     """A tokenizer whose tokens are numbers."""
 
-    def encode_all(self, sentences):
+    def encode_batch(self, sentences):
         return [[int(word) for word in text.split()] for text in sentences]
 
 
@@ -26,7 +27,7 @@ def corpus(size, *, seed=0, longest=40):
         target = int(np.clip(source + sizes.integers(-3, 4), 1, longest))
         sides = [" ".join([str(100 + row)] * length) for length in (source, target)]
         pairs.append(Pair(*sides, row + 1))
-    return encode_pairs(pairs, Numbers(), Numbers(), longest=longest)
+    return encode_pairs(pairs, Numbers(), Numbers(), max_tokens=longest)
 
 
 def stream(size, *, seed=1, window=2**16, tokens=200, examples=None):
@@ -161,7 +162,7 @@ def test_a_window_of_a_long_epoch_is_planned_at_once():
 
 
 def test_a_batch_ends_only_where_one_more_row_would_pass_the_budget():
-    batches = fixed_batches(corpus(300), 200)
+    batches = sorted_batches(corpus(300), 200)
     for batch, after in pairwise(batches):
         rows = [side.lengths for side in (batch.source, batch.target, after.source, after.target)]
         width = max(int(rows[0].max()), int(rows[1].max()), int(rows[2][0]), int(rows[3][0]))
@@ -170,7 +171,7 @@ def test_a_batch_ends_only_where_one_more_row_would_pass_the_budget():
 
 def test_validation_sees_each_pair_once_from_short_to_long():
     examples = corpus(300)
-    batches = fixed_batches(examples, 200)
+    batches = sorted_batches(examples, 200)
     assert sorted(sum(map(numbers, batches), [])) == list(range(300))
     lengths = torch.cat([batch.target.lengths for batch in batches])
     assert (lengths.diff() >= 0).all()

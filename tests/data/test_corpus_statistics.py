@@ -2,36 +2,43 @@ import random
 
 import pytest
 
-from dhyan.data.corpus_statistics import Lengths, survey, words
-from dhyan.data.pairs import Pair, Tally
+from dhyan.data.corpus_statistics import LengthStatistics, corpus_statistics
+from dhyan.data.filters import split_words
+from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.read_pairs import read_pairs
 from dhyan.errors import UserError
 
 
 def looked_at(rows):
     pairs = [Pair(one, other, line) for line, (one, other) in enumerate(rows, 1)]
-    return survey(pairs, Tally())
+    return corpus_statistics(pairs, ReadReport())
 
 
 def test_a_word_keeps_its_marks_and_joiners_and_loses_its_punctuation():
-    assert words("हिन्दी में, क्\u200dष और न\u200cहीं।") == ["हिन्दी", "में", "क्\u200dष", "और", "न\u200cहीं"]
-    assert words("Don't stop (now) – 3.5 %!") == ["Don", "t", "stop", "now", "3", "5"]
-    assert words("cafe\u0301 நன்றி ภาษาไทย") == ["cafe\u0301", "நன்றி", "ภาษาไทย"]
-    assert words(" … ") == []
+    assert split_words("हिन्दी में, क्\u200dष और न\u200cहीं।") == [
+        "हिन्दी",
+        "में",
+        "क्\u200dष",
+        "और",
+        "न\u200cहीं",
+    ]
+    assert split_words("Don't stop (now) – 3.5 %!") == ["Don", "t", "stop", "now", "3", "5"]
+    assert split_words("cafe\u0301 நன்றி ภาษาไทย") == ["cafe\u0301", "நன்றி", "ภาษาไทย"]
+    assert split_words(" … ") == []
 
 
 def test_lengths_are_counted_in_words():
     seen = looked_at([("a " * count, "b") for count in range(1, 102)])
     assert seen.pairs == 101
-    assert seen.source == Lengths(1, 51.0, 51.0, 96.0, 101)
-    assert seen.target == Lengths(1, 1.0, 1.0, 1.0, 1)
+    assert seen.source == LengthStatistics(1, 51.0, 51.0, 96.0, 101)
+    assert seen.target == LengthStatistics(1, 1.0, 1.0, 1.0, 1)
 
 
 def test_very_unequal_pairs_are_counted_with_their_place():
     rows = [("a", "b " * 10), ("a", "b " * 11), ("a " * 40, "b " * 10), ("a " * 30, "b " * 10)]
     seen = looked_at(rows)
     assert seen.unequal.count == 2
-    assert seen.unequal.places == ["source:2", "source:3"]
+    assert seen.unequal.locations == ["source:2", "source:3"]
 
 
 def test_copies_and_duplicates_are_found_after_normalising():
@@ -46,9 +53,9 @@ def test_copies_and_duplicates_are_found_after_normalising():
     ]
     seen = looked_at(rows)
     assert seen.copies.count == 1
-    assert seen.copies.places == ["source:6"]
+    assert seen.copies.locations == ["source:6"]
     assert seen.duplicates.count == 3
-    assert seen.duplicates.places == ["source:3", "source:4", "source:5"]
+    assert seen.duplicates.locations == ["source:3", "source:4", "source:5"]
     assert seen.ambiguous == 1
 
 
@@ -72,22 +79,22 @@ def test_a_check_shows_every_fault_and_drop_at_once(tmp_path):
     ours, theirs = tmp_path / "a.en", tmp_path / "a.hi"
     ours.write_bytes(b"one\n\xff\nthree\n\nfive\nsix\n")
     theirs.write_bytes(b"1\n2\n3\xff\n4\n5\n")
-    tally = Tally(tolerant=True)
-    seen = survey(read_pairs(ours, theirs, tally=tally), tally)
-    assert seen.pairs == seen.tally.kept == 2
-    assert [fault.split(": ")[0] for fault in tally.faults] == [
+    report = ReadReport(tolerant=True)
+    seen = corpus_statistics(read_pairs(ours, theirs, report=report), report)
+    assert seen.pairs == seen.report.kept == 2
+    assert [fault.split(": ")[0] for fault in report.errors] == [
         f"{ours}:2",
         f"{theirs}:3",
         f"{theirs}:5",
     ]
-    assert tally.lines()[3:] == ["kept 2 pairs", f"dropped 1 pair: empty source ({ours}:4)"]
+    assert report.lines()[3:] == ["kept 2 pairs", f"dropped 1 pair: empty source ({ours}:4)"]
 
 
 def test_a_check_of_a_missing_file_has_one_fault_and_no_pairs(tmp_path):
-    tally = Tally(tolerant=True)
-    seen = survey(read_pairs(tmp_path / "a.tsv", tally=tally), tally)
+    report = ReadReport(tolerant=True)
+    seen = corpus_statistics(read_pairs(tmp_path / "a.tsv", report=report), report)
     assert seen.pairs == 0
-    assert seen.source == Lengths(0, 0.0, 0.0, 0.0, 0)
-    assert "no such file" in tally.faults[0]
+    assert seen.source == LengthStatistics(0, 0.0, 0.0, 0.0, 0)
+    assert "no such file" in report.errors[0]
     with pytest.raises(UserError, match="no such file"):
-        survey(read_pairs(tmp_path / "a.tsv"), Tally())
+        corpus_statistics(read_pairs(tmp_path / "a.tsv"), ReadReport())

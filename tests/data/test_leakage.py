@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from dhyan.cli.data import app as data_app
 from dhyan.cli.train import train as train_command
 from dhyan.config import load_recipe
-from dhyan.data.leakage import OFTEN, SHORT, Lookout, folded
-from dhyan.data.load_corpus import gather
+from dhyan.data.corpus import load_corpus
+from dhyan.data.leakage import MAX_SHARED, MIN_WORDS, LeakageDetector, fold_words
 from dhyan.data.pairs import Pair
 from dhyan.data.prepare import prepare
 from dhyan.errors import UserError
@@ -90,51 +90,51 @@ def test_every_planted_copy_is_found_where_it_is_and_nowhere_else(kind, where, c
     longer = {"another word": 8, "cut short": 11}.get(kind, 5)
     tests = list(sentences(chance, count, shortest=longer))
     clean = list(sentences(chance, 9 * count))
-    lookout = Lookout()
-    lookout.expect(tests, "test")
-    lookout.expect(clean, "clean")
-    lookout.see(planted(kind, where, tests, chance), "train")
-    leaks = lookout.leaks()
+    detector = LeakageDetector()
+    detector.add_test(tests, "test")
+    detector.add_test(clean, "clean")
+    detector.scan(planted(kind, where, tests, chance), "train")
+    leaks = detector.report()
     sides = {"source", "target"} if where == "pair" else {where}
     for side in ("source", "target", "pair"):
         wanted = count if side in sides or side == where else 0
-        assert len(leaks.found[side]) == wanted, side
+        assert len(leaks.matches[side]) == wanted, side
         assert leaks.count(side, PLANTS[kind][0]) == wanted
     assert set(leaks.all) == set(range(count)), "not one of the clean ones"
-    assert leaks.telling
+    assert leaks.significant
     print(f"{kind}, {where}: {count} of {count} found, 0 of {9 * count} clean ones")
 
 
 def test_a_clean_pair_has_no_leak():
-    chance, lookout = random.Random(5), Lookout()
-    lookout.expect(sentences(chance, 500), "test")
-    lookout.see(sentences(chance, 4000), "train")
-    assert not lookout.leaks().all
-    assert not lookout.leaks().telling
+    chance, detector = random.Random(5), LeakageDetector()
+    detector.add_test(sentences(chance, 500), "test")
+    detector.scan(sentences(chance, 4000), "train")
+    assert not detector.report().all
+    assert not detector.report().significant
 
 
 def found(tests, train):
-    lookout = Lookout()
-    lookout.expect([Pair(*pair, line) for line, pair in enumerate(tests, 1)], "test")
-    lookout.see([Pair(*pair, line) for line, pair in enumerate(train, 1)], "train")
-    return lookout.leaks()
+    detector = LeakageDetector()
+    detector.add_test([Pair(*pair, line) for line, pair in enumerate(tests, 1)], "test")
+    detector.scan([Pair(*pair, line) for line, pair in enumerate(train, 1)], "train")
+    return detector.report()
 
 
 def test_short_sentences_may_stand_in_both_by_chance_but_not_many():
     rest = [(f"long sentence number {n} of all", f"लंबा वाक्य क्रमांक {n} यहाँ") for n in range(19)]
     few = found([("Thank you!", "धन्यवाद।"), *rest], [("thank you", "धन्यवाद")])
-    assert (len(few.all), few.telling) == (1, False)
+    assert (len(few.all), few.significant) == (1, False)
     many = found([("Yes.", "हाँ।"), ("No.", "नहीं।"), ("Ok.", "ठीक"), *rest[:17]],
                  [("yes", "हाँ"), ("no", "नहीं"), ("ok", "ठीक")])  # fmt: skip
-    assert many.telling
+    assert many.significant
     long = found([(" ".join("abcd"), "क"), *rest], [("A B, C d", "ख")])
-    assert len("abcd") >= SHORT
-    assert long.telling
+    assert len("abcd") >= MIN_WORDS
+    assert long.significant
 
 
 def test_a_pair_is_one_only_if_both_sides_stand_together():
     apart = found([("a b c d e", "क ख ग घ च")], [("a b c d e", "x"), ("y", "क ख ग घ च")])
-    assert [len(apart.found[where]) for where in ("source", "target", "pair")] == [1, 1, 0]
+    assert [len(apart.matches[where]) for where in ("source", "target", "pair")] == [1, 1, 0]
 
 
 def test_what_is_found_in_several_ways_counts_once_in_the_strongest():
@@ -164,7 +164,7 @@ def test_two_words_changed_in_a_short_sentence_make_another():
 
 
 def test_letters_count_as_words_where_no_spaces_part_them():
-    assert folded("我喜欢read书") == ["我", "喜", "欢", "read", "书"]
+    assert fold_words("我喜欢read书") == ["我", "喜", "欢", "read", "书"]
     text = "这是一个很长的句子用来测试是否会被找到"
     assert found([(text, "x")], [(text[:-3], "y")]).count("source", "near") == 1
 
@@ -175,7 +175,7 @@ AWKWARD = "aBéE\u0301कक़\u0958\u093c\u094d।|“▁ \t\u2028\u00a0\u200d
 @settings(deadline=None, derandomize=True, database=None)
 @given(st.text() | st.text(alphabet=AWKWARD))
 def test_words_are_those_of_the_normal_form(text):
-    assert folded(text) == folded(normalize(text))
+    assert fold_words(text) == fold_words(normalize(text))
 
 
 def test_marks_alone_are_compared_as_they_are():
@@ -208,36 +208,36 @@ def recipe_of(*arguments, **more):
 
 @pytest.mark.parametrize("use", ["valid", "test"])
 def test_training_refuses_a_leak_unless_it_is_allowed(log, use, place, tmp_path):
-    assert len(gather(recipe_of(place, use, "clean")).training) > 380
+    assert len(load_corpus(recipe_of(place, use, "clean")).training) > 380
     assert not [line for line in log.messages if "training text" in line]
     sentence = (
-        r"^4 of 40 test sentences stand in the training text \(4 word for word; first "
+        r"^4 of 40 test sentences occur in the training text \(4 word for word; first "
         r".*leaky\.en:1 = .*train\.en:4\); take them out .* --allow-leakage$"
     )
     with pytest.raises(UserError, match=sentence):
-        gather(recipe_of(place, use, "leaky"))
+        load_corpus(recipe_of(place, use, "leaky"))
     with pytest.raises(UserError, match=sentence):
         prepare(recipe_of(place, use, "leaky"), tmp_path / "out")
-    gather(recipe_of(place, use, "leaky", **{"data.allow_leakage": True}))
+    load_corpus(recipe_of(place, use, "leaky", **{"data.allow_leakage": True}))
     assert log.messages[-1].endswith(": allowed")
 
 
 def test_a_leak_in_a_mixed_corpus_is_found(place):
     mix = [{"source": str(place / "leaky.en"), "target": str(place / "leaky.hi")}]
     with pytest.raises(UserError, match=r"^40 of 40 "):
-        gather(recipe_of(place, "test", "leaky", **{"data.mix": mix}))
+        load_corpus(recipe_of(place, "test", "leaky", **{"data.mix": mix}))
 
 
 def test_a_test_that_is_named_is_not_used(place):
-    named, bare = (gather(recipe_of(place, use, "clean")) for use in ("test", "valid"))
+    named, bare = (load_corpus(recipe_of(place, use, "clean")) for use in ("test", "valid"))
     alone = tiny_settings("rnn", place / "train.en", place / "train.hi")
-    plain = gather(load_recipe("bahdanau2015-small", alone))
+    plain = load_corpus(load_recipe("bahdanau2015-small", alone))
     assert named.fingerprint == plain.fingerprint != bare.fingerprint
 
 
 @pytest.mark.parametrize("side", ["test_target", "valid_target"])
 def test_a_target_without_its_source_is_refused(place, side):
-    with pytest.raises(UserError, match=f"data.{side}: has no source side"):
+    with pytest.raises(UserError, match=f"data.{side}: .* has no source side"):
         load_recipe("bahdanau2015-small", {f"data.{side}": "a.hi"})
 
 
@@ -264,14 +264,14 @@ def test_the_check_tells_programs_the_same(place):
     assert done.exit_code == 2
     found = json.loads(done.stdout)
     assert found["pairs"] == 400
-    assert found["leaks"]["pair"] == {"exact": 4, "folded": 0, "near": 0}
-    assert found["refused_for_leaks"]
+    assert found["leakage"]["pair"] == {"exact": 4, "folded": 0, "near": 0}
+    assert found["refused_for_leakage"]
     (place / "some.tsv").write_text("en\thi\na b\tक ख\n\tग\nd e\tnot Hindi\n", encoding="utf-8")
     done = run("data", "check", place / "some.tsv", "--columns", "en,hi", "--json")
     found = json.loads(done.stdout)
     assert done.exit_code == 0
-    assert found["dropped"]["empty source"] == {"count": 1, "places": [f"{place}/some.tsv:3"]}
-    assert found["other_script"]["target"]["places"] == [f"{place}/some.tsv:4"]
+    assert found["dropped"]["empty source"] == {"count": 1, "locations": [f"{place}/some.tsv:3"]}
+    assert found["wrong_script"]["target"]["locations"] == [f"{place}/some.tsv:4"]
     assert "leaks" not in found
 
 
@@ -289,10 +289,10 @@ def test_the_command_refuses_and_goes_on_if_told(place, tmp_path):
 
 def test_what_all_tests_say_hides_none_of_them():
     said = "we hereby certify that all of the following"
-    tests = [Pair(f"{said} {number}", f"{number}", number) for number in range(1, 4 * OFTEN)]
-    lookout = Lookout()
-    lookout.expect(tests, "test")
-    lookout.see([*tests[: 2 * OFTEN], *tests[: 3 * OFTEN]], "train")
-    found = lookout.leaks()
-    assert found.count("pair", "exact") == 3 * OFTEN
-    assert found.found["pair"][0].place == "train:1"
+    tests = [Pair(f"{said} {number}", f"{number}", number) for number in range(1, 4 * MAX_SHARED)]
+    detector = LeakageDetector()
+    detector.add_test(tests, "test")
+    detector.scan([*tests[: 2 * MAX_SHARED], *tests[: 3 * MAX_SHARED]], "train")
+    found = detector.report()
+    assert found.count("pair", "exact") == 3 * MAX_SHARED
+    assert found.matches["pair"][0].location == "train:1"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dhyan.data.batches import Batches
-from dhyan.data.examples import encode_pairs
+from dhyan.data.encode import encode_pairs
 from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair
 
@@ -83,13 +83,13 @@ def test_a_weight_that_is_not_positive_is_refused(weight):
 class Numbers:
     """A tokenizer whose tokens are numbers."""
 
-    def encode_all(self, sentences):
+    def encode_batch(self, sentences):
         return [[int(word) for word in text.split()] for text in sentences]
 
 
 def stream(window=16):
     pairs = [Pair(f"{10 + row} " * (row % 7 + 1), f"{10 + row}", row) for row in range(60)]
-    examples = encode_pairs(pairs, Numbers(), Numbers(), longest=20)
+    examples = encode_pairs(pairs, Numbers(), Numbers(), max_tokens=20)
     mixed = type(examples)(examples.source, examples.target, Mixture((40, 20), (0.5, 1.7)))
     return Batches(mixed, tokens_per_batch=24, seed=3, window=window)
 

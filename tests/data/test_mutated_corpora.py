@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import pytest
 
-from dhyan.data.corpus_statistics import survey
-from dhyan.data.leakage import Lookout
-from dhyan.data.pairs import Tally
+from dhyan.data.corpus_statistics import corpus_statistics
+from dhyan.data.leakage import LeakageDetector
+from dhyan.data.pairs import ReadReport
 from dhyan.data.read_pairs import read_pairs
 from dhyan.errors import UserError
 from tests.data.bad_corpora import EN, HI, JSONL, TSV
@@ -48,16 +48,18 @@ def test_only_a_fault_escapes_from_a_mutant(name, count, tmp_path):
     target = tmp_path / "a.hi" if ".en" in name else None
     for _ in range(count):
         (tmp_path / name).write_bytes(mutant(SEEDS[name], chance))
-        tally, lookout = Tally(tolerant=chance.random() < 0.7), Lookout()
+        report, detector = ReadReport(tolerant=chance.random() < 0.7), LeakageDetector()
         with suppress(UserError):
-            pairs = list(read_pairs(tmp_path / name, target, tally=tally))
+            pairs = list(read_pairs(tmp_path / name, target, report=report))
             taken += 1
             assert all(pair.source.strip() and pair.target.strip() for pair in pairs)
-            assert tally.kept == len(pairs)
-            lookout.expect(pairs[:3], "test")
-            lookout.see(pairs, "train")
-            assert {0, 1, 2} & set(range(len(pairs))) <= set(lookout.leaks().all)
-            assert survey(pairs, Tally(), languages=("en", "hi")).pairs == len(pairs)
+            assert report.kept == len(pairs)
+            detector.add_test(pairs[:3], "test")
+            detector.scan(pairs, "train")
+            assert {0, 1, 2} & set(range(len(pairs))) <= set(detector.report().all)
+            assert corpus_statistics(pairs, ReadReport(), languages=("en", "hi")).pairs == len(
+                pairs
+            )
     assert taken < count, "not all of them are taken"
     assert taken or name.endswith(("gz", "xz")), "nor are all refused, but for those with a sum"
     print(f"{name}: {count:,} mutants, {taken:,} read, the others refused in a line")

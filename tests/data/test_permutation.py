@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from dhyan.data.permutation import Permutation, derive, stir
+from dhyan.data.permutation import Permutation, derive_seed, mix_bits
 
 SIZES = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1000, 4095, 4096, 4097, 65537]
 
@@ -37,9 +37,21 @@ def test_an_index_goes_to_the_same_place_alone_or_in_company():
 def test_the_key_is_mixed_by_splitmix64():
     # The first three outputs of the reference generator from state 0.
     golden = 0x9E3779B97F4A7C15
-    outputs = [stir(golden * step % 2**64) for step in (1, 2, 3)]
+    outputs = [mix_bits(golden * step % 2**64) for step in (1, 2, 3)]
     assert outputs == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
-    assert len({derive(), derive(0), derive(1), derive(0, 0), derive(0, 1), derive(1, 0)}) == 6
+    assert (
+        len(
+            {
+                derive_seed(),
+                derive_seed(0),
+                derive_seed(1),
+                derive_seed(0, 0),
+                derive_seed(0, 1),
+                derive_seed(1, 0),
+            }
+        )
+        == 6
+    )
 
 
 def test_the_order_is_the_same_in_another_process():

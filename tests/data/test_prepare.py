@@ -14,10 +14,10 @@ from dhyan.checkpoint import find_checkpoint, read_checkpoint
 from dhyan.cli.data import prepare as command
 from dhyan.cli.train import train as train_command
 from dhyan.config import load_recipe, parse_setting
-from dhyan.data import examples, sources
-from dhyan.data import load_corpus as held
+from dhyan.data import corpus as corpus_module
+from dhyan.data import corpus_files, encode
 from dhyan.data.batches import Batches
-from dhyan.data.load_corpus import gather, read_corpus, with_languages
+from dhyan.data.corpus import load_corpus, read_corpus, with_languages
 from dhyan.data.prepare import prepare
 from dhyan.errors import UserError
 from dhyan.run import train
@@ -62,8 +62,8 @@ def replaced(recipe, **data):
 
 
 def examples_of(recipe):
-    corpus = gather(with_languages(recipe))
-    return corpus.encode(*corpus.learn(recipe), recipe.data.max_tokens)
+    corpus = load_corpus(with_languages(recipe))
+    return corpus.encode(*corpus.make_tokenizers(recipe), recipe.data.max_tokens)
 
 
 def batches_of(recipe, count=40):
@@ -88,7 +88,7 @@ KINDS = {
 def test_prepared_pairs_make_the_same_batches_as_the_text(files, more, tmp_path, kind):
     recipe = mixed(files, more, **KINDS[kind])
     ready = prepared(recipe, tmp_path / "ready")
-    ours, theirs = gather(recipe), gather(with_languages(ready))
+    ours, theirs = load_corpus(recipe), load_corpus(with_languages(ready))
     assert ours.validation == theirs.validation
     assert ours.fingerprint == theirs.fingerprint
     assert ours.sample == theirs.sample
@@ -167,7 +167,7 @@ def test_pairs_are_prepared_for_a_run_that_begins_from_a_model(files, more, tmp_
     list(train(tiny_recipe("rnn", *more, **LONG), tmp_path / "model", threads=1))
     sizes = {"text.source_vocabulary_size": 400, "text.target_vocabulary_size": 420}
     recipe = beginning(files, tmp_path / "model", vocabulary, **sizes)
-    prepare(recipe, tmp_path / "ready", choose=first_tokenizers)
+    prepare(recipe, tmp_path / "ready", choose_tokenizers=first_tokenizers)
     ready = replaced(recipe, source="", target="", prepared=str(tmp_path / "ready"))
     if vocabulary == "extend":
         with pytest.raises(
@@ -180,13 +180,13 @@ def test_pairs_are_prepared_for_a_run_that_begins_from_a_model(files, more, tmp_
     ours, theirs = (read_checkpoint(tmp_path / run / "step-4") for run in ("ids", "text"))
     for name in ("model.safetensors", "source.json", "target.json"):
         assert ours[name] == theirs[name]
-    again = prepare(recipe, tmp_path / "ready", choose=first_tokenizers)
+    again = prepare(recipe, tmp_path / "ready", choose_tokenizers=first_tokenizers)
     assert again.training > 300
     learned = tiny_recipe("rnn", *files, **sizes)
     with pytest.raises(UserError, match="was prepared with other vocabularies"):
         prepare(learned, tmp_path / "ready")
     with pytest.raises(
-        UserError, match="training.init_from: the vocabularies of .* must be given too"
+        UserError, match="training.init_from: .* has its own vocabularies; pass `choose_tokenizers`"
     ):
         prepare(recipe, tmp_path / "other")
 
@@ -238,7 +238,7 @@ def test_a_recipe_that_disagrees_is_refused_by_the_key(files, tmp_path, settings
     prepare(tiny_recipe("rnn", *files), out)
     recipe = tiny_recipe("rnn", "", "", **{"data.prepared": str(out), **settings})
     with pytest.raises(UserError, match=f"was prepared with {named} = "):
-        gather(with_languages(recipe))
+        load_corpus(with_languages(recipe))
 
 
 @pytest.mark.parametrize("name", EVERY_FILE)
@@ -249,10 +249,10 @@ def test_a_damaged_or_missing_file_is_named(files, tmp_path, name):
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(UserError, match=f"{name}: is not what manifest.json says"):
-        gather(ready)
+        load_corpus(ready)
     path.unlink()
     with pytest.raises(UserError, match=f"{name}: is missing"):
-        gather(ready)
+        load_corpus(ready)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b'{"format": 1}'])
@@ -260,10 +260,10 @@ def test_a_manifest_that_says_nothing_is_a_fault(files, tmp_path, content):
     ready = prepared(tiny_recipe("rnn", *files), tmp_path / "ready")
     (tmp_path / "ready" / "manifest.json").write_bytes(content)
     with pytest.raises(UserError, match="manifest.json: cannot be understood"):
-        gather(ready)
+        load_corpus(ready)
     (tmp_path / "ready" / "manifest.json").unlink()
     with pytest.raises(UserError, match="is no prepared corpus"):
-        gather(ready)
+        load_corpus(ready)
 
 
 def test_a_failure_leaves_nothing_behind_and_a_killed_one_is_swept(files, tmp_path, monkeypatch):
@@ -326,22 +326,22 @@ def test_files_that_change_between_two_readings_are_a_fault(files, tmp_path):
 
 
 def test_other_vocabularies_than_the_prepared_are_refused(files, tmp_path):
-    corpus = gather(prepared(tiny_recipe("rnn", *files), tmp_path / "ready"))
+    corpus = load_corpus(prepared(tiny_recipe("rnn", *files), tmp_path / "ready"))
     source, target = corpus.tokenizers
     with pytest.raises(UserError, match="encoded by other vocabularies; .*--init-vocabulary new"):
         corpus.encode(target, source, 60)
     with pytest.raises(UserError, match="not sentences to learn from; prepare it with .* extend"):
-        corpus.lessons(tiny_recipe("rnn", *files))
+        corpus.vocabulary_pairs(tiny_recipe("rnn", *files))
 
 
 def test_a_task_is_not_prepared(tmp_path):
-    with pytest.raises(UserError, match="makes its own pairs; name --source"):
+    with pytest.raises(UserError, match="generates its own pairs; name --source"):
         prepare(load_recipe("numbers"), tmp_path / "ready")
 
 
 def test_memory_stays_flat_however_many_pairs_are_prepared(tmp_path, monkeypatch):
-    monkeypatch.setattr(examples, "CHUNK", 64)
-    monkeypatch.setattr(held, "MOST_HELD_OUT", 10)
+    monkeypatch.setattr(encode, "CHUNK_PAIRS", 64)
+    monkeypatch.setattr(corpus_module, "MAX_HELD_OUT", 10)
 
     def peak(pairs):
         letters = random.Random(1)
@@ -367,7 +367,7 @@ def test_memory_stays_flat_however_many_pairs_are_prepared(tmp_path, monkeypatch
 
 
 def test_progress_is_said_while_it_goes_on(log, files, tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "EVERY", 100)
+    monkeypatch.setattr(corpus_files, "LOG_EVERY", 100)
     prepare(tiny_recipe("rnn", *files), tmp_path / "ready")
     assert [line for line in log.messages if "read 300 pairs" in line]
     assert [line for line in log.messages if "encoded 300 pairs" in line]
@@ -385,24 +385,24 @@ def test_held_out_sources_are_in_no_mixed_corpus(log, files, more):
 
 
 def test_the_fingerprint_covers_every_corpus(files, more):
-    alone = gather(tiny_recipe("rnn", *files)).fingerprint
-    both = gather(mixed(files, more)).fingerprint
+    alone = load_corpus(tiny_recipe("rnn", *files)).fingerprint
+    both = load_corpus(mixed(files, more)).fingerprint
     assert both.startswith(alone)
     assert len(both.split()) == 2
-    assert gather(mixed(files, more, 1.5)).fingerprint == both
-    assert gather(mixed(files, more, 1.25)).fingerprint != both
+    assert load_corpus(mixed(files, more, 1.5)).fingerprint == both
+    assert load_corpus(mixed(files, more, 1.25)).fingerprint != both
 
 
 def test_columns_without_a_table_are_refused(files):
     with pytest.raises(UserError, match=r"data.columns: a,b are columns .* none of the files is"):
-        gather(tiny_recipe("rnn", *files, **{"data.columns": ["a", "b"]}))
+        load_corpus(tiny_recipe("rnn", *files, **{"data.columns": ["a", "b"]}))
 
 
 def test_columns_of_one_table_among_files_are_used(files, tmp_path):
     (tmp_path / "own.tsv").write_text("english\thindi\n" + "one\tएक\n" * 5, encoding="utf-8")
     named = {"data.columns": ["english", "hindi"], "data.valid_source": str(tmp_path / "own.tsv")}
     named["data.allow_leakage"] = True
-    assert len(gather(tiny_recipe("rnn", *files, **named)).validation) == 5
+    assert len(load_corpus(tiny_recipe("rnn", *files, **named)).validation) == 5
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan"), 1e6])
@@ -415,7 +415,7 @@ def test_a_shared_vocabulary_is_learned_from_both_sides(files):
     recipe = tiny_recipe(
         "rnn", *files, **{"text.shared_vocabulary": True, "text.tokenizer": "words"}
     )
-    source, target = gather(recipe).learn(recipe)
+    source, target = load_corpus(recipe).make_tokenizers(recipe)
     assert source.to_json() == target.to_json()
     words = files[0].read_text().splitlines()[3], files[1].read_text().splitlines()[3]
     assert [source.decode(source.encode(text)) for text in words] == list(words)
@@ -427,19 +427,19 @@ def test_placeholders_reach_the_vocabulary_and_leave_the_references_alone(tmp_pa
     target.write_text("".join(f"वहाँ {n * 37} देखो\n" for n in range(300)))
     settings = {"text.placeholders": ["number"], "text.tokenizer": "words"}
     recipe = tiny_recipe("rnn", source, target, **settings)
-    corpus = gather(recipe)
+    corpus = load_corpus(recipe)
     assert any("37" in pair.target for pair in corpus.validation)
-    _, vocabulary = corpus.learn(recipe)
+    _, vocabulary = corpus.make_tokenizers(recipe)
     assert len(vocabulary) < 20, "numbers are no words any more"
-    targets = corpus.encode(*corpus.learn(recipe), 60).target
+    targets = corpus.encode(*corpus.make_tokenizers(recipe), 60).target
     rows = targets.padded(np.arange(9)).ids.tolist()
     assert rows == [rows[0]] * 9
 
 
 def test_vocabularies_are_learned_from_the_first_pairs_only(files):
     few = tiny_recipe("rnn", *files, **{"text.tokenizer": "words", "text.vocabulary_pairs": 3})
-    assert len(gather(few).learn(few)[0]) < 20
-    assert len(list(gather(few).lessons(few))) == 3
+    assert len(load_corpus(few).make_tokenizers(few)[0]) < 20
+    assert len(list(load_corpus(few).vocabulary_pairs(few))) == 3
 
 
 def test_named_validation_pairs_are_prepared_whole(files, more, tmp_path):
@@ -447,7 +447,7 @@ def test_named_validation_pairs_are_prepared_whole(files, more, tmp_path):
     own["data.allow_leakage"] = True
     recipe = tiny_recipe("rnn", *files, **own, **{"data.max_words": 4})
     ready = replaced(prepared(recipe, tmp_path / "ready"), valid_source="", valid_target="")
-    assert len(gather(with_languages(ready)).validation) == 120
+    assert len(load_corpus(with_languages(ready)).validation) == 120
 
 
 def test_the_manifest_tells_what_was_prepared(files, more, tmp_path):

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhyan.batch import Tokens
-from dhyan.data.examples import encode_pairs
-from dhyan.data.length_filters import LONGEST_LINE, Bounds
-from dhyan.data.pairs import Pair, Tally
+from dhyan.data.encode import encode_pairs
+from dhyan.data.filters import MAX_CHARACTERS, LengthFilter
+from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.read_pairs import read_pairs
-from dhyan.data.read_text import OPEN
+from dhyan.data.read_text import OPENERS
 from dhyan.errors import UserError
 from dhyan.special_tokens import BOS, EOS
 
@@ -204,7 +204,7 @@ FILES = {
         {"a.jsonl": b'{"source": "a", "target": "\\ud800"}\n'},
         None,
         "a.jsonl:1",
-        "target holds NUL or half a character",
+        "target holds NUL or half a surrogate pair",
     ),
     "CSV with NUL": ({"a.csv": TABLE + b"u,c,\0d\n"}, BOTH, "a.csv:2", "byte 5 .* NUL"),
 }
@@ -244,7 +244,7 @@ def test_a_path_that_is_no_readable_file_is_named(tmp_path, monkeypatch):
     assert_fault(
         f"{tmp_path}/tain.en", "no such file; did you mean train.en", tmp_path / "tain.en", theirs
     )
-    assert_fault(f"{tmp_path}/no/x", "no such file; see", ours, tmp_path / "no/x")
+    assert_fault(f"{tmp_path}/no/x", "no such file; check", ours, tmp_path / "no/x")
     assert_fault(f"{ours}/x", "Not a directory", ours / "x", theirs)
     assert_fault(f"{tmp_path}", "a folder", tmp_path, theirs)
     assert_fault(f"{tmp_path}/{'x' * 300}", "name too long", tmp_path / ("x" * 300), theirs)
@@ -254,7 +254,7 @@ def test_a_path_that_is_no_readable_file_is_named(tmp_path, monkeypatch):
     def refuse(path, mode):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setitem(OPEN, ".en", refuse)
+    monkeypatch.setitem(OPENERS, ".en", refuse)
     assert_fault(f"{ours}", "Permission denied", ours, theirs)
 
 
@@ -308,20 +308,20 @@ def test_no_bytes_escape_as_anything_but_a_fault(tmp_path_factory, content, name
     (folder / name).write_bytes(content)
     (folder / "a.hi").write_bytes(b"x\n" * content.count(b"\n"))
     target = folder / "a.hi" if ".en" in name else None
-    tally = Tally(tolerant=tolerant)
+    report = ReadReport(tolerant=tolerant)
     pairs: list[Pair] = []
     with suppress(UserError):
-        pairs.extend(read_pairs(folder / name, target, tally=tally))
-    assert tally.kept == len(pairs)
+        pairs.extend(read_pairs(folder / name, target, report=report))
+    assert report.kept == len(pairs)
     assert all(pair.source.strip() and pair.target.strip() for pair in pairs)
 
 
 def test_only_a_newline_ends_a_line(tmp_path):
     odd = "a\x0bb\x0cc\x1cd\x1de\x85f\u2028g\u2029h\ri"
     ours, theirs = write(tmp_path, a_en=f"{odd}\n\r\nj".encode(), a_hi=b"1\n2\n3")
-    tally = Tally()
-    assert list(read_pairs(ours, theirs, tally=tally)) == [Pair(odd, "1", 1), Pair("j", "3", 3)]
-    assert tally.lines()[1:] == [f"dropped 1 pair: empty source ({ours}:2)"]
+    report = ReadReport()
+    assert list(read_pairs(ours, theirs, report=report)) == [Pair(odd, "1", 1), Pair("j", "3", 3)]
+    assert report.lines()[1:] == [f"dropped 1 pair: empty source ({ours}:2)"]
 
 
 def test_one_carriage_return_and_a_leading_mark_are_no_text(tmp_path):
@@ -366,10 +366,10 @@ def test_every_kind_of_file_tells_the_same_pairs(tmp_path, suffix):
         ((only,), None),
         ((named,), ("en", "hi")),
     ]:
-        tally = Tally()
-        assert texts(read_pairs(*paths, columns=columns, tally=tally)) == pairs
-        assert tally.kept == 50
-        seen.add(tally.fingerprint)
+        report = ReadReport()
+        assert texts(read_pairs(*paths, columns=columns, report=report)) == pairs
+        assert report.kept == 50
+        seen.add(report.fingerprint)
     assert len(seen) == 1
 
 
@@ -385,16 +385,16 @@ def test_a_record_over_several_lines_is_numbered_by_its_first(tmp_path):
 
 
 def test_every_drop_is_counted_with_its_place(tmp_path):
-    long = "x" * (LONGEST_LINE + 1)
-    source = ["a", "", "c", "d", " \t", long, "x" * LONGEST_LINE, "", "h", "i", "j"]
+    long = "x" * (MAX_CHARACTERS + 1)
+    source = ["a", "", "c", "d", " \t", long, "x" * MAX_CHARACTERS, "", "h", "i", "j"]
     target = ["1", "2", "", "4", "5", "6", "7", "", "\u3000", long, ""]
     ours, theirs = write(
         tmp_path, a_en="\n".join(source).encode() + b"\n", a_hi="\n".join(target).encode() + b"\n"
     )
-    tally = Tally()
-    assert [pair.line for pair in read_pairs(ours, theirs, tally=tally)] == [1, 4, 7]
-    assert tally.kept + sum(drop.count for drop in tally.drops.values()) == len(source)
-    assert tally.lines() == [
+    report = ReadReport()
+    assert [pair.line for pair in read_pairs(ours, theirs, report=report)] == [1, 4, 7]
+    assert report.kept + sum(drop.count for drop in report.dropped.values()) == len(source)
+    assert report.lines() == [
         "kept 3 pairs",
         f"dropped 3 pairs: empty source ({ours}:2, {ours}:5, {ours}:8)",
         f"dropped 3 pairs: empty target ({theirs}:3, {theirs}:9, {theirs}:11)",
@@ -405,10 +405,10 @@ def test_every_drop_is_counted_with_its_place(tmp_path):
 
 def test_many_drops_are_shown_by_the_first(tmp_path):
     ours, theirs = write(tmp_path, a_en=b"x\n" * 2000, a_hi=b"\n" * 1999 + b"x\n")
-    tally = Tally()
-    list(read_pairs(ours, theirs, tally=tally))
+    report = ReadReport()
+    list(read_pairs(ours, theirs, report=report))
     first = ", ".join(f"{theirs}:{n}" for n in (1, 2, 3))
-    assert tally.lines()[1] == f"dropped 1,999 pairs: empty target ({first}, …)"
+    assert report.lines()[1] == f"dropped 1,999 pairs: empty target ({first}, …)"
 
 
 def test_blank_and_over_long_rows_of_a_table_are_dropped(tmp_path):
@@ -419,73 +419,75 @@ def test_blank_and_over_long_rows_of_a_table_are_dropped(tmp_path):
     }
     for name, content in tables.items():
         (tmp_path / name).write_bytes(content)
-        tally = Tally()
+        report = ReadReport()
         expected = [("1", "2"), ("5", "6"), ("7", "8")]
-        assert texts(read_pairs(tmp_path / name, tally=tally)) == expected
-        assert tally.drops["blank line"].count == 1
+        assert texts(read_pairs(tmp_path / name, report=report)) == expected
+        assert report.dropped["blank line"].count == 1
 
 
 def test_the_fingerprint_changes_with_any_pair(tmp_path):
     prints = set()
     for content in (b"a\tb\nc\td\n", b"a\tb\nc\te\n", b"c\td\na\tb\n", b"a\tb\n", b"ab\tx\nc\td\n"):
         (path,) = write(tmp_path, a_tsv=content)
-        tally = Tally()
-        list(read_pairs(path, tally=tally))
-        prints.add(tally.fingerprint)
+        report = ReadReport()
+        list(read_pairs(path, report=report))
+        prints.add(report.fingerprint)
     assert len(prints) == 5
 
 
 def test_memory_does_not_grow_with_the_line_or_the_file(tmp_path):
     bomb = gzip.compress(b"x" * 30_000_000 + b"\n" + b"good\n" * 5000)
     ours, theirs = write(tmp_path, a_en_gz=bomb, a_hi=b"y\n" * 5001)
-    tally = Tally()
+    report = ReadReport()
     tracemalloc.start()
     try:
-        count = sum(1 for _ in read_pairs(ours, theirs, tally=tally))
+        count = sum(1 for _ in read_pairs(ours, theirs, report=report))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert count == 5000
-    assert tally.drops["source of more than 10,000 characters"].count == 1
+    assert report.dropped["source of more than 10,000 characters"].count == 1
     assert peak < 6_000_000
 
 
 def test_a_tolerant_tally_lists_every_fault_and_reads_on(tmp_path):
     ours, theirs = write(tmp_path, a_en=b"a\n\xff\nc\nd\0\ne\n", a_hi=b"1\n2\n\xff\n4\n5\n6\n7\n")
-    tally = Tally(tolerant=True)
-    assert [pair.line for pair in read_pairs(ours, theirs, tally=tally)] == [1, 5]
+    report = ReadReport(tolerant=True)
+    assert [pair.line for pair in read_pairs(ours, theirs, report=report)] == [1, 5]
     places = [f"{ours}:2", f"{theirs}:3", f"{ours}:4", f"{ours}:5"]
-    assert [fault.split(": ")[0] for fault in tally.faults] == places
-    assert tally.faulty == 4
-    assert tally.lines()[:4] == tally.faults
+    assert [fault.split(": ")[0] for fault in report.errors] == places
+    assert report.error_count == 4
+    assert report.lines()[:4] == report.errors
 
 
 def test_a_tolerant_tally_survives_broken_records(tmp_path):
     (path,) = write(tmp_path, a_csv=b'a,b\n1,2\n3\n"x"y,4\n5,6\n7,\xff\n8,9\n')
-    tally = Tally(tolerant=True)
-    assert texts(read_pairs(path, tally=tally)) == [("1", "2"), ("5", "6"), ("8", "9")]
-    assert [fault.split(": ")[0] for fault in tally.faults] == [f"{path}:{n}" for n in (3, 4, 6)]
+    report = ReadReport(tolerant=True)
+    assert texts(read_pairs(path, report=report)) == [("1", "2"), ("5", "6"), ("8", "9")]
+    assert [fault.split(": ")[0] for fault in report.errors] == [f"{path}:{n}" for n in (3, 4, 6)]
 
 
 def test_a_tolerant_tally_remembers_a_few_faults_and_counts_the_rest(tmp_path):
     ours, theirs = write(tmp_path, a_en=b"\xff\n" * 500 + b"a\n", a_hi=b"b\n" * 501)
-    tally = Tally(tolerant=True)
-    assert len(list(read_pairs(ours, theirs, tally=tally))) == 1
-    assert tally.faulty == 500
-    assert tally.lines()[50] == "450 more faults like these"
+    report = ReadReport(tolerant=True)
+    assert len(list(read_pairs(ours, theirs, report=report))) == 1
+    assert report.error_count == 500
+    assert report.lines()[50] == "450 more errors like these"
 
 
 class Letters:
     """A tokenizer whose tokens are letters."""
 
-    def encode_all(self, sentences):
+    def encode_batch(self, sentences):
         return [[ord(letter) for letter in text if letter.isalnum()] for text in sentences]
 
 
 def encoded(rows, *, longest=10):
     pairs = [Pair(one, other, line) for line, (one, other) in enumerate(rows, 1)]
-    tally = Tally()
-    return encode_pairs(iter(pairs), Letters(), Letters(), longest=longest, tally=tally), tally
+    report = ReadReport()
+    return encode_pairs(
+        iter(pairs), Letters(), Letters(), max_tokens=longest, report=report
+    ), report
 
 
 def test_a_source_ends_in_eos_and_a_target_is_wrapped():
@@ -498,8 +500,8 @@ def test_a_source_ends_in_eos_and_a_target_is_wrapped():
 def test_a_batch_is_what_padding_the_sentences_gives():
     letters = random.Random(0)
     rows = [("".join(letters.choices("abc", k=letters.randint(1, 9))), "x") for _ in range(9000)]
-    examples, tally = encoded(rows)
-    assert len(examples) == tally.kept == 9000
+    examples, report = encoded(rows)
+    assert len(examples) == report.kept == 9000
     chosen = np.array([8999, 0, 4095, 4096, 17, 17])
     batch = examples.batch(chosen)
     plain = Tokens.pad([[*map(ord, rows[row][0]), EOS] for row in chosen])
@@ -511,9 +513,9 @@ def test_a_batch_is_what_padding_the_sentences_gives():
 
 def test_pairs_of_unfit_length_are_dropped_with_their_line():
     rows = [("a", "b"), ("a" * 11, "b"), ("a", "!"), ("a" * 10, "b" * 10), ("a", "b" * 11)]
-    examples, tally = encoded(rows)
+    examples, report = encoded(rows)
     assert len(examples) == 2
-    assert tally.lines() == [
+    assert report.lines() == [
         "kept 2 pairs",
         "dropped 1 pair: more than 10 tokens in the source (source:2)",
         "dropped 1 pair: no token in the target (target:3)",
@@ -542,32 +544,34 @@ def test_without_the_package_a_zst_file_says_what_to_install(tmp_path, monkeypat
 
 def test_a_newline_inside_an_object_becomes_a_space_and_blank_lines_are_dropped(tmp_path):
     (path,) = write(tmp_path, a_jsonl=b'{"source": "a\\nb", "target": "c"}\n\n \n')
-    tally = Tally()
-    assert list(read_pairs(path, tally=tally)) == [Pair("a b", "c", 1)]
-    assert tally.drops["blank line"].count == 2
+    report = ReadReport()
+    assert list(read_pairs(path, report=report)) == [Pair("a b", "c", 1)]
+    assert report.dropped["blank line"].count == 2
 
 
 def test_a_tolerant_tally_names_every_bad_object(tmp_path):
     rows = [b'{"source": "a", "target": "b"}', b"{", b"[]", b'{"source": "a"}', b'{"source": 1}']
     (path,) = write(tmp_path, a_jsonl=b"\n".join(rows))
-    tally = Tally(tolerant=True)
-    assert texts(read_pairs(path, tally=tally)) == [("a", "b")]
-    places = [fault.split(": ")[0] for fault in tally.faults]
+    report = ReadReport(tolerant=True)
+    assert texts(read_pairs(path, report=report)) == [("a", "b")]
+    places = [fault.split(": ")[0] for fault in report.errors]
     assert places == [f"{path}:{line}" for line in (2, 3, 4, 5)]
 
 
 def bounded(tmp_path, rows, **bounds):
     (path,) = write(tmp_path, a_tsv="".join(f"{a}\t{b}\n" for a, b in rows).encode())
-    tally = Tally()
-    kept = [pair.line for pair in read_pairs(path, bounds=Bounds(**bounds), tally=tally)]
-    return kept, tally, path
+    report = ReadReport()
+    kept = [
+        pair.line for pair in read_pairs(path, length_filter=LengthFilter(**bounds), report=report)
+    ]
+    return kept, report, path
 
 
 def test_pairs_out_of_bounds_are_dropped_with_their_reason_and_place(tmp_path):
     rows = [("a b", "c d"), ("a", "c d"), ("a b", "c d e f"), ("a b c d", "e ! ?"), ("a b", "c …")]
-    kept, tally, path = bounded(tmp_path, rows, fewest_words=2, most_words=3)
+    kept, report, path = bounded(tmp_path, rows, min_words=2, max_words=3)
     assert kept == [1]
-    assert tally.lines() == [
+    assert report.lines() == [
         "kept 1 pair",
         f"dropped 1 pair: fewer than 2 words in the source ({path}:2)",
         f"dropped 1 pair: more than 3 words in the target ({path}:3)",
@@ -578,9 +582,9 @@ def test_pairs_out_of_bounds_are_dropped_with_their_reason_and_place(tmp_path):
 
 def test_the_bound_on_the_ratio_holds_both_ways_and_is_itself_allowed(tmp_path):
     rows = [("a b", "c d e"), ("a b c", "d e"), ("a", "b c"), ("a b c d", "e f"), ("a", "?")]
-    kept, tally, path = bounded(tmp_path, rows, most_ratio=1.5)
+    kept, report, path = bounded(tmp_path, rows, max_length_ratio=1.5)
     assert kept == [1, 2]
-    assert tally.lines()[1:] == [
+    assert report.lines()[1:] == [
         f"dropped 1 pair: target over 1.5 times as many words ({path}:3)",
         f"dropped 2 pairs: source over 1.5 times as many words ({path}:4, {path}:5)",
     ]
@@ -593,9 +597,9 @@ def test_without_bounds_nothing_is_dropped_for_its_words(tmp_path):
 
 def noted(path, columns=None):
     """What is said of a table beside its pairs."""
-    tally = Tally(tolerant=True)
-    list(read_pairs(path, columns=columns, tally=tally))
-    return tally.notes
+    report = ReadReport(tolerant=True)
+    list(read_pairs(path, columns=columns, report=report))
+    return report.notes
 
 
 @pytest.mark.parametrize("names", ["source,target", "src,tgt", "en,hi", "English,Hindi_sentence"])
@@ -616,4 +620,4 @@ def test_a_first_line_of_words_is_not_spoken_of(tmp_path):
 
 def test_rows_of_uneven_columns_are_counted(tmp_path):
     (path,) = write(tmp_path, a_tsv=b"one\teins\ntwo\tzwei\tCC\n\nthree\tdrei\tCC\nfour\tvier\n")
-    assert noted(path) == [f"2 rows of another number of columns than 2 ({path}:2, {path}:4)"]
+    assert noted(path) == [f"2 rows with another number of columns than 2 ({path}:2, {path}:4)"]

@@ -37,4 +37,4 @@ def test_another_process_says_and_writes_the_same_to_the_last_byte(name, here, t
     assert not done.returncode, done.stderr.decode()
     assert json.loads(done.stdout) == here
     assert len(here) > 12
-    assert "10 of 10 test sentences stand in the training text" in here["said"]
+    assert "10 of 10 test sentences occur in the training text" in here["said"]

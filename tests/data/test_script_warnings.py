@@ -7,13 +7,12 @@ from itertools import islice
 
 import pytest
 
-from dhyan.data.invisible_characters import UNSEEN, unseen
-from dhyan.data.load_corpus import gather
-from dhyan.data.misalignment import first_parted
+from dhyan.data.corpus import load_corpus
+from dhyan.data.filters import INVISIBLE_CHARACTERS, invisible_classes
 from dhyan.data.pairs import Pair
 from dhyan.data.primer import primer_twins
-from dhyan.data.read_pairs import read_pairs
-from dhyan.data.writing_systems import Scripts, script_of
+from dhyan.data.read_pairs import first_misaligned_line, read_pairs
+from dhyan.data.scripts import ScriptCheck, script_of
 from dhyan.errors import UserError
 from dhyan.text.languages import LANGUAGES
 from dhyan.text.normalize import normalize
@@ -42,51 +41,51 @@ def test_a_script_has_the_letters_that_unicode_names_after_it(language):
     own = sum(bool(script.letters.fullmatch(letter)) for letter in letters)
     assert own > 0.5 * len(letters), "but for letters of linguists and dead languages"
     other = "кошка" if script.name == "Latin" else "abc"
-    assert script.strange(other)
-    assert not script.strange(letters[0] * 3)
+    assert script.is_missing(other)
+    assert not script.is_missing(letters[0] * 3)
 
 
 def test_numbers_marks_and_single_letters_are_in_no_script():
     script = script_of("hi")
-    assert not any(map(script.strange, ("", "1984", "3.14 %", "— ?", "A", "x = 7")))
-    assert script.strange("hello")
-    assert not script.strange("hello जी")
+    assert not any(map(script.is_missing, ("", "1984", "3.14 %", "— ?", "A", "x = 7")))
+    assert script.is_missing("hello")
+    assert not script.is_missing("hello जी")
 
 
 def test_swapped_sides_are_told_from_a_few_odd_lines():
     right, wrong = Pair("the house", "घर है", 1), Pair("घर है", "the house", 1)
     for wrongs, crossed in ((0, False), (4, False), (6, True), (10, True)):
-        scripts = Scripts.of(("en", "hi"))
+        scripts = ScriptCheck.of(("en", "hi"))
         for number in range(10):
-            scripts.strange(wrong if number < wrongs else right)
-        assert scripts.crossed == crossed
-    same = Scripts.of(("en", "de"))
-    assert same.strange(wrong) == ["source"]
-    assert not same.crossed
-    assert Scripts.of(("", "")).strange(wrong) == []
+            scripts.wrong_sides(wrong if number < wrongs else right)
+        assert scripts.swapped == crossed
+    same = ScriptCheck.of(("en", "de"))
+    assert same.wrong_sides(wrong) == ["source"]
+    assert not same.swapped
+    assert ScriptCheck.of(("", "")).wrong_sides(wrong) == []
 
 
 def test_training_says_that_its_sides_are_swapped(log, tmp_path):
     source, target = write_corpus(tmp_path)
-    gather(tiny_recipe("rnn", source, target))
+    load_corpus(tiny_recipe("rnn", source, target))
     assert not [line for line in log.messages if "letter" in line]
     for path, name in ((source, "b.hi"), (target, "b.en")):
         path.rename(tmp_path / name)
-    gather(tiny_recipe("rnn", tmp_path / "b.en", tmp_path / "b.hi"))
+    load_corpus(tiny_recipe("rnn", tmp_path / "b.en", tmp_path / "b.hi"))
     doubts = [line for line in log.messages if "letter" in line]
     assert len(doubts) == 2
-    assert "b.en: of the first 400 sources 400 have no Latin letter; have source and" in doubts[0]
+    assert "b.en: 400 of the first 400 sources have no Latin letter; are source and" in doubts[0]
 
 
 def test_every_unseen_sign_is_of_one_kind_and_leaves_no_trace():
     for code in range(0x110000):
         sign = chr(code)
-        kinds = list(unseen(sign))
+        kinds = list(invisible_classes(sign))
         assert len(kinds) <= 1
         if kinds:
             assert normalize(f"a{sign}b") == "ab"
-    assert list(unseen("a\u200cb\u200dc \u00a0")) == [], "joiners and spaces are seen to"
-    assert set(UNSEEN) == set(unseen("\u202e\U000e0041\ufeff"))
+    assert list(invisible_classes("a\u200cb\u200dc \u00a0")) == [], "joiners and spaces are seen to"
+    assert set(INVISIBLE_CHARACTERS) == set(invisible_classes("\u202e\U000e0041\ufeff"))
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +100,7 @@ def parted(folder, twins, *, side, at, gone):
     paths = folder / "a.en", folder / "a.hi"
     for path, lines in zip(paths, sides, strict=True):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return first_parted(*paths), paths
+    return first_misaligned_line(*paths), paths
 
 
 @pytest.mark.parametrize("gone", [1, 3])
@@ -119,7 +118,7 @@ def test_both_counts_and_the_line_are_said(twins, tmp_path):
         list(read_pairs(*paths))
     assert str(caught.value) == (
         f"{paths[1]}:398: the number of lines is 398, but {paths[0]} has 400; "
-        f"line N must translate line N, and they seem to part at line {line}"
+        f"line N must translate line N; they seem to be misaligned from line {line}"
     )
 
 

@@ -58,7 +58,7 @@ def tokenizer(request):
     """One of each kind; those that know only what they have seen have seen the strings."""
     seen = strings(1000) if request.param in ("words", "characters") else strings(200, seed=9)
     lines = [*seen, *map(normalize, TWICE), *SAID]
-    return Tokenizer.learn(lines, kind=request.param, size=SIZES[request.param])
+    return Tokenizer.train(lines, kind=request.param, size=SIZES[request.param])
 
 
 TWICE = [f"वह {letter}ैसा है" for letter in map(chr, [*range(0x958, 0x960), 0x929, 0x931, 0x934])]
@@ -69,7 +69,7 @@ def test_a_thousand_strings_with_joiners_come_back_as_they_were(tokenizer):
     texts = strings(1000)
     assert sum(ZWJ in text or ZWNJ in text for text in texts) == 1000
     assert len(set(texts)) > 990
-    for text, ids in zip(texts, tokenizer.encode_all(texts), strict=True):
+    for text, ids in zip(texts, tokenizer.encode_batch(texts), strict=True):
         assert UNK not in ids
         assert [*tokenizer.decode(ids)] == [*text], "code point by code point"
 

@@ -6,15 +6,15 @@ from datetime import date
 import pytest
 
 from dhyan.data.synthetic import (
+    DATE_FORMATS,
     HINDI,
-    MANNERS,
     copy_pairs,
     date_pairs,
+    english_date,
     english_number,
     hindi_number,
     number_pairs,
     reverse_pairs,
-    spoken_date,
 )
 
 
@@ -56,20 +56,20 @@ def test_a_seed_makes_the_same_pairs_and_another_makes_others():
 
 
 def test_reversed_is_reversed():
-    for pair in itertools.islice(reverse_pairs(seed=3, shortest=1, longest=5), 100):
+    for pair in itertools.islice(reverse_pairs(seed=3, min_length=1, max_length=5), 100):
         letters = pair.source.split()
         assert pair.target.split() == letters[::-1]
         assert 1 <= len(letters) <= 5
 
 
 def test_copied_is_the_same():
-    for pair in itertools.islice(copy_pairs(seed=3, shortest=1, longest=5), 100):
+    for pair in itertools.islice(copy_pairs(seed=3, min_length=1, max_length=5), 100):
         assert pair.target == pair.source
         assert 1 <= len(pair.source.split()) <= 5
 
 
 def test_a_day_is_said_in_every_manner():
-    assert [spoken_date(date(1998, 3, 25), manner) for manner in MANNERS] == [
+    assert [english_date(date(1998, 3, 25), manner) for manner in DATE_FORMATS] == [
         "25 march 1998",
         "march 25, 1998",
         "wednesday, 25 march 1998",
@@ -81,5 +81,5 @@ def test_dates_are_of_the_day_that_was_said():
     made = list(itertools.islice(date_pairs(seed=3), 200))
     for pair in made:
         day = date.fromisoformat(pair.target)
-        assert pair.source in [spoken_date(day, manner) for manner in MANNERS]
+        assert pair.source in [english_date(day, manner) for manner in DATE_FORMATS]
     assert len({pair.target[:4] for pair in made}) > 100

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from dhyan.data.batches import Batches, fixed_batches
-from dhyan.data.load_corpus import gather, with_languages
+from dhyan.data.batches import Batches, sorted_batches
+from dhyan.data.corpus import load_corpus, with_languages
 from dhyan.data.prepare import prepare
 from dhyan.data.read_pairs import read_pairs
 from dhyan.special_tokens import BOS, EOS, PAD
@@ -108,10 +108,10 @@ def test_no_pair_is_crossed_on_its_way_into_a_batch(way, multiple, files, tmp_pa
     if way == "prepared":
         prepare(recipe, tmp_path / "ready")
         recipe = replace(recipe, data=replace(recipe.data, prepared=str(tmp_path / "ready")))
-    corpus = gather(recipe)
-    source, target = corpus.learn(recipe)
+    corpus = load_corpus(recipe)
+    source, target = corpus.make_tokenizers(recipe)
     examples = corpus.encode(source, target, 60 if way != "cut anew" else 200)
-    batches = Batches(examples, tokens_per_batch=500, seed=3, multiple=multiple, longest=210)
+    batches = Batches(examples, tokens_per_batch=500, seed=3, multiple=multiple, max_length=210)
     held_out = {int(pair.source.split()[0][1:]) for pair in corpus.validation}
     expected = Counter(usable(*files[:2]) - held_out)
     if way == "mixed":
@@ -129,10 +129,10 @@ def test_no_pair_is_crossed_on_its_way_into_a_batch(way, multiple, files, tmp_pa
 
 def test_no_pair_is_crossed_where_it_is_validated_on(files):
     recipe = recipe_over(files)
-    corpus = gather(recipe)
-    source, target = corpus.learn(recipe)
+    corpus = load_corpus(recipe)
+    source, target = corpus.make_tokenizers(recipe)
     examples = corpus.encode(source, target, 60)
-    seen = [n for batch in fixed_batches(examples, 300) for n in numbers_of(batch, source, target)]
+    seen = [n for batch in sorted_batches(examples, 300) for n in numbers_of(batch, source, target)]
     assert len(seen) == len(set(seen)) == len(examples)
 
 

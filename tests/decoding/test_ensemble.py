@@ -115,8 +115,8 @@ def test_the_narrowest_limits_hold(translators):
 
 def test_models_that_do_not_fit_are_refused_by_their_difference(translators):
     first = translators[0]
-    longer = Tokenizer.learn([*HINDI, "एक और वाक्य"], kind="unigram", size=400)
-    words = Tokenizer.learn(ENGLISH, kind="words", size=300)
+    longer = Tokenizer.train([*HINDI, "एक और वाक्य"], kind="unigram", size=400)
+    words = Tokenizer.train(ENGLISH, kind="words", size=300)
     with pytest.raises(
         UserError, match=r"model 2: their target vocabularies differ: \d+ tokens and \d+"
     ):

@@ -19,7 +19,7 @@ PLACEHOLDERS = ("number", "url")
 
 @pytest.fixture(scope="module", params=KINDS)
 def tokenizer(request):
-    return Tokenizer.learn(TEXTS, kind=request.param, size=330)
+    return Tokenizer.train(TEXTS, kind=request.param, size=330)
 
 
 @pytest.mark.parametrize("term", ["cat", "mat", "का", "new york"])
@@ -67,7 +67,7 @@ def test_a_kept_span_is_one_word_of_a_term(tokenizer):
 
 @pytest.mark.parametrize("kind", ["words", "characters"])
 def test_a_term_the_vocabulary_cannot_write_is_named(kind):
-    tokenizer = Tokenizer.learn(TEXTS, kind=kind, size=330)
+    tokenizer = Tokenizer.train(TEXTS, kind=kind, size=330)
     with pytest.raises(UserError, match="cannot write 'zebra'"):
         encode_phrase(tokenizer, "zebra")
 
@@ -107,7 +107,7 @@ def test_terms_that_only_look_alike_are_let_pass(tokenizer):
 
 
 def test_what_must_be_said_by_way_of_a_forbidden_term_is_refused():
-    tokenizer = Tokenizer.learn(TEXTS, kind="characters", size=330)
+    tokenizer = Tokenizer.train(TEXTS, kind="characters", size=330)
     check_allowed(["mat", "cat"], ["cats"], tokenizer, by="it says")
     with pytest.raises(UserError, match="'cat' is forbidden, but it says 'the cats'"):
         check_allowed(["mat", "the cats"], ["mats", "cat"], tokenizer, by="it says")

@@ -132,7 +132,7 @@ def test_what_makes_no_sense_is_refused():
 
 @pytest.fixture(scope="module", params=KINDS)
 def tokenizer(request):
-    return Tokenizer.learn(TEXTS, kind=request.param, size=330)
+    return Tokenizer.train(TEXTS, kind=request.param, size=330)
 
 
 def banned(tokenizer, rule, said):
@@ -193,7 +193,7 @@ def test_rules_apply_to_the_rows_of_their_own_sentence(tokenizer):
 
 
 def test_forbidding_a_letter_leaves_the_bytes_of_others():
-    tokenizer = Tokenizer.learn(TEXTS, kind="unigram", size=330)
+    tokenizer = Tokenizer.train(TEXTS, kind="unigram", size=330)
     kept = banned(tokenizer, forbid_terms(tokenizer, ["x"]), [])
     assert not {id for piece, id in tokenizer.piece_ids().items() if piece == "<0xE0>"} & kept
 

@@ -355,8 +355,8 @@ def with_placeholders(pieces):
     """A model whose vocabulary has signs for what is kept."""
     torch.manual_seed(0)
     translator = translator_of(GRU, pieces)
-    source = Tokenizer.learn([*ENGLISH, *MASKED], kind=pieces, size=330)
-    target = Tokenizer.learn([*HINDI, *MASKED], kind=pieces, size=360)
+    source = Tokenizer.train([*ENGLISH, *MASKED], kind=pieces, size=330)
+    target = Tokenizer.train([*HINDI, *MASKED], kind=pieces, size=360)
     recipe = Recipe(encoder=ENCODERS["gru"], decoder=DECODERS["bahdanau-additive"])
     model = build_model(recipe, len(source), len(target)).eval()
     kept = replace(translator, model=model, source=source, target=target, placeholders=PLACEHOLDERS)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from dhyan.data.batches import Batches, fixed_batches
-from dhyan.data.examples import Dropout, encode_pairs
+from dhyan.data.batches import Batches, sorted_batches
+from dhyan.data.encode import encode_pairs
 from dhyan.data.pairs import Pair
-from dhyan.data.store import FILES, new_store, open_store
+from dhyan.data.store import FILES, BpeDropout, create_store, open_store
 from dhyan.special_tokens import BOS, EOS, PAD
 from dhyan.text.bpe_dropout import MergeDropout
 from dhyan.text.tokenizer import Tokenizer
@@ -24,13 +24,13 @@ STREAMS = ((1, 0), (2, 0), (1, len(SENTENCES)))  # a seed, and where an epoch be
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer.learn(SENTENCES, kind="bpe", size=320)
+    return Tokenizer.train(SENTENCES, kind="bpe", size=320)
 
 
 @pytest.fixture(scope="module")
 def examples(tokenizer):
     pairs = [Pair(text, text[::-1], line) for line, text in enumerate(SENTENCES, 1)]
-    return encode_pairs(pairs, tokenizer, tokenizer, longest=50)
+    return encode_pairs(pairs, tokenizer, tokenizer, max_tokens=50)
 
 
 def same(one, other):
@@ -42,7 +42,7 @@ def same(one, other):
 
 
 def test_a_store_on_disk_gives_the_same_batches_as_one_in_memory(examples, tmp_path):
-    with new_store(tmp_path) as store:
+    with create_store(tmp_path) as store:
         for row in range(len(examples)):
             batch = examples.batch(np.array([row]))
             store.add(batch.source.ids[0].tolist(), batch.target.ids[0].tolist())
@@ -54,7 +54,7 @@ def test_a_store_on_disk_gives_the_same_batches_as_one_in_memory(examples, tmp_p
 
 
 def test_a_store_on_disk_cannot_be_written_through(examples, tmp_path):
-    with new_store(tmp_path) as store:
+    with create_store(tmp_path) as store:
         store.add([5, EOS], [BOS, 6, EOS])
     with pytest.raises(ValueError, match="read-only"):
         open_store(tmp_path).source.ids[0] = 1
@@ -62,7 +62,7 @@ def test_a_store_on_disk_cannot_be_written_through(examples, tmp_path):
 
 def dropping(examples, tokenizer, chance, *, longest=50):
     cut = MergeDropout(tokenizer, chance)
-    return replace(examples, dropout=Dropout(cut, cut, longest))
+    return replace(examples, bpe_dropout=BpeDropout(cut, cut, longest))
 
 
 def stream(examples, seed=1):
@@ -124,7 +124,7 @@ def test_what_is_left_out_follows_from_the_seed_the_epoch_and_the_place(examples
     seen = [{tuple(row) for b in epoch for row in b.source.ids.tolist()} for epoch in epochs]
     assert seen[0] != seen[1]
     assert seen[0] != seen[2]
-    rows = cut.recut(np.array([0, 0, 8, 16]), [1, 2, 3, 4]).batch(np.arange(4)).source.ids
+    rows = cut.resegmented(np.array([0, 0, 8, 16]), [1, 2, 3, 4]).batch(np.arange(4)).source.ids
     assert len({tuple(row) for row in rows.tolist()}) > 1, "rows of one sentence are cut apart"
 
 
@@ -146,12 +146,12 @@ def test_no_row_grows_past_what_the_model_takes(examples, tokenizer):
     longest = int(max(side.max() for side in examples.lengths(np.arange(len(examples))))) - 1
     cut = dropping(examples, tokenizer, 0.99, longest=longest)
     rows = np.arange(len(examples))
-    batch = cut.recut(rows, rows.tolist()).batch(rows)
+    batch = cut.resegmented(rows, rows.tolist()).batch(rows)
     assert batch.source.lengths.max() <= longest + 1
     assert batch.target.lengths.max() <= longest + 2
 
 
 def test_validation_leaves_no_merge_out(examples, tokenizer):
     cut = dropping(examples, tokenizer, 0.5)
-    for one, other in zip(fixed_batches(cut, 200), fixed_batches(examples, 200), strict=True):
+    for one, other in zip(sorted_batches(cut, 200), sorted_batches(examples, 200), strict=True):
         assert same(one, other)

@@ -18,7 +18,7 @@ import typer
 from dhyan.cli import app, main
 from dhyan.config import load_recipe, shipped_recipes
 from dhyan.config.toml import KEYS, RECIPES
-from dhyan.data.deduplicate import distinct
+from dhyan.data.filters import distinct
 from dhyan.data.synthetic import number_pairs
 from dhyan.run import train
 from tests.serving.running_server import start_and_stop

@@ -8,8 +8,8 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 from dhyan.data.batches import Batches
-from dhyan.data.examples import Examples, Sentences
 from dhyan.data.permutation import Permutation
+from dhyan.data.store import Examples, TokenSequences
 
 SIZE, WORDS = 10**9, 8
 
@@ -28,7 +28,7 @@ def endless():
     """So many examples, all alike, in no memory."""
     offsets = as_strided(np.zeros(1, np.int64), (SIZE + 1,), (0,)).view(EvenOffsets)
     ids = as_strided(np.full(1, 7, np.int32), (SIZE * WORDS,), (0,))
-    return Examples(Sentences(ids, offsets), Sentences(ids, offsets))
+    return Examples(TokenSequences(ids, offsets), TokenSequences(ids, offsets))
 
 
 def test_a_permutation_of_so_many_is_one():

@@ -8,7 +8,7 @@ import pytest
 from dhyan.atomic_folder import write_manifest
 from dhyan.checkpoint import read_checkpoint
 from dhyan.config import load_recipe
-from dhyan.data.load_corpus import gather
+from dhyan.data.corpus import load_corpus
 from dhyan.errors import UserError
 from dhyan.run.load import load_saved_recipe
 from dhyan.run.resume_checks import MAY_CHANGE, check_same
@@ -50,7 +50,7 @@ def test_every_setting_is_refused_by_its_name_or_may_change(told, family):
     story = told(family)
     folder = story.alone / f"step-{newest_step(story.alone)}"
     recipe = load_saved_recipe(read_checkpoint(folder))
-    corpus = gather(recipe)
+    corpus = load_corpus(recipe)
     check_same(folder, recipe, recipe, corpus)
     refused = set()
     for path, value in leaves(recipe):

@@ -24,8 +24,8 @@ def translator_of(kind, pieces="unigram"):
     decoder = DECODERS[kind[1]]
     shared = decoder.copy_mechanism or decoder.share_source_embedding
     learned = [[*ENGLISH, *HINDI]] * 2 if shared else [ENGLISH, HINDI]
-    source = Tokenizer.learn(learned[0], kind=pieces, size=340 if shared else 300)
-    target = Tokenizer.learn(learned[1], kind=pieces, size=340 if shared else 330)
+    source = Tokenizer.train(learned[0], kind=pieces, size=340 if shared else 300)
+    target = Tokenizer.train(learned[1], kind=pieces, size=340 if shared else 330)
     recipe = dhyan.config.Recipe(
         encoder=ENCODERS[kind[0]],
         decoder=decoder,

@@ -21,10 +21,10 @@ import torch
 
 from dhyan.attention_maps import AttentionMap
 from dhyan.cli.input_lines import read_glossary
-from dhyan.data.invisible_characters import unseen
-from dhyan.data.leakage import Lookout, folded
-from dhyan.data.read_pairs import Pair
-from dhyan.data.writing_systems import script_of
+from dhyan.data.filters import invisible_classes
+from dhyan.data.leakage import LeakageDetector, fold_words
+from dhyan.data.pairs import Pair
+from dhyan.data.scripts import script_of
 from dhyan.decoding.glossary import Glossary
 from dhyan.insight.terminal_heatmap import draw
 from dhyan.special_tokens import NAMES
@@ -76,10 +76,10 @@ BOILERPLATE = "we hereby certify on this day and in this place that all of the f
 
 def leaks(text):
     """A text in both the test and the training set, with words before and after it."""
-    lookout = Lookout()
-    lookout.expect([Pair(text, text, 1)], "test")
-    lookout.see([Pair(text, text, 1), Pair(f"b {text}", f"{text} b", 2)], "train")
-    return lookout.leaks()
+    detector = LeakageDetector()
+    detector.add_test([Pair(text, text, 1)], "test")
+    detector.scan([Pair(text, text, 1), Pair(f"b {text}", f"{text} b", 2)], "train")
+    return detector.report()
 
 
 def boilerplate(text):
@@ -87,10 +87,10 @@ def boilerplate(text):
     parts = (text[start : start + 40] for start in range(0, len(text), 40))
     many = [f"{BOILERPLATE} {number} {part}" for number, part in enumerate(parts)]
     pairs = [Pair(text, text, line) for line, text in enumerate(many + many[:1] * len(many))]
-    lookout = Lookout()
-    lookout.expect(pairs, "test")
-    lookout.see(pairs, "train")
-    return lookout.leaks()
+    detector = LeakageDetector()
+    detector.add_test(pairs, "test")
+    detector.scan(pairs, "train")
+    return detector.report()
 
 
 def forms(text):
@@ -101,10 +101,10 @@ def forms(text):
         for word in ("box", f"{number}{text[:4]}")
     ]
     pairs = [Pair(text, text, line) for line, text in enumerate(many)]
-    lookout = Lookout()
-    lookout.expect(pairs, "test")
-    lookout.see(pairs, "train")
-    return lookout.leaks()
+    detector = LeakageDetector()
+    detector.add_test(pairs, "test")
+    detector.scan(pairs, "train")
+    return detector.report()
 
 
 def words_tokenizer(text):
@@ -142,9 +142,9 @@ FUNCTIONS = {
     "mask-pair": lambda text: placeholders.mask_pair(text, text, PLACEHOLDERS),
     "restore": lambda text: placeholders.restore(text, ("one", "two")),
     "words": words_in,
-    "folded": folded,
-    "unseen": lambda text: list(unseen(text)),
-    "script": lambda text: script_of("hi").strange(text),
+    "folded": fold_words,
+    "unseen": lambda text: list(invisible_classes(text)),
+    "script": lambda text: script_of("hi").is_missing(text),
     "leaks": leaks,
     "boilerplate": boilerplate,
     "forms": forms,

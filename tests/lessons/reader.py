@@ -23,7 +23,7 @@ def words():
         for twin in islice(primer_twins(split, longest=LONGEST, core=CORE), count)
     ]
     sides = [one.english for one in twins], [one.hindi for one in twins]
-    return tuple(Tokenizer.learn(side, kind="words", size=3000) for side in sides)
+    return tuple(Tokenizer.train(side, kind="words", size=3000) for side in sides)
 
 
 def reader(heads=2, *, layers=2, seed=0, encoder=None):

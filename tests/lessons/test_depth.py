@@ -133,8 +133,8 @@ def reader_of(**settings):
     recipe = config.Recipe(
         encoder=encoder, decoder=config.BahdanauDecoder(embedding_width=4, width=6)
     )
-    source = Tokenizer.learn(english, kind="words", size=3000)
-    target = Tokenizer.learn(HINDI, kind="words", size=30)
+    source = Tokenizer.train(english, kind="words", size=3000)
+    target = Tokenizer.train(HINDI, kind="words", size=30)
     model = build_model(recipe, len(source), len(target)).eval()
     return Translator(model, source, target, options=DecodingOptions(max_length=3, beam=1))
 

@@ -19,7 +19,7 @@ def flat(found):
 
 @pytest.fixture
 def translator():
-    words = Tokenizer.learn([SENTENCE, OTHER], kind="words", size=100)
+    words = Tokenizer.train([SENTENCE, OTHER], kind="words", size=100)
     size = len(words) - len(NAMES)
     model = transformer(size, size, seed=1, width=16, heads=2, layers=1)
     return Translator(model, words, words, language="hi", limits=LengthLimits(source=40))

@@ -23,7 +23,7 @@ def translator(tmp_path_factory):
     source, target = write_corpus(tmp_path_factory.mktemp("greedy"), pairs=40)
     recipe = tiny_recipe("rnn", source, target)
     words = [
-        Tokenizer.learn(path.read_text(encoding="utf-8").splitlines(), kind="words", size=200)
+        Tokenizer.train(path.read_text(encoding="utf-8").splitlines(), kind="words", size=200)
         for path in (source, target)
     ]
     torch.manual_seed(2)

@@ -24,7 +24,7 @@ def draw(*shape):
 def untrained(kind="words", encoder=None):
     """A translator that has learned its words and nothing else."""
     sentences = [twin.english for twin, _ in zip(primer_twins("random"), range(60), strict=False)]
-    tokenizer = Tokenizer.learn(sentences, kind=kind, size=400)
+    tokenizer = Tokenizer.train(sentences, kind=kind, size=400)
     sizes = {"width": 16, "heads": 2, "feed_forward_width": 32, "layers": 3}
     recipe = config.Recipe(
         encoder=encoder or config.TransformerEncoder(**sizes),

@@ -35,7 +35,7 @@ def reader():
     ]
     encoder, decoder = ENCODERS["transformer"], DECODERS["transformer"]
     recipe = config.Recipe(encoder=encoder, decoder=decoder, data=config.Data(max_tokens=40))
-    source, target = (Tokenizer.learn(texts, kind="words", size=400) for _ in range(2))
+    source, target = (Tokenizer.train(texts, kind="words", size=400) for _ in range(2))
     return Translator(build_model(recipe, len(source), len(target)).eval(), source, target)
 
 

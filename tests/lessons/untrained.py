@@ -19,7 +19,7 @@ def translator_of(encoder, decoder):
     recipe = config.Recipe(
         encoder=ENCODERS[encoder], decoder=DECODERS[decoder], data=config.Data(max_tokens=40)
     )
-    source, target = (Tokenizer.learn(one, kind="words", size=30) for one in (ENGLISH, HINDI))
+    source, target = (Tokenizer.train(one, kind="words", size=30) for one in (ENGLISH, HINDI))
     model = build_model(recipe, len(source), len(target)).eval()
     return Translator(
         model, source, target, options=DecodingOptions(max_length=5, min_length=3, beam=1)

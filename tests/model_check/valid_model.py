@@ -29,7 +29,7 @@ def settings(family, **more):
 
 def tokenizer(kind="bpe", size=300):
     """A tokenizer learned from a few sentences."""
-    return Tokenizer.learn(SENTENCES, kind=kind, size=size)
+    return Tokenizer.train(SENTENCES, kind=kind, size=size)
 
 
 def random_weights(recipe, sizes):

@@ -173,8 +173,8 @@ def test_new_rows_are_near_the_mean_and_differ():
 
 
 def test_pieces_are_matched_by_their_spelling():
-    old = Tokenizer.learn(["b a a"], kind="words", size=9)
-    new = Tokenizer.learn(["c c c a"], kind="words", size=9)
+    old = Tokenizer.train(["b a a"], kind="words", size=9)
+    new = Tokenizer.train(["c c c a"], kind="words", size=9)
     rows = match_pieces(old, new).tolist()
     assert rows[:4] == [0, 1, 2, 3]
     assert rows[4:] == [NEW, old.encode("a")[0]]
@@ -271,7 +271,7 @@ def test_the_recipe_of_a_tuned_model_does_not_begin_where_that_did(
 
 def test_carrying_is_the_same_every_time(family, files, trained):
     origin = PretrainedModel.read(trained[0])
-    new = Tokenizer.learn(["nine nine two"], kind="unigram", size=290)
+    new = Tokenizer.train(["nine nine two"], kind="unigram", size=290)
     found = []
     for _ in range(2):
         recipe = tiny_recipe(family, *files)

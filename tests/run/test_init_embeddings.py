@@ -26,7 +26,7 @@ def write_vectors(folder, words, width=16):
 
 
 def test_words_found_have_their_vectors_and_others_keep_their_own(tmp_path):
-    tokenizer = Tokenizer.learn(["five six Seven eight"], kind="words", size=20)
+    tokenizer = Tokenizer.train(["five six Seven eight"], kind="words", size=20)
     words = nn.Embedding(len(tokenizer), 16)
     before = words.weight.detach().clone()
     path = write_vectors(tmp_path, ["five", "seven", "ninety"])
@@ -41,7 +41,7 @@ def test_words_found_have_their_vectors_and_others_keep_their_own(tmp_path):
 
 
 def test_another_width_is_a_fault(tmp_path):
-    tokenizer = Tokenizer.learn(["five six"], kind="words", size=20)
+    tokenizer = Tokenizer.train(["five six"], kind="words", size=20)
     path = write_vectors(tmp_path, ["five"], width=9)
     with pytest.raises(UserError, match="vectors are 9 wide, the embedding 16"):
         fill_rows(nn.Embedding(len(tokenizer), 16), path, tokenizer)

@@ -11,7 +11,7 @@ import torch
 import dhyan
 from dhyan import checkpoint
 from dhyan.checkpoint import read_checkpoint, steps_in
-from dhyan.data.load_corpus import gather, with_languages
+from dhyan.data.corpus import load_corpus, with_languages
 from dhyan.errors import UserError
 from dhyan.run import train
 from dhyan.run.load import choose_device
@@ -354,7 +354,7 @@ def test_checkpoints_that_are_gone_are_not_begun_anew(files, tmp_path):
 
 
 def test_validation_pairs_are_not_trained_on(files):
-    corpus = gather(tiny_recipe("rnn", *files))
+    corpus = load_corpus(tiny_recipe("rnn", *files))
     assert corpus.validation
     seen = {pair.source for pair in corpus.training}
     assert not seen & {pair.source for pair in corpus.validation}
@@ -364,13 +364,13 @@ def test_named_validation_files_are_used(files, tmp_path):
     held = write_corpus(tmp_path, pairs=7)
     more = {"data.valid_source": str(held[0]), "data.valid_target": str(held[1])}
     more["data.allow_leakage"] = True
-    corpus = gather(tiny_recipe("rnn", *files, **more))
+    corpus = load_corpus(tiny_recipe("rnn", *files, **more))
     assert (len(corpus.training), len(corpus.validation)) == (400, 7)
 
 
 def test_a_task_needs_no_files():
     recipe = dhyan.config.load_recipe("numbers", {"data.pairs": 50})
-    corpus = gather(recipe)
+    corpus = load_corpus(recipe)
     assert (len(corpus.training), len(corpus.validation)) == (50, 5)
     assert with_languages(recipe).data.target_language == "hi"
 
@@ -418,13 +418,13 @@ def test_what_is_held_out_and_what_is_left_out_is_said(log, tmp_path):
     source, target = write_corpus(tmp_path, pairs=300)
     source.write_text(source.read_text() * 2)
     target.write_text(target.read_text() * 2)
-    corpus = gather(tiny_recipe("rnn", source, target))
+    corpus = load_corpus(tiny_recipe("rnn", source, target))
     assert len(corpus.training) + len(corpus.validation) < 600
     left = 600 - len(corpus.training) - len(corpus.validation)
     assert any(f"left out {left} more that share a source" in line for line in log.messages)
     source.write_text("same\n" * 600)
     log.clear()
-    assert len(gather(tiny_recipe("rnn", source, target)).training) == 600
+    assert len(load_corpus(tiny_recipe("rnn", source, target)).training) == 600
     assert any("not validated" in line for line in log.messages)
 
 
@@ -486,7 +486,7 @@ def test_weights_that_do_not_fit_are_named(finished, tmp_path):
 def test_files_that_are_missing_are_said_before_the_first_is_read_through(
     files, tmp_path, monkeypatch, more, said
 ):
-    monkeypatch.setattr("dhyan.data.load_corpus.read_once", lambda *args, **kw: pytest.fail("read"))
+    monkeypatch.setattr("dhyan.data.corpus.read_files", lambda *args, **kw: pytest.fail("read"))
     with pytest.raises(UserError, match=said):
         train(tiny_recipe("rnn", *files, **more), tmp_path / "run")
 

@@ -19,7 +19,7 @@ SENTENCES = [
     "मेरी बहन नदी के पुल पर याद रखती है।",
     "अध्यापिका जी नदी, नाव और पुल नहीं बेचतीं।",
 ] * 3
-TOKENIZER = Tokenizer.learn(SENTENCES, kind="bpe", size=420)
+TOKENIZER = Tokenizer.train(SENTENCES, kind="bpe", size=420)
 EXTENDED = TOKENIZER.extended(["abab baba abba yaba", "the riverbank's 'tiny bays"] * 4, 480)
 DROPOUTS = {chance: MergeDropout(TOKENIZER, chance) for chance in (0.0, 1e-300, 0.1, 0.5, 0.9, 1.0)}
 patient = settings(deadline=None)
@@ -109,7 +109,7 @@ def exact(pieces, merges, chance):
 
 
 def test_cuts_come_as_often_as_the_papers_procedure_says():
-    tokenizer = Tokenizer.learn(["aba aba aba bab ab"] * 2, kind="bpe", size=268)
+    tokenizer = Tokenizer.train(["aba aba aba bab ab"] * 2, kind="bpe", size=268)
     rank = {(a, b): (place, c) for place, (a, b, c) in enumerate(tokenizer.merges())}
     letters = [tokenizer.piece_ids()[letter] for letter in "▁aba"]
     due = exact(tuple(letters), rank, 0.4)
@@ -125,7 +125,7 @@ def test_cuts_come_as_often_as_the_papers_procedure_says():
 @pytest.mark.parametrize("kind", ["words", "characters", "unigram"])
 def test_other_tokenizers_are_refused(kind):
     with pytest.raises(UserError, match=f"needs a bpe tokenizer; .* {kind}"):
-        MergeDropout(Tokenizer.learn(SENTENCES, kind=kind, size=400), 0.1)
+        MergeDropout(Tokenizer.train(SENTENCES, kind=kind, size=400), 0.1)
 
 
 @pytest.mark.parametrize("chance", [-0.1, 1.1, float("nan")])

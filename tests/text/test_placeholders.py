@@ -132,7 +132,7 @@ def test_the_normal_form_leaves_signs_alone(text):
 def test_a_sign_is_a_word_of_its_own(kind):
     text = "(5) costs 6, पुल 7। <b>x</b> -8% {n}'s"
     masked, kept = mask(text, KINDS)
-    tokenizer = Tokenizer.learn([masked] * 3, kind=kind, size=330)
+    tokenizer = Tokenizer.train([masked] * 3, kind=kind, size=330)
     ids = tokenizer.encode(masked)
     words = [word.text for word in tokenizer.words(ids)]
     assert [word for word in words if re.search(f"[{SIGNS}]", word)] == [

@@ -22,7 +22,7 @@ def test_our_own_are_taken_up(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_words_of_any_kind_may_be_learned_and_read_again(kind):
     odd = ["a" * 5000, "🇮🇳👩\u200d🚀", "क्‍ष" * 40, '"[{,]}"', "\\", "<pad> <unk> <0x41>"]
-    one = Tokenizer.learn(odd * 3, kind=kind, size=400)
+    one = Tokenizer.train(odd * 3, kind=kind, size=400)
     assert Tokenizer.from_json(one.to_json()).encode(odd[0]) == one.encode(odd[0])
 
 
@@ -42,4 +42,4 @@ def test_what_it_will_say_one_day_is_not_taken_for_known():
 
 def test_none_is_learned_that_could_not_be_read():
     with pytest.raises(UserError, match=f"at most {MOST_PIECES}"):
-        Tokenizer.learn(SENTENCES, kind="words", size=MOST_PIECES + 1)
+        Tokenizer.train(SENTENCES, kind="words", size=MOST_PIECES + 1)

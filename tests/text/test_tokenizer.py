@@ -56,7 +56,7 @@ def corpus(count, seed=0):
 
 
 SENTENCES = [*corpus(600), "5 < 7 / 2 > 0x41", "</s> <0x41>"]
-LEARNED = {kind: Tokenizer.learn(SENTENCES, kind=kind, size=700) for kind in KINDS}
+LEARNED = {kind: Tokenizer.train(SENTENCES, kind=kind, size=700) for kind in KINDS}
 every_kind = pytest.mark.parametrize("kind", KINDS)
 subword_kind = pytest.mark.parametrize("kind", SUBWORDS)
 patient = settings(deadline=None)
@@ -70,7 +70,7 @@ texts = (
 @every_kind
 def test_the_corpus_round_trips(kind):
     tokenizer = LEARNED[kind]
-    for sentence, ids in zip(SENTENCES, tokenizer.encode_all(SENTENCES), strict=True):
+    for sentence, ids in zip(SENTENCES, tokenizer.encode_batch(SENTENCES), strict=True):
         assert tokenizer.decode(ids) == normalize(sentence)
         assert min(ids) > UNK
 
@@ -119,7 +119,7 @@ def test_saved_and_loaded_it_is_the_same(kind, tmp_path):
     LEARNED[kind].save(tmp_path / "source.json")
     again = Tokenizer.load(tmp_path / "source.json")
     assert again.to_json() == LEARNED[kind].to_json()
-    assert again.encode_all(SENTENCES) == LEARNED[kind].encode_all(SENTENCES)
+    assert again.encode_batch(SENTENCES) == LEARNED[kind].encode_batch(SENTENCES)
     assert len(again) == len(LEARNED[kind])
 
 
@@ -165,7 +165,7 @@ def test_both_forms_of_unicode_give_the_same_ids(kind, text):
 @every_kind
 def test_one_at_a_time_equals_all_at_once(kind):
     some = [*SENTENCES[:20], "", *FOREIGN]
-    assert LEARNED[kind].encode_all(some) == [LEARNED[kind].encode(text) for text in some]
+    assert LEARNED[kind].encode_batch(some) == [LEARNED[kind].encode(text) for text in some]
 
 
 @every_kind
@@ -181,7 +181,7 @@ def test_nothing_is_nothing(kind):
 @every_kind
 @pytest.mark.parametrize("word", HINDI)
 def test_signs_and_joiners_stay_in_their_word(kind, word):
-    tokenizer = Tokenizer.learn([f"{word}, {word}।" for word in HINDI], kind=kind, size=300)
+    tokenizer = Tokenizer.train([f"{word}, {word}।" for word in HINDI], kind=kind, size=300)
     ids = tokenizer.encode(f"{word}, {word}।")
     found = [unit.text for unit in tokenizer.words(ids)]
     assert found == [normalize(word), ",", normalize(word), "।"]
@@ -280,18 +280,18 @@ def test_the_bytes_of_a_character_lie_where_it_does(kind):
 @every_kind
 @pytest.mark.parametrize("size", [300, 400, 5000])
 def test_the_size_is_a_limit_and_little_is_wasted(kind, size):
-    tokenizer = Tokenizer.learn(SENTENCES, kind=kind, size=size)
+    tokenizer = Tokenizer.train(SENTENCES, kind=kind, size=size)
     assert len(tokenizer) <= size
     assert kind not in SUBWORDS or size == 5000 or len(tokenizer) >= 0.95 * size
 
 
 def test_the_most_frequent_words_are_kept_and_ties_go_by_letter():
-    tokenizer = Tokenizer.learn(["d c c c b a", "b a e"], kind="words", size=8)
+    tokenizer = Tokenizer.train(["d c c c b a", "b a e"], kind="words", size=8)
     assert tokenizer.pieces(range(4, 8)) == ["c", "a", "b", "d"]
 
 
 def test_characters_are_code_points():
-    tokenizer = Tokenizer.learn(["कि👩‍👧"], kind="characters", size=99)
+    tokenizer = Tokenizer.train(["कि👩‍👧"], kind="characters", size=99)
     assert tokenizer.pieces(tokenizer.encode("कि")) == ["▁", "क", "◌ि"]
     assert len(tokenizer) == 4 + len("▁कि👩\u200d👧")
 
@@ -299,7 +299,7 @@ def test_characters_are_code_points():
 @subword_kind
 def test_a_rare_letter_does_not_crowd_out_pieces(kind):
     many = [chr(0x4E00 + i) + chr(0x5E00 + i) for i in range(1000)]
-    tokenizer = Tokenizer.learn([*SENTENCES, *[" ".join(many)] * 20], kind=kind, size=500)
+    tokenizer = Tokenizer.train([*SENTENCES, *[" ".join(many)] * 20], kind=kind, size=500)
     assert len(tokenizer) <= 500
     assert "river" in tokenizer.pieces(tokenizer.encode("the river"))
     assert tokenizer.decode(tokenizer.encode(many[-1])) == many[-1]
@@ -311,7 +311,7 @@ sys.path[:0] = sys.argv[1:]
 from dhyan.text.tokenizer import KINDS, Tokenizer
 from test_tokenizer import corpus
 for kind in KINDS:
-    learned = Tokenizer.learn(corpus(3000, seed=7), kind=kind, size=900)
+    learned = Tokenizer.train(corpus(3000, seed=7), kind=kind, size=900)
     extended = learned.extended(corpus(3000, seed=8), size=1000)
     for tokenizer in (learned, extended):
         print(kind, hashlib.sha256(tokenizer.to_json().encode()).hexdigest())
@@ -332,7 +332,7 @@ def test_every_process_learns_the_same_vocabulary():
 
 @every_kind
 def test_the_order_of_sentences_does_not_matter(kind):
-    turned = Tokenizer.learn(reversed(SENTENCES), kind=kind, size=700)
+    turned = Tokenizer.train(reversed(SENTENCES), kind=kind, size=700)
     assert turned.to_json() == LEARNED[kind].to_json()
 
 
@@ -343,7 +343,7 @@ NEW = [
     *["the zookeeper feeds zebras, zebras and zebras"] * 5,
     *["चिड़ियाघर में ज़ेब्रा है।", "துறவி ஒரு துறவி"] * 5,
 ]
-OLD = {kind: Tokenizer.learn(SENTENCES, kind=kind, size=400) for kind in KINDS}
+OLD = {kind: Tokenizer.train(SENTENCES, kind=kind, size=400) for kind in KINDS}
 EXTENDED = {kind: OLD[kind].extended(NEW, 520) for kind in KINDS}
 
 
@@ -374,7 +374,7 @@ def test_the_extended_round_trips_too(kind, text):
 
 @every_kind
 def test_new_words_take_fewer_ids_and_none_is_unknown(kind):
-    old, new = OLD[kind].encode_all(NEW), EXTENDED[kind].encode_all(NEW)
+    old, new = OLD[kind].encode_batch(NEW), EXTENDED[kind].encode_batch(NEW)
     assert not any(UNK in ids for ids in new)
     if kind in SUBWORDS:
         assert sum(map(len, new)) < 0.6 * sum(map(len, old))
@@ -395,7 +395,7 @@ def test_without_new_text_or_room_nothing_changes(kind):
 def test_the_extended_is_saved_whole_and_extended_again(kind):
     new = Tokenizer.from_json(EXTENDED[kind].to_json())
     again = new.extended(["quokka quokka quokka quokka"], 540)
-    assert new.encode_all(NEW) == EXTENDED[kind].encode_all(NEW)
+    assert new.encode_batch(NEW) == EXTENDED[kind].encode_batch(NEW)
     assert list(again.piece_ids())[: len(new)] == list(new.piece_ids())
     assert again.decode(again.encode("quokka")) == "quokka"
 
@@ -452,20 +452,20 @@ def test_merges_put_pieces_together():
 
 def test_an_unknown_kind_is_told_the_four():
     with pytest.raises(UserError, match="'wordpiece'.*words, characters, bpe, unigram"):
-        Tokenizer.learn(SENTENCES, kind="wordpiece", size=700)
+        Tokenizer.train(SENTENCES, kind="wordpiece", size=700)
 
 
 @every_kind
 def test_an_empty_corpus_is_a_fault(kind):
     with pytest.raises(UserError, match="no text"):
-        Tokenizer.learn(["", " \t", "\u200b"], kind=kind, size=700)
+        Tokenizer.train(["", " \t", "\u200b"], kind=kind, size=700)
 
 
 @pytest.mark.parametrize(("kind", "least"), [*zip(KINDS, (5, 5, 261, 261), strict=True)])
 def test_too_small_a_size_is_told_the_least(kind, least):
     with pytest.raises(UserError, match=f"{least - 1} is too small.*{least}"):
-        Tokenizer.learn(SENTENCES, kind=kind, size=least - 1)
-    small = Tokenizer.learn(SENTENCES, kind=kind, size=least)
+        Tokenizer.train(SENTENCES, kind=kind, size=least - 1)
+    small = Tokenizer.train(SENTENCES, kind=kind, size=least)
     assert len(small) == least
     assert kind not in SUBWORDS or small.decode(small.encode("मेरी बहन")) == "मेरी बहन"
 
@@ -488,6 +488,6 @@ def test_a_file_cut_short_or_not_ours_is_a_fault(tmp_path):
 
 
 def test_no_byte_breaks_a_line():
-    tokenizer = Tokenizer.learn(["hello world"], kind="bpe", size=300)
+    tokenizer = Tokenizer.train(["hello world"], kind="bpe", size=300)
     ids = [4 + byte for byte in b"a\n\r\x00\tb"]
     assert tokenizer.decode(ids) == "a b"

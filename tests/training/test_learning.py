@@ -46,7 +46,7 @@ LATER = ("luong2015-small",)  # its short form is Bahdanau's
 
 def learn_to_reverse(name, folder, longest):
     """Train on random letters of 2 … `longest`; the share of unseen ones reversed exactly."""
-    made = list(itertools.islice(reverse_pairs(seed=1, longest=longest), 20_000))
+    made = list(itertools.islice(reverse_pairs(seed=1, max_length=longest), 20_000))
     files = {"data.source": folder / "a.en", "data.target": folder / "a.rev"}
     for file, side in zip(files.values(), ("source", "target"), strict=True):
         file.write_text("".join(f"{getattr(pair, side)}\n" for pair in made))
@@ -74,7 +74,7 @@ def learn_to_reverse(name, folder, longest):
         pass
     print(f"{name}: {time.process_time() - start:.0f} s of CPU time")
     translator = load(folder / "run")
-    unseen = list(itertools.islice(reverse_pairs(seed=2, longest=longest), 1000))
+    unseen = list(itertools.islice(reverse_pairs(seed=2, max_length=longest), 1000))
     right: dict[int, list[bool]] = {}
     for pair, said in zip(unseen, translator([p.source for p in unseen], beam=1), strict=True):
         right.setdefault(len(pair.source.split()), []).append(said.text == pair.target)

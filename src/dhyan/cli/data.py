@@ -30,7 +30,7 @@ from dhyan.cli.warnings import log_to_stderr
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
-    from dhyan.data.leakage import Lookout
+    from dhyan.data.leakage import LeakageDetector
 
 logger = logging.getLogger(__name__)
 
@@ -69,46 +69,49 @@ def check(
     Example: dhyan data check train.en train.hi
     """
     from dhyan.cli.data_report import leakage_lines, report_json, report_lines
-    from dhyan.data.corpus_statistics import survey
-    from dhyan.data.pairs import Tally
+    from dhyan.data.corpus_statistics import corpus_statistics
+    from dhyan.data.pairs import ReadReport
     from dhyan.data.read_pairs import read_pairs
-    from dhyan.data.read_text import said
+    from dhyan.data.read_text import printable
     from dhyan.text.languages import language_of
 
-    tally, names = Tally(tolerant=True), split_columns(columns)
-    lookout = _lookout(test_source, test_target, names)
-    ends = tuple(f"_.{name}" for name in names or ()) or (str(source), str(target or ""))
-    languages = language_of(ends[0]), language_of(ends[1])
-    pairs = read_pairs(source, target, columns=names, tally=tally)
+    report, names = ReadReport(tolerant=True), split_columns(columns)
+    detector = _leakage_detector(test_source, test_target, names)
+    files = tuple(f"_.{name}" for name in names or ()) or (str(source), str(target or ""))
+    languages = language_of(files[0]), language_of(files[1])
+    pairs = read_pairs(source, target, columns=names, report=report)
     if test_source:
-        pairs = lookout.passing(pairs, said(source))
-    statistics = survey(pairs, tally, languages=languages)
+        pairs = detector.scan_while_reading(pairs, printable(source))
+    statistics = corpus_statistics(pairs, report, languages=languages)
     if not statistics.pairs:
-        raise UserError(tally.faults[0])
-    leaks = lookout.leaks()
+        raise UserError(report.errors[0])
+    leakage = detector.report()
     if as_json:
-        typer.echo(report_json(statistics, leaks if test_source else None))
+        typer.echo(report_json(statistics, leakage if test_source else None))
     else:
-        for line in (*report_lines(statistics), *(leakage_lines(leaks) if test_source else ())):
+        lines = leakage_lines(leakage) if test_source else ()
+        for line in (*report_lines(statistics), *lines):
             typer.echo(line)
-    if tally.faulty or leaks.telling:
+    if report.error_count or leakage.significant:
         raise typer.Exit(Exit.MISTAKE)
 
 
-def _lookout(source: str, target: str, columns: tuple[str, str] | None) -> "Lookout":
-    """A search for the sentences of a test set, if one is named."""
-    from dhyan.data.leakage import Lookout
+def _leakage_detector(
+    source: str, target: str, columns: tuple[str, str] | None
+) -> "LeakageDetector":
+    """A detector of the sentences of a test set, if one is named."""
+    from dhyan.data.leakage import LeakageDetector
     from dhyan.data.read_pairs import read_pairs
-    from dhyan.data.read_text import TABLES, kind_of, said
+    from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix, printable
 
-    lookout = Lookout()
+    detector = LeakageDetector()
     if target and not source:
         raise UserError(f"{target}: has no source side; add --test-source FILE")
     if source:
-        names = columns if kind_of(Path(source)) in TABLES else None
+        names = columns if format_suffix(Path(source)) in TABLE_SUFFIXES else None
         pairs = read_pairs(Path(source), Path(target) if target else None, columns=names)
-        lookout.expect(pairs, said(Path(source)))
-    return lookout
+        detector.add_test(pairs, printable(Path(source)))
+    return detector
 
 
 @app.command()
@@ -151,7 +154,7 @@ def prepare(
     from dhyan.run.fine_tune import first_tokenizers
 
     log_to_stderr(quiet=quiet)
-    counts = start(chosen, out, choose=first_tokenizers)
+    counts = start(chosen, out, choose_tokenizers=first_tokenizers)
     typer.echo(f"{out}  {counts.training:,} pairs, {counts.validation:,} to validate on")
     init = _init_options(chosen.training.init_from, chosen.training.init_vocabulary)
     name, folder = shlex.quote(recipe), shlex.quote(str(out))

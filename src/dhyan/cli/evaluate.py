@@ -106,18 +106,18 @@ def evaluate(
     log_to_stderr(quiet=False)
     _check_exist(systems)
     check_models(*(path for path in systems if path.is_dir()))
-    from dhyan.data.pairs import Tally
+    from dhyan.data.pairs import ReadReport
     from dhyan.evaluation.metrics import check_metrics
     from dhyan.evaluation.significance import Resampling
     from dhyan.run.evaluate import answers, compare, disordered, examine, read_exam
-    from dhyan.text.languages import known_language, language_of
+    from dhyan.text.languages import language_of, parse_language
 
-    named_language, chosen = known_language(language), check_metrics(metrics.split(","))
+    named_language, chosen = parse_language(language), check_metrics(metrics.split(","))
     _check_options(systems, beam, bootstrap, test, seed)
-    tally, method = Tally(), test or SignificanceTest.bootstrap
+    report, method = ReadReport(), test or SignificanceTest.bootstrap
     resampling = Resampling(bootstrap, SEED if seed is None else seed, method.value)
     exam = read_exam(
-        source, target, columns=split_columns(columns), gold=gold_alignment, tally=tally
+        source, target, columns=split_columns(columns), gold=gold_alignment, report=report
     )
     _check_models_only(systems, attention=attention_statistics, gold=gold_alignment is not None)
     resampling.check(len(exam.pairs))
@@ -149,7 +149,7 @@ def evaluate(
         seen=training_counts,
         on_progress=throttled(logger.info),
     )
-    for line in tally.lines():
+    for line in report.lines():
         print(line, file=sys.stderr)
     for system in from_files.values():
         if disordered(system, exam):
@@ -159,12 +159,12 @@ def evaluate(
 
 def _check_exist(systems: Iterable[Path]) -> None:
     """Raise an error for a path that is neither a folder nor a file."""
-    from dhyan.data.read_text import fault, nearest
+    from dhyan.data.read_text import file_error, suggest_path
 
     for path in systems:
         if not path.exists():
             reason = "neither a model folder nor a file of translations"
-            raise fault(path, 0, f"{reason}; {nearest(path)}")
+            raise file_error(path, 0, f"{reason}; {suggest_path(path)}")
 
 
 def _check_options(
@@ -194,14 +194,14 @@ def _check_models_only(systems: Iterable[Path], *, attention: bool, gold: bool) 
 
 def _frequencies(file: Path | None, sentences: list[str]) -> "Counter[str] | None":
     """How often each word of the sentences occurs in a training text."""
-    from dhyan.data.read_text import TABLES, fault, kind_of, text_lines
+    from dhyan.data.read_text import TABLE_SUFFIXES, file_error, format_suffix, read_lines
     from dhyan.evaluation.slices import frequencies
 
     if file is None:
         return None
-    if kind_of(file) in TABLES:
-        raise fault(file, 0, "is a table; give the source side alone, one sentence a line")
-    return frequencies(text_lines(file), sentences)
+    if format_suffix(file) in TABLE_SUFFIXES:
+        raise file_error(file, 0, "is a table; give the source side alone, one sentence a line")
+    return frequencies(read_lines(file), sentences)
 
 
 def _language(systems: "Iterable[System]") -> str:

@@ -18,16 +18,16 @@ class Line:
 
 def read_input(file: Path | None) -> Iterator[Line]:
     """Every line of a file or of stdin; lines that are not valid text come with their error."""
-    from dhyan.data.read_text import cut_lines, raw_lines, readable
+    from dhyan.data.read_text import decode_leniently, read_raw_lines, split_lines
 
     if file:
-        raws = raw_lines(file, may_be_empty=True)
+        raws = read_raw_lines(file, may_be_empty=True)
     elif sys.stdin is None:
         raise UserError("stdin is closed: name a FILE to read")
     else:
-        raws = cut_lines(sys.stdin.buffer)
+        raws = split_lines(sys.stdin.buffer)
     for number, raw in enumerate(raws, start=1):
-        text, problem = readable(raw, number)
+        text, problem = decode_leniently(raw, number)
         yield Line(text, UserError(problem) if problem else None)
 
 
@@ -48,16 +48,16 @@ def in_chunks(lines: Iterator[Line], size: int) -> Iterator[list[Line]]:
 
 def count_lines(file: Path) -> int:
     """The number of lines of a file, valid text or not."""
-    from dhyan.data.read_text import raw_lines
+    from dhyan.data.read_text import read_raw_lines
 
-    return sum(1 for _ in raw_lines(file, may_be_empty=True))
+    return sum(1 for _ in read_raw_lines(file, may_be_empty=True))
 
 
 def read_lines(file: Path) -> Iterator[str]:
     """The lines of a text file, compressed or not."""
-    from dhyan.data.read_text import text_lines
+    from dhyan.data.read_text import read_lines
 
-    return text_lines(file)
+    return read_lines(file)
 
 
 def read_glossary(file: Path) -> dict[str, str]:

@@ -17,8 +17,8 @@ from dhyan.compare.alignment_quality import looked
 from dhyan.compare.plan import Entry, Plan
 from dhyan.compare.test_sets import Sheet, Sheets
 from dhyan.compare.train_one import last_step, spent_on
-from dhyan.data.batches import fixed_batches
-from dhyan.data.encode import encode
+from dhyan.data.batches import sorted_batches
+from dhyan.data.encode import encode_validation
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.evaluation.accuracy_by_position import PARTS, accuracy_by_position
@@ -86,14 +86,14 @@ def _answers(
 def _positions(translator: Translator, entry: Entry, sheet: Sheet) -> dict[str, Any]:
     """How often the next word is right, by its place in the sentence, told those before."""
     recipe, pairs = entry.recipe, sheet.exam().pairs
-    examples = encode(
+    examples = encode_validation(
         pairs,
         translator.source,
         translator.target,
         text=recipe.text,
-        longest=recipe.data.max_tokens,
+        max_tokens=recipe.data.max_tokens,
     )
-    batches = fixed_batches(examples, recipe.training.tokens_per_batch)
+    batches = sorted_batches(examples, recipe.training.tokens_per_batch)
 
     def answered() -> Iterator[tuple[Float[Tensor, "B T V"], Batch]]:
         for batch in batches:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from dhyan.compare.test_sets import Question, Sheet, Sheets, pharaoh
-from dhyan.data.deduplicate import distinct
+from dhyan.data.filters import distinct
 from dhyan.data.primer import Twin, primer_twins
 from dhyan.errors import UserError
 from dhyan.evaluation.slices import LENGTHS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dhyan.atomic_folder import atomic_folder
 from dhyan.config import Data, Recipe
-from dhyan.data.load_corpus import read_corpus, with_languages
+from dhyan.data.corpus import read_corpus, with_languages
 from dhyan.data.pairs import Pair
 from dhyan.data.prepare import prepare
 from dhyan.data.prepared_corpus import PreparedCorpus, open_prepared

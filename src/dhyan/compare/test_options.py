@@ -6,9 +6,9 @@ from pathlib import Path
 from dhyan.compare.primer_test_sets import FEW, LONGEST, MANY, SHORTEST, primer_tests
 from dhyan.compare.test_sets import Sheets, file_tests, held_out_tests
 from dhyan.config import Recipe
-from dhyan.data.load_corpus import with_languages
+from dhyan.data.corpus import with_languages
 from dhyan.data.prepared_corpus import PreparedCorpus
-from dhyan.data.read_text import TABLES, kind_of
+from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
 from dhyan.errors import UserError
 
 QUICKLY = 200  # sentences held out are enough
@@ -41,7 +41,7 @@ class Wish:
 
     def _columns(self) -> tuple[str, str] | None:
         """Those of the training files name the test's too, if it is a table."""
-        named = self.columns and kind_of(Path(self.source)) in TABLES
+        named = self.columns and format_suffix(Path(self.source)) in TABLE_SUFFIXES
         return (self.columns[0], self.columns[1]) if named else None
 
     def of_pairs(self, recipe: Recipe, corpus: PreparedCorpus) -> Sheets:

@@ -56,9 +56,7 @@ class Batches:
         self.seed = seed
         self.window = window
         self.shapes = (
-            BatchShapes(
-                tokens_per_batch=tokens_per_batch, multiple=multiple, max_length=max_length
-            )
+            BatchShapes(tokens_per_batch=tokens_per_batch, multiple=multiple, max_length=max_length)
             if multiple > 1
             else None
         )

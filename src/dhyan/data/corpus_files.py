@@ -90,7 +90,7 @@ class ReadPairs:
 def read_files(files: CorpusFiles, *, stream: bool) -> ReadPairs:
     """Read a corpus and log the report; with `stream` no pair is kept in memory."""
     report = ReadReport()
-    message = "{file}: read {{count}} pairs".format(file=_escape_braces(files.source))
+    message = f"{_escape_braces(files.source)}: read {{count}} pairs"
     pairs: Iterable[Pair] = LogProgress(files.read(report), message)
     if stream:
         for _ in pairs:
@@ -149,6 +149,7 @@ def read_first_pairs(data: Data) -> None:
 
 def _length_filter(data: Data) -> LengthFilter:
     return LengthFilter(data.min_words, data.max_words, data.max_length_ratio)
+
 
 def check_columns(data: Data) -> None:
     """Refuse column names where no file is a table."""

@@ -83,7 +83,7 @@ def corpus_statistics(
     except UserError as error:
         report.add_error(error)
     repeated, ambiguous = _find_repeats(
-        np.asarray(source_hashes, np.uint64), np.asarray(pair_hashes, np.uint64)
+        np.array(source_hashes, np.uint64), np.array(pair_hashes, np.uint64)
     )
     duplicates = Occurrences()
     for index in np.flatnonzero(repeated):

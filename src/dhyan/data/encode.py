@@ -64,9 +64,7 @@ def train_tokenizers(text: Text, pairs: Iterable[Pair]) -> tuple[Tokenizer, Toke
     if text.shared_vocabulary:
         size = text.source_vocabulary_size
         shared = _train_tokenizer(chain.from_iterable(sentences), text.tokenizer, "source", size)
-        logger.info(
-            f"vocabulary ({text.tokenizer}): {len(shared):,}, shared by source and target"
-        )
+        logger.info(f"vocabulary ({text.tokenizer}): {len(shared):,}, shared by source and target")
         return shared, shared
     source, target = (
         _train_tokenizer((pair[index] for pair in sentences), text.tokenizer, side, size)

@@ -36,7 +36,10 @@ class Permutation:
         bits = max(6, (size - 1).bit_length())  # narrower halves are mixed too little
         self.size = size
         self._widths = (bits - bits // 2, bits // 2)
-        self._keys = [mix_bits((derive_seed(*key) + step * GOLDEN_RATIO) & MASK_64) for step in range(1, ROUNDS + 1)]
+        self._keys = [
+            mix_bits((derive_seed(*key) + step * GOLDEN_RATIO) & MASK_64)
+            for step in range(1, ROUNDS + 1)
+        ]
 
     def permute(self, indices: Integer[np.ndarray, " N"]) -> Int64[np.ndarray, " N"]:
         """The image of each index."""

@@ -108,7 +108,9 @@ def read_raw_lines(path: Path, *, may_be_empty: bool = False) -> Iterator[bytes]
         before = path.stat()
         if not stat.S_ISREG(before.st_mode):
             file_type = "a folder" if stat.S_ISDIR(before.st_mode) else "not a regular file"
-            raise file_error(path, 0, f"is {file_type}; give a file that can be read more than once")
+            raise file_error(
+                path, 0, f"is {file_type}; give a file that can be read more than once"
+            )
         with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
             for line in split_lines(file):
                 number += 1

@@ -44,7 +44,10 @@ _SCRIPTS = {  # the letters of each, and the languages that are written in it al
     "Japanese": (rf"\u3040-\u30ff{_HAN}", "ja"),
     "Korean": (r"\u1100-\u11ff\uac00-\ud7af", "ko"),
 }  # fmt: skip
-_COMBINING = r"\u0300-\u036f\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # `re` does not count them as letters
+# Combining marks, which `re` does not count as letters.
+# Combining marks, which `re` does not count as letters.
+# Combining marks, which `re` does not count as letters.
+_COMBINING = r"\u0300-\u036f\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_COMBINING}])")
 SWAPPED_SHARE = 0.5  # of the pairs, with each side in the script of the other
 SAMPLE_PAIRS = 1000  # pairs at the start of a corpus that are checked before training
@@ -92,7 +95,9 @@ class ScriptCheck:
             "source": (self.source, pair.source),
             "target": (self.target, pair.target),
         }
-        wrong = [side for side, (script, text) in sides.items() if script and script.is_missing(text)]
+        wrong = [
+            side for side, (script, text) in sides.items() if script and script.is_missing(text)
+        ]
         self.pairs += 1
         self.swapped_pairs += len(wrong) == len(sides)
         return wrong

@@ -124,7 +124,7 @@ class RequestBuilder:
         if forbidden and any(own_prefixes):
             check_allowed(own_prefixes, forbidden, self.target, by="a prefix is")
         masked = [mask(sentence, self.placeholders) for sentence in sentences]
-        encoded = self.source.encode_all([text for text, _ in masked])
+        encoded = self.source.encode_batch([text for text, _ in masked])
         self._check_lengths(encoded)
         numbers = range(len(sentences)) if numbers is None else numbers
         rows = zip(masked, encoded, own_prefixes, numbers, strict=True)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.batch import Tokens
 from dhyan.config import DecodingOptions
-from dhyan.data.permutation import derive
+from dhyan.data.permutation import derive_seed
 from dhyan.decoding import rules as search_rules
 from dhyan.decoding.beam import Beam, BeamState, Hypothesis
 from dhyan.decoding.constrained_beam import ConstrainedBeam, allow_required
@@ -143,7 +143,7 @@ class Searcher:
                 temperature=self.options.temperature,
                 top_k=self.options.top_k,
                 top_p=self.options.top_p,
-                seed=derive(self.options.seed, draw),
+                seed=derive_seed(self.options.seed, draw),
                 numbers=[request.number for request in batch],
             )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dhyan.data.read_text import fault, said, text_lines
+from dhyan.data.read_text import file_error, printable, read_lines
 from dhyan.errors import UserError
 from dhyan.text.normalize import normalize
 
@@ -37,9 +37,9 @@ class AlignmentScore:
 
 def read_gold(file: Path) -> list[Gold]:
     """Gold links line by line in Pharaoh's form, counted from 0: `0-0` is sure, `1?2` possible."""
-    links = [parse_gold(text, file, line) for line, text in enumerate(text_lines(file), 1)]
+    links = [parse_gold(text, file, line) for line, text in enumerate(read_lines(file), 1)]
     if not any(gold.sure for gold in links):
-        raise fault(
+        raise file_error(
             file, 0, "no sure link on any line; write sure links as 0-0, possible ones as 0?1"
         )
     return links
@@ -51,8 +51,10 @@ def parse_gold(text: str, file: Path, line: int) -> Gold:
     for word in text.split():
         link = _LINK.fullmatch(word)
         if not link:
-            reason = f"{said(word[:40])} is no link; write 0-0 for a sure one, 0?1 for a possible"
-            raise fault(file, line, reason)
+            reason = (
+                f"{printable(word[:40])} is no link; write 0-0 for a sure one, 0?1 for a possible"
+            )
+            raise file_error(file, line, reason)
         kinds[link[2]].add((int(link[1]), int(link[3])))
     return Gold(frozenset(kinds["-"]), frozenset(kinds["-"] | kinds["?"]), line)
 
@@ -65,7 +67,7 @@ def check_gold(gold: Gold, source: str, target: str, file: Path) -> None:
         last = max((link[number] for link in gold.possible), default=0)
         if last >= count:
             reason = f"links {side} word {last}, but the sentence has {count}, counted from 0"
-            raise fault(file, gold.line, f"{reason}; align the words of the files given")
+            raise file_error(file, gold.line, f"{reason}; align the words of the files given")
 
 
 def alignment_score(alignments: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> AlignmentScore:

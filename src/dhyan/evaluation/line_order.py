@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import fsum
 
-from dhyan.data.length_filters import words
+from dhyan.data.filters import split_words
 from dhyan.text.normalize import normalize
 
 FEWEST = 20  # sentences; with fewer the check is unreliable
@@ -19,7 +19,8 @@ def out_of_order(hypotheses: Sequence[str], references: Sequence[str]) -> bool:
     if len(hypotheses) < FEWEST:
         return False
     outputs, targets = (
-        [frozenset(words(normalize(text))) for text in side] for side in (hypotheses, references)
+        [frozenset(split_words(normalize(text))) for text in side]
+        for side in (hypotheses, references)
     )
     frequency = Counter(word for target in targets for word in target)
     aligned, *shifted = (_shared(outputs, targets, step, frequency) for step in (0, 1, -1))

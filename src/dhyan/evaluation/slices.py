@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dhyan.data.length_filters import words
+from dhyan.data.filters import split_words
 from dhyan.evaluation.metrics import Counts, Score, scores_of
 from dhyan.text.normalize import normalize
 
@@ -88,4 +88,4 @@ def frequencies(lines: Iterable[str], sentences: Iterable[str]) -> Counter[str]:
 
 
 def _words(text: str) -> list[str]:
-    return words(normalize(text).casefold())
+    return split_words(normalize(text).casefold())

@@ -11,7 +11,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from dhyan.batch import Batch, Tokens
 from dhyan.config import Recipe
-from dhyan.data.examples import Examples
+from dhyan.data.store import Examples
 from dhyan.errors import UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import EOS
@@ -40,7 +40,9 @@ def choose_batch_size(
     trial = PassAndBack(model, objective, recipe.training.steps, device)
     memory, kept = available(device), kept_bytes(model, device)
     least = recipe.data.max_tokens + 2
-    longest = least if examples.dropout else longest_of(examples)  # cut anew, any may be as long
+    longest = (
+        least if examples.bpe_dropout else longest_of(examples)
+    )  # cut anew, any may be as long
     room = min(kept, memory) if device.type == "cuda" else 0  # held: only CUDA says when it is full
     held = torch.empty(room, dtype=torch.uint8, device=device)
     found = largest(trial, memory - kept, least=least, longest=longest)

@@ -9,11 +9,11 @@ import torch
 
 from dhyan.batch import Batch
 from dhyan.config import DecodingOptions, Recipe, Training
-from dhyan.data.batches import Batches, fixed_batches
+from dhyan.data.batches import Batches, sorted_batches
 from dhyan.data.corpus import Corpus
-from dhyan.data.encode import encode
-from dhyan.data.examples import Examples
+from dhyan.data.encode import encode_validation
 from dhyan.data.pairs import Pair
+from dhyan.data.store import Examples
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import score
@@ -62,7 +62,7 @@ def make_trainer(
             tokens_per_batch=training.tokens_per_batch,
             seed=training.seed,
             multiple=multiple,
-            longest=recipe.data.max_tokens + 1,  # EOS or BOS comes on top
+            max_length=recipe.data.max_tokens + 1,  # EOS or BOS comes on top
         ),
         settings=make_settings(training),
         device=device,
@@ -112,8 +112,8 @@ class Validation:
             return None
         longest = recipe.data.max_tokens
         source, target = translator.source, translator.target
-        examples = encode(pairs, source, target, text=recipe.text, longest=longest)
-        batches = fixed_batches(examples, recipe.training.tokens_per_batch)
+        examples = encode_validation(pairs, source, target, text=recipe.text, max_tokens=longest)
+        batches = sorted_batches(examples, recipe.training.tokens_per_batch)
         most = min(longest, translator.limits.source) + 1  # EOS comes on top
         fitting = [p for p in pairs if len(translator.encode(p.source)) <= most]
         shown = fitting[: recipe.training.valid_sentences]

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from dhyan.data.pairs import Pair, Tally
+from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.read_pairs import read_pairs
-from dhyan.data.read_text import fault, said, text_lines
+from dhyan.data.read_text import file_error, printable, read_lines
 from dhyan.decoding.translator import TooLong, Translation, Translator
 from dhyan.evaluation.alignment_error_rate import (
     AlignmentScore,
@@ -55,13 +55,17 @@ class Exam:
     def match_pieces(self, entries: Sequence[Entry], file: Path, what: str) -> list[Entry]:
         """Of a file with an entry for every line of the source, those of the pairs kept."""
         if len(entries) != self.lines:
-            counts = f"{len(entries):,} {what} for {self.lines:,} sentences of {said(self.file)}"
-            raise fault(file, 0, f"{counts}; give one for each, line by line")
+            counts = (
+                f"{len(entries):,} {what} for {self.lines:,} sentences of {printable(self.file)}"
+            )
+            raise file_error(file, 0, f"{counts}; give one for each, line by line")
         if len(self.pairs) == self.lines:
             return list(entries)
         if not self.numbered:
-            reason = f"cannot be matched: rows of {said(self.file)} were dropped; mend them first"
-            raise fault(file, 0, reason)
+            reason = (
+                f"cannot be matched: rows of {printable(self.file)} were dropped; mend them first"
+            )
+            raise file_error(file, 0, reason)
         return [entries[pair.line - 1] for pair in self.pairs]
 
 
@@ -100,12 +104,12 @@ def read_exam(
     *,
     columns: tuple[str, str] | None = None,
     gold: Path | None = None,
-    tally: Tally | None = None,
+    report: ReadReport | None = None,
 ) -> Exam:
     """The usable pairs of a test set; gold alignments are read line by line beside them."""
-    tally = Tally() if tally is None else tally
-    pairs = list(read_pairs(source, target, columns=columns, tally=tally))
-    lines = tally.kept + sum(noted.count for noted in tally.drops.values())
+    report = ReadReport() if report is None else report
+    pairs = list(read_pairs(source, target, columns=columns, report=report))
+    lines = report.kept + sum(where.count for where in report.dropped.values())
     exam = Exam(source, pairs, lines, numbered=target is not None, beside=target)
     if gold is None:
         return exam
@@ -117,9 +121,9 @@ def read_exam(
 
 def answers(file: Path, exam: Exam) -> System:
     """A system known by its finished translations, one a line."""
-    lines = list(text_lines(file))
+    lines = list(read_lines(file))
     if not any(line.strip() for line in lines):
-        raise fault(file, 0, "is empty; give one translation on each line")
+        raise file_error(file, 0, "is empty; give one translation on each line")
     return System(str(file), exam.match_pieces(lines, file, "translations"))
 
 
@@ -214,7 +218,7 @@ def _check_references(translator: Translator, name: str, exam: Exam) -> None:
         if gold.possible and tokens > highest:
             reason = f"{tokens} tokens with its end, but {name} has learned {highest} positions"
             remedy = "leave the pair out, or its line of the gold alignments empty"
-            raise fault(exam.beside or exam.file, pair.line, f"{reason}; {remedy}")
+            raise file_error(exam.beside or exam.file, pair.line, f"{reason}; {remedy}")
 
 
 def _translated(
@@ -224,7 +228,7 @@ def _translated(
         return translator(exam.sources, beam=beam or None, on_progress=on_progress)
     except TooLong as error:
         line = exam.pairs[error.index].line
-        raise fault(exam.file, line, str(error)) from None
+        raise file_error(exam.file, line, str(error)) from None
 
 
 def _aligned(translator: Translator, exam: Exam) -> AlignmentScore:

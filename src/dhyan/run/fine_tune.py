@@ -12,7 +12,7 @@ from torch import Tensor
 from dhyan.checkpoint import tensors_from_bytes
 from dhyan.config import Recipe
 from dhyan.data.corpus import Corpus
-from dhyan.data.permutation import derive
+from dhyan.data.permutation import derive_seed
 from dhyan.errors import UserError
 from dhyan.model_check import read_model
 from dhyan.models.seq2seq import Seq2Seq
@@ -54,10 +54,10 @@ def choose_tokenizers(recipe: Recipe, origin: PretrainedModel, corpus: Corpus) -
     """The vocabularies of the run: the model's, the model's and more, or new ones."""
     _check_text(recipe, origin)
     if recipe.training.init_vocabulary == "new":
-        return corpus.learn(recipe)
+        return corpus.make_tokenizers(recipe)
     if recipe.training.init_vocabulary == "keep":
         return origin.tokenizers
-    text, pairs = recipe.text, list(corpus.lessons(recipe))
+    text, pairs = recipe.text, list(corpus.vocabulary_pairs(recipe))
     if text.shared_vocabulary:
         both = [side for pair in pairs for side in (pair.source, pair.target)]
         shared = _extended(origin, "source", both, text.source_vocabulary_size)
@@ -112,7 +112,7 @@ def transfer_weights(
         logger.info(
             f"{side} vocabulary: {kept:,} of {len(rows):,} pieces begin with rows of {origin.path}"
         )
-    generator = torch.Generator().manual_seed(derive(seed, len(matches)))
+    generator = torch.Generator().manual_seed(derive_seed(seed, len(matches)))
     sides, weights = tables(model), dict(origin.weights)
     for name, side in sides.items():
         if name in weights:

@@ -18,9 +18,8 @@ from dhyan.checkpoint import (
     tensors_from_bytes,
 )
 from dhyan.config import Recipe
-from dhyan.data.corpus import Corpus
-from dhyan.data.load_corpus import gather, with_languages
-from dhyan.data.permutation import derive
+from dhyan.data.corpus import Corpus, load_corpus, with_languages
+from dhyan.data.permutation import derive_seed
 from dhyan.errors import UserError
 from dhyan.kernels.backend import reference_kernels
 from dhyan.model_check import read_model
@@ -119,7 +118,7 @@ def train(
         check_resumable(out)
     else:
         check_files(recipe)
-    corpus = gather(recipe)
+    corpus = load_corpus(recipe)
     with ExitStack() as held:
         lock = held.enter_context(lock_run(out, wait=wait))
         found = newest_valid_checkpoint(out, (*MODEL_FILES, *STATE_FILES))
@@ -155,7 +154,7 @@ def start_run(
             transfer_weights(model, origin, tokenizers, seed=seed)
 
     else:
-        tokenizers = corpus.learn(recipe)
+        tokenizers = corpus.make_tokenizers(recipe)
 
         def weigh(model: Seq2Seq) -> None:
             load_word_vectors(recipe, model, tokenizers)
@@ -223,7 +222,7 @@ def build_run(
     what a run that goes on has rounded the lengths of its batches to.
     """
     source, target = tokenizers
-    torch.manual_seed(derive(recipe.training.seed))
+    torch.manual_seed(derive_seed(recipe.training.seed))
     model = build_model(recipe, len(source), len(target)).to(device)
     weigh(model)
     translator = make_translator(recipe, model, source, target, device)

@@ -10,7 +10,7 @@ from itertools import chain, product, repeat
 from pathlib import Path
 
 from dhyan.atomic_folder import atomic_folder
-from dhyan.data.deduplicate import distinct
+from dhyan.data.filters import distinct
 from dhyan.data.primer import primer_twins
 
 OFFERED = files("dhyan.studio") / "offered"

@@ -24,7 +24,7 @@ def language_of(file: str) -> str:
     return code if code in LANGUAGES else ""
 
 
-def known_language(text: str) -> str:
+def parse_language(text: str) -> str:
     """A code as a person writes it (`hi`, `EN`, `zh-CN`, `hin`), or a fault."""
     code = text.lower().partition("-")[0]
     code = LONG_CODES.get(code, code)

@@ -47,7 +47,7 @@ class Tokenizer:
             self._pieces[UNK] = MARK + NAMES[UNK]
 
     @classmethod
-    def learn(cls, sentences: Iterable[str], *, kind: str, size: int) -> "Tokenizer":
+    def train(cls, sentences: Iterable[str], *, kind: str, size: int) -> "Tokenizer":
         """Learn at most `size` pieces, specials and bytes among them; the same ones every time."""
         if kind not in KINDS:
             raise UserError(f"no tokenizer is called {kind!r}: choose one of {', '.join(KINDS)}")
@@ -153,9 +153,9 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, normalised first; no special ids are added."""
-        return self.encode_all([text])[0]
+        return self.encode_batch([text])[0]
 
-    def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
+    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
         """The ids of many texts at once."""
         clean = [normalize(text) for text in texts]
         return [encoding.ids for encoding in self._backend.encode_batch_fast(clean)]

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from dhyan.errors import UserError
-from dhyan.text.compression import OPEN, signs_of_damage
+from dhyan.text.compression import OPENERS, decompression_errors
 from dhyan.text.normalize import normalize
 
 LONGEST_LINE = 2**20  # bytes
@@ -85,17 +85,17 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.width = 0
-        packed = path.suffix.lower() in OPEN
+        packed = path.suffix.lower() in OPENERS
         self.binary = (path.with_suffix("") if packed else path).suffix.lower() == ".bin"
 
     def entries(self) -> Iterator[Entry]:
         """Word by word, as bytes, with its line in the file, or its place in a binary one."""
         try:
-            with OPEN.get(self.path.suffix.lower(), open)(self.path, "rb") as file:
+            with OPENERS.get(self.path.suffix.lower(), open)(self.path, "rb") as file:
                 yield from self._binary(file) if self.binary else self._text(file)
         except FileNotFoundError:
             raise self.fault(0, "there is no such file; see how its path is written") from None
-        except signs_of_damage() as error:
+        except decompression_errors() as error:
             reason = f"broken {self.path.suffix} data ({error}); {_AGAIN}"
             raise self.fault(0, reason) from None
         except OSError as error:

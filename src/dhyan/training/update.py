@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dhyan.batch import Batch
-from dhyan.data.permutation import derive
+from dhyan.data.permutation import derive_seed
 from dhyan.kernels.backend import reference_kernels
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.training.ema import WeightEMA
@@ -37,7 +37,7 @@ class UpdateParts:
 
     def seed_batch(self, step: int, part: int) -> None:
         """Set the random numbers of one of a step's batches."""
-        torch.manual_seed(derive(self.seed, step, part))
+        torch.manual_seed(derive_seed(self.seed, step, part))
 
     def same_objects(self, other: "UpdateParts") -> bool:
         """Whether all of it is the very same."""

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from dhyan.config import load_recipe
-from dhyan.data.deduplicate import PATIENCE, distinct
-from dhyan.data.load_corpus import gather, with_languages
+from dhyan.data.corpus import load_corpus, with_languages
+from dhyan.data.filters import MAX_REPEATS, distinct
 from dhyan.data.primer import SPLITS, primer_twins
 from dhyan.data.primer.write_files import write_primer
 from dhyan.errors import UserError
@@ -54,8 +54,8 @@ def test_a_folder_in_use_and_turned_bounds_are_refused_at_once(folder):
 
 def test_a_recipe_may_name_the_primer(folder):
     recipe = load_recipe("primer", SMALL)
-    corpus = gather(recipe)
-    pairs = [*corpus.lessons(recipe)]
+    corpus = load_corpus(recipe)
+    pairs = [*corpus.vocabulary_pairs(recipe)]
     assert len(pairs) == 60
     assert max(len(pair.source.split()) for pair in pairs) <= 9
     assert not {pair.source for pair in pairs} & {pair.source for pair in corpus.validation}
@@ -66,7 +66,9 @@ def test_a_recipe_may_name_the_primer(folder):
 @pytest.mark.parametrize("said", [{"data.source_language": "hi"}, {"data.target_language": "en"}])
 def test_it_goes_from_hindi_to_english_if_asked(said):
     there, back = load_recipe("primer", SMALL), load_recipe("primer", {**SMALL, **said})
-    first, second = (next(iter(gather(recipe).lessons(recipe))) for recipe in (there, back))
+    first, second = (
+        next(iter(load_corpus(recipe).vocabulary_pairs(recipe))) for recipe in (there, back)
+    )
     assert (first.source, first.target) == (second.target, second.source)
     named = with_languages(back).data
     assert (named.source_language, named.target_language) == ("hi", "en")
@@ -87,6 +89,6 @@ def test_a_smaller_core_has_fewer_words():
 def test_the_first_of_each_is_kept_until_nothing_new_comes():
     assert list(distinct("abac", str, 5)) == ["a", "b", "c"]
     assert list(distinct("abac", str, 2)) == ["a", "b"]
-    endless = (str(min(n, 3)) for n in range(10 * PATIENCE))
+    endless = (str(min(n, 3)) for n in range(10 * MAX_REPEATS))
     assert list(distinct(endless, str, 99)) == ["0", "1", "2", "3"]
     assert next(endless) == "3"  # it was not read to its end

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from dhyan.data.read_text import fault, text_lines
+from dhyan.data.read_text import file_error, read_lines
 from dhyan.errors import UserError
 
 DOMAINS = (
@@ -63,7 +63,7 @@ class Entry:
 
     def fault(self, reason: str) -> UserError:
         """What is wrong with this line."""
-        return fault(self.path, self.line, f"{self.english[0]}: {reason}")
+        return file_error(self.path, self.line, f"{self.english[0]}: {reason}")
 
     def one_of(self, *tags: str) -> str:
         """The one of these tags that must be there."""
@@ -110,12 +110,14 @@ def near(word: str, known: Iterable[str]) -> str:
 def read_entries(path: Path) -> Iterator[Entry]:
     """The entries of a lexicon, in the order of its lines."""
     section, domain = "", ""
-    for number, raw in enumerate(text_lines(path), 1):
+    for number, raw in enumerate(read_lines(path), 1):
         text = " ".join(unicodedata.normalize("NFC", raw).partition("#")[0].split())
         if text.startswith("["):
             section, domain = _heading(text, path, number)
         elif text and not section:
-            raise fault(path, number, f"{text!r} stands before any [section]; write one above it")
+            raise file_error(
+                path, number, f"{text!r} stands before any [section]; write one above it"
+            )
         elif text:
             yield _entry(text, path, number, section, domain)
 
@@ -124,10 +126,10 @@ def _heading(text: str, path: Path, number: int) -> tuple[str, str]:
     found = HEADING.fullmatch(text)
     section, domain = (found[1], found[2] or "") if found else (text, "")
     if section not in TAGS:
-        raise fault(path, number, f"no section {section!r}: write one of {', '.join(TAGS)}")
+        raise file_error(path, number, f"no section {section!r}: write one of {', '.join(TAGS)}")
     if section == "nouns" and domain not in DOMAINS:
         reason = f"no domain {domain!r}: write [nouns DOMAIN] with one of {', '.join(DOMAINS)}"
-        raise fault(path, number, reason)
+        raise file_error(path, number, reason)
     return section, domain
 
 
@@ -135,7 +137,7 @@ def _entry(text: str, path: Path, number: int, section: str, domain: str) -> Ent
     first, *fields = (part.strip() for part in text.split("|"))
     found = LINE.fullmatch(first)
     if not found:
-        raise fault(path, number, f"{first!r} is no entry: write ENGLISH = HINDI tags | field")
+        raise file_error(path, number, f"{first!r} is no entry: write ENGLISH = HINDI tags | field")
     english = tuple(form.strip() for form in found["english"].split("/"))
     tags = tuple((found["tags"] or "").split())
     entry = Entry(path, number, section, domain, english, found["hindi"], tags, tuple(fields))

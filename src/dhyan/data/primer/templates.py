@@ -11,7 +11,7 @@ from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.noun_phrases import at
 from dhyan.data.primer.sentence_builder import Draft, form_of, sign
 from dhyan.data.primer.sentence_pair import SIGNS, Twin, Wanted, Word, written
-from dhyan.data.read_text import fault, text_lines
+from dhyan.data.read_text import file_error, read_lines
 
 TEMPLATES = Path(__file__).with_name("templates.txt")
 HEADING = re.compile(r"\[(idiom|attachment|notes): (.+)\]")
@@ -62,7 +62,7 @@ class Filling:
 def templates(kind: str = "") -> tuple[Template, ...]:
     """The sentences of one kind, or all."""
     found, kind_now, about = [], "", ""
-    for number, raw in enumerate(text_lines(TEMPLATES), 1):
+    for number, raw in enumerate(read_lines(TEMPLATES), 1):
         line = raw.partition("#")[0].strip()
         if heading := HEADING.fullmatch(line):
             kind_now, about = heading[1], heading[2]
@@ -77,7 +77,7 @@ def _template(line: str, kind: str, about: str, number: int) -> Template:
     english, *hindi = body.split(" = ")
     right, _, wrong = check.partition(";")
     if not kind or not hindi:
-        raise fault(
+        raise file_error(
             TEMPLATES, number, "is no template; write SLOTS || ENGLISH = HINDI => RIGHT ; WRONG"
         )
     return Template(
@@ -119,7 +119,7 @@ def _words(
         if part in SIGNS:
             words.append(sign(part))
         elif (found := PART.fullmatch(part)) is None:
-            raise fault(
+            raise file_error(
                 TEMPLATES, 0, f"{part!r} is no word of a template; write it as word_1 or {{A}}"
             )
         elif found["slot"]:

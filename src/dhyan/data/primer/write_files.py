@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from dhyan.atomic_folder import atomic_folder, check_writable, to_json_bytes
-from dhyan.data.deduplicate import distinct
+from dhyan.data.filters import distinct
 from dhyan.data.primer import SPLITS, Twin, primer_twins
 from dhyan.errors import UserError
 from dhyan.version import __version__

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from dhyan.attention import Attended, DotScore, MultiHeadAttention
 from dhyan.config import Recipe, load_recipe
-from dhyan.data.batches import Batches, fixed_batches
-from dhyan.data.examples import Examples, encode_pairs
+from dhyan.data.batches import Batches, sorted_batches
+from dhyan.data.encode import encode_pairs
+from dhyan.data.store import Examples
 from dhyan.data.synthetic import reverse_pairs
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.kernels.backend import reference_kernels
@@ -59,9 +60,9 @@ def course(*, key_width: int, scaled: bool, steps: int, seed: int, hear: Hear | 
     """Train one head of a width, all else equal, by the project's own trainer."""
     recipe = _recipe(key_width, scaled, steps, seed)
     pairs = list(islice(reverse_pairs(seed=seed), PAIRS + UNSEEN))
-    words = Tokenizer.learn((pair.source for pair in pairs), kind="words", size=64)
+    words = Tokenizer.train((pair.source for pair in pairs), kind="words", size=64)
     examples, unseen = (
-        encode_pairs(some, words, words, longest=recipe.data.max_tokens)
+        encode_pairs(some, words, words, max_tokens=recipe.data.max_tokens)
         for some in (pairs[:PAIRS], pairs[PAIRS:])
     )
     with torch.random.fork_rng(devices=[]):
@@ -176,7 +177,7 @@ def _judged(model: Seq2Seq, unseen: Examples) -> tuple[float, float]:
     """The mean loss of unseen words, and the share of them said rightly after the correct ones."""
     total, right, count = 0.0, 0, 0
     with evaluation_mode(model):
-        for batch in fixed_batches(unseen, 2000):
+        for batch in sorted_batches(unseen, 2000):
             logits, labels = model(batch), batch.labels
             total += float(cross_entropy(logits, labels, smoothing=0.0))
             right += int(((logits.argmax(-1) == labels.ids) & labels.mask).sum())

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dhyan.data.primer import primer_twins
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.read_text import text_lines
+from dhyan.data.read_text import read_lines
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Table, Words, table
 from dhyan.lessons.catalogue import Text
@@ -153,7 +153,7 @@ def _as_known(word: str, vectors: Vectors) -> str:
 def read_corpus(path: str, sentences: int, seed: int) -> list[list[str]]:
     """The sentences of a text file, or so many of the primer, as words in lower case."""
     if path:
-        return [words_in(line) for line in text_lines(Path(path))]
+        return [words_in(line) for line in read_lines(Path(path))]
     if not isinstance(sentences, int) or sentences < 1:
         raise UserError(f"sentences is {sentences!r}; give a whole number from 1 on")
     made = primer_twins("train", seed=seed, longest=LONGEST)
