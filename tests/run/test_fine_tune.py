@@ -17,10 +17,10 @@ from dhyan.run import train
 from dhyan.run.fine_tune import (
     NEW,
     PretrainedModel,
-    match_pieces,
+    match_tokens,
     rearrange_rows,
-    tables,
     transfer_weights,
+    vocabulary_weights,
 )
 from dhyan.run.load import load_saved_recipe
 from dhyan.text.tokenizer import Tokenizer
@@ -74,7 +74,9 @@ def test_the_words_are_kept_and_it_is_said(log, family, trained, others, tmp_pat
     run = begun(family, others, trained[0], tmp_path / "run")
     assert run.folder.translator.source.to_json() == old.source.to_json()
     size = len(old.source)
-    assert any(f"source vocabulary: {size} of {size} pieces begin" in line for line in log.messages)
+    assert any(
+        f"source vocabulary: {size} of {size} tokens are in" in line for line in log.messages
+    )
     for name, weight in run.trainer.model.named_parameters():
         assert torch.equal(weight, dict(old.model.named_parameters())[name])
     list(run)
@@ -99,11 +101,11 @@ def check_rows(old, run, vocabulary):
     new = run.folder.translator
     sizes = {len(new.source), len(new.target)}
     rowed = {n for n, w in run.trainer.model.named_parameters() if w.shape[0] in sizes}
-    assert rowed == set(tables(run.trainer.model))
+    assert rowed == set(vocabulary_weights(run.trainer.model))
     sides = {"source": (old.source, new.source), "target": (old.target, new.target)}
     before = dict(old.model.named_parameters())
     for name, weight in run.trainer.model.named_parameters():
-        side = tables(run.trainer.model).get(name)
+        side = vocabulary_weights(run.trainer.model).get(name)
         if side is None:
             assert torch.equal(weight, before[name])
             continue
@@ -144,14 +146,14 @@ def test_rows_follow_their_pieces_in_every_kind(files, others, tmp_path, variant
     list(run)
 
 
-def test_placeholders_that_a_model_has_no_signs_for_are_refused(family, files, trained, tmp_path):
+def test_placeholders_that_a_model_has_no_tokens_for_are_refused(family, files, trained, tmp_path):
     more = {
         "text.placeholders": ["url"],
         "text.source_vocabulary_size": 360,
         "text.target_vocabulary_size": 370,
     }
     with pytest.raises(
-        UserError, match="placeholders: url: .* has no signs.*--init-vocabulary extend"
+        UserError, match="placeholders: url: .* has no tokens.*--init-vocabulary extend"
     ):
         begun(family, files, trained[0], tmp_path / "keep", **more)
     extended = {**more, "training.init_vocabulary": "extend"}
@@ -175,7 +177,7 @@ def test_new_rows_are_near_the_mean_and_differ():
 def test_pieces_are_matched_by_their_spelling():
     old = Tokenizer.train(["b a a"], kind="words", size=9)
     new = Tokenizer.train(["c c c a"], kind="words", size=9)
-    rows = match_pieces(old, new).tolist()
+    rows = match_tokens(old, new).tolist()
     assert rows[:4] == [0, 1, 2, 3]
     assert rows[4:] == [NEW, old.encode("a")[0]]
 
@@ -183,7 +185,7 @@ def test_pieces_are_matched_by_their_spelling():
 def test_a_weight_that_does_not_fit_is_named(family, files, trained, tmp_path):
     key = {"rnn": "decoder.readout_width", "transformer": "encoder.feed_forward_width"}[family]
     wrong = {"rnn": r"decoder\.", "transformer": r"encoder\.layers\.0\.feed_forward"}[family]
-    with pytest.raises(UserError, match=f"{wrong}.*begin with the recipe it was trained by"):
+    with pytest.raises(UserError, match=f"{wrong}.*use the recipe it was trained with"):
         begun(family, files, trained[0], tmp_path / "run", **{key: 20})
 
 
@@ -191,7 +193,7 @@ def test_a_weight_that_does_not_fit_is_named(family, files, trained, tmp_path):
     ("more", "message"),
     [
         ({"text.tokenizer": "words"}, "text.tokenizer is 'words', in .* it is 'unigram'"),
-        ({"training.init_vocabulary": "extend"}, "leaves no room for new pieces"),
+        ({"training.init_vocabulary": "extend"}, "leaves no room for new tokens"),
         ({"training.init_from": "nowhere"}, "nowhere: no such model folder"),
         (
             {"training.init_from": "", "training.init_vocabulary": "new"},
@@ -229,13 +231,13 @@ def test_the_command_line_has_words_for_it(family, files, trained, tmp_path):
         "text.source_vocabulary_size": 360,
         "text.target_vocabulary_size": 370,
     }
-    settings = as_arguments(tiny_settings(family, *files, **more))[1::2]
+    overrides = as_arguments(tiny_settings(family, *files, **more))[1::2]
     out = tmp_path / "run"
     command(
         RECIPES[family],
-        settings=settings,
-        init=str(trained[0]),
-        vocabulary="new",
+        overrides=overrides,
+        init_from=str(trained[0]),
+        init_vocabulary="new",
         out=str(out),
         quiet=True,
         threads=1,
@@ -285,6 +287,6 @@ def test_carrying_is_the_same_every_time(family, files, trained):
 def test_another_architecture_is_said_before_any_data_are_read(family, trained, tmp_path):
     other = {"rnn": "transformer", "transformer": "rnn"}[family]
     both = {"rnn": "rnn/bahdanau", "transformer": "transformer/transformer"}
-    said = f"is {both[family]}, the recipe is {both[other]}: begin with the recipe"
+    said = f"is {both[family]}, the recipe is {both[other]}: use the recipe"
     with pytest.raises(UserError, match=said):
         begun(other, ("nowhere.en", "nowhere.hi"), trained[0], tmp_path / "run")

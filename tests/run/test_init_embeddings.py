@@ -84,13 +84,15 @@ def test_a_file_that_is_not_there_is_said_before_any_data_are_read(files, tmp_pa
 @pytest.mark.parametrize(
     ("family", "side", "key"),
     [
-        ("rnn", "encoder", "embedding"),
-        ("rnn", "decoder", "embedding"),
+        ("rnn", "encoder", "embedding_width"),
+        ("rnn", "decoder", "embedding_width"),
         ("transformer", "encoder", "width"),
     ],
 )
 def test_another_width_is_said_before_any_data_are_read(tmp_path, family, side, key):
     path = write_vectors(tmp_path, ["five"], width=9)
-    recipe = tiny_recipe(family, "nowhere.en", "nowhere.hi", **{f"{side}.vectors": str(path)})
+    recipe = tiny_recipe(
+        family, "nowhere.en", "nowhere.hi", **{f"{side}.pretrained_embedding": str(path)}
+    )
     with pytest.raises(UserError, match=f"are 9 wide, the embedding 16; give --set {side}.{key}=9"):
         train(recipe, tmp_path / "run")

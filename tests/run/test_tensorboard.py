@@ -8,7 +8,7 @@ from tensorboard.backend.event_processing import event_accumulator as accumulato
 
 from dhyan.errors import UserError
 from dhyan.run import train
-from dhyan.run.tensorboard import need_tensorboard, scalars
+from dhyan.run.tensorboard import require_tensorboard, scalars
 from dhyan.training.events import Saved, Stepped
 from tests.tiny_models import tiny_recipe, write_corpus
 
@@ -60,7 +60,7 @@ def test_without_the_setting_nothing_is_written(files, tmp_path):
 def test_without_the_package_a_run_is_refused_before_it_begins(files, tmp_path, monkeypatch):
     monkeypatch.setattr("dhyan.run.tensorboard.find_spec", lambda name: None)
     with pytest.raises(UserError, match="pip install tensorboard"):
-        need_tensorboard()
+        require_tensorboard()
     recipe = tiny_recipe("rnn", *files, **{"training.tensorboard": True})
     with pytest.raises(UserError, match="training.tensorboard"):
         train(recipe, tmp_path / "run")

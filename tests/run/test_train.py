@@ -196,7 +196,7 @@ def test_a_cosine_made_longer_says_that_the_rate_changes(log, files, tmp_path):
     list(train(tiny_recipe("rnn", *files, **settings), tmp_path / "run", threads=1))
     longer = tiny_recipe("rnn", *files, **{**settings, "training.steps": 4})
     list(train(longer, tmp_path / "run", resume=True, threads=1))
-    assert any("the cosine ended at step 2, now at 4" in line for line in log.messages)
+    assert any("the cosine schedule ended at step 2, now at 4" in line for line in log.messages)
 
 
 def test_a_second_run_from_the_same_seed_is_the_same(finished, tmp_path):

@@ -1,4 +1,4 @@
-"""One model from several checkpoints of a run: the mean of their weights."""
+"""Checkpoint averaging: a model whose weights are the mean of several checkpoints."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,18 +26,13 @@ from dhyan.run.load import MODEL_FILES, load_saved_recipe
 from dhyan.run.run_folder import versions
 from dhyan.training.trainer import TrainState
 
-ROOMS = ("encoder.", "decoder.")
-WEIGHTLESS = (
-    "dropout",
-    "attention_dropout",
-    "pretrained_embedding",
-    "freeze_embedding",
-)  # of no matter once trained
-OF_TEXT = {"text.tokenizer", "text.shared_vocabulary", "text.placeholders"}
+SECTIONS = ("encoder.", "decoder.")
+TRAINING_ONLY = ("dropout", "attention_dropout", "pretrained_embedding", "freeze_embedding")
+TEXT_SETTINGS = {"text.tokenizer", "text.shared_vocabulary", "text.placeholders"}
 
 
 def newest(run: Path, count: int) -> list[Path]:
-    """The folders of a run's newest checkpoints; its start, before any training, is none."""
+    """The folders of the newest checkpoints of a run, without that of step 0."""
     if not run.is_dir():
         raise UserError(f"{run}: no such folder; name the folder of a run")
     if (run / MANIFEST).exists():
@@ -52,49 +47,47 @@ def newest(run: Path, count: int) -> list[Path]:
 
 
 def average(models: Sequence[Path], out: Path) -> Path:
-    """Write a model whose weights are the mean of those of other models, and say where.
+    """Write a model whose weights are the mean of those of several models; returns its folder.
 
-    Its folder can be loaded, shown and begun from like any other, but not resumed.
+    It can be loaded, evaluated and fine-tuned like any other, but not resumed.
     """
     if len(models) < 2:
         raise UserError(
             "an average needs two checkpoints or more: name them, or a run and --last N"
         )
     folders = [find_checkpoint(model) for model in models]
-    _check_place(out)
+    _check_output(out)
     _check_different(folders)
     _check_trained(folders)
-    read = [read_model(model, allow_unknown_attention=True).files for model in models]
-    for folder, files in zip(folders[1:], read[1:], strict=True):
-        _check_alike(folders[0], read[0], folder, files)
-    weights = mean([tensors_from_bytes(files["model.safetensors"]) for files in read])
-    newest_of = max(map(read_manifest, folders), key=lambda manifest: manifest["step"])
-    step, facts = (
-        newest_of["step"],
-        {key: newest_of[key] for key in ("data_fingerprint", "device", "threads")},
-    )
+    contents = [read_model(model, allow_unknown_attention=True).files for model in models]
+    for folder, files in zip(folders[1:], contents[1:], strict=True):
+        _check_same_architecture(folders[0], contents[0], folder, files)
+    weights = mean([tensors_from_bytes(files["model.safetensors"]) for files in contents])
+    manifest = max(map(read_manifest, folders), key=lambda manifest: manifest["step"])
+    step = manifest["step"]
+    facts = {key: manifest[key] for key in ("data_fingerprint", "device", "threads")}
     files = {
-        **{name: read[0][name] for name in MODEL_FILES},
+        **{name: contents[0][name] for name in MODEL_FILES},
         "model.safetensors": tensors_to_bytes(weights),
         "training.json": json.dumps(asdict(TrainState(step=step)), indent=1).encode(),
     }
     with lock_run(out):
-        parts = [str(one) for one in folders]
+        parts = [str(folder) for folder in folders]
         folder = write_checkpoint(out, step, files, versions=versions(), average_of=parts, **facts)
         write_pointer(out, "last.json", step, average_of=parts)
     return folder
 
 
 def mean(models: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of every weight, added up in double precision."""
+    """The mean of every weight, computed in double precision."""
     return {
         name: torch.stack([model[name].double() for model in models]).mean(dim=0).to(first.dtype)
         for name, first in models[0].items()
     }
 
 
-def _check_place(out: Path) -> None:
-    """Refuse a folder that is a model, or a part of one."""
+def _check_output(out: Path) -> None:
+    """Refuse an output folder that holds a model, or is inside one."""
     check_writable(out)
     if steps_in(out) or (out / MANIFEST).exists():
         raise UserError(f"{out} holds a model already: name another --out")
@@ -103,16 +96,16 @@ def _check_place(out: Path) -> None:
 
 
 def _check_different(folders: Sequence[Path]) -> None:
-    """Refuse a model that would count twice."""
-    seen = set[Path]()
+    """Refuse a model that is named twice."""
+    resolved = set[Path]()
     for folder in folders:
-        if folder.resolve() in seen:
+        if folder.resolve() in resolved:
             raise UserError(f"{folder} is named twice: name each model once")
-        seen.add(folder.resolve())
+        resolved.add(folder.resolve())
 
 
 def _check_trained(folders: Sequence[Path]) -> None:
-    """Refuse the start of a run."""
+    """Refuse checkpoints of step 0."""
     for folder in folders:
         if not read_manifest(folder)["step"]:
             raise UserError(
@@ -120,36 +113,38 @@ def _check_trained(folders: Sequence[Path]) -> None:
             )
 
 
-def _check_alike(
-    one: Path, first: Mapping[str, bytes], other: Path, files: Mapping[str, bytes]
+def _check_same_architecture(
+    first_folder: Path, first: Mapping[str, bytes], folder: Path, files: Mapping[str, bytes]
 ) -> None:
-    """Refuse models that no mean makes sense of: of other words, other parts or other starts."""
-    both = f"{one} and {other} cannot be averaged"
+    """Refuse models with other vocabularies, other architectures or other random first weights."""
+    both = f"{first_folder} and {folder} cannot be averaged"
     for name, side in (("source.json", "source"), ("target.json", "target")):
         if first[name] != files[name]:
             raise UserError(
                 f"{both}: their {side} vocabularies differ; name checkpoints of one run, or models "
-                f"that began from one with --init-vocabulary keep"
+                f"fine-tuned from one with --init-vocabulary keep"
             )
     here, there = load_saved_recipe(first), load_saved_recipe(files)
     for key, (before, after) in differences(here, there).items():
-        if _makes_the_model(key):
+        if _is_architecture(key):
             raise UserError(
                 f"{both}: {key} is {before!r} in the one and {after!r} in the other; name models "
                 f"of one architecture"
             )
     seeds = (here.training.seed, there.training.seed)
-    if _from_nothing(here) and _from_nothing(there) and seeds[0] != seeds[1]:
+    if _starts_random(here) and _starts_random(there) and seeds[0] != seeds[1]:
         raise UserError(
-            f"{both}: they began from other random weights, training.seed {seeds[0]} and "
-            f"{seeds[1]}; name checkpoints of one run, or models that began from one with --init-from"
+            f"{both}: they started from other random weights, training.seed {seeds[0]} and "
+            f"{seeds[1]}; name checkpoints of one run, or models fine-tuned from one with --init-from"
         )
 
 
-def _makes_the_model(key: str) -> bool:
-    """Whether models that differ in a setting have other weights, or mean other things by them."""
-    return key in OF_TEXT or (key.startswith(ROOMS) and key.rpartition(".")[2] not in WEIGHTLESS)
+def _is_architecture(key: str) -> bool:
+    """Whether models that differ in this setting have other weights, or use them otherwise."""
+    return key in TEXT_SETTINGS or (
+        key.startswith(SECTIONS) and key.rpartition(".")[2] not in TRAINING_ONLY
+    )
 
 
-def _from_nothing(recipe: Recipe) -> bool:
+def _starts_random(recipe: Recipe) -> bool:
     return not recipe.training.init_from

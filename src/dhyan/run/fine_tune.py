@@ -1,4 +1,4 @@
-"""Beginning from a trained model: its vocabularies kept or changed, its weights carried over."""
+"""Fine-tuning: start from a pretrained model, with its vocabularies or others."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -21,16 +21,16 @@ from dhyan.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
 
-NOISE = 0.1  # of the old rows' spread, so that no two new rows are the same
-NEW = -1  # stands for the row of a piece that the old vocabulary lacks
-OUTPUTS = ("decoder.output", "decoder.decoder.output")  # the last layer; inside one that copies
+NOISE = 0.1  # of the standard deviation of the old rows, so that no two new rows are equal
+NEW = -1  # stands for the row of a token that the old vocabulary lacks
+OUTPUTS = ("decoder.output", "decoder.decoder.output")  # output layer; inside a copy mechanism
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
 
 
 @dataclass(frozen=True)
 class PretrainedModel:
-    """A trained model to begin from."""
+    """A trained model whose weights a run starts from."""
 
     path: Path
     recipe: Recipe
@@ -40,116 +40,118 @@ class PretrainedModel:
     @classmethod
     def read(cls, path: Path) -> "PretrainedModel":
         """The model of a run folder (its best checkpoint) or of one checkpoint."""
-        read = read_model(path)
-        weights = tensors_from_bytes(read.files["model.safetensors"])
-        return cls(path, read.recipe, load_tokenizers(read.files), weights)
+        model = read_model(path)
+        weights = tensors_from_bytes(model.files["model.safetensors"])
+        return cls(path, model.recipe, load_tokenizers(model.files), weights)
 
 
 def first_tokenizers(recipe: Recipe, corpus: Corpus) -> Tokenizers:
-    """The vocabularies of a recipe that begins from a model."""
+    """The tokenizers of a recipe with training.init_from."""
     return choose_tokenizers(recipe, PretrainedModel.read(Path(recipe.training.init_from)), corpus)
 
 
-def choose_tokenizers(recipe: Recipe, origin: PretrainedModel, corpus: Corpus) -> Tokenizers:
-    """The vocabularies of the run: the model's, the model's and more, or new ones."""
-    _check_text(recipe, origin)
+def choose_tokenizers(recipe: Recipe, pretrained: PretrainedModel, corpus: Corpus) -> Tokenizers:
+    """The tokenizers of the run: those of the model, those extended, or new ones."""
+    _check_tokenizers(recipe, pretrained)
     if recipe.training.init_vocabulary == "new":
         return corpus.make_tokenizers(recipe)
     if recipe.training.init_vocabulary == "keep":
-        return origin.tokenizers
+        return pretrained.tokenizers
     text, pairs = recipe.text, list(corpus.vocabulary_pairs(recipe))
     if text.shared_vocabulary:
         both = [side for pair in pairs for side in (pair.source, pair.target)]
-        shared = _extended(origin, "source", both, text.source_vocabulary_size)
+        shared = _extend(pretrained, "source", both, text.source_vocabulary_size)
         return shared, shared
     return (
-        _extended(origin, "source", [pair.source for pair in pairs], text.source_vocabulary_size),
-        _extended(origin, "target", [pair.target for pair in pairs], text.target_vocabulary_size),
+        _extend(pretrained, "source", [pair.source for pair in pairs], text.source_vocabulary_size),
+        _extend(pretrained, "target", [pair.target for pair in pairs], text.target_vocabulary_size),
     )
 
 
-def _check_text(recipe: Recipe, origin: PretrainedModel) -> None:
-    """Refuse a recipe that speaks of another kind of vocabulary than the model has."""
-    added = set(recipe.text.placeholders) - set(origin.recipe.text.placeholders)
+def _check_tokenizers(recipe: Recipe, pretrained: PretrainedModel) -> None:
+    """Refuse a recipe whose vocabularies cannot be those of the pretrained model."""
+    added = set(recipe.text.placeholders) - set(pretrained.recipe.text.placeholders)
     if added and recipe.training.init_vocabulary == "keep":
         raise UserError(
-            f"text.placeholders: {', '.join(sorted(added))}: {origin.path} has no signs for these; "
-            f"leave them out, or give --init-vocabulary extend or new"
+            f"text.placeholders: {', '.join(sorted(added))}: {pretrained.path} has no tokens for "
+            f"these; leave them out, or give --init-vocabulary extend or new"
         )
     for key in ("tokenizer", "shared_vocabulary"):
-        here, there = getattr(recipe.text, key), getattr(origin.recipe.text, key)
+        here, there = getattr(recipe.text, key), getattr(pretrained.recipe.text, key)
         if here != there and recipe.training.init_vocabulary != "new":
             raise UserError(
-                f"text.{key} is {here!r}, in {origin.path} it is {there!r}: give the same, "
+                f"text.{key} is {here!r}, in {pretrained.path} it is {there!r}: give the same, "
                 f"or --init-vocabulary new"
             )
 
 
-def _extended(origin: PretrainedModel, side: str, sentences: Iterable[str], size: int) -> Tokenizer:
-    old = origin.tokenizers[side == "target"]
+def _extend(
+    pretrained: PretrainedModel, side: str, sentences: Iterable[str], size: int
+) -> Tokenizer:
+    old = pretrained.tokenizers[side == "target"]
     if size <= len(old):
         raise UserError(
-            f"text.{side}_size: {size:,} leaves no room for new pieces, the vocabulary of "
-            f"{origin.path} has {len(old):,}; give more, or --init-vocabulary keep"
+            f"text.{side}_vocabulary_size: {size:,} leaves no room for new tokens, the vocabulary of "
+            f"{pretrained.path} has {len(old):,}; give more, or --init-vocabulary keep"
         )
     return old.extended(sentences, size)
 
 
 def transfer_weights(
-    model: Seq2Seq, origin: PretrainedModel, tokenizers: Tokenizers, *, seed: int
+    model: Seq2Seq, pretrained: PretrainedModel, tokenizers: Tokenizers, *, seed: int
 ) -> None:
-    """Give a model the weights of another; rows of the same piece stay rows of that piece.
+    """Copy the weights of a pretrained model; embeddings and output rows follow their tokens.
 
-    A piece the other lacks starts near the mean of all its rows (Hewitt, 2021), which disturbs the
-    known words least. Every other weight must have the same shape in both.
+    A new token starts near the mean of all rows (Hewitt, 2021), which changes the probabilities of
+    the known tokens least. Every other weight must have the same shape in both models.
     """
     matches = {
-        side: match_pieces(old, new)
-        for side, old, new in zip(("source", "target"), origin.tokenizers, tokenizers, strict=True)
+        side: match_tokens(old, new)
+        for side, old, new in zip(
+            ("source", "target"), pretrained.tokenizers, tokenizers, strict=True
+        )
     }
     for side, rows in matches.items():
-        kept = int((rows != NEW).sum())
+        matched = int((rows != NEW).sum())
         logger.info(
-            f"{side} vocabulary: {kept:,} of {len(rows):,} pieces begin with rows of {origin.path}"
+            f"{side} vocabulary: {matched:,} of {len(rows):,} tokens are in {pretrained.path}"
         )
     generator = torch.Generator().manual_seed(derive_seed(seed, len(matches)))
-    sides, weights = tables(model), dict(origin.weights)
+    sides, weights = vocabulary_weights(model), dict(pretrained.weights)
     for name, side in sides.items():
         if name in weights:
             weights[name] = rearrange_rows(weights[name], matches[side], generator)
     try:
         load_weights(model, weights)
-    except UserError as fault:
-        raise UserError(
-            f"{origin.path}: {fault}; begin with the recipe it was trained by"
-        ) from None
+    except UserError as error:
+        raise UserError(f"{pretrained.path}: {error}; use the recipe it was trained with") from None
 
 
-def match_pieces(old: Tokenizer, new: Tokenizer) -> Int[Tensor, " V"]:
-    """For every id of the new vocabulary the id of the same piece in the old, or NEW."""
-    known, wanted = old.piece_ids(), new.piece_ids()
+def match_tokens(old: Tokenizer, new: Tokenizer) -> Int[Tensor, " V"]:
+    """For every id of the new vocabulary the id of the same token in the old one, or NEW."""
+    old_ids = old.piece_ids()
     rows = torch.full((len(new),), NEW)
-    for piece, place in wanted.items():
-        rows[place] = known.get(piece, NEW)
+    for token, token_id in new.piece_ids().items():
+        rows[token_id] = old_ids.get(token, NEW)
     return rows
 
 
 def rearrange_rows(table: Tensor, rows: Int[Tensor, " V"], generator: torch.Generator) -> Tensor:
-    """The rows of a table in their new places, the missing ones near the mean of all."""
+    """The rows of a table in their new order, the new ones near the mean of all."""
     noise = torch.randn(len(rows), *table.shape[1:], generator=generator)
     fresh = table.mean(dim=0) + NOISE * table.std(dim=0) * noise
-    known = (rows != NEW).view(-1, *[1] * (table.dim() - 1))
-    return torch.where(known, table[rows.clamp(min=0)], fresh)
+    matched = (rows != NEW).view(-1, *[1] * (table.dim() - 1))
+    return torch.where(matched, table[rows.clamp(min=0)], fresh)
 
 
-def tables(model: Seq2Seq) -> dict[str, str]:
-    """The weights that have one row per piece, and whose pieces they are."""
+def vocabulary_weights(model: Seq2Seq) -> dict[str, str]:
+    """The weights with one row per token, and the side of their vocabulary."""
     words = {"source": model.encoder.token_embedding, "target": model.decoder.token_embedding}
     sides = {id(getattr(table, "weight", None)): side for side, table in words.items()}
-    found = {}
+    weights = {}
     for name, weight in weights_of(model).items():
         if id(weight) in sides:
-            found[name] = sides[id(weight)]
+            weights[name] = sides[id(weight)]
         elif name.rpartition(".")[0] in OUTPUTS:
-            found[name] = "target"
-    return found
+            weights[name] = "target"
+    return weights

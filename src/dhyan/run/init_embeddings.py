@@ -1,4 +1,4 @@
-"""Embeddings that start from word vectors others trained."""
+"""Initialise embeddings with pretrained word vectors (word2vec, GloVe)."""
 
 import logging
 from pathlib import Path
@@ -17,32 +17,32 @@ logger = logging.getLogger(__name__)
 
 
 def load_word_vectors(
-    recipe: Recipe, model: Seq2Seq, tokenizers: tuple[Tokenizer, Tokenizer]
+    model: Seq2Seq, *, recipe: Recipe, tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> None:
-    """Fill the embeddings for which the recipe names a file; how many words it has is said."""
-    named = (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
-    halves = (model.encoder.token_embedding, model.decoder.token_embedding)
-    for path, words, tokenizer in zip(named, halves, tokenizers, strict=True):
-        if path and isinstance(words, nn.Embedding):  # one-hot words with a path are not built
-            logger.info(fill_rows(words, Path(path), tokenizer))
+    """Fill the embeddings for which the recipe names a file, and log how many words it has."""
+    paths = (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
+    embeddings = (model.encoder.token_embedding, model.decoder.token_embedding)
+    for path, embedding, tokenizer in zip(paths, embeddings, tokenizers, strict=True):
+        if path and isinstance(embedding, nn.Embedding):  # one-hot input has none
+            logger.info(fill_rows(embedding, Path(path), tokenizer))
 
 
 @torch.no_grad()
-def fill_rows(words: nn.Embedding, path: Path, tokenizer: Tokenizer) -> str:
-    """Give every piece that is a word its vector; the others keep their own. Says the coverage."""
-    plain = {place: tokenizer.plain(place) for place in range(len(NAMES), len(tokenizer))}
-    wanted = {place: word for place, word in plain.items() if word}
-    vectors = read_vectors(path, set(wanted.values()))
-    if vectors.width != words.embedding_dim:
+def fill_rows(embedding: nn.Embedding, path: Path, tokenizer: Tokenizer) -> str:
+    """Give every token that is a word its vector, and return the coverage; others stay random."""
+    plain = {id: tokenizer.plain(id) for id in range(len(NAMES), len(tokenizer))}
+    words = {id: word for id, word in plain.items() if word}
+    vectors = read_vectors(path, set(words.values()))
+    if vectors.width != embedding.embedding_dim:
         raise UserError(
-            f"{path}: its vectors are {vectors.width} wide, the embedding {words.embedding_dim}; "
-            f"let the recipe's embedding be as wide as the vectors"
+            f"{path}: its vectors are {vectors.width} wide, the embedding "
+            f"{embedding.embedding_dim}; let the recipe's embedding be as wide as the vectors"
         )
     rows = {word: row for row, word in enumerate(vectors.words)}
-    found = {place: rows[word] for place, word in wanted.items() if word in rows}
+    covered = {id: rows[word] for id, word in words.items() if word in rows}
     table = torch.from_numpy(vectors.table)
-    if found:
-        words.weight[list(found)] = table[list(found.values())].to(words.weight)
-    lowered = sum(wanted[place] in vectors.lowered for place in found)
+    if covered:
+        embedding.weight[list(covered)] = table[list(covered.values())].to(embedding.weight)
+    lowered = sum(words[id] in vectors.lowered for id in covered)
     by_case = f", {lowered:,} of them by lower case" if lowered else ""
-    return f"{path.name}: {len(found):,} of {len(wanted):,} words found{by_case}"
+    return f"{path.name}: {len(covered):,} of {len(words):,} words found{by_case}"

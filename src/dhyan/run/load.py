@@ -1,4 +1,4 @@
-"""From a checkpoint's files to a translator."""
+"""Load a translator, or an ensemble, from model folders."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,25 +23,24 @@ DEVICES = {"cpu", "cuda", "mps"}
 def load(folder: str | Path, *, device: str = "auto") -> Translator:
     """A translator from a run folder (its best checkpoint) or from one checkpoint.
 
-    Every file is compared with its hash first, and looked through as a stranger's.
+    Every file is checked first, as of unknown origin, and compared with its hash.
     """
     return build_translator(read_model(folder), choose_device(device))
 
 
-def build_translator(read: CheckedModel, place: torch.device) -> Translator:
-    """A translator from a model that was read."""
-    recipe = read.recipe
-    source, target = load_tokenizers(read.files)
-    model = build_model(recipe, len(source), len(target))
-    load_weights(model, tensors_from_bytes(read.files["model.safetensors"]))
-    translator = make_translator(recipe, model.to(place).eval(), source, target, place)
-    return replace(translator, fast=place.type == "cuda")
+def build_translator(checked: CheckedModel, device: torch.device) -> Translator:
+    """A translator from a model that was read and checked."""
+    source, target = load_tokenizers(checked.files)
+    model = build_model(checked.recipe, len(source), len(target))
+    load_weights(model, tensors_from_bytes(checked.files["model.safetensors"]))
+    translator = make_translator(checked.recipe, model.to(device).eval(), source, target, device)
+    return replace(translator, fast=device.type == "cuda")
 
 
 def load_ensemble(folders: Sequence[str | Path], *, device: str = "auto") -> Translator:
-    """Several models as one translator, which averages their probabilities word by word.
+    """An ensemble: one translator that averages the probabilities of several models per token.
 
-    They may be of any kind but must have the same vocabularies; the first says how to search.
+    The models must have the same vocabularies; the decoding options are those of the first.
     """
     if not folders:
         raise UserError("no model is named: give at least one")
@@ -49,14 +48,14 @@ def load_ensemble(folders: Sequence[str | Path], *, device: str = "auto") -> Tra
 
 
 def build_ensemble(models: Sequence[CheckedModel], *, device: str = "auto") -> Translator:
-    """One translator from models that were read."""
-    place = choose_device(device)
-    found = [build_translator(read, place) for read in models]
-    return join_translators(found, names=[read.name for read in models])
+    """An ensemble from models that were read and checked."""
+    torch_device = choose_device(device)
+    translators = [build_translator(model, torch_device) for model in models]
+    return join_translators(translators, names=[model.name for model in models])
 
 
 def choose_device(name: str) -> torch.device:
-    """The named device; 'auto' is the GPU where there is one."""
+    """The device of that name; "auto" is the GPU if there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
@@ -72,13 +71,13 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-def set_threads(wanted: int) -> None:
-    """Let PyTorch use so many CPU threads; 0 is all there are, up to four."""
-    torch.set_num_threads(wanted or min(torch.get_num_threads(), 4))
+def set_threads(threads: int) -> None:
+    """Set the number of CPU threads of PyTorch; 0 is all there are, up to four."""
+    torch.set_num_threads(threads or min(torch.get_num_threads(), 4))
 
 
 def load_saved_recipe(files: Mapping[str, bytes]) -> Recipe:
-    """The recipe a checkpoint was made by."""
+    """The recipe a checkpoint was trained with."""
     return parse_saved_recipe(files["recipe.toml"])
 
 
@@ -92,7 +91,7 @@ def make_translator(
     recipe: Recipe, model: Seq2Seq, source: Tokenizer, target: Tokenizer, device: torch.device
 ) -> Translator:
     """A model with its tokenizers and the recipe's decoding options."""
-    most, longest = model.encoder.max_length, recipe.decoding.max_source_length
+    positions, max_length = model.encoder.max_length, recipe.decoding.max_source_length
     return Translator(
         model,
         source,
@@ -100,7 +99,8 @@ def make_translator(
         language=recipe.data.target_language,
         source_language=recipe.data.source_language,
         limits=LengthLimits(
-            source=min(longest, most - 1) if most else longest, target=model.decoder.max_length
+            source=min(max_length, positions - 1) if positions else max_length,
+            target=model.decoder.max_length,
         ),
         options=recipe.decoding,
         placeholders=recipe.text.placeholders,
@@ -109,17 +109,19 @@ def make_translator(
 
 
 def weights_of(model: Seq2Seq) -> dict[str, Tensor]:
-    """Every weight once, by name; tied ones under the first of their names."""
+    """The weights of a model by name; tied weights under the first of their names."""
     return dict(model.named_parameters())
 
 
 def load_weights(model: Seq2Seq, saved: Mapping[str, Tensor]) -> None:
-    """Fill a model with saved weights, which must be just those it has."""
-    wanted = weights_of(model)
-    if odd := sorted(wanted.keys() ^ saved.keys()):
-        raise UserError(f"the saved weights do not fit the recipe: {odd[0]!r} is on one side only")
+    """Copy saved weights into a model; names and shapes must be the same."""
+    weights = weights_of(model)
+    if unmatched := sorted(weights.keys() ^ saved.keys()):
+        raise UserError(
+            f"the saved weights do not fit the recipe: {unmatched[0]!r} is on one side only"
+        )
     with torch.no_grad():
-        for name, weight in wanted.items():
+        for name, weight in weights.items():
             if weight.shape != saved[name].shape:
                 raise UserError(
                     f"the saved weights do not fit the recipe: {name!r} is "

@@ -1,4 +1,4 @@
-"""What is looked at before a run begins or goes on, so that it is refused at once or not at all."""
+"""Checks before a run starts or resumes: recipe, pretrained files, data and environment."""
 
 import logging
 from dataclasses import fields
@@ -20,16 +20,16 @@ from dhyan.config import (
 )
 from dhyan.data.corpus import Corpus
 from dhyan.errors import UserError
-from dhyan.model_check import read_model
 from dhyan.models.build import build_model
-from dhyan.run.run_folder import deterministic
-from dhyan.run.tensorboard import need_tensorboard
+from dhyan.run.deterministic import deterministic_flags
+from dhyan.run.fine_tune import PretrainedModel
+from dhyan.run.tensorboard import require_tensorboard
 from dhyan.text.word_vectors import width_of
 
 logger = logging.getLogger(__name__)
 
 FIXED_DECODING = ("max_source_length", "max_length")  # they change what validation measures
-MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
+MAY_CHANGE = {  # when a run resumes; the data are compared by their fingerprint
     *(
         "about",
         "training.steps",
@@ -42,60 +42,63 @@ MAY_CHANGE = {  # the data are known by their fingerprint, wherever they lie
     *("data.source", "data.target", "data.valid_source", "data.valid_target", "data.prepared"),
     *("data.mix", "data.columns", "data.test_source", "data.test_target", "data.allow_leakage"),
 }
-TINY = 16  # a vocabulary to try a recipe with
+TINY_VOCABULARY = 16
 
-Half = RNNEncoder | TransformerEncoder | BahdanauDecoder | LuongDecoder | TransformerDecoder
+EncoderSettings = RNNEncoder | TransformerEncoder
+DecoderSettings = BahdanauDecoder | LuongDecoder | TransformerDecoder
 
 
 def check_recipe_builds(recipe: Recipe) -> None:
-    """Refuse what contradicts itself, before any data are read: build the model without memory."""
+    """Refuse a recipe that contradicts itself; the model is built on the `meta` device."""
     recipe.check()
     if recipe.training.tensorboard:
-        need_tensorboard()
+        require_tensorboard()
     with torch.device("meta"):
-        build_model(recipe, TINY, TINY)
+        build_model(recipe, TINY_VOCABULARY, TINY_VOCABULARY)
 
 
-def check_files(recipe: Recipe) -> None:
-    """Refuse a beginning that lacks a file, before any data are read."""
-    if recipe.training.init_from:
-        _check_origin(Path(recipe.training.init_from), recipe)
-    else:
+def read_initial_files(recipe: Recipe) -> PretrainedModel | None:
+    """Read the pretrained model of a new run, or check its word vectors, before any data are read."""
+    if not recipe.training.init_from:
         _check_vectors("encoder", recipe.encoder)
         _check_vectors("decoder", recipe.decoder)
-
-
-def _check_origin(path: Path, recipe: Recipe) -> None:
-    """Refuse to begin from a model of another kind."""
-    old = read_model(path).recipe
-    there, here = (f"{one.encoder.kind}/{one.decoder.kind}" for one in (old, recipe))
-    if there != here:
+        return None
+    pretrained = PretrainedModel.read(Path(recipe.training.init_from))
+    theirs, ours = (_architecture(which) for which in (pretrained.recipe, recipe))
+    if theirs != ours:
+        path = pretrained.path
         raise UserError(
-            f"{path} is {there}, the recipe is {here}: begin with the recipe it was trained by, "
+            f"{path} is {theirs}, the recipe is {ours}: use the recipe it was trained with, "
             f"dhyan train {path} --init-from {path}"
         )
+    return pretrained
 
 
-def _check_vectors(side: str, half: Half) -> None:
-    """Refuse a file of word vectors that is not there, or is not as wide as the words."""
-    path, key = (
-        half.pretrained_embedding,
-        "embedding_width" if hasattr(half, "embedding_width") else "width",
-    )
-    if path and not Path(path).is_file():
+def _architecture(recipe: Recipe) -> str:
+    return f"{recipe.encoder.kind}/{recipe.decoder.kind}"
+
+
+def _check_vectors(side: str, settings: EncoderSettings | DecoderSettings) -> None:
+    """Refuse a file of word vectors that is missing, or not as wide as the embedding."""
+    path = settings.pretrained_embedding
+    if not path:
+        return
+    if not Path(path).is_file():
         raise UserError(
             f"{side}.pretrained_embedding: no file {path!r}; name a word2vec or GloVe file"
         )
-    if path and (found := width_of(path)) != (width := getattr(half, key)):
+    key = "width" if settings.kind == "transformer" else "embedding_width"
+    vector_width, width = width_of(path), getattr(settings, key)
+    if vector_width != width:
         raise UserError(
-            f"{path}: its vectors are {found} wide, the embedding {width}; "
-            f"give --set {side}.{key}={found}"
+            f"{path}: its vectors are {vector_width} wide, the embedding {width}; "
+            f"give --set {side}.{key}={vector_width}"
         )
 
 
-def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus) -> None:
-    """Refuse to go on with another recipe or other data than before."""
-    for key, (before, now) in differences(old, new).items():
+def check_same(folder: Path, saved: Recipe, recipe: Recipe, corpus: Corpus) -> None:
+    """Refuse to resume with another recipe or other data."""
+    for key, (before, now) in differences(saved, recipe).items():
         if key not in MAY_CHANGE:
             raise UserError(
                 f"{folder} was trained with {key} = {before!r}, now it is {now!r}: "
@@ -109,7 +112,7 @@ def check_same(folder: Path, old: Recipe, new: Recipe, corpus: Corpus) -> None:
 
 
 def check_resumable(out: Path) -> None:
-    """Refuse to go on from an average, which has no optimizer to go on with."""
+    """Refuse to resume an average of checkpoints, which has no optimizer state."""
     for step in steps_in(out)[:1]:
         try:
             parts = read_manifest(out / f"step-{step}").get("average_of")
@@ -117,17 +120,17 @@ def check_resumable(out: Path) -> None:
             parts = None
         if parts:
             raise UserError(
-                f"{out} is an average of {len(parts)} models and cannot be resumed: begin from it "
+                f"{out} is an average of {len(parts)} models and cannot be resumed: start from it "
                 f"with --init-from {out} and another --out"
             )
 
 
 def warn_about_environment(folder: Path, device: torch.device) -> None:
-    """Warn of what may change the last digits of a run that goes on elsewhere."""
+    """Warn if the device, threads or versions differ, which may change the last digits."""
     manifest = read_manifest(folder)
     before = {**manifest, "torch": manifest["versions"].get("torch")}
     here = {"device": device.type, "threads": torch.get_num_threads(), "torch": torch.__version__}
-    here |= {"deterministic": deterministic()}
+    here |= {"deterministic": deterministic_flags()}
     for key, now in here.items():
         if key in before and before[key] != now:  # an older manifest does not say all of it
             logger.warning(

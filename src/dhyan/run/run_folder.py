@@ -1,4 +1,4 @@
-"""The folder of a run: its checkpoints, the pointers to them, and its metrics."""
+"""The run folder: checkpoints, pointers to the best and the last, and metrics.jsonl."""
 
 import errno
 import json
@@ -24,6 +24,7 @@ from dhyan.checkpoint import (
 from dhyan.config import Recipe, dump_recipe
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
+from dhyan.run.deterministic import deterministic_flags
 from dhyan.run.load import MODEL_FILES, load_weights
 from dhyan.training.events import Event
 from dhyan.training.resume import restore, training_tensors
@@ -37,7 +38,7 @@ STATE_FILES = ("training.safetensors", "training.json")
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Where a run of this recipe and translator is kept; `fingerprint` is that of its data."""
+    """The folder of a training run; `fingerprint` is a hash of its training data."""
 
     path: Path
     recipe: Recipe
@@ -45,9 +46,9 @@ class RunFolder:
     fingerprint: str
 
     def save(self, trainer: Trainer) -> Path:
-        """Write a checkpoint that stands on its own, then let the pointers name it.
+        """Write a self-contained checkpoint, then update the pointers and delete old checkpoints.
 
-        One that a run has gone on from stays as it is, and is only pointed to.
+        The checkpoint a run resumed from is not written again.
         """
         step = trainer.state.step
         folder = self.path / f"step-{step}"
@@ -55,36 +56,36 @@ class RunFolder:
             self._write(trainer)
         for remedy in ("it is tried again", "the next checkpoint, or --resume, makes up for it"):
             try:
-                self._tidy(trainer.state)
+                self._update_pointers(trainer.state)
             except OSError as error:
-                trouble = f"{error.filename or self.path}: {error.strerror}"
-                logger.warning(f"{folder} is whole, but {trouble}; {remedy}")
+                problem = f"{error.filename or self.path}: {error.strerror}"
+                logger.warning(f"{folder} is whole, but {problem}; {remedy}")
             else:
                 break
         return folder
 
     def restore(self, trainer: Trainer) -> None:
-        """Give a trainer back what its newest whole checkpoint holds."""
-        found = newest_valid_checkpoint(self.path, (*MODEL_FILES, *STATE_FILES))
-        if found is None:
+        """Restore a trainer from the newest valid checkpoint."""
+        checkpoint = newest_valid_checkpoint(self.path, (*MODEL_FILES, *STATE_FILES))
+        if checkpoint is None:
             raise UserError(f"{self.path}: holds no checkpoint any more; name another --out")
-        restore_from_files(trainer, found[1])
+        restore_from_files(trainer, checkpoint[1])
 
     def write_pointers(self, state: TrainState) -> None:
-        """Let last.json and best.json name the checkpoints the trainer knows as such.
+        """Write last.json and best.json.
 
-        After damage the best may be gone; then none is named until there is a better one.
+        If the best checkpoint was damaged and is gone, there is no best.json until a better one.
         """
         write_pointer(self.path, "last.json", state.step)
         best = state.best_step
         if best is not None and (self.path / f"step-{best}").is_dir():
-            scored = {self.recipe.training.early_stopping_metric: state.best_score}
-            write_pointer(self.path, "best.json", best, **scored)
+            score = {self.recipe.training.early_stopping_metric: state.best_score}
+            write_pointer(self.path, "best.json", best, **score)
         else:
             (self.path / "best.json").unlink(missing_ok=True)
 
-    def _tidy(self, state: TrainState) -> None:
-        """Point to the checkpoints that count, and delete those that do no longer."""
+    def _update_pointers(self, state: TrainState) -> None:
+        """Update best.json and last.json, and delete old checkpoints."""
         self.write_pointers(state)
         delete_old_checkpoints(
             self.path, keep=self.recipe.training.keep_checkpoints, best=state.best_step
@@ -106,35 +107,26 @@ class RunFolder:
             data_fingerprint=self.fingerprint,
             device=self.translator.device.type,
             threads=torch.get_num_threads(),
-            deterministic=deterministic(),
+            deterministic=deterministic_flags(),
             versions=versions(),
             position=trainer.state.position,
         )
 
 
 def restore_from_files(trainer: Trainer, files: Mapping[str, bytes]) -> None:
-    """Give a trainer the weights, the memory and the place that a checkpoint's files hold."""
+    """Restore weights, optimizer state and training state from the files of a checkpoint."""
     load_weights(trainer.model, tensors_from_bytes(files["model.safetensors"]))
     tensors = tensors_from_bytes(files["training.safetensors"])
     restore(trainer, tensors, json.loads(files["training.json"]))
 
 
 def versions() -> dict[str, str]:
-    """What a model was made with."""
+    """Versions of dhyan, torch and Python, for the manifest."""
     return {
         "dhyan": __version__,
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
-
-
-def deterministic() -> str:
-    """Which parts of PyTorch were told to compute in one way only; "none" if no part was."""
-    flags = {
-        "algorithms": torch.are_deterministic_algorithms_enabled(),
-        "cudnn": torch.backends.cudnn.deterministic,
-    }
-    return " and ".join(name for name, on in flags.items() if on) or "none"
 
 
 def event_name(event: Event) -> str:
@@ -143,25 +135,26 @@ def event_name(event: Event) -> str:
 
 
 class MetricsLog:
-    """A run's events as lines of JSON; a resumed run first forgets those it will repeat.
+    """Writes the events of a run as lines of JSON.
 
-    Lines that cannot be written, on a full disk say, are written once they can be.
+    A resumed run first removes the lines after the step it resumes from, `until`. Lines that cannot
+    be written, as on a full disk, are written later.
     """
 
     def __init__(self, path: Path, *, until: int) -> None:
         self.path = path
-        self._kept = b""
+        self._unwritten = b""
         self._warned = False
         if path.exists():
             lines = path.read_bytes().splitlines(keepends=True)
             replace_file(path, b"".join(line for line in lines if _step(line) <= until))
 
-    def note(self, event: Event) -> None:
+    def write(self, event: Event) -> None:
         """Append an event."""
-        facts = {"event": event_name(event), **asdict(event)}
-        self._kept += (json.dumps(facts, default=str) + "\n").encode()
+        record = {"event": event_name(event), **asdict(event)}
+        self._unwritten += (json.dumps(record, default=str) + "\n").encode()
         try:
-            _append(self.path, self._kept)
+            _append(self.path, self._unwritten)
         except OSError as error:
             if not self._warned:
                 logger.warning(
@@ -169,11 +162,11 @@ class MetricsLog:
                 )
             self._warned = True
         else:
-            self._kept, self._warned = b"", False
+            self._unwritten, self._warned = b"", False
 
 
 def _append(path: Path, data: bytes) -> None:
-    """Add to the end of a file, all of it or nothing."""
+    """Append to a file, all of the data or nothing."""
     with open(path, "ab", buffering=0) as file:
         size = file.tell()
         try:
@@ -185,7 +178,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 def _step(line: bytes) -> float:
-    """The step a line tells of; a line cut off by a crash tells of none that is kept."""
+    """The step of a line; infinity for a line that a crash cut off."""
     try:
         return float(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):

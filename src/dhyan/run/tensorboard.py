@@ -1,4 +1,4 @@
-"""A run's figures for TensorBoard, beside its metrics."""
+"""TensorBoard: the scalars of a run."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,32 +8,32 @@ from dhyan.training.events import Event, Stepped, Validated
 
 
 class TensorBoardLog:
-    """Listens to a run and writes its scalars into a folder that `tensorboard --logdir` shows.
+    """Writes the scalars of a run to a folder for `tensorboard --logdir`.
 
-    `after` is the step the run goes on from, -1 at its beginning: points that an earlier attempt
-    left beyond it are taken back, so that none is shown twice.
+    `after` is the step the run resumes from, -1 for a new run: points after it, from an earlier
+    attempt, are removed, so that none is shown twice.
     """
 
     def __init__(self, folder: Path, *, after: int) -> None:
-        need_tensorboard()
+        require_tensorboard()
         from torch.utils.tensorboard import SummaryWriter
 
         self._writer = SummaryWriter(str(folder), purge_step=after + 1)
 
-    def note(self, event: Event) -> None:
-        """Write what can be drawn of an event."""
+    def write(self, event: Event) -> None:
+        """Write the scalars of an event."""
         for name, value in scalars(event).items():
             self._writer.add_scalar(name, value, event.step)
         if isinstance(event, Validated):
             self._writer.flush()
 
     def close(self) -> None:
-        """Write what is still held back."""
+        """Write what is buffered."""
         self._writer.close()
 
 
 def scalars(event: Event) -> dict[str, float]:
-    """The numbers of an event by the names they have on the board."""
+    """The scalars of an event by their names in TensorBoard."""
     match event:
         case Stepped():
             return {
@@ -47,10 +47,10 @@ def scalars(event: Event) -> dict[str, float]:
     return {}
 
 
-def need_tensorboard() -> None:
-    """Refuse to begin what cannot be written."""
+def require_tensorboard() -> None:
+    """Refuse training.tensorboard if the package is not installed."""
     if find_spec("tensorboard") is None:
         raise UserError(
-            "training.tensorboard: the package is not here; pip install tensorboard, "
+            "training.tensorboard: the package is not installed; pip install tensorboard, "
             "or leave the setting out"
         )

@@ -1,10 +1,11 @@
-"""From a recipe to a run: data, tokenizers, model and trainer, anew or from a checkpoint."""
+"""From a recipe to a training run: data, tokenizers, model and trainer, new or resumed."""
 
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -40,10 +41,10 @@ from dhyan.run.load import (
     set_threads,
 )
 from dhyan.run.resume_checks import (
-    check_files,
     check_recipe_builds,
     check_resumable,
     check_same,
+    read_initial_files,
     warn_about_environment,
 )
 from dhyan.run.run_folder import STATE_FILES, MetricsLog, RunFolder
@@ -58,9 +59,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Run:
-    """One training run; iterate over it to train, to the recipe's last step.
+    """A training run; iterate over it to train, up to the recipe's last step.
 
-    `sample` is a source sentence to try the model on.
+    `sample` is a source sentence to try the model on. The `lock` file keeps other processes out.
     """
 
     folder: RunFolder
@@ -69,28 +70,31 @@ class Run:
     lock: IO[bytes]
 
     def __iter__(self) -> Iterator[Event]:
-        """What happens, each event also a line of metrics.jsonl; the first is a checkpoint."""
-        path, fresh = self.folder.path, not steps_in(self.folder.path)
-        step = -1 if fresh else self.trainer.state.step
-        with self.lock, ExitStack() as held:
-            listeners: list[MetricsLog | TensorBoardLog] = [
+        """Train and yield every event, after writing it to metrics.jsonl.
+
+        The first event of a new run is the checkpoint of step 0.
+        """
+        path, training = self.folder.path, self.folder.recipe.training
+        new = not steps_in(path)
+        step = -1 if new else self.trainer.state.step
+        with self.lock, ExitStack() as stack:
+            logs: list[MetricsLog | TensorBoardLog] = [
                 MetricsLog(path / "metrics.jsonl", until=step)
             ]
-            held.enter_context(deterministic_algorithms(self.folder.recipe.training.deterministic))
-            if self.folder.recipe.training.tensorboard:
-                board = TensorBoardLog(path / "tensorboard", after=step)
-                held.callback(board.close)
-                listeners.append(board)
-            for event in self._events(fresh=fresh):
-                for listener in listeners:
-                    listener.note(event)
+            stack.enter_context(deterministic_algorithms(training.deterministic))
+            if training.tensorboard:
+                tensorboard = TensorBoardLog(path / "tensorboard", after=step)
+                stack.callback(tensorboard.close)
+                logs.append(tensorboard)
+            for event in self._events(new=new):
+                for log in logs:
+                    log.write(event)
                 yield event
 
-    def _events(self, *, fresh: bool) -> Iterator[Event]:
-        if fresh:
+    def _events(self, *, new: bool) -> Iterator[Event]:
+        if new:
             yield Saved(0, self.folder.save(self.trainer), best=False)
-        left = self.folder.recipe.training.steps - self.trainer.state.step
-        yield from self.trainer.run(left)
+        yield from self.trainer.run(self.folder.recipe.training.steps - self.trainer.state.step)
 
 
 def train(
@@ -102,108 +106,105 @@ def train(
     device: str = "auto",
     threads: int = 0,
 ) -> Run:
-    """A run in the folder `out`, ready to go; what was read, dropped and learned is logged.
+    """A training run in the folder `out`, ready to be iterated over.
 
-    Resumed, the run goes on from the newest
-    checkpoint that is whole, and ends in the same weights as if it had never stopped. With `wait`,
-    another that is training there is let come to its end.
+    With `resume` it continues from the newest valid checkpoint, and ends in the same weights as if
+    it had never stopped. With `wait` it waits for another process that is training there.
     """
     set_threads(threads)
-    place, recipe = choose_device(device), with_languages(recipe)
+    torch_device, recipe = choose_device(device), with_languages(recipe)
     if not resume and steps_in(out):
-        raise UserError(f"{out} holds a run already: add --resume to go on, or name another --out")
+        raise UserError(
+            f"{out} holds a run already: add --resume to continue it, or name another --out"
+        )
     check_recipe_builds(recipe)
     check_writable(out)
     if resume:
         check_resumable(out)
-    else:
-        check_files(recipe)
+    pretrained = None if resume else read_initial_files(recipe)
     corpus = load_corpus(recipe)
-    with ExitStack() as held:
-        lock = held.enter_context(lock_run(out, wait=wait))
-        found = newest_valid_checkpoint(out, (*MODEL_FILES, *STATE_FILES))
-        if found is None and (out / "last.json").exists():
+    with ExitStack() as stack:
+        lock = stack.enter_context(lock_run(out, wait=wait))
+        checkpoint = newest_valid_checkpoint(out, (*MODEL_FILES, *STATE_FILES))
+        if checkpoint:
+            read_model(checkpoint[0])  # its hashes are right; this checks what it holds
+            folder, trainer = resume_run(recipe, corpus, *checkpoint, device=torch_device)
+        elif (out / "last.json").exists():
             raise UserError(
                 f"{out}: its checkpoints are gone, last.json is left; name another --out"
             )
-        if found is None and resume:
-            logger.warning(f"nothing to resume in {out}: starting from the beginning")
-        if found is None:
-            home, trainer = start_run(recipe, corpus, out, device=place)
         else:
-            read_model(found[0])  # whole it is, but who knows whose
-            home, trainer = resume_run(recipe, corpus, *found, device=place)
-        held.pop_all()
-    return Run(home, trainer, corpus.sample, lock)
+            if resume:
+                logger.warning(f"nothing to resume in {out}: starting from the beginning")
+                pretrained = read_initial_files(recipe)
+            folder, trainer = start_run(recipe, corpus, out, pretrained, device=torch_device)
+        stack.pop_all()
+    return Run(folder, trainer, corpus.sample, lock)
 
 
 def start_run(
-    recipe: Recipe, corpus: Corpus, out: Path, *, device: torch.device
+    recipe: Recipe,
+    corpus: Corpus,
+    out: Path,
+    pretrained: PretrainedModel | None,
+    *,
+    device: torch.device,
 ) -> tuple[RunFolder, Trainer]:
-    """A run from its first step: its weights fresh, or those of the model it begins from."""
-    seed = recipe.training.seed
-    if recipe.training.init_from:
-        origin = PretrainedModel.read(Path(recipe.training.init_from))
-        tokenizers = choose_tokenizers(recipe, origin, corpus)
-        for path in filter(
-            None, (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
-        ):
-            logger.warning(f"{path} is not read: the word vectors are those of {origin.path}")
-
-        def weigh(model: Seq2Seq) -> None:
-            transfer_weights(model, origin, tokenizers, seed=seed)
-
+    """A new run, with random weights or with those of a pretrained model."""
+    if pretrained:
+        tokenizers = choose_tokenizers(recipe, pretrained, corpus)
+        for path in (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding):
+            if path:
+                logger.warning(f"{path} is not read: the embeddings are those of {pretrained.path}")
+        initialize = partial(
+            transfer_weights,
+            pretrained=pretrained,
+            tokenizers=tokenizers,
+            seed=recipe.training.seed,
+        )
     else:
         tokenizers = corpus.make_tokenizers(recipe)
-
-        def weigh(model: Seq2Seq) -> None:
-            load_word_vectors(recipe, model, tokenizers)
-
-    return build_run(recipe, corpus, tokenizers, out, weigh=weigh, device=device)
+        initialize = partial(load_word_vectors, recipe=recipe, tokenizers=tokenizers)
+    return build_run(recipe, corpus, tokenizers, out, initialize=initialize, device=device)
 
 
 def resume_run(
     recipe: Recipe,
     corpus: Corpus,
-    folder: Path,
+    checkpoint: Path,
     files: Mapping[str, bytes],
     *,
     device: torch.device,
 ) -> tuple[RunFolder, Trainer]:
     """A run from one of its checkpoints, if recipe and data are still the same."""
-    old = load_saved_recipe(files)
-    recipe = inherit_settings(recipe, old)
-    then, now = old.training.steps, recipe.training.steps
+    saved_recipe = load_saved_recipe(files)
+    recipe = inherit_settings(recipe, saved_recipe)
+    then, now = saved_recipe.training.steps, recipe.training.steps
     if recipe.training.schedule == "cosine" and then != now:
         logger.warning(
-            f"the cosine ended at step {then:,}, now at {now:,}: the rate changes at once"
+            f"the cosine schedule ended at step {then:,}, now at {now:,}: "
+            f"the learning rate changes at once"
         )
-    check_same(folder, old, recipe, corpus)
+    check_same(checkpoint, saved_recipe, recipe, corpus)
     with deterministic_algorithms(recipe.training.deterministic):
-        warn_about_environment(folder, device)
-
-    def weigh(model: Seq2Seq) -> None:
-        load_weights(model, tensors_from_bytes(files["model.safetensors"]))
-
-    tokenizers, facts = load_tokenizers(files), json.loads(files["training.json"])
-    home, trainer = build_run(
+        warn_about_environment(checkpoint, device)
+    state = json.loads(files["training.json"])
+    folder, trainer = build_run(
         recipe,
         corpus,
-        tokenizers,
-        folder.parent,
-        weigh=weigh,
+        load_tokenizers(files),
+        checkpoint.parent,
+        initialize=partial(load_weights, saved=tensors_from_bytes(files["model.safetensors"])),
         device=device,
-        multiple=facts["length_multiple"],
+        length_multiple=state["length_multiple"],
     )
-    tensors = tensors_from_bytes(files["training.safetensors"])
-    restore(trainer, tensors, facts)
-    home.write_pointers(trainer.state)
-    left = recipe.training.steps - trainer.state.step
-    if left > 0:
-        logger.info(f"going on from {folder}")
+    restore(trainer, tensors_from_bytes(files["training.safetensors"]), state)
+    folder.write_pointers(trainer.state)
+    if trainer.state.step < recipe.training.steps:
+        logger.info(f"resuming from {checkpoint}")
     else:
-        logger.warning(f"{folder} is the end: raise training.steps")
-    return home, trainer
+        logger.warning(f"{checkpoint} is the last step: raise training.steps to train on")
+    return folder, trainer
 
 
 def build_run(
@@ -212,48 +213,49 @@ def build_run(
     tokenizers: tuple[Tokenizer, Tokenizer],
     out: Path,
     *,
-    weigh: Callable[[Seq2Seq], None],
+    initialize: Callable[[Seq2Seq], None],
     device: torch.device,
-    multiple: int | None = None,
+    length_multiple: int | None = None,
 ) -> tuple[RunFolder, Trainer]:
-    """Model, translator, folder and trainer, joined.
+    """Build the model, its run folder and its trainer.
 
-    The first weights follow from the seed; then `weigh` may give the model others. `multiple` is
-    what a run that goes on has rounded the lengths of its batches to.
+    The first weights follow from the seed; then `initialize` may replace them. `length_multiple`
+    is what a resumed run rounds the lengths of its batches to.
     """
     source, target = tokenizers
-    torch.manual_seed(derive_seed(recipe.training.seed))
+    training = recipe.training
+    torch.manual_seed(derive_seed(training.seed))
     model = build_model(recipe, len(source), len(target)).to(device)
-    weigh(model)
+    initialize(model)
     translator = make_translator(recipe, model, source, target, device)
     examples = corpus.encode(source, target, recipe.data.max_tokens)
     logger.info(
-        f"parameters {sum(p.numel() for p in model.parameters()):,}, examples {len(examples):,}, "
-        f"device {device}, threads {torch.get_num_threads()}"
+        f"parameters {sum(weight.numel() for weight in model.parameters()):,}, "
+        f"examples {len(examples):,}, device {device}, threads {torch.get_num_threads()}"
     )
-    plain, exact = recipe.training.kernels == "reference", recipe.training.deterministic
-    with reference_kernels() if plain else nullcontext(), deterministic_algorithms(exact):
-        recipe = choose_batch_size(
-            recipe, model, make_objective(recipe.training), examples, device=device
-        )
-    home = RunFolder(out, recipe, translator, corpus.fingerprint)
-    return home, make_trainer(recipe, corpus, examples, home, multiple=multiple)
+    kernels = reference_kernels() if training.kernels == "reference" else nullcontext()
+    with kernels, deterministic_algorithms(training.deterministic):
+        objective = make_objective(training)
+        recipe = choose_batch_size(recipe, model, objective, examples, device=device)
+    folder = RunFolder(out, recipe, translator, corpus.fingerprint)
+    trainer = make_trainer(recipe, corpus, examples, folder, length_multiple=length_multiple)
+    return folder, trainer
 
 
-def inherit_settings(recipe: Recipe, old: Recipe) -> Recipe:
-    """The recipe with what a resumed run need not be told again.
+def inherit_settings(recipe: Recipe, saved: Recipe) -> Recipe:
+    """The recipe with settings of the saved one that a resumed run need not name again.
 
-    These are its languages, the batch size that was found for it, and the model it began from.
+    These are the languages, the batch size that was chosen, and the model of --init-from.
     """
     data, training = recipe.data, recipe.training
     data = replace(
         data,
-        source_language=data.source_language or old.data.source_language,
-        target_language=data.target_language or old.data.target_language,
+        source_language=data.source_language or saved.data.source_language,
+        target_language=data.target_language or saved.data.target_language,
     )
-    found = training.tokens_per_batch or old.training.tokens_per_batch
-    training = replace(training, tokens_per_batch=found)
+    tokens_per_batch = training.tokens_per_batch or saved.training.tokens_per_batch
+    training = replace(training, tokens_per_batch=tokens_per_batch)
     if not training.init_from:
-        init, vocabulary = old.training.init_from, old.training.init_vocabulary
-        training = replace(training, init_from=init, init_vocabulary=vocabulary)
+        init_from, vocabulary = saved.training.init_from, saved.training.init_vocabulary
+        training = replace(training, init_from=init_from, init_vocabulary=vocabulary)
     return replace(recipe, data=data, training=training)

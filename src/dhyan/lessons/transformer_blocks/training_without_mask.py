@@ -165,7 +165,7 @@ def _trained(
     """A model trained in a folder that is then forgotten, and what it says."""
     from dhyan.config import load_recipe
     from dhyan.run import train
-    from dhyan.run.build_trainer import Validation
+    from dhyan.run.validation import Validation
     from dhyan.training.events import Stepped, Validated
 
     changes = {

@@ -1,0 +1,94 @@
+"""Validation: loss, BLEU and chrF++ on held-out pairs."""
+
+import logging
+from dataclasses import dataclass, replace
+from math import log
+
+import torch
+
+from dhyan.batch import Batch
+from dhyan.config import DecodingOptions, Recipe, Training
+from dhyan.data.batches import sorted_batches
+from dhyan.data.encode import encode_validation
+from dhyan.data.pairs import Pair
+from dhyan.decoding.translator import Translator
+from dhyan.errors import UserError
+from dhyan.evaluation.metrics import score
+from dhyan.training.loss import cross_entropy
+
+logger = logging.getLogger(__name__)
+
+WORSE_THAN_UNIFORM = 1.0  # nats; the loss of random weights is closer to a uniform guess
+
+
+def check_validation_available(training: Training) -> None:
+    """Refuse settings that depend on validations if there is nothing to validate on.
+
+    An early stopping metric alone is fine: the shipped recipes name one.
+    """
+    for key, needs_validation in {
+        "schedule": training.schedule == "plateau",
+        "patience": training.patience > 0,
+    }.items():
+        if needs_validation:
+            raise UserError(
+                f"training.{key} = {getattr(training, key)!r} follows validations, and there is "
+                f"nothing to validate on: name --valid-source and --valid-target, or leave it out"
+            )
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Computes the loss and the scores of a model on held-out pairs."""
+
+    translator: Translator
+    batches: list[Batch]
+    pairs: list[Pair]
+    language: str
+
+    @classmethod
+    def of(cls, recipe: Recipe, pairs: list[Pair], translator: Translator) -> "Validation | None":
+        """The validation of a recipe; None if there are no pairs."""
+        if not pairs:
+            return None
+        max_tokens = recipe.data.max_tokens
+        source, target = translator.source, translator.target
+        examples = encode_validation(pairs, source, target, text=recipe.text, max_tokens=max_tokens)
+        batches = sorted_batches(examples, recipe.training.tokens_per_batch)
+        limit = min(max_tokens, translator.limits.source) + 1  # with EOS
+        fitting = [pair for pair in pairs if len(translator.encode(pair.source)) <= limit]
+        translated = fitting[: recipe.training.valid_sentences]
+        if len(translated) < len(pairs):
+            logger.info(
+                f"BLEU and chrF++ of the first {len(translated):,} of {len(pairs):,} "
+                f"validation pairs"
+            )
+        greedy = DecodingOptions(beam=1, max_length=recipe.decoding.max_length)
+        translator = replace(translator, options=greedy)
+        return cls(translator, batches, translated, recipe.data.target_language)
+
+    def __call__(self) -> dict[str, float]:
+        """Mean loss per token over all pairs; BLEU and chrF++ of the first ones by greedy search."""
+        scores = {"loss": self._loss()}
+        uniform = log(len(self.translator.target))
+        if not scores["loss"] <= uniform + WORSE_THAN_UNIFORM:
+            logger.warning(
+                f"warning: the validation loss of {scores['loss']:.2f} is worse than guessing, "
+                f"{uniform:.2f}: lower training.learning_rate"
+            )
+        if self.pairs:
+            translations = self.translator([pair.source for pair in self.pairs])
+            texts = [translation.text for translation in translations]
+            references = [pair.target for pair in self.pairs]
+            results = score(texts, references, language=self.language)
+            scores |= {name: result.value for name, result in results.items()}
+        return scores
+
+    @torch.inference_mode()
+    def _loss(self) -> float:
+        total, count = 0.0, 0
+        for batch in self.batches:
+            batch = batch.to(self.translator.device)
+            loss = cross_entropy(self.translator.model(batch), batch.labels, smoothing=0.0)
+            total, count = total + float(loss), count + batch.labels.count
+        return total / count
