@@ -27,7 +27,7 @@ def option(section: type, name: str, *flags: str, default: str = "", metavar: st
         help=setting.help_line(),
         min=setting.low if is_number else None,
         max=setting.high if is_number and setting.high != inf else None,
-        metavar=metavar or "|".join(setting.choices) or None,
+        metavar=metavar or "|".join(filter(None, setting.choices)) or None,
         show_default=default or setting.type is not bool,
     )
 

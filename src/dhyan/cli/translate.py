@@ -98,7 +98,7 @@ def translate(
         typer.Option(
             metavar="NAME",
             help="With --align: attention maps whose name contains this.",
-            show_default="the last cross-attention",
+            show_default="all cross-attentions",
         ),
     ] = "",
     words: Annotated[

@@ -15,7 +15,7 @@ class MixedCorpus:
     """A further corpus of `data.mix`."""
 
     source: str = setting(REQUIRED, "Source sentences, or a .tsv, .csv or .jsonl with both sides.")
-    target: str = setting("", "Target sentences, line by line; empty for a table.")
+    target: str = setting("", "Target sentences, line by line; none for a table.")
     weight: float = setting(
         1.0, "Upsampling: how often a pair comes in an epoch, on average.", low=1e-6, high=1000.0
     )
@@ -26,24 +26,24 @@ class Data:
     """Pairs of sentences: two text files, one table, a prepared folder, or a synthetic task."""
 
     source: str = setting("", "Source sentences, or a .tsv, .csv or .jsonl with both sides.")
-    target: str = setting("", "Target sentences, line by line; empty for a table.")
+    target: str = setting("", "Target sentences, line by line; none for a table.")
     columns: tuple[str, ...] = setting(
         (), "Columns of a table: those of the source and of the target.", lengths=(0, 2)
     )
-    valid_source: str = setting("", "Validation set, source side; else some pairs are held out.")
-    valid_target: str = setting("", "Validation set, target side; empty for a table.")
+    valid_source: str = setting("", "Validation set, source side; else pairs are held out.")
+    valid_target: str = setting("", "Validation set, target side; none for a table.")
     test_source: str = setting("", "Test set, source side: used only to find leakage.")
-    test_target: str = setting("", "Test set, target side; empty for a table.")
+    test_target: str = setting("", "Test set, target side; none for a table.")
     allow_leakage: bool = setting(
         False, "Leakage: train although validation or test sentences are in the training text."
     )
-    task: Task = setting("", "Synthetic task that generates its own pairs; empty for files.")
+    task: Task = setting("", "Synthetic task that generates its own pairs; none for files.")
     pairs: int = setting(20_000, "Size of the synthetic task.", low=1, high=10**9, unit="pairs")
     core_share: float = setting(
         1.0, "Core vocabulary: share of the primer's words that are used.", low=0.01, high=1.0
     )
-    source_language: str = setting("", "Source language code; empty takes the file's ending.")
-    target_language: str = setting("", "Target language code; empty takes the file's ending.")
+    source_language: str = setting("", "Source language code; else that of the file name.")
+    target_language: str = setting("", "Target language code; else that of the file name.")
     max_tokens: int = setting(
         256,
         "Longest side of a pair; longer pairs are dropped.",
