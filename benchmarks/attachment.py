@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.data.primer import Bounds
-from dhyan.lessons.self_attention.gravity import gravity
-from dhyan.lessons.self_attention.pulled import PulledStates
+from dhyan.lessons.self_attention.gravity import EncoderStatePull, gravity
 from dhyan.lessons.trained_model import CORE, LONGEST
-from dhyan.lessons.transformer_blocks.pp_attachment import Attachment, pp_attachment
-from dhyan.lessons.transformer_blocks.watched import Watched, watched
+from dhyan.lessons.transformer_blocks.multi_head import EncoderHeads, encoder_heads
+from dhyan.lessons.transformer_blocks.pp_attachment import PPAttachment, pp_attachment
 
 RECIPE = "transformer2017-small"
 HEADS, SEEDS, STEPS = (1, 2, 4, 8), tuple(range(1, 9)), 2000
@@ -57,23 +56,23 @@ def _run(heads: int, seed: int, steps: int) -> tuple[str, Mapping[str, Any]]:
     return RECIPE, {**SETTINGS, **own}
 
 
-def judged(folder: Path, *, hear: Callable[[str], None] = lambda line: None) -> Attachment:
+def judged(folder: Path, *, hear: Callable[[str], None] = lambda line: None) -> PPAttachment:
     """Those runs of a folder, or all there are, asked to which word a phrase belongs."""
     names = (name for name in runs() if name != LOOKED_AT)
     named = [folder / name for name in names if (folder / name / "last.json").exists()]
     found = pp_attachment(named or folder, sentences=ASKED, hear=hear)
-    assert isinstance(found, Attachment)
+    assert isinstance(found, PPAttachment)
     return found
 
 
-def looked_heads(folder: Path) -> Watched:
+def looked_heads(folder: Path) -> EncoderHeads:
     """The heads of a run: the notes' sentence, measures of many, and who holds the telescope."""
     bounds = Bounds(longest=LONGEST, core=CORE)
-    return watched(folder, TELESCOPE, sentences=SENTENCES, pairs=PAIRS, bounds=bounds)
+    return encoder_heads(folder, TELESCOPE, sentences=SENTENCES, pairs=PAIRS, bounds=bounds)
 
 
-def looked_gravity(folder: Path) -> PulledStates:
+def looked_gravity(folder: Path) -> EncoderStatePull:
     """A word of two meanings in a run's encoder, layer by layer; the states are not kept."""
     found = gravity(model=folder, sentences=SENTENCES)
-    assert isinstance(found, PulledStates)
+    assert isinstance(found, EncoderStatePull)
     return replace(found, states=found.states[:, :0], other_states=found.other_states[:, :0])

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from dhyan.lessons.sequences.stacked import Stacked, stacked
+from dhyan.lessons.sequences.deep_rnn import LayerProbes, probe_layers
 
 SENTENCES, DRAWS = 2000, (1, 2, 3, 4, 5)  # of the primer, drawn for the probes
 
 
-def probed(*runs: Path) -> Stacked:
+def probed(*runs: Path) -> LayerProbes:
     """Every layer of the encoders of runs that differ in their seed alone."""
-    return stacked(runs, sentences=SENTENCES, seeds=DRAWS)
+    return probe_layers(runs, sentences=SENTENCES, seeds=DRAWS)

@@ -19,15 +19,18 @@ from dhyan.compare.test_sets import Sheet
 from dhyan.data.primer import primer_twins
 from dhyan.evaluation.metrics import Counts, count
 from dhyan.evaluation.significance import RESAMPLES, SEED, bootstrap_scores
+from dhyan.lessons.encoder_decoder.attention_step import AttentionStep
 from dhyan.lessons.encoder_decoder.bahdanau import bahdanau
-from dhyan.lessons.encoder_decoder.bottleneck import Bottleneck
+from dhyan.lessons.encoder_decoder.bottleneck import Bottleneck, read_report
 from dhyan.lessons.encoder_decoder.bottleneck import bottleneck as bottleneck_of
 from dhyan.lessons.encoder_decoder.luong import luong
-from dhyan.lessons.encoder_decoder.one_look import OneLook
-from dhyan.lessons.reports import read_report
-from dhyan.lessons.sequences.gains import Gain
-from dhyan.lessons.sequences.seq2seq_improvements import Improvements, changes_of
-from dhyan.lessons.sequences.starts import KINDS, Start
+from dhyan.lessons.sequences.seq2seq_improvements import (
+    EMBEDDINGS,
+    EmbeddingScores,
+    Gain,
+    Seq2SeqImprovements,
+    read_improvements,
+)
 from dhyan.run.evaluate import examine
 from dhyan.text.skipgram import skip_gram
 from dhyan.text.tokenizer import Tokenizer
@@ -102,20 +105,20 @@ def runs(folder: Path = FOLDER) -> Runs:
             },
         )
         for model, (recipe, own) in MODELS.items()
-        for kind in KINDS
+        for kind in EMBEDDINGS
         for pairs in PAIRS
         for seed in SEEDS
     }
 
 
-def judged(folder: Path = FOLDER) -> Improvements:
+def judged(folder: Path = FOLDER) -> Seq2SeqImprovements:
     """Reversal and depth by the ladder, embeddings by the runs that are in the folder."""
     path, found = read_report(newest("ladder"))
     sheet = primer_tests(longest=LONGEST, sizes=ASKED, core=CORE, splits=()).main
     starts = [
         one for model in MODELS for pairs in PAIRS for one in _started(folder, model, pairs, sheet)
     ]
-    return Improvements(path.name, changes_of(path, found), tuple(starts))
+    return Seq2SeqImprovements(path.name, read_improvements(path, found), tuple(starts))
 
 
 def bottleneck() -> Bottleneck:
@@ -124,7 +127,7 @@ def bottleneck() -> Bottleneck:
     return replace(bottleneck_of(path), report=path.name)
 
 
-def looked(run_bahdanau: str | Path, run_luong: str | Path) -> Mapping[str, OneLook]:
+def looked(run_bahdanau: str | Path, run_luong: str | Path) -> Mapping[str, AttentionStep]:
     """One look of either model, trained on the primer, at the same sentence and step."""
     return {
         "bahdanau": _one(bahdanau(LOOKED_AT, model=run_bahdanau, step=STEP)),
@@ -132,20 +135,20 @@ def looked(run_bahdanau: str | Path, run_luong: str | Path) -> Mapping[str, OneL
     }
 
 
-def _one(shown: object) -> OneLook:
-    assert isinstance(shown, OneLook)
+def _one(shown: object) -> AttentionStep:
+    assert isinstance(shown, AttentionStep)
     return shown
 
 
-def _started(folder: Path, model: str, pairs: int, sheet: Sheet) -> Iterable[Start]:
+def _started(folder: Path, model: str, pairs: int, sheet: Sheet) -> Iterable[EmbeddingScores]:
     """The kinds of embedding of one model and so many pairs, each held against the learned one."""
-    seeds = [seed for seed in SEEDS if (folder / _name(model, KINDS[0], pairs, seed)).exists()]
+    seeds = [seed for seed in SEEDS if (folder / _name(model, EMBEDDINGS[0], pairs, seed)).exists()]
     usual: list[Counts] = []
-    for kind in KINDS if seeds else ():
+    for kind in EMBEDDINGS if seeds else ():
         own = [_scored(folder / _name(model, kind, pairs, seed), sheet) for seed in seeds]
         usual = usual or own
-        gain = None if kind == KINDS[0] else _gain(usual, own)
-        yield Start(model, pairs, kind, tuple(one.value() for one in own), gain)
+        gain = None if kind == EMBEDDINGS[0] else _gain(usual, own)
+        yield EmbeddingScores(model, pairs, kind, tuple(one.value() for one in own), gain)
 
 
 def _scored(run: Path, sheet: Sheet) -> Counts:
@@ -181,7 +184,7 @@ def _embedding(folder: Path, kind: str) -> dict[str, object]:
     found: dict[str, object] = {}
     for side in SIDES:
         found[f"{side}.embedding"] = WIDTH
-        if kind != KINDS[0]:
+        if kind != EMBEDDINGS[0]:
             found[f"{side}.vectors"] = str(_vectors(folder, side, kind).absolute())
         if kind == "random":
             found[f"{side}.frozen"] = "true"

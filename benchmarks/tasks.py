@@ -6,11 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS
-from dhyan.lessons.self_attention.idioms import Idioms, ask_idioms
-from dhyan.lessons.self_attention.mixers import Climbed, Mixed, Needed
-from dhyan.lessons.self_attention.task_specific_vectors import SENTENCE, Tasks, measure_tasks
-from dhyan.lessons.self_attention.two_tasks import train_both
-from dhyan.lessons.self_attention.word_senses import Senses, word_senses
+from dhyan.lessons.self_attention.idioms import (
+    Idioms,
+    LadderScores,
+    MixerComparison,
+    MixerScores,
+    measure_idioms,
+)
+from dhyan.lessons.self_attention.task_specific_vectors import (
+    SENTENCE,
+    TaskSpecificVectors,
+    measure_tasks,
+    train_two_tasks,
+)
+from dhyan.lessons.self_attention.word_senses import WordSenseProbes, word_senses
 from dhyan.lessons.trained_model import load_translator
 
 MIXERS = (
@@ -27,42 +36,44 @@ TRANSFORMERS = ("transformer", "transformer-parameter-free", "transformer-no-sel
 
 def idioms_of(run: Path) -> Idioms:
     """A run's idioms, beside the mixers' and the ladder's figures."""
-    return replace(ask_idioms(load_translator(run)), needed=needed())
+    return replace(measure_idioms(load_translator(run)), needed=needed())
 
 
-def senses_of(run: Path) -> Senses:
+def senses_of(run: Path) -> WordSenseProbes:
     """The meanings of words in a run's encoder."""
     return word_senses(run)
 
 
-def tasks_of(*, steps: int = 1500, device: str = "cpu") -> Tasks:
+def tasks_of(*, steps: int = 1500, device: str = "cpu") -> TaskSpecificVectors:
     """What two tasks make of one encoder, trained longer than a reader would wait."""
-    both, anew = (train_both(steps=steps, seed=seed, device=device) for seed in (1, 2))
+    both, anew = (train_two_tasks(steps=steps, seed=seed, device=device) for seed in (1, 2))
     return measure_tasks(both, anew, SENTENCE, steps)
 
 
-def needed() -> Needed:
+def needed() -> MixerComparison:
     """The newest results of `benchmarks mixer` and of the ladder."""
     found, models = _newest("mixer")["found"], _newest("ladder_h200")["models"]
     mixers = tuple(_mixed(name, found["idioms"], found["senses"]) for name in MIXERS)
     common = found["idioms"]["commonest"], found["senses"]["commonest"]
     seen, new = common[0]["seen"], common[0]["held_out"]
-    guess = Mixed("commonest reading", 0, seen, new, common[1]["held_out"], (new, new))
-    return Needed((guess, *mixers), tuple(_climbed(name, models[name]) for name in TRANSFORMERS))
+    guess = MixerScores("commonest reading", 0, seen, new, common[1]["held_out"], (new, new))
+    return MixerComparison(
+        (guess, *mixers), tuple(_climbed(name, models[name]) for name in TRANSFORMERS)
+    )
 
 
-def _mixed(name: str, idiom: Any, senses: Any) -> Mixed:
+def _mixed(name: str, idiom: Any, senses: Any) -> MixerScores:
     own, other = idiom["arms"][name], senses["arms"][name]["accuracy"]
     seen, new = (own["accuracy"][key] for key in ("seen", "held_out"))
     spread = new["least"], new["most"]
     senses = other["held_out"]["mean"]
-    return Mixed(name, own["parameters"], seen["mean"], new["mean"], senses, spread)
+    return MixerScores(name, own["parameters"], seen["mean"], new["mean"], senses, spread)
 
 
-def _climbed(name: str, model: Any) -> Climbed:
+def _climbed(name: str, model: Any) -> LadderScores:
     tests = (model["tests"][test]["understood"] for test in ("idiom", "context"))
     shares = (round(one["share"], 4) for one in tests)
-    return Climbed(name, *shares)
+    return LadderScores(name, *shares)
 
 
 def _newest(what: str) -> Any:

@@ -18,8 +18,12 @@ from benchmarks.attachment import (
 )
 from dhyan.config import load_recipe
 from dhyan.errors import UserError
-from dhyan.lessons.transformer_blocks.attached import Trained, sign_flips
-from dhyan.lessons.transformer_blocks.pp_attachment import Attachment, pp_attachment
+from dhyan.lessons.transformer_blocks.pp_attachment import (
+    HeadsRun,
+    PPAttachment,
+    pp_attachment,
+    sign_flip_p_value,
+)
 from dhyan.run import train
 from tests.lessons.reader import reader
 from tests.tiny_models import OFTEN, SIZES, tiny_recipe, write_corpus
@@ -30,10 +34,10 @@ ONE, MANY = (1,), (2, 4, 8)
 def shown(lead, seeds=6, *, base=0.8, steps=(1500,)):
     """Runs of which those with several heads are ahead by so much at each seed."""
     found = [
-        Trained(heads, seed, length, 0.9, base + (heads > 1) * lead(seed), 50.0 + heads)
+        HeadsRun(heads, seed, length, 0.9, base + (heads > 1) * lead(seed), 50.0 + heads)
         for length, heads, seed in product(steps, ONE + MANY, range(1, seeds + 1))
     ]
-    return Attachment(tuple(found), "X had it. X saw Y.", 80, 320, 300, "nrefs:1")
+    return PPAttachment(tuple(found), "X had it. X saw Y.", 80, 320, 300, "nrefs:1")
 
 
 def flat(found, lang="en"):
@@ -52,8 +56,8 @@ def flat(found, lang="en"):
     ],
 )
 def test_the_chance_of_a_difference_is_counted_over_all_signs(differences, chance):
-    assert sign_flips(differences) == chance
-    assert sign_flips([-one for one in differences]) == chance
+    assert sign_flip_p_value(differences) == chance
+    assert sign_flip_p_value([-one for one in differences]) == chance
 
 
 def test_six_seeds_that_agree_allow_a_claim_in_either_direction():

@@ -6,10 +6,14 @@ import torch
 
 from dhyan.errors import UserError
 from dhyan.lessons.word_vectors import static_vectors as module
-from dhyan.lessons.word_vectors.between_senses import between
-from dhyan.lessons.word_vectors.senses_chosen import MONEY, RIVER, beside_each_sense
-from dhyan.lessons.word_vectors.static_vectors import static_vectors
-from dhyan.lessons.word_vectors.word_embeddings import learned, read_corpus
+from dhyan.lessons.word_vectors.static_vectors import (
+    MONEY,
+    RIVER,
+    between_senses,
+    cooccurring_nouns,
+    static_vectors,
+)
+from dhyan.lessons.word_vectors.word_embeddings import learn_vectors, read_corpus
 from dhyan.text.word_vectors import Vectors
 
 FEW = {
@@ -76,27 +80,27 @@ def test_what_is_said_of_the_mean_follows_the_numbers(lesson):
 
 
 def test_the_mean_of_both_senses_lies_half_way():
-    found = between(vectors(), "bank", ("money", "loan"), ("river", "boat"))
+    found = between_senses(vectors(), "bank", ("money", "loan"), ("river", "boat"))
     assert found.place == pytest.approx(0.5)
     assert found.cosines[0] == pytest.approx(found.cosines[1])
     assert found.torn
 
 
 def test_a_word_of_one_sense_lies_at_its_end():
-    found = between(vectors(bank=(1, 0.05, 0)), "bank", ("money", "loan"), ("river", "boat"))
+    found = between_senses(vectors(bank=(1, 0.05, 0)), "bank", ("money", "loan"), ("river", "boat"))
     assert found.place == pytest.approx(0, abs=0.05)
     assert not found.torn
 
 
 def test_swapping_the_senses_turns_the_way_round():
     groups, near = (("money", "loan"), ("river", "boat")), vectors(bank=(3, 1, 0))
-    one, other = between(near, "bank", *groups), between(near, "bank", *groups[::-1])
+    one, other = between_senses(near, "bank", *groups), between_senses(near, "bank", *groups[::-1])
     assert one.place == pytest.approx(1 - other.place)
     assert torch.allclose(one.cosines, other.cosines.flip(0))
 
 
 def test_a_word_of_a_group_is_held_against_the_others_of_it():
-    found = between(vectors(), "bank", ("money", "loan"), ("river", "boat"))
+    found = between_senses(vectors(), "bank", ("money", "loan"), ("river", "boat"))
     places = {word: x for word, x, _ in found.each}
     assert places["money"] == places["loan"] == pytest.approx(0.9 / 0.82**0.5)
 
@@ -112,14 +116,14 @@ def test_the_verdict_follows_the_numbers(lesson):
 
 
 def test_a_word_far_from_both_may_lie_half_way_but_is_not_torn():
-    found = between(vectors(), "cloud", ("money", "loan"), ("river", "boat"))
+    found = between_senses(vectors(), "cloud", ("money", "loan"), ("river", "boat"))
     assert found.place == pytest.approx(0.5, abs=0.05)
     assert found.apart
     assert not found.torn
 
 
 def test_the_rule_takes_nouns_of_one_sense_that_are_never_beside_the_other():
-    money, river = beside_each_sense("bank")
+    money, river = cooccurring_nouns("bank")
     assert {"loan", "cheque", "account", "money"} == {*money}
     assert len(river) == 6
     assert {"fish", "boat", "net"} < {*river}
@@ -127,8 +131,8 @@ def test_the_rule_takes_nouns_of_one_sense_that_are_never_beside_the_other():
 
 
 def test_words_chosen_by_hand_are_said_to_be_beside_what_the_rule_finds(lesson):
-    rows = {word: (1, 0.1 * n, 0) for n, word in enumerate(beside_each_sense("bank")[0])}
-    rows |= {word: (0.1 * n, 1, 0) for n, word in enumerate(beside_each_sense("bank")[1])}
+    rows = {word: (1, 0.1 * n, 0) for n, word in enumerate(cooccurring_nouns("bank")[0])}
+    rows |= {word: (0.1 * n, 1, 0) for n, word in enumerate(cooccurring_nouns("bank")[1])}
     rows |= dict.fromkeys(MONEY.split(), (1, 0, 0.1))
     rows |= dict.fromkeys(RIVER.split(), (0, 1, 0.1))
     shown = lesson(vectors(**rows), one=None, other=None)
@@ -143,7 +147,7 @@ def test_words_chosen_by_hand_are_said_to_be_beside_what_the_rule_finds(lesson):
 
 
 def test_of_other_words_the_senses_of_the_primer_are_taken(lesson):
-    one, other = beside_each_sense("bat")
+    one, other = cooccurring_nouns("bat")
     rows = {"bat": (1, 1, 0), **dict.fromkeys(one, (1, 0, 0)), **dict.fromkeys(other, (0, 1, 0))}
     shown = lesson(vectors(**rows), one=None, other=None, word="bat")
     assert (shown.measured.one, shown.measured.other) == (one, other)
@@ -180,9 +184,9 @@ def test_what_does_not_fit_is_said(lesson, given, said):
 
 @pytest.mark.soak
 def test_bank_learned_from_the_primer_lies_between_money_and_river_but_ocean_and_king_do_not():
-    found = learned(read_corpus("", 40_000, 1), "", steps=None, seed=1, hear=None)
+    found = learn_vectors(read_corpus("", 40_000, 1), "", steps=None, seed=1, hear=None)
     groups = (MONEY.split(), RIVER.split())
-    bank, ocean, king = (between(found, word, *groups) for word in ("bank", "ocean", "king"))
+    bank, ocean, king = (between_senses(found, word, *groups) for word in ("bank", "ocean", "king"))
     assert (bank.cosines > bank.every).all()
     assert bank.torn
     assert not ocean.torn

@@ -11,11 +11,23 @@ from dhyan.config import DecodingOptions
 from dhyan.data.primer import primer_twins
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
+from dhyan.lessons.probes import (
+    FUTURE,
+    PAST,
+    PRESENT,
+    ProbedFact,
+    linear_probe,
+    read_probe_sentences,
+    tense_of,
+)
 from dhyan.lessons.provenance import Provenance
-from dhyan.lessons.sequences.deep_rnn import Depth, deep_rnn
-from dhyan.lessons.sequences.facts import FUTURE, PAST, PRESENT, read, tense_of
-from dhyan.lessons.sequences.probes import Fact, probe
-from dhyan.lessons.sequences.stacked import Stacked, layer_states, stacked
+from dhyan.lessons.sequences.deep_rnn import (
+    DeepRNN,
+    LayerProbes,
+    deep_rnn,
+    layer_states,
+    probe_layers,
+)
 from dhyan.lessons.snapshots import read_snapshot, write_snapshot
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
@@ -26,12 +38,12 @@ def told(shown, lang="en"):
     return " ".join(shown.text(lang).split())
 
 
-WORD = Fact("word", True, 0.1, 1000, ((1.0, 0.9, 0.5),))
-TENSE = Fact("tense", False, 0.4, 1000, ((0.4, 0.5, 0.7),))
+WORD = ProbedFact("word", True, 0.1, 1000, ((1.0, 0.9, 0.5),))
+TENSE = ProbedFact("tense", False, 0.4, 1000, ((0.4, 0.5, 0.7),))
 
 
 def shown_of(*facts, seeds=(1,)):
-    return Depth(facts, 2, 10, seeds, (1.0,) * len(seeds), (30.0,) * len(seeds))
+    return DeepRNN(facts, 2, 10, seeds, (1.0,) * len(seeds), (30.0,) * len(seeds))
 
 
 def test_a_probe_finds_what_a_linear_map_can_and_nothing_in_noise():
@@ -39,8 +51,8 @@ def test_a_probe_finds_what_a_linear_map_can_and_nothing_in_noise():
     states, answers = torch.randn(600, 8), torch.randint(3, (600,)) + 5
     shown = states.clone()
     shown[:, :3] += 6 * torch.nn.functional.one_hot(answers - 5)
-    assert probe((shown[:300], answers[:300]), (shown[300:], answers[300:])) > 0.99
-    assert probe((states[:300], answers[:300]), (states[300:], answers[300:])) < 0.5
+    assert linear_probe((shown[:300], answers[:300]), (shown[300:], answers[300:])) > 0.99
+    assert linear_probe((states[:300], answers[:300]), (states[300:], answers[300:])) < 0.5
 
 
 def test_the_last_word_tells_the_tense():
@@ -164,8 +176,8 @@ def test_every_layer_of_a_trained_encoder_is_asked_once_a_draw_and_kept(tmp_path
 
 def test_the_sentences_that_judge_a_probe_are_none_of_those_it_was_fitted_to():
     reader = reader_of()
-    fit = read(reader, "valid", 200, seed=1)
-    test = read(reader, "random", 200, seed=1, but=fit.twins)
+    fit = read_probe_sentences(reader, "valid", 200, seed=1)
+    test = read_probe_sentences(reader, "random", 200, seed=1, but=fit.twins)
     assert len({one.english for one in fit.twins}) == len(fit.twins)
     assert not {one.english for one in fit.twins} & {one.english for one in test.twins}
 
@@ -178,7 +190,7 @@ def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
     full = replace(WORD, runs=((1.0, 1.0, 1.0),) * 3)
 
     def of(*trainings):
-        return Stacked(trainings, 2, "gru", True, 200, (98.0, 99.0)[: len(trainings)])
+        return LayerProbes(trainings, 2, "gru", True, 200, (98.0, 99.0)[: len(trainings)])
 
     both = of((falls, rises), (falls, rises))
     assert "hold the words holds; that higher layers hold the sentence holds." in told(both)
@@ -214,4 +226,4 @@ def test_an_encoder_of_no_recurrent_layers_is_refused():
     with pytest.raises(UserError, match="reads backwards"):
         deep_rnn(model=reader_of(backwards=True))
     with pytest.raises(UserError, match="differ in layers or cell"):
-        stacked([reader_of(), reader_of(layers=2)], sentences=200, seeds=[1])
+        probe_layers([reader_of(), reader_of(layers=2)], sentences=200, seeds=[1])

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.lessons.sequences.vanishing_gradients import gradients, vanishing_gradients
+from dhyan.lessons.sequences.vanishing_gradients import gradient_norms, vanishing_gradients
 
 
 def told(shown, lang="en"):
@@ -17,7 +17,7 @@ def test_one_backward_pass_gives_the_norm_of_the_whole_matrix():
     words = torch.randn(5, 3, dtype=torch.float64)
     whole = torch.autograd.functional.jacobian(lambda x: layer(x.unsqueeze(0))[0][0, -1], words)
     by_distance = whole.square().sum(dim=(0, 2)).sqrt().flip(0)
-    torch.testing.assert_close(gradients("rnn", 4, 3, 3), by_distance)
+    torch.testing.assert_close(gradient_norms("rnn", 4, 3, 3), by_distance)
 
 
 def test_an_lstm_fades_less_than_a_plain_rnn_and_both_fade():

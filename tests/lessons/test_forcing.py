@@ -5,41 +5,41 @@ from dataclasses import replace
 import pytest
 
 from dhyan.errors import UserError
-from dhyan.lessons.sequences.teacher_forcing import Forcing, Trained, teacher_forcing
+from dhyan.lessons.sequences.teacher_forcing import TeacherForcing, TrainingCurve, teacher_forcing
 
 
 def told(shown, lang="en"):
     return " ".join(shown.text(lang).split())
 
 
-FAST = Trained(1.0, (10, 20), (1.5, 0.5), (20.0, 60.0), 1.0)
-SLOW = Trained(0.0, (10, 20), (2.5, 1.5), (10.0, 30.0), 1.0)
+FAST = TrainingCurve(1.0, (10, 20), (1.5, 0.5), (20.0, 60.0), 1.0)
+SLOW = TrainingCurve(0.0, (10, 20), (2.5, 1.5), (10.0, 30.0), 1.0)
 
 
 def test_the_verdict_follows_the_numbers():
-    shown = Forcing("numbers", 1, (FAST, SLOW))
+    shown = TeacherForcing("numbers", 1, (FAST, SLOW))
     assert shown.faster
     assert "converges faster holds in this run" in told(shown)
     assert "loss 1.000 lower" in told(shown)
     assert "free running not within 20 updates" in told(shown)
-    turned = Forcing("numbers", 1, (replace(FAST, ratio=0.0), replace(SLOW, ratio=1.0)))
+    turned = TeacherForcing("numbers", 1, (replace(FAST, ratio=0.0), replace(SLOW, ratio=1.0)))
     assert "converges faster does not hold" in told(turned)
     assert "सही नहीं है" in told(turned, "hi")
 
 
 def test_runs_that_pass_at_the_same_update_are_not_said_to_differ_in_speed():
     near = replace(SLOW, losses=(2.5, -0.5))
-    shown = Forcing("numbers", 1, (FAST, near))
+    shown = TeacherForcing("numbers", 1, (FAST, near))
     assert not shown.faster
     assert "not seen, both pass at the same update" in told(shown)
     assert "दोनों एक ही अद्यतन पर" in told(shown, "hi")
-    neither = Forcing("numbers", 1, (replace(FAST, losses=(1.5, 1.2)), SLOW))
+    neither = TeacherForcing("numbers", 1, (replace(FAST, losses=(1.5, 1.2)), SLOW))
     assert "not seen, neither came so far" in told(neither)
     assert "converges faster holds" not in told(shown) + told(neither)
 
 
 def test_it_is_said_what_the_held_out_loss_is_fed():
-    shown = Forcing("numbers", 1, (FAST, SLOW))
+    shown = TeacherForcing("numbers", 1, (FAST, SLOW))
     assert "sentences held out, for all with the right words fed" in told(shown)
     assert "सही शब्द देकर मापी गई है" in told(shown, "hi")
 

@@ -5,9 +5,8 @@ import torch
 
 from dhyan.decoding.translator import LengthLimits, Translator
 from dhyan.errors import UserError
-from dhyan.lessons.self_attention.gravity import gravity
-from dhyan.lessons.self_attention.pulled import OTHER, SENTENCE
-from dhyan.lessons.transformer_blocks.tiny import transformer
+from dhyan.lessons.self_attention.gravity import MODEL_OTHER, MODEL_SENTENCE, gravity
+from dhyan.lessons.tiny_models import tiny_transformer
 from dhyan.special_tokens import NAMES
 from dhyan.text.tokenizer import Tokenizer
 
@@ -19,9 +18,9 @@ def flat(found):
 
 @pytest.fixture
 def translator():
-    words = Tokenizer.train([SENTENCE, OTHER], kind="words", size=100)
+    words = Tokenizer.train([MODEL_SENTENCE, MODEL_OTHER], kind="words", size=100)
     size = len(words) - len(NAMES)
-    model = transformer(size, size, seed=1, width=16, heads=2, layers=1)
+    model = tiny_transformer(size, size, seed=1, width=16, heads=2, layers=1)
     return Translator(model, words, words, language="hi", limits=LengthLimits(source=40))
 
 
@@ -133,7 +132,7 @@ def test_the_axes_explain_no_more_than_all_and_the_first_the_most(translator):
 
 
 def test_the_same_sentence_twice_moves_nothing(translator):
-    found = gravity(SENTENCE, SENTENCE, model=translator)
+    found = gravity(MODEL_SENTENCE, MODEL_SENTENCE, model=translator)
     assert found.distances.max() < 1e-12
 
 
@@ -163,7 +162,7 @@ def test_whether_a_state_is_drawn_to_its_own_sentence_is_measured(translator):
     cues = found.states[[found.words.index(one) for one in ("withdrew", "money")]]
     assert float(found.to_cues[0, 0]) == pytest.approx(float((cues - bank).norm(dim=1).mean()))
     assert float(found.to_cues[1, 0]) == pytest.approx(float((cues - other).norm(dim=1).mean()))
-    assert gravity(SENTENCE, SENTENCE, model=translator).to_cues is None
+    assert gravity(MODEL_SENTENCE, MODEL_SENTENCE, model=translator).to_cues is None
 
 
 def test_what_a_model_trained_before_does_is_kept():

@@ -9,8 +9,12 @@ from dhyan.data.primer.templates import templates
 from dhyan.errors import UserError
 from dhyan.insight.ablation import without_head
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.transformer_blocks.cued import cued
-from dhyan.lessons.transformer_blocks.holder import Holder, holder, log_odds
+from dhyan.lessons.transformer_blocks.phrase_heads import (
+    PhraseHeads,
+    cued_pairs,
+    log_odds,
+    measure_phrase_heads,
+)
 from tests.lessons.reader import reader
 
 
@@ -37,11 +41,11 @@ def told(**changes):
         "odds": 3.0,
         "all_odds": torch.full((1, 3), 3.0).double(),
     }
-    return Holder(**{**usual, **changes})
+    return PhraseHeads(**{**usual, **changes})
 
 
 def test_the_second_sentence_is_the_same_and_the_reading_is_not(translator):
-    for pair in cued(translator, 40):
+    for pair in cued_pairs(translator, 40):
         one, other = (twin.english.split(". ") for twin in pair.both)
         assert one[1] == other[1]
         assert one[0] != other[0]
@@ -60,7 +64,7 @@ def test_training_has_no_such_sentence_of_the_same_person_and_thing(translator):
         for one in templates("attachment")
         if one.right
     }
-    pairs = cued(translator, 40)
+    pairs = cued_pairs(translator, 40)
     assert len({one.doer.english for one in pairs}) == 40
     for pair in pairs:
         person = pair.other.english.split()[1]
@@ -86,7 +90,7 @@ def test_a_head_without_head_is_one_whose_part_of_the_output_is_zero(translator)
 
 
 def test_the_odds_of_the_other_reading_are_the_same_with_the_other_sign(translator):
-    twins = [twin for pair in cued(translator, 3) for twin in pair.both]
+    twins = [twin for pair in cued_pairs(translator, 3) for twin in pair.both]
     found = log_odds(translator, twins)
     turned = [
         replace(
@@ -112,19 +116,19 @@ def test_heads_that_look_at_all_places_alike_do_not_swing(translator):
         for layer in even.model.encoder.layers:
             layer.self_attention.query.weight.zero_()
             layer.self_attention.query.bias.zero_()
-    assert holder(even, 8).swings.abs().max() < 1e-9
-    assert holder(translator, 8).swings.abs().max() > 1e-4
+    assert measure_phrase_heads(even, 8).swings.abs().max() < 1e-9
+    assert measure_phrase_heads(translator, 8).swings.abs().max() > 1e-4
 
 
 def test_half_of_the_pairs_choose_and_the_others_are_measured(translator):
-    found = holder(translator, 20)
+    found = measure_phrase_heads(translator, 20)
     assert found.pairs == 10
     asking, layer, head = found.chosen
     assert found.swings.shape == (2, 2, 2)
     one, other = found.given[:, 0] - found.given[:, 1]
     assert float(one - other) / 2 == pytest.approx(float(found.swings[asking, layer, head]))
     assert found.accuracies.shape == found.all_odds.shape == (2, 2)
-    pairs = cued(translator, 20)
+    pairs = cued_pairs(translator, 20)
     assert found.example[0] == pairs[1].doer.english
     odds = log_odds(translator, [twin for pair in pairs[1::2] for twin in pair.both])
     assert found.odds == pytest.approx(float(odds.mean()), abs=1e-5)
@@ -155,4 +159,4 @@ def test_what_is_said_of_the_head_follows_from_the_numbers():
 def test_a_model_that_does_not_know_the_words_is_refused(translator):
     strange = replace(translator, source=reader().source.learn(["a b"], kind="words", size=9))
     with pytest.raises(UserError, match="knows the words of 0 pairs .* data.task=primer"):
-        holder(strange, 4)
+        measure_phrase_heads(strange, 4)

@@ -9,10 +9,21 @@ from dhyan.data.primer.sentence_builder import Draft
 from dhyan.data.primer.templates import filled, templates
 from dhyan.errors import UserError
 from dhyan.lessons.self_attention import idioms as module
-from dhyan.lessons.self_attention.idioms import Counted, Idioms, Said, idioms
-from dhyan.lessons.self_attention.mixers import LEARNED, Mixed, Needed, against
-from dhyan.lessons.self_attention.new_frames import LITERAL, MEANT, framed
-from dhyan.lessons.self_attention.word_by_word import is_meant, word_by_word
+from dhyan.lessons.self_attention.idioms import (
+    IDIOMATIC,
+    LEARNED,
+    LITERAL,
+    IdiomCounts,
+    Idioms,
+    IdiomTranslation,
+    MixerComparison,
+    MixerScores,
+    compare_mixers,
+    frame_sentences,
+    idioms,
+    is_idiomatic,
+    translate_word_by_word,
+)
 from tests.lessons.untrained import translator_of
 
 
@@ -27,25 +38,25 @@ def english(*texts):
 def test_every_idiom_has_three_frames_that_mean_it_and_three_that_do_not():
     counts = {}
     for one in templates("idiom"):
-        counts.setdefault(one.about, []).append(is_meant(filled(Draft(1), one)))
+        counts.setdefault(one.about, []).append(is_idiomatic(filled(Draft(1), one)))
     assert all(sorted(own) == [False] * 3 + [True] * 3 for own in counts.values())
 
 
 def test_word_by_word_a_leg_is_a_leg_and_cake_is_cake():
-    assert word_by_word("The exam was a piece of cake for Ravi.") == (
+    assert translate_word_by_word("The exam was a piece of cake for Ravi.") == (
         "परीक्षा था एक टुकड़ा का केक के लिए रवि"
     )
-    assert word_by_word("Break a leg, Ravi!") == "तोड़ना एक टाँग रवि"
+    assert translate_word_by_word("Break a leg, Ravi!") == "तोड़ना एक टाँग रवि"
 
 
 def test_a_word_that_no_sentence_has_stays_as_it_is():
-    assert word_by_word("Xyzzy!") == "Xyzzy"
+    assert translate_word_by_word("Xyzzy!") == "Xyzzy"
 
 
 def test_the_new_frames_are_none_of_the_primers():
     known = {filled(Draft(seed), one).english for one in templates("idiom") for seed in range(40)}
     primers = {" ".join(_bare(one)) for one in known}
-    for frame in (one for frames in (MEANT, LITERAL) for own in frames.values() for one in own):
+    for frame in (one for frames in (IDIOMATIC, LITERAL) for own in frames.values() for one in own):
         for names in (("Ravi", "Asha"), ("Asha", "Ravi")):
             assert " ".join(_bare(frame.format(A=names[0], B=names[1]))) not in primers
 
@@ -82,25 +93,25 @@ def test_the_kept_lesson_says_what_contradicts_the_notes():
 
 def test_the_verdict_on_the_mixers_follows_the_numbers():
     best, same, worse = (
-        Mixed("x", 0, share, share, share, (share, share)) for share in (0.9, 0.89, 0.5)
+        MixerScores("x", 0, share, share, share, (share, share)) for share in (0.9, 0.89, 0.5)
     )
     name = ("it", "it")
-    assert against(best, worse, english, name).endswith("; against it the claim holds.")
-    text = against(best, same, english, name)
+    assert compare_mixers(best, worse, english, name).endswith("; against it the claim holds.")
+    text = compare_mixers(best, same, english, name)
     assert text.endswith("does not hold, a tie for seen idioms, new idioms, new senses.")
-    text = against(worse, best, english, name)
+    text = compare_mixers(worse, best, english, name)
     assert text.endswith("does not hold, they lose for seen idioms, new idioms, new senses.")
-    text = against(replace(best, new=0.4), worse, english, name)
+    text = compare_mixers(replace(best, new=0.4), worse, english, name)
     assert text.endswith("they gain for seen idioms, new senses, they lose for new idioms.")
 
 
 def test_new_frames_that_fail_are_told():
-    one = Counted("break a leg", 4, 3, 2, 2)
-    shown = Idioms((Said("a", "b", "c", True, False),), (one,), (one,), (1, 2))
+    one = IdiomCounts("break a leg", 4, 3, 2, 2)
+    shown = Idioms((IdiomTranslation("a", "b", "c", True, False),), (one,), (one,), (1, 2))
     assert "5 of 6 sentences are understood, and 1 of 2 frames" in told(shown)
     assert "So the frame counts" in told(shown)
     assert "(meant: not understood)" in told(shown)
-    most = replace(shown, new=(Counted("break a leg", 10, 9, 10, 10),))
+    most = replace(shown, new=(IdiomCounts("break a leg", 10, 9, 10, 10),))
     assert "hangs little on the frames of training, though not every" in told(most)
     assert "So the frame counts" not in told(most)
     assert "does not hang on the frames" in told(replace(most, frames=(2, 2)))
@@ -108,14 +119,14 @@ def test_new_frames_that_fail_are_told():
 
 def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monkeypatch):
     monkeypatch.setattr("dhyan.lessons.trained_model.knows_every_word", lambda model, text: True)
-    monkeypatch.setattr("dhyan.lessons.self_attention.new_frames.known", lambda model, text: True)
+    monkeypatch.setattr("dhyan.lessons.self_attention.idioms.known", lambda model, text: True)
     untrained = translator_of("transformer", "transformer")
     shown = idioms(untrained, sentences=20)
     assert sum(one.asked for one in shown.counted) == 20
-    assert sum(one.asked for one in shown.new) == len(framed(untrained))
+    assert sum(one.asked for one in shown.new) == len(frame_sentences(untrained))
     assert shown.frames == (0, 33)
     assert not any(one.met for one in shown.examples)
-    assert isinstance(shown.needed, Needed)
+    assert isinstance(shown.needed, MixerComparison)
     assert any(one.name == LEARNED for one in shown.needed.mixers)
 
 

@@ -6,9 +6,13 @@ from math import sqrt
 import pytest
 
 from dhyan.errors import UserError
-from dhyan.lessons.sequences.gains import Change, Gain
-from dhyan.lessons.sequences.seq2seq_improvements import Improvements, seq2seq_improvements
-from dhyan.lessons.sequences.starts import Start
+from dhyan.lessons.sequences.seq2seq_improvements import (
+    EmbeddingScores,
+    Gain,
+    Improvement,
+    Seq2SeqImprovements,
+    seq2seq_improvements,
+)
 
 LENGTHS = ((1, 10), (11, None))
 
@@ -133,13 +137,13 @@ def test_a_report_without_intervals_has_gains_without(tmp_path):
 
 def test_embeddings_are_named_where_they_are_surely_better_or_worse():
     starts = (
-        Start("bottleneck", 2000, "learned", (10.0, 12.0)),
-        Start("bottleneck", 2000, "skip-gram", (15.0, 17.0), Gain(5.0, 3.0, 7.0)),
-        Start("bottleneck", 2000, "random", (10.0, 11.0), Gain(-0.5, -2.0, 1.0)),
+        EmbeddingScores("bottleneck", 2000, "learned", (10.0, 12.0)),
+        EmbeddingScores("bottleneck", 2000, "skip-gram", (15.0, 17.0), Gain(5.0, 3.0, 7.0)),
+        EmbeddingScores("bottleneck", 2000, "random", (10.0, 11.0), Gain(-0.5, -2.0, 1.0)),
     )
-    change = Change("depth", "hi", "a", "b", (1, 1), 1, (1.0, 2.0), Gain(1.0), ("1+",),
+    change = Improvement("depth", "hi", "a", "b", (1, 1), 1, (1.0, 2.0), Gain(1.0), ("1+",),
                     (Gain(1.0),), (Gain(1.0),) * 5)  # fmt: skip
-    shown = Improvements("here", (change,), starts)
+    shown = Seq2SeqImprovements("here", (change,), starts)
     assert starts[0].mean == 11
     assert (
         "Vectors of skip-gram are better than learned ones for bottleneck with 2,000 pairs (+5.0), "

@@ -11,16 +11,15 @@ from dhyan.batch import Tokens
 from dhyan.data.primer import primer_twins
 from dhyan.insight.blocks import Plane
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.self_attention.gravity import gravity
-from dhyan.lessons.self_attention.in_context import (
-    by_layer,
-    in_context,
+from dhyan.lessons.self_attention.gravity import MODEL_OTHER, MODEL_SENTENCE, gravity
+from dhyan.lessons.self_attention.gravity_layers import (
+    context_states,
     meaning_in,
     meanings,
-    pairs,
+    measure_layers,
+    opposite_pairs,
+    states_by_layer,
 )
-from dhyan.lessons.self_attention.layered import layered
-from dhyan.lessons.self_attention.pulled import OTHER, SENTENCE
 from tests.lessons.reader import reader
 
 
@@ -31,7 +30,7 @@ def translator():
 
 @pytest.fixture(scope="module")
 def found(translator):
-    return layered(translator, "bank", [SENTENCE, OTHER], 40)
+    return measure_layers(translator, "bank", [MODEL_SENTENCE, MODEL_OTHER], 40)
 
 
 def verdict(shown, lang="en"):
@@ -39,8 +38,8 @@ def verdict(shown, lang="en"):
 
 
 def test_the_last_layer_is_what_the_encoder_hands_on(translator):
-    read = by_layer(translator, SENTENCE, "bank", 0)
-    source = Tokens.pad([translator.encode(SENTENCE)])
+    read = states_by_layer(translator, MODEL_SENTENCE, "bank", 0)
+    source = Tokens.pad([translator.encode(MODEL_SENTENCE)])
     with torch.no_grad():
         states = translator.model.encoder(source).states[0].double()
         first = translator.model.encoder.final_norm(translator.model.encoder.embedding(source.ids))[
@@ -53,13 +52,13 @@ def test_the_last_layer_is_what_the_encoder_hands_on(translator):
 
 
 def test_the_cues_are_what_stands_after_the_link(translator):
-    read = by_layer(translator, SENTENCE, "bank", 0)
+    read = states_by_layer(translator, MODEL_SENTENCE, "bank", 0)
     assert [read.words[at] for at in read.cues] == ["withdrew", "money"]
     assert [read.words[at] for at in read.rest] == ["Ajay", "saw"]
     because = "Ajay went to the bank because he wanted to wash the elephant."
-    read = by_layer(translator, because, "bank", 1)
+    read = states_by_layer(translator, because, "bank", 1)
     assert [read.words[at] for at in read.cues] == ["wash", "elephant"]
-    assert by_layer(translator, SENTENCE, "bat", 0) is None
+    assert states_by_layer(translator, MODEL_SENTENCE, "bat", 0) is None
 
 
 def test_a_meaning_is_known_by_its_hindi():
@@ -72,8 +71,8 @@ def test_a_meaning_is_known_by_its_hindi():
 
 def test_pairs_share_the_word_and_its_place_and_differ_in_meaning(translator):
     twins = islice(primer_twins("context", longest=20, core=0.3), 60)
-    reads = [one for twin in twins if (one := in_context(translator, twin))]
-    two = list(pairs(reads))
+    reads = [one for twin in twins if (one := context_states(translator, twin))]
+    two = list(opposite_pairs(reads))
     assert len(two) > 20
     for one, other in two:
         assert (one.word, one.at) == (other.word, other.at)
@@ -131,9 +130,9 @@ def test_what_is_said_follows_from_the_shares(found, cues, rest, own, said):
 
 def test_an_encoder_without_layers_of_attention_is_looked_at_as_a_whole(translator):
     other = reader(encoder=config.RNNEncoder(width=16))
-    assert layered(other, "bank", [SENTENCE, OTHER], 10) is None
+    assert measure_layers(other, "bank", [MODEL_SENTENCE, MODEL_OTHER], 10) is None
     assert gravity(model=other, sentences=10).layered is None
-    assert layered(translator, "bank", [SENTENCE, "Ajay saw the bank."], 10) is None
+    assert measure_layers(translator, "bank", [MODEL_SENTENCE, "Ajay saw the bank."], 10) is None
 
 
 def test_the_lesson_shows_the_layers_where_they_are_asked_for(translator):

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.lessons.self_attention.space import VECTORS
-from dhyan.lessons.self_attention.weighted_sum import OTHER_WEIGHTS, WEIGHTS, weighted_sum
+from dhyan.lessons.self_attention.weighted_sum import OTHER_WEIGHTS, VECTORS, WEIGHTS, weighted_sum
 
 
 def test_the_two_tables_are_those_of_the_notes():

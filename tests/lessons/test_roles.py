@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.lessons.self_attention.fetching import Fetched
-from dhyan.lessons.self_attention.query_key_value import query_key_value
+from dhyan.lessons.self_attention.query_key_value import RetrievalRun, query_key_value
 
 
 def quick(**given):
@@ -48,7 +47,11 @@ def test_matrices_that_only_stretch_are_told_as_such():
 
 
 def test_the_sentence_about_the_roles_follows_the_figures():
-    ways = [Fetched("x", 1, 1.0, 0.5), Fetched("xW", 1, 1.0, 0.5), Fetched("3", 1, 0.0, 0.9)]
+    ways = [
+        RetrievalRun("x", 1, 1.0, 0.5),
+        RetrievalRun("xW", 1, 1.0, 0.5),
+        RetrievalRun("3", 1, 0.0, 0.9),
+    ]
     found = quick()
     assert "90% is right" in " ".join(replace(found, fetched=tuple(ways)).text().split())
     ways[2] = replace(ways[2], share=0.5)

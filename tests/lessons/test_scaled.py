@@ -7,11 +7,15 @@ import torch
 
 from dhyan.attention import attend
 from dhyan.errors import UserError
-from dhyan.lessons.self_attention.saturation import slope, spread
-from dhyan.lessons.self_attention.scaled_dot_product import scaled_dot_product
-from dhyan.lessons.self_attention.unscaled import Course, course
+from dhyan.lessons.self_attention.scaled_dot_product import (
+    TrainingRun,
+    measure_spread,
+    scaled_dot_product,
+    softmax_gradient_norm,
+    train_head,
+)
 
-RUN = Course(
+RUN = TrainingRun(
     key_width=64,
     scaled=True,
     steps=(1,),
@@ -43,14 +47,14 @@ def told(both=0.9, small=None, **changes):
 
 
 def test_the_variance_of_a_dot_product_grows_linearly_with_its_width():
-    found = spread((1, 4, 16, 64, 256), draws=2000, seed=1)
+    found = measure_spread((1, 4, 16, 64, 256), draws=2000, seed=1)
     low, high = found.per_width
     assert 0.9 < low < high < 1.1
     assert "grows linearly" in flat(scaled_dot_product(steps=0))
 
 
 def test_over_the_root_of_the_width_the_variance_is_one():
-    found = spread((4, 64, 256), draws=2000, seed=1)
+    found = measure_spread((4, 64, 256), draws=2000, seed=1)
     assert torch.allclose(found.variances[1], torch.ones(3, dtype=torch.float64), atol=0.1)
 
 
@@ -70,7 +74,7 @@ def test_the_softmaxes_are_those_of_the_notes():
 
 
 def test_wide_dot_products_saturate_the_softmax_and_its_slope_falls():
-    found = spread((4, 16, 64, 256), draws=1000, seed=1)
+    found = measure_spread((4, 16, 64, 256), draws=1000, seed=1)
     assert (found.largest[0].diff() > 0).all()
     assert (found.slopes[0].diff() < 0).all()
     assert (found.largest[1] < 0.5).all()
@@ -80,7 +84,7 @@ def test_wide_dot_products_saturate_the_softmax_and_its_slope_falls():
 def test_the_slope_is_the_norm_of_the_softmaxs_jacobian():
     scores = torch.randn(5, dtype=torch.float64)
     jacobian = torch.autograd.functional.jacobian(lambda one: one.softmax(0), scores)
-    assert float(slope(scores.softmax(0))) == pytest.approx(float(jacobian.norm()))
+    assert float(softmax_gradient_norm(scores.softmax(0))) == pytest.approx(float(jacobian.norm()))
 
 
 def test_values_may_be_of_another_width_than_keys_but_queries_may_not():
@@ -142,7 +146,7 @@ def test_a_course_repeats_and_touches_nothing_else_that_is_random():
     before = torch.random.get_rng_state()
     heard = []
     first, again = (
-        course(key_width=8, scaled=True, steps=4, seed=3, hear=heard.append) for _ in range(2)
+        train_head(key_width=8, scaled=True, steps=4, seed=3, hear=heard.append) for _ in range(2)
     )
     assert first == again
     assert first.steps == (1, 2, 3, 4)
@@ -153,7 +157,8 @@ def test_a_course_repeats_and_touches_nothing_else_that_is_random():
 @pytest.mark.soak
 def test_without_the_root_a_real_run_saturates_and_learns_less():
     good, raw = (
-        course(key_width=64, scaled=over, steps=100, seed=1, hear=None) for over in (True, False)
+        train_head(key_width=64, scaled=over, steps=100, seed=1, hear=None)
+        for over in (True, False)
     )
     assert raw.largest[0] > 0.8 > good.largest[0]
     assert raw.weights[0] > 1.5 * good.weights[0]

@@ -10,10 +10,24 @@ from dhyan import config
 from dhyan.batch import Tokens
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.lessons.self_attention.encoded import untrained, word_vectors
-from dhyan.lessons.self_attention.probing import Probed, between, logistic, plane, wilson
-from dhyan.lessons.self_attention.sense_probes import ALONE, PLACED, STATIC, contexts, sense_of
-from dhyan.lessons.self_attention.word_senses import WORDS, word_senses
+from dhyan.lessons.probes import (
+    ProbeResult,
+    between_group_variance,
+    logistic,
+    principal_plane,
+    reinitialised_encoder,
+    wilson,
+    word_vectors,
+)
+from dhyan.lessons.self_attention.word_senses import (
+    ALONE,
+    PLACED,
+    STATIC,
+    WORDS,
+    contexts,
+    sense_of,
+    word_senses,
+)
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
 from tests.laws.family import DECODERS, ENCODERS
@@ -56,7 +70,7 @@ def test_a_probe_reads_what_a_line_can_part_and_only_that():
 
 def test_of_equal_vectors_a_probe_can_only_say_the_commoner_kind():
     same, kinds = torch.ones(10, 3), torch.tensor([1, 1, 1, 1, 1, 1, 1, 0, 0, 0])
-    assert logistic((same, kinds), (same, kinds)) == Probed(7, 10)
+    assert logistic((same, kinds), (same, kinds)) == ProbeResult(7, 10)
 
 
 def test_wilsons_interval_is_that_of_the_books():
@@ -66,14 +80,18 @@ def test_wilsons_interval_is_that_of_the_books():
 
 def test_all_variance_lies_between_groups_of_equal_vectors_and_none_between_equal_means():
     kinds = torch.tensor([0, 0, 1, 1])
-    assert between(torch.tensor([[1.0], [1.0], [3.0], [3.0]]), kinds) == pytest.approx(1)
-    assert between(torch.tensor([[1.0], [3.0], [1.0], [3.0]]), kinds) == pytest.approx(0)
-    assert between(torch.ones(4, 2), kinds) == 0
+    assert between_group_variance(
+        torch.tensor([[1.0], [1.0], [3.0], [3.0]]), kinds
+    ) == pytest.approx(1)
+    assert between_group_variance(
+        torch.tensor([[1.0], [3.0], [1.0], [3.0]]), kinds
+    ) == pytest.approx(0)
+    assert between_group_variance(torch.ones(4, 2), kinds) == 0
 
 
 def test_the_plane_keeps_the_distances_of_points_in_a_plane():
     points = torch.tensor([[1.0, 2.0, 0.0], [4.0, 6.0, 0.0], [0.0, 0.0, 0.0]])
-    places, explained = plane(points)
+    places, explained = principal_plane(points)
     assert torch.allclose(torch.cdist(places, places), torch.cdist(points, points).double())
     assert float(explained.sum()) == pytest.approx(1)
 
@@ -112,10 +130,12 @@ def test_the_last_vectors_are_those_the_decoder_is_given(reader):
 def test_an_untrained_encoder_is_another_one_and_the_trained_one_stays(reader):
     encoder = reader.model.encoder
     before = encoder.token_embedding.weight.clone()
-    fresh = untrained(encoder, 1)
+    fresh = reinitialised_encoder(encoder, 1)
     assert not torch.equal(fresh.token_embedding.weight, before)
     assert torch.equal(encoder.token_embedding.weight, before)
-    assert torch.equal(fresh.token_embedding.weight, untrained(encoder, 1).token_embedding.weight)
+    assert torch.equal(
+        fresh.token_embedding.weight, reinitialised_encoder(encoder, 1).token_embedding.weight
+    )
 
 
 def test_the_kept_vectors_of_bank_part_by_meaning():
@@ -132,7 +152,7 @@ def test_a_position_that_tells_less_than_chance_is_called_no_neutral_baseline(sh
     assert "तटस्थ आधार नहीं है" in told(word_senses(), "hi")
     [one] = shown.words
     levels = tuple(
-        replace(level, probed=Probed(50, 100)) if level.name == PLACED else level
+        replace(level, probed=ProbeResult(50, 100)) if level.name == PLACED else level
         for level in one.levels
     )
     even = replace(shown, words=(replace(one, levels=levels),))

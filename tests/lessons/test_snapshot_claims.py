@@ -5,7 +5,7 @@ import pytest
 import dhyan
 from dhyan.lessons.registry import LESSONS
 from dhyan.lessons.snapshots import has_snapshot, read_snapshot
-from dhyan.lessons.transformer_blocks.attached import sign_flips
+from dhyan.lessons.transformer_blocks.pp_attachment import sign_flip_p_value
 
 SNAPSHOTS = [lesson.name for lesson in LESSONS if has_snapshot(lesson.name)]
 
@@ -24,12 +24,12 @@ def test_eight_heads_understand_attachment_better_than_one_as_wide():
     lead = found.lead(steps, [8], "new_persons")
     assert len(lead) == 8
     assert sum(lead) / len(lead) == pytest.approx(0.109, abs=0.001)
-    assert sign_flips(lead) == pytest.approx(8 / 256)
+    assert sign_flip_p_value(lead) == pytest.approx(8 / 256)
 
 
 def test_two_heads_alone_are_not_told_apart_from_one():
     found = dhyan.lessons.pp_attachment()
-    assert sign_flips(found.lead(found.lengths[0], [2], "new_persons")) > 0.4
+    assert sign_flip_p_value(found.lead(found.lengths[0], [2], "new_persons")) > 0.4
 
 
 def test_the_states_of_bank_tell_its_meaning_and_its_own_vector_cannot():

@@ -6,11 +6,23 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.lessons.self_attention.probing import Probed, alike
-from dhyan.lessons.self_attention.sentiment import ILL, NEITHER, WELL, sentiment, signs
-from dhyan.lessons.self_attention.task_specific_vectors import measure_tasks, task_specific_vectors
-from dhyan.lessons.self_attention.task_views import commonest, gender_of, share_of_nearest
-from dhyan.lessons.self_attention.two_tasks import SENTIMENT, TRANSLATION, UNTRAINED, train_both
+from dhyan.lessons.probes import ProbeResult, linear_cka
+from dhyan.lessons.self_attention.task_specific_vectors import (
+    ILL,
+    NEITHER,
+    SENTIMENT,
+    TRANSLATION,
+    UNTRAINED,
+    WELL,
+    commonest,
+    gender_of,
+    measure_tasks,
+    sentiment,
+    share_of_nearest,
+    signs,
+    task_specific_vectors,
+    train_two_tasks,
+)
 
 
 def told(shown, lang="en"):
@@ -50,8 +62,8 @@ def test_a_space_is_alike_itself_turned_and_stretched_and_unlike_noise():
     torch.manual_seed(0)
     x, noise = torch.randn(400, 8).double(), torch.randn(400, 8).double()
     turn = torch.linalg.qr(torch.randn(8, 8).double()).Q
-    assert alike(x, 3 * x @ turn + 5) == pytest.approx(1)
-    assert alike(x, noise) < 0.1
+    assert linear_cka(x, 3 * x @ turn + 5) == pytest.approx(1)
+    assert linear_cka(x, noise) < 0.1
     assert share_of_nearest(x, 3 * x @ turn + 5) == pytest.approx(1)
     assert share_of_nearest(x, noise) < 0.1
 
@@ -77,21 +89,23 @@ def test_the_verdict_follows_the_numbers():
     shown = task_specific_vectors()
     same = replace(shown, again=(float(shown.alike[1, 2]), 0.9))
     assert "no more than two trainings for one task" in told(same)
-    equal = tuple(replace(one, probed=(Probed(5, 10),) * 3) for one in shown.views)
+    equal = tuple(replace(one, probed=(ProbeResult(5, 10),) * 3) for one in shown.views)
     assert told(replace(shown, views=equal)).count("no clear difference") == 3
 
 
 @pytest.mark.slow
 def test_both_begin_with_the_same_weights_and_every_view_is_of_the_same_sentences(monkeypatch):
-    monkeypatch.setattr("dhyan.lessons.self_attention.two_tasks.PAIRS", 600)
-    monkeypatch.setattr("dhyan.lessons.self_attention.task_views.EACH", 12)
-    monkeypatch.setattr("dhyan.lessons.self_attention.task_views.known", lambda model, text: True)
-    both = train_both(steps=10, seed=1)
+    monkeypatch.setattr("dhyan.lessons.self_attention.task_specific_vectors.PAIRS", 600)
+    monkeypatch.setattr("dhyan.lessons.self_attention.task_specific_vectors.EACH", 12)
+    monkeypatch.setattr(
+        "dhyan.lessons.self_attention.task_specific_vectors.known", lambda model, text: True
+    )
+    both = train_two_tasks(steps=10, seed=1)
     first, translating, judging = (one.token_embedding.weight for one in both.encoders.values())
     assert first.shape == translating.shape == judging.shape
     assert not torch.equal(first, translating)
     assert not torch.equal(first, judging)
-    again = train_both(steps=10, seed=1)
+    again = train_two_tasks(steps=10, seed=1)
     assert torch.equal(again.first.token_embedding.weight, first)
     assert torch.equal(again.judge.token_embedding.weight, judging)
     shown = measure_tasks(both, again, "Ravi helped the king.", 10)

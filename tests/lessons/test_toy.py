@@ -6,8 +6,8 @@ import torch
 from dhyan.batch import Tokens
 from dhyan.decoding.search import greedy_search
 from dhyan.errors import UserError
-from dhyan.lessons.sequences.miniature import encoder_decoder, in_batch
 from dhyan.lessons.sequences.toy_corpus import PAIRS, toy_corpus
+from dhyan.lessons.tiny_models import make_batch, tiny_encoder_decoder
 from dhyan.training.loss import cross_entropy
 
 
@@ -38,8 +38,8 @@ def test_every_step_shares_its_probability_among_7_words(shown):
 
 
 def test_the_loss_is_the_one_that_training_makes_small(shown):
-    model = encoder_decoder(shown.source, shown.target, width=6, seed=1)
-    batch = in_batch(PAIRS[:1], shown.source, shown.target)
+    model = tiny_encoder_decoder(shown.source, shown.target, width=6, seed=1)
+    batch = make_batch(PAIRS[:1], shown.source, shown.target)
     trained = float(cross_entropy(model(batch), batch.labels, smoothing=0.0).detach())
     assert shown.total == pytest.approx(trained, rel=1e-6)
     assert shown.average == pytest.approx(shown.total / 3)
@@ -62,8 +62,8 @@ def test_the_rate_of_the_update_is_told(shown):
 
 
 def test_the_update_that_was_looked_at_leaves_the_model_as_it_was(shown):
-    first = encoder_decoder(shown.source, shown.target, width=6, seed=1)
-    batch = in_batch(PAIRS, shown.source, shown.target)
+    first = tiny_encoder_decoder(shown.source, shown.target, width=6, seed=1)
+    batch = make_batch(PAIRS, shown.source, shown.target)
     mean = cross_entropy(first(batch), batch.labels, smoothing=0.0) / batch.labels.count
     assert shown.curve[0] == pytest.approx(float(mean.detach()), rel=1e-6)
 

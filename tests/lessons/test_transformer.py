@@ -10,9 +10,14 @@ from torch.nn.functional import layer_norm
 from dhyan import config
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
-from dhyan.lessons.transformer_blocks.parts_counted import BASE, Sizes, counted, parameters
-from dhyan.lessons.transformer_blocks.transformer import transformer
-from dhyan.lessons.transformer_blocks.written_out import WITHOUT, sinusoids, written_out
+from dhyan.lessons.transformer_blocks.transformer import (
+    BASE,
+    Sizes,
+    count_built_parameters,
+    count_parameters,
+    transformer,
+)
+from dhyan.lessons.transformer_blocks.transformer_trace import WITHOUT, read_weights, sinusoids
 from dhyan.models.build import build_model
 from dhyan.models.positions import Sinusoids
 from dhyan.special_tokens import BOS, EOS
@@ -47,7 +52,7 @@ def written(norm, **sizes):
         for one in model.parameters():
             one.add_(torch.randn_like(one) * 0.2)
     heads, layers = sizes.get("heads", 2), sizes.get("layers", 2)
-    return model, written_out(model, layers=layers, heads=heads, pre_norm=norm == "pre")
+    return model, read_weights(model, layers=layers, heads=heads, pre_norm=norm == "pre")
 
 
 def own_states(model):
@@ -185,8 +190,10 @@ def test_without_a_part_the_walk_has_none_of_it(without):
 def test_the_formula_counts_what_is_built(norm):
     sizes = Sizes(8, 7, width=12, hidden=20, layers=3, pre_norm=norm == "pre")
     built = model_of(norm, width=12, heads=3, layers=3)
-    assert parameters(sizes) == counted(built)
-    assert sum(counted(built).values()) == sum(one.numel() for one in built.parameters())
+    assert count_parameters(sizes) == count_built_parameters(built)
+    assert sum(count_built_parameters(built).values()) == sum(
+        one.numel() for one in built.parameters()
+    )
 
 
 def test_the_largest_part_is_told_with_its_share():
@@ -200,7 +207,7 @@ def test_the_formula_counts_the_papers_base():
     with torch.device("meta"):
         base = model_of("post", width=512, heads=8, layers=6, hidden=2048, words=(37_000, 37_000),
                         share_source_embedding=True)  # fmt: skip
-    assert parameters(BASE) == counted(base)
+    assert count_parameters(BASE) == count_built_parameters(base)
     assert transformer().base == {
         "embedding": 18_944_000,
         "attention": 18_911_232,

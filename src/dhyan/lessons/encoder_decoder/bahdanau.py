@@ -1,21 +1,104 @@
 """Additive attention by hand: e_ij = vᵀ tanh(W [s_{i-1}; h_j] + b), a small network that scores."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.attention import SingleHeadAttention
+from dhyan.attention import AdditiveScore, SingleHeadAttention
+from dhyan.errors import UserError
 from dhyan.insight.blocks import Words, table
-from dhyan.insight.parse_matrix import Matrix
+from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.encoder_decoder.both_sides import both_sides
+from dhyan.lessons.encoder_decoder.attention_step import (
+    AttentionStep,
+    Model,
+    parse_states,
+    trace_attention_step,
+)
 from dhyan.lessons.encoder_decoder.context_vector import SENTENCE
-from dhyan.lessons.encoder_decoder.look_into import Model, look_into
-from dhyan.lessons.encoder_decoder.one_look import OneLook
-from dhyan.lessons.encoder_decoder.small_network import Network, Vector
 from dhyan.lessons.result import LessonResult, Page
+
+W = (
+    (1, 0, -1),
+    (0, 1, 0.5),
+    (0.5, -1, 0),
+    (-0.5, 0, 1),
+    (0, 1, 0.5),
+    (1, -0.5, 0),
+    (-1, 0.5, 1),
+    (0.5, 0, -1),
+)
+B, V = (0.1, 0, -0.1), (1, -1, 2)
+Vector = Sequence[float | int] | Tensor
+
+
+@dataclass(frozen=True)
+class AdditiveNetwork:
+    """e = vᵀ tanh(W [s; h] + b): `w` has a row for each number of s, then for each of h."""
+
+    w: Float64[Tensor, "I A"]
+    b: Float64[Tensor, " A"]
+    v: Float64[Tensor, " A"]
+    asks: int
+
+    @classmethod
+    def of(
+        cls, w: Matrix | None, b: Vector | None, v: Vector | None, *, asks: int, asked: int
+    ) -> "AdditiveNetwork":
+        """Weights that fit an s of `asks` numbers and an h of `asked`; what is not given is usual.
+
+        >>> Network.of(None, None, None, asks=4, asked=4).parameters()
+        (24, 3, 3)
+        """
+        maps = parse_matrix(
+            "w",
+            W if w is None else w,
+            rows=asks + asked,
+            of=f"the {asks} numbers of s and the {asked} of h",
+        )
+        size = maps.shape[1]
+        return cls(
+            maps,
+            _vector("b", B if b is None else b, size),
+            _vector("v", V if v is None else v, size),
+            asks,
+        )
+
+    def inner(self, rows: Float64[Tensor, "*S I"]) -> Float64[Tensor, "*S A"]:
+        """tanh(W [s; h] + b) of every row."""
+        return torch.tanh(rows @ self.w + self.b)
+
+    def module(self) -> AdditiveScore:
+        """The project's own score with these weights."""
+        module = AdditiveScore(self.asks, len(self.w) - self.asks, len(self.v)).double()
+        with torch.no_grad():
+            module.query.weight.copy_(self.w[: self.asks].T)
+            module.query.bias.copy_(self.b)
+            module.key.weight.copy_(self.w[self.asks :].T)
+            module.energy.copy_(self.v)
+        return module
+
+    def parameters(self) -> tuple[int, int, int]:
+        """How many numbers there are to learn in W, b and v, counted in the module."""
+        module = self.module()
+        maps = module.query.weight.numel() + module.key.weight.numel()
+        return maps, module.query.bias.numel(), module.energy.numel()
+
+
+def _vector(name: str, given: Vector, size: int) -> Float64[Tensor, " A"]:
+    """As many numbers as the network has inner ones."""
+    try:
+        found = torch.as_tensor(given, dtype=torch.float64)
+    except (TypeError, ValueError):
+        found = torch.empty(0)
+    if found.shape != (size,) or not found.isfinite().all():
+        example = [1, *([0] * (size - 1))]
+        raise UserError(f"{name}: w has {size} columns, so give {size} numbers, such as {example}")
+    return found
+
 
 DECODER = ((0.3, 0.2, 0.9, 0.8), (0.8, 0.1, 0.2, 0.6), (0.1, 0.7, 0.3, 0.2), (0.5, 0.5, 0.1, 0.9))
 CLOSE = 1e-12
@@ -106,7 +189,7 @@ def bahdanau(
     w: Matrix | None = None,
     b: Vector | None = None,
     v: Vector | None = None,
-) -> Bahdanau | OneLook:
+) -> Bahdanau | AttentionStep:
     """Score a sentence's states h_j by a small network that sees the decoder's state s beside each.
 
     `decoder` has the state before each step, s_0 first; `w` has a row for each number of s, then
@@ -119,9 +202,9 @@ def bahdanau(
     """
     if model is not None:
         numbers = {"states": states, "decoder": decoder, "w": w, "b": b, "v": v}
-        return look_into("bahdanau", model, sentence, step, **numbers)
-    words, h, s, step = both_sides(sentence, states, decoder, usual=DECODER, step=step)
-    network = Network.of(w, b, v, asks=s.shape[1], asked=h.shape[1])
+        return trace_attention_step("bahdanau", model, sentence, step, **numbers)
+    words, h, s, step = parse_states(sentence, states, decoder, usual=DECODER, step=step)
+    network = AdditiveNetwork.of(w, b, v, asks=s.shape[1], asked=h.shape[1])
     rows = torch.cat([s[step - 1].expand(len(h), -1), h], dim=1)
     inner = network.inner(rows)
     scores = inner @ network.v

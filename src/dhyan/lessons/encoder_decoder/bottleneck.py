@@ -1,22 +1,57 @@
 """One state for a whole sentence: BLEU by length, without attention and with it."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve, Lines, Style, Words, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.reports import HOW, Facts, figures, main_test, read_report
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
+
+HOW_TO_MAKE = "`dhyan compare --ladder --quick --data primer --out ladder` makes ladder/report.json"
+Report = Mapping[str, Any]
+
+
+def read_report(report: str | Path) -> tuple[Path, Report]:
+    """Where a report was found, and what it says: one by itself, or inside a result file."""
+    path = Path(str(report))
+    file = path / "report.json" if path.is_dir() else path
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(
+            f"report: {file} cannot be read ({error.strerror}); {HOW_TO_MAKE}"
+        ) from None
+    except ValueError:
+        raise UserError(f"report: {file} is not JSON; {HOW_TO_MAKE}") from None
+    for inside in ("figures", "report"):
+        found = found.get(inside, found) if isinstance(found, dict) else {}
+    if not isinstance(found, dict) or not isinstance(found.get("models"), dict):
+        raise UserError(f"report: {file} compares no models; {HOW_TO_MAKE}")
+    return path, found
+
+
+def main_test_scores(found: Report, model: str) -> Report:
+    """What a model did in the test that counts."""
+    answers: Report = found["models"][model]["tests"][found["main_test"]]
+    return answers
+
+
+def group_values(groups: Sequence[Report], key: str) -> tuple[float | None, ...]:
+    """A figure of every group, where it has one."""
+    return tuple(None if part.get(key) is None else float(part[key]) for part in groups)
+
 
 CLAIMED = 30  # words: past these, it is said, BLEU falls without attention
 STABLE = 0.9  # what is kept at least of a BLEU that does not fall
 
 
 @dataclass(frozen=True)
-class Standing:
+class ModelScores:
     """A model's BLEU by length; `attends` is None where the report does not tell.
 
     `short` and `long` are its BLEU of sentences of up to `Bottleneck.up_to` words and of more than
@@ -47,7 +82,7 @@ class Bottleneck(LessonResult):
     sentences: tuple[int, ...]
     up_to: int
     over: int
-    standings: tuple[Standing, ...]
+    standings: tuple[ModelScores, ...]
 
     def kept(self, *, attends: bool) -> tuple[float, ...]:
         """What the models with attention, or those without, keep of their BLEU."""
@@ -125,21 +160,21 @@ def bottleneck(report: str | Path = SNAPSHOT, *, models: Sequence[str] | str = (
     path, found = read_report(report)
     _check_names(chosen, found["models"], path)
     try:
-        return _shown(str(path), found, chosen or list(found["models"]))
+        return _from_report(str(path), found, chosen or list(found["models"]))
     except (KeyError, TypeError, IndexError):
-        raise UserError(f"report: {path} has no BLEU by length; {HOW}") from None
+        raise UserError(f"report: {path} has no BLEU by length; {HOW_TO_MAKE}") from None
 
 
-def _check_names(names: Sequence[str], known: Facts, where: str | Path) -> None:
+def _check_names(names: Sequence[str], known: Report, where: str | Path) -> None:
     for name in names:
         if name not in known:
             raise UserError(f"models: {where} has no {name!r}; it has {', '.join(known)}")
 
 
-def _shown(report: str, found: Facts, names: Sequence[str]) -> Bottleneck:
+def _from_report(report: str, found: Report, names: Sequence[str]) -> Bottleneck:
     from dhyan.compare.report_figures import spoken
 
-    tests = {name: main_test(found, name) for name in names}
+    tests = {name: main_test_scores(found, name) for name in names}
     groups, rest = tests[names[0]]["by_length"], tests[names[0]]["retained"]
     return Bottleneck(
         report=report,
@@ -147,26 +182,26 @@ def _shown(report: str, found: Facts, names: Sequence[str]) -> Bottleneck:
         sentences=tuple(part["sentences"] for part in groups),
         up_to=rest["up_to"],
         over=rest["over"],
-        standings=tuple(_standing(found["models"][name], name, tests[name]) for name in names),
+        standings=tuple(_model_scores(found["models"][name], name, tests[name]) for name in names),
     )
 
 
-def _standing(model: Facts, name: str, test: Facts) -> Standing:
+def _model_scores(model: Report, name: str, test: Report) -> ModelScores:
     groups, rest = test["by_length"], test["retained"]
-    attends, style = _kind(name, model)
-    return Standing(
+    attends, style = _attends(name, model)
+    return ModelScores(
         name=name,
         attends=attends,
         style=style,
-        bleu=figures(groups, "bleu"),
-        lows=figures(groups, "bleu_low"),
-        highs=figures(groups, "bleu_high"),
+        bleu=group_values(groups, "bleu"),
+        lows=group_values(groups, "bleu_low"),
+        highs=group_values(groups, "bleu_high"),
         short=float(rest["bleu_short"]),
         long=float(rest["bleu_long"]),
     )
 
 
-def _kind(name: str, model: Facts) -> tuple[bool | None, Style]:
+def _attends(name: str, model: Report) -> tuple[bool | None, Style]:
     """Whether a model attends: by the rung or recipe of its name, or by its alignment."""
     from dhyan.compare.alignment_quality import attends
     from dhyan.compare.ladder import LADDER

@@ -28,7 +28,7 @@ ROUNDED = 0.005  # by so much may a row of rounded weights miss one
 
 
 @dataclass(frozen=True)
-class Context(LessonResult):
+class ContextVector(LessonResult):
     """The states, their weights at every step, the mixtures, and what the decoder is told.
 
     `without` are its inputs (y_{i-1}; s_{i-1}) when only the first state comes from the encoder,
@@ -95,7 +95,7 @@ def context_vector(
     states: Matrix = STATES,
     weights: Matrix = WEIGHTS,
     seed: int = 0,
-) -> Context:
+) -> ContextVector:
     """Mix a state h_j for each word of a sentence by the weights of each word of its translation.
 
     The weights are given, not learned; those of the decoder, which shows what the contexts are
@@ -124,7 +124,7 @@ def context_vector(
     inputs, after = _steps(told, h[-1], rest, contexts)
     itself = attend(h, h, h, score="dot")
     found = (told, without, inputs, before, after, itself.weights, itself.context)
-    return Context(words, said, h, alpha, contexts, *found)
+    return ContextVector(words, said, h, alpha, contexts, *found)
 
 
 def _check_rows(weights: Float64[Tensor, "T S"], said: Sequence[str]) -> None:

@@ -10,11 +10,14 @@ from dhyan.errors import UserError
 from dhyan.insight.blocks import Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.encoder_decoder.both_sides import both_sides
+from dhyan.lessons.encoder_decoder.attention_step import (
+    AttentionStep,
+    Model,
+    parse_states,
+    trace_attention_step,
+)
+from dhyan.lessons.encoder_decoder.bahdanau import AdditiveNetwork, Vector
 from dhyan.lessons.encoder_decoder.context_vector import SENTENCE
-from dhyan.lessons.encoder_decoder.look_into import Model, look_into
-from dhyan.lessons.encoder_decoder.one_look import OneLook
-from dhyan.lessons.encoder_decoder.small_network import Network, Vector
 from dhyan.lessons.result import LessonResult, Page
 
 DECODER = ((0, 0, 1.5, 1.5), (-0.5, 3, -1, 0.5), (3, 0, 0.5, -1), (0, 0, 0.5, 1))
@@ -36,7 +39,7 @@ class Luong(LessonResult):
     states: Float64[Tensor, "S D"]
     general: Float64[Tensor, "Q D"]
     mapped: Float64[Tensor, "S Q"]
-    network: Network
+    network: AdditiveNetwork
     inner: Float64[Tensor, "S A"]
     combine: Float64[Tensor, "D+Q Q"]
     scores: Float64[Tensor, "N S"]
@@ -86,7 +89,7 @@ def luong(
     b: Vector | None = None,
     v: Vector | None = None,
     combine: Matrix | None = None,
-) -> Luong | OneLook:
+) -> Luong | AttentionStep:
     """Score a sentence's states h_j by their products with the decoder's state s, in three ways.
 
     `decoder` has the state after each step, s_1 first; `general` is the W between s and h, `w`,
@@ -100,8 +103,8 @@ def luong(
     """
     if model is not None:
         numbers = {"states": states, "decoder": decoder, "general": general, "combine": combine}
-        return look_into("luong", model, sentence, step, **numbers, w=w, b=b, v=v)
-    words, h, s, step = both_sides(sentence, states, decoder, usual=DECODER, step=step)
+        return trace_attention_step("luong", model, sentence, step, **numbers, w=w, b=b, v=v)
+    words, h, s, step = parse_states(sentence, states, decoder, usual=DECODER, step=step)
     (count, wide), asks = h.shape, s.shape[1]
     if wide != asks:
         raise UserError(
@@ -115,7 +118,7 @@ def luong(
         columns=wide,
         of="the numbers of s",
     )
-    network = Network.of(w, b, v, asks=asks, asked=wide)
+    network = AdditiveNetwork.of(w, b, v, asks=asks, asked=wide)
     usual = torch.eye(asks, dtype=torch.float64).repeat(2, 1) / 2
     to_word = parse_matrix(
         "combine",

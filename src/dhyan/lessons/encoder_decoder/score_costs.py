@@ -50,7 +50,7 @@ Counts = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Prices(LessonResult):
+class ScoreCosts(LessonResult):
     """By mechanism, a figure for every width.
 
     `seconds` are the median of all rounds, in which the mechanisms take turns, and `noise` is the
@@ -164,7 +164,7 @@ def score_costs(
     batch: int = 16,
     rounds: int = 8,
     seed: int = 0,
-) -> Prices:
+) -> ScoreCosts:
     """Count and time additive, concat, general and dot scores side by side; some seconds in all.
 
     In every round each mechanism twice remembers the states and answers the queries one after the
@@ -193,7 +193,7 @@ def score_costs(
             seconds[name].append(median(sum(halves, ())))
             one, other = map(median, halves)
             noise = max(noise, one / other, other / one)
-    return Prices(
+    return ScoreCosts(
         widths=sizes,
         source=source,
         target=target,
@@ -254,12 +254,12 @@ def _timed(
         for _ in range(1 + 2 * rounds):
             for name, module in modules.items():
                 began = perf_counter()
-                _look(module, states, mask, queries)
+                _attend_step_by_step(module, states, mask, queries)
                 found[name].append(perf_counter() - began)
     return {name: (tuple(times[1::2]), tuple(times[2::2])) for name, times in found.items()}
 
 
-def _look(
+def _attend_step_by_step(
     module: SingleHeadAttention,
     states: Float[Tensor, "B S D"],
     mask: Bool[Tensor, "B S"],

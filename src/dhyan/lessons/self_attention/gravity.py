@@ -1,13 +1,17 @@
 """Self-attention as gravity: the words of a sentence pull a word toward them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import hypot
 from pathlib import Path
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor
+from torch.nn.functional import cosine_similarity
 
+from dhyan.batch import Tokens
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Plane, Point, Words, table
@@ -15,9 +19,221 @@ from dhyan.insight.parse_matrix import parse_vector
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.self_attention.pulled import pulled_states
-from dhyan.lessons.self_attention.space import VECTORS, Vectors, vectors_of
+from dhyan.lessons.self_attention.gravity_layers import LayerDistances, measure_layers
+from dhyan.lessons.self_attention.weighted_sum import VECTORS, VectorsByWord, lookup_vectors
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
+from dhyan.lessons.trained_model import load_translator
+from dhyan.special_tokens import EOS, UNK
+
+# Both of the primer, the word at the same place.
+MODEL_SENTENCE = "Ajay saw the bank and then withdrew the money."
+MODEL_OTHER = "Ajay saw the bank and then photographed the crocodile."
+
+
+NEAR = 0.05  # two points so near, of the plane's side, share one name
+
+
+@dataclass(frozen=True)
+class EncoderStatePull(LessonResult):
+    """The states of every word of two sentences; `distances` are those of the words they share.
+
+    `places` are the states on the two axes of most variance, which explain the shares `explained`.
+    `to_cues` has a row for the word in each sentence and a column for each sentence: the mean
+    distance to the words that stand in that sentence only. `said` is how the model translates them,
+    and `layered` what holds of the word layer by layer, where that was measured.
+    """
+
+    word: str
+    sentence: str
+    other: str
+    words: tuple[str, ...]
+    other_words: tuple[str, ...]
+    states: Float64[Tensor, "T D"]
+    other_states: Float64[Tensor, "S D"]
+    places: Float64[Tensor, "N 2"]
+    explained: Float64[Tensor, " 2"]
+    shared: tuple[str, ...]
+    distances: Float64[Tensor, " K"]
+    cosines: Float64[Tensor, " K"]
+    to_cues: Float64[Tensor, "2 2"] | None
+    said: tuple[str, str] = ("", "")
+    layered: LayerDistances | None = None
+
+    def page(self, text: Text) -> Page:
+        """The plane, how far each shared word has come apart, and who is near to what."""
+        told = zip((self.sentence, self.other), self.said, strict=True)
+        return Page(
+            text("gravity.two_sentences_trained_model", word=self.word),
+            (
+                *(
+                    Words(f"{number}. {sentence}" + (f" → {said}" if said else ""))
+                    for number, (sentence, said) in enumerate(told, 1)
+                ),
+                Words(f"{self._apart(text)} {self._nearer(text)}".strip()),
+                *(self.layered.parts(self.word, text) if self.layered else self._plane(text)),
+            ),
+        )
+
+    def _plane(self, text: Text) -> tuple[Part, ...]:
+        """The states after the last layer, and how far those of shared words are apart."""
+        first, second = (round(100 * float(one)) for one in self.explained)
+        points = self._points()
+        here, there = points[0], points[1]
+        return (
+            Plane(
+                text("gravity.encoder_states_axes_explain", first=first, second=second),
+                tuple(points),
+                ((here.x, here.y, there.x, there.y),) if there.name else (),
+            ),
+            table(text("gravity.distance_2"), self.distances.unsqueeze(1), self.shared),
+            table(text("gravity.cosine"), self.cosines.unsqueeze(1), digits=3),
+            *self._cues(text),
+        )
+
+    def _points(self) -> list[Point]:
+        """The word in both sentences, first, and the words that stand in one of them only."""
+        named = [(one, 0) for one in self.words] + [(one, 1) for one in self.other_words]
+        every = [
+            Point(name, x, y, faint=name != self.word, kind=kind)
+            for (name, kind), (x, y) in zip(named, self.places.tolist(), strict=True)
+        ]
+        here, there = (
+            next(one for one in every if (one.name, one.kind) == (self.word, kind))
+            for kind in (0, 1)
+        )
+        side = float((self.places.amax(0) - self.places.amin(0)).max())
+        merged = hypot(here.x - there.x, here.y - there.y) < NEAR * side
+        names = (f"{self.word} 1, 2", "") if merged else (f"{self.word} 1", f"{self.word} 2")
+        own = [replace(one, name=name) for one, name in zip((here, there), names, strict=True)]
+        return own + [one for one in every if one.name not in self.shared]
+
+    def _cues(self, text: Text) -> tuple[Part, ...]:
+        if self.to_cues is None:
+            return ()
+        return (
+            table(
+                text("gravity.mean_distance_words_only"),
+                self.to_cues,
+                (f"{self.word} 1", f"{self.word} 2"),
+                ("1", "2"),
+            ),
+        )
+
+    def _apart(self, text: Text) -> str:
+        own = float(self.distances[self.shared.index(self.word)])
+        rest = [
+            float(far)
+            for name, far in zip(self.shared, self.distances, strict=True)
+            if name != self.word
+        ]
+        apart = text("gravity.embedding_same_both_states", word=self.word, own=own)
+        if not rest:
+            return apart
+        more = sum(own > far for far in rest)
+        return f"{apart} " + text("gravity.moves_more_other_words", more=more, others=len(rest))
+
+    def _nearer(self, text: Text) -> str:
+        """Whether each state is nearer to its own sentence's words than the other state is."""
+        if self.to_cues is None:
+            return ""
+        (own, away), (strange, home) = self.to_cues.tolist()
+        pulled = (own < strange) + (home < away)
+        return text(
+            "gravity.sentences_state_nearer_words", pulled=pulled, single_pulled=pulled == 1
+        )
+
+
+def encoder_state_pull(
+    model: Translator | str | Path,
+    sentence: str | Sequence[str] | None,
+    other: str | Sequence[str] | None,
+    *,
+    word: str,
+    sentences: int = 0,
+) -> EncoderStatePull:
+    """The encoder's states of two sentences, a word's being the mean of its pieces'.
+
+    Over so many further sentences of the primer it is measured layer by layer.
+    """
+    translator = load_translator(model)
+    read = [
+        _text(one) or usual for one, usual in ((sentence, MODEL_SENTENCE), (other, MODEL_OTHER))
+    ]
+    (words, states), (other_words, others) = (_states(translator, text, word) for text in read)
+    both = torch.cat([states, others])
+    centred = both - both.mean(0)
+    left, sizes, _ = torch.linalg.svd(centred, full_matrices=False)
+    total = sizes.square().sum()
+    if total == 0:
+        raise UserError("all states of both sentences are the same: there is nothing to draw")
+    shared = tuple(one for one in dict.fromkeys(words) if one in other_words)
+    here = states[[words.index(one) for one in shared]]
+    there = others[[other_words.index(one) for one in shared]]
+    return EncoderStatePull(
+        word=word,
+        sentence=read[0],
+        other=read[1],
+        words=words,
+        other_words=other_words,
+        states=states,
+        other_states=others,
+        places=left[:, :2] * sizes[:2],
+        explained=sizes[:2].square() / total,
+        shared=shared,
+        distances=(here - there).norm(dim=1),
+        cosines=cosine_similarity(here, there, dim=1),
+        to_cues=_to_cues(word, (words, states), (other_words, others)),
+        said=_translations(translator, read),
+        layered=measure_layers(translator, word, read, sentences) if sentences else None,
+    )
+
+
+def _translations(translator: Translator, texts: Sequence[str]) -> tuple[str, str]:
+    first, second = translator(texts, beam=1)
+    return first.text, second.text
+
+
+def _to_cues(word: str, *sides: tuple[tuple[str, ...], Float64[Tensor, "_ D"]]) -> Tensor | None:
+    """From the word in each sentence to the words of each sentence alone; None if one has none."""
+    both = {one for one in sides[0][0] if one in sides[1][0]}
+    own = [states[names.index(word)] for names, states in sides]
+    cues = [states[[one not in both for one in names]] for names, states in sides]
+    if not all(map(len, cues)):
+        return None
+    means = [[(some - one).norm(dim=1).mean() for some in cues] for one in own]
+    return torch.stack([torch.stack(row) for row in means])
+
+
+def _text(sentence: str | Sequence[str] | None) -> str | None:
+    return sentence if isinstance(sentence, str) or sentence is None else " ".join(sentence)
+
+
+def _states(
+    translator: Translator, text: str, word: str
+) -> tuple[tuple[str, ...], Float64[Tensor, "T D"]]:
+    """Each word with its state; the word asked for must be there and be known."""
+    ids = translator.encode(text)
+    longest = translator.limits.source
+    if len(ids) - 1 > longest:
+        raise UserError(
+            f"{len(ids) - 1} tokens, but this model takes at most {longest}: say it shorter"
+        )
+    found = [
+        one
+        for one in translator.source.words(ids, text)
+        if ids[one.first] != EOS and any(letter.isalnum() for letter in one.text)
+    ]
+    spans = [one for one in found if one.text == word]
+    if not spans:
+        raise UserError(f"word: {word!r} does not stand in {text!r}")
+    if UNK in ids[spans[0].first : spans[0].last]:
+        raise UserError(f"word: this model does not know {word!r}; choose another word")
+    source = Tokens.pad([ids]).to(translator.device)
+    with evaluation_mode(translator.model), torch.no_grad():
+        states = translator.model.encoder(source).states[0].double().cpu()
+    means = torch.stack([states[one.first : one.last].mean(0) for one in found])
+    return tuple(one.text for one in found), means
+
 
 SENTENCE, OTHER, WORD = "money bank", "river bank", "bank"
 WEIGHTS, SCORES = (0.2, 0.8), (10, 32)
@@ -26,7 +242,7 @@ Numbers = Sequence[float | int]
 
 
 @dataclass(frozen=True)
-class Pull:
+class WordPull:
     """A word before and after its sentence is mixed into it, and its distance to the others."""
 
     words: tuple[str, ...]
@@ -44,8 +260,8 @@ class Gravity(LessonResult):
 
     word: str
     vectors: dict[str, Float64[Tensor, " D"]]
-    first: Pull
-    second: Pull
+    first: WordPull
+    second: WordPull
     scores: Float64[Tensor, " T"] | None
     scaled: Float64[Tensor, " T"] | None
     softmaxed: Float64[Tensor, " T"] | None
@@ -63,7 +279,7 @@ class Gravity(LessonResult):
             ),
         )
 
-    def _pulled(self, text: Text, one: Pull) -> str:
+    def _pulled(self, text: Text, one: WordPull) -> str:
         sentence, place = " ".join(one.words), _numbers(one.after)
         far = ", ".join(
             f"{name} {before:.2f} → {after:.2f}"
@@ -139,7 +355,7 @@ def gravity(
     other: str | Sequence[str] | None = None,
     *,
     word: str = WORD,
-    vectors: Vectors = VECTORS,
+    vectors: VectorsByWord = VECTORS,
     weights: Numbers = WEIGHTS,
     other_weights: Numbers = WEIGHTS,
     scores: Numbers | None = None,
@@ -168,15 +384,15 @@ def gravity(
             )
         return read_snapshot("gravity")
     if model is not None:
-        return pulled_states(model, sentence, other, word=word, sentences=sentences)
+        return encoder_state_pull(model, sentence, other, word=word, sentences=sentences)
     if sentences:
         raise UserError(
             "sentences: only a model can read them; give model=RUN too, or leave them out"
         )
-    first = _pull(
+    first = _pull_word(
         "weights", parse_words(SENTENCE if sentence is None else sentence), word, vectors, weights
     )
-    second = _pull(
+    second = _pull_word(
         "other_weights",
         parse_words(OTHER if other is None else other),
         word,
@@ -186,7 +402,7 @@ def gravity(
     if len(first.after) != len(second.after):
         raise UserError("vectors: those of the two sentences differ in length; give all the same")
     named = tuple(dict.fromkeys((*first.words, *second.words)))
-    places = dict(zip(named, vectors_of(named, vectors), strict=True))
+    places = dict(zip(named, lookup_vectors(named, vectors), strict=True))
     if scores is None and sentence is None and first.weights.tolist() == [*WEIGHTS]:
         scores = SCORES
     if scores is None:
@@ -196,16 +412,18 @@ def gravity(
     return Gravity(word, places, first, second, raw, scaled, scaled.softmax(0))
 
 
-def _pull(name: str, words: tuple[str, ...], word: str, vectors: Vectors, given: Numbers) -> Pull:
+def _pull_word(
+    name: str, words: tuple[str, ...], word: str, vectors: VectorsByWord, given: Numbers
+) -> WordPull:
     if word not in words:
         raise UserError(f"word: {word!r} does not stand in {' '.join(words)!r}")
     weights = parse_vector(name, given, count=len(words))
     if (weights < 0).any() or abs(float(weights.sum()) - 1) > 1e-6:
         raise UserError(f"{name}: {_numbers(weights)} are not shares of 0 or more that sum to 1")
-    own = vectors_of(words, vectors)
+    own = lookup_vectors(words, vectors)
     before, after = own[words.index(word)], weights @ own
     rest = [at for at, one in enumerate(words) if one != word]
-    return Pull(
+    return WordPull(
         words,
         weights,
         before,

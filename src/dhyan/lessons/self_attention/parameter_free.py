@@ -14,7 +14,7 @@ from dhyan.insight.blocks import Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_ints, parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.self_attention.space import TENTHS, Vectors, vectors_of
+from dhyan.lessons.self_attention.weighted_sum import TENTHS, VectorsByWord, lookup_vectors
 
 SENTENCE = "money bank grows"
 LENGTHS, WIDTH, REPEATS = (3, 30, 300), 64, 7
@@ -86,7 +86,7 @@ class ParameterFree(LessonResult):
 def parameter_free(
     sentence: str | Sequence[str] = SENTENCE,
     *,
-    vectors: Vectors = TENTHS,
+    vectors: VectorsByWord = TENTHS,
     lengths: Sequence[int] = LENGTHS,
     width: int = WIDTH,
     seed: int = 1,
@@ -102,7 +102,7 @@ def parameter_free(
         parse_int("width", width),
         parse_int("seed", seed, least=0),
     )
-    x = vectors_of(words, vectors)
+    x = lookup_vectors(words, vectors)
     scores = x @ x.T
     timed = [_timed(count, width, seed) for count in counts]
     at_once, one_by_one, differences = (tuple(row[part] for row in timed) for part in range(3))

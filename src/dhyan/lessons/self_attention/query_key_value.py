@@ -1,11 +1,12 @@
 """Query, key and value: a dictionary asked softly, three roles for a word, and why a matrix."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float64
-from torch import Tensor
+from jaxtyping import Float, Float64, Int
+from torch import Tensor, nn
+from torch.nn import functional
 
 from dhyan.attention import attend
 from dhyan.errors import UserError
@@ -14,7 +15,100 @@ from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.self_attention.fetching import Fetched, fetch
+
+SYMBOLS, POSITIONS, NARROW = 8, 6, 12
+BATCH, RATE, UNSEEN = 64, 0.03, 512
+
+Projected = tuple[Tensor, Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class RetrievalRun:
+    """How one way of sharing the roles learned: parameters, loss and share right on unseen rows."""
+
+    kind: str
+    parameters: int
+    loss: float
+    share: float
+
+
+class SharedProjection(nn.Module):
+    """x as it is in all three roles, or one x W in all three."""
+
+    def __init__(self, width: int, into: int | None) -> None:
+        super().__init__()
+        self.map = nn.Identity() if into is None else nn.Linear(width, into, bias=False)
+        self.read = nn.Linear(into or width, SYMBOLS)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Projected:
+        """The same vector three times."""
+        one = self.map(x)
+        return one, one, one
+
+
+class SeparateProjections(nn.Module):
+    """q = x W_q, k = x W_k, v = x W_v."""
+
+    def __init__(self, width: int, into: int) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(width, into, bias=False) for _ in range(3))
+        self.read = nn.Linear(into, SYMBOLS)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Projected:
+        """Three vectors of each."""
+        return self.query(x), self.key(x), self.value(x)
+
+
+def train_retrieval(*, steps: int, seed: int) -> tuple[RetrievalRun, ...]:
+    """Train all three ways on the same rows; the one matrix is as wide as the three together.
+
+    A word is a letter and its place, both one-hot; asked for is the letter before it, the last one
+    for the first.
+    """
+    width = SYMBOLS + POSITIONS
+    makers: dict[str, Callable[[], nn.Module]] = {
+        "q = k = v = x": lambda: SharedProjection(width, None),
+        "q = k = v = x W": lambda: SharedProjection(width, 3 * NARROW),
+        "x W_q, x W_k, x W_v": lambda: SeparateProjections(width, NARROW),
+    }
+    return tuple(_trained(kind, make, steps, seed) for kind, make in makers.items())
+
+
+def _trained(kind: str, make: Callable[[], nn.Module], steps: int, seed: int) -> RetrievalRun:
+    chance = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = make()
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
+    for _ in range(steps):
+        letters = _rows(BATCH, chance)
+        loss = _loss(_answers(model, letters), letters)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    unseen = _rows(UNSEEN, torch.Generator().manual_seed(seed + 1))
+    with torch.no_grad():
+        answers = _answers(model, unseen)
+    right = answers.argmax(-1) == unseen.roll(1, dims=1)
+    count = sum(weight.numel() for weight in model.parameters())
+    return RetrievalRun(kind, count, float(_loss(answers, unseen)), float(right.double().mean()))
+
+
+def _rows(count: int, chance: torch.Generator) -> Int[Tensor, "B T"]:
+    return torch.randint(SYMBOLS, (count, POSITIONS), generator=chance)
+
+
+def _answers(model: nn.Module, letters: Int[Tensor, "B T"]) -> Float[Tensor, "B T L"]:
+    places = torch.eye(POSITIONS).expand(len(letters), -1, -1)
+    x = torch.cat([functional.one_hot(letters, SYMBOLS).float(), places], dim=-1)
+    query, key, value = model(x)
+    read: Tensor = model.get_submodule("read")(attend(query, key, value).context)
+    return read
+
+
+def _loss(answers: Float[Tensor, "B T L"], letters: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
+    return functional.cross_entropy(answers.flatten(0, 1), letters.roll(1, dims=1).flatten())
+
 
 DICTIONARY: Mapping[str, float | int] = {"a": 2, "b": 3, "c": 4}
 SHARPNESS = (1, 2, 5, 10, 20)
@@ -24,7 +118,7 @@ MADE = ("x", "2 x", "x W_q", "x W_k", "x W_v")
 
 
 @dataclass(frozen=True)
-class Roles(LessonResult):
+class QueryKeyValue(LessonResult):
     """A dictionary's answers at each sharpness; what is made of a vector; who learned to fetch."""
 
     keys: tuple[str, ...]
@@ -36,7 +130,7 @@ class Roles(LessonResult):
     made: Float64[Tensor, "5 D"]
     lengths: Float64[Tensor, " 5"]
     degrees: Float64[Tensor, " 5"]
-    fetched: tuple[Fetched, ...]
+    fetched: tuple[RetrievalRun, ...]
 
     def page(self, text: Text) -> Page:
         """The dictionary, the vector, the three roles."""
@@ -121,7 +215,7 @@ def query_key_value(
     w_value: Matrix = W_VALUE,
     steps: int = 300,
     seed: int = 1,
-) -> Roles:
+) -> QueryKeyValue:
     """Ask a dictionary softly, turn a vector by matrices, and train three ways to share the roles.
 
     Training takes about two seconds; with `steps` 0 it is left out.
@@ -139,7 +233,7 @@ def query_key_value(
     if lengths.min() == 0:
         raise UserError("vector: it, or what a matrix makes of it, is 0 and has no direction")
     cosines = (made @ made[0]) / (lengths * lengths[0])
-    return Roles(
+    return QueryKeyValue(
         keys=keys,
         values=values,
         ask=ask,
@@ -149,7 +243,7 @@ def query_key_value(
         made=made,
         lengths=lengths,
         degrees=cosines.clamp(-1, 1).acos().rad2deg(),
-        fetched=fetch(steps=steps, seed=seed) if steps else (),
+        fetched=train_retrieval(steps=steps, seed=seed) if steps else (),
     )
 
 

@@ -1,21 +1,247 @@
 """Why the scores are divided by √dk: variance, saturation, and gradients in a real training."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import inf
+from pathlib import Path
 
 import torch
 from jaxtyping import Float64
-from torch import Tensor
+from torch import Tensor, nn
 
-from dhyan.attention import attend
+from dhyan.attention import Attended, DotScore, MultiHeadAttention, attend
+from dhyan.config import Recipe, load_recipe
+from dhyan.data.batches import Batches, sorted_batches
+from dhyan.data.encode import encode_pairs
+from dhyan.data.store import Examples
+from dhyan.data.synthetic import reverse_pairs
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve, Lines, Part, Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
+from dhyan.kernels.backend import reference_kernels
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_ints
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.self_attention.saturation import Spread, spread
-from dhyan.lessons.self_attention.unscaled import Course, Hear, course
+from dhyan.models.build import build_model
+from dhyan.models.seq2seq import Seq2Seq
+from dhyan.text.tokenizer import Tokenizer
+from dhyan.training.events import Stepped
+from dhyan.training.loss import cross_entropy
+from dhyan.training.trainer import Trainer
+
+KEYS = 8  # so many keys in a row of scores
+
+
+@dataclass(frozen=True)
+class ScoreSpread:
+    """Measured over many random q and k of each width, their numbers of mean 0 and variance 1.
+
+    A row is raw (q·k) or scaled (q·k/√dk), a column a width: the variance, the mean largest of
+    eight weights, and the mean size of the softmax's slopes, √Σ (∂w_i/∂e_j)².
+    """
+
+    widths: tuple[int, ...]
+    variances: Float64[Tensor, "2 N"]
+    largest: Float64[Tensor, "2 N"]
+    slopes: Float64[Tensor, "2 N"]
+
+    @property
+    def per_width(self) -> tuple[float, float]:
+        """The least and the most of Var(q·k)/dk: both are near 1 if it grows linearly."""
+        ratios = self.variances[0] / torch.tensor(self.widths)
+        return float(ratios.min()), float(ratios.max())
+
+
+def measure_spread(widths: Sequence[int], *, draws: int, seed: int) -> ScoreSpread:
+    """Draw a query and eight keys so often for each width."""
+    chance = torch.Generator().manual_seed(seed)
+    columns = [_measured(width, draws, chance) for width in widths]
+    variances, largest, slopes = (torch.stack(one, dim=1) for one in zip(*columns, strict=True))
+    return ScoreSpread(tuple(widths), variances, largest, slopes)
+
+
+def _measured(width: int, draws: int, chance: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    queries, keys = (
+        torch.randn(draws, count, width, generator=chance, dtype=torch.float64)
+        for count in (1, KEYS)
+    )
+    raw = (queries * keys).sum(-1)
+    scores = torch.stack([raw, raw / width**0.5])
+    weights = scores.softmax(-1)
+    variances = scores.flatten(1).var(dim=1, unbiased=False)
+    return variances, weights.amax(-1).mean(1), softmax_gradient_norm(weights).mean(1)
+
+
+def softmax_gradient_norm(weights: Float64[Tensor, "*A N"]) -> Float64[Tensor, "*A"]:
+    """√Σ (∂w_i/∂e_j)² of the softmax, whose slopes are w_i (δ_ij − w_j)."""
+    squares = weights.square().sum(-1)
+    return (squares - 2 * weights.pow(3).sum(-1) + squares.square()).clamp_min(0).sqrt()
+
+
+TRAINING_PAIRS, UNSEEN, CURVE_POINTS = 4000, 300, 10
+Hear = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """How a run went, at some of its steps, each a mean over those since the one before.
+
+    `through` is the norm of the gradient that reaches the scores through the softmax, `weights`
+    that of the query and key matrices, `most` what of it one step in twenty exceeds; `largest` is
+    the mean largest weight of a row. `loss` and `right` are of words the model has not seen.
+    """
+
+    key_width: int
+    scaled: bool
+    steps: tuple[int, ...]
+    losses: tuple[float, ...]
+    through: tuple[float, ...]
+    weights: tuple[float, ...]
+    largest: tuple[float, ...]
+    most: float
+    loss: float
+    right: float
+
+    @property
+    def late(self) -> float:
+        """The mean of `through` over the second half."""
+        half = self.through[len(self.through) // 2 :]
+        return sum(half) / len(half)
+
+
+def train_head(
+    *, key_width: int, scaled: bool, steps: int, seed: int, hear: Hear | None
+) -> TrainingRun:
+    """Train one head of a width, all else equal, by the project's own trainer."""
+    recipe = _recipe(key_width, scaled, steps, seed)
+    pairs = list(islice(reverse_pairs(seed=seed), TRAINING_PAIRS + UNSEEN))
+    words = Tokenizer.train((pair.source for pair in pairs), kind="words", size=64)
+    examples, unseen = (
+        encode_pairs(some, words, words, max_tokens=recipe.data.max_tokens)
+        for some in (pairs[:TRAINING_PAIRS], pairs[TRAINING_PAIRS:])
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = build_model(recipe, len(words), len(words))
+        rows = list(_record_steps(_trainer(recipe, model, examples), steps, hear))
+    ends = [round(steps * part / CURVE_POINTS) for part in range(1, CURVE_POINTS + 1)]
+    ends = list(dict.fromkeys(end for end in ends if end))
+    starts = [0, *ends[:-1]]
+    means = torch.stack(
+        [torch.tensor(rows[a:b]).mean(0) for a, b in zip(starts, ends, strict=True)]
+    )
+    losses, through, weights, largest = (tuple(one.tolist()) for one in means.unbind(1))
+    loss, right = _evaluate(model, unseen)
+    return TrainingRun(
+        key_width=key_width,
+        scaled=scaled,
+        steps=tuple(ends),
+        losses=losses,
+        through=through,
+        weights=weights,
+        largest=largest,
+        most=float(torch.tensor([row[2] for row in rows]).quantile(0.95)),
+        loss=loss,
+        right=right,
+    )
+
+
+def _recipe(width: int, scaled: bool, steps: int, seed: int) -> Recipe:
+    """The shipped recipe `reverse` with one layer of one head on either side, and no warm-up."""
+    sides = {
+        f"{side}.{key}": value
+        for side in ("encoder", "decoder")
+        for key, value in {
+            "width": width,
+            "heads": 1,
+            "layers": 1,
+            "score": "scaled_dot" if scaled else "dot",
+        }.items()
+    }
+    training = {"steps": steps, "warmup_steps": 0, "halve_from": steps // 2, "seed": seed}
+    training |= {"halve_every": max(1, steps // 8), "report_every": 1}
+    return load_recipe("reverse", sides | {f"training.{key}": it for key, it in training.items()})
+
+
+def _trainer(recipe: Recipe, model: Seq2Seq, examples: Examples) -> Trainer:
+    from dhyan.run.build_trainer import make_optimizer, make_settings
+
+    training = recipe.training
+    batches = Batches(examples, tokens_per_batch=training.tokens_per_batch, seed=training.seed)
+    return Trainer(
+        model=model,
+        optimizer=make_optimizer(training, model),
+        batches=batches,
+        settings=replace(make_settings(training), clip=inf, validate_every=10**9, save_every=10**9),
+        device=torch.device("cpu"),
+        validate=None,
+        save=lambda trainer: Path(),
+    )
+
+
+def _record_steps(
+    trainer: Trainer, steps: int, hear: Hear | None
+) -> Iterator[tuple[float, float, float, float]]:
+    """Of every step: loss, gradient at the scores, gradient of the weights, largest weight."""
+    asking = [
+        part.weight
+        for module in trainer.model.modules()
+        if isinstance(module, MultiHeadAttention)
+        for part in (module.query, module.key)
+        if part is not None
+    ]
+    with reference_kernels(), _record_gradients(trainer.model) as (squares, largest):
+        for event in trainer.run(steps):
+            if not isinstance(event, Stepped):
+                continue
+            through = torch.stack(squares).sum().sqrt()
+            gradients = [one.grad.norm() for one in asking if one.grad is not None]
+            weights = torch.stack(gradients).norm()
+            yield event.loss, float(through), float(weights), float(torch.stack(largest).mean())
+            squares.clear()
+            largest.clear()
+            if hear and event.step % max(1, steps // 5) == 0:
+                hear(f"step {event.step}: loss {event.loss:.3f}")
+
+
+@contextmanager
+def _record_gradients(model: nn.Module) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
+    """Inside, a backward pass leaves the squared gradients at the scores, a look its top weight."""
+    squares: list[Tensor] = []
+    largest: list[Tensor] = []
+
+    def scored(module: nn.Module, inputs: object, scores: Tensor) -> None:
+        if scores.requires_grad:
+            scores.register_hook(lambda slope: squares.append(slope.square().sum()))
+
+    def looked(module: nn.Module, inputs: object, found: Attended) -> None:
+        if found.weights is not None:
+            largest.append(found.weights.detach().amax(-1).mean())
+
+    with ExitStack() as undo:
+        for module in model.modules():
+            if isinstance(module, DotScore):
+                undo.callback(module.register_forward_hook(scored).remove)
+            elif isinstance(module, MultiHeadAttention):
+                undo.callback(module.register_forward_hook(looked).remove)
+        yield squares, largest
+
+
+@torch.no_grad()
+def _evaluate(model: Seq2Seq, unseen: Examples) -> tuple[float, float]:
+    """The mean loss of unseen words, and the share of them said rightly after the correct ones."""
+    total, right, count = 0.0, 0, 0
+    with evaluation_mode(model):
+        for batch in sorted_batches(unseen, 2000):
+            logits, labels = model(batch), batch.labels
+            total += float(cross_entropy(logits, labels, smoothing=0.0))
+            right += int(((logits.argmax(-1) == labels.ids) & labels.mask).sum())
+            count += labels.count
+    return total / count, right / count
+
 
 WIDTHS = (1, 16, 32, 48, 64, 80, 96, 112, 128)
 NUMBERS, PAIRS = (10, 20, 30, 40, 50, 60, 70), ((6, 4), (3, 2), (4, 5), (1, 10))
@@ -25,13 +251,13 @@ CLEAR = 0.05  # a difference between two shares of one seed that is told as one
 
 
 @dataclass(frozen=True)
-class Scaled(LessonResult):
+class ScaledDotProduct(LessonResult):
     """Variances, softmaxes of pairs, four runs: wide with √dk and without, narrow without and with.
 
     `free_values` are how many queries there are, how wide, and how wide their answers come out.
     """
 
-    spread: Spread
+    spread: ScoreSpread
     numbers: Float64[Tensor, " N"]
     divide_by: float
     variance: float
@@ -39,7 +265,7 @@ class Scaled(LessonResult):
     pairs: Float64[Tensor, "P C"]
     softmaxed: Float64[Tensor, "P C"]
     free_values: tuple[int, int, int]
-    runs: tuple[Course, ...]
+    runs: tuple[TrainingRun, ...]
 
     def page(self, text: Text) -> Page:
         """The spread of dot products, the softmax, the training."""
@@ -229,7 +455,7 @@ def scaled_dot_product(
     steps: int = 200,
     seed: int = 1,
     hear: Hear | None = None,
-) -> Scaled:
+) -> ScaledDotProduct:
     """Measure dot products by width, then train wide and `narrow`, each with √dk and without it.
 
     Training takes about 35 seconds on two cores; with `steps` 0 it is left out. `hear` is told how
@@ -244,12 +470,12 @@ def scaled_dot_product(
     scores = parse_matrix("pairs", pairs)
     kinds = ((width, True), (width, False), (narrow, False), (narrow, True)) if steps else ()
     runs = tuple(
-        course(key_width=wide, scaled=over, steps=steps, seed=seed, hear=hear)
+        train_head(key_width=wide, scaled=over, steps=steps, seed=seed, hear=hear)
         for wide, over in kinds
     )
     variance, divided = (float(one.var(unbiased=False)) for one in (values, values / divide_by))
-    return Scaled(
-        spread(sizes, draws=draws, seed=seed),
+    return ScaledDotProduct(
+        measure_spread(sizes, draws=draws, seed=seed),
         values,
         float(divide_by),
         variance,

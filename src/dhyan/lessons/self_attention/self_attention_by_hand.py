@@ -45,7 +45,7 @@ EXAMPLES = {
 
 
 @dataclass(frozen=True)
-class ByHand(LessonResult):
+class SelfAttentionByHand(LessonResult):
     """Every matrix on the way from the words' vectors to their mixtures."""
 
     words: tuple[str, ...]
@@ -104,7 +104,7 @@ def self_attention_by_hand(
     w_value: Matrix | None = None,
     scale: bool = True,
     example: str = "D4",
-) -> ByHand:
+) -> SelfAttentionByHand:
     """Attention within a sentence, from a vector for each word; every part may be one's own.
 
     What is not given is that of an `example`: "D4" (The cat sat, whose matrices change nothing),
@@ -139,4 +139,6 @@ def self_attention_by_hand(
     scores = queries @ keys.T
     scaled = scores / keys.shape[1] ** 0.5 if scale else scores
     weights = scaled.softmax(-1)
-    return ByHand(words, x, queries, keys, values, scores, scaled, weights, weights @ values)
+    return SelfAttentionByHand(
+        words, x, queries, keys, values, scores, scaled, weights, weights @ values
+    )

@@ -1,6 +1,6 @@
 """A word as a mixture of its sentence: given weights, weighted sums, and a word that differs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,7 +13,30 @@ from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.self_attention.space import VECTORS, Vectors, vectors_of
+
+VectorsByWord = Mapping[str, Sequence[float | int]]
+
+# The notes give money and bank; the others are placed so that each sentence lies on its own side.
+VECTORS: VectorsByWord = {
+    "money": (2, 7),
+    "bank": (9, 3),
+    "grows": (4, 8),
+    "river": (12, -3),
+    "flows": (11, -4),
+}
+TENTHS: VectorsByWord = {word: tuple(one / 10 for one in at) for word, at in VECTORS.items()}
+
+
+def lookup_vectors(words: Sequence[str], vectors: VectorsByWord) -> Float64[Tensor, "T D"]:
+    """The vector of each word, which is the same wherever the word stands."""
+    if not isinstance(vectors, Mapping):
+        raise UserError('vectors: not a vector for each word, such as {"bank": [9, 3]}')
+    for word in words:
+        if word not in vectors:
+            raise UserError(f"vectors: {word!r} has none; give one for each word of the sentence")
+    given = [vectors[word] for word in words]
+    return parse_matrix("vectors", given, rows=len(words), of="the words")
+
 
 SENTENCE, OTHER = "money bank grows", "river bank flows"
 WEIGHTS = ((0.7, 0.2, 0.1), (0.25, 0.7, 0.05), (0.1, 0.2, 0.7))
@@ -21,7 +44,7 @@ OTHER_WEIGHTS = ((0.8, 0.15, 0.05), (0.2, 0.78, 0.02), (0.4, 0.01, 0.59))
 
 
 @dataclass(frozen=True)
-class Mixture:
+class SentenceMixture:
     """One sentence: its weights, its words' vectors, and what the weights make of them."""
 
     words: tuple[str, ...]
@@ -44,11 +67,11 @@ class Mixture:
 
 
 @dataclass(frozen=True)
-class Mixing(LessonResult):
+class WeightedSum(LessonResult):
     """Two sentences, and how far apart the words they share have come."""
 
-    first: Mixture
-    second: Mixture
+    first: SentenceMixture
+    second: SentenceMixture
     shared: tuple[str, ...]
     differences: Float64[Tensor, "N D"]
     distances: Float64[Tensor, " N"]
@@ -85,8 +108,8 @@ def weighted_sum(
     *,
     weights: Matrix = WEIGHTS,
     other_weights: Matrix = OTHER_WEIGHTS,
-    vectors: Vectors = VECTORS,
-) -> Mixing:
+    vectors: VectorsByWord = VECTORS,
+) -> WeightedSum:
     """Mix the words of two sentences by given weights, and compare the words they share.
 
     >>> mixing().first.mixed[1].tolist()
@@ -100,10 +123,12 @@ def weighted_sum(
     places = [(first.words.index(word), second.words.index(word)) for word in shared]
     here, there = ([pair[side] for pair in places] for side in (0, 1))
     differences = second.mixed[there] - first.mixed[here]
-    return Mixing(first, second, shared, differences, differences.norm(dim=1))
+    return WeightedSum(first, second, shared, differences, differences.norm(dim=1))
 
 
-def _mixture(name: str, words: tuple[str, ...], given: Matrix, vectors: Vectors) -> Mixture:
+def _mixture(
+    name: str, words: tuple[str, ...], given: Matrix, vectors: VectorsByWord
+) -> SentenceMixture:
     of = f"the words of {' '.join(words)!r}"
     weights = parse_matrix(name, given, rows=len(words), columns=len(words), of=of)
     sums = weights.sum(1)
@@ -115,5 +140,5 @@ def _mixture(name: str, words: tuple[str, ...], given: Matrix, vectors: Vectors)
         raise UserError(
             f"{name}: the row of {words[row]!r} sums to {sums[row]:.4g}; make it sum to 1"
         )
-    own = vectors_of(words, vectors)
-    return Mixture(words, weights, sums, own, weights @ own)
+    own = lookup_vectors(words, vectors)
+    return SentenceMixture(words, weights, sums, own, weights @ own)

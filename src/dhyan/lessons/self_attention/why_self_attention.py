@@ -20,7 +20,7 @@ TARGET_STATES = ((0, 0, 2), (0, 2, -1), (2, -1, 0))
 
 
 @dataclass(frozen=True)
-class Steps:
+class AttentionSteps:
     """Align, softmax, weighted sum."""
 
     asking: tuple[str, ...]
@@ -35,21 +35,21 @@ def three_steps(
     answering: tuple[str, ...],
     queries: Float64[Tensor, "T D"],
     states: Float64[Tensor, "S D"],
-) -> Steps:
+) -> AttentionSteps:
     """Luong et al. (2015), dot: e_ij = s_i · h_j, α_i = softmax(e_i), c_i = Σ α_ij h_j."""
     scores = queries @ states.T
     weights = scores.softmax(-1)
-    return Steps(asking, answering, scores, weights, weights @ states)
+    return AttentionSteps(asking, answering, scores, weights, weights @ states)
 
 
 @dataclass(frozen=True)
-class WhySelf(LessonResult):
+class WhySelfAttention(LessonResult):
     """The states of both sequences, and the three steps across them and within the first."""
 
     states: Float64[Tensor, "S D"]
     target_states: Float64[Tensor, "T D"]
-    across: Steps
-    within: Steps
+    across: AttentionSteps
+    within: AttentionSteps
 
     def page(self, text: Text) -> Page:
         """Every step twice, side by side."""
@@ -111,7 +111,7 @@ def why_self_attention(
     target_states: Matrix | None = None,
     width: int = 3,
     seed: int = 1,
-) -> WhySelf:
+) -> WhySelfAttention:
     """The three steps with the target's states asking, and with the sentence's own.
 
     States of other sentences that are not given are drawn from the seed.
@@ -128,7 +128,7 @@ def why_self_attention(
             f"target_states: have {s.shape[1]} numbers and states {h.shape[1]}: "
             "a dot product needs as many on both sides"
         )
-    return WhySelf(
+    return WhySelfAttention(
         h, s, three_steps(asking, answering, s, h), three_steps(answering, answering, h, h)
     )
 

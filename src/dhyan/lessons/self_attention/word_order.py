@@ -14,7 +14,7 @@ from dhyan.insight.blocks import Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.self_attention.space import Vectors, vectors_of
+from dhyan.lessons.self_attention.weighted_sum import VectorsByWord, lookup_vectors
 from dhyan.models.positions import Sinusoids
 
 SENTENCE = "dog bites man"
@@ -22,7 +22,7 @@ HEADS, NOTHING = 2, 1e-9
 
 
 @dataclass(frozen=True)
-class Order(LessonResult):
+class WordOrder(LessonResult):
     """Outputs in both orders, the second put back in the first's order before it is compared.
 
     `differences` are the largest |Δ|: a row for attention without parameters and one for heads
@@ -81,10 +81,10 @@ def word_order(
     sentence: str | Sequence[str] = SENTENCE,
     other: str | Sequence[str] | None = None,
     *,
-    vectors: Vectors | None = None,
+    vectors: VectorsByWord | None = None,
     width: int = 6,
     seed: int = 1,
-) -> Order:
+) -> WordOrder:
     """Attention over the same words in two orders; `other` is the sentence backwards if not given.
 
     Vectors that are not given are drawn from the seed, one for each different word.
@@ -96,17 +96,17 @@ def word_order(
         parse_int("width", width),
         parse_int("seed", seed, least=0),
     )
-    x = _drawn(words, width, seed) if vectors is None else vectors_of(words, vectors)
+    x = _random_vectors(words, width, seed) if vectors is None else lookup_vectors(words, vectors)
     positions = Sinusoids(x.shape[1])(0, len(words)).double()
     asked = [x, x[places], x + positions, x[places] + positions]
     outputs, other_outputs, placed, other_placed = (
-        _attended(parameter_free_attention(), one) for one in asked
+        _attend(parameter_free_attention(), one) for one in asked
     )
     heads = _heads(x.shape[1], seed)
-    by_heads = [_attended(heads, one) for one in asked]
+    by_heads = [_attend(heads, one) for one in asked]
     pairs = (outputs, other_outputs), (placed, other_placed), by_heads[:2], by_heads[2:]
     differences = [(there - here[places]).abs().max() for here, there in pairs]
-    return Order(
+    return WordOrder(
         words,
         turned,
         tuple(places),
@@ -128,7 +128,7 @@ def _places(words: tuple[str, ...], turned: tuple[str, ...]) -> list[int]:
     return [left[word].pop(0) for word in turned]
 
 
-def _drawn(words: tuple[str, ...], width: int, seed: int) -> Float64[Tensor, "T D"]:
+def _random_vectors(words: tuple[str, ...], width: int, seed: int) -> Float64[Tensor, "T D"]:
     kinds = list(dict.fromkeys(words))
     chance = torch.Generator().manual_seed(seed)
     table_of = torch.randn(len(kinds), width, generator=chance, dtype=torch.float64)
@@ -143,7 +143,7 @@ def _heads(width: int, seed: int) -> MultiHeadAttention:
 
 
 @torch.no_grad()
-def _attended(attention: Attention, x: Float64[Tensor, "T D"]) -> Float64[Tensor, "T D"]:
+def _attend(attention: Attention, x: Float64[Tensor, "T D"]) -> Float64[Tensor, "T D"]:
     states = x.unsqueeze(0)
     real = torch.ones(states.shape[:2], dtype=torch.bool)
     return attention(states, attention.remember(states, real)).context[0]

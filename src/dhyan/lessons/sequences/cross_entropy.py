@@ -16,11 +16,11 @@ from dhyan.lessons.result import LessonResult, Page
 
 RIGHT = (0.4, 0.1, 0.1)
 SENTENCE = "सोच लो <end>"
-CHANCES = tuple(tenth / 10 for tenth in range(1, 11))
+PROBABILITIES = tuple(tenth / 10 for tenth in range(1, 11))
 
 
 @dataclass(frozen=True)
-class Loss(LessonResult):
+class CrossEntropy(LessonResult):
     """The probability of the right word at every step, and its price in nats and in powers of ten.
 
     `perplexity` is e to the average: among how many equally likely words one would be as unsure.
@@ -63,10 +63,12 @@ class Loss(LessonResult):
                 Lines(
                     text("cross_entropy.price_word"),
                     (
-                        Curve("−ln p", [log(1 / one) for one in CHANCES]),
-                        Curve("−log₁₀ p", [log10(1 / one) for one in CHANCES], style="dashed"),
+                        Curve("−ln p", [log(1 / one) for one in PROBABILITIES]),
+                        Curve(
+                            "−log₁₀ p", [log10(1 / one) for one in PROBABILITIES], style="dashed"
+                        ),
                     ),
-                    tuple(f"{one:g}".removeprefix("0") for one in CHANCES),
+                    tuple(f"{one:g}".removeprefix("0") for one in PROBABILITIES),
                     text("cross_entropy.probability_right_word"),
                     text("cross_entropy.loss"),
                 ),
@@ -91,13 +93,13 @@ class Loss(LessonResult):
 
 def cross_entropy(
     probabilities: Sequence[int | float] = RIGHT, *, sentence: str | Sequence[str] | None = None
-) -> Loss:
+) -> CrossEntropy:
     """The loss of a sentence from the probability that each of its words, the end too, was given.
 
     >>> round(loss([0.4, 0.1, 0.1]).average, 3)
     1.84
     """
-    right = _chances(probabilities)
+    right = _probabilities(probabilities)
     if sentence is None:
         known = tuple(probabilities) == RIGHT
         words = parse_words(SENTENCE) if known else tuple(str(n + 1) for n in range(len(right)))
@@ -110,7 +112,7 @@ def cross_entropy(
         )
     natural, tens = -right.log(), -right.log10()
     average = float(natural.mean())
-    return Loss(
+    return CrossEntropy(
         words,
         right,
         natural,
@@ -123,7 +125,7 @@ def cross_entropy(
     )
 
 
-def _chances(given: Sequence[int | float]) -> Float64[Tensor, " T"]:
+def _probabilities(given: Sequence[int | float]) -> Float64[Tensor, " T"]:
     """Numbers above 0, at most 1."""
     try:
         found = torch.as_tensor(given, dtype=torch.float64)

@@ -3,23 +3,268 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean
 from tempfile import TemporaryDirectory
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from dhyan.batch import Tokens
 from dhyan.config import Recipe, load_recipe
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Words
+from dhyan.evaluation.metrics import count
+from dhyan.insight.blocks import Curve, Lines, Part, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_ints
+from dhyan.lessons.probes import (
+    CORE,
+    LONGEST,
+    SHORTEST,
+    ProbedFact,
+    probe_facts,
+    read_probe_sentences,
+)
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.sequences.facts import CORE, LONGEST, asked_of, read
-from dhyan.lessons.sequences.miniature import Hear
-from dhyan.lessons.sequences.probes import Fact
-from dhyan.lessons.sequences.stacked import Model, fact_name, layer_states, shares_of, span, stacked
 from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot
+from dhyan.lessons.tiny_models import Report
+from dhyan.lessons.trained_model import load_translator
+from dhyan.models.rnn import RNNEncoder
 from dhyan.text.skipgram import one_thread
+
+TRANSLATED_SENTENCES = 200  # sentences, by which it is said how well a model translates
+CEILING = 0.995  # a share above which nothing is left to gain
+TINY = 0.02  # a change of a share that is next to none
+
+Model = str | Path | Translator
+
+
+@dataclass(frozen=True)
+class LayerProbes(LessonResult):
+    """What was asked of each training's layers; the rows of a fact are draws of sentences.
+
+    A row is of the probes fitted to some sentences and judged on others; `chrfs` say how well each
+    model translates `translated` of the sentences that judge.
+    """
+
+    trainings: tuple[tuple[ProbedFact, ...], ...]
+    layers: int
+    cell: str
+    both_ways: bool
+    translated: int
+    chrfs: tuple[float, ...]
+
+    @property
+    def facts(self) -> tuple[ProbedFact, ...]:
+        """Each fact with a row for every training, the mean of its draws."""
+        return tuple(
+            replace(own[0], chance=mean(one.chance for one in own), runs=_means(own))
+            for own in zip(*self.trainings, strict=True)
+        )
+
+    def page(self, text: Text) -> Page:
+        """The models, the shares layer by layer, and what holds in every one of them."""
+        return Page(
+            text("deep_rnn.title"),
+            (Words(self._asked(text)), *probe_blocks(self.facts, text), Words(self._judged(text))),
+        )
+
+    def _asked(self, text: Text) -> str:
+        trainings, draws = len(self.trainings), len(self.trainings[0][0].runs)
+        scores = value_range(self.chrfs, 1)
+        encoder = text(
+            "deep_rnn.trained_encoders" if trainings > 1 else "deep_rnn.trained_encoder",
+            trainings=trainings,
+            layers=self.layers,
+            cell=self.cell.upper(),
+            one_layer=self.layers == 1,
+        )
+        if self.both_ways:
+            encoder += text("deep_rnn.reads_both_ways", one_training=trainings == 1)
+        return text(
+            "deep_rnn.new_sentences_primer_translations",
+            encoder=encoder,
+            translated=self.translated,
+            scores=scores,
+            shortest=SHORTEST,
+            longest=LONGEST,
+            draws=draws,
+            several_draws=draws > 1,
+        )
+
+    def _judged(self, text: Text) -> str:
+        if self.layers == 1:
+            return text("deep_rnn.layer_lower_higher_compare")
+        told = []
+        for own in zip(*self.trainings, strict=True):
+            moved = ", ".join(f"{one.change:+.3f} ± {one.margin:.3f}" for one in own)
+            shares = [share for one in own for share in (one.shares[1], one.shares[-1])]
+            note = ""
+            if min(shares) > CEILING:
+                note = text("deep_rnn.ceiling")
+            elif all(one.clear and abs(one.change) < TINY for one in own):
+                note = text("deep_rnn.clear_but_tiny")
+            told.append(f"{fact_name(own[0], text)} {moved}{note}".replace("-", "−"))
+        several = len(self.trainings) > 1
+        low, high = (self._claimed(of_word=each) for each in (True, False))
+        found = text(
+            "deep_rnn.first_layer_last_lower_layers",
+            several=several,
+            told="; ".join(told),
+            low=_holds(low, text),
+            high=_holds(high, text),
+        )
+        if several:
+            return found + text(
+                "deep_rnn.trainings_another_turn_out", trainings_count=len(self.trainings)
+            )
+        return found + text("deep_rnn.training_another_turn_out")
+
+    def _claimed(self, *, of_word: bool) -> tuple[int, int]:
+        """Of how many facts the claim holds in every training, and of how many it is asked."""
+        own = [one for one in zip(*self.trainings, strict=True) if one[0].of_word == of_word]
+        return sum(all(fact.as_claimed for fact in one) for one in own), len(own)
+
+
+def fact_name(fact: ProbedFact, text: Text) -> str:
+    """The fact that a probe reads, in words."""
+    return text(f"deep_rnn.fact_{fact.name}")
+
+
+def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
+    """What the probes got right, as a table and as curves."""
+    names = [fact_name(fact, text) for fact in facts]
+    places = [text("deep_rnn.embedding")]
+    places += [text("deep_rnn.layer", at=at) for at in range(1, len(facts[0].shares))]
+    shares = torch.tensor([[one.chance, *one.shares] for one in facts]).T
+    guess, right = text("deep_rnn.commonest_answer"), text("deep_rnn.share_right")
+    return (
+        table(right, shares, [guess, *places], names, kind="weights", digits=3),
+        Lines(
+            text("deep_rnn.layer_layer_mean_least")
+            if len(facts[0].runs) > 1
+            else text("deep_rnn.layer_layer"),
+            tuple(
+                Curve(
+                    name,
+                    one.shares,
+                    one.lows,
+                    one.highs,
+                    style="solid" if one.of_word else "dashed",
+                )
+                for name, one in zip(names, facts, strict=True)
+            ),
+            tuple(places),
+            text("deep_rnn.states_probed"),
+            right,
+        ),
+    )
+
+
+def probe_layers(models: Sequence[Model], *, sentences: int, seeds: Sequence[int]) -> LayerProbes:
+    """Probe every layer of encoders that differ in nothing but their training, draw by draw."""
+    trainings, scores, shapes = [], [], []
+    for model in models:
+        translator = load_translator(model)
+        encoder = _encoder(translator)
+        shapes.append((encoder.rnn.num_layers, encoder.rnn.mode, encoder.rnn.bidirectional))
+        if shapes[-1] != shapes[0]:
+            raise UserError(
+                "models: their encoders differ in layers or cell; give trainings of one"
+            )
+        draws = []
+        for seed in seeds:
+            fit = read_probe_sentences(translator, "valid", sentences, seed=seed, knows=True)
+            test = read_probe_sentences(
+                translator, "random", sentences, seed=seed, but=fit.twins, knows=True
+            )
+            states = [
+                [one.cpu() for one in layer_states(translator, part.tokens)] for part in (fit, test)
+            ]
+            draws.append(probe_facts(fit, test, *states))
+            if seed == seeds[0]:
+                asked = test.twins[:TRANSLATED_SENTENCES]
+        trainings.append(
+            tuple(
+                replace(
+                    own[0],
+                    chance=mean(one.chance for one in own),
+                    runs=tuple(one.runs[0] for one in own),
+                )
+                for own in zip(*draws, strict=True)
+            )
+        )
+        said = [one.text for one in translator([one.english for one in asked])]
+        right, others = [one.hindi for one in asked], [one.others for one in asked]
+        found = count(said, right, others=others, language="hi", metrics=("chrf",))
+        scores.append(found["chrf"].value())
+    layers, mode, both_ways = shapes[0]
+    return LayerProbes(
+        trainings=tuple(trainings),
+        layers=layers,
+        cell=mode.lower().removesuffix("_tanh"),
+        both_ways=both_ways,
+        translated=len(asked),
+        chrfs=tuple(scores),
+    )
+
+
+def layer_states(translator: Translator, tokens: Tokens) -> list[Float[Tensor, "B S _"]]:
+    """The embedding of every token, then the state of every layer there."""
+    encoder = _encoder(translator)
+    tokens = tokens.to(translator.device)
+    rnn, lengths, total = encoder.rnn, tokens.lengths.cpu(), tokens.ids.shape[1]
+    with evaluation_mode(translator.model), torch.no_grad():
+        found = [encoder.token_embedding(tokens.ids)]
+        for layer in range(rnn.num_layers):
+            one = type(rnn)(
+                found[-1].shape[-1],
+                rnn.hidden_size,
+                batch_first=True,
+                bidirectional=rnn.bidirectional,
+            ).to(found[-1])
+            for name, own in one.named_parameters():
+                own.copy_(getattr(rnn, name.replace("_l0", f"_l{layer}")))
+            packed = pack_padded_sequence(
+                found[-1], lengths, batch_first=True, enforce_sorted=False
+            )
+            states, _ = pad_packed_sequence(one(packed)[0], batch_first=True, total_length=total)
+            found.append(states)
+    return found
+
+
+def value_range(numbers: Sequence[float], digits: int) -> str:
+    """From the least to the most."""
+    return "–".join(dict.fromkeys(f"{end(numbers):.{digits}f}" for end in (min, max)))
+
+
+def _encoder(translator: Translator) -> RNNEncoder:
+    encoder = translator.model.encoder
+    if not isinstance(encoder, RNNEncoder):
+        raise UserError(
+            f"model: its encoder is a {type(encoder).__name__}; give one of recurrent layers, such "
+            "as `dhyan train bahdanau2015-small --set encoder.layers=4` makes"
+        )
+    if encoder.reverse:
+        raise UserError(
+            "model: its encoder reads backwards; give one that reads on to the last word"
+        )
+    return encoder
+
+
+def _means(own: Sequence[ProbedFact]) -> tuple[tuple[float, ...], ...]:
+    return tuple(one.shares for one in own)
+
+
+def _holds(claimed: tuple[int, int], text: Text) -> str:
+    clear, asked = claimed
+    if clear == asked:
+        return text("deep_rnn.holds")
+    return text("deep_rnn.holds_for_some", clear=clear, asked=asked)
+
 
 USUAL = {"layers": 3, "steps": 300, "width": 64, "pairs": 6000, "sentences": 1200}
 SEEDS = (1, 2, 3)
@@ -28,10 +273,10 @@ LITTLE = 30.0  # chrF++ of a model that has not learned to translate
 
 
 @dataclass(frozen=True)
-class Depth(LessonResult):
+class DeepRNN(LessonResult):
     """What was asked of the encoders, one a seed; `losses` and `chrfs` say how good each is."""
 
-    facts: tuple[Fact, ...]
+    facts: tuple[ProbedFact, ...]
     layers: int
     steps: int
     seeds: tuple[int, ...]
@@ -42,11 +287,11 @@ class Depth(LessonResult):
         """The model, the probes' shares layer by layer, the verdict."""
         return Page(
             text("deep_rnn.title"),
-            (Words(self._asked(text)), *shares_of(self.facts, text), Words(self._judged(text))),
+            (Words(self._asked(text)), *probe_blocks(self.facts, text), Words(self._judged(text))),
         )
 
     def _asked(self, text: Text) -> str:
-        count, loss, chrf = len(self.seeds), span(self.losses, 2), span(self.chrfs, 1)
+        count, loss, chrf = len(self.seeds), value_range(self.losses, 2), value_range(self.chrfs, 1)
         little = max(self.chrfs) < LITTLE
         return text(
             "deep_rnn.encoder_decoder_lstm_layers",
@@ -93,7 +338,7 @@ def deep_rnn(
     pairs: int = USUAL["pairs"],
     sentences: int = USUAL["sentences"],
     seeds: Sequence[int] = SEEDS,
-    hear: Hear | None = None,
+    hear: Report | None = None,
 ) -> LessonResult:
     """Train stacks of LSTMs on sentences of the primer and probe their encoders; about 50 seconds.
 
@@ -103,28 +348,28 @@ def deep_rnn(
     """
     own = {"layers": layers, "steps": steps, "width": width, "pairs": pairs}
     if model is not None:
-        return _of_model(model, own, sentences, seeds)
+        return _probe_model(model, own, sentences, seeds)
     parse_int("layers", layers, least=2)
     for name, size in {**own, "sentences": sentences}.items():
         parse_int(name, size, least=100 if name in ("pairs", "sentences") else 1)
     asked, losses, chrfs = [], [], []
     for seed in (seeds := parse_ints("seeds", seeds)):
         recipe = _recipe(layers=layers, steps=steps, width=width, pairs=pairs, seed=seed)
-        translator, scores = _trained(recipe, hear)
-        fit = read(translator, "valid", sentences)
-        test = read(translator, "random", sentences, but=fit.twins)
+        translator, scores = _train(recipe, hear)
+        fit = read_probe_sentences(translator, "valid", sentences)
+        test = read_probe_sentences(translator, "random", sentences, but=fit.twins)
         states = [layer_states(translator, one.tokens) for one in (fit, test)]
-        asked.append(asked_of(fit, test, *states))
+        asked.append(probe_facts(fit, test, *states))
         losses.append(scores["loss"])
         chrfs.append(scores["chrf"])
     facts = tuple(
         replace(own[0], runs=tuple(run for one in own for run in one.runs))
         for own in zip(*asked, strict=True)
     )
-    return Depth(facts, layers, steps, seeds, tuple(losses), tuple(chrfs))
+    return DeepRNN(facts, layers, steps, seeds, tuple(losses), tuple(chrfs))
 
 
-def _of_model(
+def _probe_model(
     model: Model, own: dict[str, int], sentences: int, seeds: Sequence[int]
 ) -> LessonResult:
     """What a trained one shows, if nothing is asked that it brings itself."""
@@ -136,10 +381,10 @@ def _of_model(
             raise UserError("model: the snapshot has its own sentences and seeds; give model=RUN")
         return read_snapshot("deep_rnn")
     count = parse_int("sentences", sentences, least=100)
-    return stacked([model], sentences=count, seeds=parse_ints("seeds", seeds))
+    return probe_layers([model], sentences=count, seeds=parse_ints("seeds", seeds))
 
 
-def _trained(recipe: Recipe, hear: Hear | None) -> tuple[Translator, dict[str, float]]:
+def _train(recipe: Recipe, hear: Report | None) -> tuple[Translator, dict[str, float]]:
     from dhyan.run import train
     from dhyan.training.events import Stepped, Validated
 

@@ -15,8 +15,8 @@ from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.sequences.miniature import Hear
 from dhyan.lessons.sequences.toy_corpus import PAIRS, toy_corpus
+from dhyan.lessons.tiny_models import Report
 from dhyan.lessons.trained_model import load_translator
 from dhyan.special_tokens import BOS, EOS
 
@@ -34,7 +34,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Found:
+class Hypothesis:
     """A whole sentence, its log-probability with its end, and whether it ended by itself."""
 
     text: str
@@ -43,13 +43,13 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Greedy(LessonResult):
+class GreedyDecoding(LessonResult):
     """Every step of greedy decoding, what it came to, and what a beam found, best first."""
 
     sentence: str
     steps: tuple[Step, ...]
-    said: Found
-    beam: tuple[Found, ...]
+    said: Hypothesis
+    beam: tuple[Hypothesis, ...]
     width: int
 
     def page(self, text: Text) -> Page:
@@ -95,7 +95,7 @@ class Greedy(LessonResult):
 
 
 @dataclass(frozen=True)
-class _Speaker:
+class _SearchModel:
     """A model, what it reads, and how its ids are written."""
 
     model: StepModel
@@ -113,8 +113,8 @@ def greedy_decoding(
     beam: int = 3,
     steps: int = 200,
     seed: int = 1,
-    hear: Hear | None = None,
-) -> Greedy:
+    hear: Report | None = None,
+) -> GreedyDecoding:
     """Greedy decoding of a trained model, given as a Translator or a run's folder.
 
     Without one it is the toy corpus's LSTM, trained for so many steps in two seconds; stopped
@@ -124,21 +124,21 @@ def greedy_decoding(
     parse_int("best", best)
     width = parse_int("beam", beam)
     if model is None:
-        speaker = _toy_speaker(sentence, steps=steps, seed=seed, hear=hear)
+        speaker = _toy_model(sentence, steps=steps, seed=seed, hear=hear)
     else:
-        speaker = _speaker(sentence, model)
+        speaker = _trained_model(sentence, model)
     source, limit = speaker.source, speaker.limit
     with evaluation_mode(_module(speaker.model)):
         [said] = greedy_search(speaker.model, source, max_length=limit)
         [ranked] = beam_search(speaker.model, source, beam=width, max_length=limit)
         ids = [*said.ids, *([EOS] if said.finished else [])]
         walked = _walk(speaker, [BOS, *ids[:-1]], best)
-    found = [Found(speaker.text(one.ids), one.score, one.finished) for one in (said, *ranked)]
-    return Greedy(" ".join(sentence.split()), walked, found[0], tuple(found[1:]), width)
+    found = [Hypothesis(speaker.text(one.ids), one.score, one.finished) for one in (said, *ranked)]
+    return GreedyDecoding(" ".join(sentence.split()), walked, found[0], tuple(found[1:]), width)
 
 
 @torch.inference_mode()
-def _walk(speaker: _Speaker, fed: Sequence[int], best: int) -> tuple[Step, ...]:
+def _walk(speaker: _SearchModel, fed: Sequence[int], best: int) -> tuple[Step, ...]:
     """The best words at each step; what may not be said has no chance, as in the search."""
     state, found, row = speaker.model.start(speaker.source), list[Step](), torch.zeros(1).long()
     told = torch.tensor(fed, device=speaker.source.ids.device)
@@ -152,7 +152,7 @@ def _walk(speaker: _Speaker, fed: Sequence[int], best: int) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def _toy_speaker(sentence: str, *, steps: int, seed: int, hear: Hear | None) -> _Speaker:
+def _toy_model(sentence: str, *, steps: int, seed: int, hear: Report | None) -> _SearchModel:
     shown = toy_corpus(steps=steps, seed=seed, hear=hear)
     source = Tokens.pad([shown.source.ids(parse_words(sentence))])
     words = shown.target
@@ -163,10 +163,10 @@ def _toy_speaker(sentence: str, *, steps: int, seed: int, hear: Hear | None) -> 
     def text(ids: Sequence[int]) -> str:
         return " ".join(words.said(ids))
 
-    return _Speaker(shown.model, source, name, text, limit=10)
+    return _SearchModel(shown.model, source, name, text, limit=10)
 
 
-def _speaker(sentence: str, given: Model) -> _Speaker:
+def _trained_model(sentence: str, given: Model) -> _SearchModel:
     model = load_translator(given)
     target, ids = model.target, model.encode(sentence)
     if len(ids) - 1 > model.limits.source:
@@ -178,7 +178,9 @@ def _speaker(sentence: str, given: Model) -> _Speaker:
     def name(one: int) -> str:
         return target.pieces([one])[0]
 
-    return _Speaker(model.ensemble, Tokens.pad([ids]).to(model.device), name, target.decode, limit)
+    return _SearchModel(
+        model.ensemble, Tokens.pad([ids]).to(model.device), name, target.decode, limit
+    )
 
 
 def _module(model: StepModel) -> torch.nn.Module:

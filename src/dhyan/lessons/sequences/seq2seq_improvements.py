@@ -2,39 +2,265 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import hypot, sqrt
 from pathlib import Path
 from typing import Literal
 
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve, Lines, Part, Words, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.reports import HOW, Facts, read_report
+from dhyan.lessons.encoder_decoder.bottleneck import (
+    HOW_TO_MAKE,
+    Report,
+    group_values,
+    main_test_scores,
+    read_report,
+)
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.sequences.gains import Change, Gain, change_of
-from dhyan.lessons.sequences.starts import Start, told_starts
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
+
+SURE = 1.96  # standard errors to either side that hold 95 % of a normal distribution
+What = Literal["reversal", "depth"]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What is added, and where that lies with 95 % certainty, if this is known."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def sign(self) -> int:
+        """1 if it is surely more than nothing, −1 if surely less, else 0."""
+        low = self.value if self.low is None else self.low
+        high = self.value if self.high is None else self.high
+        return int(low > 0) - int(high < 0)
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return with_sign(self.value)
+        return f"{with_sign(self.value)} ({with_sign(self.low)} … {with_sign(self.high)})"
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """An improvement put to the test: what the model `after` adds to the one `before`.
+
+    `bleu` are the scores of both, `by_length` gains of BLEU, and `by_place` gains in hundredths
+    of the tokens that are right in each fifth of the target. Intervals of BLEU are made of those of
+    the two models as if their tests were drawn apart, which makes them rather too wide; those by
+    place take tokens for independent, which makes them rather too narrow.
+    """
+
+    what: What
+    into: str
+    before: str
+    after: str
+    parameters: tuple[int, int]
+    steps: int
+    bleu: tuple[float, float]
+    gain: Gain
+    lengths: tuple[str, ...]
+    by_length: tuple[Gain | None, ...]
+    by_place: tuple[Gain, ...]
+
+    @property
+    def as_claimed(self) -> bool:
+        """Reversal is to help the first words and to cost the last; depth is to help."""
+        if self.what == "depth":
+            return self.gain.sign > 0
+        return self.by_place[0].sign > 0 > self.by_place[-1].sign
+
+
+def with_sign(value: float) -> str:
+    """A change with its sign."""
+    return f"{value:+.1f}".replace("-", "−")
+
+
+def read_improvement(found: Report, what: What, before: str, after: str) -> Improvement:
+    """Read both models off a report."""
+    from dhyan.compare.report_figures import spoken
+
+    names, models = (before, after), found["models"]
+    tests = [main_test_scores(found, name) for name in names]
+    groups = [test["by_length"] for test in tests]
+    return Improvement(
+        what=what,
+        into=models[after]["language"],
+        before=before,
+        after=after,
+        parameters=(models[before]["parameters"], models[after]["parameters"]),
+        steps=models[after]["steps"],
+        bleu=(tests[0]["bleu"]["value"], tests[1]["bleu"]["value"]),
+        gain=_difference(*(_score(test["bleu"]) for test in tests)),
+        lengths=tuple(map(spoken, groups[0])),
+        by_length=_by_length(*groups),
+        by_place=_by_position(*(models[name]["positions"] for name in names)),
+    )
+
+
+def _score(bleu: Report) -> Gain:
+    if not (drawn := bleu.get("interval")):
+        return Gain(float(bleu["value"]))
+    return Gain(float(bleu["value"]), float(drawn["low"]), float(drawn["high"]))
+
+
+def _by_length(before: Sequence[Report], after: Sequence[Report]) -> tuple[Gain | None, ...]:
+    sides = []
+    for groups in (before, after):
+        keys = ("bleu", "bleu_low", "bleu_high")
+        sides.append(list(zip(*(group_values(groups, key) for key in keys), strict=True)))
+    return tuple(
+        None if a is None or b is None else _difference(Gain(a, *own), Gain(b, *other))
+        for (a, *own), (b, *other) in zip(*sides, strict=True)
+    )
+
+
+def _difference(before: Gain, after: Gain) -> Gain:
+    """One measure less another; each end of the interval is as far off as theirs together."""
+    value = after.value - before.value
+    match before.low, before.high, after.low, after.high:
+        case float() as low, float() as high, float() as least, float() as most:
+            below = hypot(after.value - least, high - before.value)
+            above = hypot(most - after.value, before.value - low)
+            return Gain(value, value - below, value + above)
+    return Gain(value)
+
+
+def _by_position(before: Report, after: Report) -> tuple[Gain, ...]:
+    """By the normal approximation for two shares."""
+    found = []
+    for place, (p, q) in enumerate(zip(before["shares"], after["shares"], strict=True)):
+        n, m = (max(side["tokens"][place], 1) for side in (before, after))
+        margin = 100 * SURE * sqrt(p * (1 - p) / n + q * (1 - q) / m)
+        value = 100 * (q - p)
+        found.append(Gain(value, value - margin, value + margin))
+    return tuple(found)
+
+
+Embedding = Literal["learned", "skip-gram", "random"]
+EMBEDDINGS: tuple[Embedding, ...] = ("learned", "skip-gram", "random")
+
+
+@dataclass(frozen=True)
+class EmbeddingScores:
+    """A model trained on so many pairs with embeddings of some kind: the BLEU of every seed.
+
+    "learned" ones begin at random and are trained, "skip-gram" ones begin from vectors that were
+    learned from single sentences, "random" ones stay as they were drawn. `gain` is what the mean
+    over the seeds has more than with learned ones; its interval holds those of every seed, drawn
+    over the test sentences, so that what is sure is so for each of them.
+    """
+
+    model: str
+    pairs: int
+    kind: Embedding
+    bleu: tuple[float, ...]
+    gain: Gain | None = None
+
+    @property
+    def mean(self) -> float:
+        """Over the seeds."""
+        return sum(self.bleu) / len(self.bleu)
+
+
+def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Part, ...]:
+    """A row for every model and number of pairs: the scores, the gains, and where they are sure."""
+    by = {(one.model, one.pairs, one.kind): one for one in starts}
+    tried = list(dict.fromkeys((one.model, one.pairs) for one in starts))
+    rows = [text("seq2seq_improvements.pairs", m=m, n=n) for m, n in tried]
+    found = [[by[*one, kind] for kind in EMBEDDINGS] for one in tried]
+    gains = [[_interval(one.gain) for one in own[1:]] for own in found]
+    columns = (
+        text("seq2seq_improvements.learned"),
+        text("seq2seq_improvements.skip_gram"),
+        text("seq2seq_improvements.random_fixed"),
+    )
+    ends = (
+        text("seq2seq_improvements.gain"),
+        text("seq2seq_improvements.from"),
+        text("seq2seq_improvements.to"),
+    )
+    seeds = len(starts[0].bleu)
+    return (
+        Words(
+            text(
+                "seq2seq_improvements.embeddings_mean_bleu_learned",
+                seeds=seeds,
+                several_seeds=seeds > 1,
+            )
+        ),
+        table("BLEU", [[one.mean for one in own] for own in found], rows, columns, digits=1),
+        table(columns[1], [own[0] for own in gains], rows, ends, digits=1),
+        table(columns[2], [own[1] for own in gains], rows, ends, digits=1),
+        Words(_embedding_verdict(starts, text)),
+    )
+
+
+def _embedding_verdict(starts: Sequence[EmbeddingScores], text: Text) -> str:
+    told = []
+    for kind, name in (
+        ("skip-gram", text("seq2seq_improvements.vectors_skip_gram")),
+        ("random", text("seq2seq_improvements.fixed_random_vectors")),
+    ):
+        own = [one for one in starts if one.kind == kind and one.gain is not None]
+        better, worse = (
+            _join([one for one in own if one.gain and one.gain.sign == sign], text)
+            for sign in (1, -1)
+        )
+        told.append(
+            text(
+                "seq2seq_improvements.better_learned_ones_worse",
+                name=name,
+                better=better or text("seq2seq_improvements.nowhere"),
+                worse=worse or text("seq2seq_improvements.nowhere"),
+            )
+        )
+    return " ".join(told)
+
+
+def _interval(gain: Gain | None) -> tuple[float, float, float]:
+    assert gain is not None
+    low, high = (gain.value if end is None else end for end in (gain.low, gain.high))
+    return gain.value, low, high
+
+
+def _join(starts: Sequence[EmbeddingScores], text: Text) -> str:
+    return ", ".join(
+        text(
+            "seq2seq_improvements.pairs_2",
+            model=one.model,
+            pairs=one.pairs,
+            signed=with_sign(one.gain.value),
+        )
+        for one in starts
+        if one.gain is not None
+    )
+
 
 FORWARD, REVERSED, DEEP = "bottleneck-forward", "bottleneck-reversed", "bottleneck-deep"
 LANGUAGES = ("en", "hi")
 
 
 @dataclass(frozen=True)
-class Improvements(LessonResult):
+class Seq2SeqImprovements(LessonResult):
     """What reversal and depth change, by a report; and what the embeddings do, if it was tried."""
 
     report: str
-    changes: tuple[Change, ...]
-    starts: tuple[Start, ...] = ()
+    changes: tuple[Improvement, ...]
+    starts: tuple[EmbeddingScores, ...] = ()
 
     def page(self, text: Text) -> Page:
         """Reversal and depth by place and by length, then the embeddings."""
         return Page(
             text("seq2seq_improvements.title"),
-            (*self._changed(text), *(told_starts(self.starts, text) if self.starts else ())),
+            (*self._changed(text), *(embedding_blocks(self.starts, text) if self.starts else ())),
         )
 
     def _changed(self, text: Text) -> tuple[Part, ...]:
-        names = [_named(one, text) for one in self.changes]
+        names = [_improvement_name(one, text) for one in self.changes]
         millions = [f"{count / 1e6:.1f}" for one in self.changes for count in one.parameters]
         sizes = "–".join(sorted({min(millions, key=float), max(millions, key=float)}, key=float))
         steps = f"{max(one.steps for one in self.changes):,}"
@@ -85,7 +311,7 @@ class Improvements(LessonResult):
                 text("seq2seq_improvements.words"),
                 "BLEU",
             ),
-            *(Words(_judged(one, text)) for one in self.changes),
+            *(Words(_verdict(one, text)) for one in self.changes),
             *self._pairs(text),
         )
 
@@ -99,7 +325,7 @@ class Improvements(LessonResult):
         return (Words(told),)
 
 
-def seq2seq_improvements(report: str | Path = SNAPSHOT) -> Improvements:
+def seq2seq_improvements(report: str | Path = SNAPSHOT) -> Seq2SeqImprovements:
     """What reversal and depth change by a report of `dhyan compare`, and what embeddings do.
 
     `report` is its folder or its report.json, or a result file that holds one under `figures`; not
@@ -108,34 +334,36 @@ def seq2seq_improvements(report: str | Path = SNAPSHOT) -> Improvements:
     """
     if report == SNAPSHOT:
         shown = read_snapshot("seq2seq_improvements")
-        assert isinstance(shown, Improvements)
+        assert isinstance(shown, Seq2SeqImprovements)
         return shown
     path, found = read_report(report)
-    return Improvements(str(path), changes_of(path, found))
+    return Seq2SeqImprovements(str(path), read_improvements(path, found))
 
 
-def changes_of(path: Path, found: Facts) -> tuple[Change, ...]:
+def read_improvements(path: Path, found: Report) -> tuple[Improvement, ...]:
     """Every improvement that a report has both models of, in both directions if it has them."""
     directions = [found, *([found["backwards"]] if "backwards" in found else [])]
     try:
         changes = [
-            *(_tried(one, "reversal", FORWARD, REVERSED) for one in directions),
-            *(_tried(one, "depth", REVERSED, DEEP) for one in directions),
+            *(_embeddings_of(one, "reversal", FORWARD, REVERSED) for one in directions),
+            *(_embeddings_of(one, "depth", REVERSED, DEEP) for one in directions),
         ]
     except (KeyError, TypeError, IndexError):
-        raise UserError(f"report: {path} has no right words by place; {HOW}") from None
+        raise UserError(f"report: {path} has no right words by place; {HOW_TO_MAKE}") from None
     if known := tuple(one for one in changes if one):
         return known
     raise UserError(
         f"report: {path} must have {REVERSED} beside {FORWARD} or {DEEP}; it has "
-        f"{', '.join(found['models']) or 'none'}; {HOW}"
+        f"{', '.join(found['models']) or 'none'}; {HOW_TO_MAKE}"
     )
 
 
-def _tried(found: Facts, what: Literal["reversal", "depth"], *names: str) -> Change | None:
+def _embeddings_of(
+    found: Report, what: Literal["reversal", "depth"], *names: str
+) -> Improvement | None:
     before, after = names
     if all(name in found["models"] for name in names):
-        return change_of(found, what, before, after)
+        return read_improvement(found, what, before, after)
     return None
 
 
@@ -148,7 +376,7 @@ def _curve(name: str, gains: Sequence[Gain | None]) -> Curve:
     )
 
 
-def _named(one: Change, text: Text) -> str:
+def _improvement_name(one: Improvement, text: Text) -> str:
     what = (
         text("seq2seq_improvements.reversal")
         if one.what == "reversal"
@@ -157,13 +385,13 @@ def _named(one: Change, text: Text) -> str:
     return text("seq2seq_improvements.into", what=what, language=_language(one, text))
 
 
-def _language(one: Change, text: Text) -> str:
+def _language(one: Improvement, text: Text) -> str:
     if one.into not in LANGUAGES:
         return one.into
     return text(f"seq2seq_improvements.language_{one.into}")
 
 
-def _judged(one: Change, text: Text) -> str:
+def _verdict(one: Improvement, text: Text) -> str:
     """What the gains say of the claim."""
     language = _language(one, text)
     sign = one.gain.sign

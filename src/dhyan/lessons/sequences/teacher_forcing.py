@@ -13,7 +13,7 @@ from dhyan.insight.blocks import Curve, Lines, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.sequences.miniature import Hear
+from dhyan.lessons.tiny_models import Report
 
 TASKS = ("numbers", "reverse")
 RATIOS = (1.0, 0.0)
@@ -21,7 +21,7 @@ LEVEL = 1.0  # nats a word: learned well enough to say most of them
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingCurve:
     """One training: at each step that was validated, the loss and chrF++ on sentences held out.
 
     The loss is with the right words given, so that it is the same measure for every ratio; chrF++
@@ -53,12 +53,12 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Forcing(LessonResult):
+class TeacherForcing(LessonResult):
     """The same model, data and seed, trained once for each ratio of right words told."""
 
     task: str
     seed: int
-    runs: tuple[Trained, ...]
+    runs: tuple[TrainingCurve, ...]
 
     @property
     def faster(self) -> bool:
@@ -77,7 +77,7 @@ class Forcing(LessonResult):
         return most.reached == least.reached
 
     @property
-    def extremes(self) -> tuple[Trained, Trained]:
+    def extremes(self) -> tuple[TrainingCurve, TrainingCurve]:
         """The runs that were told most and least."""
         ordered = sorted(self.runs, key=lambda one: one.ratio)
         return ordered[-1], ordered[0]
@@ -143,7 +143,7 @@ class Forcing(LessonResult):
         return text("teacher_forcing.converges_faster_seen_both")
 
 
-def _when(one: Trained, text: Text) -> str:
+def _when(one: TrainingCurve, text: Text) -> str:
     if one.reached is None:
         return text("teacher_forcing.within_updates", name=one.name, last_steps=one.steps[-1])
     return text("teacher_forcing.at", name=one.name, reached=one.reached)
@@ -156,8 +156,8 @@ def teacher_forcing(
     steps: int = 240,
     checks: int = 10,
     seed: int = 1,
-    hear: Hear | None = None,
-) -> Forcing:
+    hear: Report | None = None,
+) -> TeacherForcing:
     """Train a small GRU with attention once for each ratio of right words; two take 40 seconds.
 
     They are validated `checks` times. The task is made by code: `numbers` in words, English to
@@ -168,15 +168,15 @@ def teacher_forcing(
     parse_int("steps", steps, least=parse_int("checks", checks))
     if not isinstance(ratios, list | tuple) or not ratios or not all(map(_is_share, ratios)):
         raise UserError(f"ratios are {ratios!r}: give one or more numbers from 0 to 1 in a list")
-    runs = [_trained(_recipe(task, float(ratio), steps, checks, seed), hear) for ratio in ratios]
-    return Forcing(task, seed, tuple(runs))
+    runs = [_train(_recipe(task, float(ratio), steps, checks, seed), hear) for ratio in ratios]
+    return TeacherForcing(task, seed, tuple(runs))
 
 
 def _is_share(given: object) -> bool:
     return isinstance(given, int | float) and 0 <= given <= 1
 
 
-def _trained(recipe: Recipe, hear: Hear | None) -> Trained:
+def _train(recipe: Recipe, hear: Report | None) -> TrainingCurve:
     from dhyan.run import train
     from dhyan.training.events import Stepped, Validated
 
@@ -192,7 +192,7 @@ def _trained(recipe: Recipe, hear: Hear | None) -> Trained:
                 scores.append(event.scores["chrf"])
                 if hear:
                     hear(f"ratio {ratio:g}, step {event.step}: loss {losses[-1]:.3f}")
-    return Trained(ratio, tuple(at), tuple(losses), tuple(scores), updates)
+    return TrainingCurve(ratio, tuple(at), tuple(losses), tuple(scores), updates)
 
 
 def _recipe(task: str, ratio: float, steps: int, checks: int, seed: int) -> Recipe:

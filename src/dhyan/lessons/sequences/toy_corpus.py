@@ -7,33 +7,124 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from dhyan.batch import Batch
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve, Lines, Part, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_learning_rate, parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.sequences.miniature import (
+from dhyan.lessons.tiny_models import (
     END,
     START,
-    Decoded,
-    Hear,
+    DecodedSteps,
     Pairs,
+    Report,
     Vocabulary,
     decode,
-    encoder_decoder,
-    in_batch,
-    learn,
-    places,
+    evenly_spaced,
+    make_batch,
     read_pairs,
+    tiny_encoder_decoder,
+    train_updates,
 )
-from dhyan.lessons.sequences.one_update import PARAMETER, Update, one_update
 from dhyan.models.seq2seq import Seq2Seq
+
+PARAMETER = "decoder.output.weight"
+NUDGE = 1e-5
+
+
+@dataclass(frozen=True)
+class ParameterUpdate:
+    """One parameter's part in one update: w ← w − η ∂L/∂w.
+
+    `slope` is the gradient measured by moving the parameter a little both ways; `alone` is the loss
+    when only this parameter has moved, `after` when all of them have.
+    """
+
+    name: str
+    at: tuple[int, ...]
+    value: float
+    gradient: float
+    slope: float
+    moved: float
+    before: float
+    alone: float
+    after: float
+    rate: float
+
+
+def gradient_step(
+    model: Seq2Seq, batch: Batch, name: str, at: Sequence[int] | None, rate: float
+) -> ParameterUpdate:
+    """What one step of gradient descent would do; the model is left as it was."""
+    weights = dict(model.named_parameters())
+    if name not in weights:
+        raise UserError(f"parameter: the model has no {name!r}; it has {', '.join(weights)}")
+    before = _average(model, batch)
+    gradients = torch.autograd.grad(before, list(weights.values()))
+    moves = dict(zip(weights, gradients, strict=True))
+    gradient = moves[name]
+    place = _place(name, gradient, at)
+    weight, own = weights[name], float(gradient[place])
+    value = float(weight.detach()[place])
+
+    @torch.no_grad()
+    def moved_to(number: float) -> float:
+        weight[place] = number
+        found = float(_average(model, batch))
+        weight[place] = value
+        return found
+
+    slope = (moved_to(value + NUDGE) - moved_to(value - NUDGE)) / (2 * NUDGE)
+    alone = moved_to(value - rate * own)
+    kept = {key: one.detach().clone() for key, one in weights.items()}
+    with torch.no_grad():
+        for key, one in weights.items():
+            one.sub_(rate * moves[key])
+        after = float(_average(model, batch))
+        for key, one in weights.items():
+            one.copy_(kept[key])
+    moved = value - rate * own
+    return ParameterUpdate(
+        name,
+        place,
+        value,
+        gradient=own,
+        slope=slope,
+        moved=moved,
+        before=float(before.detach()),
+        alone=alone,
+        after=after,
+        rate=rate,
+    )
+
+
+def _average(model: Seq2Seq, batch: Batch) -> Float64[Tensor, ""]:
+    """The mean loss per word of a single pair."""
+    chances = model(batch)[0].log_softmax(-1)
+    return -chances.gather(1, batch.labels.ids[0].unsqueeze(1)).mean()
+
+
+def _place(name: str, gradient: Tensor, at: Sequence[int] | None) -> tuple[int, ...]:
+    if at is None:
+        flat = int(gradient.abs().argmax())
+        return tuple(int(one) for one in torch.unravel_index(torch.tensor(flat), gradient.shape))
+    place = tuple(at) if isinstance(at, list | tuple) else (at,)
+    sizes = tuple(gradient.shape)
+    if len(place) != len(sizes) or not all(
+        isinstance(one, int) and 0 <= one < size for one, size in zip(place, sizes, strict=False)
+    ):
+        raise UserError(
+            f"at: {name} is {' × '.join(map(str, sizes))} and has no place {list(place)}"
+        )
+    return place
+
 
 PAIRS = (("think about it", "सोच लो"), ("come in", "अंदर आ जाओ"))
 
 
 @dataclass(frozen=True)
-class Toy(LessonResult):
+class ToyCorpus(LessonResult):
     """Every number from a pair's words to its loss, one update, and what the trained model says."""
 
     pairs: tuple[tuple[str, str], ...]
@@ -50,9 +141,9 @@ class Toy(LessonResult):
     losses: Float64[Tensor, " T"]
     total: float
     average: float
-    update: Update
+    update: ParameterUpdate
     curve: tuple[float, ...]
-    predictions: tuple[Decoded, ...]
+    predictions: tuple[DecodedSteps, ...]
     model: Seq2Seq
 
     @property
@@ -163,7 +254,7 @@ class Toy(LessonResult):
 
     def _trained(self, text: Text) -> list[Part]:
         steps, right = len(self.curve) - 1, sum(self.learned)
-        at = places(steps)
+        at = evenly_spaced(steps)
         shown: list[Part] = [
             Words(
                 text(
@@ -204,8 +295,8 @@ def toy_corpus(
     parameter: str = PARAMETER,
     at: Sequence[int] | None = None,
     seed: int = 1,
-    hear: Hear | None = None,
-) -> Toy:
+    hear: Report | None = None,
+) -> ToyCorpus:
     """A tiny LSTM encoder-decoder on a corpus of a few pairs; it trains for two seconds.
 
     `sentence` is the source that is followed through, the first if none is given. The one update
@@ -216,16 +307,16 @@ def toy_corpus(
     chosen = _chosen(pairs, sentence)
     source = Vocabulary.of(one for one, _ in pairs)
     target = Vocabulary.of((other for _, other in pairs), START, END)
-    model = encoder_decoder(source, target, width=parse_int("width", width), seed=seed)
+    model = tiny_encoder_decoder(source, target, width=parse_int("width", width), seed=seed)
     words, labels = parse_words(chosen[0]), (*parse_words(chosen[1]), END)
-    own, hot = in_batch([chosen], source, target), target.one_hot(labels)
+    own, hot = make_batch([chosen], source, target), target.one_hot(labels)
     with torch.no_grad():
         chances = model(own)[0].softmax(-1)[:, 1:]
     losses = -(chances * hot).sum(-1).log()
-    update = one_update(model, own, parameter, at, parse_learning_rate(learning_rate))
-    curve = learn(
+    update = gradient_step(model, own, parameter, at, parse_learning_rate(learning_rate))
+    curve = train_updates(
         model,
-        in_batch(pairs, source, target),
+        make_batch(pairs, source, target),
         steps=steps,
         learning_rate=learning_rate,
         optimizer=optimizer,
@@ -234,7 +325,7 @@ def toy_corpus(
     longest = 2 * max(len(parse_words(other)) for _, other in pairs) + 2
     predictions = [decode(model, source.ids(parse_words(one)), limit=longest) for one, _ in pairs]
     first = (words[0], labels[0])
-    return Toy(
+    return ToyCorpus(
         pairs,
         words,
         labels,

@@ -12,17 +12,17 @@ from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.sequences.miniature import (
+from dhyan.lessons.tiny_models import (
     END,
     START,
-    Decoded,
-    Hear,
+    DecodedSteps,
+    Report,
     Vocabulary,
     decode,
-    encoder_decoder,
-    in_batch,
-    learn,
+    make_batch,
     states_by_token,
+    tiny_encoder_decoder,
+    train_updates,
 )
 from dhyan.models.seq2seq import Seq2Seq
 
@@ -31,7 +31,7 @@ PARTS = ("h", "c")
 
 
 @dataclass(frozen=True)
-class Unrolled(LessonResult):
+class UnrolledRNN(LessonResult):
     """The states of both halves, a row for each token; an LSTM has h and c, other cells h alone.
 
     `apart` is how far the encoder's states lie from those of reading all tokens in one call, and
@@ -120,23 +120,27 @@ def unrolled_rnn(
     steps: int = 60,
     limit: int = 8,
     seed: int = 1,
-    hear: Hear | None = None,
-) -> Unrolled:
+    hear: Report | None = None,
+) -> UnrolledRNN:
     """A small encoder-decoder of `cell` lstm, gru or rnn, token by token, with every state.
 
     It first learns this pair alone for so many steps, under a second; with 0 it is untrained.
     """
     words, right = parse_words(sentence), parse_words(target)
     source, goal = Vocabulary.of([" ".join(words)]), Vocabulary.of([" ".join(right)], START, END)
-    model = encoder_decoder(source, goal, width=parse_int("width", width), cell=cell, seed=seed)
-    pair = in_batch([(" ".join(words), " ".join(right))], source, goal)
-    learn(model, pair, steps=parse_int("steps", steps, least=0), learning_rate=0.05, hear=hear)
+    model = tiny_encoder_decoder(
+        source, goal, width=parse_int("width", width), cell=cell, seed=seed
+    )
+    pair = make_batch([(" ".join(words), " ".join(right))], source, goal)
+    train_updates(
+        model, pair, steps=parse_int("steps", steps, least=0), learning_rate=0.05, hear=hear
+    )
     with torch.no_grad():
         read = states_by_token(model.encoder, pair.source)[0, :, :, 0]
         at_once = model.encoder(pair.source)
     last = at_once.summary.unflatten(-1, read.shape[1:])[0]
     found = decode(model, source.ids(words), limit=parse_int("limit", limit))
-    return Unrolled(
+    return UnrolledRNN(
         words,
         goal.said(found.fed),
         goal.said(found.said),
@@ -147,19 +151,23 @@ def unrolled_rnn(
         found.context,
         found.states,
         found.chances,
-        max(_far(read[:, 0], at_once.states[0]), _far(read[-1], last), _far(last, found.context)),
-        _far(found.chances, _at_once(model, pair.source, found)),
+        max(
+            _difference(read[:, 0], at_once.states[0]),
+            _difference(read[-1], last),
+            _difference(last, found.context),
+        ),
+        _difference(found.chances, _all_at_once(model, pair.source, found)),
     )
 
 
 @torch.no_grad()
-def _at_once(model: Seq2Seq, source: Tokens, found: Decoded) -> Float64[Tensor, "T V"]:
+def _all_at_once(model: Seq2Seq, source: Tokens, found: DecodedSteps) -> Float64[Tensor, "T V"]:
     """The probabilities when the decoder is given all it was fed in one call."""
     logits, _ = model.decoder(torch.tensor([found.fed]), model.start(source))
     return logits[0].softmax(-1)[:, 1:]
 
 
-def _far(one: Tensor, other: Tensor) -> float:
+def _difference(one: Tensor, other: Tensor) -> float:
     return float((one - other).abs().max())
 
 

@@ -13,7 +13,7 @@ from dhyan.insight.blocks import Curve, Lines, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.sequences.miniature import Hear, known_cell, places
+from dhyan.lessons.tiny_models import Report, evenly_spaced, parse_cell
 from dhyan.models.recurrent_layers import Cell, Recurrence
 
 CELLS = ("rnn", "gru", "lstm")
@@ -21,7 +21,7 @@ SURE = 1.96  # standard errors to either side that hold 95 %
 
 
 @dataclass(frozen=True)
-class Faded:
+class GradientDecay:
     """One cell: log₁₀ of the gradient's norm by distance, for every seed.
 
     `factor` is what a step of distance multiplies the norm by: the slope of the line that fits
@@ -58,17 +58,17 @@ class Faded:
 
 
 @dataclass(frozen=True)
-class Fading(LessonResult):
+class VanishingGradients(LessonResult):
     """The cells that were measured, over so many words and seeds."""
 
-    cells: tuple[Faded, ...]
+    cells: tuple[GradientDecay, ...]
     length: int
     width: int
     seeds: int
 
     def page(self, text: Text) -> Page:
         """The measure, its curves, and whether the claim holds."""
-        at = places(self.length)
+        at = evenly_spaced(self.length)
         names = [one.name for one in self.cells]
         return Page(
             text("vanishing_gradients.title"),
@@ -142,14 +142,14 @@ def vanishing_gradients(
     width: int = 32,
     seeds: int = 8,
     forget: float | None = 1.0,
-    hear: Hear | None = None,
-) -> Fading:
+    hear: Report | None = None,
+) -> VanishingGradients:
     """The norm of the last state's gradient at each word before it, at the first weights.
 
     A number for `forget` adds an LSTM whose forget gates have that much more bias, so that they
     begin more open (Jozefowicz et al., 2015). It takes a few seconds.
     """
-    known = [known_cell(one) for one in ([cells] if isinstance(cells, str) else cells)]
+    known = [parse_cell(one) for one in ([cells] if isinstance(cells, str) else cells)]
     if not known:
         raise UserError(f"cells: give at least one of {', '.join(CELLS)}")
     parse_int("length", length, least=2)
@@ -158,16 +158,16 @@ def vanishing_gradients(
     plans: list[tuple[str, Cell, float]] = [(one.upper(), one, 0.0) for one in known]
     if forget is not None:
         plans.append((f"LSTM, forget {forget:+g}", "lstm", float(forget)))
-    found: list[Faded] = []
+    found: list[GradientDecay] = []
     for name, cell, bias in plans:
         if hear:
             hear(name)
-        norms = [gradients(cell, length, width, seed, forget=bias) for seed in range(seeds)]
-        found.append(Faded(name, torch.stack(norms).log10()))
-    return Fading(tuple(found), length, width, seeds)
+        norms = [gradient_norms(cell, length, width, seed, forget=bias) for seed in range(seeds)]
+        found.append(GradientDecay(name, torch.stack(norms).log10()))
+    return VanishingGradients(tuple(found), length, width, seeds)
 
 
-def gradients(
+def gradient_norms(
     cell: Cell, length: int, width: int, seed: int, *, forget: float = 0.0
 ) -> Float64[Tensor, " T"]:
     """The norm of ∂h_T/∂x_(T−d) for d from 0 to `length`.
@@ -189,7 +189,7 @@ def gradients(
     return matrix.square().sum(dim=(0, 2)).sqrt().flip(0)
 
 
-def _curve(one: Faded, at: Sequence[int]) -> Curve:
+def _curve(one: GradientDecay, at: Sequence[int]) -> Curve:
     middle, spread = one.mean, one.spread
     return Curve(
         one.name,

@@ -15,16 +15,16 @@ from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.sequences.miniature import (
+from dhyan.lessons.tiny_models import (
     END,
     START,
-    Hear,
     Pairs,
+    Report,
     Vocabulary,
-    encoder_decoder,
-    in_batch,
-    learn,
+    make_batch,
     read_pairs,
+    tiny_encoder_decoder,
+    train_updates,
 )
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
@@ -42,7 +42,7 @@ NOTHING = 1e-10
 
 
 @dataclass(frozen=True)
-class Long:
+class LongSearch:
     """One search: the most tokens it may say, how many it said, and whether it ended by itself."""
 
     search: str
@@ -52,7 +52,7 @@ class Long:
 
 
 @dataclass(frozen=True)
-class Lengths(LessonResult):
+class VariableLength(LessonResult):
     """What padding changes in each model, what a learned batch says, and how long a text may be.
 
     `apart` is, for each model, the largest difference of a logit between a sentence alone and the
@@ -65,7 +65,7 @@ class Lengths(LessonResult):
     alone: tuple[str, ...]
     sentence: str
     asked: int
-    long: tuple[Long, ...]
+    long: tuple[LongSearch, ...]
 
     @property
     def unchanged(self) -> bool:
@@ -163,8 +163,8 @@ def variable_length(
     width: int = 8,
     steps: int = 120,
     seed: int = 1,
-    hear: Hear | None = None,
-) -> Lengths:
+    hear: Report | None = None,
+) -> VariableLength:
     """Pairs of any lengths in one batch, and `asked` words out of a sentence; it takes 5 seconds.
 
     The usual limit of a translation is three times its source and fifty: where that is too few,
@@ -174,18 +174,20 @@ def variable_length(
     words = parse_words(sentence)
     source = Vocabulary.of([*(one for one, _ in pairs), " ".join(words)])
     target = Vocabulary.of((other for _, other in pairs), START, END)
-    batch = in_batch(pairs, source, target)
-    small = encoder_decoder(source, target, width=parse_int("width", width), seed=seed)
+    batch = make_batch(pairs, source, target)
+    small = tiny_encoder_decoder(source, target, width=parse_int("width", width), seed=seed)
     apart = [
-        (name, *_apart(model, batch))
+        (name, *_padding_difference(model, batch))
         for name, model in _models(source, target, small, seed).items()
     ]
-    long = _said_long(small, source.ids(words), parse_int("asked", asked))
-    learn(small, batch, steps=parse_int("steps", steps, least=0), learning_rate=0.03, hear=hear)
+    long = _search_long(small, source.ids(words), parse_int("asked", asked))
+    train_updates(
+        small, batch, steps=parse_int("steps", steps, least=0), learning_rate=0.03, hear=hear
+    )
     most = 2 * batch.target.ids.shape[1]
     together = greedy_search(small, batch.source, max_length=most)
     alone = [greedy_search(small, one.source, max_length=most)[0] for one in _each(batch)]
-    return Lengths(
+    return VariableLength(
         pairs,
         tuple(apart),
         tuple(" ".join(target.said(one.ids)) for one in together),
@@ -236,14 +238,14 @@ def _sides(batch: Batch) -> tuple[Tokens, Tokens]:
 
 
 @torch.no_grad()
-def _apart(model: Seq2Seq, batch: Batch) -> tuple[float, float]:
+def _padding_difference(model: Seq2Seq, batch: Batch) -> tuple[float, float]:
     """How far the logits of real tokens move in the batch, and in one padded further."""
     wider = Batch(*(Tokens(pad(s.ids, (0, MORE)), pad(s.mask, (0, MORE))) for s in _sides(batch)))
     alone = [model(one)[0] for one in _each(batch)]
-    return _far(model(batch), alone), _far(model(wider), alone)
+    return _largest_difference(model(batch), alone), _largest_difference(model(wider), alone)
 
 
-def _far(logits: Tensor, alone: list[Tensor]) -> float:
+def _largest_difference(logits: Tensor, alone: list[Tensor]) -> float:
     """The largest difference; a score of −∞ is the same everywhere."""
     moved = [
         (row[: len(own)] - own).masked_fill(row[: len(own)] == own, 0.0).abs().max()
@@ -252,9 +254,9 @@ def _far(logits: Tensor, alone: list[Tensor]) -> float:
     return float(torch.stack(moved).max())
 
 
-def _said_long(model: Seq2Seq, ids: list[int], asked: int) -> list[Long]:
+def _search_long(model: Seq2Seq, ids: list[int], asked: int) -> list[LongSearch]:
     """Searches that must say so many words: two with room for them, one with the usual limit."""
-    source, rules = Tokens.pad([ids]), [min_length(asked), _no_more(asked)]
+    source, rules = Tokens.pad([ids]), [min_length(asked), _force_end(asked)]
     usual = 3 * len(ids) + 50
     room = asked + 1
     found: list[tuple[str, int, Hypothesis]] = [
@@ -262,10 +264,10 @@ def _said_long(model: Seq2Seq, ids: list[int], asked: int) -> list[Long]:
         ("beam 3", room, beam_search(model, source, beam=3, max_length=room, rules=rules)[0][0]),
         ("greedy", usual, greedy_search(model, source, max_length=usual, rules=rules)[0]),
     ]
-    return [Long(name, limit, len(one.ids), one.finished) for name, limit, one in found]
+    return [LongSearch(name, limit, len(one.ids), one.finished) for name, limit, one in found]
 
 
-def _no_more(tokens: int) -> Rule:
+def _force_end(tokens: int) -> Rule:
     """After so many tokens only the end is left."""
 
     def rule(ids: Ids, scores: Scores, sentence: SentenceIndex) -> Scores:

@@ -14,7 +14,7 @@ from dhyan.insight.blocks import Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.transformer_blocks.tiny import numbered, transformer
+from dhyan.lessons.tiny_models import number_words, tiny_transformer
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import DecoderLayer, TransformerDecoder
 from dhyan.special_tokens import BOS, EOS, NAMES
@@ -23,7 +23,7 @@ SENTENCE, SOURCE, CHANGE = "हम दोस्त हैं", "we are friends",
 
 
 @dataclass(frozen=True)
-class Leak(LessonResult):
+class CausalLeak(LessonResult):
     """How much every place moves when one word is changed: max |Δ| of what comes out there.
 
     The places are the beginning `<s>` and the words; those before the changed one are its past.
@@ -80,7 +80,7 @@ def causal_leak(
     place: int = 0,
     change: str = CHANGE,
     seed: int = 1,
-) -> Leak:
+) -> CausalLeak:
     """Change the word at a place (1 is the first, 0 the last) of what a decoder is told."""
     words, heard = parse_words(sentence), parse_words(source)
     place, seed = parse_int("place", place, least=0) or len(words), parse_int("seed", seed, least=0)
@@ -89,22 +89,22 @@ def causal_leak(
     other = parse_words(str(change))
     if len(other) != 1 or other[0] == words[place - 1]:
         raise UserError(f"change: {change!r} must be one word, and not {words[place - 1]!r} again")
-    names, hears = numbered([words, other]), numbered([heard])
-    model = transformer(len(hears), len(names), seed=seed)
+    names, hears = number_words([words, other]), number_words([heard])
+    model = tiny_transformer(len(hears), len(names), seed=seed)
     read = Tokens.pad([[*(hears[word] for word in heard), EOS]])
     before = torch.tensor([[BOS, *(names[word] for word in words)]])
     after = before.clone()
     after[0, place] = names[other[0]]
-    masked = _moved(model, read, before, after)
+    masked = _changes(model, read, before, after)
     remove_causal_mask(model)
-    free = _moved(model, read, before, after)
+    free = _changes(model, read, before, after)
     past = [max(float(one[:place].max()) for one in pair) for pair in (masked, free)]
     told = (NAMES[BOS], *words)
-    return Leak(told, place, other[0], *masked, *free, masked_past=past[0], open_past=past[1])
+    return CausalLeak(told, place, other[0], *masked, *free, masked_past=past[0], open_past=past[1])
 
 
 @torch.inference_mode()
-def _moved(
+def _changes(
     model: Seq2Seq, read: Tokens, before: Int[Tensor, "1 T"], after: Int[Tensor, "1 T"]
 ) -> tuple[Float64[Tensor, " T"], Float64[Tensor, " T"]]:
     """How much each place moves in the first self-attention, and at the end of the decoder."""
@@ -119,9 +119,11 @@ def _moved(
         states = decoder.embedding(ids)
         found.append(attention(states, attention.remember(states, real)).context)
         said.append(decoder(ids, model.start(read))[0])
-    return _most(*found), _most(*said)
+    return _largest_change(*found), _largest_change(*said)
 
 
-def _most(one: Float64[Tensor, "1 T D"], other: Float64[Tensor, "1 T D"]) -> Float64[Tensor, " T"]:
+def _largest_change(
+    one: Float64[Tensor, "1 T D"], other: Float64[Tensor, "1 T D"]
+) -> Float64[Tensor, " T"]:
     """The largest difference at each place."""
     return (one - other).abs().amax(-1).squeeze(0)

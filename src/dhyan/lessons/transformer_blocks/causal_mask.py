@@ -20,7 +20,7 @@ EXACT = 1e-9
 
 
 @dataclass(frozen=True)
-class Mask(LessonResult):
+class CausalMask(LessonResult):
     """The weights of every word with the future seen, zeroed too late, and hidden in time."""
 
     words: tuple[str, ...]
@@ -91,7 +91,7 @@ def causal_mask(
     *,
     weights: Matrix | None = None,
     scores: Matrix | None = None,
-) -> Mask:
+) -> CausalMask:
     """What each word may look at, from its row of weights or of scores without a mask.
 
     Scores of given weights are their logarithms, of which the softmax makes the weights again.
@@ -113,7 +113,7 @@ def causal_mask(
     zeroed = every.masked_fill(future, 0.0)
     hidden = found.masked_fill(future, -torch.inf)
     masked = hidden.softmax(-1)
-    return Mask(words, found, every, zeroed, zeroed.sum(-1), hidden, masked, masked.sum(-1))
+    return CausalMask(words, found, every, zeroed, zeroed.sum(-1), hidden, masked, masked.sum(-1))
 
 
 def _shares(weights: Float64[Tensor, "T T"]) -> Float64[Tensor, "T T"]:

@@ -8,13 +8,158 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.attention import attend
+from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Part, Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_words
+from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.transformer_blocks.next_word import PAIRS, NextWords, next_words
+from dhyan.lessons.tiny_models import number_words, tiny_transformer
+from dhyan.models.seq2seq import Seq2Seq
+from dhyan.special_tokens import BOS, EOS, NAMES
+from dhyan.training.loss import cross_entropy
+
+PAIRS = (
+    ("we are friends", "हम दोस्त हैं"),
+    ("we are happy", "हम ख़ुश हैं"),
+    ("we were friends", "हम दोस्त थे"),
+    ("you are friends", "तुम दोस्त हो"),
+    ("you are happy", "तुम ख़ुश हो"),
+    ("I like eating pizza", "मुझे पिज़्ज़ा खाना पसंद है"),
+    ("I like eating mangoes", "मुझे आम खाना पसंद है"),
+    ("I like making pizza", "मुझे पिज़्ज़ा बनाना पसंद है"),
+)
+RATE, EVERY = 5e-3, 20
+Saying = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NextWordQuestion:
+    """A source and what has been said of it, with the word that should come next."""
+
+    source: Saying
+    prefix: Saying
+    wanted: str
+    other: bool  # whether the source is another than the reader's
+
+    @property
+    def name(self) -> str:
+        """Both as one label."""
+        return f"{' '.join(self.source)} | {' '.join((NAMES[BOS], *self.prefix))}"
+
+
+@dataclass(frozen=True)
+class NextWords:
+    """For every question the probabilities of the words that are an answer to one of them."""
+
+    asked: tuple[NextWordQuestion, ...]
+    words: Saying
+    chances: Float64[Tensor, "Q W"]
+    likeliest: Saying
+    loss: float
+
+    @property
+    def right(self) -> int:
+        """How many questions have the wanted word as their likeliest."""
+        pairs = zip(self.asked, self.likeliest, strict=True)
+        return sum(one.wanted == word for one, word in pairs)
+
+    def parts(self, text: Text) -> tuple[Part, ...]:
+        """The table, and what it shows."""
+        contrasts = sum(one.other for one in self.asked)
+        first = text("cross_attention.next_word_row_source")
+        if self.right < len(self.asked):
+            last = text(
+                "cross_attention.finds_more_steps_find",
+                right=self.right,
+                asked_count=len(self.asked),
+            )
+        elif contrasts:
+            last = text("cross_attention.source_but_more_said")
+        else:
+            last = text("cross_attention.source_but_more_said_another")
+        names = [one.name for one in self.asked]
+        return Words(first), table("", self.chances, names, self.words, kind="weights"), Words(last)
+
+
+def next_words(
+    source: Saying,
+    target: Saying,
+    *,
+    steps: int,
+    seed: int,
+    hear: Callable[[str], None] = lambda line: None,
+) -> NextWords:
+    """Learn the pair and the lesson's own, then ask for every next word of its translation.
+
+    Where another pair begins alike and goes on otherwise, that is asked too.
+    """
+    steps, seed = parse_int("steps", steps), parse_int("seed", seed, least=0)
+    own = [(tuple(one.split()), tuple(other.split())) for one, other in PAIRS]
+    others = [pair for pair in own if pair[0] != source]
+    pairs = [(source, target), *others]
+    heard, said = number_words(one for one, _ in pairs), number_words(other for _, other in pairs)
+    model = tiny_transformer(len(heard), len(said), seed=seed, layers=1)
+    batch = Batch(
+        Tokens.pad([[*(heard[word] for word in one), EOS] for one, _ in pairs]),
+        Tokens.pad([[BOS, *(said[word] for word in other), EOS] for _, other in pairs]),
+    )
+    loss = _train(model, batch, steps, hear)
+    asked = _questions(source, target, others)
+    answers = dict.fromkeys(one.wanted for one in asked)
+    names = {**said, NAMES[EOS]: EOS}
+    rows = [
+        _probabilities(
+            model, [heard[word] for word in one.source], [said[word] for word in one.prefix]
+        )
+        for one in asked
+    ]
+    back = {id: word for word, id in names.items()}
+    likeliest = tuple(back.get(int(row.argmax()), "?") for row in rows)
+    columns = [names[word] for word in answers]
+    return NextWords(asked, tuple(answers), torch.stack(rows)[:, columns], likeliest, loss)
+
+
+def _questions(
+    source: Saying, target: Saying, others: Sequence[tuple[Saying, Saying]]
+) -> tuple[NextWordQuestion, ...]:
+    """Every beginning of the translation; then, of each, another source's other way to go on."""
+    found = [
+        NextWordQuestion(source, target[:said], word, other=False)
+        for said, word in enumerate((*target, NAMES[EOS]))
+    ]
+    for said in range(1, len(target) + 1):
+        for one, other in others:
+            if other[:said] == target[:said] and other[said : said + 1] != target[said : said + 1]:
+                word = (*other, NAMES[EOS])[said]
+                found.append(NextWordQuestion(one, target[:said], word, other=True))
+                break
+    return tuple(found)
+
+
+def _train(model: Seq2Seq, batch: Batch, steps: int, hear: Callable[[str], None]) -> float:
+    """Adam on all pairs at once; the last loss per word."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
+    last = 0.0
+    for step in range(1, steps + 1):
+        optimizer.zero_grad()
+        loss = cross_entropy(model(batch), batch.labels, smoothing=0.0) / batch.labels.count
+        loss.backward()
+        optimizer.step()
+        last = float(loss.detach())
+        if step % EVERY == 0:
+            hear(f"step {step}, loss {last:.3f}")
+    return last
+
+
+@torch.inference_mode()
+def _probabilities(model: Seq2Seq, source: list[int], prefix: list[int]) -> Float64[Tensor, " V"]:
+    """The probability of every word after the prefix."""
+    state = model.start(Tokens.pad([[*source, EOS]]))
+    logits, _ = model.decoder(torch.tensor([[BOS, *prefix]]), state)
+    return logits[0, -1].softmax(-1)
+
 
 SENTENCE = "we are friends"
 Rows = tuple[tuple[float, ...], ...]
@@ -29,7 +174,7 @@ VECTORS: dict[str, tuple[Rows, Rows]] = {
 
 
 @dataclass(frozen=True)
-class Cross(LessonResult):
+class CrossAttention(LessonResult):
     """The weights of an output within itself, and of the same output over the input.
 
     `by_hand` says that vectors are the lesson's own, which nothing has learned.
@@ -103,7 +248,7 @@ def cross_attention(
     steps: int = 120,
     seed: int = 1,
     hear: Callable[[str], None] = lambda line: None,
-) -> Cross:
+) -> CrossAttention:
     """Attention of an output within itself and over its input, from a vector for each word.
 
     A small Transformer then learns the pair, beside a few others like it, in a few seconds, and
@@ -114,7 +259,7 @@ def cross_attention(
     """
     source = parse_words(sentence)
     plain = " ".join(source)
-    said = parse_words(_known(plain) if target is None else target)
+    said = parse_words(_own_translation(plain) if target is None else target)
     given = [
         _vectors(plain, side, one) for side, one in enumerate((source_vectors, target_vectors))
     ]
@@ -136,7 +281,7 @@ def cross_attention(
     own_keys, keys = (one @ maps["w_key"] for one in (y, x))
     own_values, values = (one @ maps["w_value"] for one in (y, x))
     within, across = attend(queries, own_keys, own_values), attend(queries, keys, values)
-    return Cross(
+    return CrossAttention(
         source,
         said,
         x,
@@ -155,7 +300,7 @@ def cross_attention(
     )
 
 
-def _known(sentence: str) -> str:
+def _own_translation(sentence: str) -> str:
     """The translation of one of the lesson's own sentences."""
     for source, target in PAIRS:
         if source == sentence:

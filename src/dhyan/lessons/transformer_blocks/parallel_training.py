@@ -16,7 +16,7 @@ from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_ints, parse_words
 from dhyan.lessons.provenance import Machine, this_machine
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.transformer_blocks.tiny import numbered, transformer
+from dhyan.lessons.tiny_models import number_words, tiny_transformer
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS, NAMES
 from dhyan.training.scheduled_sampling import decode_stepwise
@@ -28,7 +28,7 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True)
-class Way:
+class TrainingPass:
     """One way through a sentence: runs of the decoder, seconds, and what training gets from it.
 
     The seconds of a way that was gone several times are their median.
@@ -46,12 +46,12 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PassPair:
     """A sentence of so many words, learned from word by word and all at once."""
 
     length: int
-    in_turn: Way
-    at_once: Way
+    in_turn: TrainingPass
+    at_once: TrainingPass
 
     @property
     def loss_difference(self) -> float:
@@ -70,12 +70,12 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Parallel(LessonResult):
+class ParallelTraining(LessonResult):
     """A sentence both ways, and longer ones timed."""
 
     words: tuple[str, ...]
-    own: Pair
-    timed: tuple[Pair, ...]
+    own: PassPair
+    timed: tuple[PassPair, ...]
     repeats: int
     machine: Machine
 
@@ -160,7 +160,7 @@ def parallel_training(
     lengths: Sequence[int] = LENGTHS,
     repeats: int = 3,
     seed: int = 1,
-) -> Parallel:
+) -> ParallelTraining:
     """Loss and gradients of a pair both ways, then of random words of each length, timed.
 
     Every time is the median of some `repeats`. The defaults take a few seconds.
@@ -168,47 +168,49 @@ def parallel_training(
     source, said = parse_words(sentence), parse_words(target)
     lengths, seed = parse_ints("lengths", lengths), parse_int("seed", seed, least=0)
     repeats = parse_int("repeats", repeats)
-    heard, names = numbered([source]), numbered([said])
-    model = transformer(len(heard), len(names), seed=seed)
-    own = _both(model, _batch([heard[word] for word in source], [names[word] for word in said]))
+    heard, names = number_words([source]), number_words([said])
+    model = tiny_transformer(len(heard), len(names), seed=seed)
+    own = _both_passes(
+        model, _batch([heard[word] for word in source], [names[word] for word in said])
+    )
     timed = tuple(_timed(lengths, repeats, seed))
-    return Parallel((*said, NAMES[EOS]), own, timed, repeats, this_machine())
+    return ParallelTraining((*said, NAMES[EOS]), own, timed, repeats, this_machine())
 
 
-def _timed(lengths: Sequence[int], repeats: int, seed: int) -> list[Pair]:
+def _timed(lengths: Sequence[int], repeats: int, seed: int) -> list[PassPair]:
     """Random words of each length; the first pass, which warms up, does not count."""
-    model = transformer(VOCABULARY, VOCABULARY, seed=seed)
+    model = tiny_transformer(VOCABULARY, VOCABULARY, seed=seed)
     draw = torch.Generator().manual_seed(seed)
     batches = []
     for length in lengths:
         ids = torch.randint(VOCABULARY, (2, length), generator=draw) + len(NAMES)
         batches.append(_batch(*ids.tolist()))
-    _both(model, min(batches, key=lambda batch: batch.target.count))
-    return [_typical([_both(model, batch) for _ in range(repeats)]) for batch in batches]
+    _both_passes(model, min(batches, key=lambda batch: batch.target.count))
+    return [_typical([_both_passes(model, batch) for _ in range(repeats)]) for batch in batches]
 
 
-def _typical(pairs: Sequence[Pair]) -> Pair:
+def _typical(pairs: Sequence[PassPair]) -> PassPair:
     """The last of several equal ones, with the median of their times."""
     turn, once = (
         replace(ways[-1], seconds=median(way.seconds for way in ways))
         for ways in ([one.in_turn for one in pairs], [one.at_once for one in pairs])
     )
-    return Pair(pairs[-1].length, turn, once)
+    return PassPair(pairs[-1].length, turn, once)
 
 
 def _batch(source: list[int], target: list[int]) -> Batch:
     return Batch(Tokens.pad([[*source, EOS]]), Tokens.pad([[BOS, *target, EOS]]))
 
 
-def _both(model: Seq2Seq, batch: Batch) -> Pair:
+def _both_passes(model: Seq2Seq, batch: Batch) -> PassPair:
     """Word by word, told the right words; then all at once."""
     told = torch.ones_like(batch.inputs.ids, dtype=torch.bool)
-    in_turn = _way(model, batch, lambda: decode_stepwise(model, batch, told))
-    at_once = _way(model, batch, lambda: model(batch))
-    return Pair(batch.target.count - 2, in_turn, at_once)
+    in_turn = _run_pass(model, batch, lambda: decode_stepwise(model, batch, told))
+    at_once = _run_pass(model, batch, lambda: model(batch))
+    return PassPair(batch.target.count - 2, in_turn, at_once)
 
 
-def _way(model: Seq2Seq, batch: Batch, think: Callable[[], Tensor]) -> Way:
+def _run_pass(model: Seq2Seq, batch: Batch, think: Callable[[], Tensor]) -> TrainingPass:
     """Forward and backward, with the runs of the decoder counted."""
     runs: list[None] = []
     decoder = model.decoder
@@ -226,4 +228,4 @@ def _way(model: Seq2Seq, batch: Batch, think: Callable[[], Tensor]) -> Way:
         counting.remove()
     found = [weight.grad for weight in model.parameters() if weight.grad is not None]
     gradient = torch.cat([one.flatten() for one in found])
-    return Way(len(runs), seconds, losses.detach(), gradient)
+    return TrainingPass(len(runs), seconds, losses.detach(), gradient)

@@ -12,17 +12,17 @@ from dhyan.insight.blocks import Curve, Lines, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.transformer_blocks.tiny import drawn_by
+from dhyan.lessons.tiny_models import seeded
 
 TASKS = {"reverse": "d h y a n", "numbers": "three hundred twenty one"}
 PAIRS, UNSEEN = 8000, 200  # to learn from, and to say by itself
-PLACES = 8  # of the curve
+CURVE_POINTS = 8  # of the curve
 NEAR_ZERO = 0.1  # nats a word
 LITTLE = 0.5  # of what the masked model gets right; of what is said at all
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """One model: its losses on the way, the last of them, and what it is worth when it is alone.
 
     `unseen_loss` is that of pairs never trained on, the right words told; `right` is the share of
@@ -41,15 +41,15 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Cheating(LessonResult):
+class TrainingWithoutMask(LessonResult):
     """Two models alike but for the mask."""
 
     task: str
     sentence: str
     wanted: str
     unseen: int
-    masked: Trained
-    unmasked: Trained
+    masked: TrainingResult
+    unmasked: TrainingResult
 
     @property
     def cheated(self) -> bool:
@@ -131,28 +131,26 @@ def training_without_mask(
     steps: int = 600,
     seed: int = 1,
     hear: Callable[[str], None] = lambda line: None,
-) -> Cheating:
+) -> TrainingWithoutMask:
     """Train the recipe `reverse` with its mask and without, and let both models speak.
 
     The task is "reverse" or "numbers"; the defaults take less than a minute on two cores.
     """
     if task not in TASKS:
         raise UserError(f"task: {task!r} is none of {', '.join(TASKS)}")
-    steps, seed = parse_int("steps", steps, least=PLACES), parse_int("seed", seed, least=0)
+    steps, seed = parse_int("steps", steps, least=CURVE_POINTS), parse_int("seed", seed, least=0)
     sentence = sentence.strip() or TASKS[task]
     ways = []
     for masked in (True, False):
-        with TemporaryDirectory() as folder, drawn_by(seed):
+        with TemporaryDirectory() as folder, seeded(seed):
             place = Path(folder)
             ways.append(
-                _trained(
-                    place, sentence, task=task, steps=steps, seed=seed, masked=masked, hear=hear
-                )
+                _train(place, sentence, task=task, steps=steps, seed=seed, masked=masked, hear=hear)
             )
-    return Cheating(task, sentence, _wanted(task, sentence), UNSEEN, *ways)
+    return TrainingWithoutMask(task, sentence, _expected(task, sentence), UNSEEN, *ways)
 
 
-def _trained(
+def _train(
     folder: Path,
     sentence: str,
     *,
@@ -161,7 +159,7 @@ def _trained(
     seed: int,
     masked: bool,
     hear: Callable[[str], None],
-) -> Trained:
+) -> TrainingResult:
     """A model trained in a folder that is then forgotten, and what it says."""
     from dhyan.config import load_recipe
     from dhyan.run import train
@@ -178,7 +176,7 @@ def _trained(
         "training.warmup_steps": min(60, steps // 4),
         "training.halve_from": max(1, steps // 2),
         "training.halve_every": max(1, steps // 12),
-        "training.report_every": ceil(steps / PLACES),
+        "training.report_every": ceil(steps / CURVE_POINTS),
         "training.validate_every": steps,
         "training.save_every": steps,
         "training.valid_sentences": UNSEEN,
@@ -201,7 +199,7 @@ def _trained(
     translate, pairs = validation.translator, validation.pairs
     said = [one.text for one in translate([*(pair.source for pair in pairs), sentence])]
     right = sum(one == pair.target for one, pair in zip(said, pairs, strict=False)) / len(pairs)
-    return Trained(
+    return TrainingResult(
         tuple(losses),
         tuple(losses.values()),
         [*losses.values()][-1],
@@ -213,7 +211,7 @@ def _trained(
     )
 
 
-def _wanted(task: str, sentence: str) -> str:
+def _expected(task: str, sentence: str) -> str:
     """The right answer, where one follows from the words."""
     from dhyan.data.synthetic import english_number, hindi_number
 

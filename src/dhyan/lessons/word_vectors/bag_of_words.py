@@ -16,7 +16,7 @@ TEXTS = "mat cat mat / cat rat rat"
 
 
 @dataclass(frozen=True)
-class Counts(LessonResult):
+class BagOfWords(LessonResult):
     """Each text as vectors, one number for every word of the vocabulary."""
 
     texts: tuple[tuple[str, ...], ...]
@@ -51,7 +51,7 @@ class Counts(LessonResult):
 
 def bag_of_words(
     sentence: str | Sequence[str] = TEXTS, *, vocabulary: str | Sequence[str] = ()
-) -> Counts:
+) -> BagOfWords:
     """Texts, parted by a stroke, over their own words or those of a vocabulary that is given.
 
     >>> counts("mat cat mat / cat rat rat").counts.tolist()
@@ -70,7 +70,7 @@ def bag_of_words(
         if known.count(word) > 1:
             raise UserError(f"the vocabulary has {word!r} twice: write it once")
     found = counting.word_counts(texts, known)
-    return Counts(
+    return BagOfWords(
         texts,
         known,
         tuple(counting.one_hot(text, known) for text in texts),

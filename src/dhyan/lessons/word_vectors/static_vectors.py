@@ -1,5 +1,6 @@
 """One vector for all uses of a word, their average: apple in two numbers, bank as measured."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,23 +8,173 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from dhyan.data.primer.ambiguous_words import in_context
+from dhyan.data.primer.core_vocabulary import ambiguous
+from dhyan.data.primer.lexicon import read_lexicon
+from dhyan.data.primer.sentence_builder import Draft
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Plane, Point, Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
 from dhyan.lessons.catalogue import Text
+from dhyan.lessons.parsing import parse_words
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.self_attention.self_attention_by_hand import ByHand, self_attention_by_hand
-from dhyan.lessons.word_vectors.between_senses import Between, between, verdict
-from dhyan.lessons.word_vectors.senses_chosen import (
-    BY_HAND,
-    BY_RULE,
-    GIVEN,
-    beside_each_sense,
-    chosen_words,
-    with_vectors,
+from dhyan.lessons.self_attention.self_attention_by_hand import (
+    SelfAttentionByHand,
+    self_attention_by_hand,
 )
-from dhyan.lessons.word_vectors.word_embeddings import learned, read_corpus
+from dhyan.lessons.word_vectors.word_embeddings import learn_vectors, read_corpus
 from dhyan.text.bag_of_words import words_in
+from dhyan.text.nearest_neighbours import mean_of, vector_of
+from dhyan.text.word_vectors import Vectors
+
+CLEAR = 0.1  # a difference between two cosines
+
+
+@dataclass(frozen=True)
+class BetweenSenses:
+    """Where a word's vector lies between two groups of words; cosines are with each group's mean.
+
+    `groups` has the average cosines of each group's own words, each held against the mean of the
+    others. A share is 0 for a word that is as far from a group as the other group's words are, and
+    1 for one as near as its own; `place` is 0 at the first group's mean and 1 at the second's.
+    """
+
+    word: str
+    one: tuple[str, ...]
+    other: tuple[str, ...]
+    cosines: Float64[Tensor, " 2"]
+    groups: Float64[Tensor, "2 2"]
+    every: Float64[Tensor, " 2"]
+    each: tuple[tuple[str, float, float], ...]
+    place: float
+
+    @property
+    def cross(self) -> Float64[Tensor, " 2"]:
+        """How near the other group's words are to each group."""
+        return torch.stack((self.groups[1, 0], self.groups[0, 1]))
+
+    @property
+    def apart(self) -> bool:
+        """Whether these are two groups: its own words are clearly nearer to each than the other's.
+
+        If not, shares are quotients of next to nothing and mean nothing.
+        """
+        return bool((self.groups.diag() - self.cross > CLEAR).all())
+
+    @property
+    def shares(self) -> Float64[Tensor, " 2"]:
+        """How much it belongs to each group."""
+        return (self.cosines - self.cross) / (self.groups.diag() - self.cross)
+
+    @property
+    def torn(self) -> bool:
+        """Whether it belongs to both groups and lies in the middle half of the way between them."""
+        return self.apart and bool((self.shares > 1 / 3).all()) and 0.25 < self.place < 0.75
+
+
+def between_senses(
+    vectors: Vectors, word: str, one: Sequence[str], other: Sequence[str]
+) -> BetweenSenses:
+    """Where a word lies between the words of one of its senses and those of another."""
+    means = [torch.from_numpy(mean_of(vectors, group)).double() for group in (one, other)]
+    ends = torch.stack(means)
+    vector = torch.from_numpy(vector_of(vectors, word)).double()
+    points = {word: ends @ vector}
+    for row, group in enumerate((one, other)):
+        for member in group:
+            rest = [each for each in group if each != member]
+            beside = ends.clone()
+            beside[row] = torch.from_numpy(mean_of(vectors, rest)).double()
+            points[member] = beside @ torch.from_numpy(vector_of(vectors, member)).double()
+    groups = [torch.stack([points[each] for each in group]).mean(0) for group in (one, other)]
+    every = torch.nn.functional.normalize(torch.from_numpy(vectors.table).double(), dim=1)
+    way = ends[1] - ends[0]
+    return BetweenSenses(
+        word,
+        tuple(one),
+        tuple(other),
+        points[word],
+        torch.stack(groups),
+        (every @ ends.T).mean(0),
+        tuple((each, *at.tolist()) for each, at in points.items()),
+        float((vector - ends[0]) @ way / (way @ way)),
+    )
+
+
+def senses_verdict(found: BetweenSenses, text: Text) -> str:
+    """What the cosines say; the place alone says little, for words far from both lie half way."""
+    if not found.apart:
+        return text("static_vectors.but_words_form_two")
+    (near, too), (far, away) = found.cosines.tolist(), found.cross.tolist()
+    numbers = text("static_vectors.against_against", near=near, far=far, too=too, away=away)
+    if found.torn:
+        return text("static_vectors.nearer_group_other_group", numbers=numbers)
+    return text("static_vectors.clearly_nearer_group_other", numbers=numbers)
+
+
+BY_HAND, BY_RULE, BY_READER = "hand", "rule", ""
+MONEY, RIVER = "money cheque loan fees salary bill", "river sea lake pond boat island"
+LOOKED_AT = 10_000  # sentences of the primer about words of several senses
+Groups = tuple[tuple[str, ...], tuple[str, ...]]
+"""Some words of one sense, and some of another."""
+
+
+def sense_words(
+    word: str, one: str | Sequence[str] | None, other: str | Sequence[str] | None
+) -> tuple[str, Groups]:
+    """The words of both senses, and how they were chosen."""
+    if one is None and other is None:
+        if word == "bank":
+            return BY_HAND, (parse_words(MONEY), parse_words(RIVER))
+        return BY_RULE, cooccurring_nouns(word)
+    if one is None or other is None:
+        raise UserError("one and other: give words of both senses, or of neither")
+    groups = parse_words(one), parse_words(other)
+    for name, group in zip(("one", "other"), groups, strict=True):
+        if len(group) < 2:
+            raise UserError(
+                f"{name}: has 1 word; give two or more, so that each has others beside it"
+            )
+    return BY_READER, groups
+
+
+def with_vectors(groups: Groups, vectors: Vectors, word: str) -> Groups:
+    """Those that have vectors."""
+    one, other = (tuple(each for each in group if each in vectors.words) for group in groups)
+    if min(len(one), len(other)) < 2:
+        raise UserError(f"too few words beside {word!r} have vectors: give one and other")
+    return one, other
+
+
+def cooccurring_nouns(word: str, count: int = 6) -> Groups:
+    """For the first two senses of a word, as the primer labels them, the nouns that go with each.
+
+    They are those that come in the most sentences with the word in one sense, and in none with it
+    in the other.
+    """
+    if word not in ambiguous():
+        raise UserError(
+            f"the primer has no senses of {word!r}: give one and other, some words of either, or "
+            f"ask for one of {', '.join(ambiguous())}"
+        )
+    lexicon = read_lexicon()
+    senses = [{" ".join(form) for form in one.noun.hindi} for one in lexicon.senses[word][:2]]
+    nouns = {form[0].lower() for one in lexicon.words.values() for form in (one.english, one.plural)
+             if len(form) == 1}  # fmt: skip
+    met: list[Counter[str]] = [Counter() for _ in senses]
+    for seed in range(LOOKED_AT):
+        twin = in_context(Draft(seed))
+        [wanted] = twin.wanted
+        if wanted.about == word:
+            for own, forms in zip(met, senses, strict=True):
+                own.update(nouns.intersection(words_in(twin.english)) if wanted.right[0] in forms
+                           else ())  # fmt: skip
+    one, other = (
+        tuple(noun for noun, _ in own.most_common() if not rest[noun])[:count]
+        for own, rest in (met, met[::-1])
+    )
+    return one, other
+
 
 SENTENCE = "Apple launched a new phone while I was eating an orange"
 USES = ((1, 0), (1, 0), (1, 0), (0, 1))  # three sentences about the fruit, one about the company
@@ -32,7 +183,7 @@ MEANINGS = {"launched": (0.0, 0.8), "phone": (0.0, 0.9), "eating": (0.8, 0.0), "
 
 
 @dataclass(frozen=True)
-class Toy:
+class ToyWord:
     """A word in two numbers: its uses, their mean, the one vector, and what a sentence makes of it.
 
     A share is the part of the second number in the sum of both.
@@ -44,7 +195,7 @@ class Toy:
     mean: Float64[Tensor, " 2"]
     static: Float64[Tensor, " 2"]
     cosine: float
-    around: ByHand
+    around: SelfAttentionByHand
     context: Float64[Tensor, " 2"]
     static_share: float
     context_share: float
@@ -57,18 +208,18 @@ class Toy:
 
 
 @dataclass(frozen=True)
-class AverageMeaning(LessonResult):
+class StaticVectors(LessonResult):
     """The toy, and the same question put to vectors that were learned.
 
     `chosen` says how the words of both senses were: by "hand", by "rule" (see `beside_each_sense`),
     or not at all, if they were given. Where it was by hand, `ruled` is what the rule finds.
     """
 
-    toy: Toy
-    measured: Between
+    toy: ToyWord
+    measured: BetweenSenses
     source: str
-    chosen: str = GIVEN
-    ruled: Between | None = None
+    chosen: str = BY_READER
+    ruled: BetweenSenses | None = None
 
     def page(self, text: Text) -> Page:
         """First two numbers, then as many as were learned."""
@@ -167,7 +318,7 @@ class AverageMeaning(LessonResult):
     def _choice(self, text: Text) -> str:
         """How the words of both senses were chosen, else what would be, and what follows."""
         rule = text("static_vectors.nouns_come_most_often")
-        held = verdict(self.measured, text)
+        held = senses_verdict(self.measured, text)
         if not self.chosen:
             return held
         if self.chosen == BY_RULE:
@@ -179,7 +330,7 @@ class AverageMeaning(LessonResult):
             " / ".join(f"{one:.2f}" for one in cosines) for cosines in (found.cosines, found.every)
         )
         none = text("static_vectors.form_two_groups")
-        follows = verdict(found, text) if found.apart else none
+        follows = senses_verdict(found, text) if found.apart else none
         return text(
             "static_vectors.words_chosen_hand_after",
             rule=rule,
@@ -207,7 +358,7 @@ def static_vectors(
     steps: int | None = None,
     seed: int = 1,
     hear: Callable[[str], None] | None = None,
-) -> AverageMeaning:
+) -> StaticVectors:
     """A word's static vector between its meanings; with its defaults it takes about 15 s.
 
     In the toy a vector is [taste, technology]: `static` is the notes' vector of the word that the
@@ -219,16 +370,16 @@ def static_vectors(
     """
     toy = _toy(sentence, about.lower(), uses, static, meanings)
     word = word.lower()
-    chosen, groups = chosen_words(word, one, other)
+    chosen, groups = sense_words(word, one, other)
     texts = read_corpus(corpus, sentences, seed)
-    found = learned(texts, vectors, steps=steps, seed=seed, hear=hear)
+    found = learn_vectors(texts, vectors, steps=steps, seed=seed, hear=hear)
     source = (vectors or corpus).rpartition("/")[2]
     if chosen == BY_RULE:
         groups = with_vectors(groups, found, word)
-    measured, ruled = between(found, word, *groups), None
+    measured, ruled = between_senses(found, word, *groups), None
     if chosen == BY_HAND and not source:
-        ruled = between(found, word, *with_vectors(beside_each_sense(word), found, word))
-    return AverageMeaning(toy, measured, source, chosen, ruled)
+        ruled = between_senses(found, word, *with_vectors(cooccurring_nouns(word), found, word))
+    return StaticVectors(toy, measured, source, chosen, ruled)
 
 
 def _toy(
@@ -237,7 +388,7 @@ def _toy(
     uses: Matrix,
     static: Sequence[int | float],
     meanings: Mapping[str, object],
-) -> Toy:
+) -> ToyWord:
     one = parse_vector("static", static, count=2)
     rows = parse_matrix("uses", uses, columns=2)
     mean = rows.mean(0)
@@ -256,7 +407,7 @@ def _toy(
     )
     context = around.outputs[said.index(word)]
     alike = torch.nn.functional.cosine_similarity(one, mean, dim=0)
-    return Toy(
+    return ToyWord(
         word, sentence, rows, mean, one, float(alike), around, context, _share(one), _share(context)
     )
 

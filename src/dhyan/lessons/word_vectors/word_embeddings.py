@@ -31,7 +31,7 @@ LONGEST = 14  # words of a sentence of the primer
 
 
 @dataclass(frozen=True)
-class Neighbours(LessonResult):
+class WordEmbeddings(LessonResult):
     """The words nearest to some, and how often a noun's nearest noun is of its own kind."""
 
     source: str
@@ -108,7 +108,7 @@ def word_embeddings(
     steps: int | None = None,
     seed: int = 1,
     hear: Callable[[str], None] | None = None,
-) -> Neighbours:
+) -> WordEmbeddings:
     """Neighbours of words, and of a − b + c; with its defaults it takes about 15 s on two cores.
 
     Vectors are learned from a `corpus`, a text file with a sentence on each line, or from so many
@@ -124,14 +124,14 @@ def word_embeddings(
         found = most_frequent(vectors, parse_int("most", most, least=2))
     else:
         texts = read_corpus(corpus, sentences, seed)
-        found = learned(texts, vectors, steps=steps, seed=seed, hear=hear)
+        found = learn_vectors(texts, vectors, steps=steps, seed=seed, hear=hear)
     chosen = tuple(_as_known(word, found) for word in parse_words(words))
     lists = tuple(nearest_to(found, word, count=count) for word in chosen)
     shown = vocabulary(
         [(word, *(one.word for one in few[:2])) for word, few in zip(chosen, lists, strict=True)]
     )
     unit = np.stack([vector_of(found, word) for word in shown]).astype(np.float64)
-    return Neighbours(
+    return WordEmbeddings(
         Path(vectors or corpus).name,
         len(found.words),
         found.width,
@@ -141,7 +141,7 @@ def word_embeddings(
         torch.from_numpy(unit @ unit.T),
         (asked[0], asked[1], asked[2]),
         analogous(found, *(_as_known(word, found) for word in asked), count=count),
-        *(kinds(found) if not corpus else (0, 0.0, 0.0)),
+        *(same_kind_share(found) if not corpus else (0, 0.0, 0.0)),
     )
 
 
@@ -160,7 +160,7 @@ def read_corpus(path: str, sentences: int, seed: int) -> list[list[str]]:
     return [words_in(twin.english) for twin in islice(made, sentences)]
 
 
-def learned(
+def learn_vectors(
     texts: Sequence[Sequence[str]],
     path: str,
     *,
@@ -179,7 +179,7 @@ def learned(
     return found
 
 
-def kinds(vectors: Vectors) -> tuple[int, float, float]:
+def same_kind_share(vectors: Vectors) -> tuple[int, float, float]:
     """How many nouns of the primer have vectors, and which share's nearest noun is of their kind.
 
     The last number is the share there would be if the nearest noun were drawn by lot.

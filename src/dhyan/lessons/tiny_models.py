@@ -1,6 +1,7 @@
-"""A vocabulary and an encoder-decoder small enough for every number to be printed."""
+"""Tiny models that lessons train or take apart: an LSTM encoder-decoder and a Transformer."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -8,18 +9,48 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from dhyan import config
 from dhyan.attention import bottleneck
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
 from dhyan.kernels.ops import rnn_state
 from dhyan.lessons.parsing import parse_learning_rate, parse_words
+from dhyan.models.build import build_model
 from dhyan.models.embedding import OneHot
 from dhyan.models.interface import Encoder, State
 from dhyan.models.recurrent_layers import CELLS, Cell, DirectBridge
 from dhyan.models.rnn import LuongDecoder, LuongState, RNNEncoder
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.special_tokens import BOS, EOS, PAD
+from dhyan.special_tokens import BOS, EOS, NAMES, PAD
 from dhyan.training.loss import cross_entropy
+
+
+def number_words(sentences: Iterable[Sequence[str]]) -> dict[str, int]:
+    """An id for every word, in the order in which they come, after the special ones."""
+    words = dict.fromkeys(word for sentence in sentences for word in sentence)
+    return {word: len(NAMES) + place for place, word in enumerate(words)}
+
+
+def tiny_transformer(
+    source: int, target: int, *, seed: int, width: int = 32, heads: int = 4, layers: int = 2
+) -> Seq2Seq:
+    """A fresh one over so many words a side, in double precision."""
+    sizes = {"width": width, "heads": heads, "feed_forward_width": 2 * width, "layers": layers}
+    recipe = config.Recipe(
+        encoder=config.TransformerEncoder(**sizes, dropout=0.0),  # type: ignore[arg-type]
+        decoder=config.TransformerDecoder(**sizes, dropout=0.0),  # type: ignore[arg-type]
+    )
+    with seeded(seed):
+        return build_model(recipe, len(NAMES) + source, len(NAMES) + target).double()
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Inside, chance follows from the seed; outside, nothing of it is felt."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
 
 START, END = "<start>", "<end>"  # the first words of a target vocabulary: ids 1 and 2
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
@@ -28,7 +59,7 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 }
 
 Pairs = Sequence[Sequence[str]]
-Hear = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -82,28 +113,28 @@ def _pair(given: object) -> tuple[str, ...]:
     return ()
 
 
-def known_cell(given: str) -> Cell:
+def parse_cell(given: str) -> Cell:
     """One of the recurrent cells."""
     if given not in CELLS:
         raise UserError(f"cell is {given!r}: give one of {', '.join(CELLS)}")
     return cast(Cell, given)
 
 
-def in_batch(pairs: Pairs, source: Vocabulary, target: Vocabulary) -> Batch:
+def make_batch(pairs: Pairs, source: Vocabulary, target: Vocabulary) -> Batch:
     """All pairs side by side, the targets between <start> and <end>."""
     sources = [source.ids(parse_words(one)) for one, _ in pairs]
     targets = [target.ids([START, *parse_words(other), END]) for _, other in pairs]
     return Batch(Tokens.pad(sources), Tokens.pad(targets))
 
 
-def encoder_decoder(
+def tiny_encoder_decoder(
     source: Vocabulary, target: Vocabulary, *, width: int, cell: str = "lstm", seed: int
 ) -> Seq2Seq:
     """One-hot words into an encoder whose last state starts the decoder; there is no attention.
 
     Padding is never said: its score is −∞, so the softmax is over the words alone.
     """
-    kind = known_cell(cell)
+    kind = parse_cell(cell)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         encoder = RNNEncoder(OneHot(len(source) + 1), width=width, cell=kind)
@@ -121,14 +152,14 @@ def encoder_decoder(
     return Seq2Seq(encoder, decoder).double()
 
 
-def learn(
+def train_updates(
     model: Seq2Seq,
     batch: Batch,
     *,
     steps: int,
     learning_rate: float,
     optimizer: str = "adam",
-    hear: Hear | None = None,
+    hear: Report | None = None,
 ) -> tuple[float, ...]:
     """Update the weights so often; the mean loss per word before each update, and after the last.
 
@@ -152,7 +183,7 @@ def learn(
 
 
 @dataclass(frozen=True)
-class Decoded:
+class DecodedSteps:
     """A decoder step by step: what it was fed, what it gave every word, its state, what it said.
 
     The state has its parts (h and c of an LSTM) first; `context` is the one it started from.
@@ -171,7 +202,7 @@ class Decoded:
 
 
 @torch.no_grad()
-def decode(model: Seq2Seq, source: Sequence[int], *, limit: int) -> Decoded:
+def decode(model: Seq2Seq, source: Sequence[int], *, limit: int) -> DecodedSteps:
     """Say the likeliest word, feed it back, until <end> or the limit."""
     state = model.start(Tokens.pad([source]))
     context, fed, chances, states = _hidden(state), [BOS], list[Tensor](), list[Tensor]()
@@ -182,7 +213,9 @@ def decode(model: Seq2Seq, source: Sequence[int], *, limit: int) -> Decoded:
         word = int(logits[0].argmax())
         if word == EOS or len(fed) == limit:
             said = (*fed[1:], word)
-            return Decoded(tuple(fed), torch.stack(chances), torch.stack(states), context, said)
+            return DecodedSteps(
+                tuple(fed), torch.stack(chances), torch.stack(states), context, said
+            )
         fed.append(word)
 
 
@@ -203,6 +236,6 @@ def states_by_token(encoder: Encoder, source: Tokens) -> Float[Tensor, "B S P L 
     return torch.stack(found, dim=1)
 
 
-def places(steps: int, most: int = 11) -> tuple[int, ...]:
+def evenly_spaced(steps: int, most: int = 11) -> tuple[int, ...]:
     """Some steps, evenly spread from the first to the last."""
     return tuple(dict.fromkeys(round(steps * part / (most - 1)) for part in range(most)))

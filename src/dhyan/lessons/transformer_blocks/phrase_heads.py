@@ -1,36 +1,132 @@
-"""Which head tells who holds the telescope, and whether the translation hangs on it."""
+"""Which encoder head links a prepositional phrase to its noun, and what ablating each head costs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count as numbers
+from itertools import islice
 
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
 from dhyan.attention import MultiHeadAttention
+from dhyan.attention_maps import watch
+from dhyan.batch import Tokens
 from dhyan.data.primer import Twin
-from dhyan.decoding.forced_decoding import force_decode
+from dhyan.data.primer.sentence_builder import Draft
+from dhyan.data.primer.templates import Template, filled, templates
+from dhyan.decoding.forced_decoding import evaluation_mode, force_decode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.ablation import multihead_attentions, without_head
 from dhyan.insight.blocks import Part, Words, table
+from dhyan.insight.word_alignment import word_indices
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.trained_model import CORE
-from dhyan.lessons.transformer_blocks.cued import Cued, cued
-from dhyan.lessons.transformer_blocks.seen import head_weights
+from dhyan.lessons.trained_model import CORE, knows_every_word
 from dhyan.special_tokens import BOS, EOS
+
+
+def head_weights(translator: Translator, text: str) -> Float[Tensor, "L H T T"]:
+    """The self-attention of every head of the encoder, by word; the last is the sentence's end.
+
+    What a word is given is the sum over its pieces, what it gives their mean.
+    """
+    encoder, masked = translator.model.encoder, translator.with_placeholders(text)[0]
+    ids = translator.source.encode(masked)
+    if not ids:
+        raise UserError("the sentence is empty: give it at least one word")
+    owners = word_indices(translator.source, ids, masked)
+    read = Tokens.pad([[*ids, EOS]]).to(translator.device)
+    model = translator.model
+    with evaluation_mode(model), torch.inference_mode(), watch(encoder) as recorder:
+        encoder(read)
+    weights = [own.weights[0] for own in recorder.weights() if own.role == "encoder_self"]
+    if not weights:
+        raise UserError("this model's encoder has no self-attention: give a trained Transformer")
+    places = torch.tensor([*owners, owners[-1] + 1])
+    gather = torch.zeros(len(places), owners[-1] + 2, dtype=torch.float64)
+    gather[torch.arange(len(places)), places] = 1.0
+    rows = gather / gather.sum(dim=0)
+    return rows.T @ torch.stack(weights).double().cpu() @ gather
+
+
+DOER = "{A} had"  # how the cue begins in which the one who does it has the thing
+OF = "B"  # the slot of the other person
+SEED = 7_000_000_000
+TRIES = 40  # pairs looked at for each that is wanted
+
+
+@dataclass(frozen=True)
+class CuedPair:
+    """X had a telescope, or the astronomer had it; then X saw the astronomer with the telescope."""
+
+    doer: Twin
+    other: Twin
+
+    @property
+    def both(self) -> tuple[Twin, Twin]:
+        """The two, that of the doer first."""
+        return self.doer, self.other
+
+
+def cued_pairs(translator: Translator, count: int, *, core: float = CORE) -> list[CuedPair]:
+    """So many different pairs that the model knows the words of, or as many as it does."""
+    found: dict[str, CuedPair] = {}
+    for one in islice(_random_pairs(core), TRIES * count):
+        texts = [one.doer.english, one.other.english]
+        if texts[0] not in found and all(knows_every_word(translator, text) for text in texts):
+            found[texts[0]] = one
+        if len(found) == count:
+            break
+    return list(found.values())
+
+
+def _random_pairs(core: float) -> Iterator[CuedPair]:
+    """One after the other of every kind, its persons those of the other kinds."""
+    kinds = _kinds()
+    persons = dict.fromkeys(one for pair in kinds for one in _persons(pair[0]))
+    for number in numbers():
+        pair = kinds[number % len(kinds)]
+        own = _persons(pair[0])
+        strange = "+".join(one for one in persons if one not in own)
+        yield CuedPair(*(_filled(one, strange, SEED + number, core) for one in pair))
+
+
+def _kinds() -> list[tuple[Template, Template]]:
+    """Both templates of every kind that has a cue, that of the doer first."""
+    found: dict[str, list[Template]] = {}
+    for one in templates("attachment"):
+        if one.right:
+            found.setdefault(one.about, []).append(one)
+    pairs = [
+        sorted(own, key=lambda one: not one.english.startswith(DOER)) for own in found.values()
+    ]
+    return [(first, second) for first, second in pairs]
+
+
+def _persons(template: Template) -> list[str]:
+    return dict(template.slots)[OF].split("+")
+
+
+def _filled(template: Template, persons: str, seed: int, core: float) -> Twin:
+    slots = tuple((slot, persons if slot == OF else kind) for slot, kind in template.slots)
+    return filled(Draft(seed, core=core), replace(template, slots=slots))
+
 
 WITH = "with"
 FEWEST = 4  # pairs, half of which choose
 TINY, STEADY = 0.05, 0.75  # a shift of weight that is hardly one, a share of pairs that is most
-SEEN, LITTLE = 0.05, 0.2  # a head that costs less accuracy, and less of the odds, decides nothing
+VISIBLE, LITTLE = (
+    0.05,
+    0.2,
+)  # a head that costs less accuracy, and less of the odds, decides nothing
 CEILING = 0.995  # an accuracy above which nothing can be seen to be lost
 AT_ONCE = 100  # sentences
 
 
 @dataclass(frozen=True)
-class Holder:
+class PhraseHeads:
     """What every head of the encoder does in the second of two sentences after either first one.
 
     `swings` are, for *with* and for the thing, how much more weight the doer gets than the other
@@ -112,7 +208,7 @@ class Holder:
             rest_min=float(rest.min()),
             others_min=float(others.min()),
         )
-        seen = self.accuracy - float(self.accuracies.min()) >= SEEN
+        seen = self.accuracy - float(self.accuracies.min()) >= VISIBLE
         if not seen and self.odds - float(self.all_odds.min()) < LITTLE * self.odds:
             return told + self._none_decides(text)
         more = int((rest <= right).sum() if seen else (others <= odds).sum())
@@ -131,9 +227,9 @@ class Holder:
         return text("phrase_heads.none_encoder_heads_switched", full=full)
 
 
-def holder(translator: Translator, pairs: int, *, core: float = CORE) -> Holder:
+def measure_phrase_heads(translator: Translator, pairs: int, *, core: float = CORE) -> PhraseHeads:
     """Measure every head on so many pairs, of which every second one chooses."""
-    asked = cued(translator, pairs, core=core)
+    asked = cued_pairs(translator, pairs, core=core)
     if len(asked) < FEWEST:
         raise UserError(
             f"pairs: this model knows the words of {len(asked)} pairs of sentences, and {FEWEST} "
@@ -141,20 +237,21 @@ def holder(translator: Translator, pairs: int, *, core: float = CORE) -> Holder:
         )
     choosing, measured = asked[::2], asked[1::2]
     chosen, seen = (
-        torch.stack([_looks(translator, one) for one in some]) for some in (choosing, measured)
+        torch.stack([_phrase_weights(translator, one) for one in some])
+        for some in (choosing, measured)
     )
-    asking, layer, head = _place(_swings(chosen).mean(dim=0).abs())
+    asking, layer, head = _argmax(_swings(chosen).mean(dim=0).abs())
     swings = _swings(seen)
     own = swings[:, asking, layer, head]
     twins = [twin for one in measured for twin in one.both]
     attentions = multihead_attentions(translator.model, "encoder_self")
-    right, odds = _judged(translator, twins)
+    right, odds = _accuracy_and_odds(translator, twins)
     without = [
-        [_judged(translator, twins, (attention, at)) for at in range(attention.heads)]
+        [_accuracy_and_odds(translator, twins, (attention, at)) for at in range(attention.heads)]
         for attention in attentions
     ]
     accuracies, all_odds = torch.tensor(without, dtype=torch.float64).unbind(-1)
-    return Holder(
+    return PhraseHeads(
         example=(measured[0].doer.english, measured[0].other.english),
         pairs=len(measured),
         chosen=(asking, layer, head),
@@ -168,7 +265,7 @@ def holder(translator: Translator, pairs: int, *, core: float = CORE) -> Holder:
     )
 
 
-def _looks(translator: Translator, pair: Cued) -> Float64[Tensor, "2 2 2 L H"]:
+def _phrase_weights(translator: Translator, pair: CuedPair) -> Float64[Tensor, "2 2 2 L H"]:
     """Whose it was; which word asks, *with* or the thing; the weight on the doer, on the other."""
     found = []
     for twin in pair.both:
@@ -190,13 +287,13 @@ def _swings(seen: Float64[Tensor, "N 2 2 2 L H"]) -> Float64[Tensor, "N 2 L H"]:
     return (prefers[:, 0] - prefers[:, 1]) / 2
 
 
-def _place(values: Float64[Tensor, "2 L H"]) -> tuple[int, int, int]:
+def _argmax(values: Float64[Tensor, "2 L H"]) -> tuple[int, int, int]:
     """Where the largest stands."""
     asking, layer, head = torch.unravel_index(values.argmax(), values.shape)
     return int(asking), int(layer), int(head)
 
 
-def _judged(
+def _accuracy_and_odds(
     translator: Translator, twins: Sequence[Twin], off: tuple[MultiHeadAttention, int] | None = None
 ) -> tuple[float, float]:
     """The share understood and the mean log-odds of the right reading, perhaps without a head."""
@@ -215,11 +312,11 @@ def log_odds(translator: Translator, twins: Sequence[Twin]) -> Float[Tensor, " N
     wrong = [
         text.replace(one.right[0], one.wrong[0]) for text, one in zip(right, wanted, strict=True)
     ]
-    chances = [_log_chance(translator, sources, texts) for texts in (right, wrong)]
+    chances = [_log_probability(translator, sources, texts) for texts in (right, wrong)]
     return chances[0] - chances[1]
 
 
-def _log_chance(
+def _log_probability(
     translator: Translator, sources: Sequence[list[int]], texts: Sequence[str]
 ) -> Float[Tensor, " N"]:
     """The log-probability of each translation."""

@@ -1,6 +1,7 @@
-"""A word of several meanings, layer by layer: is it drawn to the words that decide which it has?"""
+"""How far each encoder layer moves an ambiguous word toward the words that decide its meaning."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,26 +9,129 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from dhyan.batch import Tokens
+from dhyan.data.primer import Twin
+from dhyan.data.primer.lexicon import read_lexicon
+from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.insight.blocks import Part, Plane, Point, Words, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.self_attention.in_context import (
-    InContext,
-    by_layer,
-    in_context,
-    meaning_in,
-    meanings,
-    pairs,
-)
 from dhyan.lessons.trained_model import primer_sentences
 from dhyan.models.transformer import TransformerEncoder
+from dhyan.special_tokens import EOS
+
+LINKS = ("and", "because")  # what decides stands after them
+NO_CUES = frozenset("and then because he she wanted to the a an".split())
+
+
+@dataclass(frozen=True)
+class ContextStates:
+    """A sentence with its states by layer; `at` is the word, `cues` decide what it means.
+
+    `rest` are the other words that say something, and `sense` is the number of the meaning.
+    """
+
+    word: str
+    sense: int
+    words: tuple[str, ...]
+    states: Float64[Tensor, "L T D"]
+    at: int
+    cues: list[int]
+    rest: list[int]
+
+    def far(self, others: Sequence[int], *, of: "ContextStates | None" = None) -> Float64[Tensor, " L"]:
+        """The mean distance to these words, by layer: of the word here, or of another sentence."""
+        asks = of or self
+        word = asks.states[:, asks.at].unsqueeze(1)
+        return (self.states[:, list(others)] - word).norm(dim=-1).mean(dim=-1)
+
+
+def meanings(word: str) -> tuple[tuple[str, ...], ...]:
+    """The Hindi forms of each of a word's meanings; none of a word with one meaning."""
+    senses = read_lexicon().senses.get(word, ())
+    return tuple(tuple(" ".join(form) for form in one.noun.hindi) for one in senses)
+
+
+def meaning_in(word: str, hindi: str) -> int:
+    """Which of a word's meanings a Hindi text names; one too many if it names none."""
+    text, found = f" {hindi.replace('।', ' ')} ", meanings(word)
+    named = (at for at, forms in enumerate(found) if any(f" {one} " in text for one in forms))
+    return next(named, len(found))
+
+
+def context_states(translator: Translator, twin: Twin) -> ContextStates | None:
+    """A sentence of the primer's "context"; None if no other words are left to compare with."""
+    wanted = twin.wanted[0]
+    found = states_by_layer(
+        translator, twin.english, wanted.about, meaning_in(wanted.about, wanted.right[0])
+    )
+    return found if found and found.cues and found.rest else None
+
+
+def states_by_layer(
+    translator: Translator, text: str, word: str, sense: int
+) -> ContextStates | None:
+    """The states of a sentence before and after every layer; None if the word is not in it."""
+    ids = translator.encode(text)
+    spans = [
+        one
+        for one in translator.source.words(ids, text)
+        if ids[one.first] != EOS and any(letter.isalnum() for letter in one.text)
+    ]
+    words = tuple(one.text for one in spans)
+    if word not in words:
+        return None
+    at = words.index(word)
+    link = next((place for place in range(at, len(words)) if words[place] in LINKS), len(words))
+    telling = [place for place, one in enumerate(words) if one.lower() not in NO_CUES]
+    return ContextStates(
+        word,
+        sense,
+        words,
+        torch.stack(
+            [
+                torch.stack([states[one.first : one.last].mean(0) for one in spans])
+                for states in _layers(translator, ids)
+            ]
+        ),
+        at,
+        [place for place in telling if place > link],
+        [place for place in telling if place < link and place != at],
+    )
+
+
+def opposite_pairs(reads: Sequence[ContextStates]) -> Iterator[tuple[ContextStates, ContextStates]]:
+    """Each sentence with one of another meaning that has the word at the same place."""
+    places: dict[tuple[str, int], list[ContextStates]] = defaultdict(list)
+    for one in reads:
+        places[one.word, one.at].append(one)
+    for group in places.values():
+        for number, one in enumerate(group):
+            turned = group[number + 1 :] + group[:number]
+            other = next((two for two in turned if two.sense != one.sense), None)
+            if other:
+                yield one, other
+
+
+def _layers(translator: Translator, ids: list[int]) -> Iterator[Float64[Tensor, "T D"]]:
+    """What the encoder would hand on if it ended before the first layer, after it, and so on."""
+    encoder = translator.model.encoder
+    assert isinstance(encoder, TransformerEncoder)
+    source = Tokens.pad([ids]).to(translator.device)
+    with evaluation_mode(encoder), torch.no_grad():
+        states = encoder.embedding(source.ids)
+        yield encoder.final_norm(states)[0].double().cpu()
+        for layer in encoder.layers:
+            states = layer(states, source)
+            yield encoder.final_norm(states)[0].double().cpu()
+
 
 SAME = 1e-9  # distances that differ by no more are equal
 MOST = 2 / 3  # of the pairs: a half would be chance
 
 
 @dataclass(frozen=True)
-class Layered:
+class LayerDistances:
     """Sentences of the primer in which other words, the cues, decide what a word means.
 
     States are those after each layer, and before the first, as the encoder's last normalisation
@@ -124,7 +228,7 @@ class Layered:
             "gravity.pairs_chance_gives_half",
             own=own,
             pairs=self.pairs,
-            pull=text(_pull(own, drawn)),
+            pull=text(_pull_key(own, drawn)),
         )
 
     def _not_nearer(self, text: Text) -> str:
@@ -135,9 +239,9 @@ class Layered:
         )
 
 
-def layered(
+def measure_layers(
     translator: Translator, word: str, told: Sequence[str], sentences: int
-) -> Layered | None:
+) -> LayerDistances | None:
     """Measure so many sentences, and set those of the word on their principal axes.
 
     None where the encoder is no Transformer, where the word has one meaning, or where the
@@ -148,16 +252,19 @@ def layered(
     examples = [_example(translator, word, text) for text in told]
     twins = primer_sentences(translator, "context", sentences)
     said = translator([one.english for one in twins], beam=1)
-    reads = [found for one in twins if (found := in_context(translator, one))]
+    reads = [found for one in twins if (found := context_states(translator, one))]
     crowd = [one for one in reads if one.word == word]
     if not crowd or not all(one and one.cues for one in examples):
         return None
     by_cues, by_rest = (
         torch.stack([one.far(getattr(one, name)) for one in reads]) for name in ("cues", "rest")
     )
-    wins = [one.far(one.cues) < one.far(one.cues, of=other) - SAME for one, other in pairs(reads)]
+    wins = [
+        one.far(one.cues) < one.far(one.cues, of=other) - SAME
+        for one, other in opposite_pairs(reads)
+    ]
     shares = torch.stack(wins).double().mean(0) if wins else by_cues[0] * 0
-    return Layered(
+    return LayerDistances(
         sentences=len(reads),
         right=sum(one.wanted[0].met(own.text) for one, own in zip(twins, said, strict=True)),
         to_cues=by_cues.mean(0),
@@ -166,17 +273,19 @@ def layered(
         rest_nearer=(by_rest.diff(dim=1) < 0).double().mean(0),
         own=shares,
         pairs=len(wins),
-        **_places(crowd, [one for one in examples if one]),
+        **_principal_places(crowd, [one for one in examples if one]),
     )
 
 
-def _example(translator: Translator, word: str, text: str) -> InContext | None:
+def _example(translator: Translator, word: str, text: str) -> ContextStates | None:
     """A sentence told of; its meaning is the one the model says."""
     (said,) = translator([text], beam=1)
-    return by_layer(translator, text, word, meaning_in(word, said.text))
+    return states_by_layer(translator, text, word, meaning_in(word, said.text))
 
 
-def _places(crowd: Sequence[InContext], examples: Sequence[InContext]) -> dict[str, Any]:
+def _principal_places(
+    crowd: Sequence[ContextStates], examples: Sequence[ContextStates]
+) -> dict[str, Any]:
     """The word's states and the cues' on the two axes of most variance."""
     layers = len(crowd[0].states)
     last = torch.stack([one.states[-1, one.at] for one in crowd])
@@ -198,7 +307,7 @@ def _places(crowd: Sequence[InContext], examples: Sequence[InContext]) -> dict[s
     }
 
 
-def _pull(own: float, drawn: float) -> str:
+def _pull_key(own: float, drawn: float) -> str:
     """The key of what a share of pairs says; it compares two states and no more."""
     if own <= MOST:
         return "gravity.hardly_drawn"
