@@ -38,7 +38,7 @@ def lesson(monkeypatch):
 
     def call(found=None, **given):
         monkeypatch.setattr(module, "read_corpus", lambda *_: [])
-        monkeypatch.setattr(module, "learned", lambda *_, **__: found or vectors())
+        monkeypatch.setattr(module, "learn_vectors", lambda *_, **__: found or vectors())
         return static_vectors(**{"one": "money loan", "other": "river boat", **given})
 
     return call

@@ -105,7 +105,7 @@ def test_without_a_report_the_kept_ladder_is_shown():
     assert shown.over == 30
     assert "Snapshot of" in told(shown)
     assert [one.name for one in bottleneck(models=["bahdanau"]).standings] == ["bahdanau"]
-    with pytest.raises(UserError, match="kept has no 'luong'; it has bottleneck-forward"):
+    with pytest.raises(UserError, match="snapshot has no 'luong'; it has bottleneck-forward"):
         bottleneck(models=["luong"])
 
 

@@ -224,6 +224,6 @@ def test_an_encoder_of_no_recurrent_layers_is_refused():
     with pytest.raises(UserError, match="give one of recurrent layers"):
         deep_rnn(model=translator_of("transformer", "transformer"))
     with pytest.raises(UserError, match="reads backwards"):
-        deep_rnn(model=reader_of(backwards=True))
+        deep_rnn(model=reader_of(reverse_source=True))
     with pytest.raises(UserError, match="differ in layers or cell"):
         probe_layers([reader_of(), reader_of(layers=2)], sentences=200, seeds=[1])

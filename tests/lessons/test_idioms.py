@@ -8,6 +8,7 @@ from benchmarks.tasks import needed
 from dhyan.data.primer.sentence_builder import Draft
 from dhyan.data.primer.templates import filled, templates
 from dhyan.errors import UserError
+from dhyan.lessons.catalogue import Text
 from dhyan.lessons.self_attention import idioms as module
 from dhyan.lessons.self_attention.idioms import (
     IDIOMATIC,
@@ -31,8 +32,7 @@ def told(shown, lang="en"):
     return " ".join(shown.text(lang).split())
 
 
-def english(*texts):
-    return texts[0]
+english = Text("en")
 
 
 def test_every_idiom_has_three_frames_that_mean_it_and_three_that_do_not():
@@ -93,15 +93,14 @@ def test_the_kept_lesson_says_what_contradicts_the_notes():
 
 def test_the_verdict_on_the_mixers_follows_the_numbers():
     best, same, worse = (
-        MixerScores("x", 0, share, share, share, (share, share)) for share in (0.9, 0.89, 0.5)
+        MixerScores("mean", 0, share, share, share, (share, share)) for share in (0.9, 0.89, 0.5)
     )
-    name = ("it", "it")
-    assert compare_mixers(best, worse, english, name).endswith("; against it the claim holds.")
-    text = compare_mixers(best, same, english, name)
+    assert compare_mixers(best, worse, english).endswith("; against it the claim holds.")
+    text = compare_mixers(best, same, english)
     assert text.endswith("does not hold, a tie for seen idioms, new idioms, new senses.")
-    text = compare_mixers(worse, best, english, name)
+    text = compare_mixers(worse, best, english)
     assert text.endswith("does not hold, they lose for seen idioms, new idioms, new senses.")
-    text = compare_mixers(replace(best, new=0.4), worse, english, name)
+    text = compare_mixers(replace(best, new=0.4), worse, english)
     assert text.endswith("they gain for seen idioms, new senses, they lose for new idioms.")
 
 
@@ -119,7 +118,7 @@ def test_new_frames_that_fail_are_told():
 
 def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monkeypatch):
     monkeypatch.setattr("dhyan.lessons.trained_model.knows_every_word", lambda model, text: True)
-    monkeypatch.setattr("dhyan.lessons.self_attention.idioms.known", lambda model, text: True)
+    monkeypatch.setattr(module, "knows_every_word", lambda model, text: True)
     untrained = translator_of("transformer", "transformer")
     shown = idioms(untrained, sentences=20)
     assert sum(one.asked for one in shown.counted) == 20
@@ -137,6 +136,6 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(UserError, match="this model does not know cake; choose other words"):
         idioms(untrained, sentence="turn the cake")
     with pytest.raises(UserError, match="it knows the words of none of the primer's sentences"):
-        module.ask_idioms(untrained, 1)
+        module.measure_idioms(untrained, 1)
     with pytest.raises(UserError, match="sentences is 3: give a whole number of at least 20"):
         idioms(untrained, sentences=3)

@@ -164,7 +164,7 @@ def test_what_does_not_fit_is_said_in_one_line(call, message):
     ],
 )
 def test_numbers_on_the_command_line_are_no_words(given, message):
-    words = [sys.executable, "-m", "dhyan", "lesson", "perspectives", "--give", given]
+    words = [sys.executable, "-m", "dhyan", "lesson", "summarization", "--give", given]
     found = subprocess.run(words, capture_output=True, text=True, check=False)
     assert found.returncode == 2
     assert message in found.stderr

@@ -360,7 +360,7 @@ def two_at_once():
             ),
             "target: 50 tokens, but this model says at most 41",
         ),
-        (lambda: transformer(model=two_at_once()), "2 models speak at once here"),
+        (lambda: transformer(model=two_at_once()), "this is an ensemble of 2 models"),
         (lambda: transformer(model="/nowhere/run"), "/nowhere/run"),
     ],
 )

@@ -39,7 +39,9 @@ class ContextStates:
     cues: list[int]
     rest: list[int]
 
-    def far(self, others: Sequence[int], *, of: "ContextStates | None" = None) -> Float64[Tensor, " L"]:
+    def far(
+        self, others: Sequence[int], *, of: "ContextStates | None" = None
+    ) -> Float64[Tensor, " L"]:
         """The mean distance to these words, by layer: of the word here, or of another sentence."""
         asks = of or self
         word = asks.states[:, asks.at].unsqueeze(1)
