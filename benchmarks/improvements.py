@@ -14,8 +14,7 @@ import numpy as np
 from benchmarks.report import newest
 from benchmarks.trainings import Runs
 from dhyan import load
-from dhyan.compare.primer_test_sets import Sizes, primer_tests
-from dhyan.compare.test_sets import Sheet
+from dhyan.compare.test_sets import EvaluationSet, Sizes, primer_tests
 from dhyan.data.primer import primer_twins
 from dhyan.evaluation.metrics import Counts, count
 from dhyan.evaluation.significance import RESAMPLES, SEED, bootstrap_scores
@@ -114,9 +113,12 @@ def runs(folder: Path = FOLDER) -> Runs:
 def judged(folder: Path = FOLDER) -> Seq2SeqImprovements:
     """Reversal and depth by the ladder, embeddings by the runs that are in the folder."""
     path, found = read_report(newest("ladder"))
-    sheet = primer_tests(longest=LONGEST, sizes=ASKED, core=CORE, splits=()).main
+    test_set = primer_tests(longest=LONGEST, sizes=ASKED, core=CORE, splits=()).main
     starts = [
-        one for model in MODELS for pairs in PAIRS for one in _started(folder, model, pairs, sheet)
+        one
+        for model in MODELS
+        for pairs in PAIRS
+        for one in _started(folder, model, pairs, test_set)
     ]
     return Seq2SeqImprovements(path.name, read_improvements(path, found), tuple(starts))
 
@@ -140,19 +142,21 @@ def _one(shown: object) -> AttentionStep:
     return shown
 
 
-def _started(folder: Path, model: str, pairs: int, sheet: Sheet) -> Iterable[EmbeddingScores]:
+def _started(
+    folder: Path, model: str, pairs: int, test_set: EvaluationSet
+) -> Iterable[EmbeddingScores]:
     """The kinds of embedding of one model and so many pairs, each held against the learned one."""
     seeds = [seed for seed in SEEDS if (folder / _name(model, EMBEDDINGS[0], pairs, seed)).exists()]
     usual: list[Counts] = []
     for kind in EMBEDDINGS if seeds else ():
-        own = [_scored(folder / _name(model, kind, pairs, seed), sheet) for seed in seeds]
+        own = [_scored(folder / _name(model, kind, pairs, seed), test_set) for seed in seeds]
         usual = usual or own
         gain = None if kind == EMBEDDINGS[0] else _gain(usual, own)
         yield EmbeddingScores(model, pairs, kind, tuple(one.value() for one in own), gain)
 
 
-def _scored(run: Path, sheet: Sheet) -> Counts:
-    exam = sheet.exam()
+def _scored(run: Path, test_set: EvaluationSet) -> Counts:
+    exam = test_set.exam()
     exam.gold.clear()
     said = examine(load(run), run.name, exam).said
     found = count(said, exam.references, others=exam.others, language="hi", metrics=("bleu",))

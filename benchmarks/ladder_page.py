@@ -8,8 +8,7 @@ from typing import Any
 from benchmarks.ladder import errors, gain, kept, understood
 from benchmarks.predictions import LEARNED, Found
 from benchmarks.report import newest
-from dhyan.compare.report_figures import spoken
-from dhyan.compare.report_page import AT
+from dhyan.compare.report_page import STEPS, length_label
 
 FIRST = "first-ladder_h200_2026-11-15.json"
 PHENOMENA = ("context", "idiom", "attachment", "agreement")
@@ -86,14 +85,14 @@ def _steps(found: Found) -> str:
         for way in dict.fromkeys(ways.values())
     }
     if len(by_way) == 1:
-        return AT[next(iter(by_way))]
-    return "; ".join(f"{AT[way]} for {', '.join(names)}" for way, names in by_way.items())
+        return STEPS[next(iter(by_way))]
+    return "; ".join(f"{STEPS[way]} for {', '.join(names)}" for way, names in by_way.items())
 
 
 def _lengths(found: Found) -> str:
     groups = _first(found)["tests"]["random"]["by_length"]
     longest = found.get("lengths", {}).get("random", {}).get("longest")
-    ranges = [spoken({**one, "most": one["most"] or longest}) for one in groups]
+    ranges = [length_label({**one, "most": one["most"] or longest}) for one in groups]
     rows = [
         [
             name,

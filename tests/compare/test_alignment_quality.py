@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from dhyan.compare.alignment_quality import attends, to_draw
-from dhyan.compare.test_sets import Question, Sheet, Sheets
+from dhyan.compare.evaluate import attends, examples_to_draw
+from dhyan.compare.test_sets import EvaluationExample, EvaluationSet, EvaluationSets
 from dhyan.config import load_recipe
 from dhyan.insight.word_alignment import attention_by_layer, pair_weights
 from tests.insight.test_explain import ENGLISH, HINDI, translator_of
@@ -52,6 +52,8 @@ def test_a_bottleneck_does_not_attend():
 
 
 def test_what_is_drawn_is_of_a_length_that_a_picture_bears():
-    asked = [Question(" ".join("w" * length), "w") for length in range(1, 40)]
-    tests = Sheets((Sheet("test", "", tuple(asked)),), Sheet("choosing", "", ()))
-    assert [len(one.source.split()) for one in to_draw(tests)] == [8, 14]
+    asked = [EvaluationExample(" ".join("w" * length), "w") for length in range(1, 40)]
+    tests = EvaluationSets(
+        (EvaluationSet("test", "", tuple(asked)),), EvaluationSet("selection", "", ())
+    )
+    assert [len(one.source.split()) for one in examples_to_draw(tests)] == [8, 14]

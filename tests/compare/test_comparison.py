@@ -8,16 +8,12 @@ import pytest
 
 from dhyan.compare import report
 from dhyan.compare.budget import ENDLESS, Budget
-from dhyan.compare.controlled_recipes import Contestant
-from dhyan.compare.evaluate import sat, sit
-from dhyan.compare.make_plan import make_plan
-from dhyan.compare.parallel_training import side_by_side
-from dhyan.compare.plan import Asked, read_plan
+from dhyan.compare.evaluate import evaluate_model, read_result
+from dhyan.compare.plan import Candidate, PlanRequest, make_plan, read_plan
 from dhyan.compare.report import write_report
-from dhyan.compare.speed import measure, measured
-from dhyan.compare.test_options import Wish
-from dhyan.compare.test_sets import read_tests
-from dhyan.compare.train_one import begin, spent_on
+from dhyan.compare.speed import measure_speed, read_speed
+from dhyan.compare.test_sets import EvaluationOptions, read_tests
+from dhyan.compare.train import start_run, train_in_parallel, training_seconds
 from dhyan.config import load_recipe
 from dhyan.data.synthetic import number_pairs
 from dhyan.errors import UserError
@@ -44,25 +40,23 @@ def asked(files, *, budget=Budget(steps=4), gold=True, parameters=42_000, **chan
     source, target, folder = files
     changes = {"decoding.max_length": 6, "decoding.beam": 2, **changes}
     contestants = [
-        Contestant("looks", tiny_recipe("rnn", source, target, **changes), "it looks"),
-        Contestant(
+        Candidate("looks", tiny_recipe("rnn", source, target, **changes), "it looks"),
+        Candidate(
             "does-not",
             tiny_recipe(
                 "rnn", source, target, **{"decoder.attention.score": "bottleneck", **changes}
             ),
             "it does not",
         ),
-        Contestant(
-            "layers", tiny_recipe("transformer", source, target, **changes), "it has layers"
-        ),
+        Candidate("layers", tiny_recipe("transformer", source, target, **changes), "it has layers"),
     ]
     links = str(folder / "t.links") if gold else ""
-    wish = Wish(source=str(folder / "t.en"), target=str(folder / "t.hi"), gold=links)
-    return Asked(tuple(contestants), budget, parameters, wish)
+    wish = EvaluationOptions(source=str(folder / "t.en"), target=str(folder / "t.hi"), gold=links)
+    return PlanRequest(tuple(contestants), budget, parameters, wish)
 
 
 def trained(plan, entry):
-    return list(begin(plan, entry, **ALONE))
+    return list(start_run(plan, entry, **ALONE))
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +67,8 @@ def done(files, tmp_path_factory):
     results, speeds = {}, {}
     for entry in plan.entries:
         trained(plan, entry)
-        results[entry.name] = sit(plan, entry, tests, **ALONE)
-        speeds[entry.name] = measure(plan, entry, tests.main, **ALONE)
+        results[entry.name] = evaluate_model(plan, entry, tests, **ALONE)
+        speeds[entry.name] = measure_speed(plan, entry, tests.main, **ALONE)
     page = write_report(
         plan, tests, results, speeds, command="dhyan compare …", resampling=Resampling(20)
     )
@@ -84,8 +78,8 @@ def done(files, tmp_path_factory):
 def written(done, **heard):
     """The report of it, once more."""
     plan = done[0]
-    results = {entry.name: sat(plan, entry) for entry in plan.entries}
-    speeds = {entry.name: measured(plan, entry, **ALONE) for entry in plan.entries}
+    results = {entry.name: read_result(plan, entry) for entry in plan.entries}
+    speeds = {entry.name: read_speed(plan, entry, **ALONE) for entry in plan.entries}
     facts = {"command": "dhyan compare …", "resampling": Resampling(20), **heard}
     return write_report(plan, read_tests(plan.folder), results, speeds, **facts)
 
@@ -129,7 +123,7 @@ def test_without_figures_the_page_is_whole_all_the_same(log, done, monkeypatch):
     def refuse(*given):
         raise UserError("no font")
 
-    monkeypatch.setattr(report, "draw", refuse)
+    monkeypatch.setattr(report, "_draw_figures", refuse)
     path = written(done)
     bare = path.read_text()
     path.write_text(page)
@@ -150,17 +144,17 @@ def test_a_percentage_has_its_number(done):
 def test_speeds_of_other_threads_are_measured_again(done):
     plan, facts, _ = done
     entry = plan.entries[0]
-    known = measured(plan, entry, **ALONE)
-    assert known["surroundings"]["machine"]["threads"] == 1 == facts["machine"]["threads"]
-    assert measured(plan, entry, device="cpu", threads=2) is None
-    assert measured(plan, entry, **ALONE) == known
+    known = read_speed(plan, entry, **ALONE)
+    assert known["environment"]["machine"]["threads"] == 1 == facts["machine"]["threads"]
+    assert read_speed(plan, entry, device="cpu", threads=2) is None
+    assert read_speed(plan, entry, **ALONE) == known
 
 
 def test_pairs_of_an_attempt_without_a_plan_are_made_anew(tmp_path):
     def made(pairs):
         recipe = tiny_recipe("rnn", "", "", **{"data.task": "numbers", "data.pairs": pairs})
-        contestants = (Contestant("a", recipe), Contestant("b", recipe))
-        make_plan(Asked(contestants, Budget(steps=1), 0), tmp_path / "out")
+        contestants = (Candidate("a", recipe), Candidate("b", recipe))
+        make_plan(PlanRequest(contestants, Budget(steps=1), 0), tmp_path / "out")
         return len((tmp_path / "out" / "pairs" / "train.en").read_text().splitlines())
 
     first = made(200)
@@ -172,9 +166,9 @@ def test_a_folder_of_somebody_else_is_not_touched(tmp_path):
     mine = tmp_path / "out" / "corpus" / "mine.txt"
     mine.parent.mkdir(parents=True)
     mine.write_text("precious")
-    one = Contestant("a", load_recipe("numbers", {"data.pairs": 100}))
-    with pytest.raises(UserError, match="corpus: holds something else already"):
-        make_plan(Asked((one,), Budget(steps=1), 0), tmp_path / "out")
+    one = Candidate("a", load_recipe("numbers", {"data.pairs": 100}))
+    with pytest.raises(UserError, match="corpus: exists already"):
+        make_plan(PlanRequest((one,), Budget(steps=1), 0), tmp_path / "out")
     assert mine.read_text() == "precious"
 
 
@@ -192,7 +186,7 @@ def test_what_has_no_attention_has_no_alignment_and_layers_are_chosen_elsewhere(
 def test_called_again_it_finds_its_plan(done, files):
     plan, _, _ = done
     assert make_plan(asked(files), plan.folder) == plan == read_plan(plan.folder)
-    assert all(sat(plan, entry) for entry in plan.entries)
+    assert all(read_result(plan, entry) for entry in plan.entries)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +208,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(done, tmp_path):
     plan, _, _ = done
     other = replace(plan, folder=tmp_path)
     entry = other.entries[0]
-    run = begin(other, entry, **ALONE)
+    run = start_run(other, entry, **ALONE)
     for event in run:
         if isinstance(event, Stepped) and event.step == 1:
             run.trainer.stop("enough")
@@ -239,13 +233,13 @@ def test_a_time_budget_ends_with_a_validation_and_is_not_spent_twice(done, tmp_p
     events = trained(plan, entry)
     last = max(event.step for event in events)
     assert [event.step for event in events if isinstance(event, Validated)][-1] == last
-    assert spent_on(plan.home(entry), last) >= 0.02
+    assert training_seconds(plan.home(entry), last) >= 0.02
     assert trained(plan, entry) == []
 
 
 def test_a_time_budget_counts_what_was_spent_before(done, tmp_path):
     plan, entry = timed(done[0], tmp_path, 1000.0)
-    run = begin(plan, entry, **ALONE)
+    run = start_run(plan, entry, **ALONE)
     for event in run:
         if isinstance(event, Stepped) and event.step == 3:
             run.trainer.stop("enough")
@@ -259,15 +253,15 @@ def test_a_recipe_that_cannot_be_built_is_named(files, tmp_path):
     source, target, _ = files
     wrong = tiny_recipe("rnn", source, target, **{"decoder.attention.score": "dot"})
     with pytest.raises(UserError, match=r"^wrong: .*dot score needs equal widths"):
-        make_plan(Asked((Contestant("wrong", wrong),), Budget(steps=1), 0), tmp_path / "out")
+        make_plan(PlanRequest((Candidate("wrong", wrong),), Budget(steps=1), 0), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_process_that_fails_stops_the_others_and_says_why(done, tmp_path):
     plan, _, _ = done
     elsewhere = replace(plan, folder=tmp_path)
-    with pytest.raises(UserError, match=r"^(looks|does-not): .*no comparison is planned here"):
-        side_by_side(
+    with pytest.raises(UserError, match=r"^(looks|does-not): .*no plan of a comparison here"):
+        train_in_parallel(
             elsewhere,
             plan.entries[:2],
             2,
@@ -298,9 +292,9 @@ def test_the_command_trains_side_by_side_and_does_nothing_twice(tmp_path):
     ("words", "message"),
     [
         (["numbers", "--data", "numbers"], b"name two recipes or more"),
-        (["numbers", "reverse", "--test-target", "x"], b"has no sentences; add --test-source"),
+        (["numbers", "reverse", "--test-target", "x"], b"needs --test-source"),
         (["numbers", "reverse", "--budget", "long"], b"--budget long"),
-        (["numbers", "reverse", "--rungs", "bahdanau"], b"rungs of the ladder; add --ladder"),
+        (["numbers", "reverse", "--rungs", "bahdanau"], b"needs --ladder"),
         (["--ladder", "--rungs", "bahdanau,bahdanau"], b"bahdanau is named twice"),
         (["--ladder", "--rungs", "bahdanau"], b"name another rung, or a recipe"),
     ],
@@ -314,6 +308,6 @@ def test_mistakes_are_one_line(words, message, tmp_path):
 
 
 def test_names_of_its_own_folders_are_refused(tmp_path):
-    one = Contestant("corpus", load_recipe("numbers"))
+    one = Candidate("corpus", load_recipe("numbers"))
     with pytest.raises(UserError, match="'corpus' is a folder of the comparison itself"):
-        make_plan(Asked((one,), Budget(steps=1), 0), tmp_path / "out")
+        make_plan(PlanRequest((one,), Budget(steps=1), 0), tmp_path / "out")

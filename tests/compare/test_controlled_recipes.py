@@ -3,24 +3,33 @@
 import pytest
 
 from dhyan.compare.budget import Budget
-from dhyan.compare.controlled_recipes import Contestant, alike, named
-from dhyan.compare.ladder import LADDER, Course, Rung
+from dhyan.compare.ladder import LADDER, Preset, Rung
+from dhyan.compare.plan import Candidate, control_recipes, name_candidates
 from dhyan.config import differences, load_recipe
 from dhyan.errors import UserError
 
 OWN = ("encoder.", "decoder.", "about")
 OWN_TRAINING = {
-    *("learning_rate", "schedule", "warmup", "halve_from", "halve_every", "lowest"),
-    *("optimizer", "betas", "clip", "precision", "weight_decay"),
+    *(
+        "learning_rate",
+        "schedule",
+        "warmup_steps",
+        "halve_from",
+        "halve_every",
+        "min_learning_rate_ratio",
+    ),
+    *("min_learning_rate_ratio", "optimizer", "betas", "clip_norm", "precision", "weight_decay"),
 }
 
 
-def contestants(*names):
-    return named([(name, load_recipe(name)) for name in names])
+def candidates(*names):
+    return name_candidates([(name, load_recipe(name)) for name in names])
 
 
 def test_data_words_batches_seed_and_search_are_those_of_the_first():
-    made = alike(contestants("numbers", "sutskever2014", "transformer2017"), Budget(steps=40))
+    made = control_recipes(
+        candidates("numbers", "sutskever2014", "transformer2017"), Budget(steps=40)
+    )
     first, *others = (one.recipe for one in made)
     for other in others:
         for key in differences(first, other):
@@ -29,14 +38,14 @@ def test_data_words_batches_seed_and_search_are_those_of_the_first():
 
 def test_a_step_budget_is_the_last_step_and_nothing_stops_before():
     recipe = load_recipe("numbers", {"training.patience": 3})
-    [one] = alike([Contestant("a", recipe)], Budget(steps=40))
+    [one] = control_recipes([Candidate("a", recipe)], Budget(steps=40))
     assert one.recipe.training.steps == 40
     assert one.recipe.training.validate_every == 4
     assert one.recipe.training.patience == 0
 
 
 def test_the_second_of_a_name_gets_a_number():
-    assert [one.name for one in contestants("numbers", "reverse", "numbers")] == [
+    assert [one.name for one in candidates("numbers", "reverse", "numbers")] == [
         "numbers",
         "reverse",
         "numbers-2",
@@ -45,21 +54,21 @@ def test_the_second_of_a_name_gets_a_number():
 
 def test_no_two_have_one_name_whatever_the_recipes_are_called():
     recipe = load_recipe("numbers")
-    made = named([("a", recipe), ("a-2", recipe), ("a", recipe)])
+    made = name_candidates([("a", recipe), ("a-2", recipe), ("a", recipe)])
     assert [one.name for one in made] == ["a", "a-2", "a-3"]
 
 
 @pytest.mark.parametrize(
     ("settings", "budget", "message"),
     [
-        ({"training.schedule": "cosine"}, Budget(seconds=9.0), "numbers: its cosine must know"),
-        ({"training.init_from": "runs/a"}, Budget(steps=9), "all begin anew"),
-        ({"training.tokens_per_batch": 0}, Budget(steps=9), "name one for all"),
+        ({"training.schedule": "cosine"}, Budget(seconds=9.0), "numbers: a cosine schedule needs"),
+        ({"training.init_from": "runs/a"}, Budget(steps=9), "all models start from scratch"),
+        ({"training.tokens_per_batch": 0}, Budget(steps=9), "set one for all"),
     ],
 )
 def test_what_would_be_unfair_is_refused(settings, budget, message):
     with pytest.raises(UserError, match=message):
-        alike([Contestant("numbers", load_recipe("numbers", settings))], budget)
+        control_recipes([Candidate("numbers", load_recipe("numbers", settings))], budget)
 
 
 def test_the_ladder_has_twelve_rungs_of_different_names_each_with_a_sentence():
@@ -68,6 +77,6 @@ def test_the_ladder_has_twelve_rungs_of_different_names_each_with_a_sentence():
 
 
 def test_a_rung_is_a_transformer_by_its_decoder_not_by_its_name():
-    course = Course("1", "", recurrent={"a": 1}, transformer={"a": 2})
-    assert Rung("rnn", "bahdanau2015-small", "").of(course) == {"a": 1}
-    assert Rung("modern", "modern-small", "").of(course) == {"a": 2}
+    preset = Preset("1", "", recurrent={"a": 1}, transformer={"a": 2})
+    assert Rung("rnn", "bahdanau2015-small", "").settings_for(preset) == {"a": 1}
+    assert Rung("modern", "modern-small", "").settings_for(preset) == {"a": 2}

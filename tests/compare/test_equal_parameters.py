@@ -3,7 +3,7 @@
 import pytest
 
 from dhyan.compare.budget import parse_count
-from dhyan.compare.equal_parameters import counter, fitted, scaled
+from dhyan.compare.equal_parameters import parameter_counter, scale_to_budget, scale_widths
 from dhyan.compare.ladder import FULL, LADDER, QUICK
 from dhyan.config import load_recipe, shipped_recipes
 from dhyan.errors import UserError
@@ -24,8 +24,8 @@ OWN = {
     "heads": load_recipe("numbers", {"decoder.attention.heads": 4}),
     "modern": load_recipe("modern-small"),
 }
-count = counter(900, 1100)
-same = counter(1000, 1000)
+count = parameter_counter(900, 1100)
+same = parameter_counter(1000, 1000)
 
 
 def counting(recipe):
@@ -35,14 +35,14 @@ def counting(recipe):
 @pytest.mark.parametrize("name", [*RUNGS, *OWN])
 @pytest.mark.parametrize("budget", [parse_count(one.parameters) for one in (QUICK, FULL)])
 def test_every_model_comes_within_three_percent_of_the_budget(name, budget):
-    recipe = fitted({**RUNGS, **OWN}[name], budget, counting)
+    recipe = scale_to_budget({**RUNGS, **OWN}[name], budget, counting)
     assert counting(recipe) == pytest.approx(budget, rel=0.03)
 
 
 @pytest.mark.parametrize("name", [*RUNGS, *OWN])
 def test_only_widths_change_and_they_are_multiples_of_eight(name):
     old = {**RUNGS, **OWN}[name]
-    new = fitted(old, 3_000_000, counting)
+    new = scale_to_budget(old, 3_000_000, counting)
     assert (new.data, new.text, new.training, new.decoding) == (
         old.data,
         old.text,
@@ -57,33 +57,37 @@ def test_only_widths_change_and_they_are_multiples_of_eight(name):
 
 def test_a_recipe_that_fits_already_is_left_alone():
     recipe = RUNGS["bahdanau"]
-    assert fitted(recipe, count(recipe), count) is recipe
+    assert scale_to_budget(recipe, count(recipe), count) is recipe
 
 
 @pytest.mark.parametrize("budget", [1000, 10**12])
 def test_a_size_that_no_widths_make_is_refused_with_the_nearest(budget):
-    with pytest.raises(UserError, match="the nearest they come is") as found:
-        fitted(RUNGS["bahdanau"], budget, count)
-    nearest = int(str(found.value).partition("come is ")[2].partition(":")[0].replace(",", ""))
-    assert count(fitted(RUNGS["bahdanau"], nearest, count)) == nearest
+    with pytest.raises(UserError, match="the nearest size is") as found:
+        scale_to_budget(RUNGS["bahdanau"], budget, count)
+    nearest = int(str(found.value).partition("size is ")[2].partition(":")[0].replace(",", ""))
+    assert count(scale_to_budget(RUNGS["bahdanau"], nearest, count)) == nearest
 
 
 @pytest.mark.parametrize("factor", [0.3, 0.77, 1.9])
 def test_widths_that_must_be_equal_stay_equal(factor):
-    dot = scaled(RUNGS["luong-dot"], factor)
+    dot = scale_widths(RUNGS["luong-dot"], factor)
     assert 2 * dot.encoder.width == dot.decoder.width
-    direct = scaled(RUNGS["bottleneck-deep"], factor)
+    direct = scale_widths(RUNGS["bottleneck-deep"], factor)
     assert direct.encoder.width == direct.decoder.width
-    tied = scaled(OWN["tied"], factor)
+    tied = scale_widths(OWN["tied"], factor)
     assert tied.decoder.embedding_width == tied.decoder.width
 
 
 def test_word_vectors_keep_their_width():
     recipe = load_recipe("bahdanau2015-small", {"encoder.pretrained_embedding": "glove.txt"})
-    assert scaled(recipe, 3.0).encoder.embedding_width == recipe.encoder.embedding_width
+    assert scale_widths(recipe, 3.0).encoder.embedding_width == recipe.encoder.embedding_width
 
 
 @pytest.mark.parametrize("name", [one for one in shipped_recipes() if "small" in one])
 def test_larger_factors_make_larger_models(name):
     recipe = load_recipe(name)
-    assert count(scaled(recipe, 0.5)) < count(scaled(recipe, 1.0)) < count(scaled(recipe, 2.0))
+    assert (
+        count(scale_widths(recipe, 0.5))
+        < count(scale_widths(recipe, 1.0))
+        < count(scale_widths(recipe, 2.0))
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dhyan.compare.primer_test_sets import Sizes, primer_tests
+from dhyan.compare.test_sets import Sizes, primer_tests
 from dhyan.data.primer import splits as stream
 from dhyan.evaluation.slices import LENGTHS, slice_rows
 from dhyan.text.tokenizer import Tokenizer
@@ -10,8 +10,8 @@ from dhyan.text.tokenizer import Tokenizer
 FEW = Sizes(4, 3, 3)
 
 
-def lengths(sheet):
-    return [len(one.source.split()) for one in sheet.questions]
+def lengths(test_set):
+    return [len(one.source.split()) for one in test_set.examples]
 
 
 @pytest.fixture(scope="module")
@@ -25,29 +25,29 @@ def test_there_are_as_many_of_each_group_of_lengths(tests):
 
 
 def test_longer_is_longer_and_every_test_has_its_links(tests):
-    by_name = {sheet.name: sheet for sheet in tests.sheets}
+    by_name = {test_set.name: test_set for test_set in tests.sets}
     assert min(lengths(by_name["longer"])) > 15
-    for sheet in (*tests.sheets, tests.choosing):
-        assert all(one.links for one in sheet.questions)
-        sheet.exam()
+    for test_set in (*tests.sets, tests.selection):
+        assert all(one.links for one in test_set.examples)
+        test_set.exam()
     for name in ("context", "idiom", "attachment", "agreement"):
-        assert any(one.wanted for one in by_name[name].questions)
+        assert any(one.wanted for one in by_name[name].examples)
 
 
 def test_unseen_pairings_are_of_words_that_the_vocabularies_have(tests):
-    kept = tests.sheets[1].questions[::2]
+    kept = tests.sets[1].examples[::2]
     sides = ([one.source for one in kept], [one.target for one in kept])
     words = tuple(Tokenizer.train(side, kind="words", size=9000) for side in sides)
     again = primer_tests(longest=15, sizes=Sizes(1, 2, 1), words=words, splits=("unseen",))
-    assert [one.source for one in again.sheets[1].questions] == [one.source for one in kept]
+    assert [one.source for one in again.sets[1].examples] == [one.source for one in kept]
 
 
 @pytest.mark.parametrize("shortest", [4, 9])
 def test_no_test_has_a_shorter_sentence_than_was_asked(shortest):
     made = primer_tests(shortest=shortest, longest=12, sizes=FEW, splits=("unseen", "longer"))
-    main, unseen, longer = made.sheets
-    for sheet in (main, unseen, made.choosing):
-        assert shortest <= min(lengths(sheet)) <= max(lengths(sheet)) <= 12
+    main, unseen, longer = made.sets
+    for test_set in (main, unseen, made.selection):
+        assert shortest <= min(lengths(test_set)) <= max(lengths(test_set)) <= 12
     assert min(lengths(longer)) > 12
     assert f"of {shortest} to 12 words" in main.about
 
@@ -55,34 +55,37 @@ def test_no_test_has_a_shorter_sentence_than_was_asked(shortest):
 def test_what_cannot_be_made_of_so_few_words_is_left_out_and_said(log, monkeypatch):
     monkeypatch.setattr(stream, "PATIENCE", 300)
     made = primer_tests(longest=4, sizes=FEW, splits=("agreement", "longer"))
-    assert [sheet.name for sheet in made.sheets] == ["random", "longer"]
+    assert [test_set.name for test_set in made.sets] == ["random", "longer"]
     assert log.messages[0] == "test 'agreement': found 0 of 3 sentences; left out"
 
 
 def test_a_test_that_comes_short_is_kept_and_said(log, monkeypatch):
     monkeypatch.setattr(stream, "PATIENCE", 1200)
 
-    def words(sheet):
-        sides = ([one.source for one in sheet.questions], [one.target for one in sheet.questions])
+    def words(test_set):
+        sides = (
+            [one.source for one in test_set.examples],
+            [one.target for one in test_set.examples],
+        )
         return tuple(Tokenizer.train(side, kind="words", size=9000) for side in sides)
 
     settings = {"longest": 5, "splits": ("unseen",)}
-    two = primer_tests(sizes=Sizes(1, 2, 1), **settings).sheets[1]
+    two = primer_tests(sizes=Sizes(1, 2, 1), **settings).sets[1]
     made = primer_tests(sizes=Sizes(1, 30, 1), words=words(two), **settings)
-    found = len(made.sheets[1].questions)
+    found = len(made.sets[1].examples)
     assert 2 <= found < 30
     assert log.messages == [f"test 'unseen': found {found} of 30 sentences"]
 
 
 def test_a_reference_says_what_is_wanted(tests):
-    for sheet in tests.sheets:
-        for one in sheet.questions:
+    for test_set in tests.sets:
+        for one in test_set.examples:
             assert all(want.met(one.target) for want in one.wanted), (one.target, one.wanted)
 
 
 def test_backwards_sides_and_links_change_places(tests):
     back = primer_tests(longest=15, sizes=FEW, backwards=True)
-    one, other = tests.choosing, back.choosing
-    assert [q.source for q in one.questions] == [q.target for q in other.questions]
+    one, other = tests.selection, back.selection
+    assert [q.source for q in one.examples] == [q.target for q in other.examples]
     for ours, theirs in zip(one.exam().gold, other.exam().gold, strict=True):
         assert {(b, a) for a, b in ours.sure} == theirs.sure

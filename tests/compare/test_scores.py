@@ -2,8 +2,15 @@
 
 import pytest
 
-from dhyan.compare.scores import best_of, retained, standings, understood
-from dhyan.compare.test_sets import Question, Sheet, Sheets, file_tests, read_tests, write_tests
+from dhyan.compare.scores import best_model, bleu_retained, score_models, targeted_accuracy
+from dhyan.compare.test_sets import (
+    EvaluationExample,
+    EvaluationSet,
+    EvaluationSets,
+    file_tests,
+    read_tests,
+    write_tests,
+)
 from dhyan.data.primer import Wanted
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
@@ -30,15 +37,15 @@ def sentences(count, words):
 def test_each_model_is_compared_with_the_best():
     references = sentences(20, 6)
     worse = [text.replace("w3", "x") for text in references]
-    questions = tuple(Question(text, text) for text in references)
-    tests = Sheets((Sheet("test", "", questions),), Sheet("valid", "", ()))
-    found = standings(
+    examples = tuple(EvaluationExample(text, text) for text in references)
+    tests = EvaluationSets((EvaluationSet("test", "", examples),), EvaluationSet("valid", "", ()))
+    found = score_models(
         tests,
         answered(worse=worse, best=references),
         resampling=Resampling(50),
-        hear=lambda line: None,
+        on_progress=lambda line: None,
     )
-    assert best_of(found, "test") == "best"
+    assert best_model(found, "test") == "best"
     assert "against_best" not in found["best"]["test"]["bleu"]
     beside = found["worse"]["test"]["bleu"]["against_best"]
     assert beside["value"] < 0
@@ -53,7 +60,7 @@ def test_what_is_retained_is_the_score_of_long_sentences_as_a_share_of_the_short
     forgot = [" ".join(text.split()[:20]) for text in long]
     bleu = count([*short, *forgot], [*short, *long], tokenizer="none")["bleu"]
     lengths = [8] * 5 + [40] * 5
-    found = retained(bleu, lengths)
+    found = bleu_retained(bleu, lengths)
     assert (found["up_to"], found["over"]) == (10, 30)
     assert found["share"] == pytest.approx(bleu.value(range(5, 10)) / bleu.value(range(5)))
     assert found["share"] < 0.5
@@ -62,18 +69,20 @@ def test_what_is_retained_is_the_score_of_long_sentences_as_a_share_of_the_short
 def test_where_no_sentence_is_long_the_last_group_is():
     texts = [*sentences(3, 4), *sentences(3, 14)]
     bleu = count(texts, texts, tokenizer="none")["bleu"]
-    found = retained(bleu, [4] * 3 + [14] * 3)
+    found = bleu_retained(bleu, [4] * 3 + [14] * 3)
     assert (found["up_to"], found["over"], found["share"]) == (10, 10, pytest.approx(1))
-    assert retained(bleu, [4] * 6) is None
+    assert bleu_retained(bleu, [4] * 6) is None
 
 
 def test_understanding_is_saying_the_right_word_and_no_wrong_one():
-    asked = [Question("the river bank", "नदी का किनारा", wanted=(BANK,))] * 3 + [Question("a", "b")]
+    asked = [EvaluationExample("the river bank", "नदी का किनारा", wanted=(BANK,))] * 3 + [
+        EvaluationExample("a", "b")
+    ]
     said = ["नदी के किनारे।", "नदी का बैंक", "बैंक के किनारे", "b"]
-    found = understood(asked, said)
+    found = targeted_accuracy(asked, said)
     assert (found["right"], found["asked"]) == (1, 3)
     assert found["by"] == {"context: bank": {"right": 1, "asked": 3}}
-    assert understood([Question("a", "b")], ["b"]) is None
+    assert targeted_accuracy([EvaluationExample("a", "b")], ["b"]) is None
 
 
 def test_other_references_count_and_empty_ones_do_not():
@@ -99,8 +108,10 @@ def test_a_signature_says_that_another_reference_was_brought_to_normal_form():
 
 
 def test_tests_are_read_as_they_were_written(tmp_path):
-    question = Question("the bank", "किनारा", ("तट",), "0-0 1?0", (BANK,))
-    tests = Sheets((Sheet("test", "about", (question,)),), Sheet("valid", "", (question,)))
+    question = EvaluationExample("the bank", "किनारा", ("तट",), "0-0 1?0", (BANK,))
+    tests = EvaluationSets(
+        (EvaluationSet("test", "about", (question,)),), EvaluationSet("valid", "", (question,))
+    )
     write_tests(tests, tmp_path)
     assert read_tests(tmp_path) == tests
     exam = tests.main.exam()
@@ -115,9 +126,9 @@ def test_of_gold_links_half_choose_and_the_others_score(tmp_path):
         (tmp_path / name).write_text("".join(lines))
     (tmp_path / "t.gold").write_text("0-0 1?1\n" * 6)
     tests = file_tests(tmp_path / "t.en", tmp_path / "t.hi", columns=None, gold=tmp_path / "t.gold")
-    assert len(tests.main.questions) == 6
-    chosen = {one.source for one in tests.choosing.questions}
-    scored = {one.source for one in tests.main.linked.questions}
+    assert len(tests.main.examples) == 6
+    chosen = {one.source for one in tests.selection.examples}
+    scored = {one.source for one in tests.main.linked.examples}
     assert len(chosen) == len(scored) == 3
     assert not chosen & scored
-    assert tests.main.linked.questions[0].links == "0-0 1?1"
+    assert tests.main.linked.examples[0].links == "0-0 1?1"

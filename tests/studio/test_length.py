@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dhyan.compare.primer_test_sets import Sizes, primer_tests
+from dhyan.compare.test_sets import Sizes, primer_tests
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
 from dhyan.studio import test_sentences as suited
@@ -82,7 +82,7 @@ def test_what_is_shown_is_what_translating_the_sentence_says(client, told):
 
 
 def test_figures_of_perfect_words_are_perfect_and_of_none_are_nought(told):
-    asked = primer_tests(longest=12, sizes=Sizes(4, 0, 0), splits=()).sheets[0].questions
+    asked = primer_tests(longest=12, sizes=Sizes(4, 0, 0), splits=()).sets[0].questions
     perfect = length._figures(asked, [one.target for one in asked], "hi", trained=8)
     silent = length._figures(asked, ["" for _ in asked], "hi", trained=8)
     assert perfect["all"]["value"] == pytest.approx(100)
@@ -94,7 +94,7 @@ def test_figures_of_perfect_words_are_perfect_and_of_none_are_nought(told):
 
 
 def test_a_part_scores_what_counting_its_sentences_alone_gives():
-    asked = primer_tests(longest=10, sizes=Sizes(4, 0, 0), splits=()).sheets[0].questions
+    asked = primer_tests(longest=10, sizes=Sizes(4, 0, 0), splits=()).sets[0].questions
     said = [one.target if row % 2 else "हाथी घर जाता है।" for row, one in enumerate(asked)]
     first = length._figures(asked, said, "hi", trained=0)["parts"][0]
     rows = [row for row, one in enumerate(asked) if len(one.source.split()) <= first["most"]]

@@ -34,9 +34,8 @@ from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from dhyan.compare.budget import Budget
-    from dhyan.compare.controlled_recipes import Contestant
-    from dhyan.compare.ladder import Course, Rung
-    from dhyan.compare.plan import Entry, Plan
+    from dhyan.compare.ladder import Preset, Rung
+    from dhyan.compare.plan import Candidate, Entry, Plan
     from dhyan.config import Recipe
 
 logger = logging.getLogger(__name__)
@@ -90,14 +89,13 @@ def compare(
     Example: dhyan compare --ladder --quick --data primer --out ladder
     """
     from dhyan.compare.budget import parse_budget, parse_count
-    from dhyan.compare.evaluate import sat
-    from dhyan.compare.make_plan import make_plan
-    from dhyan.compare.plan import Asked
-    from dhyan.compare.test_options import Wish
+    from dhyan.compare.evaluate import read_result
+    from dhyan.compare.plan import PlanRequest, make_plan
+    from dhyan.compare.test_sets import EvaluationOptions
 
     log_to_stderr(quiet=quiet)
-    course = _course(ladder=ladder, quick=quick)
-    allowed = parse_budget(budget or course.budget)
+    preset = _preset(ladder=ladder, quick=quick)
+    allowed = parse_budget(budget or preset.budget)
     options = {
         "data.task": data or ("primer" if ladder and not source else ""),
         "data.source": source,
@@ -105,19 +103,19 @@ def compare(
         "data.columns": list(split_columns(columns) or ()),
         "training.seed": seed,
     }
-    chosen = _contestants(
-        recipes or [], _rungs(rungs, ladder=ladder), course, allowed, overrides, options
+    chosen = _candidates(
+        recipes or [], _rungs(rungs, ladder=ladder), preset, allowed, overrides, options
     )
-    tests = Wish(
+    tests = EvaluationOptions(
         source=str(test_source or ""),
         target=str(test_target or ""),
         gold=str(gold_alignment or ""),
         columns=split_columns(columns) or (),
         quick=quick,
     )
-    size = parse_count(parameters or course.parameters)
-    plan = make_plan(Asked(tuple(chosen), allowed, size, tests), out)
-    unfinished = [entry for entry in plan.entries if not sat(plan, entry)]
+    size = parse_count(parameters or preset.parameters)
+    plan = make_plan(PlanRequest(tuple(chosen), allowed, size, tests), out)
+    unfinished = [entry for entry in plan.entries if not read_result(plan, entry)]
     if jobs > 1 and len(unfinished) > 1:
         _train_in_parallel(plan, unfinished, jobs, device, threads)
     else:
@@ -126,7 +124,7 @@ def compare(
     typer.echo(_write_report(plan, device=device, threads=threads))
 
 
-def _course(*, ladder: bool, quick: bool) -> "Course":
+def _preset(*, ladder: bool, quick: bool) -> "Preset":
     from dhyan.compare.ladder import FULL, PLAIN, QUICK
 
     return QUICK if quick else FULL if ladder else PLAIN
@@ -148,37 +146,37 @@ def _rungs(names: str, *, ladder: bool) -> "Sequence[Rung]":
     return [by_name[name] for name in chosen] or (LADDER if ladder else ())
 
 
-def _contestants(
+def _candidates(
     recipes: Sequence[str],
     rungs: "Sequence[Rung]",
-    course: "Course",
+    preset: "Preset",
     budget: "Budget",
     overrides: Sequence[str] | None,
     options: dict[str, Any],
-) -> "list[Contestant]":
+) -> "list[Candidate]":
     """The recipes named, then those of the ladder; options and `--set` override both."""
-    from dhyan.compare.controlled_recipes import Contestant, named
+    from dhyan.compare.plan import Candidate, name_candidates
 
-    usual = course.usual(budget, primer=options["data.task"] == "primer")
+    usual = preset.shared_settings(budget, primer=options["data.task"] == "primer")
 
     def configure(name: str, settings: Mapping[str, Any]) -> "Recipe":
         shared = [f"{key}={json.dumps(value)}" for key, value in {**usual, **settings}.items()]
         return override_recipe(name, [*shared, *(overrides or [])], options)
 
-    contestants = named([(Path(name).stem, configure(name, {})) for name in recipes])
+    candidates = name_candidates([(Path(name).stem, configure(name, {})) for name in recipes])
     for rung in rungs:
-        ours = configure(rung.recipe, rung.of(course))
-        contestants.append(Contestant(rung.name, ours, rung.about))
-    if len(contestants) < 2 and rungs:
-        name = contestants[0].name
+        ours = configure(rung.recipe, rung.settings_for(preset))
+        candidates.append(Candidate(rung.name, ours, rung.about))
+    if len(candidates) < 2 and rungs:
+        name = candidates[0].name
         raise UserError(f"nothing to compare {name} with: name another rung, or a recipe")
-    if len(contestants) < 2:
+    if len(candidates) < 2:
         raise UserError("nothing to compare: name two recipes or more, or add --ladder")
-    names = [contestant.name for contestant in contestants]
+    names = [candidate.name for candidate in candidates]
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"{name!r} is a rung of the ladder: give your recipe another name")
-    return contestants
+    return candidates
 
 
 def _train_in_parallel(
@@ -189,7 +187,7 @@ def _train_in_parallel(
     threads: int,
 ) -> None:
     """Train several models at once; on a CPU they share its cores."""
-    from dhyan.compare.parallel_training import side_by_side
+    from dhyan.compare.train import train_in_parallel
 
     plugins = sys.argv[1 : sys.argv.index("compare")]
     threads_each = threads or max(1, (os.cpu_count() or 1) // jobs)
@@ -199,7 +197,7 @@ def _train_in_parallel(
 
     with _sigterm_as_interrupt() as received:
         try:
-            side_by_side(plan, entries, jobs, arguments)
+            train_in_parallel(plan, entries, jobs, arguments)
         except KeyboardInterrupt:
             logger.info("stopped, with checkpoints; the same command resumes the comparison")
             raise typer.Exit(EXIT_CODES[received[0] if received else signal.SIGINT]) from None
@@ -223,22 +221,22 @@ def _sigterm_as_interrupt() -> Iterator[list[signal.Signals]]:
 
 def _write_report(plan: "Plan", *, device: str, threads: int) -> str:
     """Measure the speed of each model, write the report, and return where it is."""
-    from dhyan.compare.evaluate import sat
+    from dhyan.compare.evaluate import read_result
     from dhyan.compare.report import write_report
-    from dhyan.compare.speed import measure, measured
+    from dhyan.compare.speed import measure_speed, read_speed
     from dhyan.compare.test_sets import read_tests
 
     tests, speeds = read_tests(plan.folder), {}
     for entry in plan.entries:
-        speed = measured(plan, entry, device=device, threads=threads)
+        speed = read_speed(plan, entry, device=device, threads=threads)
         if not speed:
             logger.info(f"{entry.name}: measuring its speed")
-            speed = measure(plan, entry, tests.main, device=device, threads=threads)
+            speed = measure_speed(plan, entry, tests.main, device=device, threads=threads)
         speeds[entry.name] = speed
     page = write_report(
         plan,
         tests,
-        {entry.name: sat(plan, entry) or {} for entry in plan.entries},
+        {entry.name: read_result(plan, entry) or {} for entry in plan.entries},
         speeds,
         command=shlex.join(["dhyan", *sys.argv[1:]]),
         on_progress=throttled(logger.info),

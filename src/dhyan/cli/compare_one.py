@@ -27,7 +27,7 @@ from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from dhyan.compare.plan import Entry, Plan
-    from dhyan.compare.train_one import Budgeted
+    from dhyan.compare.train import BudgetedRun
     from dhyan.run import Run
     from dhyan.training.events import Event
 
@@ -63,12 +63,12 @@ def train_and_test(
     parent_ended: Callable[[], bool] = lambda: False,
 ) -> None:
     """Train a model to the end of its budget, resuming if it was interrupted, and test it."""
-    from dhyan.compare.evaluate import sit
+    from dhyan.compare.evaluate import evaluate_model
     from dhyan.compare.test_sets import read_tests
-    from dhyan.compare.train_one import begin
+    from dhyan.compare.train import start_run
 
     logger.info(f"\n{entry.name}: {entry.about}")
-    run = begin(plan, entry, device=device, threads=threads)
+    run = start_run(plan, entry, device=device, threads=threads)
     with stopped_by_signals(run.trainer) as received, _progress(run, quiet) as report:
         for event in run:
             report(event)
@@ -79,7 +79,7 @@ def train_and_test(
         raise typer.Exit(EXIT_CODES[received[0]] if received else Exit.TERMINATED)
     logger.info(f"{entry.name}: testing")
     tests = read_tests(plan.folder)
-    sit(
+    evaluate_model(
         plan,
         entry,
         tests,
@@ -89,7 +89,7 @@ def train_and_test(
     )
 
 
-def _progress(run: "Budgeted", quiet: bool) -> AbstractContextManager[Callable[["Event"], None]]:
+def _progress(run: "BudgetedRun", quiet: bool) -> AbstractContextManager[Callable[["Event"], None]]:
     """The report of progress: by steps, or by time if that is the budget."""
     if run.seconds:
         return _time_lines(run)
@@ -98,7 +98,7 @@ def _progress(run: "Budgeted", quiet: bool) -> AbstractContextManager[Callable[[
 
 
 @contextmanager
-def _time_lines(run: "Budgeted") -> Iterator[Callable[["Event"], None]]:
+def _time_lines(run: "BudgetedRun") -> Iterator[Callable[["Event"], None]]:
     """A line for every event but steps, and one with the time spent every few seconds."""
     from dhyan.training.events import Stepped
 

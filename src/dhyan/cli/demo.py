@@ -15,7 +15,7 @@ from dhyan.config import Training, load_recipe
 
 if TYPE_CHECKING:
     from dhyan.attention_maps import AttentionMap
-    from dhyan.compare.test_sets import Question, Sheet, Sheets
+    from dhyan.compare.test_sets import EvaluationExample, EvaluationSet, EvaluationSets
     from dhyan.config import Recipe
     from dhyan.decoding.translator import Translator
 
@@ -46,10 +46,10 @@ def demo(
     show_progress(train(recipe, out / "run", resume=resume, threads=threads), again="")
     translator = load(out / "run")
     logger.info("generating the test sets")
-    tests = {test.name: test for test in _test_sets(recipe, translator, sentences).sheets}
-    unseen = tests["unseen"].questions
-    _print_translations(translator, [question.source for question in unseen[:EXAMPLES]])
-    _print_translations(translator, _ambiguous_sentences(tests["context"].questions))
+    tests = {test.name: test for test in _test_sets(recipe, translator, sentences).sets}
+    unseen = tests["unseen"].examples
+    _print_translations(translator, [example.source for example in unseen[:EXAMPLES]])
+    _print_translations(translator, _ambiguous_sentences(tests["context"].examples))
     typer.echo("scores on sentences that are not in the training text:")
     for name in ("random", "unseen", "context"):
         _print_scores(translator, tests[name])
@@ -81,10 +81,10 @@ def _primer_recipe(steps: int | None) -> "Recipe":
     return load_recipe("primer", changes)
 
 
-def _test_sets(recipe: "Recipe", translator: "Translator", sentences: int) -> "Sheets":
-    from dhyan.compare.primer_test_sets import Sizes, primer_tests
+def _test_sets(recipe: "Recipe", translator: "Translator", sentences: int) -> "EvaluationSets":
+    from dhyan.compare.test_sets import Sizes, primer_tests
 
-    sizes = Sizes(each_length=sentences // 3, each_test=sentences, choosing=1)
+    sizes = Sizes(each_length=sentences // 3, each_test=sentences, selection=1)
     return primer_tests(
         longest=recipe.data.max_words,
         core=recipe.data.core_share,
@@ -94,13 +94,13 @@ def _test_sets(recipe: "Recipe", translator: "Translator", sentences: int) -> "S
     )
 
 
-def _ambiguous_sentences(questions: "Sequence[Question]") -> list[str]:
+def _ambiguous_sentences(examples: "Sequence[EvaluationExample]") -> list[str]:
     """A sentence for each meaning of an ambiguous word, in a context that was not trained on."""
     by_meaning: dict[tuple[str, ...], str] = {}
-    for question in questions:
-        for wanted in question.wanted:
+    for example in examples:
+        for wanted in example.wanted:
             if wanted.about == AMBIGUOUS_WORD:
-                by_meaning.setdefault(wanted.wrong, question.source)
+                by_meaning.setdefault(wanted.wrong, example.source)
     return list(by_meaning.values())
 
 
@@ -109,9 +109,9 @@ def _print_translations(translator: "Translator", sentences: Sequence[str]) -> N
         typer.echo(f"  {sentence}\n  {translation.text}\n")
 
 
-def _print_scores(translator: "Translator", test: "Sheet") -> None:
+def _print_scores(translator: "Translator", test: "EvaluationSet") -> None:
     """Scores of a test set; of ambiguous words also the share translated with the right meaning."""
-    from dhyan.compare.scores import understood
+    from dhyan.compare.scores import targeted_accuracy
     from dhyan.run.evaluate import compare, examine
 
     exam = test.exam()
@@ -122,13 +122,13 @@ def _print_scores(translator: "Translator", test: "Sheet") -> None:
     )
     errors = f"alignment error rate {system.alignment.error_rate:.1%}" if system.alignment else ""
     line = f"  {len(exam.pairs):>4} {test.about}\n       {scores}  {errors}"
-    meanings = understood(test.questions, system.said) if test.name == "context" else None
+    meanings = targeted_accuracy(test.examples, system.said) if test.name == "context" else None
     if meanings:
         line += f"  right meaning {meanings['share']:.1%}"
     typer.echo(line)
 
 
-def _draw(translator: "Translator", questions: "Sequence[Question]", figure: Path) -> None:
+def _draw(translator: "Translator", examples: "Sequence[EvaluationExample]", figure: Path) -> None:
     """Draw the attention of a sentence with much reordering, and if possible translated right.
 
     Among those, the one whose attention agrees most with the gold word alignment.
@@ -136,20 +136,20 @@ def _draw(translator: "Translator", questions: "Sequence[Question]", figure: Pat
     from dhyan.insight.explain import cross_maps, explain
     from dhyan.insight.heatmap import heatmap, save
 
-    reordered = sorted(questions, key=lambda question: -_crossings(_sure_links(question.links)))
+    reordered = sorted(examples, key=lambda example: -_crossings(_sure_links(example.links)))
     short = [q for q in reordered if len(q.source.split()) in FIGURE_LENGTHS]
     candidates = (short or reordered)[:CANDIDATES]
-    translations = translator([question.source for question in candidates])
+    translations = translator([example.source for example in candidates])
     right = [
-        question
-        for question, translation in zip(candidates, translations, strict=True)
-        if translation.text == question.target
+        example
+        for example, translation in zip(candidates, translations, strict=True)
+        if translation.text == example.target
     ]
     maps = {
-        question: cross_maps(explain(translator, question.source))
-        for question in right or candidates[:1]
+        example: cross_maps(explain(translator, example.source))
+        for example in right or candidates[:1]
     }
-    best = max(maps, key=lambda question: _agreement(maps[question][-1], question.links))
+    best = max(maps, key=lambda example: _agreement(maps[example][-1], example.links))
     save(heatmap(*maps[best]), figure)
 
 

@@ -1,4 +1,4 @@
-"""How long every model of a comparison is trained: so many steps, or so much time."""
+"""Training budget of a comparison: a number of steps, or a time."""
 
 import re
 from dataclasses import dataclass
@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from dhyan.errors import UserError
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
-NUMBER = r"\d{1,3}(?:,\d{3})+|\d[\d_]*(?:\.\d+)?"  # a comma parts thousands, a point fractions
-ENDLESS = 1_000_000_000  # steps that no time budget comes to
+NUMBER = (
+    r"\d{1,3}(?:,\d{3})+|\d[\d_]*(?:\.\d+)?"  # commas between thousands, a point before fractions
+)
+ENDLESS = 1_000_000_000  # more steps than any time budget allows
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Either is 0. Time is that of training alone: what is validated and saved does not count."""
+    """Steps or seconds; the other is 0. Validation and saving do not count as training time."""
 
     steps: int = 0
     seconds: float = 0.0
@@ -28,21 +30,21 @@ class Budget:
 
 def parse_budget(text: str) -> Budget:
     """`10m`, `90s` or `1h` of training, or a plain number of steps."""
-    found = re.fullmatch(rf"\s*({NUMBER})\s*([smh]?)\s*", text)
-    number = float(re.sub("[_,]", "", found[1])) if found else 0.0
-    if not found or not number or (not found[2] and number != int(number)):
+    match = re.fullmatch(rf"\s*({NUMBER})\s*([smh]?)\s*", text)
+    number = float(re.sub("[_,]", "", match[1])) if match else 0.0
+    if not match or not number or (not match[2] and number != int(number)):
         raise UserError(
             f"--budget {text}: give a number of steps, or a time such as 90s, 10m or 1h"
         )
-    if found[2]:
-        return Budget(seconds=number * UNITS[found[2]])
+    if match[2]:
+        return Budget(seconds=number * UNITS[match[2]])
     return Budget(steps=int(number))
 
 
 def parse_count(text: str) -> int:
-    """`2M`, `300k` or a plain number of parameters; nothing is 0."""
-    found = re.fullmatch(rf"\s*({NUMBER})\s*([kM]?)\s*", text)
-    number = float(re.sub("[_,]", "", found[1])) if found else 0.0
+    """`2M`, `300k` or a plain number of parameters; an empty text is 0."""
+    match = re.fullmatch(rf"\s*({NUMBER})\s*([kM]?)\s*", text)
+    number = float(re.sub("[_,]", "", match[1])) if match else 0.0
     if text and not number:
         raise UserError(f"--parameters {text}: give a number such as 2M, 300k or 1500000")
-    return round(number * {"k": 1e3, "M": 1e6}.get(found[2], 1.0)) if found else 0
+    return round(number * {"k": 1e3, "M": 1e6}.get(match[2], 1.0)) if match else 0

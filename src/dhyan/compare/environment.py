@@ -1,4 +1,4 @@
-"""Where and with what something was measured."""
+"""Measurement environment: machine, threads, package versions and date."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ from dhyan.run.run_folder import versions
 PACKAGES = ("numpy", "sacrebleu", "tokenizers")
 
 
-def surroundings(device: str) -> dict[str, Any]:
+def measurement_environment(device: str) -> dict[str, Any]:
     """The machine, the threads, the versions and the date."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -31,7 +31,7 @@ def surroundings(device: str) -> dict[str, Any]:
 
 
 def _processor() -> str:
-    facts = Path("/proc/cpuinfo")
-    lines = facts.read_text().splitlines() if facts.exists() else []
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()

@@ -1,27 +1,27 @@
-"""Models of one size: a recipe's widths scaled until it has as many parameters as are allowed."""
+"""Equal parameter counts: scale the widths of a recipe to a parameter budget."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import lcm, log
 from typing import Any
 
 import torch
 
-from dhyan.config import Recipe
+from dhyan.config import Recipe, RNNEncoder
 from dhyan.errors import UserError
 from dhyan.models.build import build_model
 
-UNIT = 8  # widths are multiples of it, as kernels like them
+UNIT = 8  # widths are multiples of it, for fast kernels
 NARROWEST, WIDEST = 1 / 64, 64.0
 HALVINGS, NEAR, FAR = 24, 0.005, 0.05
-INNER = (1.0, 0.9, 1.1, 0.8, 1.25, 0.7, 1.4)  # what else hidden widths may be scaled by, best first
-STEPS = (0, -1, 1, -2, 2, -3, 3)  # neighbours of the factor that was found, in parts of 1/50
+INNER = (1.0, 0.9, 1.1, 0.8, 1.25, 0.7, 1.4)  # further factors for inner widths, best first
+STEPS = (0, -1, 1, -2, 2, -3, 3)  # neighbours of the factor, in steps of 1/50
 
 Count = Callable[[Recipe], int]
 
 
-def counter(source_size: int, target_size: int) -> Count:
-    """Counts the parameters of a recipe's model over vocabularies of these sizes."""
+def parameter_counter(source_size: int, target_size: int) -> Count:
+    """A function that counts the parameters of a recipe's model with these vocabulary sizes."""
 
     def count(recipe: Recipe) -> int:
         with torch.device("meta"):
@@ -31,66 +31,70 @@ def counter(source_size: int, target_size: int) -> Count:
     return count
 
 
-def fitted(recipe: Recipe, budget: int, count: Count) -> Recipe:
-    """The recipe scaled to as near the budget as it comes, every width by one factor.
+def scale_to_budget(recipe: Recipe, budget: int, count: Count) -> Recipe:
+    """The recipe scaled as near to the budget as possible, every width by one factor.
 
-    The widths inside (hidden, readout, embedding) give way a little where that comes nearer.
+    Inner widths (feed-forward, readout, embedding) may differ a little to come nearer.
     """
     if abs(log(count(recipe) / budget)) <= NEAR:
         return recipe
     best, least = recipe, float("inf")
-    for one in _candidates(recipe, _factor(recipe, budget, count)):
-        off = abs(log(count(one) / budget))
-        if off < least - NEAR:
-            best, least = one, off
+    for candidate in _candidates(recipe, _factor(recipe, budget, count)):
+        error = abs(log(count(candidate) / budget))
+        if error < least - NEAR:
+            best, least = candidate, error
         if least <= NEAR:
             break
     if least > FAR:
         raise UserError(
-            f"its widths cannot make {budget:,} parameters; the nearest they come is "
+            f"its widths cannot be scaled to {budget:,} parameters; the nearest size is "
             f"{count(best):,}: give --parameters near that"
         )
     return best
 
 
-def scaled(recipe: Recipe, factor: float, inner: float = 1.0) -> Recipe:
-    """Every width times a factor, those inside times another too; what must be equal stays so."""
-    old, decoder = recipe.encoder, recipe.decoder
-    encoder = _half(old, factor, inner)
-    said = _half(decoder, factor, inner)
-    sides = 2 if getattr(old, "bidirectional", False) else 1
-    if decoder.width == sides * old.width:
-        said = replace(said, width=sides * encoder.width)
-    if hasattr(decoder, "attention"):
+def scale_widths(recipe: Recipe, factor: float, inner: float = 1.0) -> Recipe:
+    """Every width times a factor, inner ones times another too; widths that must agree still do."""
+    old_encoder, old_decoder = recipe.encoder, recipe.decoder
+    encoder: Any = _scale_half(old_encoder, factor, inner)
+    decoder: Any = _scale_half(old_decoder, factor, inner)
+    keys = _keys(decoder)
+    directions = 2 if isinstance(old_encoder, RNNEncoder) and old_encoder.bidirectional else 1
+    if old_decoder.width == directions * old_encoder.width:
+        decoder = replace(decoder, width=directions * encoder.width)
+    if "attention" in keys:
         score_width = _rounded(decoder.attention.score_width * factor)
-        said = replace(said, attention=replace(decoder.attention, score_width=score_width))
-    if decoder.share_source_embedding and hasattr(said, "embedding_width"):
-        said = replace(said, embedding_width=getattr(encoder, "embedding_width", encoder.width))
-    if decoder.tie_embeddings and hasattr(said, "embedding_width"):
-        key = "readout_width" if hasattr(said, "readout_width") else "width"
-        said = replace(said, embedding_width=getattr(said, key))
-        if decoder.share_source_embedding:
-            encoder = _with(encoder, embedding_width=said.embedding_width)
-    return replace(recipe, encoder=encoder, decoder=said)
+        decoder = replace(decoder, attention=replace(decoder.attention, score_width=score_width))
+    if decoder.share_source_embedding and "embedding_width" in keys:
+        key = "embedding_width" if "embedding_width" in _keys(encoder) else "width"
+        decoder = replace(decoder, embedding_width=getattr(encoder, key))
+    if decoder.tie_embeddings and "embedding_width" in keys:
+        key = "readout_width" if "readout_width" in keys else "width"
+        decoder = replace(decoder, embedding_width=getattr(decoder, key))
+        if decoder.share_source_embedding and "embedding_width" in _keys(encoder):
+            encoder = replace(encoder, embedding_width=decoder.embedding_width)
+    return replace(recipe, encoder=encoder, decoder=decoder)
 
 
-def _half(half: Any, factor: float, inner: float) -> Any:
-    """An encoder or a decoder; one that starts from word vectors keeps their width."""
-    unit = lcm(UNIT, 2 * getattr(half, "heads", 1))
-    if hasattr(half, "attention"):
+def _scale_half(half: Any, factor: float, inner: float) -> Any:
+    """An encoder or decoder; pretrained embeddings keep their width."""
+    keys = _keys(half)
+    unit = lcm(UNIT, 2 * half.heads) if "heads" in keys else UNIT
+    if "attention" in keys:
         unit = lcm(UNIT, half.attention.heads)
-    words = "embedding_width" if hasattr(half, "embedding_width") else "width"
-    new = {"width": _rounded(half.width * factor, unit)}
+    widths = {"width": _rounded(half.width * factor, unit)}
     for key in ("embedding_width", "feed_forward_width", "readout_width"):
-        if hasattr(half, key):
-            new[key] = _rounded(getattr(half, key) * factor * inner)
+        if key in keys:
+            widths[key] = _rounded(getattr(half, key) * factor * inner)
     if half.pretrained_embedding:
-        new[words] = getattr(half, words)
-    return replace(half, **new)
+        key = "embedding_width" if "embedding_width" in keys else "width"
+        widths[key] = getattr(half, key)
+    return replace(half, **widths)
 
 
-def _with(half: Any, **changes: int) -> Any:
-    return replace(half, **{key: value for key, value in changes.items() if hasattr(half, key)})
+def _keys(half: Any) -> set[str]:
+    """The settings that an encoder or decoder declares."""
+    return {field.name for field in fields(half)}
 
 
 def _rounded(width: float, unit: int = UNIT) -> int:
@@ -98,11 +102,11 @@ def _rounded(width: float, unit: int = UNIT) -> int:
 
 
 def _factor(recipe: Recipe, budget: int, count: Count) -> float:
-    """The factor whose model comes just to the budget, by halving what lies between."""
+    """The factor whose model just fits the budget, by bisection."""
     low, high = NARROWEST, WIDEST
     for _ in range(HALVINGS):
         middle = (low * high) ** 0.5
-        if count(scaled(recipe, middle)) > budget:
+        if count(scale_widths(recipe, middle)) > budget:
             high = middle
         else:
             low = middle
@@ -112,4 +116,4 @@ def _factor(recipe: Recipe, budget: int, count: Count) -> float:
 def _candidates(recipe: Recipe, factor: float) -> Iterator[Recipe]:
     for inner in INNER:
         for step in STEPS:
-            yield scaled(recipe, factor * (1 + step / 50), inner)
+            yield scale_widths(recipe, factor * (1 + step / 50), inner)

@@ -1,7 +1,7 @@
-"""A trained model sits every test: what it says, what it looks at, and where it is right."""
+"""Evaluation of a trained model on every test set: translations, accuracy, alignment, maps."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,33 +13,36 @@ from torch import Tensor
 from dhyan.atomic_folder import to_json_bytes
 from dhyan.batch import Batch
 from dhyan.checkpoint import find_checkpoint, replace_file
-from dhyan.compare.alignment_quality import looked
 from dhyan.compare.plan import Entry, Plan
-from dhyan.compare.test_sets import Sheet, Sheets
-from dhyan.compare.train_one import last_step, spent_on
+from dhyan.compare.test_sets import EvaluationExample, EvaluationSet, EvaluationSets
+from dhyan.compare.train import last_step, training_seconds
+from dhyan.config import Recipe
 from dhyan.data.batches import sorted_batches
 from dhyan.data.encode import encode_validation
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.evaluation.accuracy_by_position import PARTS, accuracy_by_position
+from dhyan.evaluation.alignment_error_rate import AlignmentScore, alignment_score
+from dhyan.insight.word_alignment import DecoderStep, attention_by_layer, pair_weights
 from dhyan.run import load
 from dhyan.run.evaluate import examine
 from dhyan.run.load import set_threads
+from dhyan.text.normalize import normalize
 
 FILE = "result.json"
 Progress = Callable[[int], None]
 
 
-def sit(
+def evaluate_model(
     plan: Plan,
     entry: Entry,
-    tests: Sheets,
+    tests: EvaluationSets,
     *,
     device: str,
     threads: int,
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """All that is to be known of a model but its speed; kept in its folder as result.json."""
+    """Evaluate a model on every test set; written to result.json in its folder."""
     home = plan.home(entry)
     set_threads(threads)
     translator = load(home, device=device)
@@ -49,43 +52,44 @@ def sit(
         "about": entry.about,
         "parameters": entry.parameters,
         "steps": steps,
-        "training_seconds": spent_on(home, steps),
+        "training_seconds": training_seconds(home, steps),
         "best_step": int(find_checkpoint(home).name.removeprefix("step-")),
         "beam": translator.beam,
         "device": str(translator.device),
         "language": translator.language,
         "answers": {
-            one.name: _answers(translator, entry, one, on_progress) for one in tests.sheets
+            test_set.name: _translations(translator, entry, test_set, on_progress)
+            for test_set in tests.sets
         },
         "positions": _positions(translator, entry, tests.main),
-        **looked(translator, entry.recipe, tests),
+        **attention_quality(translator, entry.recipe, tests),
     }
     replace_file(home / FILE, to_json_bytes(result))
     return result
 
 
-def sat(plan: Plan, entry: Entry) -> dict[str, Any] | None:
-    """What is known of a model that has sat the tests."""
+def read_result(plan: Plan, entry: Entry) -> dict[str, Any] | None:
+    """The result of an evaluated model, if there is one."""
     return read_json(plan.home(entry) / FILE)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """A file of the comparison's own, if it is there."""
+    """A JSON file, if it exists."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
-def _answers(
-    translator: Translator, entry: Entry, sheet: Sheet, on_progress: Progress | None
+def _translations(
+    translator: Translator, entry: Entry, test_set: EvaluationSet, on_progress: Progress | None
 ) -> dict[str, Any]:
-    exam = sheet.exam()
+    exam = test_set.exam()
     exam.gold.clear()  # alignments are read by layer, elsewhere
     system = examine(translator, entry.name, exam, on_progress=on_progress)
     return {"said": system.said, "cut_off": system.cut_off, "empty": system.empty}
 
 
-def _positions(translator: Translator, entry: Entry, sheet: Sheet) -> dict[str, Any]:
-    """How often the next word is right, by its place in the sentence, told those before."""
-    recipe, pairs = entry.recipe, sheet.exam().pairs
+def _positions(translator: Translator, entry: Entry, test_set: EvaluationSet) -> dict[str, Any]:
+    """Token accuracy under teacher forcing by position in the sentence."""
+    recipe, pairs = entry.recipe, test_set.exam().pairs
     examples = encode_validation(
         pairs,
         translator.source,
@@ -95,10 +99,92 @@ def _positions(translator: Translator, entry: Entry, sheet: Sheet) -> dict[str, 
     )
     batches = sorted_batches(examples, recipe.training.tokens_per_batch)
 
-    def answered() -> Iterator[tuple[Float[Tensor, "B T V"], Batch]]:
+    def outputs() -> Iterator[tuple[Float[Tensor, "B T V"], Batch]]:
         for batch in batches:
-            here = batch.to(translator.device)
-            yield translator.model(here), here
+            on_device = batch.to(translator.device)
+            yield translator.model(on_device), on_device
 
     with evaluation_mode(translator.model), torch.inference_mode():
-        return {"parts": PARTS, **asdict(accuracy_by_position(answered()))}
+        return {"parts": PARTS, **asdict(accuracy_by_position(outputs()))}
+
+
+MEDIUM, LONG, MAPS = 8, 14, 3  # words of the sentences that are drawn, and how many
+DRAWN_TESTS = ("context", "attachment")
+END = "</s>"
+
+
+def attention_quality(
+    translator: Translator, recipe: Recipe, tests: EvaluationSets
+) -> dict[str, Any]:
+    """Alignment error rates of a model with attention, and maps of a few sentences."""
+    alignment, where = None, ""
+    if attends(recipe) and tests.selection.examples:
+        alignment = _alignment(translator, tests)
+        where = alignment["where"]
+    maps = [_map(translator, example, where) for example in examples_to_draw(tests)]
+    return {"alignment": alignment, "maps": maps}
+
+
+def attends(recipe: Recipe) -> bool:
+    """Whether a model has attention to the source; a bottleneck has none."""
+    attention = getattr(recipe.decoder, "attention", None)
+    return attention is None or attention.score != "bottleneck"
+
+
+def examples_to_draw(tests: EvaluationSets) -> list[EvaluationExample]:
+    """A few sentences short enough for a figure."""
+    sets = [test_set for test_set in tests.sets if test_set.name in DRAWN_TESTS]
+    chosen = [_nearest(tests.main.examples, MEDIUM)]
+    chosen += [_nearest(test_set.examples, MEDIUM) for test_set in sets]
+    chosen += [] if sets else [_nearest(tests.main.examples, LONG)]
+    return list(dict.fromkeys(chosen))[:MAPS]
+
+
+def _nearest(examples: Sequence[EvaluationExample], words: int) -> EvaluationExample:
+    return min(examples, key=lambda example: abs(len(example.source.split()) - words))
+
+
+def _alignment(translator: Translator, tests: EvaluationSets) -> dict[str, Any]:
+    """Layer and step are selected on separate sentences; test sets are scored at both steps."""
+    scores = _alignment_scores(translator, tests.selection)
+    where, at = min(scores, key=lambda layer_and_step: scores[layer_and_step].error_rate)
+    tried: dict[str, dict[str, float]] = {}
+    for (name, step), score in scores.items():
+        tried.setdefault(name, {})[step] = score.error_rate
+    linked = [test_set.linked for test_set in tests.sets]
+    scored = {
+        test_set.name: {step: asdict(score) for (_, step), score in by_step.items()}
+        for test_set in linked
+        if test_set.examples and (by_step := _alignment_scores(translator, test_set, where))
+    }
+    return {
+        "where": where,
+        "at": at,
+        "chosen_on": tests.selection.about,
+        "tried": tried,
+        "tests": scored,
+    }
+
+
+def _alignment_scores(
+    translator: Translator, test_set: EvaluationSet, where: str = ""
+) -> dict[tuple[str, DecoderStep], AlignmentScore]:
+    """Alignment scores of every cross-attention, or of one, at either step."""
+    pairs = [(example.source, example.target) for example in test_set.examples]
+    by_layer = attention_by_layer(translator, pairs)
+    gold = test_set.exam().gold
+    return {
+        key: alignment_score([sentence[key].alignment for sentence in by_layer], gold)
+        for key in by_layer[0]
+        if where in ("", key[0])
+    }
+
+
+def _map(translator: Translator, example: EvaluationExample, where: str) -> dict[str, Any]:
+    """Word-level attention of the reference under teacher forcing."""
+    weights = pair_weights(translator, example.source, example.target, attention=where)
+    return {
+        "source": [*normalize(example.source).split(), END],
+        "target": normalize(example.target).split(),
+        "weights": [[round(weight, 4) for weight in row] for row in weights.tolist()],
+    }

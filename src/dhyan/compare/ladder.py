@@ -1,4 +1,4 @@
-"""The ladder, as data: from one state for a whole sentence to a Transformer, rung by rung."""
+"""The ladder of models, from an RNN without attention to the Transformer, and its presets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,26 +13,26 @@ WARMUP = "training.warmup_steps"
 
 @dataclass(frozen=True)
 class Rung:
-    """A shipped recipe with settings laid over it, and one sentence about it."""
+    """A shipped recipe with changed settings, and a description."""
 
     name: str
     recipe: str
     about: str
     settings: Settings = field(default_factory=dict)
 
-    def of(self, course: "Course") -> dict[str, Any]:
-        """Its settings, with what the course has found good for its kind."""
+    def settings_for(self, preset: "Preset") -> dict[str, Any]:
+        """Its settings over those of the preset for its architecture."""
         decoder = load_recipe(self.recipe, self.settings).decoder
-        found = isinstance(decoder, TransformerDecoder)
-        return {**(course.transformer if found else course.recurrent), **self.settings}
+        is_transformer = isinstance(decoder, TransformerDecoder)
+        return {**(preset.transformer if is_transformer else preset.recurrent), **self.settings}
 
 
 @dataclass(frozen=True)
-class Course:
-    """How long and how large, and what all recipes are told, where nothing else is asked for.
+class Preset:
+    """Default budget, size and settings of a comparison.
 
-    `on_primer` is for pairs of the primer, `by_steps` and `by_time` for a budget of either kind,
-    `recurrent` and `transformer` for the rungs of the ladder.
+    `on_primer` applies to primer data, `by_steps` and `by_time` to a budget of that kind,
+    `recurrent` and `transformer` to rungs of the ladder of that architecture.
     """
 
     budget: str
@@ -44,56 +44,58 @@ class Course:
     recurrent: Settings = field(default_factory=dict)
     transformer: Settings = field(default_factory=dict)
 
-    def usual(self, budget: Budget, *, primer: bool) -> dict[str, Any]:
-        """What all recipes are told; no warm-up takes more than a tenth of the steps."""
-        paced = self.by_steps if budget.steps else self.by_time
-        found = {**self.settings, **(self.on_primer if primer else {}), **paced}
-        if budget.steps and WARMUP in found:
-            found[WARMUP] = min(found[WARMUP], budget.steps // 10)
-        return found
+    def shared_settings(self, budget: Budget, *, primer: bool) -> dict[str, Any]:
+        """The settings of all recipes; warm-up takes at most a tenth of the steps."""
+        schedule = self.by_steps if budget.steps else self.by_time
+        settings = {**self.settings, **(self.on_primer if primer else {}), **schedule}
+        if budget.steps and WARMUP in settings:
+            settings[WARMUP] = min(settings[WARMUP], budget.steps // 10)
+        return settings
 
 
-_WIDE = {"decoder.width": 256}  # as wide as the states of both directions, which dot needs
+_WIDE = {
+    "decoder.width": 256
+}  # the dot score needs decoder states as wide as the bidirectional encoder's
 
 LADDER = (
     Rung(
         "bottleneck-forward",
         "sutskever2014-small",
-        "no attention: two LSTM layers read the sentence into one state",
+        "no attention: two LSTM layers encode the sentence into one state",
         {"encoder.reverse_source": False},
     ),
     Rung(
         "bottleneck-reversed",
         "sutskever2014-small",
-        "the same, the sentence read backwards (Sutskever, Vinyals and Le, 2014)",
+        "the same with the source reversed (Sutskever, Vinyals and Le, 2014)",
     ),
     Rung(
         "bottleneck-deep",
         "sutskever2014-small",
-        "the same, backwards, with four layers on either side",
+        "the same, reversed, with four layers in encoder and decoder",
         {"encoder.layers": 4, "decoder.layers": 4},
     ),
     Rung(
         "bahdanau",
         "bahdanau2015-small",
-        "additive attention that looks before each step (Bahdanau, Cho and Bengio, 2015)",
+        "additive attention before each decoder step (Bahdanau, Cho and Bengio, 2015)",
     ),
     Rung(
         "luong-dot",
         "luong2015-small",
-        "the dot product, after each step (Luong, Pham and Manning, 2015)",
+        "dot-product attention after each decoder step (Luong, Pham and Manning, 2015)",
         {**_WIDE, "decoder.attention.score": "dot"},
     ),
     Rung(
         "luong-general",
         "luong2015-small",
-        "the general score: a learned matrix between the two",
+        "the general score: a learned bilinear form",
         _WIDE,
     ),
     Rung(
         "luong-concat",
         "luong2015-small",
-        "the concat score: a small network sees both",
+        "the concat score: a feed-forward layer over both states",
         {
             **_WIDE,
             "decoder.attention.score": "concat",
@@ -103,36 +105,36 @@ LADDER = (
     Rung(
         "luong-local-p",
         "luong2015-small",
-        "the general score within a window about a place it predicts",
+        "the general score in a window around a predicted position (local-p)",
         {**_WIDE, "decoder.attention.window": "predicted"},
     ),
     Rung(
         "luong-unfed",
         "luong2015-small",
-        "the general score without input feeding: a step is not told where the last one looked",
+        "the general score without input feeding",
         {**_WIDE, "decoder.input_feeding": False},
     ),
     Rung(
         "transformer",
         "transformer2017-small",
-        "attention and nothing else (Vaswani et al., 2017)",
+        "the Transformer (Vaswani et al., 2017)",
     ),
     Rung(
         "transformer-parameter-free",
         "transformer2017-small",
-        "its encoder looks without learned queries, keys and values: softmax(X Xᵀ) X",
+        "encoder self-attention without learned projections: softmax(X Xᵀ) X",
         {"encoder.self_attention": "parameter_free"},
     ),
     Rung(
         "transformer-no-self",
         "transformer2017-small",
-        "its encoder does not look at all: a word's state knows of no other word",
+        "no encoder self-attention: source states are independent of each other",
         {"encoder.self_attention": "none"},
     ),
 )
 
 
-def _trained(rate: float, dropout: float) -> dict[str, Any]:
+def _training(rate: float, dropout: float) -> dict[str, Any]:
     dropped = {"encoder.dropout": dropout, "decoder.dropout": dropout}
     return {"training.learning_rate": rate, **dropped}
 
@@ -142,8 +144,8 @@ _SLOWING = {"training.schedule": "inverse_sqrt"}
 _CHOICE = {"training.early_stopping_metric": "loss", "training.valid_sentences": 20}
 _EXACT = {"text.tokenizer": "words", "training.label_smoothing": 0.0}  # the primer has few words
 
-PLAIN = Course("3000", "")
-QUICK = Course(
+PLAIN = Preset("3000", "")
+QUICK = Preset(
     "1500",
     "1M",
     settings={**_CHOICE, "training.tokens_per_batch": 640, WARMUP: 100},
@@ -157,10 +159,10 @@ QUICK = Course(
     },
     by_steps=_COSINE,
     by_time=_SLOWING,
-    recurrent=_trained(5e-3, 0.0),
-    transformer=_trained(3e-3, 0.0),
+    recurrent=_training(5e-3, 0.0),
+    transformer=_training(3e-3, 0.0),
 )
-FULL = Course(
+FULL = Preset(
     "4000",
     "8M",
     settings={**_CHOICE, "training.tokens_per_batch": 16_384, WARMUP: 200},
@@ -173,6 +175,6 @@ FULL = Course(
     },
     by_steps=_COSINE,
     by_time=_SLOWING,
-    recurrent=_trained(4e-3, 0.1),
-    transformer=_trained(1e-3, 0.1),
+    recurrent=_training(4e-3, 0.1),
+    transformer=_training(1e-3, 0.1),
 )

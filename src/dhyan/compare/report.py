@@ -1,29 +1,37 @@
-"""The report of a comparison: report.json with every number, and what is read and drawn of it."""
+"""The report of a comparison: report.json with every number, report.md and figures."""
 
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from dhyan.atomic_folder import to_json_bytes
+from dhyan.attention_maps import AttentionMap
 from dhyan.checkpoint import replace_file
-from dhyan.compare.plan import Plan
-from dhyan.compare.report_figures import draw
-from dhyan.compare.report_page import page
-from dhyan.compare.scores import Results, best_of, standings
-from dhyan.compare.shared_corpus import opened
-from dhyan.compare.test_sets import Sheet, Sheets
+from dhyan.compare.evaluate import attends
+from dhyan.compare.plan import Entry, Plan
+from dhyan.compare.report_page import length_label, report_markdown
+from dhyan.compare.scores import Results, best_model, score_models
+from dhyan.compare.shared_corpus import open_shared
+from dhyan.compare.test_sets import EvaluationSet, EvaluationSets
+from dhyan.config import TransformerDecoder
 from dhyan.errors import UserError
 from dhyan.evaluation.significance import Resampling
+from dhyan.insight.blocks import Curve, Style
+from dhyan.insight.heatmap import heatmap, save
+from dhyan.insight.line_chart import curves
 
 logger = logging.getLogger(__name__)
+
 
 FIGURES = "figures"
 
 
 def write_report(
     plan: Plan,
-    tests: Sheets,
+    tests: EvaluationSets,
     results: Results,
     speeds: Mapping[str, Mapping[str, Any]],
     *,
@@ -33,41 +41,43 @@ def write_report(
 ) -> Path:
     """Write report.json, report.md and the figures; the path of the page.
 
-    All speeds are of the same surroundings. `on_progress` is told how far it is.
+    All speeds must be of the same environment. `on_progress` is called with lines of progress.
     """
-    drawing = resampling or Resampling()
-    scored = standings(tests, results, resampling=drawing, on_progress=on_progress)
+    resampling = resampling or Resampling()
+    scored = score_models(tests, results, resampling=resampling, on_progress=on_progress)
     facts = {
         "command": command,
-        **next(iter(speeds.values()))["surroundings"],
-        **_terms(plan, tests, drawing),
-        "best": best_of(scored, tests.main.name),
+        **next(iter(speeds.values()))["environment"],
+        **_conditions(plan, tests, resampling),
+        "best": best_model(scored, tests.main.name),
         "models": {
             name: {
-                **{key: value for key, value in one.items() if key not in ("answers", "maps")},
-                **{key: value for key, value in speeds[name].items() if key != "surroundings"},
+                **{key: value for key, value in result.items() if key not in ("answers", "maps")},
+                **{key: value for key, value in speeds[name].items() if key != "environment"},
                 "tests": scored[name],
             }
-            for name, one in results.items()
+            for name, result in results.items()
         },
     }
     replace_file(plan.folder / "report.json", to_json_bytes(facts))
     folder = plan.folder / FIGURES
     folder.mkdir(exist_ok=True)
     try:
-        figures = draw(plan, facts, results, folder)
-    except UserError as error:  # the numbers are there all the same
-        logger.warning(f"the report has no figures: {error}; then give the same command again")
+        figures = _draw_figures(plan, facts, results, folder)
+    except UserError as error:  # the numbers are written all the same
+        logger.warning(
+            f"the report has no figures: {error}; run the same command again to add them"
+        )
         figures = []
     path = plan.folder / "report.md"
-    replace_file(path, page(facts, [f"{FIGURES}/{name}" for name in figures]).encode())
+    replace_file(path, report_markdown(facts, [f"{FIGURES}/{name}" for name in figures]).encode())
     return path
 
 
-def _terms(plan: Plan, tests: Sheets, drawing: Resampling) -> dict[str, Any]:
-    """What was the same for all."""
+def _conditions(plan: Plan, tests: EvaluationSets, resampling: Resampling) -> dict[str, Any]:
+    """What all models have in common."""
     recipe = plan.entries[0].recipe
-    corpus = opened(recipe)
+    corpus = open_shared(recipe)
     source, target = map(len, corpus.tokenizers)
     return {
         "seed": recipe.training.seed,
@@ -82,16 +92,78 @@ def _terms(plan: Plan, tests: Sheets, drawing: Resampling) -> dict[str, Any]:
         "tokens_per_batch": recipe.training.tokens_per_batch,
         "label_smoothing": recipe.training.label_smoothing,
         "beam": recipe.decoding.beam,
-        "resamples": drawing.resamples,
+        "resamples": resampling.resamples,
         "tests": {
-            one.name: {"about": one.about, "sentences": len(one.questions)} for one in tests.sheets
+            test_set.name: {"about": test_set.about, "sentences": len(test_set.examples)}
+            for test_set in tests.sets
         },
-        "lengths": {one.name: _lengths(one) for one in tests.sheets},
+        "lengths": {test_set.name: _lengths(test_set) for test_set in tests.sets},
         "main_test": tests.main.name,
     }
 
 
-def _lengths(sheet: Sheet) -> dict[str, int]:
-    """The words of the shortest and of the longest sentence of a test."""
-    words = [len(one.source.split()) for one in sheet.questions]
+def _lengths(test_set: EvaluationSet) -> dict[str, int]:
+    """The number of words of the shortest and of the longest sentence."""
+    words = [len(example.source.split()) for example in test_set.examples]
     return {"shortest": min(words), "longest": max(words)}
+
+
+SUFFIXES = ("png", "svg")
+
+
+def _draw_figures(
+    plan: Plan, facts: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]], folder: Path
+) -> list[str]:
+    """Every figure as PNG and SVG; the names of the former."""
+    figures = {
+        "bleu-by-length": _by_length(plan, facts),
+        "accuracy-by-position": _by_position(plan, facts),
+    }
+    maps = [results[entry.name]["maps"] for entry in plan.entries]
+    names = [entry.name for entry in plan.entries]
+    for number, own in enumerate(zip(*maps, strict=True), start=1):
+        figures[f"attention-{number}"] = heatmap(*map(_map, own), captions=names)
+    for name, figure in figures.items():
+        for suffix in SUFFIXES:
+            save(figure, folder / f"{name}.{suffix}")
+    return [f"{name}.png" for name in figures]
+
+
+def line_style(entry: Entry) -> Style:
+    """Dashed without attention, solid for RNNs with attention, dotted for Transformers."""
+    if not attends(entry.recipe):
+        return "dashed"
+    return "dotted" if isinstance(entry.recipe.decoder, TransformerDecoder) else "solid"
+
+
+def _by_length(plan: Plan, facts: Mapping[str, Any]) -> Any:
+    main = facts["main_test"]
+    parts = {e.name: facts["models"][e.name]["tests"][main]["by_length"] for e in plan.entries}
+    places = [length_label(part) for part in next(iter(parts.values()))]
+    lines = [
+        Curve(
+            entry.name,
+            [part["bleu"] for part in parts[entry.name]],
+            [part.get("bleu_low") for part in parts[entry.name]],
+            [part.get("bleu_high") for part in parts[entry.name]],
+            line_style(entry),
+        )
+        for entry in plan.entries
+    ]
+    title = "BLEU by source length, with 95 % confidence intervals"
+    return curves(lines, places, title=title, across="source words", up="BLEU")
+
+
+def _by_position(plan: Plan, facts: Mapping[str, Any]) -> Any:
+    lines = []
+    for entry in plan.entries:
+        shares = facts["models"][entry.name]["positions"]["shares"]
+        lines.append(Curve(entry.name, [100 * share for share in shares], style=line_style(entry)))
+    places = ["first fifth", "second", "third", "fourth", "last fifth"]
+    title = "Token accuracy under teacher forcing by position in the target"
+    return curves(lines, places, title=title, across="position in the target", up="accuracy, %")
+
+
+def _map(parts: Mapping[str, Any]) -> AttentionMap:
+    weights = torch.tensor(parts["weights"]).clamp(0, 1).unsqueeze(0)
+    return AttentionMap("", "cross", 1, tuple(parts["source"]), tuple(parts["target"]), weights)

@@ -1,62 +1,68 @@
-"""Where the models of a comparison stand: every score of the report, keyed plainly."""
+"""Scores of the models of a comparison: metrics, by length, significance, targeted accuracy."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dhyan.compare.test_sets import Question, Sheet, Sheets
+from dhyan.compare.test_sets import EvaluationExample, EvaluationSet, EvaluationSets
 from dhyan.evaluation.metrics import Counts
 from dhyan.evaluation.significance import Resampling
 from dhyan.evaluation.slices import LENGTHS, slice_rows
 from dhyan.run.evaluate import Result, System, compare
 
 METRICS = ("bleu", "chrf")
-SHORT, LONG = 10, 30  # words: what is kept of BLEU beyond the one, of what it is up to the other
+SHORT, LONG = 10, 30  # words: retained BLEU compares sentences over LONG with those up to SHORT
 Results = Mapping[str, Mapping[str, Any]]
 
 
-def standings(
-    tests: Sheets, results: Results, *, resampling: Resampling, on_progress: Callable[[str], None]
+def score_models(
+    tests: EvaluationSets,
+    results: Results,
+    *,
+    resampling: Resampling,
+    on_progress: Callable[[str], None],
 ) -> dict[str, dict[str, Any]]:
-    """By model and test its scores; those of the main test by length, and against the best."""
-    found: dict[str, dict[str, Any]] = {name: {} for name in results}
-    for sheet in tests.sheets:
-        main = sheet is tests.main
-        for one in _judged(sheet, results, resampling if main else Resampling(0), on_progress):
-            answers = results[one.system.name]["answers"][sheet.name]
-            scores = {**_scores(one), "cut_off": answers["cut_off"], "empty": answers["empty"]}
-            if told := understood(sheet.questions, one.system.said):
-                scores["understood"] = told
+    """Scores by model and test set; on the main one also by length and against the best model."""
+    by_model: dict[str, dict[str, Any]] = {name: {} for name in results}
+    for test_set in tests.sets:
+        main = test_set is tests.main
+        for result in _compare(
+            test_set, results, resampling if main else Resampling(0), on_progress
+        ):
+            answers = results[result.system.name]["answers"][test_set.name]
+            scores = {**_scores(result), "cut_off": answers["cut_off"], "empty": answers["empty"]}
+            if targeted := targeted_accuracy(test_set.examples, result.system.said):
+                scores["understood"] = targeted
             if main:
-                lengths = [len(question.source.split()) for question in sheet.questions]
-                scores["by_length"] = by_length(one.counts, lengths, resampling)
-                scores["retained"] = retained(one.counts["bleu"], lengths)
-            found[one.system.name][sheet.name] = scores
-    return found
+                lengths = [len(example.source.split()) for example in test_set.examples]
+                scores["by_length"] = by_length(result.counts, lengths, resampling)
+                scores["retained"] = bleu_retained(result.counts["bleu"], lengths)
+            by_model[result.system.name][test_set.name] = scores
+    return by_model
 
 
 def by_length(
     counts: Mapping[str, Counts], lengths: Sequence[int], resampling: Resampling
 ) -> list[dict[str, Any]]:
-    """The scores of each group of lengths, BLEU with its interval where one can be drawn."""
-    found = []
+    """Scores of each length slice, with the confidence interval of BLEU where possible."""
+    slices = []
     for part in slice_rows(lengths, LENGTHS):
-        own = {key: one.of(part.rows) for key, one in counts.items()}
-        scores: dict[str, Any] = {key: one.value() for key, one in own.items()}
+        own = {key: metric.of(part.rows) for key, metric in counts.items()}
+        scores: dict[str, Any] = {key: metric.value() for key, metric in own.items()}
         if resampling.resamples and len(part.rows) > 1:
-            drawn = resampling.interval(own["bleu"])
-            scores |= {"bleu_low": drawn.low, "bleu_high": drawn.high}
-        found.append(
+            interval = resampling.interval(own["bleu"])
+            scores |= {"bleu_low": interval.low, "bleu_high": interval.high}
+        slices.append(
             {"least": part.least, "most": part.most, "sentences": len(part.rows), **scores}
         )
-    return found
+    return slices
 
 
-def retained(bleu: Counts, lengths: Sequence[int]) -> dict[str, Any] | None:
-    """BLEU of the long sentences as a share of that of the short.
+def bleu_retained(bleu: Counts, lengths: Sequence[int]) -> dict[str, Any] | None:
+    """BLEU of long sentences as a share of BLEU of short ones.
 
-    Where none is longer than thirty words, the last group of lengths is the long one.
+    If none is longer than thirty words, the last length slice counts as long.
     """
     last = slice_rows(lengths, LENGTHS)[-1]
     over = LONG if max(lengths) > LONG else last.least - 1
@@ -74,40 +80,45 @@ def retained(bleu: Counts, lengths: Sequence[int]) -> dict[str, Any] | None:
     }
 
 
-def understood(questions: Sequence[Question], said: Sequence[str]) -> dict[str, Any] | None:
-    """How often a translation says what shows that it understood, also by what it is about."""
-    asked, right = Counter[str](), Counter[str]()
-    total = met = 0
-    for one, text in zip(questions, said, strict=True):
-        if not one.wanted:
+def targeted_accuracy(
+    examples: Sequence[EvaluationExample], hypotheses: Sequence[str]
+) -> dict[str, Any] | None:
+    """Share of translations with all required words and no wrong one, also by phenomenon."""
+    tested, right = Counter[str](), Counter[str]()
+    total = correct = 0
+    for example, text in zip(examples, hypotheses, strict=True):
+        if not example.wanted:
             continue
-        verdicts = [(f"{want.kind}: {want.about}", want.met(text)) for want in one.wanted]
-        total, met = total + 1, met + all(fine for _, fine in verdicts)
-        for about, fine in verdicts:
-            asked[about] += 1
-            right[about] += fine
+        checks = [(f"{word.kind}: {word.about}", word.met(text)) for word in example.wanted]
+        total, correct = total + 1, correct + all(passed for _, passed in checks)
+        for about, passed in checks:
+            tested[about] += 1
+            right[about] += passed
     if not total:
         return None
-    by = {about: {"right": right[about], "asked": asked[about]} for about in sorted(asked)}
-    return {"right": met, "asked": total, "share": met / total, "by": by}
+    by = {about: {"right": right[about], "asked": tested[about]} for about in sorted(tested)}
+    return {"right": correct, "asked": total, "share": correct / total, "by": by}
 
 
-def best_of(found: Mapping[str, Mapping[str, Any]], test: str) -> str:
-    """The model with the highest BLEU in a test."""
-    return max(found, key=lambda name: found[name][test]["bleu"]["value"])
+def best_model(scores: Mapping[str, Mapping[str, Any]], test: str) -> str:
+    """The model with the highest BLEU on a test set."""
+    return max(scores, key=lambda name: scores[name][test]["bleu"]["value"])
 
 
-def _judged(
-    sheet: Sheet, results: Results, resampling: Resampling, on_progress: Callable[[str], None]
+def _compare(
+    test_set: EvaluationSet,
+    results: Results,
+    resampling: Resampling,
+    on_progress: Callable[[str], None],
 ) -> list[Result]:
     systems = [
-        System(name, one["answers"][sheet.name]["said"], beam=one["beam"])
-        for name, one in results.items()
+        System(name, result["answers"][test_set.name]["said"], beam=result["beam"])
+        for name, result in results.items()
     ]
     language = next(iter(results.values()))["language"]
     return compare(
         systems,
-        sheet.exam(),
+        test_set.exam(),
         language=language,
         metrics=METRICS,
         resampling=resampling,
@@ -116,13 +127,13 @@ def _judged(
     )
 
 
-def _scores(one: Result) -> dict[str, Any]:
-    verdict = one.judgement
-    found: dict[str, Any] = {}
-    for key, score in verdict.scores.items():
-        found[key] = {"value": score.value, "signature": score.signature}
-        if key in verdict.intervals:
-            found[key]["interval"] = asdict(verdict.intervals[key])
-        if key in verdict.differences:
-            found[key]["against_best"] = asdict(verdict.differences[key])
-    return found
+def _scores(result: Result) -> dict[str, Any]:
+    judgement = result.judgement
+    scores: dict[str, Any] = {}
+    for key, score in judgement.scores.items():
+        scores[key] = {"value": score.value, "signature": score.signature}
+        if key in judgement.intervals:
+            scores[key]["interval"] = asdict(judgement.intervals[key])
+        if key in judgement.differences:
+            scores[key]["against_best"] = asdict(judgement.differences[key])
+    return scores

@@ -1,4 +1,4 @@
-"""The pairs of a comparison, read or made once and kept as ids beside the models."""
+"""The shared corpus of a comparison: read or generated once, encoded, stored with the models."""
 
 import shutil
 from collections.abc import Iterable
@@ -14,50 +14,50 @@ from dhyan.data.prepared_corpus import PreparedCorpus, open_prepared
 from dhyan.errors import UserError
 
 PAIRS, CORPUS = "pairs", "corpus"
-BEGUN = ".begun"  # marks a folder whose pairs and corpus are a comparison's own
+MARKER = ".comparison"  # marks a folder whose pairs and corpus belong to a comparison
 
 
-def prepared(recipe: Recipe, folder: Path) -> Recipe:
-    """The recipe over pairs that lie ready in the folder, with the words learned from them."""
+def prepare_shared(recipe: Recipe, folder: Path) -> Recipe:
+    """The recipe with its data replaced by the prepared corpus in the folder."""
     named = with_languages(recipe)
     if not named.data.prepared:
         _clear(folder)
     if named.data.task:
-        named = replace(named, data=_written(named, folder / PAIRS))
+        named = replace(named, data=_write_task(named, folder / PAIRS))
     if not named.data.prepared:
         prepare(named, folder / CORPUS)
-    place = named.data.prepared or str(folder / CORPUS)
+    path = named.data.prepared or str(folder / CORPUS)
     data = replace(named.data, source="", target="", valid_source="", valid_target="")
     data = replace(data, test_source="", test_target="", allow_leakage=recipe.data.allow_leakage)
-    return replace(recipe, data=replace(data, task="", columns=(), mix=(), prepared=place))
+    return replace(recipe, data=replace(data, task="", columns=(), mix=(), prepared=path))
 
 
-def opened(recipe: Recipe) -> PreparedCorpus:
-    """The pairs of a recipe that was given prepared ones."""
+def open_shared(recipe: Recipe) -> PreparedCorpus:
+    """The prepared corpus of a recipe."""
     return open_prepared(Path(recipe.data.prepared), recipe)
 
 
 def _clear(folder: Path) -> None:
-    """Remove what an attempt that came to no plan has left; what is not our own is refused."""
-    mark = folder / BEGUN
-    for place in (folder / PAIRS, folder / CORPUS):
-        if place.exists() and not mark.exists():
-            raise UserError(f"{place}: holds something else already; name another --out")
-        if place.exists():
-            shutil.rmtree(place)
-    mark.touch()
+    """Remove what an interrupted preparation left; anything else in the folder is refused."""
+    marker = folder / MARKER
+    for path in (folder / PAIRS, folder / CORPUS):
+        if path.exists() and not marker.exists():
+            raise UserError(f"{path}: exists already; name another --out")
+        if path.exists():
+            shutil.rmtree(path)
+    marker.touch()
 
 
-def _written(recipe: Recipe, folder: Path) -> Data:
-    """A task's pairs as text files; they are as long as was asked, so nothing bounds them again."""
+def _write_task(recipe: Recipe, folder: Path) -> Data:
+    """A task's pairs as text files; their lengths follow the recipe, so no filter applies."""
     data = recipe.data
-    tongues = data.source_language or "source", data.target_language or "target"
+    languages = data.source_language or "source", data.target_language or "target"
     corpus = read_corpus(recipe)
     with atomic_folder(folder) as half:
-        _write(half, "train", tongues, corpus.training)
-        _write(half, "valid", tongues, corpus.validation)
-    source, target = (str(folder / f"train.{tongue}") for tongue in tongues)
-    valid_source, valid_target = (str(folder / f"valid.{tongue}") for tongue in tongues)
+        _write(half, "train", languages, corpus.training)
+        _write(half, "valid", languages, corpus.validation)
+    source, target = (str(folder / f"train.{language}") for language in languages)
+    valid_source, valid_target = (str(folder / f"valid.{language}") for language in languages)
     return replace(
         data,
         task="",
@@ -65,15 +65,15 @@ def _written(recipe: Recipe, folder: Path) -> Data:
         target=target,
         valid_source=valid_source,
         valid_target=valid_target,
-        allow_leakage=True,  # whoever makes the pairs keeps them apart
+        allow_leakage=True,  # the task keeps its splits apart
         min_words=0,
         max_words=0,
         max_length_ratio=0.0,
     )
 
 
-def _write(folder: Path, name: str, tongues: tuple[str, str], pairs: Iterable[Pair]) -> None:
-    kept = list(pairs)
-    for tongue, side in zip(tongues, ("source", "target"), strict=True):
-        text = "".join(f"{getattr(pair, side)}\n" for pair in kept)
-        (folder / f"{name}.{tongue}").write_text(text, encoding="utf-8")
+def _write(folder: Path, name: str, languages: tuple[str, str], pairs: Iterable[Pair]) -> None:
+    rows = list(pairs)
+    for language, side in zip(languages, ("source", "target"), strict=True):
+        text = "".join(f"{getattr(pair, side)}\n" for pair in rows)
+        (folder / f"{name}.{language}").write_text(text, encoding="utf-8")

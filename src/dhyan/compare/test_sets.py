@@ -1,25 +1,38 @@
-"""What the models of a comparison are asked: tests, written down once so that all get the same."""
+"""Test sets of a comparison: from files, held-out pairs or the primer, written once for all models."""
 
 import json
-from collections.abc import Sequence, Set
+import logging
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from dhyan.atomic_folder import to_json_bytes
 from dhyan.checkpoint import replace_file
+from dhyan.config import Recipe
+from dhyan.data.corpus import with_languages
+from dhyan.data.filters import distinct
 from dhyan.data.pairs import Pair
-from dhyan.data.primer import Wanted
+from dhyan.data.prepared_corpus import PreparedCorpus
+from dhyan.data.primer import Twin, Wanted, primer_twins
+from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
 from dhyan.errors import UserError
 from dhyan.evaluation.alignment_error_rate import Link, parse_gold
+from dhyan.evaluation.slices import LENGTHS
 from dhyan.run.evaluate import Exam, read_exam
+from dhyan.special_tokens import UNK
+from dhyan.text.tokenizer import Tokenizer
+
+logger = logging.getLogger(__name__)
+
 
 FILE = "tests.json"
 
 
 @dataclass(frozen=True)
-class Question:
-    """A sentence, its reference and other correct ones, its gold links, and what must be said."""
+class EvaluationExample:
+    """A test sentence: its reference, other references, gold links, and required words."""
 
     source: str
     target: str
@@ -29,79 +42,86 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """The questions of one test."""
+class EvaluationSet:
+    """One test set."""
 
     name: str
     about: str
-    questions: tuple[Question, ...]
+    examples: tuple[EvaluationExample, ...]
 
     def exam(self) -> Exam:
-        """As all of the house's exams are."""
+        """The same as an exam, which `dhyan evaluate` uses."""
         file = Path(self.name)
-        asked = list(enumerate(self.questions, start=1))
+        numbered = list(enumerate(self.examples, start=1))
         return Exam(
             file,
-            [Pair(one.source, one.target, line) for line, one in asked],
-            len(asked),
-            gold=[parse_gold(one.links, file, line) for line, one in asked],
-            others=[one.others for one in self.questions],
+            [Pair(example.source, example.target, line) for line, example in numbered],
+            len(numbered),
+            gold=[parse_gold(example.links, file, line) for line, example in numbered],
+            others=[example.others for example in self.examples],
         )
 
     @property
-    def linked(self) -> "Sheet":
-        """The questions alone whose links are known."""
-        return replace(self, questions=tuple(one for one in self.questions if one.links.strip()))
+    def linked(self) -> "EvaluationSet":
+        """Only the examples with gold links."""
+        linked = (example for example in self.examples if example.links.strip())
+        return replace(self, examples=tuple(linked))
 
 
 @dataclass(frozen=True)
-class Sheets:
-    """The sheets, the main one first; on `choosing` nothing is scored, a layer is chosen."""
+class EvaluationSets:
+    """The test sets, the main one first; `selection` only chooses the layer that aligns best."""
 
-    sheets: tuple[Sheet, ...]
-    choosing: Sheet
+    sets: tuple[EvaluationSet, ...]
+    selection: EvaluationSet
 
     @property
-    def main(self) -> Sheet:
-        """The test whose scores are compared."""
-        return self.sheets[0]
+    def main(self) -> EvaluationSet:
+        """The test set whose scores are compared."""
+        return self.sets[0]
 
 
-def write_tests(tests: Sheets, folder: Path) -> None:
-    """Keep them beside the models."""
+def write_tests(tests: EvaluationSets, folder: Path) -> None:
+    """Write the test sets beside the models."""
     replace_file(folder / FILE, to_json_bytes(asdict(tests)))
 
 
-def read_tests(folder: Path) -> Sheets:
-    """Those kept."""
-    kept = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    return Sheets(tuple(map(_sheet, kept["sheets"])), _sheet(kept["choosing"]))
+def read_tests(folder: Path) -> EvaluationSets:
+    """Read the test sets of a comparison."""
+    parts = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    return EvaluationSets(tuple(map(_set, parts["sets"])), _set(parts["selection"]))
 
 
 def file_tests(
     source: Path, target: Path | None, *, columns: tuple[str, str] | None, gold: Path | None
-) -> Sheets:
-    """A person's own test set; of gold links every second sentence's choose, the others score."""
+) -> EvaluationSets:
+    """Test files; half of the gold links select the layer, the other half are scored."""
     exam = read_exam(source, target, columns=columns, gold=gold)
-    links = [pharaoh(one.sure, one.possible) for one in exam.gold] or [""] * len(exam.pairs)
-    asked = [
-        Question(pair.source, pair.target, links=one)
-        for pair, one in zip(exam.pairs, links, strict=True)
+    links = [pharaoh(gold.sure, gold.possible) for gold in exam.gold] or [""] * len(exam.pairs)
+    examples = [
+        EvaluationExample(pair.source, pair.target, links=own)
+        for pair, own in zip(exam.pairs, links, strict=True)
     ]
-    scored = [replace(one, links="") if n % 2 == 0 else one for n, one in enumerate(asked)]
-    choosing = Sheet("choosing", "every second sentence of the test", tuple(asked[::2]))
-    return Sheets((Sheet("test", str(source), tuple(scored)),), choosing.linked)
+    scored = [
+        replace(example, links="") if n % 2 == 0 else example for n, example in enumerate(examples)
+    ]
+    selection = EvaluationSet(
+        "selection", "every second sentence of the test", tuple(examples[::2])
+    )
+    return EvaluationSets((EvaluationSet("test", str(source), tuple(scored)),), selection.linked)
 
 
-def held_out_tests(pairs: Sequence[Pair]) -> Sheets:
-    """Where nothing else is named: the pairs held out, on which the models are also chosen."""
+def held_out_tests(pairs: Sequence[Pair]) -> EvaluationSets:
+    """The validation pairs, on which the best checkpoints are chosen too."""
     if not pairs:
         raise UserError(
-            "there is nothing to test on: name --test-source FILE and --test-target FILE"
+            "there is nothing to test on: give --test-source FILE and --test-target FILE"
         )
-    asked = tuple(Question(pair.source, pair.target) for pair in pairs)
-    about = "the pairs held out from training, on which each model's best checkpoint is chosen too"
-    return Sheets((Sheet("validation", about, asked),), Sheet("choosing", "", ()))
+    examples = tuple(EvaluationExample(pair.source, pair.target) for pair in pairs)
+    about = "held-out validation pairs, on which each model's best checkpoint is chosen too"
+    return EvaluationSets(
+        (EvaluationSet("validation", about, examples),), EvaluationSet("selection", "", ())
+    )
 
 
 def pharaoh(sure: Set[Link], possible: Set[Link]) -> str:
@@ -109,14 +129,166 @@ def pharaoh(sure: Set[Link], possible: Set[Link]) -> str:
     return " ".join(f"{a}{'-' if (a, b) in sure else '?'}{b}" for a, b in sorted(possible))
 
 
-def _sheet(kept: dict[str, Any]) -> Sheet:
-    return Sheet(kept["name"], kept["about"], tuple(map(_question, kept["questions"])))
+def _set(parts: dict[str, Any]) -> EvaluationSet:
+    return EvaluationSet(parts["name"], parts["about"], tuple(map(_example, parts["examples"])))
 
 
-def _question(kept: dict[str, Any]) -> Question:
+def _example(parts: dict[str, Any]) -> EvaluationExample:
     wanted = [
-        Wanted(w["kind"], w["about"], tuple(w["right"]), tuple(w["wrong"])) for w in kept["wanted"]
+        Wanted(w["kind"], w["about"], tuple(w["right"]), tuple(w["wrong"])) for w in parts["wanted"]
     ]
-    return Question(
-        kept["source"], kept["target"], tuple(kept["others"]), kept["links"], tuple(wanted)
+    return EvaluationExample(
+        parts["source"], parts["target"], tuple(parts["others"]), parts["links"], tuple(wanted)
     )
+
+
+Tokenizers = tuple[Tokenizer, Tokenizer]
+SEED = 1  # of the tests, whatever the seed of a training
+SHORTEST, LONGEST = 2, 60
+TRIES = 200  # sentences generated for each one that is needed
+OTHERS = {
+    "unseen": "words that were seen in training, in pairings that never were",
+    "longer": "sentences longer than any in training",
+    "context": "words whose translation depends on the words around them",
+    "idiom": "idioms, and the same words meant literally",
+    "attachment": "to which part of the sentence a phrase belongs",
+    "agreement": "agreement over a distance",
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sentences for each length slice, for each other test set, and for layer selection."""
+
+    each_length: int
+    each_test: int
+    selection: int
+
+
+SMALL, LARGE = Sizes(40, 60, 60), Sizes(150, 300, 200)
+
+
+def primer_tests(
+    *,
+    longest: int,
+    sizes: Sizes,
+    shortest: int = SHORTEST,
+    words: Tokenizers | None = None,
+    core: float = 1.0,
+    backwards: bool = False,
+    splits: Collection[str] = tuple(OTHERS),
+) -> EvaluationSets:
+    """Test sets of the primer: sentences of these lengths that training does not contain.
+
+    With tokenizers, all words of the "unseen" test set are in the vocabularies. A test set that
+    cannot be generated is left out, and one that comes short is logged. From Hindi to English
+    (`backwards`) there are no required words.
+    """
+    make = _hindi_to_english if backwards else _english_to_hindi
+
+    def some(split: str, count: int, least: int, most: int) -> list[EvaluationExample]:
+        twins = primer_twins(split, seed=SEED, shortest=least, longest=most, core=core)
+        examples = map(make, islice(_until_error(twins), TRIES * count))
+        usable = (
+            example
+            for example in examples
+            if split != "unseen" or not words or _in_vocabulary(example, words)
+        )
+        chosen = list(distinct(usable, lambda example: example.source, count))
+        if len(chosen) < count:
+            group = f", {least} to {most} words" if split == "random" else ""
+            note = "" if chosen else "; left out"
+            logger.info(f"test {split!r}{group}: found {len(chosen)} of {count} sentences{note}")
+        return chosen
+
+    groups = _lengths(shortest, longest)
+    main = [example for group in groups for example in some("random", sizes.each_length, *group)]
+    if not main:
+        raise UserError(f"the primer has no sentence to test on of {shortest} to {longest} words")
+    about = f"sentences of {shortest} to {longest} words, as many of each group of lengths"
+    sets = [EvaluationSet("random", about, tuple(main))]
+    for split in splits:
+        if chosen := some(split, sizes.each_test, shortest, longest):
+            sets.append(EvaluationSet(split, OTHERS[split], tuple(chosen)))
+    valid = some("valid", sizes.selection, shortest, longest)
+    return EvaluationSets(
+        tuple(sets), EvaluationSet("valid", "the primer's own for validation", tuple(valid))
+    )
+
+
+def _until_error(twins: Iterator[Twin]) -> Iterator[Twin]:
+    """The sentences up to the first that cannot be generated."""
+    try:
+        yield from twins
+    except UserError:
+        return
+
+
+def _lengths(shortest: int, longest: int) -> Iterator[tuple[int, int]]:
+    """The first and last length of each slice."""
+    ends = [*(start - 1 for start in LENGTHS[1:]), longest]
+    for first, last in zip(LENGTHS, ends, strict=True):
+        if first <= longest and last >= shortest:
+            yield max(first, shortest), min(last, longest)
+
+
+def _in_vocabulary(example: EvaluationExample, words: Tokenizers) -> bool:
+    """Whether the vocabularies have every word."""
+    sides = zip(words, (example.source, example.target), strict=True)
+    return all(UNK not in tokenizer.encode(text) for tokenizer, text in sides)
+
+
+def _english_to_hindi(twin: Twin) -> EvaluationExample:
+    return EvaluationExample(twin.english, twin.hindi, twin.others, twin.links, twin.wanted)
+
+
+def _hindi_to_english(twin: Twin) -> EvaluationExample:
+    swapped = frozenset((b, a) for a, b in twin.sure), frozenset((b, a) for a, b in twin.possible)
+    return EvaluationExample(twin.hindi, twin.english, links=pharaoh(*swapped))
+
+
+QUICK_SENTENCES = 200  # held-out sentences with `quick`
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """Test files, if there are any; `quick` tests fewer sentences."""
+
+    source: str = ""
+    target: str = ""
+    gold: str = ""
+    columns: tuple[str, ...] = ()
+    quick: bool = False
+
+    def check(self) -> None:
+        """Refuse test files without a test source."""
+        for option, file in (("--test-target", self.target), ("--gold-alignment", self.gold)):
+            if file and not self.source:
+                raise UserError(f"{option} {file}: needs --test-source FILE")
+
+    def of_files(self) -> EvaluationSets:
+        """Test sets from the files."""
+        return file_tests(
+            Path(self.source),
+            Path(self.target) if self.target else None,
+            columns=self._columns(),
+            gold=Path(self.gold) if self.gold else None,
+        )
+
+    def _columns(self) -> tuple[str, str] | None:
+        """The columns of the training files apply to the test file too, if it is a table."""
+        is_table = self.columns and format_suffix(Path(self.source)) in TABLE_SUFFIXES
+        return (self.columns[0], self.columns[1]) if is_table else None
+
+    def of_pairs(self, recipe: Recipe, corpus: PreparedCorpus) -> EvaluationSets:
+        """The primer's test sets for primer data, else the held-out pairs."""
+        if recipe.data.task != "primer":
+            return held_out_tests(corpus.validation[: QUICK_SENTENCES if self.quick else None])
+        return primer_tests(
+            shortest=max(SHORTEST, recipe.data.min_words),
+            longest=recipe.data.max_words or LONGEST,
+            sizes=SMALL if self.quick else LARGE,
+            words=corpus.tokenizers,
+            core=recipe.data.core_share,
+            backwards=with_languages(recipe).data.source_language == "hi",
+        )

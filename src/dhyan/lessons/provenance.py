@@ -34,7 +34,7 @@ class Machine:
 
 def this_machine() -> Machine:
     """The machine this runs on."""
-    from dhyan.compare.environment import surroundings
+    from dhyan.compare.environment import measurement_environment
 
-    machine = surroundings("cpu")["machine"]
+    machine = measurement_environment("cpu")["machine"]
     return Machine(machine["processor"], machine["cores"] or 1, machine["threads"])

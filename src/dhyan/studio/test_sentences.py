@@ -45,7 +45,7 @@ def core_for(shelf: Shelf) -> float:
 
 def trained_to(recipe: "Recipe") -> int:
     """The most words of a source sentence the model was trained on; 0 if that is not known."""
-    from dhyan.compare.primer_test_sets import LONGEST as OF_THE_PRIMER
+    from dhyan.compare.test_sets import LONGEST as OF_THE_PRIMER
 
     data = recipe.data
     if data.task == "primer":  # its bounds are on the English side

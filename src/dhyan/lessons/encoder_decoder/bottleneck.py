@@ -172,13 +172,12 @@ def _check_names(names: Sequence[str], known: Report, where: str | Path) -> None
 
 
 def _from_report(report: str, found: Report, names: Sequence[str]) -> Bottleneck:
-    from dhyan.compare.report_figures import spoken
 
     tests = {name: main_test_scores(found, name) for name in names}
     groups, rest = tests[names[0]]["by_length"], tests[names[0]]["retained"]
     return Bottleneck(
         report=report,
-        places=tuple(map(spoken, groups)),
+        places=tuple(map(length_label, groups)),
         sentences=tuple(part["sentences"] for part in groups),
         up_to=rest["up_to"],
         over=rest["over"],
@@ -203,7 +202,7 @@ def _model_scores(model: Report, name: str, test: Report) -> ModelScores:
 
 def _attends(name: str, model: Report) -> tuple[bool | None, Style]:
     """Whether a model attends: by the rung or recipe of its name, or by its alignment."""
-    from dhyan.compare.alignment_quality import attends
+    from dhyan.compare.evaluate import attends
     from dhyan.compare.ladder import LADDER
     from dhyan.config import TransformerDecoder, load_recipe
 

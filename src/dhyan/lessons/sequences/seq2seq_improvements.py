@@ -81,7 +81,6 @@ def with_sign(value: float) -> str:
 
 def read_improvement(found: Report, what: What, before: str, after: str) -> Improvement:
     """Read both models off a report."""
-    from dhyan.compare.report_figures import spoken
 
     names, models = (before, after), found["models"]
     tests = [main_test_scores(found, name) for name in names]
@@ -95,7 +94,7 @@ def read_improvement(found: Report, what: What, before: str, after: str) -> Impr
         steps=models[after]["steps"],
         bleu=(tests[0]["bleu"]["value"], tests[1]["bleu"]["value"]),
         gain=_difference(*(_score(test["bleu"]) for test in tests)),
-        lengths=tuple(map(spoken, groups[0])),
+        lengths=tuple(map(length_label, groups[0])),
         by_length=_by_length(*groups),
         by_place=_by_position(*(models[name]["positions"] for name in names)),
     )

@@ -21,7 +21,7 @@ from dhyan.studio.schemas import LONGEST_TEXT, MOST_TOKENS, WIDEST_BEAM, Body, N
 from dhyan.studio.test_sentences import core_for, learned, recipe_of, trained_to
 
 if TYPE_CHECKING:
-    from dhyan.compare.test_sets import Question
+    from dhyan.compare.test_sets import EvaluationExample
     from dhyan.config import Recipe
     from dhyan.decoding.translator import Translator
     from dhyan.evaluation.metrics import Counts
@@ -49,7 +49,7 @@ class Pool:
     def __init__(self) -> None:
         self.figures: dict[Any, dict[str, Any]] = {}
         self._cores: dict[tuple[str, ...], float] = {}
-        self._drawn: dict[Any, list[Question]] = {}
+        self._drawn: dict[Any, list[EvaluationExample]] = {}
         self._said: dict[Any, str] = {}
         self._guard = threading.Lock()
 
@@ -61,9 +61,9 @@ class Pool:
                 self._cores[names] = core_for(shelf)
             return self._cores[names]
 
-    def drawn(self, group: tuple[int, int], each: int, **how: Any) -> "list[Question]":
+    def drawn(self, group: tuple[int, int], each: int, **how: Any) -> "list[EvaluationExample]":
         """The first sentences of a group of lengths; none where the primer cannot make any."""
-        from dhyan.compare.primer_test_sets import Sizes, primer_tests
+        from dhyan.compare.test_sets import Sizes, primer_tests
 
         key = (group, each, *sorted(how.items()))
         shortest, longest = group
@@ -74,7 +74,7 @@ class Pool:
                     made = primer_tests(
                         shortest=shortest, longest=longest, sizes=sizes, splits=(), **how
                     )
-                    self._drawn[key] = list(made.sheets[0].questions)
+                    self._drawn[key] = list(made.sets[0].examples)
                 except UserError:
                     self._drawn[key] = []
             return [one for one in self._drawn[key] if len(one.source) <= LONGEST_TEXT]
@@ -135,7 +135,7 @@ def _measured(shelf: Shelf, pool: Pool, asked: LengthQuestion) -> Iterator[Event
     if key in pool.figures:
         yield "done", pool.figures[key]
         return
-    groups, questions, known = list(_groups()), list["Question"](), learned(shelf)
+    groups, questions, known = list(_groups()), list["EvaluationExample"](), learned(shelf)
     for place, group in enumerate(groups):
         yield "drawn", {"done": place, "of": len(groups)}
         made = pool.drawn(group, asked.each, core=core, backwards=backwards)
@@ -169,7 +169,7 @@ def _measured(shelf: Shelf, pool: Pool, asked: LengthQuestion) -> Iterator[Event
 
 
 def _figures(
-    asked: "Sequence[Question]", said: Sequence[str], language: str, *, trained: int
+    asked: "Sequence[EvaluationExample]", said: Sequence[str], language: str, *, trained: int
 ) -> dict[str, Any]:
     """BLEU over all, up to the lengths of training and beyond, and by groups of lengths."""
     from dhyan.evaluation.metrics import count
@@ -217,7 +217,7 @@ def _score(bleu: "Counts", rows: Sequence[int]) -> dict[str, Any] | None:
 
 
 def _graded(
-    asked: "Sequence[Question]", said: Sequence[str], bleu: "Counts"
+    asked: "Sequence[EvaluationExample]", said: Sequence[str], bleu: "Counts"
 ) -> tuple[list[dict[str, Any]], str]:
     """Every sentence with its own BLEU, whose n-grams are as long as the sentence allows."""
     metric = copy(bleu.metric)
