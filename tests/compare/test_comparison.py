@@ -39,7 +39,7 @@ def files(tmp_path_factory):
 def asked(files, *, budget=Budget(steps=4), gold=True, parameters=42_000, **changes):  # noqa: B008
     source, target, folder = files
     changes = {"decoding.max_length": 6, "decoding.beam": 2, **changes}
-    contestants = [
+    candidates = [
         Candidate("looks", tiny_recipe("rnn", source, target, **changes), "it looks"),
         Candidate(
             "does-not",
@@ -51,8 +51,8 @@ def asked(files, *, budget=Budget(steps=4), gold=True, parameters=42_000, **chan
         Candidate("layers", tiny_recipe("transformer", source, target, **changes), "it has layers"),
     ]
     links = str(folder / "t.links") if gold else ""
-    wish = EvaluationOptions(source=str(folder / "t.en"), target=str(folder / "t.hi"), gold=links)
-    return PlanRequest(tuple(contestants), budget, parameters, wish)
+    tests = EvaluationOptions(source=str(folder / "t.en"), target=str(folder / "t.hi"), gold=links)
+    return PlanRequest(tuple(candidates), budget, parameters, tests)
 
 
 def trained(plan, entry):
@@ -130,14 +130,17 @@ def test_without_figures_the_page_is_whole_all_the_same(log, done, monkeypatch):
     assert "![" in page
     assert "![" not in bare
     assert "## How it was measured" in bare
-    assert log.messages == ["the report has no figures: no font; then give the same command again"]
+    warnings = [record.getMessage() for record in log.records if record.levelname == "WARNING"]
+    assert warnings == [
+        "the report has no figures: no font; run the same command again to add them"
+    ]
 
 
 def test_a_percentage_has_its_number(done):
     _, facts, page = done
     assert page.count("| *sentences* |") == 2  # by length, and alignments
     assert "| *tokens* |" in page
-    assert "On the test `test`, 12 sentences" in page
+    assert "Test set `test`, 12 sentences" in page
     assert facts["lengths"]["test"]["shortest"] >= 1
 
 
@@ -153,8 +156,8 @@ def test_speeds_of_other_threads_are_measured_again(done):
 def test_pairs_of_an_attempt_without_a_plan_are_made_anew(tmp_path):
     def made(pairs):
         recipe = tiny_recipe("rnn", "", "", **{"data.task": "numbers", "data.pairs": pairs})
-        contestants = (Candidate("a", recipe), Candidate("b", recipe))
-        make_plan(PlanRequest(contestants, Budget(steps=1), 0), tmp_path / "out")
+        candidates = (Candidate("a", recipe), Candidate("b", recipe))
+        make_plan(PlanRequest(candidates, Budget(steps=1), 0), tmp_path / "out")
         return len((tmp_path / "out" / "pairs" / "train.en").read_text().splitlines())
 
     first = made(200)

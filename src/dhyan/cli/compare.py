@@ -136,7 +136,7 @@ def _rungs(names: str, *, ladder: bool) -> "Sequence[Rung]":
 
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     if chosen and not ladder:
-        raise UserError(f"--rungs {names}: are rungs of the ladder; add --ladder")
+        raise UserError(f"--rungs {names}: needs --ladder")
     by_name = {rung.name: rung for rung in LADDER}
     for name in chosen:
         if name not in by_name:
