@@ -254,7 +254,9 @@ def test_a_time_budget_counts_what_was_spent_before(done, tmp_path):
 
 def test_a_recipe_that_cannot_be_built_is_named(files, tmp_path):
     source, target, _ = files
-    wrong = tiny_recipe("rnn", source, target, **{"decoder.attention.score": "dot"})
+    wrong = tiny_recipe("rnn", source, target)
+    narrow = replace(wrong.decoder, attention=replace(wrong.decoder.attention, score="dot"))
+    wrong = replace(wrong, decoder=narrow)
     with pytest.raises(UserError, match=r"^wrong: .*dot score needs equal widths"):
         make_plan(PlanRequest((Candidate("wrong", wrong),), Budget(steps=1), 0), tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -269,7 +271,6 @@ def test_a_process_that_fails_stops_the_others_and_says_why(done, tmp_path):
             plan.entries[:2],
             2,
             lambda entry: ["compare-one", str(tmp_path), entry.name, "cpu", "1"],
-            lambda line: None,
         )
 
 

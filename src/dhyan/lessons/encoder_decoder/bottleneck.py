@@ -172,6 +172,7 @@ def _check_names(names: Sequence[str], known: Report, where: str | Path) -> None
 
 
 def _from_report(report: str, found: Report, names: Sequence[str]) -> Bottleneck:
+    from dhyan.compare.report_page import length_label
 
     tests = {name: main_test_scores(found, name) for name in names}
     groups, rest = tests[names[0]]["by_length"], tests[names[0]]["retained"]

@@ -81,6 +81,7 @@ def with_sign(value: float) -> str:
 
 def read_improvement(found: Report, what: What, before: str, after: str) -> Improvement:
     """Read both models off a report."""
+    from dhyan.compare.report_page import length_label
 
     names, models = (before, after), found["models"]
     tests = [main_test_scores(found, name) for name in names]
