@@ -11,14 +11,14 @@ from dhyan.checkpoint import read_checkpoint, steps_in, tensors_from_bytes
 from dhyan.data.batches import Batches
 from dhyan.errors import UserError
 from dhyan.run import train
-from dhyan.training import cuda_graph as captured
-from dhyan.training.cuda_graph import CapturedUpdate
+from dhyan.training import cuda_graph
+from dhyan.training.cuda_graph import CudaGraphUpdate
 from dhyan.training.events import Restored, Saved, Skipped, Stepped
 from dhyan.training.loss import Objective
 from dhyan.training.update import EagerUpdate
 from tests.tiny_models import tiny_recipe, write_corpus
 from tests.training.test_trainer import trainer, weights
-from tests.training.test_update import Tape, fused
+from tests.training.test_update import FakeRecorder, fused
 
 NAN, INF, LAST = float("nan"), float("inf"), 12
 
@@ -61,9 +61,9 @@ def has_row(batches, position):
 
 
 @pytest.fixture
-def on_tape(monkeypatch):
-    monkeypatch.setattr(captured, "Recorder", Tape)
-    monkeypatch.setattr(captured, "waiting_flagged", nullcontext)
+def fake_graphs(monkeypatch):
+    monkeypatch.setattr(cuda_graph, "GraphRecorder", FakeRecorder)
+    monkeypatch.setattr(cuda_graph, "synchronization_is_an_error", nullcontext)
 
 
 def poisoned(kind, spoils, update=EagerUpdate, **settings):
@@ -82,9 +82,9 @@ def state(made):
     return torch.cat([weights(made), *memory, *average])
 
 
-@pytest.mark.parametrize("update", [EagerUpdate, CapturedUpdate])
+@pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 @pytest.mark.parametrize("kind", POISONS)
-def test_a_poisoned_step_changes_nothing_and_is_told_with_its_examples(on_tape, kind, update):
+def test_a_poisoned_step_changes_nothing_and_is_told_with_its_examples(fake_graphs, kind, update):
     spoils = has_row(trainer()[0].batches, 8)
     made = poisoned(kind, spoils, update, ema=0.9)
     left = poisoned(kind, lambda batch: False, update, ema=0.9)
@@ -102,8 +102,8 @@ def test_a_poisoned_step_changes_nothing_and_is_told_with_its_examples(on_tape, 
     assert (made.state.skipped_steps, made.state.skipped_in_a_row) == (1, 0)
 
 
-@pytest.mark.parametrize("update", [EagerUpdate, CapturedUpdate])
-def test_one_poisoned_part_of_a_step_spoils_all_of_it_and_all_parts_are_named(on_tape, update):
+@pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
+def test_one_poisoned_part_of_a_step_spoils_all_of_it_and_all_parts_are_named(fake_graphs, update):
     made = poisoned("loss nan", has_row(trainer()[0].batches, 4), update, accumulate=2)
     before = weights(made)
     events = list(made.run(1))

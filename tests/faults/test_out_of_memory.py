@@ -9,14 +9,14 @@ import torch
 from dhyan.batch import Tokens
 from dhyan.cli.progress import event_lines
 from dhyan.errors import UserError
-from dhyan.training import cuda_graph as captured
-from dhyan.training.cuda_graph import CapturedUpdate, Replay
+from dhyan.training import cuda_graph
+from dhyan.training.cuda_graph import CudaGraphUpdate, Replay
 from dhyan.training.events import BatchSplit, Stepped
 from dhyan.training.loss import Objective
 from dhyan.training.out_of_memory import is_out_of_memory, split_batches
 from dhyan.training.update import EagerUpdate
 from tests.training.test_trainer import Endless, trainer, weights
-from tests.training.test_update import Tape, fused
+from tests.training.test_update import FakeRecorder, fused
 
 ERRORS = {
     "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
@@ -43,9 +43,9 @@ class Cramped(Objective):
 
 
 @pytest.fixture
-def on_tape(monkeypatch):
-    monkeypatch.setattr(captured, "Recorder", Tape)
-    monkeypatch.setattr(captured, "waiting_flagged", nullcontext)
+def fake_graphs(monkeypatch):
+    monkeypatch.setattr(cuda_graph, "GraphRecorder", FakeRecorder)
+    monkeypatch.setattr(cuda_graph, "synchronization_is_an_error", nullcontext)
 
 
 def cramped(room, update=EagerUpdate, error="cuda", rows=6, **settings):
@@ -56,9 +56,9 @@ def cramped(room, update=EagerUpdate, error="cuda", rows=6, **settings):
     return made
 
 
-@pytest.mark.parametrize("update", [EagerUpdate, CapturedUpdate])
+@pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 @pytest.mark.parametrize("error", ERRORS)
-def test_a_split_step_has_the_same_gradient_and_is_told(on_tape, update, error):
+def test_a_split_step_has_the_same_gradient_and_is_told(fake_graphs, update, error):
     whole, parted = cramped(99, update), cramped(2, update, error)
     events = [list(made.run(3)) for made in (whole, parted)]
     torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-4, atol=1e-6)
@@ -75,8 +75,8 @@ def test_a_split_step_has_the_same_gradient_and_is_told(on_tape, update, error):
         assert one.tokens == other.tokens
 
 
-@pytest.mark.parametrize("update", [EagerUpdate, CapturedUpdate])
-def test_several_batches_of_a_step_are_split_together_and_with_the_average(on_tape, update):
+@pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
+def test_several_batches_of_a_step_are_split_together_and_with_the_average(fake_graphs, update):
     settings = {"accumulate": 2, "ema": 0.8}
     whole, parted = cramped(99, update, **settings), cramped(3, update, **settings)
     list(whole.run(2))
@@ -87,17 +87,17 @@ def test_several_batches_of_a_step_are_split_together_and_with_the_average(on_ta
         torch.testing.assert_close(average, parted.weights()[name], rtol=1e-4, atol=1e-6)
 
 
-def test_only_the_step_that_was_too_large_is_not_recorded(log, on_tape):
+def test_only_the_step_that_was_too_large_is_not_recorded(log, fake_graphs):
     large = []
-    made = cramped(2, CapturedUpdate, rows=4)
+    made = cramped(2, CudaGraphUpdate, rows=4)
     objective = replace(made.settings.objective, when=lambda: made.state.step == 2)
     made.settings = replace(made.settings, objective=objective)
     for event in made.run(5):
         large += [event] if isinstance(event, BatchSplit) else []
     assert [event.step for event in large] == [3]
     update = made.current_update()
-    assert update.recordable
-    assert not update.short
+    assert update.capturable
+    assert not update.out_of_memory
     assert log.messages == []
     assert all(isinstance(one, Replay) for one in update.passes.values())
     assert all(key[0][0] == 4 for key in update.passes), "parts are not recorded"

@@ -47,7 +47,7 @@ RECIPES = {
 def learned(recipe, *, defined, half=False):
     torch.manual_seed(11)
     model, loss = build_model(recipe, VOCABULARY, VOCABULARY).train(), None
-    objective = Objective(half=half)
+    objective = Objective(bf16=half)
     if defined:
         with reference_kernels():
             loss = objective(model, BATCH, 1)

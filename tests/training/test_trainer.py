@@ -238,7 +238,7 @@ def test_reports_add_up():
 
 
 def test_half_precision_trains_too():
-    made, _ = trainer(objective=Objective(half=True))
+    made, _ = trainer(objective=Objective(bf16=True))
     losses = [e.loss for e in made.run(30) if isinstance(e, Stepped)]
     assert losses[-1] < losses[0]
     assert all(p.dtype == torch.float32 for p in made.model.parameters())

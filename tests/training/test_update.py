@@ -11,8 +11,8 @@ import torch
 from dhyan.kernels.backend import fusable
 from dhyan.run import train
 from dhyan.run.build_trainer import make_optimizer
-from dhyan.training import cuda_graph as captured
-from dhyan.training.cuda_graph import CapturedUpdate, Replay, ready
+from dhyan.training import cuda_graph
+from dhyan.training.cuda_graph import CudaGraphUpdate, Replay, prepare_optimizer
 from dhyan.training.ema import WeightEMA
 from dhyan.training.loss import Objective
 from dhyan.training.prefetch import DirectLoader, Prefetcher
@@ -31,7 +31,7 @@ def batch_threads():
 
 
 def test_batches_made_ahead_are_the_same_in_the_same_order():
-    direct, ahead = DirectLoader(Endless(), CPU), Prefetcher(Endless(), CPU, ahead=3)
+    direct, ahead = DirectLoader(Endless(), CPU), Prefetcher(Endless(), CPU, depth=3)
     for position in (0, 4, 8, 12, 100, 104, 8, 12):
         one, other = direct.at(position), ahead.at(position)
         assert (one.tokens, one.next_position) == (other.tokens, other.next_position)
@@ -122,7 +122,7 @@ def test_an_optimizer_made_ready_takes_the_step_it_would_have_taken(kind):
         for group in optimizer.param_groups:
             group["lr"] = 0.1
         if prepared:
-            ready(optimizer, torch.tensor(0.1))
+            prepare_optimizer(optimizer, torch.tensor(0.1))
             assert unused not in optimizer.state
             for group in optimizer.param_groups:
                 group["capturable"] = False  # for CUDA alone
@@ -180,17 +180,17 @@ def test_a_plain_recipe_trains(tmp_path):
     assert update.reference_kernels
 
 
-class Tape:
-    """Stands in for a recorder of CUDA graphs where there is none: it runs the work again."""
+class FakeRecorder:
+    """Replaces the recorder of CUDA graphs where there is no GPU: a replay runs the work again."""
 
     def __init__(self, device):
-        self.recorded = []
+        self.captured = []
 
-    def aside(self):
+    def side_stream(self):
         return nullcontext()
 
-    def record(self, work):
-        self.recorded.append(work)
+    def capture(self, work):
+        self.captured.append(work)
         return work
 
 
@@ -201,9 +201,9 @@ def fused(made, kind=torch.optim.Adam):
 
 
 @pytest.fixture
-def on_tape(monkeypatch):
-    monkeypatch.setattr(captured, "Recorder", Tape)
-    monkeypatch.setattr(captured, "waiting_flagged", nullcontext)
+def fake_graphs(monkeypatch):
+    monkeypatch.setattr(cuda_graph, "GraphRecorder", FakeRecorder)
+    monkeypatch.setattr(cuda_graph, "synchronization_is_an_error", nullcontext)
 
 
 EVERYTHING = {
@@ -215,10 +215,10 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.SGD])
-def test_a_replayed_run_ends_in_the_same_weights(on_tape, options, kind):
+def test_a_replayed_run_ends_in_the_same_weights(fake_graphs, options, kind):
     plain = fused(trainer(dropout=0.3, **options)[0], kind)
     replayed = fused(trainer(dropout=0.3, **options)[0], kind)
-    replayed.make_update = CapturedUpdate
+    replayed.make_update = CudaGraphUpdate
     events = [list(made.run(5)) for made in (plain, replayed)]
     for one, other in zip(*events, strict=True):
         if hasattr(one, "loss"):
@@ -229,15 +229,15 @@ def test_a_replayed_run_ends_in_the_same_weights(on_tape, options, kind):
         torch.testing.assert_close(average, replayed.weights()[name], rtol=1e-4, atol=1e-6)
     update = replayed.current_update()
     assert all(isinstance(one, Replay) for one in update.passes.values())
-    assert len(update.recorder.recorded) == len(update.passes) + 1
+    assert len(update.recorder.captured) == len(update.passes) + 1
     told = {key[2] for key in update.passes}
     assert told == ({True, False} if options else {True})
 
 
-def test_a_replayed_run_goes_on_bit_for_bit(on_tape):
+def test_a_replayed_run_goes_on_bit_for_bit(fake_graphs):
     whole, first, second = (fused(trainer(dropout=0.3, ema=0.9)[0]) for _ in range(3))
     for made in (whole, first, second):
-        made.make_update = CapturedUpdate
+        made.make_update = CudaGraphUpdate
     list(whole.run(6)), list(first.run(4))
     with torch.no_grad():
         for name, weight in second.model.named_parameters():
@@ -248,29 +248,31 @@ def test_a_replayed_run_goes_on_bit_for_bit(on_tape):
     assert torch.equal(weights(whole), weights(second))
 
 
-def test_a_model_that_cannot_be_recorded_runs_as_it_is_and_that_is_said(log, on_tape, monkeypatch):
+def test_a_model_that_cannot_be_recorded_runs_as_it_is_and_that_is_said(
+    log, fake_graphs, monkeypatch
+):
     def refuse(self, work):
-        if work.__name__ != "_end":
+        if getattr(work, "__name__", "") != "_take_optimizer_step":
             raise RuntimeError("it waits for the GPU\nand more")
-        return record(self, work)
+        return capture(self, work)
 
-    record = Tape.record
-    monkeypatch.setattr(Tape, "record", refuse)
+    capture = FakeRecorder.capture
+    monkeypatch.setattr(FakeRecorder, "capture", refuse)
     plain, replayed = fused(trainer(dropout=0.3)[0]), fused(trainer(dropout=0.3)[0])
-    replayed.make_update = CapturedUpdate
+    replayed.make_update = CudaGraphUpdate
     list(plain.run(4)), list(replayed.run(4))
     torch.testing.assert_close(weights(plain), weights(replayed), rtol=1e-4, atol=1e-6)
     assert log.messages == [
-        "the steps of this model are not recorded as CUDA graphs: it waits for the GPU"
+        "the steps of this model are not captured as CUDA graphs: it waits for the GPU"
     ]
 
 
-def test_a_weight_that_gets_no_gradient_is_left_alone(on_tape):
+def test_a_weight_that_gets_no_gradient_is_left_alone(fake_graphs):
     made = fused(trainer()[0], partial(torch.optim.AdamW, weight_decay=0.5))
     unused = torch.nn.Parameter(torch.ones(3))
     made.model.unused = unused
     made.optimizer.add_param_group({"params": [unused]})
-    made.make_update = CapturedUpdate
+    made.make_update = CudaGraphUpdate
     list(made.run(2))
     assert unused.tolist() == [1.0, 1.0, 1.0]
     assert unused not in made.optimizer.state

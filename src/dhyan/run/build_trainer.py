@@ -12,7 +12,7 @@ from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.run_folder import RunFolder
 from dhyan.run.validation import Validation, check_validation_available
 from dhyan.training import scheduled_sampling as forcing
-from dhyan.training.cuda_graph import CapturedUpdate
+from dhyan.training.cuda_graph import CudaGraphUpdate
 from dhyan.training.ema import WeightEMA
 from dhyan.training.loss import Objective
 from dhyan.training.prefetch import DirectLoader, Prefetcher
@@ -60,7 +60,7 @@ def make_trainer(
         restore=folder.restore,
         ema=WeightEMA.start(model, training.ema_decay) if training.ema_decay else None,
         make_update=(
-            CapturedUpdate
+            CudaGraphUpdate
             if fast and multiple > 1  # otherwise few shapes would occur twice
             else partial(EagerUpdate, reference_kernels=training.kernels == "reference")
         ),
@@ -106,7 +106,7 @@ def make_objective(training: Training) -> Objective:
         smoothing=training.label_smoothing,
         r_drop=training.r_drop,
         forcing=make_forcing(training),
-        half=training.precision == "bf16",
+        bf16=training.precision == "bf16",
     )
 
 

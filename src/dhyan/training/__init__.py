@@ -1,1 +1,1 @@
-"""Finding the weights: one loop that yields what happened, and never loses its place."""
+"""Training: the loop, updates, objective, schedules, early stopping, recovery and events."""

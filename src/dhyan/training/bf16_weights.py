@@ -1,4 +1,4 @@
-"""Weights in half precision for the length of a step, copied and paid back all at once."""
+"""bfloat16 copies of the weights for one forward and backward pass, cast in one call."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,31 +11,32 @@ from torch.autograd.function import once_differentiable
 
 @contextmanager
 def bf16_linear_weights(model: nn.Module) -> Iterator[None]:
-    """Inside the block every linear map has its weights in bfloat16, as autocast would cast them.
+    """Inside the block every linear layer has bfloat16 weights, as autocast would cast them.
 
-    Their gradients reach the model's own weights, which keep full precision. A map tied to an
-    embedding keeps its weight as it is: the largest gradient of all is spared the way through half.
+    The gradients reach the model's own float32 weights. A layer tied to an embedding keeps its
+    float32 weight, so that the largest gradient is not rounded to bfloat16.
     """
-    tables = [part.weight for part in model.modules() if isinstance(part, nn.Embedding)]
-    places = [
-        (part._parameters, name)
-        for part in model.modules()
-        if isinstance(part, nn.Linear)
-        for name, weight in part.named_parameters(recurse=False)
-        if weight.dtype == torch.float32 and not any(weight is table for table in tables)
+    embeddings = [module.weight for module in model.modules() if isinstance(module, nn.Embedding)]
+    parameters = [
+        (module._parameters, name)
+        for module in model.modules()
+        if isinstance(module, nn.Linear)
+        for name, weight in module.named_parameters(recurse=False)
+        if weight.dtype == torch.float32 and not any(weight is tied for tied in embeddings)
     ]
-    own = [weights[name] for weights, name in places]
+    originals = [weights[name] for weights, name in parameters]
     try:
-        for (weights, name), copy in zip(places, _Halved.apply(*own), strict=True):
+        copies = _ToBfloat16.apply(*originals)
+        for (weights, name), copy in zip(parameters, copies, strict=True):
             weights[name] = copy
         yield
     finally:
-        for (weights, name), weight in zip(places, own, strict=True):
+        for (weights, name), weight in zip(parameters, originals, strict=True):
             weights[name] = weight
 
 
-class _Halved(torch.autograd.Function):
-    """One call for all weights, and one for all gradients."""
+class _ToBfloat16(torch.autograd.Function):
+    """Casts all weights in one call, and all gradients in another."""
 
     @staticmethod
     def forward(ctx: Any, *weights: Tensor) -> tuple[Tensor, ...]:
@@ -44,13 +45,12 @@ class _Halved(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *of_copies: Tensor | None) -> tuple[Tensor | None, ...]:
-        given = [one for one in of_copies if one is not None]
-        cast = iter(_cast(given, torch.float32))
-        return tuple(None if one is None else next(cast) for one in of_copies)
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        cast = iter(_cast([grad for grad in gradients if grad is not None], torch.float32))
+        return tuple(None if grad is None else next(cast) for grad in gradients)
 
 
-def _cast(tensors: tuple[Tensor, ...] | list[Tensor], kind: torch.dtype) -> list[Tensor]:
-    cast = [torch.empty_like(one, dtype=kind) for one in tensors]
+def _cast(tensors: tuple[Tensor, ...] | list[Tensor], dtype: torch.dtype) -> list[Tensor]:
+    cast = [torch.empty_like(tensor, dtype=dtype) for tensor in tensors]
     torch._foreach_copy_(cast, list(tensors))
     return cast

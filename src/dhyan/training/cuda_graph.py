@@ -1,4 +1,4 @@
-"""The update as CUDA graphs: nothing of Python runs between its kernels."""
+"""The update as CUDA graphs: no Python runs between its kernels."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -18,15 +18,15 @@ from dhyan.training.update import LossAndNorm, UpdateParts, empty_cache, is_fini
 
 logger = logging.getLogger(__name__)
 
-MOST = 256  # graphs; batches of further shapes run kernel after kernel
+MAX_GRAPHS = 256  # batches of further shapes run eagerly
 
-Key = tuple[torch.Size, torch.Size, bool]
+ShapeKey = tuple[torch.Size, torch.Size, bool]
 Pass = Callable[[Batch], None]
 Work = Callable[[], None]
 
 
-class Recorder:
-    """Makes CUDA graphs that share their memory, since no two of them ever run at once."""
+class GraphRecorder:
+    """Captures CUDA graphs that share one memory pool, since no two of them ever run at once."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -34,27 +34,27 @@ class Recorder:
         self.pool = torch.cuda.graph_pool_handle()
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Inside the block kernels run on the stream that is recorded later."""
-        before = torch.cuda.current_stream(self.device)
-        self.stream.wait_stream(before)
+    def side_stream(self) -> Iterator[None]:
+        """Inside the block kernels run on the stream that is captured later."""
+        current = torch.cuda.current_stream(self.device)
+        self.stream.wait_stream(current)
         try:
             with torch.cuda.stream(self.stream):
                 yield
         finally:
-            before.wait_stream(self.stream)
+            current.wait_stream(self.stream)
 
-    def record(self, work: Work) -> Work:
-        """The kernels of some work, to be run later, again and again.
+    def capture(self, work: Work) -> Work:
+        """Capture the kernels of some work as a graph; returns the function that replays it.
 
-        A recording that breaks off leaves its memory and its stream in use, and the random numbers
-        waiting for its end: another, of nothing, sets those free.
+        A capture that fails leaves its memory and its stream in use, and the random number
+        generator waiting for its end: a second, empty capture resets them.
         """
-        graph, before = torch.cuda.CUDAGraph(), torch.cuda.current_stream(self.device)
+        graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream(self.device)
         try:
             self._capture(graph, work)
         except Exception:
-            torch.cuda.set_stream(before)
+            torch.cuda.set_stream(current)
             self.pool = torch.cuda.graph_pool_handle()
             self._capture(torch.cuda.CUDAGraph(), lambda: None)
             raise
@@ -69,143 +69,145 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Replay:
-    """A pass over batches of one shape: the batch is copied to where the graph reads it."""
+    """Replays forward and backward for batches of one shape, copied to where the graph reads."""
 
-    work: Work
-    place: Batch
+    graph: Work
+    buffers: Batch
 
     def __call__(self, batch: Batch) -> None:
         """Add a batch's loss and gradients to those of the step."""
-        for here, given in ((self.place.source, batch.source), (self.place.target, batch.target)):
-            here.ids.copy_(given.ids)
-            here.mask.copy_(given.mask)
-        self.work()
+        for buffer, tokens in (
+            (self.buffers.source, batch.source),
+            (self.buffers.target, batch.target),
+        ):
+            buffer.ids.copy_(tokens.ids)
+            buffer.mask.copy_(tokens.mask)
+        self.graph()
 
 
-class CapturedUpdate:
-    """Each batch and each step replays a recorded one, so that launching kernels costs no time.
+class CudaGraphUpdate:
+    """An update that replays CUDA graphs, so that launching kernels costs no time.
 
-    A graph for every shape of batch adds to the loss and the gradients; one more clips those, moves
-    the weights and their average, and clears the sums for the next step. Before a shape is recorded
-    it is tried on a side stream, without changing a weight, and then its first step too is a
-    replay: so a resumed run, which records anew, repeats every bit. What differs from step to step
-    (the rate, the number of words, the seed …) lies on the device, where graphs read it, and there
-    it is decided whether what was found is finite and the weights may move: nobody waits for that.
-    A model that cannot be recorded runs kernel after kernel, which is said, and so do parts of a
-    step for which the memory was too small.
+    One graph for every shape of batch adds to the loss and the gradients; another clips them, takes
+    the optimizer's step, updates the moving average and clears the sums. Before a shape is
+    captured it runs once on a side stream without changing a weight, and then its first step too is
+    a replay: so a resumed run, which captures anew, repeats every bit. What differs from step to
+    step (learning rate, number of tokens, teacher forcing) is on the device, where graphs read it.
+    Whether loss and gradient are finite is decided there too, so that nothing waits for the device.
+    A model that cannot be captured runs eagerly, with a warning, and so does a step whose batches
+    were split for lack of memory.
     """
 
     def __init__(self, parts: UpdateParts) -> None:
         self.parts = parts
-        self.recorder = Recorder(parts.device)
-        self.passes: dict[Key, Pass] = {}
-        self.last: Work | None = None
-        self.recordable, self.short = True, False
-        self.tokens, self.rate, self.ratio, self.fresh, self.loss = (
+        self.recorder = GraphRecorder(parts.device)
+        self.passes: dict[ShapeKey, Pass] = {}
+        self.optimizer_step: Work | None = None
+        self.capturable, self.out_of_memory = True, False
+        self.tokens, self.rate, self.forcing_ratio, self.ema_share, self.loss = (
             torch.zeros((), device=parts.device) for _ in range(5)
         )
-        self.found = torch.zeros(2, device=parts.device)
-        self.weights = [one for one in parts.model.parameters() if one.requires_grad]
+        self.loss_and_norm = torch.zeros(2, device=parts.device)
+        self.weights = [weight for weight in parts.model.parameters() if weight.requires_grad]
         for weight in self.weights:
             weight.grad = None
 
     def __call__(
         self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
     ) -> LossAndNorm:
-        """Replay a pass for each batch, then the end of the step."""
+        """Replay forward and backward for each batch, then the optimizer's step."""
         parts, ratio = self.parts, self.parts.objective.forcing(step)
         self.tokens.fill_(tokens)
         self.rate.fill_(rate)
-        self.ratio.fill_(ratio)
+        self.forcing_ratio.fill_(ratio)
         if parts.ema:
-            self.fresh.fill_(1 - parts.ema.decay_at(step))
-        passes = [self._prepared(batch, told=ratio >= 1) for batch in batches]
-        if not self.short:
-            self._ending()
+            self.ema_share.fill_(1 - parts.ema.decay_at(step))
+        passes = [self._pass_for(batch, teacher_forcing=ratio >= 1) for batch in batches]
+        if not self.out_of_memory:
+            self._captured_optimizer_step()
         for part, run in enumerate(passes):
             parts.seed_batch(step, part)
             run(batches[part])
-        self._ending()()
-        self.short = False
-        return cast(LossAndNorm, self.found.clone().unbind())
+        self._captured_optimizer_step()()
+        self.out_of_memory = False
+        return cast(LossAndNorm, self.loss_and_norm.clone().unbind())
 
     def release_memory(self) -> None:
-        """Take the next step kernel after kernel: what is recorded keeps its memory."""
+        """Clear the gradients, and run the next step eagerly: captured graphs keep their memory."""
         self._clear()
-        self.short = True
+        self.out_of_memory = True
         empty_cache(self.parts.device)
 
-    def _ending(self) -> Work:
-        """The end of a step, recorded if it has not been yet."""
-        if not self.last:
-            ready(self.parts.optimizer, self.rate)
-            self.last = self.recorder.record(self._end)
-        return self.last
+    def _captured_optimizer_step(self) -> Work:
+        """The graph of the optimizer's step, captured if it has not been yet."""
+        if not self.optimizer_step:
+            prepare_optimizer(self.parts.optimizer, self.rate)
+            self.optimizer_step = self.recorder.capture(self._take_optimizer_step)
+        return self.optimizer_step
 
-    def _prepared(self, batch: Batch, *, told: bool) -> Pass:
-        """The pass over batches of this shape; it is recorded if it has not been yet."""
-        if self.short:
-            return partial(self._pass, told=told)
-        key = (batch.source.ids.shape, batch.target.ids.shape, told)
+    def _pass_for(self, batch: Batch, *, teacher_forcing: bool) -> Pass:
+        """Forward and backward for batches of this shape, captured if they have not been yet."""
+        if self.out_of_memory:
+            return partial(self._forward_backward, teacher_forcing=teacher_forcing)
+        key = (batch.source.ids.shape, batch.target.ids.shape, teacher_forcing)
         if key not in self.passes:
-            self.passes[key] = self._made(batch, told=told)
+            self.passes[key] = self._capture_pass(batch, teacher_forcing=teacher_forcing)
         return self.passes[key]
 
-    def _made(self, batch: Batch, *, told: bool) -> Pass:
-        def run(given: Batch) -> None:
-            self._pass(given, told=told)
-
-        self._try(run, batch)
-        if not self.recordable or len(self.passes) >= MOST:
+    def _capture_pass(self, batch: Batch, *, teacher_forcing: bool) -> Pass:
+        run = partial(self._forward_backward, teacher_forcing=teacher_forcing)
+        self._warm_up(run, batch)
+        if not self.capturable or len(self.passes) >= MAX_GRAPHS:
             return run
-        place = Batch(_copied(batch.source), _copied(batch.target))
+        buffers = Batch(_copy(batch.source), _copy(batch.target))
         try:
-            with waiting_flagged():
-                self._try(run, place)
-            return Replay(self.recorder.record(lambda: run(place)), place)
+            with synchronization_is_an_error():
+                self._warm_up(run, buffers)
+            return Replay(self.recorder.capture(lambda: run(buffers)), buffers)
         except RuntimeError as error:
             if isinstance(error, torch.OutOfMemoryError):
                 raise
             reason = str(error.__context__ or error).strip().partition("\n")[0]
-            logger.warning(f"the steps of this model are not recorded as CUDA graphs: {reason}")
-            self.recordable = False
+            logger.warning(f"the steps of this model are not captured as CUDA graphs: {reason}")
+            self.capturable = False
             self._clear()
             return run
 
-    def _try(self, run: Pass, batch: Batch) -> None:
-        """Run a pass for nothing, so that all it needs is there, and clear what it added."""
-        with self.recorder.aside():
+    def _warm_up(self, run: Pass, batch: Batch) -> None:
+        """Run a pass on the side stream, so that all it allocates is there, and clear its sums."""
+        with self.recorder.side_stream():
             run(batch)
         self._clear()
 
-    def _pass(self, batch: Batch, *, told: bool) -> None:
+    def _forward_backward(self, batch: Batch, *, teacher_forcing: bool) -> None:
         """Add a batch's loss and gradients to those of the step."""
-        chance = constant() if told else cast(ForcingSchedule, lambda step: self.ratio)
-        objective = replace(self.parts.objective, forcing=chance)
+        on_device = cast(ForcingSchedule, lambda step: self.forcing_ratio)
+        forcing = constant() if teacher_forcing else on_device
+        objective = replace(self.parts.objective, forcing=forcing)
         loss = objective(self.parts.model, batch, 0)
         self._add(torch.autograd.grad(loss / self.tokens, self.weights, allow_unused=True))
         self.loss.add_(loss.detach())
 
-    def _add(self, found: Sequence[Tensor | None]) -> None:
-        """Add gradients to those of the weights, all at once; a first one gets a place to stay."""
-        sums, given = list[Tensor](), list[Tensor]()
-        for weight, one in zip(self.weights, found, strict=True):
-            if one is not None:
+    def _add(self, gradients: Sequence[Tensor | None]) -> None:
+        """Add gradients to those of the weights in one call; a first one allocates its sum."""
+        sums, addends = list[Tensor](), list[Tensor]()
+        for weight, gradient in zip(self.weights, gradients, strict=True):
+            if gradient is not None:
                 if weight.grad is None:
-                    weight.grad, self.last = torch.zeros_like(weight), None
+                    weight.grad, self.optimizer_step = torch.zeros_like(weight), None
                 sums.append(weight.grad)
-                given.append(one)
-        torch._foreach_add_(sums, given)
+                addends.append(gradient)
+        torch._foreach_add_(sums, addends)
 
-    def _end(self) -> None:
-        """Clip, move the weights and their average, keep what was found, and clear the rest."""
+    def _take_optimizer_step(self) -> None:
+        """Clip, update the weights and their average, copy loss and norm, and clear the sums."""
         parts = self.parts
         norm = nn.utils.clip_grad_norm_(parts.model.parameters(), parts.clip)
-        moves = is_finite(self.loss, norm)
-        step_if(moves, parts.optimizer)
+        finite = is_finite(self.loss, norm)
+        step_if(finite, parts.optimizer)
         if parts.ema:
-            parts.ema.update_by(parts.model, self.fresh * moves)
-        self.found.copy_(torch.stack([self.loss, norm]))
+            parts.ema.update_by(parts.model, self.ema_share * finite)
+        self.loss_and_norm.copy_(torch.stack([self.loss, norm]))
         self._clear()
 
     def _clear(self) -> None:
@@ -213,10 +215,10 @@ class CapturedUpdate:
         self.loss.zero_()
 
 
-def ready(optimizer: torch.optim.Optimizer, rate: Float[Tensor, ""]) -> None:
-    """Let an optimizer read its rate from the device, and give it the memory it begins with.
+def prepare_optimizer(optimizer: torch.optim.Optimizer, rate: Float[Tensor, ""]) -> None:
+    """Let an optimizer read its learning rate from the device, and allocate its state.
 
-    At its first step it would make that itself, and a recorded step would make it every time.
+    It would allocate the state at its first step, and a captured step would do so every time.
     """
     for group in optimizer.param_groups:
         group["lr"] = rate
@@ -233,17 +235,17 @@ def ready(optimizer: torch.optim.Optimizer, rate: Float[Tensor, ""]) -> None:
 
 
 @contextmanager
-def waiting_flagged() -> Iterator[None]:
-    """Inside the block it is an error to wait for the GPU, which no graph can record."""
-    before = torch.cuda.get_sync_debug_mode()
+def synchronization_is_an_error() -> Iterator[None]:
+    """Inside the block waiting for the GPU, which no graph can capture, is an error."""
+    mode = torch.cuda.get_sync_debug_mode()
     with catch_warnings():
-        simplefilter("ignore")  # that PyTorch does not find every wait
+        simplefilter("ignore")  # that PyTorch does not detect every synchronization
         torch.cuda.set_sync_debug_mode("error")
     try:
         yield
     finally:
-        torch.cuda.set_sync_debug_mode(before)
+        torch.cuda.set_sync_debug_mode(mode)
 
 
-def _copied(tokens: Tokens) -> Tokens:
+def _copy(tokens: Tokens) -> Tokens:
     return Tokens(tokens.ids.clone(), tokens.mask.clone())

@@ -1,4 +1,4 @@
-"""A moving average of the weights, steadier than the weights themselves."""
+"""Exponential moving average (EMA) of the weights."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,10 +12,10 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 @dataclass(frozen=True)
 class WeightEMA:
-    """Each weight's average, by name: decay · average + (1 − decay) · weight after every step.
+    """The average of each weight by name: decay · average + (1 − decay) · weight after every step.
 
-    In the first steps the decay is (1 + step) / (10 + step) where that is less, so that the
-    average soon forgets the weights the run began with.
+    In the first steps the decay is (1 + step) / (10 + step) if that is less, so that the random
+    first weights soon have no influence.
     """
 
     decay: float
@@ -23,33 +23,33 @@ class WeightEMA:
 
     @classmethod
     def start(cls, model: nn.Module, decay: float) -> "WeightEMA":
-        """The average of a run that has not begun: its first weights."""
+        """The average before the first step: a copy of the weights."""
         return cls(decay, copy_weights(model))
 
     def update(self, model: nn.Module, step: int) -> None:
-        """Take in the weights after a step."""
+        """Update the average with the weights after a step."""
         current = [weight.detach() for weight in model.parameters()]
         get_ema_multi_avg_fn(self.decay_at(step))(list(self.weights.values()), current, step)
 
     def decay_at(self, step: int) -> float:
-        """How much of the average a step leaves."""
+        """The decay at a step."""
         return min(self.decay, (1 + step) / (10 + step))
 
     @torch.no_grad()
     def update_by(self, model: nn.Module, share: Float[Tensor, ""]) -> None:
-        """Take in the weights by a share, 1 − decay, that is read on the device."""
+        """Update the average with a share, 1 − decay, that is on the device."""
         for average, weight in zip(self.weights.values(), model.parameters(), strict=True):
             average.lerp_(weight, share)
 
     @contextmanager
     def swapped_into(self, model: nn.Module) -> Iterator[None]:
-        """Inside, the model has the averages for weights; after it, its own, bit for bit."""
-        own = copy_weights(model)
+        """Inside the block the model has the average weights; afterwards its own, bit for bit."""
+        originals = copy_weights(model)
         fill(model, self.weights)
         try:
             yield
         finally:
-            fill(model, own)
+            fill(model, originals)
 
 
 def copy_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -59,6 +59,6 @@ def copy_weights(model: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def fill(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Give a model these weights."""
+    """Copy weights into a model, by name."""
     for name, weight in model.named_parameters():
         weight.copy_(weights[name])

@@ -1,4 +1,4 @@
-"""What happens during training, as values for whoever is listening."""
+"""Events of a training run, which the trainer yields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Stepped:
-    """Some updates of the weights: the mean loss per token since the last report, and the pace."""
+    """The steps since the last report: mean loss per token, tokens and seconds."""
 
     step: int
     epoch: int
@@ -20,7 +20,7 @@ class Stepped:
 
 @dataclass(frozen=True)
 class Validated:
-    """What the model is worth on sentences it was not trained on."""
+    """The scores of a validation, and whether they are the best so far."""
 
     step: int
     scores: Mapping[str, float]
@@ -29,7 +29,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Saved:
-    """A checkpoint that is whole and on disk."""
+    """A checkpoint that was written and synced to disk."""
 
     step: int
     folder: Path
@@ -38,10 +38,10 @@ class Saved:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A step that found no finite loss or gradient, and so changed nothing.
+    """A step without a finite loss and gradient, which changed nothing.
 
-    `positions` are where its batches begin in the order of the run, `examples` the rows of the
-    corpus they hold.
+    `positions` are the positions of its batches in the stream, `examples` the numbers of their
+    examples.
     """
 
     step: int
@@ -52,7 +52,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Restored:
-    """The run went back from a step to a checkpoint, and takes the batches after `position`."""
+    """The run went back from a step to a checkpoint, and continues with the batches at `position`."""
 
     step: int
     checkpoint: int
@@ -61,7 +61,7 @@ class Restored:
 
 @dataclass(frozen=True)
 class BatchSplit:
-    """A step whose batches were too large for the memory, and were taken in so many parts."""
+    """A step whose batches did not fit into memory and were computed in `parts` parts."""
 
     step: int
     parts: int
@@ -69,7 +69,7 @@ class BatchSplit:
 
 @dataclass(frozen=True)
 class SaveFailed:
-    """A checkpoint that could not be written, and why; the run goes on."""
+    """A checkpoint that could not be written; training goes on."""
 
     step: int
     reason: str
@@ -77,7 +77,7 @@ class SaveFailed:
 
 @dataclass(frozen=True)
 class Stopped:
-    """The run ended before its last step, and why."""
+    """The run ended before its last step."""
 
     step: int
     reason: str

@@ -1,4 +1,4 @@
-"""A step that is too large for the memory, taken in smaller parts."""
+"""Out of memory: a step that does not fit is repeated with its batches split."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ from dhyan.training.update import LossAndNorm, Update
 def step_with_splitting(
     update: Update, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
 ) -> tuple[LossAndNorm, int]:
-    """Take a step, and say in how many parts.
+    """Take a step; returns its result and in how many parts it was computed.
 
-    Where the memory runs out nothing has changed yet: every batch is cut in two, and the step is
-    repeated. Its gradient is the same sum over the same words.
+    When memory runs out nothing has changed yet: every batch is split in two, and the step is
+    repeated. Its gradient is the same sum over the same tokens.
     """
     parts = list(batches)
     while True:
@@ -29,27 +29,27 @@ def step_with_splitting(
 
 
 def split_batches(batches: Sequence[Batch]) -> list[Batch]:
-    """The same rows in up to twice as many batches."""
+    """Split every batch in two, by rows."""
     if all(len(batch.source) == 1 for batch in batches):
-        sides = (max(one.ids.shape[1] for one in _sides(batch)) for batch in batches)
+        lengths = (tokens.ids.shape[1] for batch in batches for tokens in _sides(batch))
         raise UserError(
-            f"out of memory: a single pair of up to {max(sides):,} tokens a side does not fit; "
+            f"out of memory: a single pair of up to {max(lengths):,} tokens a side does not fit; "
             f"make the model or data.max_tokens smaller"
         )
     return [half for batch in batches for half in _halves(batch)]
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether PyTorch, on whatever device, or Python could not get the memory it asked for."""
-    named = isinstance(error, MemoryError | torch.OutOfMemoryError)
-    return named or "allocate memory" in str(error)
+    """Whether an error of PyTorch, on any device, or of Python says that memory ran out."""
+    by_type = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    return by_type or "allocate memory" in str(error)
 
 
 def _halves(batch: Batch) -> list[Batch]:
     rows = len(batch.source)
     parts = (slice(0, (rows + 1) // 2), slice((rows + 1) // 2, rows))
     return [
-        Batch(*(Tokens(one.ids[part], one.mask[part]) for one in _sides(batch)))
+        Batch(*(Tokens(tokens.ids[part], tokens.mask[part]) for tokens in _sides(batch)))
         for part in parts
         if part.start < part.stop
     ]

@@ -1,4 +1,4 @@
-"""How batches reach the device: one when it is asked for, or some ahead of the steps."""
+"""Load batches onto the device, when they are needed or prefetched by a thread."""
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,17 +21,17 @@ class BatchStream(Protocol):
         ...
 
     def epoch(self, position: int) -> int:
-        """How often all examples have been seen."""
+        """The number of complete passes over the examples."""
         ...
 
     def members(self, position: int) -> list[int]:
-        """Which examples the batch at a position has."""
+        """The numbers of the examples in the batch at a position."""
         ...
 
 
 @dataclass(frozen=True)
 class LoadedBatch:
-    """A batch on its device, how many words it has to say, and the position after it."""
+    """A batch on the device, the number of its target tokens, and the next position."""
 
     batch: Batch
     tokens: int
@@ -40,95 +40,95 @@ class LoadedBatch:
 
 @runtime_checkable
 class BatchLoader(Protocol):
-    """Where a trainer has its batches from."""
+    """Loads the batches of a stream onto a device."""
 
     def at(self, position: int) -> LoadedBatch:
         """The batch at a position."""
         ...
 
     def close(self) -> None:
-        """No more batches are needed for now."""
+        """Stop loading; no more batches are needed for now."""
         ...
 
 
 @dataclass(frozen=True)
 class DirectLoader:
-    """Every batch is made when it is asked for."""
+    """Loads every batch when it is needed."""
 
     batches: BatchStream
     device: torch.device
 
     def at(self, position: int) -> LoadedBatch:
-        """The batch at a position, made now."""
-        batch, after = self.batches.at(position)
-        return LoadedBatch(batch.to(self.device), batch.labels.count, after)
+        """Load the batch at a position now."""
+        batch, next_position = self.batches.at(position)
+        return LoadedBatch(batch.to(self.device), batch.labels.count, next_position)
 
     def close(self) -> None:
-        """Nothing is left over."""
+        """Nothing to stop."""
 
 
 @dataclass(frozen=True)
 class PendingCopy:
-    """A batch on its way to the device, which waits for `ready` before it reads it."""
+    """A batch whose copy to the device is finished at the event `ready`."""
 
-    fed: LoadedBatch
+    loaded: LoadedBatch
     ready: torch.cuda.Event | None
 
 
 class Prefetcher:
-    """Batches are made, and sent to the GPU, by a thread of their own while steps are running.
+    """Loads batches in a background thread while steps are running, and copies them to the GPU.
 
-    They are the same, in the same order; what goes wrong in the thread is raised where its batch is
-    asked for.
+    They are the same batches in the same order; an error in the thread is raised where its batch
+    is requested.
     """
 
     def __init__(
-        self, batches: BatchStream, device: torch.device, *, ahead: int = PREFETCHED_BATCHES
+        self, batches: BatchStream, device: torch.device, *, depth: int = PREFETCHED_BATCHES
     ) -> None:
         self.batches = batches
         self.device = device
-        self.ahead = ahead
+        self.depth = depth
         self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
-        self._maker: ThreadPoolExecutor | None = None
-        self._sent: deque[Future[PendingCopy]] = deque()
+        self._executor: ThreadPoolExecutor | None = None
+        self._queue: deque[Future[PendingCopy]] = deque()
         self._next = -1
 
     def at(self, position: int) -> LoadedBatch:
-        """The batch at a position, which is most likely here; the next ones are begun."""
-        if position != self._next or self._maker is None:
+        """The batch at a position, and start loading the ones after it."""
+        if position != self._next or self._executor is None:
             self.close()
-            self._maker = ThreadPoolExecutor(1, thread_name_prefix="batches")
-            self._sent.append(self._maker.submit(self._send, position))
-        while len(self._sent) <= self.ahead:
-            self._sent.append(self._maker.submit(self._send_after, self._sent[-1]))
-        sent = self._sent.popleft().result()
-        if sent.ready is not None:
-            self._receive(sent.fed.batch, sent.ready)
-        self._next = sent.fed.next_position
-        return sent.fed
+            self._executor = ThreadPoolExecutor(1, thread_name_prefix="batches")
+            self._queue.append(self._executor.submit(self._load, position))
+        while len(self._queue) <= self.depth:
+            self._queue.append(self._executor.submit(self._load_after, self._queue[-1]))
+        copy = self._queue.popleft().result()
+        if copy.ready is not None:
+            self._wait_for(copy.loaded.batch, copy.ready)
+        self._next = copy.loaded.next_position
+        return copy.loaded
 
     def close(self) -> None:
-        """End the thread; what it made and nobody took is forgotten."""
-        if self._maker is not None:
-            self._maker.shutdown(wait=True, cancel_futures=True)
-        self._maker = None
-        self._sent.clear()
+        """End the thread; batches it loaded and nobody requested are dropped."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+        self._executor = None
+        self._queue.clear()
 
-    def _send_after(self, before: Future[PendingCopy]) -> PendingCopy:
-        return self._send(before.result().fed.next_position)
+    def _load_after(self, previous: Future[PendingCopy]) -> PendingCopy:
+        return self._load(previous.result().loaded.next_position)
 
-    def _send(self, position: int) -> PendingCopy:
-        """Make a batch and begin to copy it: from pinned memory, on a stream of its own."""
-        batch, after = self.batches.at(position)
+    def _load(self, position: int) -> PendingCopy:
+        """Make a batch and start its copy, from pinned memory on a separate stream."""
+        batch, next_position = self.batches.at(position)
         tokens = batch.labels.count
         if self.stream is None:
-            return PendingCopy(LoadedBatch(batch.to(self.device), tokens, after), None)
+            return PendingCopy(LoadedBatch(batch.to(self.device), tokens, next_position), None)
         with torch.cuda.stream(self.stream):
-            there = Batch(_pinned(batch.source), _pinned(batch.target)).to(self.device)
-            return PendingCopy(LoadedBatch(there, tokens, after), self.stream.record_event())
+            copy = Batch(_pinned(batch.source), _pinned(batch.target)).to(self.device)
+            return PendingCopy(LoadedBatch(copy, tokens, next_position), self.stream.record_event())
 
-    def _receive(self, batch: Batch, ready: torch.cuda.Event) -> None:
-        """Let the stream of the steps wait for the copies, and keep them until it has read them."""
+    def _wait_for(self, batch: Batch, ready: torch.cuda.Event) -> None:
+        """Let the stream of the steps wait for the copy, and keep it until the steps have read it."""
         steps = torch.cuda.current_stream(self.device)
         steps.wait_event(ready)
         for tokens in (batch.source, batch.target):

@@ -1,4 +1,4 @@
-"""Putting a run down and taking it up again, exactly."""
+"""Resume: the tensors of a training state, and restoring a trainer from them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,14 +11,13 @@ from dhyan.training.ema import WeightEMA
 from dhyan.training.state import TrainState
 from dhyan.training.trainer import Trainer
 
-RAW = "raw"
+RAW_WEIGHT = "raw"
 
 
 def training_tensors(trainer: Trainer) -> dict[str, Tensor]:
-    """All that training needs beside the saved weights, by `weight:what`.
+    """The optimizer state of each weight, by `weight:key`.
 
-    That is the optimizer's memory of each weight; and the weight itself, where what is saved as
-    the model is an average.
+    With a moving average, which is what the model file holds, also the weight itself.
     """
     tensors = {}
     for name, parameter in trainer.model.named_parameters():
@@ -26,12 +25,12 @@ def training_tensors(trainer: Trainer) -> dict[str, Tensor]:
             if value is not None:
                 tensors[f"{name}:{key}"] = torch.as_tensor(value)
         if trainer.ema:
-            tensors[f"{name}:{RAW}"] = parameter
+            tensors[f"{name}:{RAW_WEIGHT}"] = parameter
     return tensors
 
 
-def restore(trainer: Trainer, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Give a trainer, whose model has the saved weights, back its memory and its place."""
+def restore(trainer: Trainer, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+    """Restore optimizer state and training state; the model already has the saved weights."""
     if trainer.ema:
         trainer.ema = WeightEMA.start(trainer.model, trainer.ema.decay)
     trainer.optimizer.state.clear()
@@ -40,11 +39,11 @@ def restore(trainer: Trainer, tensors: Mapping[str, Tensor], facts: Mapping[str,
         name, _, key = full_name.rpartition(":")
         if name not in parameters:
             raise UserError(f"the training state names a weight {name!r} that this model lacks")
-        if key == RAW:
+        if key == RAW_WEIGHT:
             with torch.no_grad():
                 parameters[name].copy_(tensor)
         else:
-            counted_here = key == "step" and not trainer.optimizer.defaults.get("fused")
-            place = tensor if counted_here else tensor.to(parameters[name].device)
-            trainer.optimizer.state[parameters[name]][key] = place
-    trainer.state = TrainState(**facts)
+            on_cpu = key == "step" and not trainer.optimizer.defaults.get("fused")
+            value = tensor if on_cpu else tensor.to(parameters[name].device)
+            trainer.optimizer.state[parameters[name]][key] = value
+    trainer.state = TrainState(**state)

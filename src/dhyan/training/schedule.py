@@ -1,4 +1,4 @@
-"""The learning rate as a function of the step: a factor on the recipe's rate."""
+"""Learning rate schedules: a factor on the learning rate as a function of the step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,33 +8,32 @@ Schedule = Callable[[int], float]
 
 
 def constant(*, warmup: int = 0) -> Schedule:
-    """The full rate, reached in a straight line over the warm-up."""
+    """Constant, after a linear warm-up."""
     return lambda step: min(1.0, step / warmup) if warmup else 1.0
 
 
 def inverse_sqrt(*, warmup: int) -> Schedule:
-    """Up in a straight line, then down with 1/√step (Vaswani et al., 2017); 1 at the peak."""
+    """Linear warm-up, then 1/√step (Vaswani et al., 2017); 1 at the peak."""
     peak = max(warmup, 1)
     return lambda step: min(step / peak, (peak / step) ** 0.5)
 
 
 def halving(*, start: int, every: int, warmup: int = 0) -> Schedule:
-    """The full rate until `start`, then half as much after every `every` steps (Luong et al.)."""
-    rise = constant(warmup=warmup)
-    return lambda step: rise(step) * 0.5 ** max(0, (step - start + every - 1) // every)
+    """Constant until `start`, then halved every `every` steps (Luong et al., 2015)."""
+    warm_up = constant(warmup=warmup)
+    return lambda step: warm_up(step) * 0.5 ** max(0, (step - start + every - 1) // every)
 
 
 def cosine(*, steps: int, warmup: int = 0, lowest: float = 0.0) -> Schedule:
-    """Up in a straight line, then half a cosine down to `lowest` at the last of the `steps`.
+    """Linear warm-up, then half a cosine down to `lowest` at the last of the `steps`.
 
-    One period of Loshchilov and Hutter (2017), without their restarts; what comes after it stays
-    at `lowest`.
+    One period of Loshchilov and Hutter (2017), without restarts; constant at `lowest` afterwards.
     """
-    rise = constant(warmup=warmup)
+    warm_up = constant(warmup=warmup)
 
     def factor(step: int) -> float:
         if step <= warmup:
-            return rise(step)
+            return warm_up(step)
         done = min(1.0, (step - warmup) / (steps - warmup))
         return lowest + (1 - lowest) * (1 + cos(pi * done)) / 2
 
@@ -43,10 +42,10 @@ def cosine(*, steps: int, warmup: int = 0, lowest: float = 0.0) -> Schedule:
 
 @dataclass(frozen=True, kw_only=True)
 class Plateau:
-    """A rate that falls, on top of its schedule, whenever validations stop getting better.
+    """Reduces the learning rate when validations stop improving.
 
-    It is multiplied by `factor` after `patience` of them in a row without a better one, again after
-    as many more, and never goes below `lowest`. How often it has fallen is part of the progress.
+    The rate is multiplied by `factor` after every `patience` validations in a row without
+    improvement, down to `lowest`. The training state counts the reductions.
     """
 
     factor: float = 0.5
@@ -54,9 +53,9 @@ class Plateau:
     lowest: float = 0.0
 
     def reduces(self, validations_since_best: int) -> bool:
-        """Whether the rate falls when so many validations in a row were no better."""
+        """Whether the rate is reduced after this number of validations without improvement."""
         return validations_since_best > 0 and validations_since_best % self.patience == 0
 
     def factor_after(self, reductions: int) -> float:
-        """What is left of the rate when it has fallen so often."""
+        """The factor on the learning rate after this number of reductions."""
         return max(self.lowest, self.factor**reductions)

@@ -1,4 +1,4 @@
-"""What the decoder is told in training: the correct word before, or the one it said itself."""
+"""Teacher forcing and scheduled sampling (Bengio et al., 2015)."""
 
 from collections.abc import Callable
 from math import exp
@@ -14,24 +14,24 @@ ForcingSchedule = Callable[[int], float]
 
 
 def constant(*, ratio: float = 1.0) -> ForcingSchedule:
-    """The same chance at every step; 1 is plain teacher forcing."""
+    """The same probability at every step; 1 is teacher forcing."""
     return lambda step: ratio
 
 
 def linear(*, ratio: float, slope: float, least: float) -> ForcingSchedule:
-    """Down in a straight line from `ratio`, max(ε, k − c·i) (Bengio et al., 2015)."""
+    """Linear decay, max(ε, k − c·i) with k = `ratio`."""
     return lambda step: max(least, ratio - slope * step)
 
 
 def exponential(*, k: float) -> ForcingSchedule:
-    """Down as k^i, with k below 1 (Bengio et al., 2015)."""
+    """Exponential decay, k^i with k below 1."""
     return lambda step: k**step
 
 
 def inverse_sigmoid(*, k: float) -> ForcingSchedule:
-    """Down as k / (k + exp(i / k)), with k of 1 or more (Bengio et al., 2015).
+    """Inverse sigmoid decay, k / (k + exp(i / k)) with k of 1 or more.
 
-    Divided through by exp(i / k), so that no step is too late for it.
+    Both sides are divided by exp(i / k), which would overflow at a late step.
     """
 
     def ratio(step: int) -> float:
@@ -42,38 +42,39 @@ def inverse_sigmoid(*, k: float) -> ForcingSchedule:
 
 
 def is_teacher_forcing(ratio: float | Float[Tensor, ""]) -> bool:
-    """Whether every word is told; a ratio on the device is not looked at, and taken for less."""
+    """Whether every input is the reference; a ratio on the device counts as less, unread."""
     return not isinstance(ratio, Tensor) and ratio >= 1
 
 
 def decode_with_forcing(
     model: Seq2Seq, batch: Batch, ratio: float | Float[Tensor, ""], *, passes: int = 1
 ) -> Float[Tensor, "B T V"]:
-    """The logits when each word before is the correct one with this chance, else the model's own.
+    """Logits when each input is the reference token with this probability, else the predicted one.
 
-    A coin is thrown for every word of every sentence (scheduled sampling; Bengio et al., 2015).
-    A batch that holds the same sentences in several `passes` has the same coins in each. With a
-    ratio of 1 there is nothing to wait for, and all places are computed at once.
+    The choice is drawn for every token of every sentence. A batch that holds the same sentences in
+    several `passes` has the same choices in each. With a ratio of 1 all positions are computed at
+    once.
     """
     if is_teacher_forcing(ratio):
         return model(batch)
     ids = batch.inputs.ids
-    coins = torch.rand(len(ids) // passes, ids.shape[1], device=ids.device) < ratio
-    return decode_stepwise(model, batch, coins.repeat(passes, 1))
+    forced = torch.rand(len(ids) // passes, ids.shape[1], device=ids.device) < ratio
+    return decode_stepwise(model, batch, forced.repeat(passes, 1))
 
 
 def decode_stepwise(
-    model: Seq2Seq, batch: Batch, told: Bool[Tensor, "B T"]
+    model: Seq2Seq, batch: Batch, forced: Bool[Tensor, "B T"]
 ) -> Float[Tensor, "B T V"]:
-    """The logits word by word; where the model is not told a word, it goes on from its likeliest.
+    """Logits token by token; where it is not `forced`, the input is the most likely token before.
 
-    The first word is always told: it is the beginning of the sentence.
+    The first input is always the reference: the beginning of the sentence.
     """
     ids, state = batch.inputs.ids, model.start(batch.source)
-    word, said = ids[:, 0], list[Tensor]()
-    for place in range(ids.shape[1]):
-        if place:
-            word = torch.where(told[:, place], ids[:, place], said[-1].argmax(dim=-1))
-        logits, state = model.step(word, state)
-        said.append(logits)
-    return torch.stack(said, dim=1)
+    token_ids, outputs = ids[:, 0], list[Tensor]()
+    for position in range(ids.shape[1]):
+        if position:
+            predicted = outputs[-1].argmax(dim=-1)
+            token_ids = torch.where(forced[:, position], ids[:, position], predicted)
+        logits, state = model.step(token_ids, state)
+        outputs.append(logits)
+    return torch.stack(outputs, dim=1)

@@ -1,4 +1,4 @@
-"""One update of the weights, from batches to the optimizer and the average."""
+"""One update of the weights: forward, backward, clipping, optimizer step, moving average."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -17,14 +17,14 @@ from dhyan.training.ema import WeightEMA
 from dhyan.training.loss import Objective
 
 LossAndNorm = tuple[Float[Tensor, ""], Float[Tensor, ""]]
-"""A step's loss, summed over its words, and its gradient's norm; both still on the device."""
+"""Loss of a step, summed over its tokens, and its gradient norm; both on the device."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateParts:
-    """What an update changes, and what it is to bring about.
+    """What an update needs: model, optimizer, objective, moving average, clipping.
 
-    All that is random in a step follows from the seed, the step, and which of its batches it is.
+    All that is random in a step follows from the seed, the step, and the number of the batch.
     """
 
     model: Seq2Seq
@@ -36,35 +36,35 @@ class UpdateParts:
     seed: int
 
     def seed_batch(self, step: int, part: int) -> None:
-        """Set the random numbers of one of a step's batches."""
+        """Seed the random numbers of one of the batches of a step."""
         torch.manual_seed(derive_seed(self.seed, step, part))
 
     def same_objects(self, other: "UpdateParts") -> bool:
-        """Whether all of it is the very same."""
+        """Whether every part is the same object as the other's."""
         return all(mine is vars(other)[name] for name, mine in vars(self).items())
 
 
 @runtime_checkable
 class Update(Protocol):
-    """A way to take a step."""
+    """Computes a step: eagerly, or by replaying CUDA graphs."""
 
     def __call__(
         self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
     ) -> LossAndNorm:
-        """Learn from batches that have so many words to say in all.
+        """Update the weights with the gradient of some batches, which have `tokens` labels in all.
 
-        A step that finds no finite loss and gradient leaves everything as it is.
+        A step without a finite loss and gradient changes nothing.
         """
         ...
 
     def release_memory(self) -> None:
-        """Forget a step that broke off for want of memory; it is taken again in smaller parts."""
+        """Discard a step that ran out of memory; it is repeated in smaller parts."""
         ...
 
 
 @dataclass(frozen=True)
 class EagerUpdate:
-    """Kernel after kernel, as PyTorch does it; with `reference_kernels`, by the definitions alone."""
+    """PyTorch's eager execution; with `reference_kernels`, without fused kernels."""
 
     parts: UpdateParts
     reference_kernels: bool = False
@@ -72,7 +72,7 @@ class EagerUpdate:
     def __call__(
         self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
     ) -> LossAndNorm:
-        """Add up the gradients of the batches, clip them, move the weights and their average."""
+        """Sum the gradients of the batches, clip, update the weights and their moving average."""
         parts, total = self.parts, torch.zeros((), device=self.parts.device)
         parts.optimizer.zero_grad(set_to_none=True)
         for part, batch in enumerate(batches):
@@ -93,27 +93,30 @@ class EagerUpdate:
         return total, norm
 
     def release_memory(self) -> None:
-        """Let go of the gradients, and of what the device keeps for later."""
+        """Free the gradients and the cache of the allocator."""
         self.parts.optimizer.zero_grad(set_to_none=True)
         empty_cache(self.parts.device)
 
 
 def is_finite(loss: Float[Tensor, ""], norm: Float[Tensor, ""]) -> Bool[Tensor, ""]:
-    """Whether a step may be taken; the answer stays on the device."""
+    """Whether loss and gradient norm are finite; the result stays on the device."""
     return torch.isfinite(loss) & torch.isfinite(norm)
 
 
-def step_if(moves: Bool[Tensor, ""], optimizer: torch.optim.Optimizer) -> None:
-    """Let a fused optimizer take its step, or leave everything as it is, as the device has it."""
-    own = vars(optimizer)
-    own["found_inf"] = (~moves).float()
+def step_if(finite: Bool[Tensor, ""], optimizer: torch.optim.Optimizer) -> None:
+    """The step of a fused optimizer, which the device skips if the gradient is not finite.
+
+    Fused optimizers read `found_inf` as gradient scaling sets it.
+    """
+    attributes = vars(optimizer)
+    attributes["found_inf"] = (~finite).float()
     try:
         optimizer.step()
     finally:
-        del own["found_inf"]
+        del attributes["found_inf"]
 
 
 def empty_cache(device: torch.device) -> None:
-    """Give back the memory that PyTorch holds and nobody uses."""
+    """Return unused memory of PyTorch's allocator to the device."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
