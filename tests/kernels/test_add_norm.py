@@ -31,9 +31,9 @@ def by_definition(x, found, weight, bias):
 
 
 def by_kernel(x, found, weight, bias, dropout=0.0):
-    from dhyan.kernels.triton.add_norm import normalised
+    from dhyan.kernels.triton.add_norm import add_norm
 
-    return normalised(x, found, weight, bias, dropout=dropout, epsilon=1e-5)
+    return add_norm(x, found, weight, bias, dropout=dropout, epsilon=1e-5)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -79,14 +79,14 @@ def test_half_precision_loses_what_half_precision_must():
 
 
 def test_what_is_dropped_follows_from_the_generator_and_gets_no_gradient():
-    from dhyan.kernels.triton.add_norm import added
+    from dhyan.kernels.triton.add_norm import add_dropout
 
     x, found = torch.zeros(2, 40, 30), torch.ones(2, 40, 30, requires_grad=True)
     torch.manual_seed(8)
-    once = added(x, found, dropout=0.25)
-    again = added(x, found, dropout=0.25)
+    once = add_dropout(x, found, dropout=0.25)
+    again = add_dropout(x, found, dropout=0.25)
     torch.manual_seed(8)
-    assert torch.equal(once, added(x, found, dropout=0.25))
+    assert torch.equal(once, add_dropout(x, found, dropout=0.25))
     assert not torch.equal(once, again)
     assert once.unique().tolist() == pytest.approx([0, 4 / 3])
     assert 0.7 < (once > 0).float().mean() < 0.8
@@ -95,10 +95,12 @@ def test_what_is_dropped_follows_from_the_generator_and_gets_no_gradient():
 
 
 def test_rows_and_columns_are_dropped_independently():
-    from dhyan.kernels.triton.add_norm import added
+    from dhyan.kernels.triton.add_norm import add_dropout
 
     torch.manual_seed(9)
-    stays = (added(torch.zeros(1, 200, 128), torch.ones(1, 200, 128), dropout=0.5) > 0).float()[0]
+    stays = (
+        add_dropout(torch.zeros(1, 200, 128), torch.ones(1, 200, 128), dropout=0.5) > 0
+    ).float()[0]
     apart = stays - stays.mean()
     for other in (apart.roll(1, 0), apart.roll(1, 1), apart.roll((1, 1), (0, 1))):
         assert (apart * other).mean().abs() < 0.25 * 4 / 200  # four deviations of a chance find
@@ -139,13 +141,13 @@ def test_a_rectified_map_is_the_same_in_one_pass(sizes):
 
 
 def test_a_rectified_map_drops_what_it_says():
-    from dhyan.kernels.triton.linear_relu import rectified_linear
+    from dhyan.kernels.triton.linear_relu import linear_relu
 
     torch.manual_seed(7)
     x, weight = torch.randn(1, 60, 5, requires_grad=True), torch.randn(40, 5, requires_grad=True)
     bias = torch.randn(40, requires_grad=True)
     whole = torch.relu(torch.nn.functional.linear(x, weight, bias))
-    found = rectified_linear(x, weight, bias, dropout=0.5)
+    found = linear_relu(x, weight, bias, dropout=0.5)
     stays = found > 0
     torch.testing.assert_close(found, torch.where(stays, 2 * whole, 0.0))
     assert 0.45 < stays.sum() / (whole > 0).sum() < 0.55

@@ -79,7 +79,7 @@ def test_scores_do_not_depend_on_how_programs_share_them(enough, monkeypatch):
     monkeypatch.setattr(pairs, "ENOUGH", enough)
     query, keys, _, energy, _ = made((2, 1, 40, 70, 9, 1))
     exact = reference.additive_scores(query.double(), keys.double(), energy.double())
-    found = pairs.scores_of_many(query[:, 0], keys[:, 0], energy)
+    found = pairs.pairwise_scores(query[:, 0], keys[:, 0], energy)
     torch.testing.assert_close(found, exact[:, 0].float(), atol=1e-5, rtol=1e-5)
 
 

@@ -38,7 +38,7 @@ def test_the_loss_is_that_of_the_logits(sizes, smoothing):
     for shift in (bias, None):
         wanted = by_definition(vectors, weight, shift, labels, smoothing)
         found = linear_cross_entropy(
-            vectors, weight, shift, labels, smoothing=smoothing, ignored=PAD
+            vectors, weight, shift, labels, smoothing=smoothing, ignore_index=PAD
         )
         torch.testing.assert_close(found, wanted)
         parts = vectors, weight, shift
@@ -52,7 +52,7 @@ def test_chunks_change_nothing():
     *parts, labels = case(11, 4, 19)
     found = []
     for chunk in (1, 19 * 4, 10**9):
-        loss = linear_cross_entropy(*parts, labels, smoothing=0.1, ignored=PAD, chunk=chunk)
+        loss = linear_cross_entropy(*parts, labels, smoothing=0.1, ignore_index=PAD, chunk=chunk)
         found.append([loss.detach(), *gradients(loss, parts)])
     for some in found[:2]:
         for one, other in zip(some, found[2], strict=True):
@@ -63,17 +63,17 @@ def test_labels_that_are_all_ignored_cost_nothing():
     from dhyan.kernels.triton.cross_entropy import linear_cross_entropy
 
     *parts, labels = case(3, 4, 9)
-    loss = linear_cross_entropy(*parts, labels.fill_(PAD), smoothing=0.1, ignored=PAD)
+    loss = linear_cross_entropy(*parts, labels.fill_(PAD), smoothing=0.1, ignore_index=PAD)
     assert loss == 0
     assert all(not part.any() for part in gradients(loss, parts))
 
 
 def test_what_is_ignored_may_be_no_number_at_all():
-    from dhyan.kernels.triton.cross_entropy import judge
+    from dhyan.kernels.triton.cross_entropy import row_losses
 
     scores, losses = torch.randn(2, 9), torch.empty(2)
     scores[1] = torch.nan
-    judge(scores, torch.tensor([5, PAD]), losses, 0.1, PAD, True)
+    row_losses(scores, torch.tensor([5, PAD]), losses, 0.1, PAD, True)
     assert losses[0] > 0
     assert losses[1] == 0
     assert scores[0].any()
@@ -87,7 +87,7 @@ def test_half_precision_loses_no_more_than_plain_pytorch():
     full = [part.detach().float().requires_grad_() for part in parts]
     exact = by_definition(*full, labels, 0.1)
     half = by_definition(*parts, labels, 0.1)
-    found = linear_cross_entropy(*parts, labels, smoothing=0.1, ignored=PAD)
+    found = linear_cross_entropy(*parts, labels, smoothing=0.1, ignore_index=PAD)
     assert (found - exact).abs() <= 2 * (half - exact).abs() + 1e-3 * exact
     trios = zip(
         gradients(found, parts), gradients(half, parts), gradients(exact, full), strict=True
@@ -101,7 +101,7 @@ def test_under_autocast_single_precision_weights_get_single_precision_gradients(
 
     *parts, labels = case(9, 24, 50)
     with torch.autocast("cpu", torch.bfloat16):
-        found = linear_cross_entropy(*parts, labels, smoothing=0.1, ignored=PAD)
+        found = linear_cross_entropy(*parts, labels, smoothing=0.1, ignore_index=PAD)
     wanted = by_definition(*parts, labels, 0.1)
     torch.testing.assert_close(found, wanted, rtol=1e-2, atol=0)
     for one, other in zip(gradients(found, parts), gradients(wanted, parts), strict=True):
@@ -114,5 +114,5 @@ def test_without_gradients_only_the_loss_is_found():
 
     *parts, labels = case(5, 4, 9)
     with torch.no_grad():
-        found = linear_cross_entropy(*parts, labels, smoothing=0.1, ignored=PAD)
+        found = linear_cross_entropy(*parts, labels, smoothing=0.1, ignore_index=PAD)
     torch.testing.assert_close(found, by_definition(*parts, labels, 0.1).detach())

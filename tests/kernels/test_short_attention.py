@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dhyan.kernels.reference import attend, scaled_dot_scores
-from dhyan.kernels.triton.packed_linear import joined_linear, laid_alike, side_by_side, together
+from dhyan.kernels.triton.packed_linear import are_adjacent, empty_like_layout, pack, packed_linear
 
 
 def case(rows, heads, groups, queries, positions, width, kind=torch.float32):
@@ -84,7 +84,7 @@ def test_several_maps_at_once_are_each_of_them():
     maps = [torch.nn.Linear(6, width) for width in (6, 3, 5)]
     x = torch.randn(2, 4, 6, requires_grad=True)
     weights = [weight for one in maps for weight in one.parameters()]
-    found, wanted = joined_linear(x, maps), [one(x) for one in maps]
+    found, wanted = packed_linear(x, maps), [one(x) for one in maps]
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other)
     losses = (sum((i + part).square().sum() for i, part in enumerate(p)) for p in (found, wanted))
@@ -96,23 +96,23 @@ def test_several_maps_at_once_are_each_of_them():
 def test_slices_that_lie_side_by_side_are_one_tensor():
     whole = torch.arange(24.0).view(2, 3, 4)
     slices = whole.split((1, 3), dim=-1)
-    assert side_by_side(slices)
-    assert together(slices).data_ptr() == whole.data_ptr()
-    assert torch.equal(together(slices), whole)
-    assert side_by_side(laid_alike(slices))
+    assert are_adjacent(slices)
+    assert pack(slices).data_ptr() == whole.data_ptr()
+    assert torch.equal(pack(slices), whole)
+    assert are_adjacent(empty_like_layout(slices))
     for others in (slices[::-1], (slices[0], slices[1].clone()), (slices[0].clone(), slices[1])):
-        assert not side_by_side(others)
-        assert torch.equal(together(others), torch.cat(others, dim=-1))
+        assert not are_adjacent(others)
+        assert torch.equal(pack(others), torch.cat(others, dim=-1))
 
 
 def test_the_gradients_of_one_product_are_laid_as_it_is():
     torch.manual_seed(2)
     maps = [torch.nn.Linear(8, 8) for _ in range(3)]
     x, mask = torch.randn(2, 5, 8, requires_grad=True), torch.ones(2, 5, dtype=torch.bool)
-    slices = joined_linear(x, maps)
+    slices = packed_linear(x, maps)
     laid = []
     for part in slices:
         part.register_hook(laid.append)
     heads = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in slices)
     by_kernel(*heads, mask, True).square().sum().backward()
-    assert side_by_side(sorted(laid, key=torch.Tensor.data_ptr))
+    assert are_adjacent(sorted(laid, key=torch.Tensor.data_ptr))

@@ -20,9 +20,9 @@ def residual_norm(
 ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
     """x, to be used as the residual, and its layer norm: their gradients are added in one pass."""
     if isinstance(layer, nn.LayerNorm) and use_training_kernels(layer.training, x):
-        from dhyan.kernels.triton.add_norm import normalised
+        from dhyan.kernels.triton.add_norm import add_norm as triton_add_norm
 
-        return normalised(x, None, layer.weight, layer.bias, dropout=0.0, epsilon=layer.eps)
+        return triton_add_norm(x, None, layer.weight, layer.bias, dropout=0.0, epsilon=layer.eps)
     return x, layer(x)
 
 
@@ -31,9 +31,9 @@ def add(
 ) -> Float[Tensor, "B T D"]:
     """residual + dropout(update)  (He et al., 2016)."""
     if use_training_kernels(dropout.training, residual):
-        from dhyan.kernels.triton.add_norm import added
+        from dhyan.kernels.triton.add_norm import add_dropout
 
-        return added(residual, update, dropout=dropout.p)
+        return add_dropout(residual, update, dropout=dropout.p)
     return reference.add(residual, update, dropout)
 
 
@@ -45,9 +45,9 @@ def add_norm(
 ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
     """residual + dropout(update), and its layer norm."""
     if use_training_kernels(dropout.training, residual):
-        from dhyan.kernels.triton.add_norm import normalised
+        from dhyan.kernels.triton.add_norm import add_norm as triton_add_norm
 
-        return normalised(
+        return triton_add_norm(
             residual, update, layer.weight, layer.bias, dropout=dropout.p, epsilon=layer.eps
         )
     return reference.add_norm(residual, update, layer, dropout)
@@ -66,9 +66,9 @@ def packed_linear(
     """Every layer's output for the same x; linear layers of a model in training as one product."""
     linears = [layer for layer in layers if isinstance(layer, nn.Linear)]
     if len(linears) == len(layers) and use_training_kernels(linears[0].training, x):
-        from dhyan.kernels.triton.packed_linear import joined_linear
+        from dhyan.kernels.triton.packed_linear import packed_linear as triton_packed_linear
 
-        return joined_linear(x, linears)
+        return triton_packed_linear(x, linears)
     return tuple(layer(x) for layer in layers)
 
 
@@ -84,9 +84,9 @@ def feed_forward(
     """down(activation(up(x))), or with a gate down(activation(gate(x)) · up(x)) (Shazeer, 2020)."""
     relu = gate is None and activation is torch.relu
     if relu and use_training_kernels(dropout.training, x):
-        from dhyan.kernels.triton.linear_relu import rectified_linear
+        from dhyan.kernels.triton.linear_relu import linear_relu
 
-        hidden = rectified_linear(x, up.weight, up.bias, dropout=dropout.p)
+        hidden = linear_relu(x, up.weight, up.bias, dropout=dropout.p)
         return linear(hidden, down)
     return reference.feed_forward(x, up, down, activation=activation, gate=gate, dropout=dropout)
 
@@ -102,10 +102,10 @@ def embedding(
     """dropout(scale · table[token_ids] + positions)."""
     fixed = not positions.requires_grad
     if fixed and use_training_kernels(dropout.training, table.weight):
-        from dhyan.kernels.triton.embedding import embedded
+        from dhyan.kernels.triton.embedding import embed_tokens
 
         padding = -1 if table.padding_idx is None else table.padding_idx
-        return embedded(
+        return embed_tokens(
             token_ids, table.weight, positions, scale=scale, dropout=dropout.p, padding=padding
         )
     return reference.embedding(token_ids, table, positions, scale=scale, dropout=dropout)
@@ -133,7 +133,7 @@ def linear_cross_entropy(
             output.bias,
             labels,
             smoothing=smoothing,
-            ignored=ignore_index,
+            ignore_index=ignore_index,
         )
     return reference.linear_cross_entropy(
         hidden, output, labels, smoothing=smoothing, ignore_index=ignore_index

@@ -1,4 +1,4 @@
-"""Triton: smooth steps between two values, by the GPU's own instruction or to single precision."""
+"""tanh and sigmoid for kernels, by the GPU's own instruction or to single precision."""
 
 from typing import no_type_check
 
@@ -8,19 +8,19 @@ import triton.language as tl
 
 @triton.jit
 @no_type_check
-def tanh(numbers, FAST: tl.constexpr):
+def tanh(x, FAST: tl.constexpr):
     """The hyperbolic tangent to 1e-7; by the GPU's own instruction if FAST, to 5e-4."""
     if FAST:
-        smooth = tl.inline_asm_elementwise(
-            "tanh.approx.f32 $0, $1;", "=f,f", [numbers], dtype=tl.float32, is_pure=True, pack=1
+        y = tl.inline_asm_elementwise(
+            "tanh.approx.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
         )
     else:
-        smooth = 1.0 - 2.0 / (tl.exp(2.0 * numbers) + 1.0)
-    return smooth
+        y = 1.0 - 2.0 / (tl.exp(2.0 * x) + 1.0)
+    return y
 
 
 @triton.jit
 @no_type_check
-def sigmoid(numbers, FAST: tl.constexpr):
+def sigmoid(x, FAST: tl.constexpr):
     """σ(x) = (1 + tanh(x / 2)) / 2."""
-    return 0.5 + 0.5 * tanh(0.5 * numbers, FAST)
+    return 0.5 + 0.5 * tanh(0.5 * x, FAST)

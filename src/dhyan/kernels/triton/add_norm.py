@@ -1,4 +1,4 @@
-"""Steps of the residual road: what was found is thinned out, added and normalised in one pass."""
+"""Residual sum and layer norm in one pass: residual + dropout(update), and its norm."""
 
 from typing import Any, no_type_check
 
@@ -9,144 +9,154 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.triton.column_sum import sum_parts
-from dhyan.kernels.triton.dropout import drawn_seed, kept, threshold
+from dhyan.kernels.triton.column_sum import sum_partials
+from dhyan.kernels.triton.dropout import draw_seed, drop_threshold, keep_mask
 from dhyan.kernels.triton.layer_norm import centre
 
-PROGRAMS = 1056  # that work backwards: eight for each multiprocessor of a large GPU
+PROGRAMS = 1056  # of the backward pass: eight for each multiprocessor of a large GPU
 
 
-def added(
-    x: Float[Tensor, "B N D"], found: Float[Tensor, "B N D"], *, dropout: float
+def add_dropout(
+    x: Float[Tensor, "B N D"], update: Float[Tensor, "B N D"], *, dropout: float
 ) -> Float[Tensor, "B N D"]:
-    """x + dropout(found)."""
-    return _Added.apply(x, found, dropout)
+    """x + dropout(update)."""
+    return _AddDropout.apply(x, update, dropout)
 
 
-def normalised(
+def add_norm(
     x: Float[Tensor, "B N D"],
-    found: Float[Tensor, "B N D"] | None,
+    update: Float[Tensor, "B N D"] | None,
     weight: Float[Tensor, " D"],
     bias: Float[Tensor, " D"],
     *,
     dropout: float,
     epsilon: float,
 ) -> tuple[Float[Tensor, "B N D"], Float[Tensor, "B N D"]]:
-    """The sum x + dropout(found), or x itself if nothing is added, and its layer norm.
+    """The sum x + dropout(update), or x itself without an update, and its layer norm.
 
-    The norm has the precision that autocast asks for, else that of x; inside it is single.
+    The norm has the dtype of autocast, else that of x; it is computed in single precision.
     """
     device = x.device.type
-    kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-    return _Normalised.apply(x, found, weight, bias, dropout, epsilon, kind)
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+    return _AddNorm.apply(x, update, weight, bias, dropout, epsilon, dtype)
 
 
-class _Added(torch.autograd.Function):
-    """What was dropped is found again by its seed."""
+class _AddDropout(torch.autograd.Function):
+    """The backward pass draws the same dropout mask again from the seed."""
 
     @staticmethod
     def forward(
-        ctx: Any, x: Float[Tensor, "B N D"], found: Float[Tensor, "B N D"], dropout: float
+        ctx: Any, x: Float[Tensor, "B N D"], update: Float[Tensor, "B N D"], dropout: float
     ) -> Float[Tensor, "B N D"]:
-        seed = drawn_seed(x.device)
+        seed = draw_seed(x.device)
         total = torch.empty_like(x, memory_format=torch.contiguous_format)
-        _forwards(x.contiguous(), found.contiguous(), total, seed, dropout)
+        _launch_forward(x.contiguous(), update.contiguous(), total, seed, dropout)
         ctx.save_for_backward(seed)
-        ctx.dropout, ctx.kind = dropout, found.dtype
+        ctx.dropout, ctx.dtype = dropout, update.dtype
         return total
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, of_total: Float[Tensor, "B N D"]) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_total: Float[Tensor, "B N D"]) -> tuple[Tensor | None, ...]:
         (seed,) = ctx.saved_tensors
-        of_found = torch.empty_like(of_total, dtype=ctx.kind, memory_format=torch.contiguous_format)
-        width = of_total.shape[-1]
-        count, sizes = of_total.numel() // max(width, 1), tile(width)
-        _thin_out[(triton.cdiv(count, sizes["ROWS"]),)](
-            of_total.contiguous(), of_found, seed, count, width, *_chance(ctx.dropout), **sizes
+        grad_update = torch.empty_like(
+            grad_total, dtype=ctx.dtype, memory_format=torch.contiguous_format
         )
-        return of_total, of_found, None
+        width = grad_total.shape[-1]
+        count, tile = grad_total.numel() // max(width, 1), row_tile(width)
+        _dropout_rows[(triton.cdiv(count, tile["ROWS"]),)](
+            grad_total.contiguous(),
+            grad_update,
+            seed,
+            count,
+            width,
+            *_dropout_arguments(ctx.dropout),
+            **tile,
+        )
+        return grad_total, grad_update, None
 
 
-class _Normalised(torch.autograd.Function):
-    """The sum is kept, with the mean and spread of its rows."""
+class _AddNorm(torch.autograd.Function):
+    """The sum is saved for the backward pass, with the mean and deviation of its rows."""
 
     @staticmethod
     def forward(
         ctx: Any,
         x: Float[Tensor, "B N D"],
-        found: Float[Tensor, "B N D"] | None,
+        update: Float[Tensor, "B N D"] | None,
         weight: Float[Tensor, " D"],
         bias: Float[Tensor, " D"],
         dropout: float,
         epsilon: float,
-        kind: torch.dtype,
+        dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor]:
         x = x.contiguous()
-        seed = drawn_seed(x.device) if found is not None and dropout else None
-        total = x if found is None else torch.empty_like(x)
-        normed = torch.empty_like(x, dtype=kind)
+        seed = draw_seed(x.device) if update is not None and dropout else None
+        total = x if update is None else torch.empty_like(x)
+        normed = torch.empty_like(x, dtype=dtype)
         rows = x.numel() // x.shape[-1]
         moments = torch.empty((2, rows), dtype=torch.float32, device=x.device)
-        thing = None if found is None else found.contiguous()
-        _forwards(x, thing, total, seed, dropout, (normed, weight, bias, moments, epsilon))
+        contiguous_update = None if update is None else update.contiguous()
+        _launch_forward(
+            x, contiguous_update, total, seed, dropout, (normed, weight, bias, moments, epsilon)
+        )
         ctx.save_for_backward(total, weight, moments, seed)
-        ctx.dropout, ctx.found = dropout, None if found is None else found.dtype
+        ctx.dropout, ctx.update_dtype = dropout, None if update is None else update.dtype
         ctx.set_materialize_grads(False)
         return total, normed
 
     @staticmethod
     @once_differentiable
     def backward(
-        ctx: Any, of_total: Tensor | None, of_normed: Tensor | None
+        ctx: Any, grad_total: Tensor | None, grad_normed: Tensor | None
     ) -> tuple[Tensor | None, ...]:
         total, weight, moments, seed = ctx.saved_tensors
-        if of_normed is None:
-            of_normed = torch.zeros_like(total)
-        of_x = torch.empty_like(total)
-        thinned = ctx.found is not None and bool(ctx.dropout)
-        of_found = torch.empty_like(total, dtype=ctx.found) if thinned else None
+        if grad_normed is None:
+            grad_normed = torch.zeros_like(total)
+        grad_x = torch.empty_like(total)
+        dropped_out = ctx.update_dtype is not None and bool(ctx.dropout)
+        grad_update = torch.empty_like(total, dtype=ctx.update_dtype) if dropped_out else None
         width = total.shape[-1]
-        count, sizes = total.numel() // width, tile(width, 1024)  # its sums need registers too
-        programs = min(PROGRAMS, triton.cdiv(count, sizes["ROWS"])) or 1
+        count, tile = total.numel() // width, row_tile(width, 1024)  # its sums need registers too
+        programs = min(PROGRAMS, triton.cdiv(count, tile["ROWS"])) or 1
         sums = torch.empty((programs, 2, width), dtype=torch.float32, device=total.device)
-        _norm_and_add_backwards[(programs,)](
-            of_normed.contiguous(),
-            None if of_total is None else of_total.contiguous(),
+        _add_norm_backward[(programs,)](
+            grad_normed.contiguous(),
+            None if grad_total is None else grad_total.contiguous(),
             total,
             weight,
             moments,
-            of_x,
-            of_found,
+            grad_x,
+            grad_update,
             sums,
             seed,
             count,
             width,
-            *_chance(ctx.dropout),
-            PASSED=of_total is not None,
-            THINNED=thinned,
-            **sizes,
+            *_dropout_arguments(ctx.dropout),
+            HAS_GRAD_TOTAL=grad_total is not None,
+            DROPOUT=dropped_out,
+            **tile,
         )
-        of_weight, of_bias = sum_parts(sums.flatten(1), weight.dtype).view(2, width)
-        if ctx.found is not None and not thinned:
-            of_found = of_x.to(ctx.found)
-        return of_x, of_found, of_weight, of_bias, None, None, None
+        grad_weight, grad_bias = sum_partials(sums.flatten(1), weight.dtype).view(2, width)
+        if ctx.update_dtype is not None and not dropped_out:
+            grad_update = grad_x.to(ctx.update_dtype)
+        return grad_x, grad_update, grad_weight, grad_bias, None, None, None
 
 
-def _forwards(
+def _launch_forward(
     x: Tensor,
-    found: Tensor | None,
+    update: Tensor | None,
     total: Tensor,
     seed: Tensor | None,
     dropout: float,
     norm: tuple[Tensor, Tensor, Tensor, Tensor, float] | None = None,
 ) -> None:
     width = x.shape[-1]
-    count, sizes = x.numel() // max(width, 1), tile(width)
+    count, tile = x.numel() // max(width, 1), row_tile(width)
     normed, weight, bias, moments, epsilon = norm or (None, None, None, None, 0.0)
-    _add_and_norm[(triton.cdiv(count, sizes["ROWS"]),)](
+    _add_norm_kernel[(triton.cdiv(count, tile["ROWS"]),)](
         x,
-        found,
+        update,
         total,
         normed,
         weight,
@@ -156,106 +166,116 @@ def _forwards(
         count,
         width,
         epsilon,
-        *_chance(dropout),
-        FOUND=found is not None,
-        THINNED=found is not None and bool(dropout),
-        NORMED=norm is not None,
-        **sizes,
+        *_dropout_arguments(dropout),
+        HAS_UPDATE=update is not None,
+        DROPOUT=update is not None and bool(dropout),
+        HAS_NORM=norm is not None,
+        **tile,
     )
 
 
-def tile(width: int, numbers: int = 2048) -> dict[str, int]:
-    """How many rows a program takes at once, so that it has about so many numbers to hold."""
-    across = triton.next_power_of_2(width)
-    rows = max(1, numbers // across)
-    return {"ROWS": rows, "ACROSS": across, "num_warps": min(16, max(1, across * rows // 512))}
+def row_tile(width: int, elements: int = 2048) -> dict[str, int]:
+    """How many rows a program takes at once, so that it holds about so many elements."""
+    columns = triton.next_power_of_2(width)
+    rows = max(1, elements // columns)
+    return {"ROWS": rows, "COLUMNS": columns, "num_warps": min(16, max(1, columns * rows // 512))}
 
 
-def _chance(dropout: float) -> tuple[int, float]:
-    """What is dropped, and by how much the rest is raised."""
-    return threshold(dropout), 1 / (1 - dropout)
+def _dropout_arguments(dropout: float) -> tuple[int, float]:
+    """The threshold below which a random number drops its element, and the scale of the rest."""
+    return drop_threshold(dropout), 1 / (1 - dropout)
 
 
 @triton.jit(do_not_specialize=["count"])
 @no_type_check
-def _add_and_norm(
-    x, found, total, normed, weight, bias, moments, seed, count, width, epsilon, dropped, raised,
-    FOUND: tl.constexpr, THINNED: tl.constexpr, NORMED: tl.constexpr,
-    ROWS: tl.constexpr, ACROSS: tl.constexpr,
+def _add_norm_kernel(
+    x, update, total, normed, weight, bias, moments, seed, count, width, epsilon, threshold, scale,
+    HAS_UPDATE: tl.constexpr, DROPOUT: tl.constexpr, HAS_NORM: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """A few rows: add, round as the sum is stored, normalise."""
+    """A few rows: add, round to the dtype of the sum, normalise."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    columns = tl.arange(0, ACROSS)
-    places = rows.to(tl.int64)[:, None] * width + columns[None, :]
-    across = (columns < width)[None, :]
-    inside = (rows < count)[:, None] & across
-    sums = tl.load(x + places, inside, other=0.0).to(tl.float32)
-    if FOUND:
-        new = tl.load(found + places, inside, other=0.0).to(tl.float32)
-        if THINNED:
-            new = tl.where(kept(seed, rows, columns, dropped), new * raised, 0.0)
-        stored = (sums + new).to(total.dtype.element_ty)
-        tl.store(total + places, stored, inside)
-        sums = stored.to(tl.float32)
-    if NORMED:
-        apart, mean, rate = centre(sums, across, width, epsilon, 1)
+    columns = tl.arange(0, COLUMNS)
+    offsets = rows.to(tl.int64)[:, None] * width + columns[None, :]
+    real_columns = (columns < width)[None, :]
+    inside = (rows < count)[:, None] & real_columns
+    sums = tl.load(x + offsets, inside, other=0.0).to(tl.float32)
+    if HAS_UPDATE:
+        added = tl.load(update + offsets, inside, other=0.0).to(tl.float32)
+        if DROPOUT:
+            added = tl.where(keep_mask(seed, rows, columns, threshold), added * scale, 0.0)
+        rounded = (sums + added).to(total.dtype.element_ty)
+        tl.store(total + offsets, rounded, inside)
+        sums = rounded.to(tl.float32)
+    if HAS_NORM:
+        centred, mean, rate = centre(sums, real_columns, width, epsilon, 1)
         tl.store(moments + rows, mean, rows < count)
         tl.store(moments + count + rows, rate, rows < count)
-        slope = tl.load(weight + columns, columns < width, other=0.0).to(tl.float32)
+        gain = tl.load(weight + columns, columns < width, other=0.0).to(tl.float32)
         shift = tl.load(bias + columns, columns < width, other=0.0).to(tl.float32)
-        result = apart * rate[:, None] * slope[None, :] + shift[None, :]
-        tl.store(normed + places, result.to(normed.dtype.element_ty), inside)
+        result = centred * rate[:, None] * gain[None, :] + shift[None, :]
+        tl.store(normed + offsets, result.to(normed.dtype.element_ty), inside)
 
 
 @triton.jit(do_not_specialize=["count"])
 @no_type_check
-def _norm_and_add_backwards(
-    of_normed, of_total, total, weight, moments, of_x, of_found, sums, seed, count, width,
-    dropped, raised, PASSED: tl.constexpr, THINNED: tl.constexpr,
-    ROWS: tl.constexpr, ACROSS: tl.constexpr,
+def _add_norm_backward(
+    grad_normed, grad_total, total, weight, moments, grad_x, grad_update, sums, seed, count, width,
+    threshold, scale, HAS_GRAD_TOTAL: tl.constexpr, DROPOUT: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """Every so many rows: what the norm and the road behind it owe to x and to what was found."""
+    """The gradients of x and of the update, for a strided set of rows."""
     program, programs = tl.program_id(0), tl.num_programs(0)
-    columns = tl.arange(0, ACROSS)
-    across = columns < width
-    slope = tl.load(weight + columns, across, other=0.0).to(tl.float32)
-    to_weight = tl.zeros((ROWS, ACROSS), tl.float32)
-    to_bias = tl.zeros((ROWS, ACROSS), tl.float32)
+    columns = tl.arange(0, COLUMNS)
+    real_columns = columns < width
+    gain = tl.load(weight + columns, real_columns, other=0.0).to(tl.float32)
+    weight_sum = tl.zeros((ROWS, COLUMNS), tl.float32)
+    bias_sum = tl.zeros((ROWS, COLUMNS), tl.float32)
     for start in range(program * ROWS, count, programs * ROWS):
         rows = start + tl.arange(0, ROWS)
-        places = rows.to(tl.int64)[:, None] * width + columns[None, :]
-        inside = (rows < count)[:, None] & across[None, :]
-        given = tl.load(of_normed + places, inside, other=0.0).to(tl.float32)
+        offsets = rows.to(tl.int64)[:, None] * width + columns[None, :]
+        inside = (rows < count)[:, None] & real_columns[None, :]
+        grad = tl.load(grad_normed + offsets, inside, other=0.0).to(tl.float32)
         mean = tl.load(moments + rows, rows < count, other=0.0)
         rate = tl.load(moments + count + rows, rows < count, other=0.0)
-        level = tl.load(total + places, inside, other=0.0).to(tl.float32)
-        level = tl.where(inside, (level - mean[:, None]) * rate[:, None], 0.0)
-        to_weight += given * level
-        to_bias += given
-        given *= slope[None, :]
-        even, along = tl.sum(given, 1) / width, tl.sum(given * level, 1) / width
-        result = (given - even[:, None] - level * along[:, None]) * rate[:, None]
-        if PASSED:
-            result += tl.load(of_total + places, inside, other=0.0).to(tl.float32)
-        tl.store(of_x + places, result.to(of_x.dtype.element_ty), inside)
-        if THINNED:
-            result = tl.where(kept(seed, rows, columns, dropped), result * raised, 0.0)
-            tl.store(of_found + places, result.to(of_found.dtype.element_ty), inside)
+        standardized = tl.load(total + offsets, inside, other=0.0).to(tl.float32)
+        standardized = tl.where(inside, (standardized - mean[:, None]) * rate[:, None], 0.0)
+        weight_sum += grad * standardized
+        bias_sum += grad
+        grad *= gain[None, :]
+        mean_grad, mean_grad_level = tl.sum(grad, 1) / width, tl.sum(grad * standardized, 1) / width
+        result = (grad - mean_grad[:, None] - standardized * mean_grad_level[:, None]) * rate[
+            :, None
+        ]
+        if HAS_GRAD_TOTAL:
+            result += tl.load(grad_total + offsets, inside, other=0.0).to(tl.float32)
+        tl.store(grad_x + offsets, result.to(grad_x.dtype.element_ty), inside)
+        if DROPOUT:
+            result = tl.where(keep_mask(seed, rows, columns, threshold), result * scale, 0.0)
+            tl.store(grad_update + offsets, result.to(grad_update.dtype.element_ty), inside)
     sums += program * 2 * width + columns
-    tl.store(sums, tl.sum(to_weight, 0), across)
-    tl.store(sums + width, tl.sum(to_bias, 0), across)
+    tl.store(sums, tl.sum(weight_sum, 0), real_columns)
+    tl.store(sums + width, tl.sum(bias_sum, 0), real_columns)
 
 
 @triton.jit(do_not_specialize=["count"])
 @no_type_check
-def _thin_out(
-    given, thinned, seed, count, width, dropped, raised, ROWS: tl.constexpr, ACROSS: tl.constexpr
+def _dropout_rows(
+    grad,
+    dropped_out,
+    seed,
+    count,
+    width,
+    threshold,
+    scale,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
 ):
     """Dropout of a few rows."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    columns = tl.arange(0, ACROSS)
-    places = rows.to(tl.int64)[:, None] * width + columns[None, :]
+    columns = tl.arange(0, COLUMNS)
+    offsets = rows.to(tl.int64)[:, None] * width + columns[None, :]
     inside = (rows < count)[:, None] & (columns < width)[None, :]
-    numbers = tl.load(given + places, inside, other=0.0).to(tl.float32)
-    numbers = tl.where(kept(seed, rows, columns, dropped), numbers * raised, 0.0)
-    tl.store(thinned + places, numbers.to(thinned.dtype.element_ty), inside)
+    x = tl.load(grad + offsets, inside, other=0.0).to(tl.float32)
+    x = tl.where(keep_mask(seed, rows, columns, threshold), x * scale, 0.0)
+    tl.store(dropped_out + offsets, x.to(dropped_out.dtype.element_ty), inside)

@@ -1,4 +1,4 @@
-"""Dropout inside kernels: which numbers stay follows from a seed and their place alone."""
+"""Dropout inside kernels: the mask is a hash of a seed, the row and the column."""
 
 from typing import no_type_check
 
@@ -9,34 +9,34 @@ from jaxtyping import Int
 from torch import Tensor
 
 
-def drawn_seed(device: torch.device) -> Int[Tensor, "1"]:
-    """A seed from torch's generator of the device, without leaving it."""
+def draw_seed(device: torch.device) -> Int[Tensor, "1"]:
+    """A seed from torch's generator, drawn on the device itself."""
     return torch.randint(2**62, (1,), device=device)
 
 
-def threshold(rate: float) -> int:
-    """The share of all 31-bit numbers that is dropped."""
+def drop_threshold(rate: float) -> int:
+    """The 31-bit number below which a hash drops its element."""
     return int(rate * 2**31)
 
 
 @triton.jit
 @no_type_check
-def kept(seed, rows, columns, dropped):
-    """Whether each number of some rows and columns stays; the same whenever it is asked.
+def keep_mask(seed, rows, columns, threshold):
+    """True where an element is kept; the same in every call with the same seed.
 
-    The row and the seed are mixed into a key, and the column into that.
+    The row and the seed are hashed into a key, and the column into that.
     """
-    drawn = tl.load(seed)
-    low, high = drawn.to(tl.uint32), (drawn >> 32).to(tl.uint32)
-    keys = _mixed(_mixed(rows.to(tl.uint32) ^ low) ^ high)
-    places = keys[:, None] ^ (columns.to(tl.uint32) * 0x9E3779B1)[None, :]
-    return (_mixed(places) >> 1).to(tl.int32) >= dropped
+    bits = tl.load(seed)
+    low, high = bits.to(tl.uint32), (bits >> 32).to(tl.uint32)
+    keys = _mix_bits(_mix_bits(rows.to(tl.uint32) ^ low) ^ high)
+    hashes = keys[:, None] ^ (columns.to(tl.uint32) * 0x9E3779B1)[None, :]
+    return (_mix_bits(hashes) >> 1).to(tl.int32) >= threshold
 
 
 @triton.jit
 @no_type_check
-def _mixed(numbers):
-    """A number in which every bit depends on every bit of the one given."""
-    numbers = (numbers ^ (numbers >> 16)) * 0x7FEB352D
-    numbers = (numbers ^ (numbers >> 15)) * 0x846CA68B
-    return numbers ^ (numbers >> 16)
+def _mix_bits(x):
+    """A hash in which every bit depends on every bit of x."""
+    x = (x ^ (x >> 16)) * 0x7FEB352D
+    x = (x ^ (x >> 15)) * 0x846CA68B
+    return x ^ (x >> 16)

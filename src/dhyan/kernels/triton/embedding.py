@@ -1,4 +1,4 @@
-"""From ids to vectors in one pass: look up, scale, add the place, drop, round."""
+"""Token and position embedding in one pass: look up, scale, add the position, drop, round."""
 
 from typing import Any, no_type_check
 
@@ -9,120 +9,126 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.triton.add_norm import tile
-from dhyan.kernels.triton.dropout import drawn_seed, kept, threshold
+from dhyan.kernels.triton.add_norm import row_tile
+from dhyan.kernels.triton.dropout import draw_seed, drop_threshold, keep_mask
 
 
-def embedded(
-    ids: Int[Tensor, "B T"],
+def embed_tokens(
+    token_ids: Int[Tensor, "B T"],
     table: Float[Tensor, "V D"],
-    places: Float[Tensor, "T D"],
+    positions: Float[Tensor, "T D"],
     *,
     scale: float,
     dropout: float,
     padding: int,
 ) -> Float[Tensor, "B T D"]:
-    """dropout(scale · table[ids] + places), in the precision that autocast asks for.
+    """dropout(scale · table[token_ids] + positions), in the dtype of autocast.
 
-    Of the two only the table learns, and not from the padding.
+    Only the table gets a gradient, and its row for padding gets none.
     """
     device = table.device.type
-    kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else table.dtype
-    return _Embedded.apply(ids.contiguous(), table, places, scale, dropout, padding, kind)
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else table.dtype
+    return _EmbedTokens.apply(
+        token_ids.contiguous(), table, positions, scale, dropout, padding, dtype
+    )
 
 
-class _Embedded(torch.autograd.Function):
-    """Backwards, what was dropped is found again by its seed."""
+class _EmbedTokens(torch.autograd.Function):
+    """The backward pass draws the same dropout mask again from the seed."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        ids: Int[Tensor, "B T"],
+        token_ids: Int[Tensor, "B T"],
         table: Float[Tensor, "V D"],
-        places: Float[Tensor, "T D"],
+        positions: Float[Tensor, "T D"],
         scale: float,
         dropout: float,
         padding: int,
-        kind: torch.dtype,
+        dtype: torch.dtype,
     ) -> Float[Tensor, "B T D"]:
-        width, seed = table.shape[1], drawn_seed(ids.device) if dropout else None
-        found = torch.empty((*ids.shape, width), dtype=kind, device=ids.device)
-        sizes = tile(width)
-        _look_up[(triton.cdiv(ids.numel(), sizes["ROWS"]),)](
-            ids,
+        width, seed = table.shape[1], draw_seed(token_ids.device) if dropout else None
+        vectors = torch.empty((*token_ids.shape, width), dtype=dtype, device=token_ids.device)
+        tile = row_tile(width)
+        _embed_kernel[(triton.cdiv(token_ids.numel(), tile["ROWS"]),)](
+            token_ids,
             table,
-            places.contiguous(),
-            found,
+            positions.contiguous(),
+            vectors,
             seed,
-            ids.numel(),
-            ids.shape[1],
+            token_ids.numel(),
+            token_ids.shape[1],
             width,
             scale,
-            threshold(dropout),
+            drop_threshold(dropout),
             1 / (1 - dropout),
-            THINNED=bool(dropout),
-            **sizes,
+            DROPOUT=bool(dropout),
+            **tile,
         )
-        ctx.save_for_backward(ids, seed)
-        ctx.sizes = len(table), scale, dropout, padding, table.dtype
-        return found
+        ctx.save_for_backward(token_ids, seed)
+        ctx.tile = len(table), scale, dropout, padding, table.dtype
+        return vectors
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, of_found: Float[Tensor, "B T D"]) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_vectors: Float[Tensor, "B T D"]) -> tuple[Tensor | None, ...]:
         if not ctx.needs_input_grad[1]:
             return (None,) * 7
-        ids, seed = ctx.saved_tensors
-        words, scale, dropout, padding, kind = ctx.sizes
-        width, sizes = of_found.shape[-1], tile(of_found.shape[-1])
-        given = torch.empty_like(of_found, dtype=kind, memory_format=torch.contiguous_format)
-        _give_back[(triton.cdiv(ids.numel(), sizes["ROWS"]),)](
-            of_found.contiguous(),
-            given,
+        token_ids, seed = ctx.saved_tensors
+        vocabulary, scale, dropout, padding, dtype = ctx.tile
+        width, tile = grad_vectors.shape[-1], row_tile(grad_vectors.shape[-1])
+        grad_rows = torch.empty_like(
+            grad_vectors, dtype=dtype, memory_format=torch.contiguous_format
+        )
+        _embed_backward[(triton.cdiv(token_ids.numel(), tile["ROWS"]),)](
+            grad_vectors.contiguous(),
+            grad_rows,
             seed,
-            ids.numel(),
+            token_ids.numel(),
             width,
             scale / (1 - dropout),
-            threshold(dropout),
-            THINNED=bool(dropout),
-            **sizes,
+            drop_threshold(dropout),
+            DROPOUT=bool(dropout),
+            **tile,
         )
-        of_table = torch.ops.aten.embedding_dense_backward(given, ids, words, padding, False)
-        return None, of_table, None, None, None, None, None
+        grad_table = torch.ops.aten.embedding_dense_backward(
+            grad_rows, token_ids, vocabulary, padding, False
+        )
+        return None, grad_table, None, None, None, None, None
 
 
 @triton.jit(do_not_specialize=["count", "length"])
 @no_type_check
-def _look_up(
-    ids, table, places, found, seed, count, length, width, scale, dropped, raised,
-    THINNED: tl.constexpr, ROWS: tl.constexpr, ACROSS: tl.constexpr,
+def _embed_kernel(
+    token_ids, table, positions, vectors, seed, count, length, width, scale, threshold, keep_scale,
+    DROPOUT: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """The vectors of a few tokens."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    columns = tl.arange(0, ACROSS)
+    columns = tl.arange(0, COLUMNS)
     inside = (rows < count)[:, None] & (columns < width)[None, :]
-    words = tl.load(ids + rows, rows < count, other=0).to(tl.int64)
-    vectors = tl.load(table + words[:, None] * width + columns[None, :], inside, other=0.0)
-    where = places + (rows % length)[:, None] * width + columns[None, :]
-    vectors = vectors.to(tl.float32) * scale + tl.load(where, inside, other=0.0).to(tl.float32)
-    if THINNED:
-        vectors = tl.where(kept(seed, rows, columns, dropped), vectors * raised, 0.0)
-    place = found + rows.to(tl.int64)[:, None] * width + columns[None, :]
-    tl.store(place, vectors.to(found.dtype.element_ty), inside)
+    vocabulary = tl.load(token_ids + rows, rows < count, other=0).to(tl.int64)
+    x = tl.load(table + vocabulary[:, None] * width + columns[None, :], inside, other=0.0)
+    sources = positions + (rows % length)[:, None] * width + columns[None, :]
+    x = x.to(tl.float32) * scale + tl.load(sources, inside, other=0.0).to(tl.float32)
+    if DROPOUT:
+        x = tl.sources(keep_mask(seed, rows, columns, threshold), x * keep_scale, 0.0)
+    target = vectors + rows.to(tl.int64)[:, None] * width + columns[None, :]
+    tl.store(target, x.to(vectors.dtype.element_ty), inside)
 
 
 @triton.jit(do_not_specialize=["count"])
 @no_type_check
-def _give_back(
-    of_found, given, seed, count, width, scale, dropped,
-    THINNED: tl.constexpr, ROWS: tl.constexpr, ACROSS: tl.constexpr,
+def _embed_backward(
+    grad_vectors, grad_rows, seed, count, width, scale, threshold,
+    DROPOUT: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """What the vectors of a few tokens owe to the table."""
+    """The gradient of the embeddings of a few tokens."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    columns = tl.arange(0, ACROSS)
+    columns = tl.arange(0, COLUMNS)
     inside = (rows < count)[:, None] & (columns < width)[None, :]
-    places = rows.to(tl.int64)[:, None] * width + columns[None, :]
-    numbers = tl.load(of_found + places, inside, other=0.0).to(tl.float32) * scale
-    if THINNED:
-        numbers = tl.where(kept(seed, rows, columns, dropped), numbers, 0.0)
-    tl.store(given + places, numbers.to(given.dtype.element_ty), inside)
+    positions = rows.to(tl.int64)[:, None] * width + columns[None, :]
+    x = tl.load(grad_vectors + positions, inside, other=0.0).to(tl.float32) * scale
+    if DROPOUT:
+        x = tl.sources(keep_mask(seed, rows, columns, threshold), x, 0.0)
+    tl.store(grad_rows + positions, x.to(grad_rows.dtype.element_ty), inside)

@@ -1,4 +1,4 @@
-"""A linear map, bent by max(0, ·) and thinned out: the wide half of a feed-forward network."""
+"""Linear layer, ReLU and dropout: the first half of a feed-forward network."""
 
 from typing import Any, no_type_check
 
@@ -10,14 +10,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from dhyan.kernels.triton.column_sum import sum_parts
-from dhyan.kernels.triton.dropout import drawn_seed, kept, threshold
+from dhyan.kernels.triton.column_sum import sum_partials
+from dhyan.kernels.triton.dropout import draw_seed, drop_threshold, keep_mask
 
-ROWS, ACROSS = 16, 128
-PROGRAMS = 2112  # that work backwards, each on every so many rows: 16 for each multiprocessor
+ROWS, COLUMNS = 16, 128
+BACKWARD_PROGRAMS = 2112  # each on a strided set of rows: 16 for each multiprocessor
 
 
-def rectified_linear(
+def linear_relu(
     x: Float[Tensor, "B N D"],
     weight: Float[Tensor, "W D"],
     bias: Float[Tensor, " W"],
@@ -26,13 +26,13 @@ def rectified_linear(
 ) -> Float[Tensor, "B N W"]:
     """dropout(max(0, x weightᵀ + bias))."""
     device = x.device.type
-    kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
     with torch.autocast(device, enabled=False):
-        return _Rectified.apply(x.to(kind), weight.to(kind), bias.to(kind), dropout)
+        return _LinearRelu.apply(x.to(dtype), weight.to(dtype), bias.to(dtype), dropout)
 
 
-class _Rectified(torch.autograd.Function):
-    """What is zero in the result, bent away or dropped, has no gradient: the result tells all."""
+class _LinearRelu(torch.autograd.Function):
+    """An output of zero, by ReLU or dropout, has no gradient: the output is all that is saved."""
 
     @staticmethod
     def forward(
@@ -42,82 +42,90 @@ class _Rectified(torch.autograd.Function):
         bias: Float[Tensor, " W"],
         dropout: float,
     ) -> Float[Tensor, "B N W"]:
-        wide = functional.linear(x, weight, bias)
-        count, width = wide.numel() // len(weight), len(weight)
-        grid = triton.cdiv(count, ROWS), triton.cdiv(width, ACROSS)
-        _bend[grid](
-            wide,
-            drawn_seed(x.device) if dropout else None,
+        hidden = functional.linear(x, weight, bias)
+        count, width = hidden.numel() // len(weight), len(weight)
+        grid = triton.cdiv(count, ROWS), triton.cdiv(width, COLUMNS)
+        _relu_dropout[grid](
+            hidden,
+            draw_seed(x.device) if dropout else None,
             count,
             width,
-            threshold(dropout),
+            drop_threshold(dropout),
             1 / (1 - dropout),
-            THINNED=bool(dropout),
+            DROPOUT=bool(dropout),
             ROWS=ROWS,
-            ACROSS=ACROSS,
+            COLUMNS=COLUMNS,
         )
-        ctx.save_for_backward(x, weight, wide)
+        ctx.save_for_backward(x, weight, hidden)
         ctx.dropout = dropout
-        return wide
+        return hidden
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, of_wide: Float[Tensor, "B N W"]) -> tuple[Tensor | None, ...]:
-        x, weight, wide = ctx.saved_tensors
-        of_wide, bent = of_wide.contiguous(), torch.empty_like(wide)
-        count, width = wide.numel() // len(weight), len(weight)
-        blocks = triton.cdiv(width, ACROSS)
-        strips = max(1, min(triton.cdiv(PROGRAMS, blocks), triton.cdiv(count, ROWS)))
+    def backward(ctx: Any, grad_hidden: Float[Tensor, "B N W"]) -> tuple[Tensor | None, ...]:
+        x, weight, hidden = ctx.saved_tensors
+        grad_hidden, grad_linear = grad_hidden.contiguous(), torch.empty_like(hidden)
+        count, width = hidden.numel() // len(weight), len(weight)
+        blocks = triton.cdiv(width, COLUMNS)
+        strips = max(1, min(triton.cdiv(BACKWARD_PROGRAMS, blocks), triton.cdiv(count, ROWS)))
         sums = torch.empty((strips, width), dtype=torch.float32, device=x.device)
-        _unbend[(strips, blocks)](
-            of_wide,
-            wide,
-            bent,
+        _relu_dropout_backward[(strips, blocks)](
+            grad_hidden,
+            hidden,
+            grad_linear,
             sums,
             count,
             width,
             1 / (1 - ctx.dropout),
             ROWS=ROWS,
-            ACROSS=ACROSS,
+            COLUMNS=COLUMNS,
         )
-        flat = bent.flatten(0, -2)
-        of_x = (flat @ weight).view_as(x)
-        return of_x, flat.t() @ x.flatten(0, -2), sum_parts(sums, weight.dtype), None
+        flat_grad = grad_linear.flatten(0, -2)
+        grad_x = (flat_grad @ weight).view_as(x)
+        return grad_x, flat_grad.t() @ x.flatten(0, -2), sum_partials(sums, weight.dtype), None
 
 
 @triton.jit(do_not_specialize=["count"])
 @no_type_check
-def _bend(
-    wide, seed, count, width, dropped, raised,
-    THINNED: tl.constexpr, ROWS: tl.constexpr, ACROSS: tl.constexpr,
+def _relu_dropout(
+    hidden, seed, count, width, threshold, scale,
+    DROPOUT: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """A tile, in its place."""
+    """ReLU and dropout of a tile, in place."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    columns = tl.program_id(1) * ACROSS + tl.arange(0, ACROSS)
-    places = wide + rows.to(tl.int64)[:, None] * width + columns[None, :]
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    offsets = hidden + rows.to(tl.int64)[:, None] * width + columns[None, :]
     inside = (rows < count)[:, None] & (columns < width)[None, :]
-    numbers = tl.maximum(tl.load(places, inside, other=0.0).to(tl.float32), 0.0)
-    if THINNED:
-        numbers = tl.where(kept(seed, rows, columns, dropped), numbers * raised, 0.0)
-    tl.store(places, numbers.to(wide.dtype.element_ty), inside)
+    x = tl.maximum(tl.load(offsets, inside, other=0.0).to(tl.float32), 0.0)
+    if DROPOUT:
+        x = tl.where(keep_mask(seed, rows, columns, threshold), x * scale, 0.0)
+    tl.store(offsets, x.to(hidden.dtype.element_ty), inside)
 
 
 @triton.jit(do_not_specialize=["count"])
 @no_type_check
-def _unbend(
-    of_wide, wide, bent, sums, count, width, raised, ROWS: tl.constexpr, ACROSS: tl.constexpr
+def _relu_dropout_backward(
+    grad_hidden,
+    hidden,
+    grad_linear,
+    sums,
+    count,
+    width,
+    scale,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
 ):
-    """Some columns of every so many rows, and their sum."""
+    """The gradient of some columns in a strided set of rows, and its sum for the bias."""
     strip, strips = tl.program_id(0), tl.num_programs(0)
-    columns = tl.program_id(1) * ACROSS + tl.arange(0, ACROSS)
-    total = tl.zeros((ROWS, ACROSS), tl.float32)
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
     for start in range(strip * ROWS, count, strips * ROWS):
         rows = start + tl.arange(0, ROWS)
-        places = rows.to(tl.int64)[:, None] * width + columns[None, :]
+        offsets = rows.to(tl.int64)[:, None] * width + columns[None, :]
         inside = (rows < count)[:, None] & (columns < width)[None, :]
-        alive = tl.load(wide + places, inside, other=0.0) > 0
-        given = tl.load(of_wide + places, inside, other=0.0).to(tl.float32)
-        given = tl.where(alive, given * raised, 0.0)
-        total += given
-        tl.store(bent + places, given.to(bent.dtype.element_ty), inside)
+        active = tl.load(hidden + offsets, inside, other=0.0) > 0
+        grad = tl.load(grad_hidden + offsets, inside, other=0.0).to(tl.float32)
+        grad = tl.where(active, grad * scale, 0.0)
+        total += grad
+        tl.store(grad_linear + offsets, grad.to(grad_linear.dtype.element_ty), inside)
     tl.store(sums + strip * width + columns, tl.sum(total, 0), columns < width)

@@ -9,9 +9,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.triton.packed_linear import laid_alike, side_by_side
+from dhyan.kernels.triton.masked_softmax import softmax
+from dhyan.kernels.triton.packed_linear import are_adjacent, empty_like_layout
 
-LONGEST, WIDEST = 128, 128  # what one program can hold
+MAX_LENGTH, MAX_WIDTH = 128, 128  # what one program can hold
 
 
 def is_short(
@@ -19,11 +20,11 @@ def is_short(
     keys: Float[Tensor, "B G S E"],
     values: Float[Tensor, "B G S V"],
 ) -> bool:
-    """Whether one program can hold all the scores between them, and matrix units make them."""
-    alike = keys.shape == values.shape and query.dtype == keys.dtype == values.dtype
+    """Whether one program can hold all their scores, computed by the GPU's matrix units."""
+    same_kind = keys.shape == values.shape and query.dtype == keys.dtype == values.dtype
     lengths = query.shape[2], keys.shape[2]
-    fits = 0 < min(lengths) <= max(lengths) <= LONGEST and query.shape[3] <= WIDEST
-    return alike and fits and (query.dtype != torch.float32 or not query.is_cuda)
+    fits = 0 < min(lengths) <= max(lengths) <= MAX_LENGTH and query.shape[3] <= MAX_WIDTH
+    return same_kind and fits and (query.dtype != torch.float32 or not query.is_cuda)
 
 
 def short_attention(
@@ -35,20 +36,20 @@ def short_attention(
     causal: bool,
     scale: float,
 ) -> Float[Tensor, "B H T E"]:
-    """softmax(scale · q kᵀ) v in every head; with fewer heads of keys, several ask the same.
+    """softmax(scale · q kᵀ) v in every head; with fewer heads of keys, several share one.
 
-    What the mask hides is not seen, nor, if `causal`, what is later than the query; the last query
-    stands at the last position. A query that may see nothing gets zeros. Heads that lie side by
-    side are read as they lie, and so are the results laid.
+    The padding mask and, if `causal`, the positions after the query are masked; the last query
+    stands at the last position. A query that may attend to nothing gets zeros. Heads that are
+    adjacent in memory are read and written in that layout.
     """
     width = query.shape[-1]
-    laid = (part.transpose(1, 2).flatten(-2) for part in (query, keys, values))
-    context = _ShortAttention.apply(*laid, mask.contiguous(), width, causal, scale)
+    packed = (part.transpose(1, 2).flatten(-2) for part in (query, keys, values))
+    context = _ShortAttention.apply(*packed, mask.contiguous(), width, causal, scale)
     return context.unflatten(-1, (-1, width)).transpose(1, 2)
 
 
 class _ShortAttention(torch.autograd.Function):
-    """Only what was given is kept: backwards, the weights are found again."""
+    """Only the inputs are saved: the backward pass computes the weights again."""
 
     @staticmethod
     def forward(
@@ -64,20 +65,20 @@ class _ShortAttention(torch.autograd.Function):
         context = torch.empty_like(query, memory_format=torch.contiguous_format)
         ctx.save_for_backward(query, keys, values, mask)
         ctx.sizes = width, causal, scale
-        _launch(_attend, (query, keys, values, context), mask, *ctx.sizes)
+        _launch(_attention_kernel, (query, keys, values, context), mask, *ctx.sizes)
         return context
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, of_context: Float[Tensor, "B T W"]) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_context: Float[Tensor, "B T W"]) -> tuple[Tensor | None, ...]:
         query, keys, values, mask = ctx.saved_tensors
-        if of_context.stride(-1) != 1:
-            of_context = of_context.contiguous()
-        if side_by_side((query, keys, values)):
-            grads = laid_alike((query, keys, values))
+        if grad_context.stride(-1) != 1:
+            grad_context = grad_context.contiguous()
+        if are_adjacent((query, keys, values)):
+            grads = empty_like_layout((query, keys, values))
         else:
-            grads = [*laid_alike((query,)), *laid_alike((keys, values))]
-        _launch(_attend_backwards, (query, keys, values, of_context, *grads), mask, *ctx.sizes)
+            grads = [*empty_like_layout((query,)), *empty_like_layout((keys, values))]
+        _launch(_attention_backward, (query, keys, values, grad_context, *grads), mask, *ctx.sizes)
         return *grads, None, None, None, None
 
 
@@ -89,12 +90,12 @@ def _launch(
     causal: bool,
     scale: float,
 ) -> None:
-    """One program for a sentence and one of its heads of keys."""
+    """One program per sentence and head of keys."""
     query, keys = tensors[:2]
-    (rows, queries, whole), positions = query.shape, keys.shape[1]
+    (rows, queries, packed_width), positions = query.shape, keys.shape[1]
     groups = keys.shape[2] // width
-    strides = [stride for one in tensors for stride in one.stride()[:2]]
-    long = max(16, triton.next_power_of_2(max(queries, positions)))
+    strides = [stride for tensor in tensors for stride in tensor.stride()[:2]]
+    length = max(16, triton.next_power_of_2(max(queries, positions)))
     if not rows * groups:
         return
     kernel[(rows * groups,)](
@@ -107,123 +108,142 @@ def _launch(
         scale * 1.4426950408889634,  # exp(x) = 2 ** (x / ln 2)
         scale,
         GROUPS=groups,
-        TIMES=whole // (groups * width),
+        SHARED_HEADS=packed_width // (groups * width),
         WIDTH=width,
-        ACROSS=triton.next_power_of_2(max(16, width)),
-        LONG=long,
-        EMULATED=not query.is_cuda,
-        num_warps=_warps(long),
+        COLUMNS=triton.next_power_of_2(max(16, width)),
+        LENGTH=length,
+        INTERPRETED=not query.is_cuda,
+        num_warps=_warps(length),
         num_stages=1,
     )
 
 
-def _warps(long: int) -> int:
+def _warps(length: int) -> int:
     """More threads for more scores."""
-    return min(8, max(1, long * long // 1024))
+    return min(8, max(1, length * length // 1024))
 
 
-@triton.jit(do_not_specialize=["queries", "positions", "ahead"])
+@triton.jit(do_not_specialize=["queries", "positions", "diagonal"])
 @no_type_check
-def _attend(
+def _attention_kernel(
     query, keys, values, context, mask,
     query_row, query_step, keys_row, keys_step, values_row, values_step, context_row, context_step,
-    queries, positions, ahead, scale, _,
-    GROUPS: tl.constexpr, TIMES: tl.constexpr, WIDTH: tl.constexpr,
-    ACROSS: tl.constexpr, LONG: tl.constexpr, EMULATED: tl.constexpr,
+    queries, positions, diagonal, scale, _,
+    GROUPS: tl.constexpr, SHARED_HEADS: tl.constexpr, WIDTH: tl.constexpr,
+    COLUMNS: tl.constexpr, LENGTH: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
-    """Every head that asks these keys, one after the other."""
+    """Every query head that shares these keys, one after the other."""
     row, group = (tl.program_id(0) // GROUPS).to(tl.int64), tl.program_id(0) % GROUPS
-    places, across = tl.arange(0, LONG), tl.arange(0, ACROSS)
-    seen = _seen(mask + row * positions, places, queries, positions, ahead)
-    k = _tile(keys + row * keys_row + group * WIDTH, places, across, keys_step, positions, WIDTH)
-    v = _tile(
-        values + row * values_row + group * WIDTH, places, across, values_step, positions, WIDTH
+    positions_tile, columns = tl.arange(0, LENGTH), tl.arange(0, COLUMNS)
+    mask_tile = _position_mask(mask + row * positions, positions_tile, queries, positions, diagonal)
+    k = _load_head(
+        keys + row * keys_row + group * WIDTH, positions_tile, columns, keys_step, positions, WIDTH
     )
-    for time in tl.static_range(TIMES):
-        head = (group * TIMES + time) * WIDTH
-        q = _tile(query + row * query_row + head, places, across, query_step, queries, WIDTH)
-        weights = _weights(q, k, seen, scale, EMULATED)
-        mixed = _product(weights.to(v.dtype), v, EMULATED)
-        _keep(
-            context + row * context_row + head, mixed, places, across, context_step, queries, WIDTH
+    v = _load_head(
+        values + row * values_row + group * WIDTH,
+        positions_tile,
+        columns,
+        values_step,
+        positions,
+        WIDTH,
+    )
+    for shared in tl.static_range(SHARED_HEADS):
+        head = (group * SHARED_HEADS + shared) * WIDTH
+        q = _load_head(
+            query + row * query_row + head, positions_tile, columns, query_step, queries, WIDTH
+        )
+        weights = _weights(q, k, mask_tile, scale, INTERPRETED)
+        head_context = _product(weights.to(v.dtype), v, INTERPRETED)
+        _store_head(
+            context + row * context_row + head,
+            head_context,
+            positions_tile,
+            columns,
+            context_step,
+            queries,
+            WIDTH,
         )
 
 
-@triton.jit(do_not_specialize=["queries", "positions", "ahead"])
+@triton.jit(do_not_specialize=["queries", "positions", "diagonal"])
 @no_type_check
-def _attend_backwards(
-    query, keys, values, of_context, of_query, of_keys, of_values, mask,
+def _attention_backward(
+    query, keys, values, grad_context, grad_query, grad_keys, grad_values, mask,
     query_row, query_step, keys_row, keys_step, values_row, values_step,
-    of_context_row, of_context_step, of_query_row, of_query_step,
-    of_keys_row, of_keys_step, of_values_row, of_values_step,
-    queries, positions, ahead, scale, plain_scale,
-    GROUPS: tl.constexpr, TIMES: tl.constexpr, WIDTH: tl.constexpr,
-    ACROSS: tl.constexpr, LONG: tl.constexpr, EMULATED: tl.constexpr,
+    grad_context_row, grad_context_step, grad_query_row, grad_query_step,
+    grad_keys_row, grad_keys_step, grad_values_row, grad_values_step,
+    queries, positions, diagonal, scale, plain_scale,
+    GROUPS: tl.constexpr, SHARED_HEADS: tl.constexpr, WIDTH: tl.constexpr,
+    COLUMNS: tl.constexpr, LENGTH: tl.constexpr, INTERPRETED: tl.constexpr,
 ):  # fmt: skip
-    """The weights again, then what each head's context owes to query, keys and values."""
+    """The weights again, then the gradients of query, keys and values."""
     row, group = (tl.program_id(0) // GROUPS).to(tl.int64), tl.program_id(0) % GROUPS
-    places, across = tl.arange(0, LONG), tl.arange(0, ACROSS)
-    seen = _seen(mask + row * positions, places, queries, positions, ahead)
-    k = _tile(keys + row * keys_row + group * WIDTH, places, across, keys_step, positions, WIDTH)
-    v = _tile(
-        values + row * values_row + group * WIDTH, places, across, values_step, positions, WIDTH
+    positions_tile, columns = tl.arange(0, LENGTH), tl.arange(0, COLUMNS)
+    mask_tile = _position_mask(mask + row * positions, positions_tile, queries, positions, diagonal)
+    k = _load_head(
+        keys + row * keys_row + group * WIDTH, positions_tile, columns, keys_step, positions, WIDTH
     )
-    to_keys = tl.zeros((LONG, ACROSS), tl.float32)
-    to_values = tl.zeros((LONG, ACROSS), tl.float32)
-    for time in tl.static_range(TIMES):
-        head = (group * TIMES + time) * WIDTH
-        q = _tile(query + row * query_row + head, places, across, query_step, queries, WIDTH)
-        given = of_context + row * of_context_row + head
-        given = _tile(given, places, across, of_context_step, queries, WIDTH)
-        weights = _weights(q, k, seen, scale, EMULATED)
-        to_values += _product(tl.trans(weights.to(given.dtype)), given, EMULATED)
-        of_weights = _product(given, tl.trans(v), EMULATED)
-        mean = tl.sum(weights * of_weights, 1)
-        of_scores = (weights * (of_weights - mean[:, None]) * plain_scale).to(q.dtype)
-        to_query = _product(of_scores, k, EMULATED)
-        to_keys += _product(tl.trans(of_scores), q, EMULATED)
-        place = of_query + row * of_query_row + head
-        _keep(place, to_query, places, across, of_query_step, queries, WIDTH)
-    place = of_keys + row * of_keys_row + group * WIDTH
-    _keep(place, to_keys, places, across, of_keys_step, positions, WIDTH)
-    place = of_values + row * of_values_row + group * WIDTH
-    _keep(place, to_values, places, across, of_values_step, positions, WIDTH)
+    v = _load_head(
+        values + row * values_row + group * WIDTH,
+        positions_tile,
+        columns,
+        values_step,
+        positions,
+        WIDTH,
+    )
+    keys_sum = tl.zeros((LENGTH, COLUMNS), tl.float32)
+    values_sum = tl.zeros((LENGTH, COLUMNS), tl.float32)
+    for shared in tl.static_range(SHARED_HEADS):
+        head = (group * SHARED_HEADS + shared) * WIDTH
+        q = _load_head(
+            query + row * query_row + head, positions_tile, columns, query_step, queries, WIDTH
+        )
+        grad = grad_context + row * grad_context_row + head
+        grad = _load_head(grad, positions_tile, columns, grad_context_step, queries, WIDTH)
+        weights = _weights(q, k, mask_tile, scale, INTERPRETED)
+        values_sum += _product(tl.trans(weights.to(grad.dtype)), grad, INTERPRETED)
+        grad_weights = _product(grad, tl.trans(v), INTERPRETED)
+        mean = tl.sum(weights * grad_weights, 1)
+        grad_scores = (weights * (grad_weights - mean[:, None]) * plain_scale).to(q.dtype)
+        query_sum = _product(grad_scores, k, INTERPRETED)
+        keys_sum += _product(tl.trans(grad_scores), q, INTERPRETED)
+        pointer = grad_query + row * grad_query_row + head
+        _store_head(pointer, query_sum, positions_tile, columns, grad_query_step, queries, WIDTH)
+    pointer = grad_keys + row * grad_keys_row + group * WIDTH
+    _store_head(pointer, keys_sum, positions_tile, columns, grad_keys_step, positions, WIDTH)
+    pointer = grad_values + row * grad_values_row + group * WIDTH
+    _store_head(pointer, values_sum, positions_tile, columns, grad_values_step, positions, WIDTH)
 
 
 @triton.jit
 @no_type_check
-def _seen(mask, places, queries, positions, ahead):
-    """What each query may see: what is real, and not too far ahead of it."""
-    real = tl.load(mask + places, places < positions, other=0) != 0
-    near = places[None, :] <= places[:, None] + ahead
-    return real[None, :] & (places < queries)[:, None] & near
+def _position_mask(mask, positions_tile, queries, positions, diagonal):
+    """True where a query may attend: at real positions, and if causal none after it."""
+    real = tl.load(mask + positions_tile, positions_tile < positions, other=0) != 0
+    near = positions_tile[None, :] <= positions_tile[:, None] + diagonal
+    return real[None, :] & (positions_tile < queries)[:, None] & near
 
 
 @triton.jit
 @no_type_check
-def _weights(q, k, seen, scale, EMULATED: tl.constexpr):
-    """Softmax over what is seen; zeros where nothing is."""
-    scores = _product(q, tl.trans(k), EMULATED) * scale
-    scores = tl.where(seen, scores, -float("inf"))
-    highest = tl.max(scores, 1)
-    highest = tl.where(highest == -float("inf"), 0.0, highest)
-    powers = tl.exp2(scores - highest[:, None])
-    total = tl.sum(powers, 1)
-    return powers / tl.where(total == 0.0, 1.0, total)[:, None]
+def _weights(q, k, mask_tile, scale, INTERPRETED: tl.constexpr):
+    """Masked softmax of the scaled scores."""
+    scores = _product(q, tl.trans(k), INTERPRETED) * scale
+    return softmax(scores, mask_tile, 1, 2)
 
 
 @triton.jit
 @no_type_check
-def _product(one, other, EMULATED: tl.constexpr):
-    """A matrix product summed in single precision; emulated, of single precision throughout."""
-    if EMULATED:
-        one, other = one.to(tl.float32), other.to(tl.float32)
-    return tl.dot(one, other, input_precision="ieee")
+def _product(left, right, INTERPRETED: tl.constexpr):
+    """A matrix product summed in single precision; interpreted, of single precision throughout."""
+    if INTERPRETED:
+        left, right = left.to(tl.float32), right.to(tl.float32)
+    return tl.dot(left, right, input_precision="ieee")
 
 
 @triton.jit
 @no_type_check
-def _tile(start, rows, columns, step, count, WIDTH: tl.constexpr):
+def _load_head(start, rows, columns, step, count, WIDTH: tl.constexpr):
     """Some rows of one head, zeros beyond them."""
     inside = (rows < count)[:, None] & (columns < WIDTH)[None, :]
     return tl.load(start + rows[:, None] * step + columns[None, :], inside, other=0.0)
@@ -231,8 +251,8 @@ def _tile(start, rows, columns, step, count, WIDTH: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def _keep(start, tile, rows, columns, step, count, WIDTH: tl.constexpr):
+def _store_head(start, tile, rows, columns, step, count, WIDTH: tl.constexpr):
     """Write some rows of one head."""
     inside = (rows < count)[:, None] & (columns < WIDTH)[None, :]
-    place = start + rows[:, None] * step + columns[None, :]
-    tl.store(place, tile.to(start.dtype.element_ty), inside)
+    pointer = start + rows[:, None] * step + columns[None, :]
+    tl.store(pointer, tile.to(start.dtype.element_ty), inside)

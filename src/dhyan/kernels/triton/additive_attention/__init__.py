@@ -1,1 +1,1 @@
-"""Additive attention of one query, and of all pairs of queries and keys."""
+"""Additive attention (Bahdanau et al., 2015): scores of all pairs, or of a few queries."""

@@ -7,11 +7,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.triton.additive_attention.masked_softmax import weigh
-from dhyan.kernels.triton.additive_attention.scores import gradient, scores_of_many
-from dhyan.kernels.triton.additive_attention.single_query import LONGEST, attend_one, scores_of_few
+from dhyan.kernels.triton.additive_attention.scores import pairwise_gradient, pairwise_scores
+from dhyan.kernels.triton.additive_attention.single_query import (
+    MAX_POSITIONS,
+    attend_single_queries,
+    few_query_scores,
+)
+from dhyan.kernels.triton.masked_softmax import masked_softmax
 
-FEW = 4  # up to so many queries, taking every tanh by itself is faster than preparing exponentials
+FEW_QUERIES = (
+    4  # up to so many queries, taking every tanh by itself is faster than preparing exponentials
+)
 
 
 def additive_attention(
@@ -19,53 +25,57 @@ def additive_attention(
     keys: Float[Tensor, "B G S A"],
     values: Float[Tensor, "B G S E"],
     energy: Float[Tensor, " A"],
-    seen: Bool[Tensor, "#B #H T S"],
+    mask: Bool[Tensor, "#B #H T S"],
 ) -> Float[Tensor, "B H T E"]:
-    """The values, averaged by the softmax of their scores; zeros where nothing is seen."""
-    keys, values = (one.expand(-1, query.shape[1], -1, -1) for one in (keys, values))
+    """The values averaged by the masked softmax of their scores."""
+    keys, values = (tensor.expand(-1, query.shape[1], -1, -1) for tensor in (keys, values))
     tensors = (query, keys, values, energy)
-    learning = torch.is_grad_enabled() and any(one.requires_grad for one in tensors)
-    if query.shape[2] <= FEW and keys.shape[2] <= LONGEST and not learning:
-        return attend_one(query, keys, values, energy, seen, _precision(values))
-    weights = weigh(additive_scores(query, keys, energy), seen, _precision(values))
+    needs_grad = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    if query.shape[2] <= FEW_QUERIES and keys.shape[2] <= MAX_POSITIONS and not needs_grad:
+        return attend_single_queries(query, keys, values, energy, mask, _product_dtype(values))
+    weights = masked_softmax(additive_scores(query, keys, energy), mask, _product_dtype(values))
     return weights @ values
 
 
-def _precision(values: Tensor) -> torch.dtype:
-    """What weights and values are multiplied in."""
-    kind = values.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else values.dtype
+def _product_dtype(values: Tensor) -> torch.dtype:
+    """The dtype in which weights and values are multiplied."""
+    device = values.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else values.dtype
 
 
 def additive_scores(
     query: Float[Tensor, "*H T A"], keys: Float[Tensor, "*G S A"], energy: Float[Tensor, " A"]
 ) -> Float[Tensor, "*H T S"]:
     """score(q, k) = energy · tanh(q + k), in single precision."""
-    lead = query.shape[:-2]
-    keys = keys.expand(*lead, *keys.shape[-2:])
-    scores = _Scores.apply(*(one.reshape(-1, *one.shape[-2:]) for one in (query, keys)), energy)
-    return scores.reshape(*lead, *scores.shape[-2:])
+    leading = query.shape[:-2]
+    keys = keys.expand(*leading, *keys.shape[-2:])
+    scores = _Scores.apply(
+        *(tensor.reshape(-1, *tensor.shape[-2:]) for tensor in (query, keys)), energy
+    )
+    return scores.reshape(*leading, *scores.shape[-2:])
 
 
 class _Scores(torch.autograd.Function):
-    """The scores, and what a change of each means for queries, keys and energy."""
+    """The scores, and the gradients of query, keys and energy."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, keys: Tensor, energy: Tensor) -> Tensor:
-        query, keys, energy = (one.contiguous() for one in (query, keys, energy))
+        query, keys, energy = (tensor.contiguous() for tensor in (query, keys, energy))
         ctx.save_for_backward(query, keys, energy)
-        make = scores_of_few if query.shape[1] <= FEW else scores_of_many
-        return make(query, keys, energy)
+        kernel = few_query_scores if query.shape[1] <= FEW_QUERIES else pairwise_scores
+        return kernel(query, keys, energy)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, slopes: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_scores: Tensor) -> tuple[Tensor | None, ...]:
         query, keys, energy = ctx.saved_tensors
         wants_query, wants_keys, wants_energy = ctx.needs_input_grad
-        for_query = for_keys = for_energy = None
+        grad_query = grad_keys = grad_energy = None
         if wants_query or wants_energy:
-            for_query, shares = gradient(query, keys, energy, slopes)
-            for_energy = torch.sub(slopes.sum(), shares.sum(dim=0), alpha=2).to(energy.dtype)
+            grad_query, sigmoid_sums = pairwise_gradient(query, keys, energy, grad_scores)
+            grad_energy = torch.sub(grad_scores.sum(), sigmoid_sums.sum(dim=0), alpha=2).to(
+                energy.dtype
+            )
         if wants_keys:
-            for_keys, _ = gradient(keys, query, energy, slopes.transpose(1, 2))
-        return for_query, for_keys, for_energy
+            grad_keys, _ = pairwise_gradient(keys, query, energy, grad_scores.transpose(1, 2))
+        return grad_query, grad_keys, grad_energy

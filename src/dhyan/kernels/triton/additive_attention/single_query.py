@@ -1,4 +1,4 @@
-"""Additive attention of one query at a time: scores, softmax and context in one program."""
+"""Additive attention of few queries: scores, softmax and context in one program per query."""
 
 from typing import no_type_check
 
@@ -9,66 +9,66 @@ from torch import Tensor
 from triton import language as tl
 
 from dhyan.kernels.triton.activations import tanh
-from dhyan.kernels.triton.additive_attention.masked_softmax import softmax_of_one
+from dhyan.kernels.triton.masked_softmax import softmax
 
-LONGEST = 256  # positions whose scores one program holds
+MAX_POSITIONS = 256  # positions whose scores one program holds
 
 
-def attend_one(
+def attend_single_queries(
     query: Float[Tensor, "B H T A"],
     keys: Float[Tensor, "B H S A"],
     values: Float[Tensor, "B H S E"],
     energy: Float[Tensor, " A"],
-    seen: Bool[Tensor, "#B #H T S"],
+    mask: Bool[Tensor, "#B #H T S"],
     dtype: torch.dtype,
 ) -> Float[Tensor, "B H T E"]:
-    """The context of each query, by programs of its own; no gradients.
+    """The context of each query; no gradients.
 
-    While there are few queries, several programs share the context of one.
+    While there are few queries, several programs compute parts of one context.
     """
     batch, heads, queries, width = query.shape
-    positions, breadth = values.shape[-2:]
-    query, keys, values = query.contiguous(), _rows(keys), _rows(values)
-    seen = seen.expand(batch, heads, queries, positions)
-    context = torch.empty(*query.shape[:-1], breadth, dtype=dtype, device=query.device)
-    places, count = triton.next_power_of_2(positions), batch * heads * queries
-    chunk = min(max(16, min(256, 8192 // places)), triton.next_power_of_2(breadth))
-    parts = min(triton.cdiv(breadth, chunk), max(1, 512 // count))
-    _context_of_one[(count, parts)](
-        query, keys, values, energy.contiguous(), seen, context,
-        heads, queries, positions, width, breadth, parts,
-        *keys.stride()[:3], *values.stride()[:3], *seen.stride(),
-        PLACES=places,
-        COLUMNS=min(max(16, min(128, 4096 // places)), triton.next_power_of_2(width)),
+    positions, value_width = values.shape[-2:]
+    query, keys, values = query.contiguous(), _with_unit_stride(keys), _with_unit_stride(values)
+    mask = mask.expand(batch, heads, queries, positions)
+    context = torch.empty(*query.shape[:-1], value_width, dtype=dtype, device=query.device)
+    positions_tile, count = triton.next_power_of_2(positions), batch * heads * queries
+    chunk = min(max(16, min(256, 8192 // positions_tile)), triton.next_power_of_2(value_width))
+    parts = min(triton.cdiv(value_width, chunk), max(1, 512 // count))
+    _context_kernel[(count, parts)](
+        query, keys, values, energy.contiguous(), mask, context,
+        heads, queries, positions, width, value_width, parts,
+        *keys.stride()[:3], *values.stride()[:3], *mask.stride(),
+        POSITIONS=positions_tile,
+        COLUMNS=min(max(16, min(128, 4096 // positions_tile)), triton.next_power_of_2(width)),
         CHUNK=chunk,
         FAST=_fast(query, keys),
     )  # fmt: skip
     return context
 
 
-def scores_of_few(
+def few_query_scores(
     query: Float[Tensor, "N T A"], keys: Float[Tensor, "N S A"], energy: Float[Tensor, " A"]
 ) -> Float[Tensor, "N T S"]:
-    """energy · tanh(q + k), each tanh taken by itself."""
+    """energy · tanh(q + k), with one tanh instruction per pair and column."""
     (count, queries, width), positions = query.shape, keys.shape[1]
     scores = torch.empty(count, queries, positions, dtype=torch.float32, device=query.device)
-    places = min(32, triton.next_power_of_2(positions))
-    _scores_of_one[(count * queries, triton.cdiv(positions, places))](
+    positions_tile = min(32, triton.next_power_of_2(positions))
+    _score_kernel[(count * queries, triton.cdiv(positions, positions_tile))](
         query, keys, energy, scores, queries, positions, width,
-        PLACES=places,
+        POSITIONS=positions_tile,
         COLUMNS=min(128, triton.next_power_of_2(width)),
         FAST=_fast(query, keys),
     )  # fmt: skip
     return scores
 
 
-def _rows(states: Float[Tensor, "B H S D"]) -> Float[Tensor, "B H S D"]:
-    """The same states, each of them in one piece."""
+def _with_unit_stride(states: Float[Tensor, "B H S D"]) -> Float[Tensor, "B H S D"]:
+    """The same states, with contiguous vectors."""
     return states if states.stride(-1) == 1 else states.contiguous()
 
 
 def _fast(query: Tensor, keys: Tensor) -> bool:
-    """Whether the GPU's own tanh, good to three digits, loses nothing that was not lost before."""
+    """Whether the GPU's own tanh, good to three digits, is as accurate as half precision."""
     return query.is_cuda and query.element_size() == keys.element_size() == 2
 
 
@@ -78,31 +78,31 @@ def score_keys(
     query,
     keys,
     energy,
-    places,
+    positions_tile,
     positions,
     width,
     stride,
-    PLACES: tl.constexpr,
+    POSITIONS: tl.constexpr,
     COLUMNS: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    """energy · tanh(q + k) of the query and the keys that two pointers begin at."""
-    sums = tl.zeros([PLACES, COLUMNS], tl.float32)
-    real = (places < positions)[:, None]
+    """energy · tanh(q + k) of one query with all keys."""
+    sums = tl.zeros([POSITIONS, COLUMNS], tl.float32)
+    real = (positions_tile < positions)[:, None]
     for start in range(0, width, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
         inside = columns < width
-        asked = tl.load(query + columns, mask=inside, other=0.0).to(tl.float32)
-        worth = tl.load(energy + columns, mask=inside, other=0.0).to(tl.float32)
-        rows = keys + places[:, None].to(tl.int64) * stride + columns[None, :]
-        known = tl.load(rows, mask=real & inside[None, :], other=0.0).to(tl.float32)
-        sums += worth[None, :] * tanh(asked[None, :] + known, FAST)
+        query_at = tl.load(query + columns, mask=inside, other=0.0).to(tl.float32)
+        energy_tile = tl.load(energy + columns, mask=inside, other=0.0).to(tl.float32)
+        pointers = keys + positions_tile[:, None].to(tl.int64) * stride + columns[None, :]
+        key_tile = tl.load(pointers, mask=real & inside[None, :], other=0.0).to(tl.float32)
+        sums += energy_tile[None, :] * tanh(query_at[None, :] + key_tile, FAST)
     return tl.sum(sums, axis=1)
 
 
 @triton.jit
 @no_type_check
-def _scores_of_one(
+def _score_kernel(
     query,
     keys,
     energy,
@@ -110,81 +110,87 @@ def _scores_of_one(
     queries,
     positions,
     width,
-    PLACES: tl.constexpr,
+    POSITIONS: tl.constexpr,
     COLUMNS: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    one = tl.program_id(0).to(tl.int64)
-    places = tl.program_id(1) * PLACES + tl.arange(0, PLACES)
-    found = score_keys(
-        query + one * width,
-        keys + one // queries * positions * width,
+    row = tl.program_id(0).to(tl.int64)
+    positions_tile = tl.program_id(1) * POSITIONS + tl.arange(0, POSITIONS)
+    row_scores = score_keys(
+        query + row * width,
+        keys + row // queries * positions * width,
         energy,
-        places,
+        positions_tile,
         positions,
         width,
         width,
-        PLACES,
+        POSITIONS,
         COLUMNS,
         FAST,
     )
-    tl.store(scores + one * positions + places, found, mask=places < positions)
+    tl.store(scores + row * positions + positions_tile, row_scores, mask=positions_tile < positions)
 
 
 @triton.jit
 @no_type_check
-def _context_of_one(
+def _context_kernel(
     query,
     keys,
     values,
     energy,
-    seen,
+    mask,
     context,
     heads,
     queries,
     positions,
     width,
-    breadth,
+    value_width,
     parts,
     key_batch,
     key_head,
-    key_place,
+    key_position,
     value_batch,
     value_head,
-    value_place,
-    seen_batch,
-    seen_head,
-    seen_query,
-    seen_place,
-    PLACES: tl.constexpr,
+    value_position,
+    mask_batch,
+    mask_head,
+    mask_query,
+    mask_position,
+    POSITIONS: tl.constexpr,
     COLUMNS: tl.constexpr,
     CHUNK: tl.constexpr,
     FAST: tl.constexpr,
 ):
-    one = tl.program_id(0).to(tl.int64)
-    batch, head, asked = one // (heads * queries), one // queries % heads, one % queries
-    places = tl.arange(0, PLACES)
-    real = places < positions
+    row = tl.program_id(0).to(tl.int64)
+    batch, head, query_at = row // (heads * queries), row // queries % heads, row % queries
+    positions_tile = tl.arange(0, POSITIONS)
+    real = positions_tile < positions
     scores = score_keys(
-        query + one * width,
+        query + row * width,
         keys + batch * key_batch + head * key_head,
         energy,
-        places,
+        positions_tile,
         positions,
         width,
-        key_place,
-        PLACES,
+        key_position,
+        POSITIONS,
         COLUMNS,
         FAST,
     )
-    sight = seen + batch * seen_batch + head * seen_head + asked * seen_query
-    visible = tl.load(sight + places * seen_place, mask=real, other=0) != 0
-    weights = softmax_of_one(scores, visible)
-    rows = values + batch * value_batch + head * value_head
-    rows += places[:, None].to(tl.int64) * value_place
-    for start in range(tl.program_id(1) * CHUNK, breadth, parts * CHUNK):
+    mask_row = mask + batch * mask_batch + head * mask_head + query_at * mask_query
+    unmasked = tl.load(mask_row + positions_tile * mask_position, mask=real, other=0) != 0
+    weights = softmax(scores, unmasked, 0, 0)
+    pointers = values + batch * value_batch + head * value_head
+    pointers += positions_tile[:, None].to(tl.int64) * value_position
+    for start in range(tl.program_id(1) * CHUNK, value_width, parts * CHUNK):
         columns = start + tl.arange(0, CHUNK)
-        inside = columns < breadth
-        told = tl.load(rows + columns[None, :], mask=real[:, None] & inside[None, :], other=0.0)
-        mixed = tl.sum(weights[:, None] * told.to(tl.float32), axis=0)
-        tl.store(context + one * breadth + columns, mixed.to(context.dtype.element_ty), mask=inside)
+        inside = columns < value_width
+        value_tile = tl.load(
+            pointers + columns[None, :], mask=real[:, None] & inside[None, :], other=0.0
+        )
+        context_tile = tl.sum(weights[:, None] * value_tile.to(tl.float32), axis=0)
+        tl.store(
+            context + row * value_width + columns,
+            context_tile.to(context.dtype.element_ty),
+            mask=inside,
+        )
