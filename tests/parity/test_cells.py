@@ -29,7 +29,7 @@ def test_an_encoder_is_torchs_own(cell, layers, bidirectional, backwards):
     with torch.no_grad():
         encoded = ours(SOURCE)
         for row, length in enumerate(SOURCE.lengths.tolist()):
-            words = ours.words(SOURCE.ids[row : row + 1, :length])
+            words = ours.token_embedding(SOURCE.ids[row : row + 1, :length])
             read = words.flip(1) if backwards else words
             states, last = theirs(read)
             wanted = states.flip(1) if backwards else states
@@ -45,7 +45,7 @@ def test_a_stepping_stack_is_torchs_own(cell):
     ours = Recurrence(cell, 4, 5, 2)
     theirs = THEIRS[cell](4, 5, 2, batch_first=True)
     theirs.load_state_dict(ours.rnn.state_dict())
-    inputs, state = torch.randn(3, 6, 4), torch.zeros(3, *ours.shape)
+    inputs, state = torch.randn(3, 6, 4), torch.zeros(3, *ours.state_shape)
     outputs = []
     with torch.no_grad():
         for one in inputs.split(1, dim=1):

@@ -92,11 +92,11 @@ def bahdanau_decoder(
     if operands is None or not use_loop_kernel(layers, embedded, operands):
         features, hidden, memory = reference.unroll(cell, embedded, hidden, memory)
         return features, hidden, memory
-    from dhyan.kernels.triton.recurrent.bahdanau_decoder import LookThenStep
+    from dhyan.kernels.triton.recurrent.bahdanau_decoder import BahdanauLoop
 
     loop = _Loop.prepare(layers, embedded)
     with torch.autocast(embedded.device.type, enabled=False):
-        states, contexts, *last = LookThenStep.apply(
+        states, contexts, *last = BahdanauLoop.apply(
             loop.gates,
             loop.weights.state,
             *_first_state(hidden, 0, loop.dtype),
@@ -126,11 +126,11 @@ def luong_decoder(
     if operands is None or not use_loop_kernel(layers, embedded, operands):
         vectors, *state = reference.unroll(cell, embedded, hidden, attentional, memory)
         return vectors, state[0], state[1], state[2]
-    from dhyan.kernels.triton.recurrent.luong_decoder import StepThenLook
+    from dhyan.kernels.triton.recurrent.luong_decoder import LuongLoop
 
     loop = _Loop.prepare(layers, embedded)
     with torch.autocast(embedded.device.type, enabled=False):
-        vectors, *last = StepThenLook.apply(
+        vectors, *last = LuongLoop.apply(
             loop.gates,
             loop.weights.state,
             *_first_state(hidden, 0, loop.dtype),
@@ -219,7 +219,7 @@ def _fused_rnn(
     reverse: bool = False,
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B P _ D"]]:
     """Every layer over all positions; rows with lengths begin at zero and end at their own."""
-    from dhyan.kernels.triton.recurrent.rnn_layer import Layer
+    from dhyan.kernels.triton.recurrent.rnn_layer import RNNLayer
 
     dtype, cell, outputs, ends = _product_dtype(layers, inputs), CELLS[layers.mode], inputs, []
     with torch.autocast(inputs.device.type, enabled=False):
@@ -231,7 +231,9 @@ def _fused_rnn(
                 outputs.to(dtype), weights.inputs.flatten(0, 1), weights.bias.flatten()
             ).unflatten(-1, weights.bias.shape)
             first, carry = _first_state(state, layer, dtype)
-            states, *last = Layer.apply(gates, weights.state, first, carry, lengths, cell, reverse)
+            states, *last = RNNLayer.apply(
+                gates, weights.state, first, carry, lengths, cell, reverse
+            )
             outputs = states.flatten(2)
             ends.append(_last_state(*last, cell=cell, dtype=_weight_dtype(layers)))
     return outputs, torch.cat(ends, dim=2)

@@ -66,7 +66,7 @@ class _EmbedTokens(torch.autograd.Function):
             **tile,
         )
         ctx.save_for_backward(token_ids, seed)
-        ctx.tile = len(table), scale, dropout, padding, table.dtype
+        ctx.settings = len(table), scale, dropout, padding, table.dtype
         return vectors
 
     @staticmethod
@@ -75,7 +75,7 @@ class _EmbedTokens(torch.autograd.Function):
         if not ctx.needs_input_grad[1]:
             return (None,) * 7
         token_ids, seed = ctx.saved_tensors
-        vocabulary, scale, dropout, padding, dtype = ctx.tile
+        vocabulary, scale, dropout, padding, dtype = ctx.settings
         width, tile = grad_vectors.shape[-1], row_tile(grad_vectors.shape[-1])
         grad_rows = torch.empty_like(
             grad_vectors, dtype=dtype, memory_format=torch.contiguous_format
@@ -107,12 +107,12 @@ def _embed_kernel(
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, COLUMNS)
     inside = (rows < count)[:, None] & (columns < width)[None, :]
-    vocabulary = tl.load(token_ids + rows, rows < count, other=0).to(tl.int64)
-    x = tl.load(table + vocabulary[:, None] * width + columns[None, :], inside, other=0.0)
+    ids = tl.load(token_ids + rows, rows < count, other=0).to(tl.int64)
+    x = tl.load(table + ids[:, None] * width + columns[None, :], inside, other=0.0)
     sources = positions + (rows % length)[:, None] * width + columns[None, :]
     x = x.to(tl.float32) * scale + tl.load(sources, inside, other=0.0).to(tl.float32)
     if DROPOUT:
-        x = tl.sources(keep_mask(seed, rows, columns, threshold), x * keep_scale, 0.0)
+        x = tl.where(keep_mask(seed, rows, columns, threshold), x * keep_scale, 0.0)
     target = vectors + rows.to(tl.int64)[:, None] * width + columns[None, :]
     tl.store(target, x.to(vectors.dtype.element_ty), inside)
 
@@ -127,8 +127,8 @@ def _embed_backward(
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, COLUMNS)
     inside = (rows < count)[:, None] & (columns < width)[None, :]
-    positions = rows.to(tl.int64)[:, None] * width + columns[None, :]
-    x = tl.load(grad_vectors + positions, inside, other=0.0).to(tl.float32) * scale
+    offsets = rows.to(tl.int64)[:, None] * width + columns[None, :]
+    x = tl.load(grad_vectors + offsets, inside, other=0.0).to(tl.float32) * scale
     if DROPOUT:
-        x = tl.sources(keep_mask(seed, rows, columns, threshold), x, 0.0)
-    tl.store(grad_rows + positions, x.to(grad_rows.dtype.element_ty), inside)
+        x = tl.where(keep_mask(seed, rows, columns, threshold), x, 0.0)
+    tl.store(grad_rows + offsets, x.to(grad_rows.dtype.element_ty), inside)

@@ -1,1 +1,1 @@
-"""Recurrent layers and decoders: all steps of a sentence, forwards and back."""
+"""Recurrent layers and decoders: all steps of a batch, forwards and backwards."""

@@ -1,7 +1,7 @@
-"""One look of every row at what it remembers, and what the look owes: scores, weights, context.
+"""One step of a recurrent decoder's attention, forwards and backwards.
 
-Scores are additive (Bahdanau et al., 2015) or dot products (Luong et al., 2015). A program looks
-for one row; a row that may see nothing finds zeros.
+Scores are additive (Bahdanau et al., 2015) or dot products (Luong et al., 2015). A program takes
+one row; a row whose source is masked entirely gets a context of zeros.
 """
 
 from typing import no_type_check
@@ -10,20 +10,23 @@ import triton
 import triton.language as tl
 
 from dhyan.kernels.triton.activations import tanh
+from dhyan.kernels.triton.masked_softmax import softmax
 
 
 @triton.jit
 @no_type_check
-def remembered(table, memory, there, begin, WIDTH: tl.constexpr, INNER: tl.constexpr):
-    """Some columns of the keys or values of a row's places."""
+def load_columns(
+    table, memory_rows, real_positions, begin, WIDTH: tl.constexpr, INNER: tl.constexpr
+):
+    """Some columns of the keys or values of a row."""
     columns = begin + tl.arange(0, INNER)
-    kept = there[:, None] & (columns < WIDTH)[None, :]
-    return tl.load(table + memory[:, None] * WIDTH + columns[None, :], kept, 0.0)
+    tile_mask = real_positions[:, None] & (columns < WIDTH)[None, :]
+    return tl.load(table + memory_rows[:, None] * WIDTH + columns[None, :], tile_mask, 0.0)
 
 
-@triton.jit(do_not_specialize=["step", "steps", "size"])
+@triton.jit(do_not_specialize=["step", "steps", "count"])
 @no_type_check
-def look(
+def attend_step(
     query,  # B T A
     keys,  # B S A
     values,  # B S C
@@ -34,50 +37,53 @@ def look(
     scale,
     step,
     steps,
-    size,
+    count,
     ADDITIVE: tl.constexpr,
     WIDTH: tl.constexpr,
-    DEPTH: tl.constexpr,
+    VALUE_WIDTH: tl.constexpr,
     FAST: tl.constexpr,
-    SEEN: tl.constexpr,
+    POSITIONS: tl.constexpr,
     INNER: tl.constexpr,
 ):
     """The weights and the context of each row's query at a step."""
     row = tl.program_id(0).to(tl.int64)
-    now = row * steps + step
-    places = tl.arange(0, SEEN)
-    there = places < size
-    seen = tl.load(mask + row * size + places, there, 0) != 0
-    memory = row * size + places
-    value = remembered(values, memory, there, 0, DEPTH, INNER)  # under way while others are weighed
-    total = tl.zeros([SEEN, INNER], tl.float32)
+    current = row * steps + step
+    positions = tl.arange(0, POSITIONS)
+    real_positions = positions < count
+    unmasked = tl.load(mask + row * count + positions, real_positions, 0) != 0
+    memory_rows = row * count + positions
+    # The first values load while the scores are computed.
+    value = load_columns(values, memory_rows, real_positions, 0, VALUE_WIDTH, INNER)
+    partial = tl.zeros([POSITIONS, INNER], tl.float32)
     for begin in range(0, WIDTH, INNER):
         columns = begin + tl.arange(0, INNER)
-        wide = columns < WIDTH
-        key = remembered(keys, memory, there, begin, WIDTH, INNER).to(tl.float32)
-        asked = tl.load(query + now * WIDTH + columns, wide, 0.0).to(tl.float32)
+        real_columns = columns < WIDTH
+        key = load_columns(keys, memory_rows, real_positions, begin, WIDTH, INNER).to(tl.float32)
+        query_tile = tl.load(query + current * WIDTH + columns, real_columns, 0.0).to(tl.float32)
         if ADDITIVE:
-            weighed = tl.load(energy + columns, wide, 0.0).to(tl.float32)
-            total += tanh(asked[None, :] + key, FAST) * weighed[None, :]
+            energy_tile = tl.load(energy + columns, real_columns, 0.0).to(tl.float32)
+            partial += tanh(query_tile[None, :] + key, FAST) * energy_tile[None, :]
         else:
-            total += asked[None, :] * key
-    scores = tl.where(seen, tl.sum(total, 1) * scale, -float("inf"))
-    top = tl.max(scores, 0)
-    grown = tl.where(seen, tl.exp(scores - tl.where(top == -float("inf"), 0.0, top)), 0.0)
-    whole = tl.sum(grown, 0)
-    weight = grown / tl.where(whole == 0.0, 1.0, whole)
-    tl.store(weights + now * size + places, weight.to(weights.dtype.element_ty), there)
-    for begin in range(0, DEPTH, INNER):
+            partial += query_tile[None, :] * key
+    weight = softmax(tl.sum(partial, 1) * scale, unmasked, 0, 0)
+    tl.store(
+        weights + current * count + positions, weight.to(weights.dtype.element_ty), real_positions
+    )
+    for begin in range(0, VALUE_WIDTH, INNER):
         columns = begin + tl.arange(0, INNER)
-        found = tl.sum(weight[:, None] * value.to(tl.float32), 0).to(context.dtype.element_ty)
-        tl.store(context + now * DEPTH + columns, found, columns < DEPTH)
-        if begin + INNER < DEPTH:
-            value = remembered(values, memory, there, begin + INNER, DEPTH, INNER)
+        context_tile = tl.sum(weight[:, None] * value.to(tl.float32), 0).to(
+            context.dtype.element_ty
+        )
+        tl.store(context + current * VALUE_WIDTH + columns, context_tile, columns < VALUE_WIDTH)
+        if begin + INNER < VALUE_WIDTH:
+            value = load_columns(
+                values, memory_rows, real_positions, begin + INNER, VALUE_WIDTH, INNER
+            )
 
 
-@triton.jit(do_not_specialize=["step", "steps", "size"])
+@triton.jit(do_not_specialize=["step", "steps", "count"])
 @no_type_check
-def look_back(
+def attend_step_backward(
     query,  # B T A
     keys,  # B S A
     values,  # B S C
@@ -89,50 +95,60 @@ def look_back(
     scale,
     step,
     steps,
-    size,
+    count,
     ADDITIVE: tl.constexpr,
     WIDTH: tl.constexpr,
-    DEPTH: tl.constexpr,
+    VALUE_WIDTH: tl.constexpr,
     STRIDE: tl.constexpr,
     FAST: tl.constexpr,
-    SEEN: tl.constexpr,
+    POSITIONS: tl.constexpr,
     INNER: tl.constexpr,
 ):
-    """From the context's gradient to those of the scores, which are kept, and of the query."""
+    """From the context's gradient to those of the scores, which are stored, and of the query."""
     row = tl.program_id(0).to(tl.int64)
-    now = row * steps + step
-    places = tl.arange(0, SEEN)
-    there = places < size
-    memory = row * size + places
-    key = remembered(keys, memory, there, 0, WIDTH, INNER)  # under way while values are asked for
-    weight = tl.load(weights + now * size + places, there, 0.0).to(tl.float32)
-    total = tl.zeros([SEEN, INNER], tl.float32)
-    for begin in range(0, DEPTH, INNER):
+    current = row * steps + step
+    positions = tl.arange(0, POSITIONS)
+    real_positions = positions < count
+    memory_rows = row * count + positions
+    key = load_columns(keys, memory_rows, real_positions, 0, WIDTH, INNER)
+    weight = tl.load(weights + current * count + positions, real_positions, 0.0).to(tl.float32)
+    partial = tl.zeros([POSITIONS, INNER], tl.float32)
+    for begin in range(0, VALUE_WIDTH, INNER):
         columns = begin + tl.arange(0, INNER)
-        value = remembered(values, memory, there, begin, DEPTH, INNER).to(tl.float32)
-        wanted = tl.load(dcontext + now * STRIDE + columns, columns < DEPTH, 0.0).to(tl.float32)
-        total += wanted[None, :] * value
-    dweight = tl.sum(total, 1)
+        value = load_columns(values, memory_rows, real_positions, begin, VALUE_WIDTH, INNER).to(
+            tl.float32
+        )
+        grad_tile = tl.load(dcontext + current * STRIDE + columns, columns < VALUE_WIDTH, 0.0).to(
+            tl.float32
+        )
+        partial += grad_tile[None, :] * value
+    dweight = tl.sum(partial, 1)
     dscore = weight * (dweight - tl.sum(weight * dweight, 0)) * scale
-    tl.store(dscores + now * size + places, dscore.to(dscores.dtype.element_ty), there)
+    tl.store(
+        dscores + current * count + positions, dscore.to(dscores.dtype.element_ty), real_positions
+    )
     for begin in range(0, WIDTH, INNER):
         columns = begin + tl.arange(0, INNER)
-        wide = columns < WIDTH
+        real_columns = columns < WIDTH
         if ADDITIVE:
-            asked = tl.load(query + now * WIDTH + columns, wide, 0.0).to(tl.float32)
-            weighed = tl.load(energy + columns, wide, 0.0).to(tl.float32)
-            smooth = tanh(asked[None, :] + key.to(tl.float32), FAST)
-            owed = tl.sum(dscore[:, None] * (1.0 - smooth * smooth), 0) * weighed
+            query_tile = tl.load(query + current * WIDTH + columns, real_columns, 0.0).to(
+                tl.float32
+            )
+            energy_tile = tl.load(energy + columns, real_columns, 0.0).to(tl.float32)
+            tanh_tile = tanh(query_tile[None, :] + key.to(tl.float32), FAST)
+            query_grad = tl.sum(dscore[:, None] * (1.0 - tanh_tile * tanh_tile), 0) * energy_tile
         else:
-            owed = tl.sum(dscore[:, None] * key.to(tl.float32), 0)
-        tl.store(dquery + now * WIDTH + columns, owed.to(dquery.dtype.element_ty), wide)
+            query_grad = tl.sum(dscore[:, None] * key.to(tl.float32), 0)
+        tl.store(
+            dquery + current * WIDTH + columns, query_grad.to(dquery.dtype.element_ty), real_columns
+        )
         if begin + INNER < WIDTH:
-            key = remembered(keys, memory, there, begin + INNER, WIDTH, INNER)
+            key = load_columns(keys, memory_rows, real_positions, begin + INNER, WIDTH, INNER)
 
 
-@triton.jit(do_not_specialize=["steps", "size"])
+@triton.jit(do_not_specialize=["steps", "count"])
 @no_type_check
-def keys_back(
+def keys_backward(
     query,  # B T A
     keys,  # B S A
     energy,  # A
@@ -140,30 +156,30 @@ def keys_back(
     dkeys,  # B S A
     denergy,  # B (parts of S) A: to be summed
     steps,
-    size,
+    count,
     WIDTH: tl.constexpr,
     FAST: tl.constexpr,
-    SEEN: tl.constexpr,
+    POSITIONS: tl.constexpr,
     INNER: tl.constexpr,
 ):
-    """What additive scores owe to keys and energy, over all steps of a row."""
+    """The gradients of keys and energy from those of additive scores, over all steps of a row."""
     row = tl.program_id(0).to(tl.int64)
-    places = tl.program_id(2) * SEEN + tl.arange(0, SEEN)
+    positions = tl.program_id(2) * POSITIONS + tl.arange(0, POSITIONS)
     columns = tl.program_id(1) * INNER + tl.arange(0, INNER)
-    there, wide = places < size, columns < WIDTH
-    at = (row * size + places)[:, None] * WIDTH + columns[None, :]
-    kept = there[:, None] & wide[None, :]
-    key = tl.load(keys + at, kept, 0.0).to(tl.float32)
-    weighed = tl.load(energy + columns, wide, 0.0).to(tl.float32)
-    dkey = tl.zeros([SEEN, INNER], tl.float32)
-    total = tl.zeros([SEEN, INNER], tl.float32)
+    real_positions, real_columns = positions < count, columns < WIDTH
+    offsets = (row * count + positions)[:, None] * WIDTH + columns[None, :]
+    tile_mask = real_positions[:, None] & real_columns[None, :]
+    key = tl.load(keys + offsets, tile_mask, 0.0).to(tl.float32)
+    energy_tile = tl.load(energy + columns, real_columns, 0.0).to(tl.float32)
+    dkey = tl.zeros([POSITIONS, INNER], tl.float32)
+    partial = tl.zeros([POSITIONS, INNER], tl.float32)
     for step in range(steps):
-        now = row * steps + step
-        asked = tl.load(query + now * WIDTH + columns, wide, 0.0).to(tl.float32)
-        dscore = tl.load(dscores + now * size + places, there, 0.0).to(tl.float32)
-        smooth = tanh(asked[None, :] + key, FAST)
-        dkey += dscore[:, None] * (1.0 - smooth * smooth)
-        total += dscore[:, None] * smooth
-    tl.store(dkeys + at, (dkey * weighed[None, :]).to(dkeys.dtype.element_ty), kept)
+        current = row * steps + step
+        query_tile = tl.load(query + current * WIDTH + columns, real_columns, 0.0).to(tl.float32)
+        dscore = tl.load(dscores + current * count + positions, real_positions, 0.0).to(tl.float32)
+        tanh_tile = tanh(query_tile[None, :] + key, FAST)
+        dkey += dscore[:, None] * (1.0 - tanh_tile * tanh_tile)
+        partial += dscore[:, None] * tanh_tile
+    tl.store(dkeys + offsets, (dkey * energy_tile[None, :]).to(dkeys.dtype.element_ty), tile_mask)
     part = row * tl.num_programs(2) + tl.program_id(2)
-    tl.store(denergy + part * WIDTH + columns, tl.sum(total, 0), wide)
+    tl.store(denergy + part * WIDTH + columns, tl.sum(partial, 0), real_columns)

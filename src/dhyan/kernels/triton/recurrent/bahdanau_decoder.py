@@ -1,4 +1,4 @@
-"""Bahdanau's loop in a few kernels a step: look by the state before, then step."""
+"""Bahdanau's decoder over all tokens, a few kernels a step: attend from the state, then step."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.triton.recurrent.attention_memory import Memory
-from dhyan.kernels.triton.recurrent.rnn_layer import USED, Reading, Returning
+from dhyan.kernels.triton.recurrent.attention_steps import AttentionSteps
+from dhyan.kernels.triton.recurrent.rnn_layer import INPUT_BLOCKS, BackwardSteps, ForwardSteps
 
 
-class LookThenStep(torch.autograd.Function):
-    """Bahdanau's loop: a context for the state so far, and a step that is told it."""
+class BahdanauLoop(torch.autograd.Function):
+    """c_i = attention(s_{i-1}); s_i = f(s_{i-1}, y_{i-1}, c_i)."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        given: Float[Tensor, "B T 1 G"],
+        input_gates: Float[Tensor, "B T 1 G"],
         weight: Float[Tensor, "1 G D"],
         first: Float[Tensor, "B 1 D"],
         carry: Float[Tensor, "B 1 D"],
@@ -36,38 +36,27 @@ class LookThenStep(torch.autograd.Function):
         Float[Tensor, "B 1 D"],
     ]:
         """The states, the contexts, the last state and the carry."""
-        memory = Memory(keys, values, mask, energy, scale)
-        batch, steps = given.shape[:2]
+        batch, steps = input_gates.shape[:2]
         contexts = values.new_empty(batch, steps, values.shape[-1])
-        weights = values.new_empty(batch, steps, mask.shape[1])
-        reading = Reading.begin(
-            cell, given, weight, first, carry, told=contexts, told_weight=context_weight
-        )
-        query = reading.before[:, :, 0]
-        if query_weight is not None:
-            query = query.new_empty(batch, steps, len(query_weight))
-        for step in range(steps):
-            if query_weight is not None:
-                torch.mm(reading.before[:, step, 0], query_weight.t(), out=query[:, step])
-            memory.look(query, weights, contexts, step)
-            reading.step(step)
-        ctx.save_for_backward(
+        rnn = ForwardSteps.start(
+            cell,
+            input_gates,
             weight,
-            context_weight,
-            query_weight,
-            keys,
-            values,
-            mask,
-            energy,
-            query,
-            weights,
-            contexts,
-            reading.before,
-            reading.carries,
-            reading.gates,
+            first,
+            carry,
+            step_inputs=contexts,
+            step_weight=context_weight,
+        )
+        operands = query_weight, keys, values, mask, energy, scale
+        attention = AttentionSteps.allocate(operands, rnn.previous[:, :, 0], contexts)
+        for step in range(steps):
+            attention.step(step)
+            rnn.step(step)
+        ctx.save_for_backward(
+            weight, context_weight, rnn.previous, rnn.carries, rnn.gates, *attention.saved
         )
         ctx.scale, ctx.cell = scale, cell
-        return reading.out, contexts, reading.last, reading.carries[-1].clone()
+        return rnn.out, contexts, rnn.last, rnn.carries[-1].clone()
 
     @staticmethod
     @once_differentiable
@@ -78,12 +67,13 @@ class LookThenStep(torch.autograd.Function):
         dlast: Float[Tensor, "B 1 D"],
         dend: Float[Tensor, "B 1 D"],
     ) -> tuple[Tensor | None, ...]:
-        """Back step by step; the weights take what all steps owe them at once."""
-        weight, context_weight, query_weight, keys, values, mask, energy = ctx.saved_tensors[:7]
-        query, weights, contexts, before, carries, gates = ctx.saved_tensors[7:]
-        memory = Memory(keys, values, mask, energy, ctx.scale)
-        dquery, dscores = torch.empty_like(query), torch.empty_like(weights, dtype=torch.float32)
-        back = Returning(
+        """Step by step backwards; the gradients of weights are products over all steps."""
+        weight, context_weight, previous, carries, gates, *saved = ctx.saved_tensors
+        attention = AttentionSteps.restore(saved, ctx.scale, previous[:, :, 0])
+        query_weight, contexts = attention.query_weight, attention.contexts
+        dquery = torch.empty_like(attention.query)
+        dscores = torch.empty_like(attention.weights, dtype=torch.float32)
+        rnn = BackwardSteps(
             ctx.cell,
             weight,
             carries,
@@ -94,29 +84,22 @@ class LookThenStep(torch.autograd.Function):
             torch.empty_like(gates),
             dquery=dquery,
             query_weight=query_weight,
-            ahead=1,
+            query_offset=1,
         )
-        told = back.dgates[:, :, 0, : USED[ctx.cell] * weight.shape[-1]]
-        used_weight = context_weight[: told.shape[-1]]
+        input_grads = rnn.dgates[:, :, 0, : INPUT_BLOCKS[ctx.cell] * weight.shape[-1]]
+        input_weight = context_weight[: input_grads.shape[-1]]
         dcontexts = dcontexts.contiguous().clone()
-        for step in reversed(range(before.shape[1])):
-            back.step(step)
-            dcontexts[:, step].addmm_(told[:, step], used_weight)
-            memory.look_back(query, weights, dcontexts, dscores, dquery, step)
-        dfirst, dquery_weight = back.to_first(), None
-        if query_weight is None:
-            dfirst = dfirst + dquery[:, :1]
-        else:
-            dfirst = dfirst + (dquery[:, 0] @ query_weight).unsqueeze(1)
-            dquery_weight = dquery.flatten(0, 1).t() @ before.flatten(0, 2)
-        dcontext_weight = back.dgates.flatten(0, 2).t() @ contexts.flatten(0, 1)
+        for step in reversed(range(previous.shape[1])):
+            rnn.step(step)
+            dcontexts[:, step].addmm_(input_grads[:, step], input_weight)
+            attention.step_backward(dcontexts, dscores, dquery, step)
+        first_query = dquery[:, 0] if query_weight is None else dquery[:, 0] @ query_weight
         return (
-            back.dgates,
-            back.to_weight(before),
-            dfirst,
-            back.dcarry,
-            dcontext_weight,
-            dquery_weight,
-            *memory.owed(query, weights, dcontexts, dscores),
+            rnn.dgates,
+            rnn.weight_grad(previous),
+            rnn.first_state_grad() + first_query.unsqueeze(1),
+            rnn.dcarry,
+            rnn.dgates.flatten(0, 2).t() @ contexts.flatten(0, 1),
+            *attention.gradients(dcontexts, dscores, dquery),
             None,
         )

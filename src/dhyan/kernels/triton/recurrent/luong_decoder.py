@@ -1,4 +1,4 @@
-"""Luong's loop with input feeding in a few kernels a step: step, look, and blend."""
+"""Luong's decoder with input feeding over all tokens: a step, attention, attentional vector."""
 
 from typing import Any
 
@@ -7,32 +7,32 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.triton.recurrent.attention_memory import Memory
-from dhyan.kernels.triton.recurrent.luong_output import blend, blend_back
+from dhyan.kernels.triton.recurrent.attention_steps import AttentionSteps
+from dhyan.kernels.triton.recurrent.luong_output import combine_step, combine_step_backward
 from dhyan.kernels.triton.recurrent.rnn_layer import (
-    USED,
-    Reading,
-    Returning,
-    fast,
-    one_product,
-    precision,
+    INPUT_BLOCKS,
+    BackwardSteps,
+    ForwardSteps,
+    backward_tile,
+    fast_tanh,
+    matmul_precision,
 )
 
 
-class StepThenLook(torch.autograd.Function):
-    """Luong's loop with input feeding: a step, a context for its state, and a blend of both."""
+class LuongLoop(torch.autograd.Function):
+    """s_i = f(s_{i-1}, [y_{i-1}; s̃_{i-1}]); c_i = attention(s_i); s̃_i = tanh(W [c_i; s_i] + b)."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        given: Float[Tensor, "B T 1 G"],
+        input_gates: Float[Tensor, "B T 1 G"],
         weight: Float[Tensor, "1 G D"],
         first: Float[Tensor, "B 1 D"],
         carry: Float[Tensor, "B 1 D"],
-        fed: Float[Tensor, "B 1 D"],
-        fed_weight: Float[Tensor, "G D"],
-        blend_weight: Float[Tensor, "D K"],
-        blend_bias: Float[Tensor, " D"],
+        first_attentional: Float[Tensor, "B 1 D"],
+        feed_weight: Float[Tensor, "G D"],
+        combine_weight: Float[Tensor, "D K"],
+        combine_bias: Float[Tensor, " D"],
         query_weight: Float[Tensor, "A D"] | None,
         keys: Float[Tensor, "B S A"],
         values: Float[Tensor, "B S C"],
@@ -41,87 +41,66 @@ class StepThenLook(torch.autograd.Function):
         scale: float,
         cell: str,
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B 1 D"], Float[Tensor, "B 1 D"]]:
-        """The blends, the last state and the carry."""
-        memory = Memory(keys, values, mask, energy, scale)
-        batch, steps = given.shape[:2]
-        width, depth = weight.shape[-1], values.shape[-1]
-        blended = given.new_empty(batch, steps, width)
-        feeds = torch.empty_like(blended)
-        feeds[:, :1] = fed
-        contexts = values.new_empty(batch, steps, depth)
-        weights = values.new_empty(batch, steps, mask.shape[1])
-        reading = Reading.begin(
-            cell, given, weight, first, carry, told=feeds, told_weight=fed_weight
+        """The attentional vectors, the last state and the carry."""
+        batch, steps = input_gates.shape[:2]
+        width, context_width = weight.shape[-1], values.shape[-1]
+        attentional = input_gates.new_empty(batch, steps, width)
+        feeds = torch.empty_like(attentional)
+        feeds[:, :1] = first_attentional
+        contexts = values.new_empty(batch, steps, context_width)
+        rnn = ForwardSteps.start(
+            cell, input_gates, weight, first, carry, step_inputs=feeds, step_weight=feed_weight
         )
-        query = reading.out[:, :, 0]
-        if query_weight is not None:
-            query = query.new_empty(batch, steps, len(query_weight))
-        tile = one_product(batch, given.dtype)
+        operands = query_weight, keys, values, mask, energy, scale
+        attention = AttentionSteps.allocate(operands, rnn.out[:, :, 0], contexts)
+        tile = backward_tile(batch, input_gates.dtype)
         for step in range(steps):
-            reading.step(step)
-            if query_weight is not None:
-                torch.mm(reading.out[:, step, 0], query_weight.t(), out=query[:, step])
-            memory.look(query, weights, contexts, step)
-            blend[tile.grid(batch, width)](
+            rnn.step(step)
+            attention.step(step)
+            combine_step[tile.grid(batch, width)](
                 contexts,
-                reading.out,
-                blend_weight,
-                blend_bias,
-                blended,
+                rnn.out,
+                combine_weight,
+                combine_bias,
+                attentional,
                 feeds,
                 step,
                 steps,
                 batch,
                 WIDTH=width,
-                DEPTH=depth,
-                FAST=fast(given),
-                PRECISION=precision(given),
-                **tile.settings(),
+                CONTEXT=context_width,
+                FAST=fast_tanh(input_gates),
+                PRECISION=matmul_precision(input_gates),
+                **tile.launch_options(),
             )
         ctx.save_for_backward(
-            weight,
-            fed_weight,
-            blend_weight,
-            query_weight,
-            keys,
-            values,
-            mask,
-            energy,
-            query,
-            weights,
-            contexts,
-            reading.out,
-            reading.before,
-            reading.carries,
-            reading.gates,
-            feeds,
-            blended,
+            *(weight, feed_weight, combine_weight, feeds, attentional),
+            *(rnn.out, rnn.previous, rnn.carries, rnn.gates),
+            *attention.saved,
         )
         ctx.scale, ctx.cell = scale, cell
-        return blended, reading.last, reading.carries[-1].clone()
+        return attentional, rnn.last, rnn.carries[-1].clone()
 
     @staticmethod
     @once_differentiable
     def backward(
         ctx: Any,
-        dblended: Float[Tensor, "B T D"],
+        dattentional: Float[Tensor, "B T D"],
         dlast: Float[Tensor, "B 1 D"],
         dend: Float[Tensor, "B 1 D"],
     ) -> tuple[Tensor | None, ...]:
-        """Back step by step; the weights take what all steps owe them at once."""
-        weight, fed_weight, blend_weight, query_weight = ctx.saved_tensors[:4]
-        keys, values, mask, energy = ctx.saved_tensors[4:8]
-        query, weights, contexts, out, before, carries, gates, feeds, blended = ctx.saved_tensors[
-            8:
-        ]
-        memory = Memory(keys, values, mask, energy, ctx.scale)
-        batch, steps, width = blended.shape
-        depth = contexts.shape[-1]
-        dsum, dquery = torch.empty_like(blended), torch.empty_like(query)
-        dscores = torch.empty_like(weights, dtype=torch.float32)
-        djoined = blended.new_empty(batch, steps, depth + width)
-        dcontexts, dout = djoined[..., :depth], djoined[..., depth:].unsqueeze(2)
-        back = Returning(
+        """Step by step backwards; the gradients of weights are products over all steps."""
+        weight, feed_weight, combine_weight, feeds, attentional = ctx.saved_tensors[:5]
+        out, previous, carries, gates, *saved = ctx.saved_tensors[5:]
+        attention = AttentionSteps.restore(saved, ctx.scale, out[:, :, 0])
+        contexts = attention.contexts
+        batch, steps, width = attentional.shape
+        context_width = contexts.shape[-1]
+        dsum, dquery = torch.empty_like(attentional), torch.empty_like(attention.query)
+        dscores = torch.empty_like(attention.weights, dtype=torch.float32)
+        djoined = attentional.new_empty(batch, steps, context_width + width)
+        dcontexts, dout = djoined[..., :context_width], djoined[..., context_width:].unsqueeze(2)
+        rnn = BackwardSteps(
             ctx.cell,
             weight,
             carries,
@@ -131,44 +110,40 @@ class StepThenLook(torch.autograd.Function):
             dend.contiguous().clone(),
             torch.empty_like(gates),
             dquery=dquery,
-            query_weight=query_weight,
+            query_weight=attention.query_weight,
         )
-        dblended = dblended.contiguous()
-        tile = one_product(batch, gates.dtype)
+        dattentional = dattentional.contiguous()
+        tile = backward_tile(batch, gates.dtype)
         for step in reversed(range(steps)):
-            blend_back[tile.grid(batch, width)](
-                back.dgates,
-                fed_weight,
-                dblended,
-                blended,
+            combine_step_backward[tile.grid(batch, width)](
+                rnn.dgates,
+                feed_weight,
+                dattentional,
+                attentional,
                 dsum,
                 step,
                 steps,
                 batch,
                 WIDTH=width,
-                BLOCKS=fed_weight.shape[0] // width,
-                USED=USED[ctx.cell],
-                PRECISION=precision(gates),
-                **tile.settings(),
+                BLOCKS=feed_weight.shape[0] // width,
+                INPUT_BLOCKS=INPUT_BLOCKS[ctx.cell],
+                PRECISION=matmul_precision(gates),
+                **tile.launch_options(),
             )
-            torch.mm(dsum[:, step], blend_weight, out=djoined[:, step])
-            memory.look_back(query, weights, dcontexts, dscores, dquery, step)
-            back.step(step)
-        dgates, dsums = back.dgates.flatten(0, 2), dsum.flatten(0, 1)
-        dquery_weight = None
-        if query_weight is not None:
-            dquery_weight = dquery.flatten(0, 1).t() @ out.flatten(0, 2)
+            torch.mm(dsum[:, step], combine_weight, out=djoined[:, step])
+            attention.step_backward(dcontexts, dscores, dquery, step)
+            rnn.step(step)
+        dgates, dsums = rnn.dgates.flatten(0, 2), dsum.flatten(0, 1)
         halves = [dsums.t() @ contexts.flatten(0, 1), dsums.t() @ out.flatten(0, 2)]
         return (
-            back.dgates,
-            back.to_weight(before),
-            back.to_first(),
-            back.dcarry,
-            (back.dgates[:, 0, 0] @ fed_weight).unsqueeze(1),
+            rnn.dgates,
+            rnn.weight_grad(previous),
+            rnn.first_state_grad(),
+            rnn.dcarry,
+            (rnn.dgates[:, 0, 0] @ feed_weight).unsqueeze(1),
             dgates.t() @ feeds.flatten(0, 1),
             torch.cat(halves, dim=1),
             dsums.sum(dim=0),
-            dquery_weight,
-            *memory.owed(query, weights, dcontexts, dscores),
+            *attention.gradients(dcontexts, dscores, dquery),
             None,
         )

@@ -1,4 +1,4 @@
-"""The blend of context and state that Luong's decoder says its words from, at a step and back."""
+"""The attentional vector of Luong's decoder at a step, forwards and backwards."""
 
 from typing import no_type_check
 
@@ -6,23 +6,23 @@ import triton
 import triton.language as tl
 
 from dhyan.kernels.triton.activations import tanh
-from dhyan.kernels.triton.recurrent.tiles import product
+from dhyan.kernels.triton.recurrent.tiles import add_product
 
 
 @triton.jit(do_not_specialize=["step", "steps", "batch"])
 @no_type_check
-def blend(
+def combine_step(
     context,  # B T C
-    told,  # B T D
+    state,  # B T D
     weight,  # D (C + D)
     bias,  # D
-    blended,  # B T D
-    fed,  # B T D: what the next step is fed
+    attentional,  # B T D
+    next_input,  # B T D: the input of the next step
     step,
     steps,
     batch,
     WIDTH: tl.constexpr,
-    DEPTH: tl.constexpr,
+    CONTEXT: tl.constexpr,
     FAST: tl.constexpr,
     PRECISION: tl.constexpr,
     ROWS: tl.constexpr,
@@ -32,52 +32,64 @@ def blend(
     """s̃ = tanh(W [c; s] + b) at a step."""
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    inside, wide = rows < batch, columns < WIDTH
-    kept = inside[:, None] & wide[None, :]
-    now = rows * steps + step
+    real_rows, real_columns = rows < batch, columns < WIDTH
+    tile_mask = real_rows[:, None] & real_columns[None, :]
+    current = rows * steps + step
     total = tl.zeros([ROWS, COLUMNS], tl.float32)
-    right = weight + columns * (DEPTH + WIDTH)
-    left = context + now * DEPTH
-    total = product(total, left, right, inside, wide, DEPTH, 1, INNER, PRECISION)
-    left = told + now * WIDTH
-    total = product(total, left, right + DEPTH, inside, wide, WIDTH, 1, INNER, PRECISION)
-    total += tl.load(bias + columns, wide, 0.0).to(tl.float32)[None, :]
-    smooth = tanh(total, FAST).to(blended.dtype.element_ty)
-    at = now[:, None] * WIDTH + columns[None, :]
-    tl.store(blended + at, smooth, kept)
-    tl.store(fed + at + WIDTH, smooth, kept & (step + 1 < steps))
+    right = weight + columns * (CONTEXT + WIDTH)
+    left = context + current * CONTEXT
+    total = add_product(total, left, right, real_rows, real_columns, CONTEXT, 1, INNER, PRECISION)
+    left = state + current * WIDTH
+    total = add_product(
+        total, left, right + CONTEXT, real_rows, real_columns, WIDTH, 1, INNER, PRECISION
+    )
+    total += tl.load(bias + columns, real_columns, 0.0).to(tl.float32)[None, :]
+    y = tanh(total, FAST).to(attentional.dtype.element_ty)
+    offsets = current[:, None] * WIDTH + columns[None, :]
+    tl.store(attentional + offsets, y, tile_mask)
+    tl.store(next_input + offsets + WIDTH, y, tile_mask & (step + 1 < steps))
 
 
 @triton.jit(do_not_specialize=["step", "steps", "batch"])
 @no_type_check
-def blend_back(
+def combine_step_backward(
     dgates,  # B T (blocks × D)
-    fed_weight,  # (blocks × D) D
-    dblended,  # B T D
-    blended,  # B T D
-    dsum,  # B T D: of what the tanh was taken
+    step_weight,  # (blocks × D) D
+    dattentional,  # B T D
+    attentional,  # B T D
+    dsum,  # B T D: before the tanh
     step,
     steps,
     batch,
     WIDTH: tl.constexpr,
     BLOCKS: tl.constexpr,
-    USED: tl.constexpr,
+    INPUT_BLOCKS: tl.constexpr,
     PRECISION: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     INNER: tl.constexpr,
 ):
-    """What the next step, which was fed s̃, and its reader owe to W [c; s] + b."""
+    """The gradient of W [c; s] + b from that of s̃ and, by input feeding, of the next step."""
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    inside, wide = rows < batch, columns < WIDTH
-    kept = inside[:, None] & wide[None, :]
-    now = rows * steps + step
+    real_rows, real_columns = rows < batch, columns < WIDTH
+    tile_mask = real_rows[:, None] & real_columns[None, :]
+    current = rows * steps + step
     total = tl.zeros([ROWS, COLUMNS], tl.float32)
     if step + 1 < steps:
-        left, right = dgates + (now + 1) * (BLOCKS * WIDTH), fed_weight + columns
-        total = product(total, left, right, inside, wide, USED * WIDTH, WIDTH, INNER, PRECISION)
-    at = now[:, None] * WIDTH + columns[None, :]
-    total += tl.load(dblended + at, kept, 0.0).to(tl.float32)
-    smooth = tl.load(blended + at, kept, 0.0).to(tl.float32)
-    tl.store(dsum + at, (total * (1 - smooth * smooth)).to(dsum.dtype.element_ty), kept)
+        left, right = dgates + (current + 1) * (BLOCKS * WIDTH), step_weight + columns
+        total = add_product(
+            total,
+            left,
+            right,
+            real_rows,
+            real_columns,
+            INPUT_BLOCKS * WIDTH,
+            WIDTH,
+            INNER,
+            PRECISION,
+        )
+    offsets = current[:, None] * WIDTH + columns[None, :]
+    total += tl.load(dattentional + offsets, tile_mask, 0.0).to(tl.float32)
+    y = tl.load(attentional + offsets, tile_mask, 0.0).to(tl.float32)
+    tl.store(dsum + offsets, (total * (1 - y * y)).to(dsum.dtype.element_ty), tile_mask)

@@ -1,4 +1,4 @@
-"""Recurrent layers in one kernel a step, without packing: every row ends where it ends."""
+"""Recurrent layers, one kernel a step, over padded rows without packing."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.triton.recurrent.rnn_cells import advance, retreat
+from dhyan.kernels.triton.recurrent.rnn_cells import step_backward, step_forward
 
-USED = {"lstm": 4, "gru": 3, "rnn": 1}
-"""How many of a cell's blocks, from the first, its inputs take part in."""
+INPUT_BLOCKS = {"lstm": 4, "gru": 3, "rnn": 1}
+"""How many of a cell's gate blocks, from the first, take inputs."""
 
 
 class Tile(NamedTuple):
@@ -24,12 +24,12 @@ class Tile(NamedTuple):
     warps: int
     stages: int
 
-    def grid(self, batch: int, width: int, sides: int = 1) -> tuple[int, int, int]:
+    def grid(self, batch: int, width: int, directions: int = 1) -> tuple[int, int, int]:
         """How many programs there are."""
-        return triton.cdiv(batch, self.rows), triton.cdiv(width, self.columns), sides
+        return triton.cdiv(batch, self.rows), triton.cdiv(width, self.columns), directions
 
-    def settings(self) -> dict[str, Any]:
-        """As a kernel takes it."""
+    def launch_options(self) -> dict[str, Any]:
+        """The arguments of a kernel launch."""
         return {
             "ROWS": self.rows,
             "COLUMNS": self.columns,
@@ -39,94 +39,94 @@ class Tile(NamedTuple):
         }
 
 
-def four_products(batch: int, kind: torch.dtype) -> Tile:
-    """For a step forward, whose programs make a tile of every block."""
-    if kind == torch.float32:
+def forward_tile(batch: int, dtype: torch.dtype) -> Tile:
+    """For a forward step, whose programs compute a tile of every gate block."""
+    if dtype == torch.float32:
         return Tile(64, 16 if batch <= 512 else 32, 32, 4, 3)
     if batch <= 32:
         return Tile(16, 16, 128, 4, 3)
     return Tile(64, 16, 64, 4, 4) if batch <= 512 else Tile(128, 64, 64, 8, 3)
 
 
-def one_product(batch: int, kind: torch.dtype) -> Tile:
-    """For a step back, whose product is long."""
-    if kind == torch.float32:
+def backward_tile(batch: int, dtype: torch.dtype) -> Tile:
+    """For a backward step, whose product is long."""
+    if dtype == torch.float32:
         return Tile(32, 32, 32, 4, 3) if batch <= 512 else Tile(64, 64, 32, 4, 3)
     if batch <= 32:
         return Tile(16, 16, 128, 4, 4)
     return Tile(64, 16, 128, 4, 4) if batch <= 512 else Tile(128, 64, 64, 8, 4)
 
 
-def fast(numbers: Tensor) -> bool:
-    """Whether tanh may be the GPU's own, whose error is about that of half precision."""
-    return numbers.is_cuda and numbers.dtype != torch.float32
+def fast_tanh(x: Tensor) -> bool:
+    """Whether to use the GPU's own tanh, whose error is about that of half precision."""
+    return x.is_cuda and x.dtype != torch.float32
 
 
-def precision(numbers: Tensor, exact: str = "ieee") -> str:
-    """How a kernel multiplies single precision: exactly, unless PyTorch was told otherwise.
+def matmul_precision(x: Tensor, exact: str = "ieee") -> str:
+    """How a kernel multiplies single precision: exactly, unless PyTorch is set to TF32.
 
     Three products in TF32 ("tf32x3") are as exact to six digits; of four tiles at once they are
     five times as fast, of one they are slower.
     """
     highest = torch.get_float32_matmul_precision() == "highest"
-    return exact if numbers.dtype == torch.float32 and highest else "tf32"
+    return exact if x.dtype == torch.float32 and highest else "tf32"
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A layer under way, in one direction or both, over rows that may end early.
+class ForwardSteps:
+    """A layer's forward pass, in one direction or both, over rows that may end early.
 
-    `given` is what inputs known beforehand give to the gates; with `told`, a row of it joins them
-    at each step. `before` has the state before each place was read.
+    `input_gates` are the inputs known beforehand times their weights; with `step_inputs`, more
+    inputs are computed step by step. `previous` has the state before each position.
     """
 
     cell: str
-    given: Float[Tensor, "B T N G"]
+    input_gates: Float[Tensor, "B T N G"]
     weight: Float[Tensor, "N G D"]
-    before: Float[Tensor, "B T N D"]
+    previous: Float[Tensor, "B T N D"]
     carries: Float[Tensor, "T1 B N D"]
     gates: Float[Tensor, "B T N G"]
     out: Float[Tensor, "B T N D"]
     last: Float[Tensor, "B N D"]
     lengths: Int[Tensor, " B"] | None = None
-    flipped: bool = False
-    told: Float[Tensor, "B T I"] | None = None
-    told_weight: Float[Tensor, "G I"] | None = None
+    reverse: bool = False
+    step_inputs: Float[Tensor, "B T I"] | None = None
+    step_weight: Float[Tensor, "G I"] | None = None
 
     @classmethod
-    def begin(
+    def start(
         cls,
         cell: str,
-        given: Float[Tensor, "B T N G"],
+        input_gates: Float[Tensor, "B T N G"],
         weight: Float[Tensor, "N G D"],
         first: Float[Tensor, "B N D"] | None,
         carry: Float[Tensor, "B N D"] | None,
-        **more: Any,
-    ) -> "Reading":
-        """Before the first place: from a state, or from zeros; only those may end early."""
-        batch, steps, sides, _ = given.shape
+        **options: Any,
+    ) -> "ForwardSteps":
+        """Before the first step: from a state, or from zeros; only the latter may end early."""
+        batch, steps, directions, _ = input_gates.shape
         width = weight.shape[-1]
         if first is None or carry is None:
-            before = given.new_zeros(batch, steps, sides, width)
+            previous = input_gates.new_zeros(batch, steps, directions, width)
         else:
-            before = given.new_empty(batch, steps, sides, width)
-            before[:, 0] = first
-        carries = before.new_empty(steps + 1, batch, sides, width, dtype=torch.float32)
+            previous = input_gates.new_empty(batch, steps, directions, width)
+            previous[:, 0] = first
+        carries = previous.new_empty(steps + 1, batch, directions, width, dtype=torch.float32)
         carries[0] = 0.0 if carry is None else carry
-        out, last = torch.empty_like(before), before.new_empty(batch, sides, width)
-        gates = torch.empty_like(given)
-        return cls(cell, given, weight, before, carries, gates, out, last, **more)
+        out, last = torch.empty_like(previous), previous.new_empty(batch, directions, width)
+        gates = torch.empty_like(input_gates)
+        return cls(cell, input_gates, weight, previous, carries, gates, out, last, **options)
 
     def step(self, step: int) -> None:
-        """Read the place that each row reads at this step."""
-        batch, steps, sides, width = self.before.shape
-        tile = four_products(batch, self.given.dtype)
-        advance[tile.grid(batch, width, sides)](
-            self.given,
-            self.told,
-            self.told_weight,
+        """One step of every row."""
+        batch, steps, directions, width = self.previous.shape
+        tile = forward_tile(batch, self.input_gates.dtype)
+        step_forward[tile.grid(batch, width, directions)](
+            self.input_gates,
+            self.step_inputs,
+            self.step_weight,
             self.weight,
-            self.before,
+            self.previous,
             self.carries,
             self.gates,
             self.out,
@@ -136,23 +136,23 @@ class Reading:
             steps,
             batch,
             CELL=self.cell,
-            SIDES=sides,
+            DIRECTIONS=directions,
             WIDTH=width,
-            TOLD=0 if self.told is None else self.told.shape[-1],
+            STEP_INPUT=0 if self.step_inputs is None else self.step_inputs.shape[-1],
             RAGGED=self.lengths is not None,
-            FLIPPED=int(self.flipped),
-            FAST=fast(self.given),
-            PRECISION=precision(self.given, exact="tf32x3"),
-            **tile.settings(),
+            REVERSE=int(self.reverse),
+            FAST=fast_tanh(self.input_gates),
+            PRECISION=matmul_precision(self.input_gates, exact="tf32x3"),
+            **tile.launch_options(),
         )
 
 
 @dataclass(frozen=True)
-class Returning:
-    """The way back through a layer: `dgates` is what it owes to `given`.
+class BackwardSteps:
+    """A layer's backward pass: `dgates` is the gradient of `input_gates`.
 
-    With `dquery`, the state of a step also became the query of the step `ahead` of it, as it is or
-    by `query_weight`.
+    With `dquery`, the state of a step is also the query `query_offset` steps later, as it is or by
+    `query_weight`.
     """
 
     cell: str
@@ -164,18 +164,18 @@ class Returning:
     dcarry: Float[Tensor, "B N D"]
     dgates: Float[Tensor, "B T N G"]
     lengths: Int[Tensor, " B"] | None = None
-    flipped: bool = False
+    reverse: bool = False
     dquery: Float[Tensor, "B T A"] | None = None
     query_weight: Float[Tensor, "A D"] | None = None
-    ahead: int = 0
+    query_offset: int = 0
 
     def step(self, step: int) -> None:
-        """What is owed to the gates at a step; those of the next are known."""
-        batch, steps, sides, _ = self.gates.shape
+        """The gradient of the gates at a step, from those of the next."""
+        batch, steps, directions, _ = self.gates.shape
         width = self.weight.shape[-1]
-        tile = one_product(batch, self.gates.dtype)
+        tile = backward_tile(batch, self.gates.dtype)
         query = -1 if self.query_weight is None else self.query_weight.shape[0]
-        retreat[tile.grid(batch, width, sides)](
+        step_backward[tile.grid(batch, width, directions)](
             self.dgates,
             self.weight,
             self.dquery,
@@ -189,50 +189,52 @@ class Returning:
             step,
             steps,
             batch,
-            step + self.ahead,
+            step + self.query_offset,
             CELL=self.cell,
-            SIDES=sides,
+            DIRECTIONS=directions,
             WIDTH=width,
             QUERY=0 if self.dquery is None else query,
-            OUT_STRIDE=self.dout.stride(1) // sides,
+            OUT_STRIDE=self.dout.stride(1) // directions,
             RAGGED=self.lengths is not None,
-            FLIPPED=int(self.flipped),
-            FAST=fast(self.gates),
-            PRECISION=precision(self.gates),
-            **tile.settings(),
+            REVERSE=int(self.reverse),
+            FAST=fast_tanh(self.gates),
+            PRECISION=matmul_precision(self.gates),
+            **tile.launch_options(),
         )
 
-    def to_weight(self, before: Float[Tensor, "B T N D"]) -> Float[Tensor, "N G D"]:
-        """What all steps together owe to the state's weights."""
-        pairs = self.dgates.flatten(0, 1).permute(1, 2, 0)
-        return torch.bmm(pairs, before.flatten(0, 1).transpose(0, 1))
+    def weight_grad(self, previous: Float[Tensor, "B T N D"]) -> Float[Tensor, "N G D"]:
+        """The gradient of the state's weights, over all steps."""
+        gate_grads = self.dgates.flatten(0, 1).permute(1, 2, 0)
+        return torch.bmm(gate_grads, previous.flatten(0, 1).transpose(0, 1))
 
-    def to_first(self) -> Float[Tensor, "B N D"]:
-        """What is owed to the state before the first step, as the first step saw it."""
+    def first_state_grad(self) -> Float[Tensor, "B N D"]:
+        """The gradient of the first state, through the gates of the first step."""
         return torch.bmm(self.dgates[:, 0].transpose(0, 1), self.weight).transpose(0, 1)
 
 
-class Layer(torch.autograd.Function):
-    """A layer over all places of all rows."""
+class RNNLayer(torch.autograd.Function):
+    """A layer over all positions of all rows."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        given: Float[Tensor, "B T N G"],
+        input_gates: Float[Tensor, "B T N G"],
         weight: Float[Tensor, "N G D"],
         first: Float[Tensor, "B N D"] | None,
         carry: Float[Tensor, "B N D"] | None,
         lengths: Int[Tensor, " B"] | None,
         cell: str,
-        flipped: bool,
+        reverse: bool,
     ) -> tuple[Float[Tensor, "B T N D"], Float[Tensor, "B N D"], Float[Tensor, "B N D"]]:
-        """The state at each place, zeros after a row's end; its last state, and the carry."""
-        reading = Reading.begin(cell, given, weight, first, carry, lengths=lengths, flipped=flipped)
-        for step in range(given.shape[1]):
-            reading.step(step)
-        ctx.save_for_backward(weight, reading.before, reading.carries, reading.gates, lengths)
-        ctx.cell, ctx.flipped, ctx.begun = cell, flipped, first is not None
-        return reading.out, reading.last, reading.carries[-1].clone()
+        """The state at each position, zeros after a row's end; its last state, and the carry."""
+        steps = ForwardSteps.start(
+            cell, input_gates, weight, first, carry, lengths=lengths, reverse=reverse
+        )
+        for step in range(input_gates.shape[1]):
+            steps.step(step)
+        ctx.save_for_backward(weight, steps.previous, steps.carries, steps.gates, lengths)
+        ctx.cell, ctx.reverse, ctx.has_first = cell, reverse, first is not None
+        return steps.out, steps.last, steps.carries[-1].clone()
 
     @staticmethod
     @once_differentiable
@@ -242,9 +244,9 @@ class Layer(torch.autograd.Function):
         dlast: Float[Tensor, "B N D"],
         dend: Float[Tensor, "B N D"],
     ) -> tuple[Tensor | None, ...]:
-        """What is owed to the gates' inputs, the weights, and the state it began with."""
-        weight, before, carries, gates, lengths = ctx.saved_tensors
-        back = Returning(
+        """The gradients of the gates' inputs, the weights, and the first state."""
+        weight, previous, carries, gates, lengths = ctx.saved_tensors
+        steps = BackwardSteps(
             ctx.cell,
             weight,
             carries,
@@ -254,9 +256,16 @@ class Layer(torch.autograd.Function):
             dend.contiguous().clone(),
             torch.empty_like(gates),
             lengths=lengths,
-            flipped=ctx.flipped,
+            reverse=ctx.reverse,
         )
-        for step in reversed(range(before.shape[1])):
-            back.step(step)
-        firsts = (back.to_first(), back.dcarry) if ctx.begun else (None, None)
-        return back.dgates, back.to_weight(before), *firsts, None, None, None
+        for step in reversed(range(previous.shape[1])):
+            steps.step(step)
+        first_grads = (steps.first_state_grad(), steps.dcarry) if ctx.has_first else (None, None)
+        return (
+            steps.dgates,
+            steps.weight_grad(previous),
+            *first_grads,
+            None,
+            None,
+            None,
+        )

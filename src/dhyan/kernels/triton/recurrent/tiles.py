@@ -1,4 +1,4 @@
-"""What the kernels of recurrent layers share: products of tiles, and reading orders."""
+"""Device functions of the recurrent kernels: matrix products of tiles, and reading order."""
 
 from typing import no_type_check
 
@@ -8,24 +8,24 @@ import triton.language as tl
 
 @triton.jit
 @no_type_check
-def placed(step, length, side, FLIPPED: tl.constexpr):
-    """The place a row reads at a step.
+def read_position(step, length, direction, REVERSE: tl.constexpr):
+    """The position a row reads at a step.
 
-    One side reads the real part from its end, the first if FLIPPED, else the second; padding is
-    read where it stands.
+    One direction reads the real part from its end, the first if REVERSE, else the second; padding
+    is read in its place.
     """
-    turned = (side + FLIPPED) % 2 == 1
-    return tl.where(turned & (step < length), length - 1 - step, step)
+    reversed_rows = (direction + REVERSE) % 2 == 1
+    return tl.where(reversed_rows & (step < length), length - 1 - step, step)
 
 
 @triton.jit
 @no_type_check
-def product(
+def add_product(
     total,
     left,
     right,
-    inside,
-    wide,
+    real_rows,
+    real_columns,
     LENGTH: tl.constexpr,
     STRIDE: tl.constexpr,
     INNER: tl.constexpr,
@@ -33,13 +33,15 @@ def product(
 ):
     """A tile of a matrix product, added to `total`.
 
-    `left` points at where the rows begin and `right` at where the columns do, whose numbers lie
-    STRIDE apart; both are LENGTH long.
+    `left` points to the rows and `right` to the columns, whose elements are STRIDE apart; both are
+    LENGTH long.
     """
     for begin in range(0, LENGTH, INNER):
         inner = begin + tl.arange(0, INNER)
-        there = inner < LENGTH
-        a = tl.load(left[:, None] + inner[None, :], inside[:, None] & there[None, :], 0.0)
-        b = tl.load(right[None, :] + inner[:, None] * STRIDE, there[:, None] & wide[None, :], 0.0)
+        in_range = inner < LENGTH
+        a = tl.load(left[:, None] + inner[None, :], real_rows[:, None] & in_range[None, :], 0.0)
+        b = tl.load(
+            right[None, :] + inner[:, None] * STRIDE, in_range[:, None] & real_columns[None, :], 0.0
+        )
         total = tl.dot(a, b, total, input_precision=PRECISION)
     return total
