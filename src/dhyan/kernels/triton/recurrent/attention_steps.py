@@ -52,13 +52,15 @@ class AttentionSteps:
         contexts: Float[Tensor, "B T C"],
     ) -> "AttentionSteps":
         """Before the first step; `operands` are the first six fields."""
-        query_weight, _, values, mask = operands[:4]
+        query_weight, keys, values, mask, energy, scale = operands
         batch, steps = states.shape[:2]
         query = states
         if query_weight is not None:
             query = states.new_empty(batch, steps, len(query_weight))
         weights = values.new_empty(batch, steps, mask.shape[1])
-        return cls(*operands, states, query, weights, contexts)
+        return cls(
+            query_weight, keys, values, mask, energy, scale, states, query, weights, contexts
+        )
 
     @property
     def saved(self) -> tuple[Tensor | None, ...]:
