@@ -1,11 +1,10 @@
-"""Measurements: start demo quick mechanisms mixer vectors primer recipes ladder lessons failures
+"""Measurements: start demo quick mechanisms vectors primer recipes ladder failures
 
 serving soaks exact; and of speed: ceilings kernels training translation quality growth, then keep
 and tables.
 """
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -14,9 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.ladder import judged
@@ -132,18 +129,6 @@ def vectors() -> object:
     return {**counts, "vocabulary": len(found.words), "seconds": round(seconds, 1)}
 
 
-def mixers() -> object:
-    """What a mixer of fixed vectors must learn for a word to be read in its context."""
-    import torch
-
-    from benchmarks.mixer import mixer
-
-    with ProcessPoolExecutor(
-        os.cpu_count(), get_context("spawn"), torch.set_num_threads, (1,)
-    ) as pool:
-        return mixer(each=pool.map)
-
-
 def recipes(folder: Path) -> object:
     """Every small recipe on a corpus of train, valid and test files (`.en.xz`, `.hi.xz`)."""
     found = {}
@@ -176,9 +161,6 @@ if __name__ == "__main__":
             print(write("start", start()))
         case ["mechanisms"]:
             print(write("mechanisms", mechanisms()))
-        case ["mixer"]:
-            print(write("mixer", mixers()))
-            LADDER.write_text(newest_page(), encoding="utf-8")
         case ["vectors"]:
             print(write("vectors", vectors()))
         case ["demo"]:
@@ -196,10 +178,6 @@ if __name__ == "__main__":
                     Path(report).parent / "figures" / drawn, LADDER.parent / "ladder" / name
                 )
             print(kept, LADDER)
-        case ["lessons", folder, *commit]:
-            from benchmarks.kept import make_all
-
-            make_all(Path(folder), *commit)
         case ["serving", model, *seconds]:
             from benchmarks.serving_benchmark import serving
 

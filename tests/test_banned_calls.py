@@ -12,7 +12,7 @@ import pytest
 from benchmarks.speed.ctranslate2_peer import _unpack
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("src", "benchmarks", "tests", "examples", "notebooks", "docs")
+ROOMS = ("src", "benchmarks", "experiments", "tests", "examples", "notebooks", "docs")
 MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib", "yaml"}
 NAMES = {"eval", "exec", "compile", "__import__"}
 METHODS = {

@@ -7,15 +7,6 @@ from itertools import product
 import pytest
 import torch
 
-from benchmarks.attachment import (
-    LOOKED_AT,
-    SEEDS,
-    STEPS,
-    judged,
-    looked_gravity,
-    looked_heads,
-    runs,
-)
 from dhyan.config import load_recipe
 from dhyan.errors import UserError
 from dhyan.lessons.transformer_blocks.pp_attachment import (
@@ -25,6 +16,15 @@ from dhyan.lessons.transformer_blocks.pp_attachment import (
     sign_flip_p_value,
 )
 from dhyan.run import train
+from experiments.pp_attachment import (
+    SEEDS,
+    STEPS,
+    TRACED_RUN,
+    encoder_heads_snapshot,
+    evaluate_heads,
+    gravity_snapshot,
+    runs,
+)
 from tests.lessons.reader import reader
 from tests.tiny_models import OFTEN, SIZES, tiny_recipe, write_corpus
 
@@ -130,7 +130,7 @@ def test_the_trainings_differ_in_heads_seed_and_steps_alone():
     recipe, settings = listed["h8-s1"]
     found = load_recipe(recipe, settings)
     assert (found.encoder.heads, found.encoder.width, found.training.steps) == (8, 128, STEPS)
-    longer = load_recipe(*listed[LOOKED_AT]).training
+    longer = load_recipe(*listed[TRACED_RUN]).training
     assert longer.steps > STEPS
 
 
@@ -190,14 +190,14 @@ def test_runs_of_a_folder_are_asked_the_same(trained):
 @pytest.mark.soak
 def test_what_is_kept_of_runs_is_made_by_the_benchmark(trained, monkeypatch, tmp_path):
     for name, value in (("SENTENCES", 5), ("PAIRS", 4), ("ASKED", 6)):
-        monkeypatch.setattr(f"benchmarks.attachment.{name}", value)
-    assert len(judged(trained).runs) == 2
-    assert looked_heads(trained / "h2").holder.pairs == 2
-    assert looked_gravity(trained / "h2").states.shape[1] == 0
+        monkeypatch.setattr(f"experiments.pp_attachment.{name}", value)
+    assert len(evaluate_heads(trained).runs) == 2
+    assert encoder_heads_snapshot(trained / "h2").holder.pairs == 2
+    assert gravity_snapshot(trained / "h2").states.shape[1] == 0
     mixed = tmp_path / "mixed"  # with other runs beside those that are listed
     shutil.copytree(trained / "h1", mixed / "h1-s1")
     shutil.copytree(trained / "h2", mixed / "other")
-    assert [one.heads for one in judged(mixed).runs] == [1]
+    assert [one.heads for one in evaluate_heads(mixed).runs] == [1]
 
 
 @pytest.mark.soak

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.tasks import needed
 from dhyan.data.primer.sentence_builder import Draft
 from dhyan.data.primer.templates import filled, templates
 from dhyan.errors import UserError
@@ -25,6 +24,7 @@ from dhyan.lessons.self_attention.idioms import (
     is_idiomatic,
     translate_word_by_word,
 )
+from experiments.task_vectors import mixer_comparison
 from tests.lessons.untrained import translator_of
 
 
@@ -69,7 +69,7 @@ NAMES = {"ravi", "asha", "ravi,", "asha,"}
 
 
 def test_the_kept_lesson_has_the_figures_of_the_benchmarks():
-    assert idioms().needed == needed()
+    assert idioms().needed == mixer_comparison()
 
 
 def test_the_kept_model_says_best_wishes_and_not_a_leg():

@@ -19,10 +19,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from benchmarks.mixing import ARMS
 from benchmarks.predictions import MENDED, PREDICTIONS
-from benchmarks.readings import Reading, Trial, context_trial, idiom_trial, plain_sentences
-from benchmarks.word_vectors import PADDING, vectors_by_chance, vectors_of_company
+from experiments.ambiguous_readings import (
+    Reading,
+    Trial,
+    context_trial,
+    idiom_trial,
+    plain_sentences,
+)
+from experiments.fixed_word_vectors import PADDING, pmi_vectors, random_vectors
+from experiments.mixer_arms import ARMS
 
 
 @dataclass(frozen=True)
@@ -89,10 +95,10 @@ def mixer(
     sentences = plain_sentences(sizes.sentences)
     contexts = context_trial(sizes.train, sizes.test)
     idioms = idiom_trial(sizes.train // 2, sizes.test // 2)
-    numbers = numbered(chain(sentences, *(_sentences(trial) for trial in (contexts, idioms))))
+    numbers = number_words(chain(sentences, *(_sentences(trial) for trial in (contexts, idioms))))
     counted = [[numbers[word] for word in sentence] for sentence in sentences]
-    company = vectors_of_company(counted, len(numbers) + 1, sizes.width)
-    chance = vectors_by_chance(len(numbers) + 1, sizes.width, seed=0)
+    company = pmi_vectors(counted, len(numbers) + 1, sizes.width)
+    chance = random_vectors(len(numbers) + 1, sizes.width, seed=0)
     trials = {
         "senses": (contexts, company),
         "senses, random vectors": (contexts, chance),
@@ -109,7 +115,7 @@ def mixer(
         for name, (trial, _) in trials.items()
     }
     return {
-        "command": "python -m benchmarks mixer",
+        "command": "python -m experiments mixer",
         "sizes": asdict(sizes),
         "predictions": [{"says": one.says, "held": one.holds(found)} for one in PREDICTIONS],
         "mended": MENDED,
@@ -117,7 +123,7 @@ def mixer(
     }
 
 
-def numbered(sentences: Iterable[Sequence[str]]) -> dict[str, int]:
+def number_words(sentences: Iterable[Sequence[str]]) -> dict[str, int]:
     """A number for every word, from one on."""
     words = sorted({word for sentence in sentences for word in sentence})
     return {word: number for number, word in enumerate(words, PADDING + 1)}
@@ -148,7 +154,7 @@ def measured(arm: str, given: Setting) -> dict[str, object]:
     """What an arm reads rightly at the rate that validation prefers, over several seeds."""
 
     def readers(rate: float, seeds: tuple[int, ...]) -> list[Reader]:
-        return [taught(arm, given, rate=rate, seed=seed) for seed in seeds]
+        return [train_arm(arm, given, rate=rate, seed=seed) for seed in seeds]
 
     valid = {
         rate: statistics.mean(
@@ -170,7 +176,7 @@ def measured(arm: str, given: Setting) -> dict[str, object]:
     }
 
 
-def taught(arm: str, given: Setting, *, rate: float, seed: int) -> Reader:
+def train_arm(arm: str, given: Setting, *, rate: float, seed: int) -> Reader:
     """Learn for so many steps; the batches follow from the seed, whatever the arm."""
     torch.manual_seed(seed)
     rows = given.train

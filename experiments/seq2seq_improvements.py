@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.report import newest
-from benchmarks.trainings import Runs
 from dhyan import load
 from dhyan.compare.test_sets import EvaluationSet, Sizes, primer_tests
 from dhyan.data.primer import primer_twins
@@ -41,9 +41,11 @@ MODELS = {
 }
 PAIRS, SEEDS = (2_000, 50_000), (1, 2)
 LONGEST, CORE, WIDTH = 15, 0.3, 128  # words of a sentence, share of the primer's, of a vector
-SINGLE = 60_000  # sentences of each language that skip-gram learns from, none with a translation
+MONOLINGUAL_SENTENCES = (
+    60_000  # sentences of each language that skip-gram learns from, none with a translation
+)
 SIDES = {"encoder": ("english", 98), "decoder": ("hindi", 99)}
-ASKED = Sizes(150, 0, 0)  # sentences of each group of lengths
+TEST_SIZES = Sizes(150, 0, 0)  # sentences of each group of lengths
 SETTINGS = {
     "data.task": "primer",
     "data.max_words": LONGEST,
@@ -64,10 +66,10 @@ SETTINGS = {
     "training.keep_checkpoints": 1,
     "training.early_stopping_metric": "loss",
 }
-LOOKED_AT, STEP = "Ravi ate a mango in the garden.", 3  # and which word of the translation
+SENTENCE, STEP = "Ravi ate a mango in the garden.", 3  # and which word of the translation
 
 
-def prepare(folder: Path = FOLDER) -> None:
+def write_vectors(folder: Path = FOLDER) -> None:
     """Write the vectors that some runs start from: those of skip-gram, and as many by chance.
 
     All have coordinates with a mean square of one, as an embedding that is learned begins with.
@@ -77,7 +79,7 @@ def prepare(folder: Path = FOLDER) -> None:
         if _vectors(folder, side, "random").exists():
             continue
         made = primer_twins("train", seed=seed, longest=LONGEST, core=CORE)
-        texts = [getattr(twin, language) for twin in islice(made, SINGLE)]
+        texts = [getattr(twin, language) for twin in islice(made, MONOLINGUAL_SENTENCES)]
         cut = Tokenizer.train(texts, kind="words", size=20_000)
         sentences = ([cut.plain(place) for place in cut.encode(text)] for text in texts)
         found = skip_gram(sentences, width=WIDTH, least=1, seed=seed)
@@ -87,7 +89,7 @@ def prepare(folder: Path = FOLDER) -> None:
         _write(_vectors(folder, side, "random"), found.words, drawn)
 
 
-def runs(folder: Path = FOLDER) -> Runs:
+def runs(folder: Path = FOLDER) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """Each model with each kind of embedding, on few pairs and on many, from each seed.
 
     Settings are as one types them after `--set`.
@@ -110,52 +112,54 @@ def runs(folder: Path = FOLDER) -> Runs:
     }
 
 
-def judged(folder: Path = FOLDER) -> Seq2SeqImprovements:
+def improvements_snapshot(folder: Path = FOLDER) -> Seq2SeqImprovements:
     """Reversal and depth by the ladder, embeddings by the runs that are in the folder."""
     path, found = read_report(newest("ladder"))
-    test_set = primer_tests(longest=LONGEST, sizes=ASKED, core=CORE, splits=()).main
+    test_set = primer_tests(longest=LONGEST, sizes=TEST_SIZES, core=CORE, splits=()).main
     starts = [
         one
         for model in MODELS
         for pairs in PAIRS
-        for one in _started(folder, model, pairs, test_set)
+        for one in _embedding_scores(folder, model, pairs, test_set)
     ]
     return Seq2SeqImprovements(path.name, read_improvements(path, found), tuple(starts))
 
 
-def bottleneck() -> Bottleneck:
+def bottleneck_snapshot() -> Bottleneck:
     """BLEU by length of every model of the ladder."""
     path = newest("ladder")
     return replace(bottleneck_of(path), report=path.name)
 
 
-def looked(run_bahdanau: str | Path, run_luong: str | Path) -> Mapping[str, AttentionStep]:
+def attention_step_snapshots(
+    run_bahdanau: str | Path, run_luong: str | Path
+) -> Mapping[str, AttentionStep]:
     """One look of either model, trained on the primer, at the same sentence and step."""
     return {
-        "bahdanau": _one(bahdanau(LOOKED_AT, model=run_bahdanau, step=STEP)),
-        "luong": _one(luong(LOOKED_AT, model=run_luong, step=STEP)),
+        "bahdanau": _attention_step(bahdanau(SENTENCE, model=run_bahdanau, step=STEP)),
+        "luong": _attention_step(luong(SENTENCE, model=run_luong, step=STEP)),
     }
 
 
-def _one(shown: object) -> AttentionStep:
+def _attention_step(shown: object) -> AttentionStep:
     assert isinstance(shown, AttentionStep)
     return shown
 
 
-def _started(
+def _embedding_scores(
     folder: Path, model: str, pairs: int, test_set: EvaluationSet
 ) -> Iterable[EmbeddingScores]:
     """The kinds of embedding of one model and so many pairs, each held against the learned one."""
     seeds = [seed for seed in SEEDS if (folder / _name(model, EMBEDDINGS[0], pairs, seed)).exists()]
     usual: list[Counts] = []
     for kind in EMBEDDINGS if seeds else ():
-        own = [_scored(folder / _name(model, kind, pairs, seed), test_set) for seed in seeds]
+        own = [_bleu_counts(folder / _name(model, kind, pairs, seed), test_set) for seed in seeds]
         usual = usual or own
         gain = None if kind == EMBEDDINGS[0] else _gain(usual, own)
         yield EmbeddingScores(model, pairs, kind, tuple(one.value() for one in own), gain)
 
 
-def _scored(run: Path, test_set: EvaluationSet) -> Counts:
+def _bleu_counts(run: Path, test_set: EvaluationSet) -> Counts:
     exam = test_set.exam()
     exam.gold.clear()
     said = examine(load(run), run.name, exam).said
@@ -187,11 +191,11 @@ def _embedding(folder: Path, kind: str) -> dict[str, object]:
     """What both sides are told of their embeddings."""
     found: dict[str, object] = {}
     for side in SIDES:
-        found[f"{side}.embedding"] = WIDTH
+        found[f"{side}.embedding_width"] = WIDTH
         if kind != EMBEDDINGS[0]:
-            found[f"{side}.vectors"] = str(_vectors(folder, side, kind).absolute())
+            found[f"{side}.pretrained_embedding"] = str(_vectors(folder, side, kind).absolute())
         if kind == "random":
-            found[f"{side}.frozen"] = "true"
+            found[f"{side}.freeze_embedding"] = "true"
     return found
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 PADDING = 0  # the number of no word; its vector is zero
 
 
-def vectors_of_company(
+def pmi_vectors(
     sentences: Sequence[Sequence[int]], size: int, width: int, *, window: int = 4
 ) -> Float[Tensor, "V D"]:
     """What is left of positive pointwise mutual information in so few dimensions.
@@ -18,17 +18,17 @@ def vectors_of_company(
     Neighbours are counted up to `window` words away on both sides, and the matrix is factored as
     Levy and Goldberg (2014) do. A word has one vector, whatever it means where it stands.
     """
-    information = torch.from_numpy(_information(_counts(sentences, size, window)))
+    information = torch.from_numpy(_positive_pmi(_counts(sentences, size, window)))
     with torch.random.fork_rng(devices=[]):  # the factoring begins by chance
         torch.manual_seed(0)
         directions, strengths, _ = torch.svd_lowrank(information, min(size, 2 * width), niter=4)
-    return _equally_long(directions[:, :width] * strengths[:width].sqrt())
+    return _normalised(directions[:, :width] * strengths[:width].sqrt())
 
 
-def vectors_by_chance(size: int, width: int, *, seed: int) -> Float[Tensor, "V D"]:
+def random_vectors(size: int, width: int, *, seed: int) -> Float[Tensor, "V D"]:
     """Directions that say which word it is and nothing about it."""
     chances = torch.Generator().manual_seed(seed)
-    return _equally_long(torch.randn(size, width, generator=chances, dtype=torch.float64))
+    return _normalised(torch.randn(size, width, generator=chances, dtype=torch.float64))
 
 
 def _counts(
@@ -45,7 +45,7 @@ def _counts(
     return counts
 
 
-def _information(counts: Float64[np.ndarray, "V V"]) -> Float64[np.ndarray, "V V"]:
+def _positive_pmi(counts: Float64[np.ndarray, "V V"]) -> Float64[np.ndarray, "V V"]:
     """log p(a, b) / p(a) p(b), and zero where that is negative or nothing was counted."""
     each = counts.sum(0)
     expected = np.outer(each, each) / counts.sum()
@@ -53,7 +53,7 @@ def _information(counts: Float64[np.ndarray, "V V"]) -> Float64[np.ndarray, "V V
     return np.log(np.maximum(ratio, 1))
 
 
-def _equally_long(vectors: Float[Tensor, "V D"]) -> Float[Tensor, "V D"]:
+def _normalised(vectors: Float[Tensor, "V D"]) -> Float[Tensor, "V D"]:
     """Around zero, and all of length √D, so that a coordinate's mean square is one."""
     centred = vectors - vectors[PADDING + 1 :].mean(0)
     long = centred * vectors.shape[1] ** 0.5 / centred.norm(dim=1, keepdim=True)

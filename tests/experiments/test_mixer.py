@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.mixer import Reader, Setting, Sizes, mixer, numbered, setting, taught
-from benchmarks.mixing import ARMS, learned, parameter_free
 from benchmarks.predictions import PREDICTIONS
-from benchmarks.readings import IDIOMATIC, LITERAL, context_trial, idiom_trial
-from benchmarks.word_vectors import PADDING, vectors_by_chance, vectors_of_company
 from dhyan import attend
+from experiments.ambiguous_readings import IDIOMATIC, LITERAL, context_trial, idiom_trial
+from experiments.fixed_word_vectors import PADDING, pmi_vectors, random_vectors
+from experiments.mixer import Reader, Setting, Sizes, mixer, number_words, setting, train_arm
+from experiments.mixer_arms import ARMS, learned, parameter_free
 
 WIDTH = 8
 SIZES = Sizes(
@@ -38,8 +38,8 @@ def idioms():
 @pytest.fixture(scope="module")
 def given(contexts) -> Setting:
     parts = (contexts.train, contexts.valid, *contexts.tests.values())
-    numbers = numbered(one.words for part in parts for one in part)
-    vectors = vectors_by_chance(len(numbers) + 1, WIDTH, seed=0)
+    numbers = number_words(one.words for part in parts for one in part)
+    vectors = random_vectors(len(numbers) + 1, WIDTH, seed=0)
     return setting(contexts, vectors, numbers, SIZES)
 
 
@@ -104,7 +104,7 @@ def test_read_outs_begin_alike_whatever_the_arm(given):
 
 
 def test_without_a_mixer_a_word_is_read_alike_everywhere(given, contexts):
-    reader = taught("none", given, rate=0.01, seed=0)
+    reader = train_arm("none", given, rate=0.01, seed=0)
     said = reader(given.valid).argmax(-1).tolist()
     by_word = {
         (one.words[one.place], label) for one, label in zip(contexts.valid, said, strict=True)
@@ -114,7 +114,7 @@ def test_without_a_mixer_a_word_is_read_alike_everywhere(given, contexts):
 
 def test_vectors_stay_as_they_are(given):
     before = given.vectors.clone()
-    reader = taught("learned Q, K, V", given, rate=0.1, seed=0)
+    reader = train_arm("learned Q, K, V", given, rate=0.1, seed=0)
     assert given.vectors.equal(before)
     assert not any(parameter is reader.vectors for parameter in reader.parameters())
 
@@ -163,17 +163,17 @@ def test_an_idiom_is_asked_about_at_a_word_that_both_readings_have(idioms):
 def test_words_that_keep_the_same_company_have_like_vectors():
     tea, coffee, drank, hot, book, novel, read, long = range(1, 9)
     said = [[drank, hot, tea], [drank, hot, coffee], [read, long, book], [read, long, novel]]
-    vectors = vectors_of_company(said * 3, 9, 2)
+    vectors = pmi_vectors(said * 3, 9, 2)
     assert vectors[tea] @ vectors[coffee] > vectors[tea] @ vectors[book]
     assert vectors[novel] @ vectors[book] > vectors[novel] @ vectors[coffee]
 
 
 def test_vectors_are_as_long_as_the_root_of_their_width_and_follow_from_the_seed():
-    vectors = vectors_by_chance(20, WIDTH, seed=3)
+    vectors = random_vectors(20, WIDTH, seed=3)
     torch.testing.assert_close(vectors[1:].norm(dim=1), torch.full((19,), WIDTH**0.5))
     assert not vectors[PADDING].any()
-    assert vectors.equal(vectors_by_chance(20, WIDTH, seed=3))
-    assert not vectors.equal(vectors_by_chance(20, WIDTH, seed=4))
+    assert vectors.equal(random_vectors(20, WIDTH, seed=3))
+    assert not vectors.equal(random_vectors(20, WIDTH, seed=4))
 
 
 def test_every_arm_and_every_prediction_has_its_figure_and_twice_the_same():

@@ -10,7 +10,7 @@ from dhyan.attention import Attention, DotScore, MultiHeadAttention, SingleHeadA
 from dhyan.kernels.backend import reference_kernels
 
 
-class Alone(nn.Module):
+class NoMixer(nn.Module):
     """No mixer: the word's own vector."""
 
     def forward(
@@ -83,8 +83,8 @@ def mapped_mean(width: int) -> Mixer:
     return parameter_free(width, sharpness=0.0, after=three)
 
 
-ARMS: dict[str, Callable[[int], Alone | Mixer]] = {
-    "none": lambda width: Alone(),
+ARMS: dict[str, Callable[[int], NoMixer | Mixer]] = {
+    "none": lambda width: NoMixer(),
     "mean": lambda width: parameter_free(width, sharpness=0.0),
     "mean, mapped": mapped_mean,
     "parameter-free": parameter_free,

@@ -34,35 +34,35 @@ MIXERS = (
 TRANSFORMERS = ("transformer", "transformer-parameter-free", "transformer-no-self")
 
 
-def idioms_of(run: Path) -> Idioms:
+def idioms_snapshot(run: Path) -> Idioms:
     """A run's idioms, beside the mixers' and the ladder's figures."""
-    return replace(measure_idioms(load_translator(run)), needed=needed())
+    return replace(measure_idioms(load_translator(run)), needed=mixer_comparison())
 
 
-def senses_of(run: Path) -> WordSenseProbes:
+def word_senses_snapshot(run: Path) -> WordSenseProbes:
     """The meanings of words in a run's encoder."""
     return word_senses(run)
 
 
-def tasks_of(*, steps: int = 1500, device: str = "cpu") -> TaskSpecificVectors:
+def task_vectors_snapshot(*, steps: int = 1500, device: str = "cpu") -> TaskSpecificVectors:
     """What two tasks make of one encoder, trained longer than a reader would wait."""
     both, anew = (train_two_tasks(steps=steps, seed=seed, device=device) for seed in (1, 2))
     return measure_tasks(both, anew, SENTENCE, steps)
 
 
-def needed() -> MixerComparison:
-    """The newest results of `benchmarks mixer` and of the ladder."""
+def mixer_comparison() -> MixerComparison:
+    """The newest results of `experiments mixer` and of the ladder."""
     found, models = _newest("mixer")["found"], _newest("ladder_h200")["models"]
-    mixers = tuple(_mixed(name, found["idioms"], found["senses"]) for name in MIXERS)
+    mixers = tuple(_mixer_scores(name, found["idioms"], found["senses"]) for name in MIXERS)
     common = found["idioms"]["commonest"], found["senses"]["commonest"]
     seen, new = common[0]["seen"], common[0]["held_out"]
     guess = MixerScores("commonest reading", 0, seen, new, common[1]["held_out"], (new, new))
     return MixerComparison(
-        (guess, *mixers), tuple(_climbed(name, models[name]) for name in TRANSFORMERS)
+        (guess, *mixers), tuple(_ladder_scores(name, models[name]) for name in TRANSFORMERS)
     )
 
 
-def _mixed(name: str, idiom: Any, senses: Any) -> MixerScores:
+def _mixer_scores(name: str, idiom: Any, senses: Any) -> MixerScores:
     own, other = idiom["arms"][name], senses["arms"][name]["accuracy"]
     seen, new = (own["accuracy"][key] for key in ("seen", "held_out"))
     spread = new["least"], new["most"]
@@ -70,7 +70,7 @@ def _mixed(name: str, idiom: Any, senses: Any) -> MixerScores:
     return MixerScores(name, own["parameters"], seen["mean"], new["mean"], senses, spread)
 
 
-def _climbed(name: str, model: Any) -> LadderScores:
+def _ladder_scores(name: str, model: Any) -> LadderScores:
     tests = (model["tests"][test]["understood"] for test in ("idiom", "context"))
     shares = (round(one["share"], 4) for one in tests)
     return LadderScores(name, *shares)

@@ -13,9 +13,12 @@ from dhyan.lessons.transformer_blocks.pp_attachment import PPAttachment, pp_atta
 
 RECIPE = "transformer2017-small"
 HEADS, SEEDS, STEPS = (1, 2, 4, 8), tuple(range(1, 9)), 2000
-LOOKED_AT, LONGER = "transformer", 5000  # the run whose heads and states are shown, its steps
+TRACED_RUN, TRACED_STEPS = (
+    "transformer",
+    5000,
+)  # the run whose heads and states are shown, its steps
 TELESCOPE = "The man saw the astronomer with a telescope."
-ASKED, SENTENCES, PAIRS = 320, 300, 300
+TEST_SENTENCES, SENTENCES, PAIRS = 320, 300, 300
 SETTINGS = {
     "data.task": "primer",
     "data.pairs": 200_000,
@@ -42,7 +45,7 @@ def runs() -> dict[str, tuple[str, Mapping[str, Any]]]:
     Of one seed and length all begin with the same weights and see the same batches.
     """
     many = {f"h{heads}-s{seed}": _run(heads, seed, STEPS) for heads in HEADS for seed in SEEDS}
-    return {LOOKED_AT: _run(8, 1, LONGER), **many}
+    return {TRACED_RUN: _run(8, 1, TRACED_STEPS), **many}
 
 
 def _run(heads: int, seed: int, steps: int) -> tuple[str, Mapping[str, Any]]:
@@ -56,22 +59,24 @@ def _run(heads: int, seed: int, steps: int) -> tuple[str, Mapping[str, Any]]:
     return RECIPE, {**SETTINGS, **own}
 
 
-def judged(folder: Path, *, hear: Callable[[str], None] = lambda line: None) -> PPAttachment:
+def evaluate_heads(
+    folder: Path, *, hear: Callable[[str], None] = lambda line: None
+) -> PPAttachment:
     """Those runs of a folder, or all there are, asked to which word a phrase belongs."""
-    names = (name for name in runs() if name != LOOKED_AT)
+    names = (name for name in runs() if name != TRACED_RUN)
     named = [folder / name for name in names if (folder / name / "last.json").exists()]
-    found = pp_attachment(named or folder, sentences=ASKED, hear=hear)
+    found = pp_attachment(named or folder, sentences=TEST_SENTENCES, hear=hear)
     assert isinstance(found, PPAttachment)
     return found
 
 
-def looked_heads(folder: Path) -> EncoderHeads:
+def encoder_heads_snapshot(folder: Path) -> EncoderHeads:
     """The heads of a run: the notes' sentence, measures of many, and who holds the telescope."""
     bounds = Bounds(longest=LONGEST, core=CORE)
     return encoder_heads(folder, TELESCOPE, sentences=SENTENCES, pairs=PAIRS, bounds=bounds)
 
 
-def looked_gravity(folder: Path) -> EncoderStatePull:
+def gravity_snapshot(folder: Path) -> EncoderStatePull:
     """A word of two meanings in a run's encoder, layer by layer; the states are not kept."""
     found = gravity(model=folder, sentences=SENTENCES)
     assert isinstance(found, EncoderStatePull)

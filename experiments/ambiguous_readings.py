@@ -44,12 +44,12 @@ def context_trial(train: int, test: int) -> Trial:
     "seen" asks in contexts that training shows, "held_out" (a split of the primer) pairs frame and
     cue as training never does, and in "new_nouns" the noun that decides was never beside the word.
     """
-    known = (one for one in _contexts() if not _kept_back(one))
-    new = (one for one in _contexts() if _kept_back(one))
+    known = (one for one in _contexts() if not _held_out(one))
+    new = (one for one in _contexts() if _held_out(one))
     pairs = (sense_read(twin) for twin in primer_twins("context"))
     sources = {
         "seen": known,
-        "held_out": (one for one in pairs if not _kept_back(one)),
+        "held_out": (one for one in pairs if not _held_out(one)),
         "new_nouns": new,
     }
     return _trial(len(_senses()), known, sources, train, test)
@@ -125,13 +125,13 @@ def _contexts() -> Iterator[Reading]:
     return (sense_read(in_context(Draft(seed))) for seed in count())
 
 
-def _kept_back(one: Reading) -> bool:
+def _held_out(one: Reading) -> bool:
     """Whether the sentence ends in a noun that training never shows beside its word."""
-    return (one.words[one.place], one.words[-1]) in _kept_nouns()
+    return (one.words[one.place], one.words[-1]) in _held_out_nouns()
 
 
 @cache
-def _kept_nouns() -> frozenset[tuple[str, str]]:
+def _held_out_nouns() -> frozenset[tuple[str, str]]:
     """For each sense one of the nouns that decide it least often, so that none becomes rare."""
     return frozenset(
         (word, _least([_noun(cue) for cue in sense.cues]))

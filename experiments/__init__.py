@@ -1,0 +1,1 @@
+"""Trainings and measurements behind the figures that lessons quote; not part of the package."""
