@@ -93,7 +93,7 @@ def check_refused(program, arguments, tmp_path, reason):
         [sys.executable, *program, *map(str, arguments)],
         capture_output=True, text=True, env=environment(), cwd=tmp_path,
     )  # fmt: skip
-    assert done.returncode == Exit.MISTAKE, done.stderr
+    assert done.returncode == Exit.USER_ERROR, done.stderr
     assert reason in done.stderr.splitlines()[-1], done.stderr
     return done.stderr
 

@@ -113,7 +113,7 @@ def check_command(name, folder, marker, seconds):
     )  # fmt: skip
     result = json.loads(done.stdout)
     output, torch = result["output"], name in NEED_TORCH
-    assert result["code"] == Exit.MISTAKE, output
+    assert result["code"] == Exit.USER_ERROR, output
     assert output.count("\n") == 1, output
     assert output.startswith(f"dhyan: {folder}"), output
     assert len(output) < 1000, output

@@ -117,7 +117,7 @@ def usage_message(error: Any) -> str:
         return error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(error.ctx.get_help())
-        sys.exit(Exit.MISTAKE)
+        sys.exit(Exit.USER_ERROR)
     message = error.format_message().rstrip(".")
     if "--plugin" in message:
         message += "; it comes before the command: dhyan --plugin FILE.py train …"
@@ -128,7 +128,7 @@ def fail(*lines: str) -> None:
     """Print what the user has to correct, a line per problem, and exit."""
     for line in lines:
         print("dhyan:", line.replace("\n", "\\n"), file=sys.stderr)
-    sys.exit(Exit.MISTAKE)
+    sys.exit(Exit.USER_ERROR)
 
 
 def ran_out_of_memory(error: Exception) -> bool:

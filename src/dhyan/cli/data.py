@@ -93,7 +93,7 @@ def check(
         for line in (*report_lines(statistics), *lines):
             typer.echo(line)
     if report.error_count or leakage.significant:
-        raise typer.Exit(Exit.MISTAKE)
+        raise typer.Exit(Exit.USER_ERROR)
 
 
 def _leakage_detector(

@@ -6,13 +6,13 @@ from enum import IntEnum
 class Exit(IntEnum):
     """The exit codes."""
 
-    DONE = 0
+    SUCCESS = 0
     """success"""
-    BROKEN = 1
+    BUG = 1
     """a bug of dhyan, with a traceback; please report it"""
-    MISTAKE = 2
+    USER_ERROR = 2
     """a mistake you can correct: stderr names the place and the remedy, a line per problem"""
-    UNHEARD = 141
+    CLOSED_PIPE = 141
     """the reader of the output closed it, as in `| head`"""
     INTERRUPTED = 130
     """stopped by Ctrl-C; a training run has saved a checkpoint and continues with --resume"""
