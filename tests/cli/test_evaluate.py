@@ -235,7 +235,7 @@ def test_long_work_reports_progress_and_quick_work_does_not(folder, monkeypatch)
     done = CliRunner().invoke(app, arguments)
     assert "30/30 lines" in done.stderr
     assert "wrong.hi: counted for ter" in done.stderr
-    assert "bleu: 20 test sets drawn" in done.stderr
+    assert "bleu: 20 resamples" in done.stderr
 
 
 def test_ctrl_c_prints_one_line(folder, monkeypatch):

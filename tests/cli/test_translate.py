@@ -379,7 +379,6 @@ def test_json_has_no_nan_when_no_token_is_allowed(folder, search):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--length-penalty", "nan"], "--length-penalty: nan is not between 0 and 10"),
         (["--temperature", 0.5], "--temperature has no effect without --sample: add it"),
         (["--diversity-penalty", 0.5], "--diversity-penalty needs two --beam-groups or more"),
         (["--sample", "--beam", 4], "leave out --beam 4"),
@@ -397,3 +396,22 @@ def test_json_has_no_nan_when_no_token_is_allowed(folder, search):
 )
 def test_contradictory_options_are_refused_even_without_input(folder, arguments, message):
     refused(folder, message, *arguments, lines=[])
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--length-penalty", "nan"),
+        ("--length-penalty", -1),
+        ("--beam", 0),
+        ("--beam", 1001),
+        ("--top-p", 1.5),
+        ("--temperature", 0),
+        ("--max-length", -1),
+    ],
+)
+def test_an_option_out_of_its_declared_bounds_is_refused(folder, option, value):
+    done = invoke(folder, option, value, lines=[])
+    assert done.exit_code == 2
+    assert option in done.stderr
+    assert not done.stdout
