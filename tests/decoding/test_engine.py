@@ -88,7 +88,7 @@ def test_of_a_beam_only_so_many_are_told_as_are_asked_for():
 @pytest.mark.parametrize("kind", OFTEN, ids=lambda kind: "-".join(kind))
 def test_places_go_to_those_who_wait(kind, width, monkeypatch):
     """More sentences than places: they come and go, and move together towards the end."""
-    monkeypatch.setattr(engine_module, "SENTENCES", 16)
+    monkeypatch.setattr(engine_module, "MAX_SLOTS", 16)
     model = lively(kind, 7)
     sources, limits = sentences(7, 50)
     engine = Engine(model, torch.float32)
@@ -104,12 +104,12 @@ def test_long_sentences_have_room_of_their_own(kind):
     sources.append([5] * 30 + [EOS])
     limits.append(38)
     engine = Engine(model, torch.float32)
-    engine_module.LEAST_ROOM, before = 16, engine_module.LEAST_ROOM
+    engine_module.MIN_CAPACITY, before = 16, engine_module.MIN_CAPACITY
     try:
         found = engine.translate(sources, beam=3, max_lengths=limits, length_penalty=0.0)
     finally:
-        engine_module.LEAST_ROOM = before
-    assert len(engine.stations) > 1
+        engine_module.MIN_CAPACITY = before
+    assert len(engine.slots) > 1
     same(found, plainly(model, sources, limits, 3, 0.0))
 
 
@@ -118,9 +118,9 @@ def test_a_search_that_was_broken_off_leaves_nothing_behind():
     sources, limits = sentences(2, 6)
     engine = Engine(model, torch.float32)
     wanted = engine.translate(sources, beam=2, max_lengths=limits)
-    [station] = engine.stations.values()
+    [slots] = engine.slots.values()
     with torch.inference_mode():
-        station.seat([[4, EOS]] * 8, [50] * 8, range(8))
+        slots.load([[4, EOS]] * 8, [50] * 8, range(8))
     same(engine.translate(sources, beam=2, max_lengths=limits), wanted)
 
 

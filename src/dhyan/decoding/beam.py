@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
+from dhyan.kernels.reference import Candidates, best_finished, extend_beam
 from dhyan.special_tokens import BOS, EOS, PAD
 
 
@@ -57,39 +58,6 @@ class BeamState(Protocol):
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Extensions of hypotheses, best first: score, parent and token; −inf marks an empty slot."""
-
-    score: Float[Tensor, "N K"]
-    parent: Int[Tensor, "N K"]
-    token: Int[Tensor, "N K"]
-
-    @classmethod
-    def best(
-        cls, total: Float[Tensor, "N W V"], count: int, penalty: Float[Tensor, "N V"] | None
-    ) -> "Candidates":
-        """The best `count` extensions after penalties; their scores are without penalties."""
-        penalized = total if penalty is None else total - penalty.unsqueeze(1)
-        best, choice = penalized.flatten(1).topk(count, dim=1)
-        score = best if penalty is None else total.flatten(1).gather(1, choice)
-        return cls(score, choice // total.shape[2], choice % total.shape[2])
-
-    def first(self, count: int) -> "Candidates":
-        """The best few."""
-        return Candidates(self.score[:, :count], self.parent[:, :count], self.token[:, :count])
-
-    def only(self, wanted: Bool[Tensor, "N K"]) -> "Candidates":
-        """The wanted ones in their order, then empty slots."""
-        order = (~wanted).byte().argsort(dim=1, stable=True)
-        score = self.score.masked_fill(~wanted, -torch.inf).gather(1, order)
-        return Candidates(score, self.parent.gather(1, order), self.token.gather(1, order))
-
-    def appended_to(self, ids: Int[Tensor, "N W T"]) -> Int[Tensor, "N K U"]:
-        """The parents' ids with the token at the end."""
-        return torch.cat([take_rows(ids, self.parent), self.token.unsqueeze(-1)], dim=-1)
-
-
-@dataclass(frozen=True)
 class Beam:
     """For N sentences: W unfinished hypotheses, and the best W finished ones.
 
@@ -116,21 +84,17 @@ class Beam:
         self, scores: Float[Tensor, "N W V"], penalty: Float[Tensor, "N V"] | None = None
     ) -> tuple["Beam", Int[Tensor, "N W"]]:
         """Keep the W best extensions that do not end; an end counts among the W best of all."""
-        width = scores.shape[1]
-        candidates = Candidates.best(self.score.unsqueeze(-1) + scores, 2 * width, penalty)
-        going = candidates.only(candidates.token != EOS).first(width)
-        best = candidates.first(width)
-        return self.updated(going, best.only(best.token == EOS)), going.parent
+        going, ending = extend_beam(self.score, scores, end=EOS, penalty=penalty)
+        return self.updated(going, ending), going.parent
 
     def updated(self, going: Candidates, ending: Candidates) -> "Beam":
         """The beam after a choice of extensions that go on and of extensions that end."""
         length = self.ids.shape[-1]
         ending_score = ending.score / length**self.length_penalty
-        scores = torch.cat([self.finished_score, ending_score], dim=1)
-        rows = [pad(self.finished, (0, 1), value=PAD), ending.appended_to(self.ids)]
-        finished_score, kept = scores.topk(self.score.shape[1], dim=1)
+        finished_score, kept = best_finished(self.finished_score, ending_score)
+        rows = [pad(self.finished, (0, 1), value=PAD), extended_ids(self.ids, ending)]
         finished = take_rows(torch.cat(rows, dim=1), kept)
-        ids = going.appended_to(self.ids)
+        ids = extended_ids(self.ids, going)
         return Beam(ids, going.score, finished, finished_score, self.length_penalty)
 
     def done(self) -> Bool[Tensor, " N"]:
@@ -163,6 +127,11 @@ class Beam:
 def take_rows(rows: Int[Tensor, "N W T"], index: Int[Tensor, "N K"]) -> Int[Tensor, "N K T"]:
     """For every sentence, the rows of these indices."""
     return rows.take_along_dim(index.unsqueeze(-1), dim=1)
+
+
+def extended_ids(ids: Int[Tensor, "N W T"], extensions: Candidates) -> Int[Tensor, "N K U"]:
+    """The ids of the parents with the new tokens at their ends."""
+    return torch.cat([take_rows(ids, extensions.parent), extensions.token.unsqueeze(-1)], dim=-1)
 
 
 def make_hypothesis(row: Sequence[int], score: float) -> Hypothesis:

@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dhyan.decoding.beam import Beam, Candidates, Hypothesis
+from dhyan.decoding.beam import Beam, Hypothesis
 from dhyan.decoding.rules import Ids, Phrase, Rule, Scores, SentenceIndex
+from dhyan.kernels.reference import Candidates
 from dhyan.special_tokens import EOS
 
 

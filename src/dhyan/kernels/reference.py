@@ -1,7 +1,7 @@
 """The definitions of every operation in plain PyTorch, written to be read."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -245,3 +245,54 @@ def unroll(
         output, *state = cell(step_input, *state)  # type: ignore[assignment]
         outputs.append(output)
     return torch.cat(outputs, dim=1), *state
+
+
+# Beam search
+
+
+class Candidates(NamedTuple):
+    """Extensions of hypotheses, best first: score, parent and token; −inf marks an empty slot."""
+
+    score: Float[Tensor, "N K"]
+    parent: Int[Tensor, "N K"]
+    token: Int[Tensor, "N K"]
+
+    def first(self, count: int) -> "Candidates":
+        """The best few."""
+        return Candidates(self.score[:, :count], self.parent[:, :count], self.token[:, :count])
+
+    def only(self, wanted: Bool[Tensor, "N K"]) -> "Candidates":
+        """The wanted ones in their order, then empty slots."""
+        order = (~wanted).byte().argsort(dim=1, stable=True)
+        score = self.score.masked_fill(~wanted, -torch.inf).gather(1, order)
+        return Candidates(score, self.parent.gather(1, order), self.token.gather(1, order))
+
+
+def extend_beam(
+    score: Float[Tensor, "N W"],
+    logprobs: Float[Tensor, "N W V"],
+    *,
+    end: int,
+    penalty: Float[Tensor, "N V"] | None = None,
+) -> tuple[Candidates, Candidates]:
+    """The W best extensions that go on, and those among the W best of all that end.
+
+    A token's penalty counts in the choice and not in the scores.
+    """
+    width, total = score.shape[1], score.unsqueeze(-1) + logprobs
+    penalized = total if penalty is None else total - penalty.unsqueeze(1)
+    best, choice = penalized.flatten(1).topk(2 * width, dim=1)
+    best = best if penalty is None else total.flatten(1).gather(1, choice)
+    candidates = Candidates(best, choice // total.shape[2], choice % total.shape[2])
+    going = candidates.only(candidates.token != end).first(width)
+    first = candidates.first(width)
+    return going, first.only(first.token == end)
+
+
+def best_finished(
+    finished_score: Float[Tensor, "N W"], ending_score: Float[Tensor, "N K"]
+) -> tuple[Float[Tensor, "N W"], Int[Tensor, "N W"]]:
+    """The W best of the finished hypotheses and those that end now: scores, and their indices."""
+    scores = torch.cat([finished_score, ending_score], dim=1)
+    best, kept = scores.topk(finished_score.shape[1], dim=1)
+    return best, kept

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from dhyan.batch import Batch, Tokens
+from dhyan.kernels.cuda_graph import capture, run_on_stream
 from dhyan.training.scheduled_sampling import ForcingSchedule, constant
 from dhyan.training.update import LossAndNorm, UpdateParts, empty_cache, is_finite, step_if
 
@@ -36,13 +37,8 @@ class GraphRecorder:
     @contextmanager
     def side_stream(self) -> Iterator[None]:
         """Inside the block kernels run on the stream that is captured later."""
-        current = torch.cuda.current_stream(self.device)
-        self.stream.wait_stream(current)
-        try:
-            with torch.cuda.stream(self.stream):
-                yield
-        finally:
-            current.wait_stream(self.stream)
+        with run_on_stream(self.stream, self.device):
+            yield
 
     def capture(self, work: Work) -> Work:
         """Capture the kernels of some work as a graph; returns the function that replays it.
@@ -50,21 +46,17 @@ class GraphRecorder:
         A capture that fails leaves its memory and its stream in use, and the random number
         generator waiting for its end: a second, empty capture resets them.
         """
-        graph, current = torch.cuda.CUDAGraph(), torch.cuda.current_stream(self.device)
+        current = torch.cuda.current_stream(self.device)
         try:
-            self._capture(graph, work)
+            return self._capture(work).replay
         except Exception:
             torch.cuda.set_stream(current)
             self.pool = torch.cuda.graph_pool_handle()
-            self._capture(torch.cuda.CUDAGraph(), lambda: None)
+            self._capture(lambda: None)
             raise
-        return graph.replay
 
-    def _capture(self, graph: torch.cuda.CUDAGraph, work: Work) -> None:
-        with torch.cuda.graph(
-            graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"
-        ):
-            work()
+    def _capture(self, work: Work) -> torch.cuda.CUDAGraph:
+        return capture(work, pool=self.pool, stream=self.stream, error_mode="thread_local")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A Transformer's weights as the engine uses them: joined, in one precision, in their order."""
+"""The weights of a Transformer as the engine reads them: concatenated, in one precision."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,57 +27,57 @@ from dhyan.models.transformer import (
     TransformerEncoder,
 )
 
-BLOCKS = 256  # of rows that a product can count
+BLOCK_COUNTERS = 256  # blocks of rows that a product can count
 
 
 @dataclass(frozen=True)
-class Block:
-    """A step beside the main road: what leads into it and out of it, and the norm that follows."""
+class SubLayer:
+    """The linear layers into and out of a sub-layer, and the layer norm that follows it."""
 
-    enter: Linear
-    leave: Linear
+    input: Linear
+    output: Linear
     norm: Norm
 
 
 @dataclass(frozen=True)
 class Layer:
-    """What one layer does: it recalls, looks at the source (in a decoder), and thinks."""
+    """Self-attention, cross-attention (in a decoder) and feed-forward network."""
 
-    recall: Block
-    look: Block | None
-    think: Block
+    self_attention: SubLayer
+    cross_attention: SubLayer | None
+    feed_forward: SubLayer
 
 
 @dataclass(frozen=True)
 class Stack:
-    """Layers with their embedding; `first` is the norm before all of them, if there is one.
+    """Layers with their embedding; `first_norm` is the layer norm before them, with pre-norm.
 
-    `arrivals` are zeros by which the blocks of a product count themselves.
+    `block_counters` are zeros by which the blocks of a product count themselves.
     """
 
     layers: tuple[Layer, ...]
-    table: Float[Tensor, "V D"]
-    positions: Float[Tensor, "T D"]
-    first: Norm | None
+    embedding: Float[Tensor, "V D"]
+    position_vectors: Float[Tensor, "T D"]
+    first_norm: Norm | None
     heads: int
-    groups: int
+    kv_heads: int
     scale: float
-    bend: str
-    arrivals: Int[Tensor, " M"]
+    activation: str
+    block_counters: Int[Tensor, " M"]
 
     @property
-    def post(self) -> bool:
-        """Whether norms stand after the steps."""
-        return self.first is None
+    def post_norm(self) -> bool:
+        """Whether layer norms follow the residual sums."""
+        return self.first_norm is None
 
     @property
     def head_width(self) -> int:
-        """How wide a head is."""
-        return self.table.shape[1] // self.heads
+        """The width of a head."""
+        return self.embedding.shape[1] // self.heads
 
 
-def fits_decoder(decoder: object) -> bool:
-    """Whether this is a decoder of dot-product heads that knows places by its embedding alone."""
+def supports_decoder(decoder: object) -> bool:
+    """Whether this is a decoder of dot-product heads with positions in its embedding alone."""
     if not isinstance(decoder, TransformerDecoder):
         return False
     layers = list(cast(Iterable[DecoderLayer], decoder.layers))
@@ -88,87 +88,86 @@ def fits_decoder(decoder: object) -> bool:
     )
 
 
-def fits_encoder(encoder: object) -> bool:
-    """Whether this is an encoder of dot-product heads that see everything."""
+def supports_encoder(encoder: object) -> bool:
+    """Whether this is an encoder of dot-product heads that attend to all positions."""
     if not isinstance(encoder, TransformerEncoder):
         return False
     layers = list(cast(Iterable[EncoderLayer], encoder.layers))
     return all(_dot_heads(layer.self_attention, all_positions) for layer in layers)
 
 
-def decoder_stack(decoder: TransformerDecoder, room: int, kind: torch.dtype) -> Stack:
-    """The weights of a decoder, with places for so many tokens."""
+def decoder_stack(decoder: TransformerDecoder, capacity: int, dtype: torch.dtype) -> Stack:
+    """The weights of a decoder, with vectors for so many positions."""
     layers = list(cast(Iterable[DecoderLayer], decoder.layers))
     norms_in_order = [
         (layer.self_attention_norm, layer.cross_attention_norm, layer.feed_forward_norm)
         for layer in layers
     ]
     first, norms = _norms(norms_in_order, decoder.final_norm)
-    made = [
+    packed = [
         Layer(
-            recall=_recall(_heads(layer.self_attention), norms[3 * at], kind),
-            look=_look(_heads(layer.cross_attention), norms[3 * at + 1], kind),
-            think=_think(layer.feed_forward, norms[3 * at + 2], kind),
+            self_attention=_self_attention(_heads(layer.self_attention), norms[3 * at], dtype),
+            cross_attention=_cross_attention(
+                _heads(layer.cross_attention), norms[3 * at + 1], dtype
+            ),
+            feed_forward=_feed_forward(layer.feed_forward, norms[3 * at + 2], dtype),
         )
         for at, layer in enumerate(layers)
     ]
-    return _stack(made, decoder, first, room, kind)
+    return _stack(packed, decoder, first, capacity, dtype)
 
 
-def encoder_stack(encoder: TransformerEncoder, room: int, kind: torch.dtype) -> Stack:
-    """The weights of an encoder, with places for so many tokens."""
+def encoder_stack(encoder: TransformerEncoder, capacity: int, dtype: torch.dtype) -> Stack:
+    """The weights of an encoder, with vectors for so many positions."""
     layers = list(cast(Iterable[EncoderLayer], encoder.layers))
     norms_in_order = [
         (cast(nn.LayerNorm, layer.self_attention_norm), layer.feed_forward_norm) for layer in layers
     ]
     first, norms = _norms(norms_in_order, encoder.final_norm)
-    made = [
+    packed = [
         Layer(
-            recall=_recall(_heads(layer.self_attention), norms[2 * at], kind),
-            look=None,
-            think=_think(layer.feed_forward, norms[2 * at + 1], kind),
+            self_attention=_self_attention(_heads(layer.self_attention), norms[2 * at], dtype),
+            cross_attention=None,
+            feed_forward=_feed_forward(layer.feed_forward, norms[2 * at + 1], dtype),
         )
         for at, layer in enumerate(layers)
     ]
-    return _stack(made, encoder, first, room, kind)
+    return _stack(packed, encoder, first, capacity, dtype)
 
 
-def source_memory(decoder: TransformerDecoder, kind: torch.dtype) -> Linear:
-    """From the encoder's states to the keys and values of every layer, all at once."""
+def cross_attention_memory(decoder: TransformerDecoder, dtype: torch.dtype) -> Linear:
+    """From encoder states to the cross-attention keys and values of every layer, in one product."""
     layers = cast(Iterable[DecoderLayer], decoder.layers)
     heads = [_heads(layer.cross_attention) for layer in layers]
-    return joined([part for head in heads for part in (head.key, head.value)], kind)
+    return concat_linear([part for own in heads for part in (own.key, own.value)], dtype)
 
 
-def joined(parts: Sequence[nn.Module | None], kind: torch.dtype) -> Linear:
-    """Several linear maps of one vector as one."""
-    maps = [cast(nn.Linear, part) for part in parts]
-    weight = torch.cat([one.weight.detach() for one in maps]).to(kind)
-    bias = torch.cat([one.bias.detach() for one in maps]).to(kind)
+def concat_linear(layers: Sequence[nn.Module | None], dtype: torch.dtype) -> Linear:
+    """Several linear layers of one input as one."""
+    parts = [cast(nn.Linear, layer) for layer in layers]
+    weight = torch.cat([part.weight.detach() for part in parts]).to(dtype)
+    bias = torch.cat([part.bias.detach() for part in parts]).to(dtype)
     return Linear(weight, bias, weight.float().sum(dim=1))
 
 
 @torch.no_grad()
 def fold_norms(decoder: TransformerDecoder) -> None:
-    """Put the gain and shift of every norm that stands before maps into those maps, for good."""
+    """With pre-norm, fold weight and bias of every layer norm into the linear layers after it."""
     if not isinstance(decoder.final_norm, nn.LayerNorm):
         return
     for layer in cast(Iterable[DecoderLayer], decoder.layers):
-        recall, think = (
-            _heads(layer.self_attention),
-            cast(FeedForward, layer.feed_forward),
-        )
-        _fold(layer.self_attention_norm, [recall.query, recall.key, recall.value])
+        heads, network = _heads(layer.self_attention), cast(FeedForward, layer.feed_forward)
+        _fold(layer.self_attention_norm, [heads.query, heads.key, heads.value])
         _fold(layer.cross_attention_norm, [_heads(layer.cross_attention).query])
-        _fold(layer.feed_forward_norm, [think.up, think.gate])
+        _fold(layer.feed_forward_norm, [network.up, network.gate])
     _fold(decoder.final_norm, [decoder.output])
 
 
-def _fold(norm: nn.LayerNorm, maps: Sequence[nn.Linear | None]) -> None:
-    for one in maps:
-        if one is not None:
-            one.bias.add_(one.weight @ norm.bias)
-            one.weight = nn.Parameter(one.weight * norm.weight)  # its own, even if it was shared
+def _fold(norm: nn.LayerNorm, layers: Sequence[nn.Linear | None]) -> None:
+    for layer in layers:
+        if layer is not None:
+            layer.bias.add_(layer.weight @ norm.bias)
+            layer.weight = nn.Parameter(layer.weight * norm.weight)  # no longer shared, if it was
     norm.weight.fill_(1.0)
     norm.bias.zero_()
 
@@ -177,44 +176,44 @@ def _stack(
     layers: Sequence[Layer],
     half: TransformerDecoder | TransformerEncoder,
     first: Norm | None,
-    room: int,
-    kind: torch.dtype,
+    capacity: int,
+    dtype: torch.dtype,
 ) -> Stack:
     layer = cast(DecoderLayer | EncoderLayer, half.layers[0])
-    heads, words = _heads(layer.self_attention), half.embedding.token_embedding
-    scaled = cast(DotScore, heads.score).scaled
+    heads, embedding = _heads(layer.self_attention), half.embedding.token_embedding
+    scaled, device = cast(DotScore, heads.score).scaled, embedding.weight.device
     return Stack(
         layers=tuple(layers),
-        table=words.weight.detach().to(kind),
-        positions=places(half.embedding.positions, room),
-        first=first,
+        embedding=embedding.weight.detach().to(dtype),
+        position_vectors=position_vectors(half.embedding.positions, capacity),
+        first_norm=first,
         heads=heads.heads,
-        groups=heads.kv_heads,
-        scale=(words.embedding_dim // heads.heads) ** -0.5 if scaled else 1.0,
-        bend=_bend(layer.feed_forward),
-        arrivals=torch.zeros(BLOCKS, dtype=torch.int32, device=words.weight.device),
+        kv_heads=heads.kv_heads,
+        scale=(embedding.embedding_dim // heads.heads) ** -0.5 if scaled else 1.0,
+        activation=_activation(layer.feed_forward),
+        block_counters=torch.zeros(BLOCK_COUNTERS, dtype=torch.int32, device=device),
     )
 
 
-def _recall(heads: MultiHeadAttention, norm: Norm, kind: torch.dtype) -> Block:
-    asked = joined([heads.query, heads.key, heads.value], kind)
-    return Block(asked, joined([heads.output], kind), norm)
+def _self_attention(heads: MultiHeadAttention, norm: Norm, dtype: torch.dtype) -> SubLayer:
+    qkv = concat_linear([heads.query, heads.key, heads.value], dtype)
+    return SubLayer(qkv, concat_linear([heads.output], dtype), norm)
 
 
-def _look(heads: MultiHeadAttention, norm: Norm, kind: torch.dtype) -> Block:
-    return Block(joined([heads.query], kind), joined([heads.output], kind), norm)
+def _cross_attention(heads: MultiHeadAttention, norm: Norm, dtype: torch.dtype) -> SubLayer:
+    return SubLayer(concat_linear([heads.query], dtype), concat_linear([heads.output], dtype), norm)
 
 
-def _think(feed_forward: nn.Module, norm: Norm, kind: torch.dtype) -> Block:
-    think = cast(FeedForward, feed_forward)
-    wide = [think.up] if think.gate is None else [think.gate, think.up]
-    return Block(joined(wide, kind), joined([think.down], kind), norm)
+def _feed_forward(feed_forward: nn.Module, norm: Norm, dtype: torch.dtype) -> SubLayer:
+    network = cast(FeedForward, feed_forward)
+    wide = [network.up] if network.gate is None else [network.gate, network.up]
+    return SubLayer(concat_linear(wide, dtype), concat_linear([network.down], dtype), norm)
 
 
 def _norms(
     layers: Sequence[Sequence[nn.LayerNorm]], last: nn.Module
 ) -> tuple[Norm | None, list[Norm]]:
-    """The norm before the first step, if there is one, and that after each step."""
+    """The layer norm before the first sub-layer, with pre-norm, and that after each sub-layer."""
     own = [_norm(norm) for layer in layers for norm in layer]
     if isinstance(last, nn.LayerNorm):
         return own[0], [*own[1:], _norm(last)]
@@ -225,15 +224,15 @@ def _norm(norm: nn.LayerNorm) -> Norm:
     return Norm(norm.weight.detach().float(), norm.bias.detach().float(), norm.eps)
 
 
-def places(positions: Positions, room: int) -> Float[Tensor, "T D"]:
-    """A vector for every place; past the last one that was learned there are zeros."""
-    known = positions(0, min(room, positions.max_length or room)).detach().float()
-    return pad(known, (0, 0, 0, room - len(known))).contiguous()
+def position_vectors(positions: Positions, capacity: int) -> Float[Tensor, "T D"]:
+    """A vector for every position; zeros past the last one that was learned."""
+    vectors = positions(0, min(capacity, positions.max_length or capacity)).detach().float()
+    return pad(vectors, (0, 0, 0, capacity - len(vectors))).contiguous()
 
 
-def _bend(feed_forward: nn.Module) -> str:
-    bend = cast(FeedForward, feed_forward).activation
-    return next(name for name, one in ACTIVATIONS.items() if one is bend)
+def _activation(feed_forward: nn.Module) -> str:
+    activation = cast(FeedForward, feed_forward).activation
+    return next(name for name, function in ACTIVATIONS.items() if function is activation)
 
 
 def _heads(attention: Attention | None) -> MultiHeadAttention:

@@ -1,4 +1,4 @@
-"""The main road of a Transformer through its steps: by large products, or by few fused launches."""
+"""The residual stream of a Transformer: by large matrix products, or by few fused launches."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -10,123 +10,143 @@ from torch.nn import functional
 
 from dhyan.decoding.engine.packed_weights import Stack
 from dhyan.kernels.triton.decode.residual_stream import (
-    VECTORS,
+    MAX_VECTOR_ROWS,
     Linear,
     Norm,
-    Told,
-    arrive,
-    depart,
+    RowSums,
     embed,
-    normalised,
-    off_road,
-    on_road,
+    layer_norm,
+    linear,
+    linear_add,
+    linear_add_norm,
+    norm_linear,
 )
 
-THIN = 32  # rows, up to which a product is a matter of reading its weights
+MAX_SMALL_BATCH = 32  # rows, up to which reading the weights takes the time of a product
 
 
 @runtime_checkable
-class Road(Protocol):
-    """A vector for every row, which steps are led off from and join again."""
+class ResidualStream(Protocol):
+    """A vector for every row; sub-layers read its norm and add their outputs to it."""
 
-    def enter(self, way: Linear, bend: str = "none") -> Float[Tensor, "R O"]:
-        """What a step is given."""
+    def project(self, layer: Linear, activation: str = "none") -> Float[Tensor, "R O"]:
+        """The normalised residual through a linear layer: the input of a sub-layer."""
         ...
 
-    def leave(self, found: Float[Tensor, "R K"], way: Linear, norm: Norm) -> None:
-        """Let what a step found join; the norm is the one that follows."""
+    def add(self, update: Float[Tensor, "R K"], layer: Linear, norm: Norm) -> None:
+        """Add the output of a sub-layer through a linear layer; `norm` is the next layer norm."""
         ...
 
-    def say(self, words: Linear) -> Float[Tensor, "R V"]:
-        """A score for every word, at the end."""
+    def logits(self, output: Linear) -> Float[Tensor, "R V"]:
+        """The normalised residual through the output layer."""
         ...
 
 
 @dataclass
-class WideRoad:
-    """For many rows: products as large as they are, and one launch that joins and normalises."""
+class LargeBatchStream:
+    """For many rows: large products, and one launch that adds and normalises."""
 
-    road: Float[Tensor, "R D"]
-    entering: Float[Tensor, "R D"]
-    arrivals: Int[Tensor, " M"]
-    post: bool
+    residual: Float[Tensor, "R D"]
+    hidden: Float[Tensor, "R D"]
+    block_counters: Int[Tensor, " M"]
+    post_norm: bool
 
     @classmethod
-    def start(cls, stack: Stack, words: Int[Tensor, " R"], places: Int[Tensor, " N"]) -> "WideRoad":
-        """At the first step."""
-        width = stack.table.shape[1]
-        road, entering = embed(
-            words, places, stack.table, stack.positions, stack.first, scale=width**0.5
+    def start(
+        cls, stack: Stack, tokens: Int[Tensor, " R"], positions: Int[Tensor, " N"]
+    ) -> "LargeBatchStream":
+        """Embed the tokens."""
+        width = stack.embedding.shape[1]
+        residual, hidden = embed(
+            tokens,
+            positions,
+            stack.embedding,
+            stack.position_vectors,
+            stack.first_norm,
+            scale=width**0.5,
         )
-        return cls(road, entering, stack.arrivals, stack.post)
+        return cls(residual, hidden, stack.block_counters, stack.post_norm)
 
-    def enter(self, way: Linear, bend: str = "none") -> Float[Tensor, "R O"]:
-        """The normalised road through a product."""
-        if bend == "relu" and self.entering.is_cuda:
-            return torch._addmm_activation(way.bias, self.entering, way.weight.t())
-        return bent(depart(self.entering, way), bend)
+    def project(self, layer: Linear, activation: str = "none") -> Float[Tensor, "R O"]:
+        """A product with bias and activation."""
+        if activation == "relu" and self.hidden.is_cuda:
+            return torch._addmm_activation(layer.bias, self.hidden, layer.weight.t())
+        return activate(linear(self.hidden, layer), activation)
 
-    def leave(self, found: Float[Tensor, "R K"], way: Linear, norm: Norm) -> None:
-        """Product, sum and norm in as few launches as may be."""
-        self.entering = arrive(self.road, found, way, norm, self.arrivals, post=self.post)
+    def add(self, update: Float[Tensor, "R K"], layer: Linear, norm: Norm) -> None:
+        """Product, sum and norm in as few launches as possible."""
+        self.hidden = linear_add_norm(
+            self.residual, update, layer, norm, self.block_counters, post_norm=self.post_norm
+        )
 
-    def say(self, words: Linear) -> Float[Tensor, "R V"]:
+    def logits(self, output: Linear) -> Float[Tensor, "R V"]:
         """In the precision of the weights."""
-        return functional.linear(self.entering, words.weight, words.bias)
+        return functional.linear(self.hidden, output.weight, output.bias)
 
 
 @dataclass
-class ThinRoad:
+class SmallBatchStream:
     """For few rows: each product with the norm before it and the sum after it in one launch.
 
-    The norm is still to come; where norms stand after the steps, so is that of the road itself.
+    `norm` is still to be applied; with post-norm it applies to the residual itself.
     """
 
-    road: Float[Tensor, "R D"]
+    residual: Float[Tensor, "R D"]
     norm: Norm | None
-    told: Told | None
-    post: bool
+    row_sums: RowSums | None
+    post_norm: bool
 
     @staticmethod
-    def takes(stack: Stack, rows: int) -> bool:
-        """Whether so few rows are a matter of reading the weights."""
-        return rows <= (VECTORS if stack.post else THIN)
+    def supports(stack: Stack, rows: int) -> bool:
+        """Whether so few rows take no longer than reading the weights."""
+        return rows <= (MAX_VECTOR_ROWS if stack.post_norm else MAX_SMALL_BATCH)
 
     @classmethod
-    def start(cls, stack: Stack, words: Int[Tensor, " R"], places: Int[Tensor, " N"]) -> "ThinRoad":
-        """At the first step, whose norm, if there is one, is still to come."""
-        told, scale = Told.of(len(words), stack.table), stack.table.shape[1] ** 0.5
-        road, _ = embed(words, places, stack.table, stack.positions, None, scale=scale, told=told)
-        return cls(road, stack.first, told, stack.post)
+    def start(
+        cls, stack: Stack, tokens: Int[Tensor, " R"], positions: Int[Tensor, " N"]
+    ) -> "SmallBatchStream":
+        """Embed the tokens; the first norm, if there is one, is still to be applied."""
+        row_sums = RowSums.empty(len(tokens), stack.embedding)
+        residual, _ = embed(
+            tokens,
+            positions,
+            stack.embedding,
+            stack.position_vectors,
+            None,
+            scale=stack.embedding.shape[1] ** 0.5,
+            row_sums=row_sums,
+        )
+        return cls(residual, stack.first_norm, row_sums, stack.post_norm)
 
-    def enter(self, way: Linear, bend: str = "none") -> Float[Tensor, "R O"]:
-        """Norm, product and bend at once."""
-        at_once = bend if bend in ("relu", "gelu") else "none"
-        found = off_road(self.road, way, self.norm, self.told, bend=at_once)
-        return found if at_once == bend else bent(found, bend)
+    def project(self, layer: Linear, activation: str = "none") -> Float[Tensor, "R O"]:
+        """Norm, product and activation in one launch."""
+        fused = activation if activation in ("relu", "gelu") else "none"
+        output = norm_linear(self.residual, layer, self.norm, self.row_sums, activation=fused)
+        return output if fused == activation else activate(output, activation)
 
-    def leave(self, found: Float[Tensor, "R K"], way: Linear, norm: Norm) -> None:
-        """The norm waits for the next product."""
-        before = self.norm if self.post else None
-        self.road, self.norm = on_road(self.road, found, way, self.told, before), norm
+    def add(self, update: Float[Tensor, "R K"], layer: Linear, norm: Norm) -> None:
+        """The norm is applied by the next product."""
+        before = self.norm if self.post_norm else None
+        self.residual = linear_add(self.residual, update, layer, self.row_sums, before)
+        self.norm = norm
 
-    def say(self, words: Linear) -> Float[Tensor, "R V"]:
+    def logits(self, output: Linear) -> Float[Tensor, "R V"]:
         """In single precision where that is one launch."""
-        if self.told is None:
-            return off_road(self.road, words, self.norm, None, exact=True)
+        if self.row_sums is None:
+            return norm_linear(self.residual, output, self.norm, None, single_precision=True)
         assert self.norm is not None
-        entering = normalised(self.road, self.norm, like=words.weight)
-        return functional.linear(entering, words.weight, words.bias)
+        hidden = layer_norm(self.residual, self.norm, like=output.weight)
+        return functional.linear(hidden, output.weight, output.bias)
 
 
-def bent(x: Float[Tensor, "R O"], bend: str) -> Float[Tensor, "R O"]:
-    """An activation; swiglu bends the first half and multiplies it with the second."""
-    match bend:
+def activate(x: Float[Tensor, "R O"], activation: str) -> Float[Tensor, "R O"]:
+    """An activation; swiglu multiplies SiLU of the first half with the second (Shazeer, 2020)."""
+    match activation:
         case "relu":
             return torch.relu(x)
         case "gelu":
             return functional.gelu(x)
         case "swiglu":
-            gate, wide = x.chunk(2, dim=-1)
-            return functional.silu(gate) * wide
+            gate, up = x.chunk(2, dim=-1)
+            return functional.silu(gate) * up
     return x

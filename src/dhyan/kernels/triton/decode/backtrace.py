@@ -1,6 +1,6 @@
-"""Triton: what beginnings have said, followed back to their first words.
+"""Triton: the tokens of hypotheses, followed back along their backpointers.
 
-Imported only where Triton runs; `choose.py` has the definition and chooses between the two.
+Imported only where Triton runs; `next_token.py` has the definition and chooses between the two.
 """
 
 from typing import no_type_check
@@ -13,49 +13,49 @@ from torch import Tensor
 
 @triton.jit
 @no_type_check
-def _back_kernel(
-    said,
-    grew_from,
+def _backtrace_kernel(
+    ids,
+    backpointers,
     slots,
     lengths,
     last,
-    told,
-    room,
-    longest,
+    output,
+    capacity,
+    max_length,
     C: tl.constexpr,
     W: tl.constexpr,
 ):
     row = tl.program_id(0).to(tl.int64)
-    start = tl.load(slots + row // C).to(tl.int64) * room
+    start = tl.load(slots + row // C).to(tl.int64) * capacity
     length = tl.load(lengths + row)
     at = tl.load(last + row)
     for back in range(length):
-        place = length - 1 - back
-        line = (start + place) * W + at
-        tl.store(told + row * longest + place, tl.load(said + line))
-        at = tl.load(grew_from + line)
+        step = length - 1 - back
+        cell = (start + step) * W + at
+        tl.store(output + row * max_length + step, tl.load(ids + cell))
+        at = tl.load(backpointers + cell)
 
 
-def followed_back(
-    said: Int[Tensor, "N T W"],
-    grew_from: Int[Tensor, "N T W"],
+def backtrace(
+    ids: Int[Tensor, "N T W"],
+    backpointers: Int[Tensor, "N T W"],
     slots: Int[Tensor, " B"],
     lengths: Int[Tensor, "B C"],
     last: Int[Tensor, "B C"],
-    told: Int[Tensor, "B C L"],
+    output: Int[Tensor, "B C L"],
 ) -> None:
-    """Launch: the words of hypotheses of these lengths, from their last beginnings."""
-    count, longest = told.shape[1:]
-    room, width = said.shape[1:]
-    _back_kernel[(lengths.numel(),)](
-        said,
-        grew_from,
+    """Launch: the token ids of hypotheses of these lengths, from their last parents."""
+    count, max_length = output.shape[1:]
+    capacity, width = ids.shape[1:]
+    _backtrace_kernel[(lengths.numel(),)](
+        ids,
+        backpointers,
         slots,
         lengths,
         last,
-        told,
-        room,
-        longest,
+        output,
+        capacity,
+        max_length,
         C=count,
         W=width,
         num_warps=1,

@@ -1,6 +1,6 @@
-"""Triton: from logits to the next words of a beam search.
+"""Triton: from logits to the next tokens of a beam search.
 
-Imported only where Triton runs; `choose.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `next_token.py` has the definitions and chooses between the two.
 """
 
 from typing import no_type_check
@@ -11,218 +11,228 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.kernels.triton.decode.dependent_launch import early
-from dhyan.kernels.triton.decode.greedy import EOS_ID, PAD_ID, in_chunks, log_mass, sayable
-from dhyan.kernels.triton.decode.search_state import BeamBoard
+from dhyan.kernels.triton.decode.dependent_launch import launch_options
+from dhyan.kernels.triton.decode.greedy import (
+    EOS_ID,
+    PAD_ID,
+    allowed_logits,
+    chunk_logits,
+    log_normalizer,
+)
+from dhyan.kernels.triton.decode.search_state import BeamSearchState
 
 
 @triton.jit
 @no_type_check
-def _best_kernel(
+def _top_tokens_kernel(
     logits,
-    bests,
-    peaks,
-    masses,
+    group_maxima,
+    chunk_maxima,
+    chunk_sums,
     logits_row,
-    tops,
-    words,
+    top_logprobs,
+    tokens,
     V: tl.constexpr,
     CHUNKS: tl.constexpr,
     CHUNKS_PAD: tl.constexpr,
-    BESTS: tl.constexpr,
-    BESTS_PAD: tl.constexpr,
+    MAXIMA: tl.constexpr,
+    MAXIMA_PAD: tl.constexpr,
     GROUP: tl.constexpr,
     BEST: tl.constexpr,
     BEST_PAD: tl.constexpr,
-    EARLY: tl.constexpr,
+    DEPENDENT: tl.constexpr,
 ):
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
-    nothing = float("-inf")
-    if EARLY:
+    empty = float("-inf")
+    if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    norm = log_mass(peaks, masses, row, CHUNKS, CHUNKS_PAD)
-    sound = (norm == norm) & (norm < float("inf"))
-    group = tl.arange(0, BESTS_PAD)
-    given = tl.load(bests + row * BESTS + group, mask=group < BESTS, other=nothing)
-    # The best words lie in the groups of the best bests.
+    norm = log_normalizer(chunk_maxima, chunk_sums, row, CHUNKS, CHUNKS_PAD)
+    finite = (norm == norm) & (norm < float("inf"))
+    group = tl.arange(0, MAXIMA_PAD)
+    present = tl.load(group_maxima + row * MAXIMA + group, mask=group < MAXIMA, other=empty)
+    # The best tokens are in the groups of the greatest maxima.
     rank = tl.arange(0, BEST_PAD)
     chosen = tl.full([BEST_PAD], -1, tl.int32)
     for turn in range(BEST):
-        best, which = tl.max(given, axis=0, return_indices=True)
-        chosen = tl.where(rank == turn, tl.where(best > nothing, which, -1), chosen)
-        given = tl.where(group == which, nothing, given)
-    near = chosen[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
-    among = (chosen >= 0)[:, None] & (near < V)
-    few = tl.load(logits + row * logits_row + near, mask=among, other=nothing).to(tl.float32)
-    left = tl.reshape(sayable(few, near), [BEST_PAD * GROUP])
-    name = tl.reshape(near, [BEST_PAD * GROUP])
+        best, which = tl.max(present, axis=0, return_indices=True)
+        chosen = tl.where(rank == turn, tl.where(best > empty, which, -1), chosen)
+        present = tl.where(group == which, empty, present)
+    candidates = chosen[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    among = (chosen >= 0)[:, None] & (candidates < V)
+    logit = tl.load(logits + row * logits_row + candidates, mask=among, other=empty).to(tl.float32)
+    remaining = tl.reshape(allowed_logits(logit, candidates), [BEST_PAD * GROUP])
+    token_of = tl.reshape(candidates, [BEST_PAD * GROUP])
     number = tl.arange(0, BEST_PAD * GROUP)
     for turn in range(BEST):
-        best, which = tl.max(left, axis=0, return_indices=True)
-        tl.store(tops + row * BEST + turn, tl.where(sound, best - norm, nothing))
-        tl.store(words + row * BEST + turn, tl.sum(tl.where(number == which, name, 0), axis=0))
-        left = tl.where(number == which, nothing, left)
+        best, which = tl.max(remaining, axis=0, return_indices=True)
+        tl.store(top_logprobs + row * BEST + turn, tl.where(finite, best - norm, empty))
+        tl.store(tokens + row * BEST + turn, tl.sum(tl.where(number == which, token_of, 0), axis=0))
+        remaining = tl.where(number == which, empty, remaining)
 
 
 @triton.jit
 @no_type_check
-def _picked(vector, at, which):
+def _element(vector, at, which):
     return tl.sum(tl.where(at == which, vector, 0), axis=0)
 
 
 @triton.jit
 @no_type_check
 def _beam_kernel(
-    tops,
-    words,
-    next_words,
-    places,
-    limits,
-    live,
+    top_logprobs,
+    tokens,
+    next_tokens,
+    steps,
+    max_lengths,
+    active,
     score,
     parents,
-    said,
-    grew_from,
-    ended_score,
-    ended_length,
-    ended_parent,
-    origins,
-    penalty,
-    origin_parity,
+    ids,
+    backpointers,
+    finished_score,
+    finished_length,
+    finished_parent,
+    cache_rows,
+    length_divisor,
+    cache_rows_parity,
     W: tl.constexpr,
     W_PAD: tl.constexpr,
-    ROOM: tl.constexpr,
+    CAPACITY: tl.constexpr,
     BEST: tl.constexpr,
     BEST_PAD: tl.constexpr,
     BLOCK: tl.constexpr,
-    EARLY: tl.constexpr,
+    DEPENDENT: tl.constexpr,
 ):
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     sentence = tl.program_id(0).to(tl.int64)
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    if tl.load(live + sentence) != 0:
-        place = tl.load(places + sentence)
-        nothing = float("-inf")
+    if tl.load(active + sentence) != 0:
+        step = tl.load(steps + sentence)
+        empty = float("-inf")
         beam = tl.arange(0, W_PAD)
-        mine = beam < W
+        real = beam < W
         row = sentence * W + beam
-        # The best options of all, best first.
-        option = tl.arange(0, BEST_PAD)
-        given = mine[:, None] & (option < BEST)[None, :]
-        top = tl.load(tops + row[:, None] * BEST + option[None, :], mask=given, other=nothing)
-        base = tl.load(score + row, mask=mine, other=nothing)
-        left = tl.reshape(base[:, None] + top, [W_PAD * BEST_PAD])
+        # The best candidates of all, best first.
+        candidate = tl.arange(0, BEST_PAD)
+        present = real[:, None] & (candidate < BEST)[None, :]
+        top = tl.load(
+            top_logprobs + row[:, None] * BEST + candidate[None, :], mask=present, other=empty
+        )
+        base = tl.load(score + row, mask=real, other=empty)
+        remaining = tl.reshape(base[:, None] + top, [W_PAD * BEST_PAD])
         number = tl.arange(0, W_PAD * BEST_PAD)
-        option_score = tl.full([BEST_PAD], float("-inf"), tl.float32)
-        option_at = tl.zeros([BEST_PAD], tl.int32)
+        candidate_score = tl.full([BEST_PAD], float("-inf"), tl.float32)
+        candidate_at = tl.zeros([BEST_PAD], tl.int32)
         taken = tl.zeros([W_PAD * BEST_PAD], tl.int32)
         for rank in range(BEST):
-            free = tl.where(taken == 0, left, nothing)
+            free = tl.where(taken == 0, remaining, empty)
             best, which = tl.max(free, axis=0, return_indices=True)
-            option_score = tl.where(option == rank, best, option_score)
-            option_at = tl.where(option == rank, which, option_at)
+            candidate_score = tl.where(candidate == rank, best, candidate_score)
+            candidate_at = tl.where(candidate == rank, which, candidate_at)
             taken = tl.where(number == which, 1, taken)
-        whole = option < BEST
-        parent = option_at // BEST_PAD
-        at = option_at % BEST_PAD
-        possible = whole & (option_score > nothing)
-        word = tl.load(words + (sentence * W + parent) * BEST + at, mask=possible, other=PAD_ID)
-        parent = tl.where(possible, parent, 0)
+        ranked = candidate < BEST
+        parent = candidate_at // BEST_PAD
+        at = candidate_at % BEST_PAD
+        valid = ranked & (candidate_score > empty)
+        token = tl.load(tokens + (sentence * W + parent) * BEST + at, mask=valid, other=PAD_ID)
+        parent = tl.where(valid, parent, 0)
         # Those that do not end go on.
-        going = whole & (word != EOS_ID)
+        going = ranked & (token != EOS_ID)
         rank = tl.cumsum(going.to(tl.int32), axis=0) - 1
-        kept = going & (rank < W)
-        tl.store(score + sentence * W + rank, option_score, mask=kept)
-        tl.store(next_words + sentence * W + rank, word, mask=kept)
-        tl.store(parents + sentence * W + rank, parent, mask=kept)
-        line = (sentence * ROOM + place) * W + rank
-        tl.store(said + line, word, mask=kept)
-        tl.store(grew_from + line, parent, mask=kept)
-        length = place + 1
-        by = tl.load(penalty + length)
-        brightest = tl.max(tl.where(kept, option_score, nothing), axis=0) / by
-        # Whose keys each of them sees at every earlier place.
-        chosen = kept[None, :] & (rank[None, :] == beam[:, None])
+        keep = going & (rank < W)
+        tl.store(score + sentence * W + rank, candidate_score, mask=keep)
+        tl.store(next_tokens + sentence * W + rank, token, mask=keep)
+        tl.store(parents + sentence * W + rank, parent, mask=keep)
+        line = (sentence * CAPACITY + step) * W + rank
+        tl.store(ids + line, token, mask=keep)
+        tl.store(backpointers + line, parent, mask=keep)
+        length = step + 1
+        divisor = tl.load(length_divisor + length)
+        best_going = tl.max(tl.where(keep, candidate_score, empty), axis=0) / divisor
+        # Which rows hold the keys of every earlier step.
+        chosen = keep[None, :] & (rank[None, :] == beam[:, None])
         source = tl.sum(tl.where(chosen, parent[None, :], 0), axis=1)
-        old = origins + (place % 2) * origin_parity
-        new = origins + ((place + 1) % 2) * origin_parity
-        for start in range(0, place, BLOCK):
+        old = cache_rows + (step % 2) * cache_rows_parity
+        new = cache_rows + ((step + 1) % 2) * cache_rows_parity
+        for start in range(0, step, BLOCK):
             past = start + tl.arange(0, BLOCK)
-            both = mine[:, None] & (past < place)[None, :]
-            holder = tl.load(
-                old + (sentence * W + source)[:, None] * ROOM + past[None, :], mask=both, other=0
+            both = real[:, None] & (past < step)[None, :]
+            cache_row = tl.load(
+                old + (sentence * W + source)[:, None] * CAPACITY + past[None, :],
+                mask=both,
+                other=0,
             )
-            tl.store(new + row[:, None] * ROOM + past[None, :], holder, mask=both)
-        tl.store(new + row * ROOM + place, source.to(origins.dtype.element_ty), mask=mine)
+            tl.store(new + row[:, None] * CAPACITY + past[None, :], cache_row, mask=both)
+        tl.store(new + row * CAPACITY + step, source.to(cache_rows.dtype.element_ty), mask=real)
         # An end counts if it is among the best W; the best W of all ends are kept.
-        ending = tl.where((word == EOS_ID) & (option < W), option_score / by, nothing)
-        ended = tl.load(ended_score + row, mask=mine, other=nothing)
-        ended_at = tl.load(ended_length + row, mask=mine, other=0)
-        ended_by = tl.load(ended_parent + row, mask=mine, other=0)
+        ending = tl.where((token == EOS_ID) & (candidate < W), candidate_score / divisor, empty)
+        finished = tl.load(finished_score + row, mask=real, other=empty)
+        finished_at = tl.load(finished_length + row, mask=real, other=0)
+        finished_by = tl.load(finished_parent + row, mask=real, other=0)
         tl.debug_barrier()  # a slow warp may still be reading what a fast one writes below
-        last = nothing
+        last = empty
         for turn in range(W):
-            before, old_at = tl.max(ended, axis=0, return_indices=True)
+            before, old_at = tl.max(finished, axis=0, return_indices=True)
             now, new_at = tl.max(ending, axis=0, return_indices=True)
             stays = before >= now
             last = tl.maximum(before, now)
-            tl.store(ended_score + sentence * W + turn, last)
-            at_length = tl.where(stays, _picked(ended_at, beam, old_at), length)
+            tl.store(finished_score + sentence * W + turn, last)
+            at_length = tl.where(stays, _element(finished_at, beam, old_at), length)
             by_parent = tl.where(
-                stays, _picked(ended_by, beam, old_at), _picked(parent, option, new_at)
+                stays, _element(finished_by, beam, old_at), _element(parent, candidate, new_at)
             )
-            tl.store(ended_length + sentence * W + turn, at_length)
-            tl.store(ended_parent + sentence * W + turn, by_parent)
-            ended = tl.where(beam == tl.where(stays, old_at, -1), nothing, ended)
-            ending = tl.where(option == tl.where(stays, -1, new_at), nothing, ending)
-        done = (brightest <= last) | (length >= tl.load(limits + sentence))
-        tl.store(live + sentence, tl.where(done, 0, 1))
-        tl.store(places + sentence, length)
+            tl.store(finished_length + sentence * W + turn, at_length)
+            tl.store(finished_parent + sentence * W + turn, by_parent)
+            finished = tl.where(beam == tl.where(stays, old_at, -1), empty, finished)
+            ending = tl.where(candidate == tl.where(stays, -1, new_at), empty, ending)
+        done = (best_going <= last) | (length >= tl.load(max_lengths + sentence))
+        tl.store(active + sentence, tl.where(done, 0, 1))
+        tl.store(steps + sentence, length)
 
 
-def choose_beams(board: BeamBoard, logits: Float[Tensor, "R V"]) -> None:
-    """Launch: every live sentence's beginnings grow by a word."""
-    sentences, width = board.score.shape
-    found, rows, best = in_chunks(logits), len(logits), 2 * width
+def beam_step(search: BeamSearchState, logits: Float[Tensor, "R V"]) -> None:
+    """Launch: extend the hypotheses of every active sentence by a token."""
+    sentences, width = search.score.shape
+    chunks, rows, best = chunk_logits(logits), len(logits), 2 * width
     sizes = {"BEST": best, "BEST_PAD": triton.next_power_of_2(best)}
-    tops = torch.empty(rows, best, device=logits.device)
-    words = torch.empty(rows, best, dtype=torch.int32, device=logits.device)
-    _best_kernel[(rows,)](
-        *found.tensors,
+    top_logprobs = torch.empty(rows, best, device=logits.device)
+    tokens = torch.empty(rows, best, dtype=torch.int32, device=logits.device)
+    _top_tokens_kernel[(rows,)](
+        *chunks.tensors,
         logits.stride(0),
-        tops,
-        words,
-        **found.sizes,
+        top_logprobs,
+        tokens,
+        **chunks.sizes,
         **sizes,
         num_warps=4,
-        **early(logits),
+        **launch_options(logits),
     )
     _beam_kernel[(sentences,)](
-        tops,
-        words,
-        board.words,
-        board.places,
-        board.limits,
-        board.live,
-        board.score,
-        board.parents,
-        board.said,
-        board.grew_from,
-        board.ended_score,
-        board.ended_length,
-        board.ended_parent,
-        board.origins,
-        board.penalty,
-        board.origins.stride(0),
+        top_logprobs,
+        tokens,
+        search.tokens,
+        search.steps,
+        search.max_lengths,
+        search.active,
+        search.score,
+        search.parents,
+        search.ids,
+        search.backpointers,
+        search.finished_score,
+        search.finished_length,
+        search.finished_parent,
+        search.cache_rows,
+        search.length_divisor,
+        search.cache_rows.stride(0),
         W=width,
         W_PAD=triton.next_power_of_2(width),
-        ROOM=board.origins.shape[3],
+        CAPACITY=search.cache_rows.shape[3],
         **sizes,
         BLOCK=64,
         num_warps=4,
-        **early(logits),
+        **launch_options(logits),
     )

@@ -1,9 +1,9 @@
-"""Kernels that are launched before the one they wait for has ended (Hopper and later).
+"""Programmatic dependent launch: kernels that start before the one they wait for has ended.
 
-Each lets the next one come as soon as it runs itself, so several may run at once; each waits for
-the end of the one before (and so of all before that) where it first touches what they may have
-written. Before that it reads what no kernel of the same captured step writes: weights, the source,
-earlier words. For that, steps are captured one by one.
+On Hopper and later. Each kernel lets the next one start as soon as it runs itself, so several may
+run at once; each waits for the end of the one before (and so of all before that) where it first
+reads what they may have written. Before that it reads what no kernel of the same captured step
+writes: weights, the source, earlier tokens. For that, steps are captured one by one.
 """
 
 from functools import cache
@@ -11,16 +11,16 @@ from functools import cache
 import torch
 from torch import Tensor
 
-USED = True
+ENABLED = True
 
 
-def early(tensor: Tensor) -> dict[str, bool]:
+def launch_options(tensor: Tensor) -> dict[str, bool]:
     """How a kernel on this tensor's device is launched."""
-    if USED and tensor.is_cuda and _knows(tensor.device):
-        return {"EARLY": True, "launch_pdl": True}
-    return {"EARLY": False}
+    if ENABLED and tensor.is_cuda and _supported(tensor.device):
+        return {"DEPENDENT": True, "launch_pdl": True}
+    return {"DEPENDENT": False}
 
 
 @cache
-def _knows(device: torch.device) -> bool:
+def _supported(device: torch.device) -> bool:
     return torch.cuda.get_device_capability(device) >= (9, 0)

@@ -1,6 +1,6 @@
-"""Triton: one look at all logits, and the next words of a greedy search.
+"""Triton: one pass over all logits, and the next tokens of a greedy search.
 
-Imported only where Triton runs; `choose.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `next_token.py` has the definitions and chooses between the two.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.kernels.triton.decode.dependent_launch import early
-from dhyan.kernels.triton.decode.search_state import GreedyBoard
+from dhyan.kernels.triton.decode.dependent_launch import launch_options
+from dhyan.kernels.triton.decode.search_state import GreedySearchState
 from dhyan.special_tokens import BOS, EOS, PAD
 
 PAD_ID, BOS_ID, EOS_ID = tl.constexpr(PAD), tl.constexpr(BOS), tl.constexpr(EOS)
@@ -21,153 +21,165 @@ PAD_ID, BOS_ID, EOS_ID = tl.constexpr(PAD), tl.constexpr(BOS), tl.constexpr(EOS)
 
 @triton.jit
 @no_type_check
-def sayable(x, word):
-    """The logits of words that may be said, where they are numbers."""
-    never = (word == PAD_ID) | (word == BOS_ID) | (x != x)
-    return tl.where(never, float("-inf"), x)
+def allowed_logits(x, token):
+    """The logits of tokens a search may choose; −inf for the others and for NaN."""
+    forbidden = (token == PAD_ID) | (token == BOS_ID) | (x != x)
+    return tl.where(forbidden, float("-inf"), x)
 
 
 @triton.jit
 @no_type_check
 def _chunk_kernel(
     logits,
-    bests,
-    peaks,
-    masses,
+    group_maxima,
+    chunk_maxima,
+    chunk_sums,
     logits_row,
     V: tl.constexpr,
     CHUNKS: tl.constexpr,
     GROUPS: tl.constexpr,
     GROUP: tl.constexpr,
-    EARLY: tl.constexpr,
+    DEPENDENT: tl.constexpr,
 ):
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
     nothing = float("-inf")
     group = chunk * GROUPS + tl.arange(0, GROUPS)
-    word = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
-    if EARLY:
+    token = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    x = tl.load(logits + row * logits_row + word, mask=word < V, other=nothing).to(tl.float32)
-    tl.store(bests + row * (CHUNKS * GROUPS) + group, tl.max(sayable(x, word), axis=1))
-    peak = tl.max(tl.max(tl.where(x == x, x, nothing), axis=1), axis=0)
-    level = tl.where(peak > nothing, peak, 0.0)
+    x = tl.load(logits + row * logits_row + token, mask=token < V, other=nothing).to(tl.float32)
+    tl.store(
+        group_maxima + row * (CHUNKS * GROUPS) + group, tl.max(allowed_logits(x, token), axis=1)
+    )
+    maximum = tl.max(tl.max(tl.where(x == x, x, nothing), axis=1), axis=0)
+    level = tl.where(maximum > nothing, maximum, 0.0)
     cell = row * CHUNKS + chunk
-    tl.store(peaks + cell, level)
-    tl.store(masses + cell, tl.sum(tl.sum(tl.exp(x - level), axis=1), axis=0))
+    tl.store(chunk_maxima + cell, level)
+    tl.store(chunk_sums + cell, tl.sum(tl.sum(tl.exp(x - level), axis=1), axis=0))
 
 
 @triton.jit
 @no_type_check
-def log_mass(peaks, masses, row, CHUNKS: tl.constexpr, CHUNKS_PAD: tl.constexpr):
-    """The logarithm of a row's sum of exponentials, from those of its stretches."""
+def log_normalizer(chunk_maxima, chunk_sums, row, CHUNKS: tl.constexpr, CHUNKS_PAD: tl.constexpr):
+    """The logarithm of a row's sum of exponentials, from those of its chunks."""
     chunk = tl.arange(0, CHUNKS_PAD)
     real = chunk < CHUNKS
-    peak = tl.load(peaks + row * CHUNKS + chunk, mask=real, other=float("-inf"))
-    mass = tl.load(masses + row * CHUNKS + chunk, mask=real, other=0.0)
-    high = tl.max(peak, axis=0)
-    return high + tl.log(tl.sum(tl.where(real, mass * tl.exp(peak - high), 0.0), axis=0))
+    maximum = tl.load(chunk_maxima + row * CHUNKS + chunk, mask=real, other=float("-inf"))
+    chunk_sum = tl.load(chunk_sums + row * CHUNKS + chunk, mask=real, other=0.0)
+    highest = tl.max(maximum, axis=0)
+    return highest + tl.log(
+        tl.sum(tl.where(real, chunk_sum * tl.exp(maximum - highest), 0.0), axis=0)
+    )
 
 
 @triton.jit
 @no_type_check
 def _greedy_kernel(
     logits,
-    bests,
-    peaks,
-    masses,
+    group_maxima,
+    chunk_maxima,
+    chunk_sums,
     logits_row,
-    next_words,
-    places,
-    limits,
-    live,
+    next_tokens,
+    steps,
+    max_lengths,
+    active,
     score,
-    said,
+    ids,
     V: tl.constexpr,
-    ROOM: tl.constexpr,
+    CAPACITY: tl.constexpr,
     CHUNKS: tl.constexpr,
     CHUNKS_PAD: tl.constexpr,
-    BESTS: tl.constexpr,
-    BESTS_PAD: tl.constexpr,
+    MAXIMA: tl.constexpr,
+    MAXIMA_PAD: tl.constexpr,
     GROUP: tl.constexpr,
-    EARLY: tl.constexpr,
+    DEPENDENT: tl.constexpr,
 ):
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     sentence = tl.program_id(0).to(tl.int64)
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    if tl.load(live + sentence) != 0:
-        place = tl.load(places + sentence)
-        norm = log_mass(peaks, masses, sentence, CHUNKS, CHUNKS_PAD)
-        group = tl.arange(0, BESTS_PAD)
-        given = tl.load(bests + sentence * BESTS + group, mask=group < BESTS, other=float("-inf"))
-        _, which = tl.max(given, axis=0, return_indices=True)
-        near = which * GROUP + tl.arange(0, GROUP)
-        x = tl.load(logits + sentence * logits_row + near, mask=near < V, other=float("-inf"))
-        best, inner = tl.max(sayable(x.to(tl.float32), near), axis=0, return_indices=True)
-        sound = (norm == norm) & (norm < float("inf")) & (best > float("-inf"))
-        word = tl.where(sound, which * GROUP + inner, PAD_ID)
-        own = tl.where(sound, best - norm, float("-inf"))
-        tl.store(score + sentence, tl.load(score + sentence) + own)
-        tl.store(said + sentence * ROOM + place + 1, word)
-        tl.store(next_words + sentence, word)
-        stops = (word == EOS_ID) | (word == PAD_ID) | (place + 1 >= tl.load(limits + sentence))
-        tl.store(live + sentence, tl.where(stops, 0, 1))
-        tl.store(places + sentence, place + 1)
+    if tl.load(active + sentence) != 0:
+        step = tl.load(steps + sentence)
+        norm = log_normalizer(chunk_maxima, chunk_sums, sentence, CHUNKS, CHUNKS_PAD)
+        group = tl.arange(0, MAXIMA_PAD)
+        maxima = tl.load(
+            group_maxima + sentence * MAXIMA + group, mask=group < MAXIMA, other=float("-inf")
+        )
+        _, which = tl.max(maxima, axis=0, return_indices=True)
+        candidates = which * GROUP + tl.arange(0, GROUP)
+        x = tl.load(
+            logits + sentence * logits_row + candidates, mask=candidates < V, other=float("-inf")
+        )
+        best, inner = tl.max(
+            allowed_logits(x.to(tl.float32), candidates), axis=0, return_indices=True
+        )
+        finite = (norm == norm) & (norm < float("inf")) & (best > float("-inf"))
+        token = tl.where(finite, which * GROUP + inner, PAD_ID)
+        logprob = tl.where(finite, best - norm, float("-inf"))
+        tl.store(score + sentence, tl.load(score + sentence) + logprob)
+        tl.store(ids + sentence * CAPACITY + step + 1, token)
+        tl.store(next_tokens + sentence, token)
+        stops = (
+            (token == EOS_ID) | (token == PAD_ID) | (step + 1 >= tl.load(max_lengths + sentence))
+        )
+        tl.store(active + sentence, tl.where(stops, 0, 1))
+        tl.store(steps + sentence, step + 1)
 
 
-GROUP, GROUPS = 32, 128  # words; a stretch is as much as four warps hold in registers
+GROUP, GROUPS = 32, 128  # tokens; a chunk is as much as four warps hold in registers
 
 
 @dataclass(frozen=True)
-class Chunks:
-    """What one look at all logits told, and how it is cut."""
+class LogitChunks:
+    """The maxima and exponential sums of one pass over all logits, and their sizes."""
 
     tensors: tuple[Tensor, Tensor, Tensor, Tensor]
     sizes: dict[str, int]
 
 
-def in_chunks(logits: Float[Tensor, "R V"]) -> Chunks:
-    """Launch: the best of every group of words, and the probability of every stretch of groups."""
+def chunk_logits(logits: Float[Tensor, "R V"]) -> LogitChunks:
+    """Launch: the maximum of every group of tokens, and the exponential sum of every chunk."""
     rows, vocabulary = logits.shape
     groups = min(GROUPS, triton.next_power_of_2(triton.cdiv(vocabulary, GROUP)))
     chunks = triton.cdiv(vocabulary, groups * GROUP)
-    bests = torch.empty(rows, chunks * groups, device=logits.device)
-    peaks, masses = torch.empty(2, rows, chunks, device=logits.device).unbind()
+    group_maxima = torch.empty(rows, chunks * groups, device=logits.device)
+    chunk_maxima, chunk_sums = torch.empty(2, rows, chunks, device=logits.device).unbind()
     sizes = {"V": vocabulary, "CHUNKS": chunks, "GROUP": GROUP}
     _chunk_kernel[(rows, chunks)](
         logits,
-        bests,
-        peaks,
-        masses,
+        group_maxima,
+        chunk_maxima,
+        chunk_sums,
         logits.stride(0),
         **sizes,
         GROUPS=groups,
         num_warps=4,
-        **early(logits),
+        **launch_options(logits),
     )
     sizes["CHUNKS_PAD"] = triton.next_power_of_2(chunks)
-    sizes["BESTS"], sizes["BESTS_PAD"] = chunks * groups, triton.next_power_of_2(chunks * groups)
-    return Chunks((logits, bests, peaks, masses), sizes)
+    sizes["MAXIMA"], sizes["MAXIMA_PAD"] = chunks * groups, triton.next_power_of_2(chunks * groups)
+    return LogitChunks((logits, group_maxima, chunk_maxima, chunk_sums), sizes)
 
 
-def choose_greedily(board: GreedyBoard, logits: Float[Tensor, "N V"]) -> None:
-    """Launch: the likeliest word joins what each live sentence has said."""
-    found = in_chunks(logits)
+def greedy_step(search: GreedySearchState, logits: Float[Tensor, "N V"]) -> None:
+    """Launch: append the best token to the hypothesis of each active sentence."""
+    chunks = chunk_logits(logits)
     _greedy_kernel[(len(logits),)](
-        *found.tensors,
+        *chunks.tensors,
         logits.stride(0),
-        board.words,
-        board.places,
-        board.limits,
-        board.live,
-        board.score,
-        board.said,
-        **found.sizes,
-        ROOM=board.said.shape[1],
+        search.tokens,
+        search.steps,
+        search.max_lengths,
+        search.active,
+        search.score,
+        search.ids,
+        **chunks.sizes,
+        CAPACITY=search.ids.shape[1],
         num_warps=1,
-        **early(logits),
+        **launch_options(logits),
     )

@@ -1,113 +1,116 @@
-"""The choice of the next words, greedily or of beams: its definition, or the kernels for it."""
+"""One step of greedy search and beam search in place: the definition, or the kernels for it."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from dhyan.kernels.backend import use_triton
-from dhyan.kernels.triton.decode.search_state import BeamBoard, GreedyBoard
+from dhyan.kernels.reference import best_finished, extend_beam
+from dhyan.kernels.triton.decode.search_state import BeamSearchState, GreedySearchState
 from dhyan.special_tokens import BOS, EOS, PAD
 
 
-def choose_greedily(board: GreedyBoard, logits: Float[Tensor, "N V"]) -> None:
-    """The likeliest word joins what each live sentence has said; some come to their end.
+def greedy_step(search: GreedySearchState, logits: Float[Tensor, "N V"]) -> None:
+    """Append the best token to every active hypothesis; some finish.
 
-    Where a row has no numbers, its sentence ends at −∞.
+    Where the logits of a row are NaN, its sentence ends with a score of −inf.
     """
     if use_triton(logits):
-        from dhyan.kernels.triton.decode import greedy as words
+        from dhyan.kernels.triton.decode import greedy
 
-        words.choose_greedily(board, logits)
+        greedy.greedy_step(search, logits)
         return
-    best, word = _log_chances(logits).max(dim=1)
-    live, rows = board.live > 0, torch.arange(len(logits), device=logits.device)
-    word = word.where(best > -torch.inf, PAD).int()
-    board.score.add_(best.masked_fill(~live, 0.0))
-    at = (board.places + live).long()
-    board.said[rows, at] = word.where(live, board.said[rows, at])
-    board.words.copy_(word.where(live, board.words))
-    stops = (word == EOS) | (word == PAD) | (at >= board.limits)
-    board.places.copy_(at)
-    board.live.mul_(~stops)
+    best, token = _logprobs(logits).max(dim=1)
+    active, rows = search.active > 0, torch.arange(len(logits), device=logits.device)
+    token = token.where(best > -torch.inf, PAD).int()
+    search.score.add_(best.masked_fill(~active, 0.0))
+    step = (search.steps + active).long()
+    search.ids[rows, step] = token.where(active, search.ids[rows, step])
+    search.tokens.copy_(token.where(active, search.tokens))
+    stops = (token == EOS) | (token == PAD) | (step >= search.max_lengths)
+    search.steps.copy_(step)
+    search.active.mul_(~stops)
 
 
-def choose_beams(board: BeamBoard, logits: Float[Tensor, "R V"]) -> None:
-    """Every live sentence's beginnings grow by a word; some end, and some sentences are done.
+def beam_step(search: BeamSearchState, logits: Float[Tensor, "R V"]) -> None:
+    """Extend the hypotheses of every active sentence by a token; some finish, some are done.
 
-    The best that do not end go on; an end counts if it is among the W best. A sentence is done when
-    nothing that is going beats the last of W ends, or at its limit.
+    A sentence is done when no unfinished hypothesis scores above the last of W finished ones, or
+    at its maximum length.
     """
     if use_triton(logits):
-        from dhyan.kernels.triton.decode import beam as beams
+        from dhyan.kernels.triton.decode import beam
 
-        beams.choose_beams(board, logits)
+        beam.beam_step(search, logits)
         return
-    _grow(board, _log_chances(logits).unflatten(0, board.score.shape))
+    active, step = search.active > 0, search.steps.long()
+    logprobs = _logprobs(logits).unflatten(0, search.score.shape)
+    going, ending = extend_beam(search.score, logprobs, end=EOS)
+    divisor = search.length_divisor[step + 1].unsqueeze(1)
+    finished_score, kept = best_finished(search.finished_score, ending.score / divisor)
+    length = (step + 1).unsqueeze(1).expand_as(ending.parent)
+    finished_length = torch.cat([search.finished_length, length], dim=1).gather(1, kept)
+    finished_parent = torch.cat([search.finished_parent, ending.parent], dim=1).gather(1, kept)
+    done = (going.score / divisor).amax(dim=1) <= finished_score[:, -1]
+    done |= step + 1 >= search.max_lengths
+    _record(search, going.token, going.parent, active, step)
+    for tensor, new in (
+        (search.score, going.score),
+        (search.tokens, going.token),
+        (search.parents, going.parent),
+        (search.finished_score, finished_score),
+        (search.finished_length, finished_length),
+        (search.finished_parent, finished_parent),
+    ):
+        tensor.copy_(new.to(tensor.dtype).where(active.unsqueeze(1), tensor))
+    search.steps.add_(active)
+    search.active.mul_(~done)
 
 
-def followed_back(
-    board: BeamBoard,
+def _record(
+    search: BeamSearchState,
+    token: Int[Tensor, "N W"],
+    parent: Int[Tensor, "N W"],
+    active: Tensor,
+    step: Int[Tensor, " N"],
+) -> None:
+    """Write the tokens and backpointers of a step, and the cache rows of the next."""
+    rows = torch.arange(len(active), device=active.device)
+    now, after = search.cache_rows[step % 2, rows], search.cache_rows[(step + 1) % 2, rows]
+    extended = now.take_along_dim(parent.unsqueeze(2), dim=1)
+    extended[rows, :, step] = parent.to(extended.dtype)
+    search.cache_rows[(step + 1) % 2, rows] = extended.where(active[:, None, None], after)
+    for table, new in ((search.ids, token), (search.backpointers, parent)):
+        table[rows, step] = new.int().where(active.unsqueeze(1), table[rows, step])
+
+
+def backtrace(
+    search: BeamSearchState,
     slots: Int[Tensor, " B"],
     lengths: Int[Tensor, "B C"],
     last: Int[Tensor, "B C"],
-    longest: int,
+    max_length: int,
 ) -> Int[Tensor, "B C L"]:
-    """The words of C hypotheses of each sentence, so many, from the beginnings they ended in."""
-    told = board.said.new_full((*lengths.shape, longest), PAD)
-    lengths, last = torch.stack([lengths, last]).to(told.device)
-    if use_triton(board.score):
-        from dhyan.kernels.triton.decode import backtrace as paths
+    """The token ids of C hypotheses per sentence, followed back from their last parents."""
+    output = search.ids.new_full((*lengths.shape, max_length), PAD)
+    lengths, last = torch.stack([lengths, last]).to(output.device)
+    if use_triton(search.score):
+        from dhyan.kernels.triton.decode import backtrace as kernel
 
-        paths.followed_back(board.said, board.grew_from, slots, lengths, last, told)
-        return told
-    words, parents = board.said[slots, :longest], board.grew_from[slots, :longest].long()
+        kernel.backtrace(search.ids, search.backpointers, slots, lengths, last, output)
+        return output
+    ids = search.ids[slots, :max_length]
+    parents = search.backpointers[slots, :max_length].long()
     at = last.long()
-    for place in range(longest - 1, -1, -1):
-        within = lengths > place
-        told[:, :, place] = words[:, place].gather(1, at).where(within, told[:, :, place])
-        at = parents[:, place].gather(1, at).where(within, at)
-    return told
+    for step in range(max_length - 1, -1, -1):
+        inside = lengths > step
+        output[:, :, step] = ids[:, step].gather(1, at).where(inside, output[:, :, step])
+        at = parents[:, step].gather(1, at).where(inside, at)
+    return output
 
 
-def _log_chances(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
-    """Log-probabilities of the words that may be said; −∞ in rows without numbers."""
-    scores = logits.float().log_softmax(dim=-1)
-    scores[:, [PAD, BOS]] = -torch.inf
-    return scores.masked_fill(scores.isnan(), -torch.inf)
-
-
-def _grow(board: BeamBoard, chances: Float[Tensor, "N W V"]) -> None:
-    width = board.score.shape[1]
-    live, place = board.live > 0, board.places.long()
-    total = (board.score.unsqueeze(2) + chances).flatten(1)
-    option, choice = total.topk(min(2 * width, total.shape[1]), dim=1)
-    parent, word = choice // chances.shape[2], choice % chances.shape[2]
-    by = board.penalty[place + 1].unsqueeze(1)
-    ends = word == EOS
-    ends[:, width:] = False
-    ending = (option / by).masked_fill(~ends, -torch.inf)
-    order = (word == EOS).byte().argsort(dim=1, stable=True)[:, :width]
-    option = option.masked_fill(word == EOS, -torch.inf).gather(1, order)
-    from_, word = parent.gather(1, order), word.gather(1, order)
-    ended, kept = torch.cat([board.ended_score, ending], dim=1).topk(width, dim=1)
-    lengths = torch.cat([board.ended_length, (place + 1).unsqueeze(1).expand_as(ending)], dim=1)
-    parents = torch.cat([board.ended_parent, parent], dim=1)
-    rows = torch.arange(len(live), device=live.device)
-    now, after = board.origins[place % 2, rows], board.origins[(place + 1) % 2, rows]
-    grown = now.take_along_dim(from_.unsqueeze(2), dim=1)
-    grown[rows, :, place] = from_.to(grown.dtype)
-    board.origins[(place + 1) % 2, rows] = grown.where(live[:, None, None], after)
-    for table, new in ((board.said, word), (board.grew_from, from_)):
-        table[rows, place] = new.int().where(live.unsqueeze(1), table[rows, place])
-    done = ((option / by).amax(dim=1) <= ended[:, -1]) | (place + 1 >= board.limits)
-    for held, new in (
-        (board.score, option),
-        (board.words, word),
-        (board.parents, from_),
-        (board.ended_score, ended),
-        (board.ended_length, lengths.gather(1, kept)),
-        (board.ended_parent, parents.gather(1, kept)),
-    ):
-        held.copy_(new.to(held.dtype).where(live.unsqueeze(1), held))
-    board.places.add_(live)
-    board.live.mul_(~done)
+def _logprobs(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
+    """Log-probabilities of the tokens a search may choose; −inf in rows with NaN."""
+    logprobs = logits.float().log_softmax(dim=-1)
+    logprobs[:, [PAD, BOS]] = -torch.inf
+    return logprobs.masked_fill(logprobs.isnan(), -torch.inf)

@@ -1,7 +1,6 @@
-"""A Transformer's main road, row by row: what enters its steps and joins it again, by definition.
+"""Operations on the residual stream of a decoding Transformer: definitions, and the kernels' choice.
 
-And the choice of the kernels for it. A row is one beginning of a sentence; the rows of a sentence
-lie side by side.
+A row is one hypothesis of a sentence; the rows of a sentence are adjacent.
 """
 
 from dataclasses import dataclass
@@ -13,43 +12,43 @@ from torch.nn import functional
 
 from dhyan.kernels.backend import use_triton
 
-VECTORS = 2  # rows, up to which a product takes them one by one
-ARRIVING = 256  # rows, up to which a product's last block makes the norm
-DEEPEST = 512  # inputs of a product whose weights are read ahead
+MAX_VECTOR_ROWS = 2  # up to which a product takes rows one by one
+MAX_FUSED_ROWS = 256  # up to which the last block of a product applies the norm
+MAX_FUSED_INPUTS = 512  # of a product whose weights are prefetched
+ACTIVATIONS = {"none": lambda y: y, "relu": torch.relu, "gelu": functional.gelu}
 
 
 @dataclass(frozen=True)
 class Norm:
-    """A layer normalisation: gain, shift, and what keeps it from dividing by zero."""
+    """A layer norm: weight, bias and epsilon."""
 
-    gain: Float[Tensor, " D"]
-    shift: Float[Tensor, " D"]
+    weight: Float[Tensor, " D"]
+    bias: Float[Tensor, " D"]
     epsilon: float
 
     def __call__(self, x: Float[Tensor, "R D"]) -> Float[Tensor, "R D"]:
         """The definition, in single precision."""
-        width = self.gain.shape
-        gain, shift = self.gain.float(), self.shift.float()
-        return functional.layer_norm(x.float(), width, gain, shift, self.epsilon)
+        weight, bias = self.weight.float(), self.bias.float()
+        return functional.layer_norm(x.float(), weight.shape, weight, bias, self.epsilon)
 
     @property
-    def parts(self) -> tuple[Tensor, Tensor, float]:
+    def arguments(self) -> tuple[Tensor, Tensor, float]:
         """What a kernel takes."""
-        return self.gain, self.shift, self.epsilon
+        return self.weight, self.bias, self.epsilon
 
 
 @dataclass(frozen=True)
 class Linear:
-    """One matrix, or several side by side, with the sums of its rows."""
+    """One linear layer, or several of the same input, with the sums of its weight's rows."""
 
     weight: Float[Tensor, "O K"]
     bias: Float[Tensor, " O"]
-    across: Float[Tensor, " O"]
+    row_sums: Float[Tensor, " O"]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is kept of a road beside itself: its sums and those of its squares, in parts; a copy.
+class RowSums:
+    """Sums of the residual and of its squares, by blocks of columns; and a copy of the residual.
 
     The copy has the precision of the weights.
     """
@@ -58,203 +57,204 @@ class Told:
     copy: Float[Tensor, "R D"]
 
     @classmethod
-    def of(cls, rows: int, like: Float[Tensor, "V D"]) -> "Told | None":
-        """Room for it, where `off_road` and `on_road` have a kernel that needs any."""
-        if rows <= VECTORS or not use_triton(like):
+    def empty(cls, rows: int, like: Float[Tensor, "V D"]) -> "RowSums | None":
+        """Memory for them, where `norm_linear` and `linear_add` have a kernel that needs any."""
+        if rows <= MAX_VECTOR_ROWS or not use_triton(like):
             return None
         from dhyan.kernels.triton.decode.small_batch_linear import tile_for
 
         width = like.shape[1]
-        parts = -(-width // tile_for(rows, width, width).wide)
-        sums = torch.empty(rows, parts, 2, device=like.device)
+        blocks = -(-width // tile_for(rows, width, width).outputs)
+        sums = torch.empty(rows, blocks, 2, device=like.device)
         return cls(sums, like.new_empty(rows, width))
 
 
 def embed(
-    words: Int[Tensor, " R"],
-    places: Int[Tensor, " N"],
-    table: Float[Tensor, "V D"],
-    positions: Float[Tensor, "T D"],
+    tokens: Int[Tensor, " R"],
+    positions: Int[Tensor, " N"],
+    embedding: Float[Tensor, "V D"],
+    position_vectors: Float[Tensor, "T D"],
     norm: Norm | None,
     *,
     scale: float,
-    told: Told | None = None,
+    row_sums: RowSums | None = None,
 ) -> tuple[Float[Tensor, "R D"], Float[Tensor, "R D"]]:
-    """Words and their places as vectors, in single precision, and what enters the first step."""
-    if use_triton(table):
-        from dhyan.kernels.triton.decode import rowwise as rows
+    """Token and position embeddings in single precision: the residual, and its layer norm."""
+    if use_triton(embedding):
+        from dhyan.kernels.triton.decode import rowwise
 
-        road = torch.empty(len(words), table.shape[1], device=table.device)
-        entering = told.copy if told else torch.empty_like(road, dtype=table.dtype)
-        parts, sums = norm.parts if norm else None, told.sums if told else None
-        rows.embed(
-            words,
-            places,
-            table,
+        residual = torch.empty(len(tokens), embedding.shape[1], device=embedding.device)
+        hidden = row_sums.copy if row_sums else torch.empty_like(residual, dtype=embedding.dtype)
+        rowwise.embed(
+            tokens,
             positions,
-            parts,
-            road,
-            entering,
+            embedding,
+            position_vectors,
+            norm.arguments if norm else None,
+            residual,
+            hidden,
             scale=scale,
-            sums=sums,
+            sums=row_sums.sums if row_sums else None,
         )
-        return road, entering
-    at = places.repeat_interleave(len(words) // len(places))
-    road = functional.embedding(words, table).float() * scale + functional.embedding(at, positions)
-    return road, (norm(road) if norm else road).to(table.dtype)
+        return residual, hidden
+    at = positions.repeat_interleave(len(tokens) // len(positions))
+    residual = functional.embedding(tokens, embedding).float() * scale
+    residual = residual + functional.embedding(at, position_vectors)
+    return residual, (norm(residual) if norm else residual).to(embedding.dtype)
 
 
-def join(
-    road: Float[Tensor, "R D"],
-    found: Float[Tensor, "R D"],
+def add_norm(
+    residual: Float[Tensor, "R D"],
+    update: Float[Tensor, "R D"],
     bias: Float[Tensor, " D"],
     norm: Norm,
     *,
-    post: bool,
+    post_norm: bool,
 ) -> Float[Tensor, "R D"]:
-    """What a step found and its bias join the road, in place; returned is what enters the next.
+    """Add an update and its bias to the residual, in place; returns the layer norm.
 
-    Where the norm stands after the step (`post`), what it gives is the road as well.
+    With `post_norm` the normalised vector is the new residual as well.
     """
-    if use_triton(found):
-        from dhyan.kernels.triton.decode import rowwise as rows
+    if use_triton(update):
+        from dhyan.kernels.triton.decode import rowwise
 
-        entering = torch.empty_like(found)
-        rows.join(road, found, bias, norm.parts, entering, post=post)
-        return entering
-    road += found + bias
-    entering = norm(road)
-    if post:
-        road.copy_(entering)
-    return entering.to(found.dtype)
+        hidden = torch.empty_like(update)
+        rowwise.add_norm(residual, update, bias, norm.arguments, hidden, post_norm=post_norm)
+        return hidden
+    residual += update + bias
+    hidden = norm(residual)
+    if post_norm:
+        residual.copy_(hidden)
+    return hidden.to(update.dtype)
 
 
-def arrive(
-    road: Float[Tensor, "R D"],
-    found: Float[Tensor, "R K"],
-    way: Linear,
+def linear_add_norm(
+    residual: Float[Tensor, "R D"],
+    update: Float[Tensor, "R K"],
+    layer: Linear,
     norm: Norm,
-    arrivals: Int[Tensor, " M"],
+    block_counters: Int[Tensor, " M"],
     *,
-    post: bool,
+    post_norm: bool,
 ) -> Float[Tensor, "R D"]:
-    """A product of what was found joins the road, as in `join`: in one launch for some rows.
+    """Add an update through a linear layer, as in `add_norm`: in one launch for some rows.
 
-    `arrivals` are zeros that belong to the road.
+    `block_counters` are zeros that belong to the residual stream.
     """
-    if not _some(found, way):
-        return join(road, functional.linear(found, way.weight), way.bias, norm, post=post)
-    from dhyan.kernels.triton.decode import linear_add_norm as kernels
+    if not _fused(update, layer):
+        product = functional.linear(update, layer.weight)
+        return add_norm(residual, product, layer.bias, norm, post_norm=post_norm)
+    from dhyan.kernels.triton.decode import linear_add_norm as kernel
 
-    entering = torch.empty_like(road, dtype=found.dtype)
-    kernels.arrive(
-        found,
-        way.weight,
-        way.bias,
-        entering,
-        road=road,
-        norm=norm.parts,
-        arrivals=arrivals,
-        post=post,
+    hidden = torch.empty_like(residual, dtype=update.dtype)
+    kernel.linear_add_norm(
+        update,
+        layer.weight,
+        layer.bias,
+        hidden,
+        residual=residual,
+        norm=norm.arguments,
+        block_counters=block_counters,
+        post_norm=post_norm,
     )
-    return entering
+    return hidden
 
 
-def depart(entering: Float[Tensor, "R K"], way: Linear) -> Float[Tensor, "R O"]:
-    """A product of what enters a step."""
-    if not _some(entering, way) or len(way.weight) > DEEPEST:
-        return functional.linear(entering, way.weight, way.bias)
-    from dhyan.kernels.triton.decode import linear_add_norm as kernels
+def linear(hidden: Float[Tensor, "R K"], layer: Linear) -> Float[Tensor, "R O"]:
+    """A linear layer; its weights are prefetched for some rows."""
+    if not _fused(hidden, layer) or len(layer.weight) > MAX_FUSED_INPUTS:
+        return functional.linear(hidden, layer.weight, layer.bias)
+    from dhyan.kernels.triton.decode import linear_add_norm as kernel
 
-    out = entering.new_empty(len(entering), len(way.weight))
-    kernels.arrive(entering, way.weight, way.bias, out)
-    return out
-
-
-def _some(given: Float[Tensor, "R K"], way: Linear) -> bool:
-    few = len(given) <= ARRIVING and given.shape[1] <= DEEPEST
-    return few and use_triton(way.weight)
+    output = hidden.new_empty(len(hidden), len(layer.weight))
+    kernel.linear_add_norm(hidden, layer.weight, layer.bias, output)
+    return output
 
 
-def normalised(
-    road: Float[Tensor, "R D"], norm: Norm, *, like: Float[Tensor, "O D"]
+def _fused(x: Float[Tensor, "R K"], layer: Linear) -> bool:
+    few = len(x) <= MAX_FUSED_ROWS and x.shape[1] <= MAX_FUSED_INPUTS
+    return few and use_triton(layer.weight)
+
+
+def layer_norm(
+    residual: Float[Tensor, "R D"], norm: Norm, *, like: Float[Tensor, "O D"]
 ) -> Float[Tensor, "R D"]:
-    """What enters the last step, in the precision of its weights."""
+    """The layer norm of the residual, in the precision of `like`."""
     if not use_triton(like):
-        return norm(road).to(like.dtype)
-    from dhyan.kernels.triton.decode import rowwise as rows
+        return norm(residual).to(like.dtype)
+    from dhyan.kernels.triton.decode import rowwise
 
-    entering = torch.empty_like(road, dtype=like.dtype)
-    rows.join(road, None, None, norm.parts, entering, post=False)
-    return entering
+    hidden = torch.empty_like(residual, dtype=like.dtype)
+    rowwise.add_norm(residual, None, None, norm.arguments, hidden, post_norm=False)
+    return hidden
 
 
-def off_road(
-    road: Float[Tensor, "R K"],
-    way: Linear,
+def norm_linear(
+    residual: Float[Tensor, "R K"],
+    layer: Linear,
     norm: Norm | None,
-    told: Told | None,
+    row_sums: RowSums | None,
     *,
-    bend: str = "none",
-    exact: bool = False,
+    activation: str = "none",
+    single_precision: bool = False,
 ) -> Float[Tensor, "R O"]:
-    """A product of the normalised road for few rows, with bias and bend, in one launch.
+    """Layer norm, linear layer and activation for few rows, in one launch.
 
-    `exact` asks for single precision. With what is told of the road, the norm must have no gain
-    and no shift: they are to be in the weights.
+    With the row sums of the residual, weight and bias of the norm must be folded into the layer.
     """
-    kind = torch.float32 if exact else way.weight.dtype
-    if use_triton(way.weight):
-        from dhyan.kernels.triton.decode import small_batch_linear as products
+    dtype = torch.float32 if single_precision else layer.weight.dtype
+    if use_triton(layer.weight):
+        from dhyan.kernels.triton.decode import small_batch_linear as kernels
 
-        out = road.new_empty(len(road), len(way.weight), dtype=kind)
-        if told is None:
-            parts = norm.parts if norm else None
-            products.vector_linear(road, way.weight, way.bias, parts, None, out, bend=bend)
+        output = residual.new_empty(len(residual), len(layer.weight), dtype=dtype)
+        if row_sums is None:
+            arguments = norm.arguments if norm else None
+            kernels.vector_linear(
+                residual, layer.weight, layer.bias, arguments, None, output, activation=activation
+            )
         else:
             assert norm is not None
-            products.tile_linear(
-                told.copy,
-                way.weight,
-                way.bias,
-                out,
-                told.sums,
+            kernels.tile_linear(
+                row_sums.copy,
+                layer.weight,
+                layer.bias,
+                output,
+                row_sums.sums,
                 copy=None,
-                tile=products.tile_for(len(out), out.shape[1], road.shape[1]),
-                across=way.across,
+                tile=kernels.tile_for(len(output), output.shape[1], residual.shape[1]),
+                weight_sums=layer.row_sums,
                 epsilon=norm.epsilon,
-                bend=bend,
+                activation=activation,
             )
-        return out
-    given = (norm(road) if norm else road).to(way.weight.dtype)
-    return BENDS[bend](functional.linear(given, way.weight, way.bias)).to(kind)
+        return output
+    hidden = (norm(residual) if norm else residual).to(layer.weight.dtype)
+    product = functional.linear(hidden, layer.weight, layer.bias)
+    return ACTIVATIONS[activation](product).to(dtype)
 
 
-def on_road(
-    road: Float[Tensor, "R O"],
-    found: Float[Tensor, "R K"],
-    way: Linear,
-    told: Told | None,
+def linear_add(
+    residual: Float[Tensor, "R O"],
+    update: Float[Tensor, "R K"],
+    layer: Linear,
+    row_sums: RowSums | None,
     before: Norm | None = None,
 ) -> Float[Tensor, "R O"]:
-    """The road after a product of what was found has joined it, with what is told of it.
+    """Add an update through a linear layer, and recompute the row sums.
 
-    It is the same tensor, unless a norm stands `before`: then it is that of the road which goes on.
+    The residual is changed in place, unless a norm applies to it `before` the sum.
     """
-    if not use_triton(found):
-        joined = functional.linear(found, way.weight, way.bias)
-        return before(road) + joined if before else road.add_(joined)
-    from dhyan.kernels.triton.decode import small_batch_linear as products
+    if not use_triton(update):
+        product = functional.linear(update, layer.weight, layer.bias)
+        return before(residual) + product if before else residual.add_(product)
+    from dhyan.kernels.triton.decode import small_batch_linear as kernels
 
-    if told is None:
-        out = torch.empty_like(road) if before else road
-        parts = before.parts if before else None
-        products.vector_linear(found, way.weight, way.bias, parts, road, out)
-        return out
+    if row_sums is None:
+        output = torch.empty_like(residual) if before else residual
+        arguments = before.arguments if before else None
+        kernels.vector_linear(update, layer.weight, layer.bias, arguments, residual, output)
+        return output
     assert before is None
-    tile = products.tile_for(len(road), road.shape[1], found.shape[1])
-    products.tile_linear(found, way.weight, way.bias, road, told.sums, copy=told.copy, tile=tile)
-    return road
-
-
-BENDS = {"none": lambda y: y, "relu": torch.relu, "gelu": functional.gelu}
+    tile = kernels.tile_for(len(residual), residual.shape[1], update.shape[1])
+    sums, copy = row_sums.sums, row_sums.copy
+    kernels.tile_linear(update, layer.weight, layer.bias, residual, sums, copy=copy, tile=tile)
+    return residual

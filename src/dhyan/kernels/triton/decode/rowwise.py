@@ -1,6 +1,6 @@
-"""Triton: what a decoder does to every row by itself, in as few launches as may be.
+"""Triton: row-wise operations of a decoding Transformer, in as few launches as possible.
 
-Imported only where Triton runs; `road.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `residual_stream.py` has the definitions and chooses between the two.
 """
 
 from typing import no_type_check
@@ -10,31 +10,30 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.kernels.triton.decode.dependent_launch import early
+from dhyan.kernels.triton.decode.dependent_launch import launch_options
+from dhyan.kernels.triton.layer_norm import layer_norm
 
 
 @triton.jit
 @no_type_check
-def normed(x, gain, shift, column, inside, epsilon, D: tl.constexpr):
-    """A row with mean 0 and spread 1, then gain and shift."""
-    centred = tl.where(inside, x - tl.sum(x, axis=0) / D, 0.0)
-    spread = tl.rsqrt(tl.sum(centred * centred, axis=0) / D + epsilon)
-    by = tl.load(gain + column, mask=inside, other=0.0).to(tl.float32)
-    to = tl.load(shift + column, mask=inside, other=0.0).to(tl.float32)
-    return centred * spread * by + to
+def row_norm(x, norm_weight, norm_bias, column, inside, epsilon, D: tl.constexpr):
+    """The layer norm of a row, with weight and bias still to be loaded."""
+    weight = tl.load(norm_weight + column, mask=inside, other=0.0).to(tl.float32)
+    bias = tl.load(norm_bias + column, mask=inside, other=0.0).to(tl.float32)
+    return layer_norm(x, inside, weight, bias, D, epsilon, AXIS=0)
 
 
 @triton.jit
 @no_type_check
 def _embed_kernel(
-    words,
-    places,
-    table,
+    tokens,
     positions,
-    gain,
-    shift,
-    road,
-    entering,
+    embedding,
+    position_vectors,
+    norm_weight,
+    norm_bias,
+    residual,
+    hidden,
     sums,
     scale,
     epsilon,
@@ -44,144 +43,146 @@ def _embed_kernel(
     PARTS: tl.constexpr,
     PARTS_PAD: tl.constexpr,
     NORM: tl.constexpr,
-    EARLY: tl.constexpr,
+    DEPENDENT: tl.constexpr,
 ):
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, D_PAD)
     inside = column < D
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    word = tl.load(words + row).to(tl.int64)
-    place = tl.load(places + row // BEAM).to(tl.int64)
-    x = tl.load(table + word * D + column, mask=inside, other=0.0).to(tl.float32) * scale
-    x += tl.load(positions + place * D + column, mask=inside, other=0.0).to(tl.float32)
-    tl.store(road + row * D + column, x, mask=inside)
+    token = tl.load(tokens + row).to(tl.int64)
+    position = tl.load(positions + row // BEAM).to(tl.int64)
+    x = tl.load(embedding + token * D + column, mask=inside, other=0.0).to(tl.float32) * scale
+    x += tl.load(position_vectors + position * D + column, mask=inside, other=0.0).to(tl.float32)
+    tl.store(residual + row * D + column, x, mask=inside)
     if PARTS > 0:
         part = tl.arange(0, PARTS_PAD)
         cell = sums + (row * PARTS + part) * 2
         tl.store(cell, tl.where(part == 0, tl.sum(x, axis=0), 0.0), mask=part < PARTS)
         tl.store(cell + 1, tl.where(part == 0, tl.sum(x * x, axis=0), 0.0), mask=part < PARTS)
     if NORM:
-        x = normed(x, gain, shift, column, inside, epsilon, D)
-    tl.store(entering + row * D + column, x.to(entering.dtype.element_ty), mask=inside)
+        x = row_norm(x, norm_weight, norm_bias, column, inside, epsilon, D)
+    tl.store(hidden + row * D + column, x.to(hidden.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 @no_type_check
-def _join_kernel(
-    road,
-    found,
+def _add_norm_kernel(
+    residual,
+    update,
     bias,
-    gain,
-    shift,
-    entering,
+    norm_weight,
+    norm_bias,
+    hidden,
     epsilon,
     D: tl.constexpr,
     D_PAD: tl.constexpr,
-    FOUND: tl.constexpr,
-    POST: tl.constexpr,
-    EARLY: tl.constexpr,
+    UPDATE: tl.constexpr,
+    POST_NORM: tl.constexpr,
+    DEPENDENT: tl.constexpr,
 ):
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, D_PAD)
     inside = column < D
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    x = tl.load(road + row * D + column, mask=inside, other=0.0).to(tl.float32)
-    if FOUND:
-        x += tl.load(found + row * D + column, mask=inside, other=0.0).to(tl.float32)
+    x = tl.load(residual + row * D + column, mask=inside, other=0.0).to(tl.float32)
+    if UPDATE:
+        x += tl.load(update + row * D + column, mask=inside, other=0.0).to(tl.float32)
         x += tl.load(bias + column, mask=inside, other=0.0).to(tl.float32)
-    entered = normed(x, gain, shift, column, inside, epsilon, D)
-    if FOUND:
-        kept = entered if POST else x
-        tl.store(road + row * D + column, kept.to(road.dtype.element_ty), mask=inside)
-    tl.store(entering + row * D + column, entered.to(entering.dtype.element_ty), mask=inside)
+    normalized = row_norm(x, norm_weight, norm_bias, column, inside, epsilon, D)
+    if UPDATE:
+        new_residual = normalized if POST_NORM else x
+        tl.store(
+            residual + row * D + column, new_residual.to(residual.dtype.element_ty), mask=inside
+        )
+    tl.store(hidden + row * D + column, normalized.to(hidden.dtype.element_ty), mask=inside)
 
 
 def embed(
-    words: Int[Tensor, " R"],
-    places: Int[Tensor, " N"],
-    table: Float[Tensor, "V D"],
-    positions: Float[Tensor, "T D"],
+    tokens: Int[Tensor, " R"],
+    positions: Int[Tensor, " N"],
+    embedding: Float[Tensor, "V D"],
+    position_vectors: Float[Tensor, "T D"],
     norm: tuple[Float[Tensor, " D"], Float[Tensor, " D"], float] | None,
-    road: Float[Tensor, "R D"],
-    entering: Float[Tensor, "R D"],
+    residual: Float[Tensor, "R D"],
+    hidden: Float[Tensor, "R D"],
     *,
     scale: float,
     sums: Float[Tensor, "R P 2"] | None = None,
 ) -> None:
-    """Launch: words and places as vectors on the road, and what enters the first step.
+    """Launch: token and position embeddings: the residual, and its layer norm.
 
-    With `sums`, those of the road and of its squares are told too, the first part all of them.
+    With `sums`, the sums of the residual and of its squares too, all in the first block.
     """
-    gain, shift, epsilon = norm or (table, table, 0.0)
-    width = table.shape[1]
-    _embed_kernel[(len(words),)](
-        words,
-        places,
-        table,
+    norm_weight, norm_bias, epsilon = norm or (embedding, embedding, 0.0)
+    width = embedding.shape[1]
+    _embed_kernel[(len(tokens),)](
+        tokens,
         positions,
-        gain,
-        shift,
-        road,
-        entering,
-        road if sums is None else sums,
+        embedding,
+        position_vectors,
+        norm_weight,
+        norm_bias,
+        residual,
+        hidden,
+        residual if sums is None else sums,
         scale,
         epsilon,
-        BEAM=len(words) // len(places),
+        BEAM=len(tokens) // len(positions),
         D=width,
         D_PAD=triton.next_power_of_2(width),
         PARTS=0 if sums is None else sums.shape[1],
         PARTS_PAD=1 if sums is None else triton.next_power_of_2(sums.shape[1]),
         NORM=norm is not None,
         num_warps=_warps(width),
-        **early(road),
+        **launch_options(residual),
     )
 
 
-def join(
-    road: Float[Tensor, "R D"],
-    found: Float[Tensor, "R D"] | None,
+def add_norm(
+    residual: Float[Tensor, "R D"],
+    update: Float[Tensor, "R D"] | None,
     bias: Float[Tensor, " D"] | None,
     norm: tuple[Float[Tensor, " D"], Float[Tensor, " D"], float],
-    entering: Float[Tensor, "R D"],
+    hidden: Float[Tensor, "R D"],
     *,
-    post: bool,
+    post_norm: bool,
 ) -> None:
-    """Launch: what a step found, if anything, joins the road; and the next step is made ready."""
-    gain, shift, epsilon = norm
-    width = road.shape[1]
-    _join_kernel[(len(road),)](
-        road,
-        road if found is None else found,
-        road if bias is None else bias,
-        gain,
-        shift,
-        entering,
+    """Launch: add an update, if there is one, to the residual; and apply the layer norm."""
+    norm_weight, norm_bias, epsilon = norm
+    width = residual.shape[1]
+    _add_norm_kernel[(len(residual),)](
+        residual,
+        residual if update is None else update,
+        residual if bias is None else bias,
+        norm_weight,
+        norm_bias,
+        hidden,
         epsilon,
         D=width,
         D_PAD=triton.next_power_of_2(width),
-        FOUND=found is not None,
-        POST=post,
+        UPDATE=update is not None,
+        POST_NORM=post_norm,
         num_warps=_warps(width),
-        **early(road),
+        **launch_options(residual),
     )
 
 
 @triton.jit
 @no_type_check
-def _keep_kernel(
-    known,
+def _write_cache_kernel(
+    keys_values,
     slots,
     cache,
     length,
     sentences,
-    room,
-    G: tl.constexpr,
+    capacity,
+    KV_HEADS: tl.constexpr,
     E: tl.constexpr,
     E_PAD: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -190,31 +191,33 @@ def _keep_kernel(
     part = tl.program_id(1)
     slot = tl.load(slots + sentence)
     column = tl.arange(0, E_PAD)
-    given = known + sentence * length * tl.num_programs(1) * E + part * E
-    kept = cache + (((part // G).to(tl.int64) * sentences + slot) * G + part % G) * room * E
+    row_start = keys_values + sentence * length * tl.num_programs(1) * E + part * E
+    head = part % KV_HEADS
+    cell = ((part // KV_HEADS).to(tl.int64) * sentences + slot) * KV_HEADS + head
+    cache_start = cache + cell * capacity * E
     for start in range(0, length, BLOCK):
-        place = start + tl.arange(0, BLOCK)
-        real = (place < length)[:, None] & (column < E)[None, :]
-        line = place[:, None] * (tl.num_programs(1) * E)
-        x = tl.load(given + line + column[None, :], mask=real, other=0.0)
-        tl.store(kept + place[:, None] * E + column[None, :], x, mask=real)
+        position = start + tl.arange(0, BLOCK)
+        real = (position < length)[:, None] & (column < E)[None, :]
+        token_start = position[:, None] * (tl.num_programs(1) * E)
+        x = tl.load(row_start + token_start + column[None, :], mask=real, other=0.0)
+        tl.store(cache_start + position[:, None] * E + column[None, :], x, mask=real)
 
 
-def keep(
-    known: Float[Tensor, "B S C"],
+def write_cache(
+    keys_values: Float[Tensor, "B S C"],
     slots: Int[Tensor, " B"],
     cache: Float[Tensor, "L 2 N G R E"],
 ) -> None:
-    """Launch: keys and values of all layers, side by side, go to these places of a cache."""
-    layers, both, sentences, groups, room, width = cache.shape
-    _keep_kernel[(len(known), layers * both * groups)](
-        known,
+    """Launch: write keys and values of all layers, concatenated, into slots of a cache."""
+    layers, both, sentences, kv_heads, capacity, width = cache.shape
+    _write_cache_kernel[(len(keys_values), layers * both * kv_heads)](
+        keys_values,
         slots,
         cache,
-        known.shape[1],
+        keys_values.shape[1],
         sentences,
-        room,
-        G=groups,
+        capacity,
+        KV_HEADS=kv_heads,
         E=width,
         E_PAD=triton.next_power_of_2(width),
         BLOCK=32,

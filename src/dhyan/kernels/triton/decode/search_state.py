@@ -1,4 +1,4 @@
-"""Where a search stands, as tensors that never move: what a captured step reads and writes."""
+"""The state of a search as tensors that never move: what a captured step reads and writes."""
 
 from dataclasses import dataclass
 
@@ -10,133 +10,136 @@ from dhyan.special_tokens import BOS, PAD
 
 
 @dataclass(frozen=True)
-class GreedyBoard:
-    """N sentences that say one word after the other.
+class GreedySearchState:
+    """N slots of a greedy search.
 
-    `words` are those to be read next and `places` how many have been said, up to each sentence's
-    limit; `live` is 0 where a sentence has ended or no sentence stands. `said` begins with BOS.
+    `tokens` are read next, `steps` counts the tokens chosen so far, and `active` is 0 where a
+    sentence has finished or the slot is free. `ids` begin with BOS.
     """
 
-    words: Int[Tensor, " N"]
-    places: Int[Tensor, " N"]
-    limits: Int[Tensor, " N"]
-    live: Int[Tensor, " N"]
+    tokens: Int[Tensor, " N"]
+    steps: Int[Tensor, " N"]
+    max_lengths: Int[Tensor, " N"]
+    active: Int[Tensor, " N"]
     score: Float[Tensor, " N"]
-    said: Int[Tensor, "N T"]
+    ids: Int[Tensor, "N T"]
 
     @classmethod
-    def empty(cls, sentences: int, room: int, device: torch.device) -> "GreedyBoard":
-        """No sentences, and room for so many tokens each, BOS counted."""
-        words, places, limits, live = _numbers(4, sentences, device=device)
-        score = torch.zeros(sentences, device=device)
-        return cls(words, places, limits, live, score, _numbers(sentences, room, device=device))
+    def empty(cls, slots: int, capacity: int, device: torch.device) -> "GreedySearchState":
+        """Free slots with room for so many tokens each, BOS counted."""
+        tokens, steps, max_lengths, active = _int_zeros(4, slots, device=device)
+        score, ids = torch.zeros(slots, device=device), _int_zeros(slots, capacity, device=device)
+        return cls(tokens, steps, max_lengths, active, score, ids)
 
-    def seat(self, slots: Int[Tensor, " B"], limits: Int[Tensor, " B"]) -> None:
-        """New sentences take these places, with nothing said."""
-        self.words.index_fill_(0, slots, BOS)
-        self.said.index_fill_(0, slots, PAD)
-        self.live.index_fill_(0, slots, 1)
-        self.limits.index_copy_(0, slots, limits)
-        for counted in (self.places, self.score):
-            counted.index_fill_(0, slots, 0)
+    def assign(self, slots: Int[Tensor, " B"], max_lengths: Int[Tensor, " B"]) -> None:
+        """Start new sentences in these slots."""
+        self.tokens.index_fill_(0, slots, BOS)
+        self.ids.index_fill_(0, slots, PAD)
+        self.active.index_fill_(0, slots, 1)
+        self.max_lengths.index_copy_(0, slots, max_lengths)
+        for counter in (self.steps, self.score):
+            counter.index_fill_(0, slots, 0)
 
-    def first(self, sentences: int) -> "GreedyBoard":
-        """The first few sentences of it, in the same memory."""
-        return GreedyBoard(*(part[:sentences] for part in self._parts()))
+    def first(self, slots: int) -> "GreedySearchState":
+        """The first few slots, in the same memory."""
+        return GreedySearchState(*(tensor[:slots] for tensor in self._tensors()))
 
     def move(self, start: Int[Tensor, " B"], end: Int[Tensor, " B"]) -> None:
-        """Sentences change their places."""
-        for part in self._parts():
-            part[end] = part[start]
-        self.live[start] = 0
+        """Move sentences to other slots."""
+        for tensor in self._tensors():
+            tensor[end] = tensor[start]
+        self.active[start] = 0
 
-    def _parts(self) -> tuple[Tensor, ...]:
-        return self.words, self.places, self.limits, self.live, self.score, self.said
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return self.tokens, self.steps, self.max_lengths, self.active, self.score, self.ids
 
 
 @dataclass(frozen=True)
-class BeamBoard:
-    """N sentences with W beginnings each, and the best W that have ended.
+class BeamSearchState:
+    """N slots of a beam search, with W unfinished hypotheses and the best W finished ones each.
 
-    What was said is kept as it grew: at each place the W words, and which beginning each grew from.
-    An end is the beginning it came from and its length, EOS counted. `origins` tells for every row
-    and earlier place which of its sentence's rows was fed the word there; the table of the next
-    step is written beside that of this one, so there are two, by the parity of the place.
-    `penalty` is what a score of so many words is divided by.
+    `ids` hold the W tokens of every step, and `backpointers` the hypothesis each extended. A
+    finished hypothesis is its parent and its length, EOS counted. `cache_rows` say for every row
+    and earlier position which of the sentence's rows holds its keys and values; the table of the
+    next step is written beside that of this one, so there are two, by the parity of the step.
+    `length_divisor` is what a score of so many tokens is divided by.
     """
 
-    words: Int[Tensor, "N W"]
-    places: Int[Tensor, " N"]
-    limits: Int[Tensor, " N"]
-    live: Int[Tensor, " N"]
+    tokens: Int[Tensor, "N W"]
+    steps: Int[Tensor, " N"]
+    max_lengths: Int[Tensor, " N"]
+    active: Int[Tensor, " N"]
     score: Float[Tensor, "N W"]
     parents: Int[Tensor, "N W"]
-    said: Int[Tensor, "N T W"]
-    grew_from: Int[Tensor, "N T W"]
-    ended_score: Float[Tensor, "N W"]
-    ended_length: Int[Tensor, "N W"]
-    ended_parent: Int[Tensor, "N W"]
-    origins: Int[Tensor, "2 N W T"]
-    penalty: Float[Tensor, " L"]
+    ids: Int[Tensor, "N T W"]
+    backpointers: Int[Tensor, "N T W"]
+    finished_score: Float[Tensor, "N W"]
+    finished_length: Int[Tensor, "N W"]
+    finished_parent: Int[Tensor, "N W"]
+    cache_rows: Int[Tensor, "2 N W T"]
+    length_divisor: Float[Tensor, " L"]
 
     @classmethod
-    def empty(cls, sentences: int, width: int, room: int, device: torch.device) -> "BeamBoard":
-        """No sentences, and room for so many tokens each; scores go by log-probability alone."""
-        places, limits, live = _numbers(3, sentences, device=device)
-        words, parents, ended_length, ended_parent = _numbers(4, sentences, width, device=device)
-        said, grew_from = _numbers(2, sentences, room, width, device=device)
-        score, ended_score = torch.zeros(2, sentences, width, device=device)
+    def empty(
+        cls, slots: int, width: int, capacity: int, device: torch.device
+    ) -> "BeamSearchState":
+        """Free slots with room for so many tokens each, and a length penalty of 0."""
+        steps, max_lengths, active = _int_zeros(3, slots, device=device)
+        tokens, parents, length, parent = _int_zeros(4, slots, width, device=device)
+        ids, backpointers = _int_zeros(2, slots, capacity, width, device=device)
+        score, finished_score = torch.zeros(2, slots, width, device=device)
         return cls(
-            words,
-            places,
-            limits,
-            live,
+            tokens,
+            steps,
+            max_lengths,
+            active,
             score,
             parents,
-            said,
-            grew_from,
-            ended_score,
-            ended_length,
-            ended_parent,
-            torch.zeros(2, sentences, width, room, dtype=torch.int8, device=device),
-            torch.ones(room + 1, device=device),
+            ids,
+            backpointers,
+            finished_score,
+            length,
+            parent,
+            torch.zeros(2, slots, width, capacity, dtype=torch.int8, device=device),
+            torch.ones(capacity + 1, device=device),
         )
 
-    def by_length(self, power: float) -> None:
-        """From now on scores are divided by length^power."""
-        lengths = torch.arange(len(self.penalty), dtype=torch.float64)
-        self.penalty.copy_(lengths.clamp(min=1) ** power)
+    def set_length_penalty(self, length_penalty: float) -> None:
+        """From now on scores are divided by length ** length_penalty."""
+        lengths = torch.arange(len(self.length_divisor), dtype=torch.float64)
+        self.length_divisor.copy_(lengths.clamp(min=1) ** length_penalty)
 
-    def seat(self, slots: Int[Tensor, " B"], limits: Int[Tensor, " B"]) -> None:
-        """New sentences take these places, each with one empty beginning."""
-        self.words.index_fill_(0, slots, BOS)
-        self.live.index_fill_(0, slots, 1)
-        self.limits.index_copy_(0, slots, limits)
-        for counted in (self.places, self.parents):
-            counted.index_fill_(0, slots, 0)
-        for scores in (self.score, self.ended_score):
-            scores.index_fill_(0, slots, -torch.inf)
+    def assign(self, slots: Int[Tensor, " B"], max_lengths: Int[Tensor, " B"]) -> None:
+        """Start new sentences in these slots, each with one empty hypothesis."""
+        self.tokens.index_fill_(0, slots, BOS)
+        self.active.index_fill_(0, slots, 1)
+        self.max_lengths.index_copy_(0, slots, max_lengths)
+        for counter in (self.steps, self.parents):
+            counter.index_fill_(0, slots, 0)
+        for score in (self.score, self.finished_score):
+            score.index_fill_(0, slots, -torch.inf)
         self.score[:, 0].index_fill_(0, slots, 0.0)
 
-    def first(self, sentences: int) -> "BeamBoard":
-        """The first few sentences of it, in the same memory."""
-        few = [part[:sentences] for part in self._parts()]
-        return BeamBoard(*few, self.origins[:, :sentences], self.penalty)  # type: ignore[call-arg]
+    def first(self, slots: int) -> "BeamSearchState":
+        """The first few slots, in the same memory."""
+        few = [tensor[:slots] for tensor in self._tensors()]
+        cache_rows, divisor = self.cache_rows[:, :slots], self.length_divisor
+        return BeamSearchState(*few, cache_rows, divisor)  # type: ignore[call-arg]
 
     def move(self, start: Int[Tensor, " B"], end: Int[Tensor, " B"]) -> None:
-        """Sentences change their places."""
-        for part in self._parts():
-            part[end] = part[start]
-        self.origins[:, end] = self.origins[:, start]
-        self.live[start] = 0
+        """Move sentences to other slots."""
+        for tensor in self._tensors():
+            tensor[end] = tensor[start]
+        self.cache_rows[:, end] = self.cache_rows[:, start]
+        self.active[start] = 0
 
-    def _parts(self) -> tuple[Tensor, ...]:
+    def _tensors(self) -> tuple[Tensor, ...]:
         return (
-            *(self.words, self.places, self.limits, self.live, self.score, self.parents),
-            *(self.said, self.grew_from),
-            *(self.ended_score, self.ended_length, self.ended_parent),
+            *(self.tokens, self.steps, self.max_lengths, self.active, self.score, self.parents),
+            *(self.ids, self.backpointers),
+            *(self.finished_score, self.finished_length, self.finished_parent),
         )
 
 
-def _numbers(*shape: int, device: torch.device) -> Tensor:
+def _int_zeros(*shape: int, device: torch.device) -> Tensor:
     return torch.zeros(shape, dtype=torch.int32, device=device)

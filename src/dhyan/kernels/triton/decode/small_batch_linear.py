@@ -1,6 +1,6 @@
-"""Triton: products for few rows, with all that stands about them in one launch.
+"""Triton: linear layers for few rows, with norm, activation and sum in one launch.
 
-Imported only where Triton runs; `road.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `residual_stream.py` has the definitions and chooses between the two.
 """
 
 from dataclasses import dataclass
@@ -12,18 +12,19 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.kernels.triton.decode.dependent_launch import early
-from dhyan.kernels.triton.decode.rowwise import normed
+from dhyan.kernels.triton.decode.dependent_launch import launch_options
+from dhyan.kernels.triton.decode.rowwise import row_norm
+from dhyan.kernels.triton.layer_norm import centre
 
-BENDS = {"none": 0, "relu": 1, "gelu": 2}
+ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2}
 
 
 @triton.jit
 @no_type_check
-def _bent(x, BEND: tl.constexpr):
-    if BEND == 1:
+def _activate(x, ACTIVATION: tl.constexpr):
+    if ACTIVATION == 1:
         x = tl.maximum(x, 0.0)
-    elif BEND == 2:
+    elif ACTIVATION == 2:
         x = 0.5 * x * (1.0 + tl.math.erf(x * 0.7071067811865476))
     return x
 
@@ -34,56 +35,55 @@ def _vector_kernel(
     x,
     weight,
     bias,
-    gain,
-    shift,
-    road,
+    norm_weight,
+    norm_bias,
+    residual,
     out,
     epsilon,
     outputs,
     K: tl.constexpr,
     K_PAD: tl.constexpr,
-    ROAD_PAD: tl.constexpr,
+    RESIDUAL_PAD: tl.constexpr,
     BLOCK: tl.constexpr,
     NORM: tl.constexpr,
-    JOIN: tl.constexpr,
-    BEND: tl.constexpr,
-    EARLY: tl.constexpr,
+    ADD: tl.constexpr,
+    ACTIVATION: tl.constexpr,
+    DEPENDENT: tl.constexpr,
 ):
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(1).to(tl.int64)
     column = tl.arange(0, K_PAD)
     inside = column < K
-    line = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    wanted = line < outputs
+    output = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    real_output = output < outputs
     tile = tl.load(
-        weight + line.to(tl.int64)[:, None] * K + column[None, :],
-        mask=wanted[:, None] & inside[None, :],
+        weight + output.to(tl.int64)[:, None] * K + column[None, :],
+        mask=real_output[:, None] & inside[None, :],
         other=0.0,
     )
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    given = tl.load(x + row * K + column, mask=inside, other=0.0).to(tl.float32)
+    vector = tl.load(x + row * K + column, mask=inside, other=0.0).to(tl.float32)
     if NORM:
-        given = normed(given, gain, shift, column, inside, epsilon, K)
-        given = given.to(tile.dtype).to(tl.float32)
-    y = tl.sum(tile.to(tl.float32) * given[None, :], axis=1)
-    y += tl.load(bias + line, mask=wanted, other=0.0).to(tl.float32)
-    y = _bent(y, BEND)
-    cell = row * outputs + line
-    if JOIN:
-        met = tl.load(road + cell, mask=wanted, other=0.0)
-        if ROAD_PAD > 0:  # the road is what a norm makes of it
-            column = tl.arange(0, ROAD_PAD)
+        vector = row_norm(vector, norm_weight, norm_bias, column, inside, epsilon, K)
+        vector = vector.to(tile.dtype).to(tl.float32)
+    y = tl.sum(tile.to(tl.float32) * vector[None, :], axis=1)
+    y += tl.load(bias + output, mask=real_output, other=0.0).to(tl.float32)
+    y = _activate(y, ACTIVATION)
+    cell = row * outputs + output
+    if ADD:
+        old = tl.load(residual + cell, mask=real_output, other=0.0)
+        if RESIDUAL_PAD > 0:  # the norm applies to the residual
+            column = tl.arange(0, RESIDUAL_PAD)
             inside = column < outputs
-            whole = tl.load(road + row * outputs + column, mask=inside, other=0.0)
-            mean = tl.sum(whole, axis=0) / outputs
-            centred = tl.where(inside, whole - mean, 0.0)
-            spread = tl.rsqrt(tl.sum(centred * centred, axis=0) / outputs + epsilon)
-            by = tl.load(gain + line, mask=wanted, other=0.0)
-            met = (met - mean) * spread * by + tl.load(shift + line, mask=wanted, other=0.0)
-        y += met
-    tl.store(out + cell, y.to(out.dtype.element_ty), mask=wanted)
+            whole = tl.load(residual + row * outputs + column, mask=inside, other=0.0)
+            _, mean, rate = centre(whole, inside, outputs, epsilon, AXIS=0)
+            scale = tl.load(norm_weight + output, mask=real_output, other=0.0)
+            shift = tl.load(norm_bias + output, mask=real_output, other=0.0)
+            old = (old - mean) * rate * scale + shift
+        y += old
+    tl.store(out + cell, y.to(out.dtype.element_ty), mask=real_output)
 
 
 @triton.jit
@@ -92,8 +92,8 @@ def _tile_kernel(
     x,
     weight,
     bias,
-    across,
-    road,
+    weight_sums,
+    residual,
     out,
     copy,
     sums,
@@ -107,53 +107,53 @@ def _tile_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     NORM: tl.constexpr,
-    JOIN: tl.constexpr,
-    BEND: tl.constexpr,
+    ADD: tl.constexpr,
+    ACTIVATION: tl.constexpr,
     PRECISION: tl.constexpr,
-    EARLY: tl.constexpr,
+    DEPENDENT: tl.constexpr,
 ):
-    if EARLY:
+    if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(1).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     block = tl.program_id(0)
-    line = block.to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
-    asked, wanted = row < rows, line < outputs
-    step = tl.arange(0, BLOCK_K)
-    bias_of = tl.load(bias + line, mask=wanted, other=0.0).to(tl.float32)
-    across_of = tl.load(across + line, mask=wanted, other=0.0).to(tl.float32)
-    if EARLY:
+    output = block.to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    real_row, real_output = row < rows, output < outputs
+    offset = tl.arange(0, BLOCK_K)
+    bias_of = tl.load(bias + output, mask=real_output, other=0.0).to(tl.float32)
+    weight_sum = tl.load(weight_sums + output, mask=real_output, other=0.0).to(tl.float32)
+    if DEPENDENT:
         tl.extra.cuda.gdc_wait()
     y = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
     for start in range(0, K, BLOCK_K):
-        column = start + step
+        column = start + offset
         real = column < K
         part = tl.load(
             x + row[:, None] * K + column[None, :],
-            mask=asked[:, None] & real[None, :],
+            mask=real_row[:, None] & real[None, :],
             other=0.0,
         )
         tile = tl.load(
-            weight + line[None, :] * K + column[:, None],
-            mask=real[:, None] & wanted[None, :],
+            weight + output[None, :] * K + column[:, None],
+            mask=real[:, None] & real_output[None, :],
             other=0.0,
         )
         y = tl.dot(part, tile, y, input_precision=PRECISION)
     if NORM:
         part_of = tl.arange(0, PARTS_PAD)
         cell = (row[:, None] * PARTS + part_of[None, :]) * 2
-        known = asked[:, None] & (part_of < PARTS)[None, :]
-        mean = tl.sum(tl.load(sums + cell, mask=known, other=0.0), axis=1) / K
-        square = tl.sum(tl.load(sums + cell + 1, mask=known, other=0.0), axis=1) / K
-        spread = tl.rsqrt(tl.maximum(square - mean * mean, 0.0) + epsilon)
-        y = (y - mean[:, None] * across_of[None, :]) * spread[:, None]
-    y = _bent(y + bias_of[None, :], BEND)
-    cell = row[:, None] * outputs + line[None, :]
-    real = asked[:, None] & wanted[None, :]
-    if JOIN:
-        y = tl.where(real, y + tl.load(road + cell, mask=real, other=0.0), 0.0)
-        summed = sums + (row * PARTS + block) * 2
-        tl.store(summed, tl.sum(y, axis=1), mask=asked)
-        tl.store(summed + 1, tl.sum(y * y, axis=1), mask=asked)
+        inside_sums = real_row[:, None] & (part_of < PARTS)[None, :]
+        mean = tl.sum(tl.load(sums + cell, mask=inside_sums, other=0.0), axis=1) / K
+        square = tl.sum(tl.load(sums + cell + 1, mask=inside_sums, other=0.0), axis=1) / K
+        rate = tl.rsqrt(tl.maximum(square - mean * mean, 0.0) + epsilon)
+        y = (y - mean[:, None] * weight_sum[None, :]) * rate[:, None]
+    y = _activate(y + bias_of[None, :], ACTIVATION)
+    cell = row[:, None] * outputs + output[None, :]
+    real = real_row[:, None] & real_output[None, :]
+    if ADD:
+        y = tl.where(real, y + tl.load(residual + cell, mask=real, other=0.0), 0.0)
+        own_sums = sums + (row * PARTS + block) * 2
+        tl.store(own_sums, tl.sum(y, axis=1), mask=real_row)
+        tl.store(own_sums + 1, tl.sum(y * y, axis=1), mask=real_row)
         tl.store(copy + cell, y.to(copy.dtype.element_ty), mask=real)
     tl.store(out + cell, y.to(out.dtype.element_ty), mask=real)
 
@@ -163,16 +163,16 @@ def vector_linear(
     weight: Float[Tensor, "O K"],
     bias: Float[Tensor, " O"],
     norm: tuple[Float[Tensor, " N"], Float[Tensor, " N"], float] | None,
-    road: Float[Tensor, "R O"] | None,
+    residual: Float[Tensor, "R O"] | None,
     out: Float[Tensor, "R O"],
     *,
-    bend: str = "none",
+    activation: str = "none",
 ) -> None:
-    """Launch, for a row or two: norm, product, bias, bend and the way back to the road in one.
+    """Launch, for a row or two: norm, product, bias, activation and sum in one.
 
-    On the way back the norm is the road's, which must then be another tensor than `out`.
+    With a residual the norm applies to it, and it must be another tensor than `out`.
     """
-    gain, shift, epsilon = norm or (weight, weight, 0.0)
+    norm_weight, norm_bias, epsilon = norm or (weight, weight, 0.0)
     rows, width = x.shape
     outputs = len(weight)
     block = 4 if outputs <= 512 else 8 if outputs <= 4096 else 16
@@ -180,41 +180,41 @@ def vector_linear(
         x,
         weight,
         bias,
-        gain,
-        shift,
-        out if road is None else road,
+        norm_weight,
+        norm_bias,
+        out if residual is None else residual,
         out,
         epsilon,
         outputs,
         K=width,
         K_PAD=triton.next_power_of_2(width),
-        ROAD_PAD=triton.next_power_of_2(outputs) if norm and road is not None else 0,
+        RESIDUAL_PAD=triton.next_power_of_2(outputs) if norm and residual is not None else 0,
         BLOCK=block,
-        NORM=norm is not None and road is None,
-        JOIN=road is not None,
-        BEND=BENDS[bend],
+        NORM=norm is not None and residual is None,
+        ADD=residual is not None,
+        ACTIVATION=ACTIVATIONS[activation],
         num_warps=4,
-        **early(x),
+        **launch_options(x),
     )
 
 
 @dataclass(frozen=True)
 class Tile:
-    """How a product is cut: rows, outputs and inputs at a time, warps, and stages in flight."""
+    """The tile sizes of a product: rows, outputs and inputs; its warps and pipeline stages."""
 
-    high: int
-    wide: int
-    deep: int
+    rows: int
+    outputs: int
+    inputs: int
     warps: int
     stages: int
 
 
 def tile_for(rows: int, outputs: int, width: int) -> Tile:
-    """Tiles enough to keep the device busy, and no more of them than that."""
-    deepest = max(16, triton.next_power_of_2(width))
+    """A tile that gives the device enough blocks, and no more."""
+    max_inputs = max(16, triton.next_power_of_2(width))
     if outputs > 4096 and rows > 16:
-        return Tile(64, 64, min(64, deepest), 4, 4)
-    return Tile(16, 32, min(128, deepest), 4, 3)
+        return Tile(64, 64, min(64, max_inputs), 4, 4)
+    return Tile(16, 32, min(128, max_inputs), 4, 3)
 
 
 def tile_linear(
@@ -226,22 +226,22 @@ def tile_linear(
     *,
     copy: Float[Tensor, "R O"] | None,
     tile: Tile,
-    across: Float[Tensor, " O"] | None = None,
+    weight_sums: Float[Tensor, " O"] | None = None,
     epsilon: float = 0.0,
-    bend: str = "none",
+    activation: str = "none",
 ) -> None:
-    """Launch, for some rows: off the road by a norm, or with a `copy` to be made back to it.
+    """Launch, for some rows: a norm before the product, or with a `copy` a sum after it.
 
-    The norm, whose gain and shift are in the weights, comes after the product: it takes the mean
-    times `across`, the sums of the weights, off again. What goes back tells its sums anew.
+    The norm, whose weight and bias are folded into the layer, is applied after the product: it
+    subtracts the mean times `weight_sums`. The sum recomputes the row sums.
     """
     rows, width = x.shape
     outputs = len(weight)
-    _tile_kernel[(triton.cdiv(outputs, tile.wide), triton.cdiv(rows, tile.high))](
+    _tile_kernel[(triton.cdiv(outputs, tile.outputs), triton.cdiv(rows, tile.rows))](
         x,
         weight,
         bias,
-        bias if across is None else across,
+        bias if weight_sums is None else weight_sums,
         out,
         out,
         out if copy is None else copy,
@@ -252,14 +252,14 @@ def tile_linear(
         K=width,
         PARTS=sums.shape[1],
         PARTS_PAD=triton.next_power_of_2(sums.shape[1]),
-        BLOCK_M=tile.high,
-        BLOCK_N=tile.wide,
-        BLOCK_K=tile.deep,
-        NORM=across is not None,
-        JOIN=copy is not None,
-        BEND=BENDS[bend],
+        BLOCK_M=tile.rows,
+        BLOCK_N=tile.outputs,
+        BLOCK_K=tile.inputs,
+        NORM=weight_sums is not None,
+        ADD=copy is not None,
+        ACTIVATION=ACTIVATIONS[activation],
         PRECISION="ieee" if weight.dtype == torch.float32 else "tf32",
         num_warps=tile.warps,
         num_stages=tile.stages,
-        **early(x),
+        **launch_options(x),
     )
