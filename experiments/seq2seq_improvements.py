@@ -30,7 +30,7 @@ from dhyan.lessons.sequences.seq2seq_improvements import (
     Seq2SeqImprovements,
     read_improvements,
 )
-from dhyan.run.evaluate import examine
+from dhyan.run.evaluate import translate_test_set
 from dhyan.text.skipgram import skip_gram
 from dhyan.text.tokenizer import Tokenizer
 
@@ -160,10 +160,16 @@ def _embedding_scores(
 
 
 def _bleu_counts(run: Path, test_set: EvaluationSet) -> Counts:
-    exam = test_set.exam()
-    exam.gold.clear()
-    said = examine(load(run), run.name, exam).said
-    found = count(said, exam.references, others=exam.others, language="hi", metrics=("bleu",))
+    reference_set = test_set.reference_set()
+    reference_set.gold.clear()
+    said = translate_test_set(load(run), run.name, reference_set).texts
+    found = count(
+        said,
+        reference_set.references,
+        others=reference_set.others,
+        language="hi",
+        metrics=("bleu",),
+    )
     return found["bleu"]
 
 

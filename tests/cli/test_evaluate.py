@@ -192,7 +192,7 @@ def test_what_cannot_be_scored_is_refused_in_one_line(folder):
 
 
 def test_errors_come_before_any_model_translates(folder, monkeypatch):
-    monkeypatch.setattr("dhyan.run.evaluate.examine", lambda *args, **more: 1 / 0)
+    monkeypatch.setattr("dhyan.run.evaluate.translate_test_set", lambda *args, **more: 1 / 0)
     few, single = write(folder / "few.hi", ["एक"]), write(folder / "one.en", ["one"])
     refused = [
         ((folder / "one", few), {}, "few.hi: 1 translations for 30"),
@@ -213,7 +213,7 @@ def test_a_reference_beyond_the_learned_positions_is_named(folder, tmp_path):
     write(folder / "long.hi", [*lines[:3], "नौ " * 40, *lines[4:]])
     gold = write(folder / "long.gold", ["0-0"] * 30)
     arguments = (tmp_path / "model", "--gold-alignment", gold, *QUICK)
-    with pytest.raises(UserError, match=r"long\.hi:4: \d+ tokens .* but .*model has learned"):
+    with pytest.raises(UserError, match=r"long\.hi:4: \d+ tokens .* but .*model has \d+ positions"):
         run(folder, *arguments, target="long.hi")
     write(gold, [*["0-0"] * 3, "", *["0-0"] * 26])
     assert "alignment error rate" in run(folder, *arguments, target="long.hi")

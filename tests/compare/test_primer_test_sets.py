@@ -29,7 +29,7 @@ def test_longer_is_longer_and_every_test_has_its_links(tests):
     assert min(lengths(by_name["longer"])) > 15
     for test_set in (*tests.sets, tests.selection):
         assert all(one.links for one in test_set.examples)
-        test_set.exam()
+        test_set.reference_set()
     for name in ("context", "idiom", "attachment", "agreement"):
         assert any(one.wanted for one in by_name[name].examples)
 
@@ -87,5 +87,5 @@ def test_backwards_sides_and_links_change_places(tests):
     back = primer_tests(longest=15, sizes=FEW, backwards=True)
     one, other = tests.selection, back.selection
     assert [q.source for q in one.examples] == [q.target for q in other.examples]
-    for ours, theirs in zip(one.exam().gold, other.exam().gold, strict=True):
+    for ours, theirs in zip(one.reference_set().gold, other.reference_set().gold, strict=True):
         assert {(b, a) for a, b in ours.sure} == theirs.sure

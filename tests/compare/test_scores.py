@@ -114,10 +114,10 @@ def test_tests_are_read_as_they_were_written(tmp_path):
     )
     write_tests(tests, tmp_path)
     assert read_tests(tmp_path) == tests
-    exam = tests.main.exam()
-    assert exam.gold[0].sure == {(0, 0)}
-    assert exam.gold[0].possible == {(0, 0), (1, 0)}
-    assert exam.others == [("तट",)]
+    reference_set = tests.main.reference_set()
+    assert reference_set.gold[0].sure == {(0, 0)}
+    assert reference_set.gold[0].possible == {(0, 0), (1, 0)}
+    assert reference_set.others == [("तट",)]
 
 
 def test_of_gold_links_half_choose_and_the_others_score(tmp_path):

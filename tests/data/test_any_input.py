@@ -22,7 +22,7 @@ from dhyan.data.read_text import MAX_LINE_BYTES
 from dhyan.decoding.translator import Translation
 from dhyan.errors import UserError
 from dhyan.run import train
-from dhyan.run.evaluate import examine, read_exam
+from dhyan.run.evaluate import read_test_set, translate_test_set
 from dhyan.run.load import load
 from dhyan.text.normalize import normalize
 from tests.data.hostile_text import hostile_text
@@ -199,11 +199,11 @@ def test_a_source_of_no_token_is_an_empty_line_and_one_of_one_is_not_refused(kin
 def test_an_exam_with_a_source_that_is_too_long_is_refused_by_its_line(translators, tmp_path):
     (tmp_path / "a.en").write_text("one\n\n" + "seven " * 99 + "\ntwo\n", encoding="utf-8")
     (tmp_path / "a.hi").write_text("एक\nक\nख\nदो\n", encoding="utf-8")
-    exam = read_exam(tmp_path / "a.en", tmp_path / "a.hi")
+    reference_set = read_test_set(tmp_path / "a.en", tmp_path / "a.hi")
     with pytest.raises(
         UserError, match=r"a\.en:3: \d+ tokens, but this model takes at most 40; split"
     ):
-        examine(translators["unigram"], "unigram", exam, beam=1)
+        translate_test_set(translators["unigram"], "unigram", reference_set, beam=1)
 
 
 def test_a_translation_that_is_cut_off_is_said(translators):

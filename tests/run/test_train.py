@@ -425,7 +425,7 @@ def test_what_is_held_out_and_what_is_left_out_is_said(log, tmp_path):
     source.write_text("same\n" * 600)
     log.clear()
     assert len(load_corpus(tiny_recipe("rnn", source, target)).training) == 600
-    assert any("not validated" in line for line in log.messages)
+    assert any("there is no validation" in line for line in log.messages)
 
 
 def test_a_best_checkpoint_that_is_gone_is_not_named(finished, tmp_path):

@@ -112,17 +112,19 @@ def _print_translations(translator: "Translator", sentences: Sequence[str]) -> N
 def _print_scores(translator: "Translator", test: "EvaluationSet") -> None:
     """Scores of a test set; of ambiguous words also the share translated with the right meaning."""
     from dhyan.compare.scores import targeted_accuracy
-    from dhyan.run.evaluate import compare, examine
+    from dhyan.run.evaluate import score_systems, translate_test_set
 
-    exam = test.exam()
-    system = examine(translator, test.name, exam)
-    (result,) = compare([system], exam, language=translator.language, metrics=("bleu", "chrf"))
+    reference_set = test.reference_set()
+    system = translate_test_set(translator, test.name, reference_set)
+    (result,) = score_systems(
+        [system], reference_set, language=translator.language, metrics=("bleu", "chrf")
+    )
     scores = "  ".join(
-        f"{score.name} {score.value:5.1f}" for score in result.judgement.scores.values()
+        f"{score.name} {score.value:5.1f}" for score in result.scores.scores.values()
     )
     errors = f"alignment error rate {system.alignment.error_rate:.1%}" if system.alignment else ""
-    line = f"  {len(exam.pairs):>4} {test.about}\n       {scores}  {errors}"
-    meanings = targeted_accuracy(test.examples, system.said) if test.name == "context" else None
+    line = f"  {len(reference_set.pairs):>4} {test.about}\n       {scores}  {errors}"
+    meanings = targeted_accuracy(test.examples, system.texts) if test.name == "context" else None
     if meanings:
         line += f"  right meaning {meanings['share']:.1%}"
     typer.echo(line)

@@ -29,7 +29,7 @@ from dhyan.errors import UserError
 if TYPE_CHECKING:
     from collections import Counter
 
-    from dhyan.run.evaluate import System
+    from dhyan.run.evaluate import SystemOutput
 
 logger = logging.getLogger(__name__)
 
@@ -109,50 +109,58 @@ def evaluate(
     from dhyan.data.pairs import ReadReport
     from dhyan.evaluation.metrics import check_metrics
     from dhyan.evaluation.significance import Resampling
-    from dhyan.run.evaluate import answers, compare, disordered, examine, read_exam
+    from dhyan.run.evaluate import (
+        is_out_of_order,
+        read_test_set,
+        read_translations,
+        score_systems,
+        translate_test_set,
+    )
     from dhyan.text.languages import language_of, parse_language
 
     named_language, chosen = parse_language(language), check_metrics(metrics.split(","))
     _check_options(systems, beam, bootstrap, test, seed)
     report, method = ReadReport(), test or SignificanceTest.bootstrap
     resampling = Resampling(bootstrap, SEED if seed is None else seed, method.value)
-    exam = read_exam(
+    reference_set = read_test_set(
         source, target, columns=split_columns(columns), gold=gold_alignment, report=report
     )
     _check_models_only(systems, attention=attention_statistics, gold=gold_alignment is not None)
-    resampling.check(len(exam.pairs))
-    training_counts = _frequencies(train_source, exam.sources)
-    from_files = {path: answers(path, exam) for path in systems if path.is_file()}
+    resampling.check(len(reference_set.pairs))
+    training_counts = _frequencies(train_source, reference_set.sources)
+    from_files = {
+        path: read_translations(path, reference_set) for path in systems if path.is_file()
+    }
     outputs = []
     for path in systems:
         if path in from_files:
             outputs.append(from_files[path])
             continue
         translator = load_model(path, device, threads)
-        progress = ProgressLines(lines=lambda: len(exam.pairs))
+        progress = ProgressLines(lines=lambda: len(reference_set.pairs))
         outputs.append(
-            examine(
+            translate_test_set(
                 translator,
                 str(path),
-                exam,
+                reference_set,
                 beam=beam or 0,
                 attention=attention_statistics,
                 on_progress=progress.update,
             )
         )
-    results = compare(
+    results = score_systems(
         outputs,
-        exam,
+        reference_set,
         language=named_language or _language(outputs) or language_of(str(target or "")),
         metrics=chosen,
         resampling=resampling,
-        seen=training_counts,
+        training_counts=training_counts,
         on_progress=throttled(logger.info),
     )
     for line in report.lines():
         print(line, file=sys.stderr)
     for system in from_files.values():
-        if disordered(system, exam):
+        if is_out_of_order(system, reference_set):
             print(f"{system.name}: {OUT_OF_ORDER}", file=sys.stderr)
     typer.echo((results_json if as_json else results_table)(results, resampling))
 
@@ -204,7 +212,7 @@ def _frequencies(file: Path | None, sentences: list[str]) -> "Counter[str] | Non
     return frequencies(read_lines(file), sentences)
 
 
-def _language(systems: "Iterable[System]") -> str:
+def _language(systems: "Iterable[SystemOutput]") -> str:
     """The target language of the models, which must agree on it."""
     languages = {system.language: system.name for system in systems if system.language}
     if len(languages) > 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dhyan.evaluation.significance import Resampling, SystemScores
     from dhyan.evaluation.slices import Slice
-    from dhyan.run.evaluate import Result, System
+    from dhyan.run.evaluate import SystemOutput, SystemResult
 
 TESTS = {
     "bootstrap": "paired bootstrap resampling (Koehn, 2004), {resamples:,} resamples",
@@ -16,9 +16,9 @@ TESTS = {
 }
 
 
-def results_json(results: "Sequence[Result]", resampling: "Resampling") -> str:
+def results_json(results: "Sequence[SystemResult]", resampling: "Resampling") -> str:
     """Scores of one system, or the test and a list of all systems."""
-    facts: dict[str, Any] = {"sentences": len(results[0].system.said)}
+    facts: dict[str, Any] = {"sentences": len(results[0].system.texts)}
     if len(results) == 1:
         facts |= _facts(results[0])
     else:
@@ -29,11 +29,9 @@ def results_json(results: "Sequence[Result]", resampling: "Resampling") -> str:
     return json.dumps(facts, ensure_ascii=False)
 
 
-def results_table(results: "Sequence[Result]", resampling: "Resampling") -> str:
+def results_table(results: "Sequence[SystemResult]", resampling: "Resampling") -> str:
     """All scores, then slices, then attention statistics."""
-    lines = (
-        _one_system(results[0].judgement) if len(results) == 1 else _systems(results, resampling)
-    )
+    lines = _one_system(results[0].scores) if len(results) == 1 else _systems(results, resampling)
     lines += _slices("source words", [result.by_length for result in results])
     if results[0].by_rarity:
         lines += _slices("rarest seen", [result.by_rarity for result in results])
@@ -44,8 +42,8 @@ def results_table(results: "Sequence[Result]", resampling: "Resampling") -> str:
     return "\n".join(lines)
 
 
-def _facts(result: "Result") -> dict[str, Any]:
-    system, scores_of = result.system, result.judgement
+def _facts(result: "SystemResult") -> dict[str, Any]:
+    system, scores_of = result.system, result.scores
     scores = {key: asdict(score) for key, score in scores_of.scores.items()}
     for key, interval in scores_of.intervals.items():
         scores[key]["interval"] = asdict(interval)
@@ -71,15 +69,15 @@ def _one_system(scores_of: "SystemScores") -> list[str]:
     ]
 
 
-def _systems(results: "Sequence[Result]", resampling: "Resampling") -> list[str]:
+def _systems(results: "Sequence[SystemResult]", resampling: "Resampling") -> list[str]:
     names = [f"[{number}] {result.system.name}" for number, result in enumerate(results, 1)]
-    wide, scores = max(map(len, names)), results[-1].judgement.scores
+    wide, scores = max(map(len, names)), results[-1].scores.scores
     titles = [
         f"{score.name}{' (lower is better)' * score.lower_is_better}" for score in scores.values()
     ]
     lines = [" " * wide + "".join(f"   {title:<24}" for title in titles).rstrip()]
     for name, result in zip(names, results, strict=True):
-        cells = [_cell(result.judgement, key) for key in scores]
+        cells = [_cell(result.scores, key) for key in scores]
         lines.append(f"{name:<{wide}}" + "".join(f"   {cell:<24}" for cell in cells).rstrip())
     lines += ["", *(f"{score.name:<7} {score.signature}" for score in scores.values())]
     if resampling.resamples:
@@ -120,7 +118,7 @@ def _range(part: "Slice") -> str:
     return f"{part.least}–{part.most}" if part.most > part.least else f"{part.least}"
 
 
-def _remarks(system: "System") -> list[str]:
+def _remarks(system: "SystemOutput") -> list[str]:
     """Alignment, attention, translations that were cut off or are empty."""
     lines = []
     if alignment := system.alignment:

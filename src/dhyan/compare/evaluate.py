@@ -25,7 +25,7 @@ from dhyan.evaluation.accuracy_by_position import PARTS, accuracy_by_position
 from dhyan.evaluation.alignment_error_rate import AlignmentScore, alignment_score
 from dhyan.insight.word_alignment import DecoderStep, attention_by_layer, pair_weights
 from dhyan.run import load
-from dhyan.run.evaluate import examine
+from dhyan.run.evaluate import translate_test_set
 from dhyan.run.load import set_threads
 from dhyan.text.normalize import normalize
 
@@ -81,15 +81,15 @@ def read_json(path: Path) -> dict[str, Any] | None:
 def _translations(
     translator: Translator, entry: Entry, test_set: EvaluationSet, on_progress: Progress | None
 ) -> dict[str, Any]:
-    exam = test_set.exam()
-    exam.gold.clear()  # alignments are read by layer, elsewhere
-    system = examine(translator, entry.name, exam, on_progress=on_progress)
-    return {"said": system.said, "cut_off": system.cut_off, "empty": system.empty}
+    reference_set = test_set.reference_set()
+    reference_set.gold.clear()  # alignments are read by layer, elsewhere
+    system = translate_test_set(translator, entry.name, reference_set, on_progress=on_progress)
+    return {"said": system.texts, "cut_off": system.cut_off, "empty": system.empty}
 
 
 def _positions(translator: Translator, entry: Entry, test_set: EvaluationSet) -> dict[str, Any]:
     """Token accuracy under teacher forcing by position in the sentence."""
-    recipe, pairs = entry.recipe, test_set.exam().pairs
+    recipe, pairs = entry.recipe, test_set.reference_set().pairs
     examples = encode_validation(
         pairs,
         translator.source,
@@ -172,7 +172,7 @@ def _alignment_scores(
     """Alignment scores of every cross-attention, or of one, at either step."""
     pairs = [(example.source, example.target) for example in test_set.examples]
     by_layer = attention_by_layer(translator, pairs)
-    gold = test_set.exam().gold
+    gold = test_set.reference_set().gold
     return {
         key: alignment_score([sentence[key].alignment for sentence in by_layer], gold)
         for key in by_layer[0]

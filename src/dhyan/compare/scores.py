@@ -9,7 +9,7 @@ from dhyan.compare.test_sets import EvaluationExample, EvaluationSet, Evaluation
 from dhyan.evaluation.metrics import Counts
 from dhyan.evaluation.significance import Resampling
 from dhyan.evaluation.slices import LENGTHS, slice_rows
-from dhyan.run.evaluate import Result, System, compare
+from dhyan.run.evaluate import SystemOutput, SystemResult, score_systems
 
 METRICS = ("bleu", "chrf")
 SHORT, LONG = 10, 30  # words: retained BLEU compares sentences over LONG with those up to SHORT
@@ -32,7 +32,7 @@ def score_models(
         ):
             answers = results[result.system.name]["answers"][test_set.name]
             scores = {**_scores(result), "cut_off": answers["cut_off"], "empty": answers["empty"]}
-            if targeted := targeted_accuracy(test_set.examples, result.system.said):
+            if targeted := targeted_accuracy(test_set.examples, result.system.texts):
                 scores["understood"] = targeted
             if main:
                 lengths = [len(example.source.split()) for example in test_set.examples]
@@ -110,15 +110,15 @@ def _compare(
     results: Results,
     resampling: Resampling,
     on_progress: Callable[[str], None],
-) -> list[Result]:
+) -> list[SystemResult]:
     systems = [
-        System(name, result["answers"][test_set.name]["said"], beam=result["beam"])
+        SystemOutput(name, result["answers"][test_set.name]["said"], beam=result["beam"])
         for name, result in results.items()
     ]
     language = next(iter(results.values()))["language"]
-    return compare(
+    return score_systems(
         systems,
-        test_set.exam(),
+        test_set.reference_set(),
         language=language,
         metrics=METRICS,
         resampling=resampling,
@@ -127,8 +127,8 @@ def _compare(
     )
 
 
-def _scores(result: Result) -> dict[str, Any]:
-    judgement = result.judgement
+def _scores(result: SystemResult) -> dict[str, Any]:
+    judgement = result.scores
     scores: dict[str, Any] = {}
     for key, score in judgement.scores.items():
         scores[key] = {"value": score.value, "signature": score.signature}

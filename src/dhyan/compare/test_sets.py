@@ -20,7 +20,7 @@ from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
 from dhyan.errors import UserError
 from dhyan.evaluation.alignment_error_rate import Link, parse_gold
 from dhyan.evaluation.slices import LENGTHS
-from dhyan.run.evaluate import Exam, read_exam
+from dhyan.run.evaluate import ReferenceSet, read_test_set
 from dhyan.special_tokens import UNK
 from dhyan.text.tokenizer import Tokenizer
 
@@ -49,11 +49,11 @@ class EvaluationSet:
     about: str
     examples: tuple[EvaluationExample, ...]
 
-    def exam(self) -> Exam:
-        """The same as an exam, which `dhyan evaluate` uses."""
+    def reference_set(self) -> ReferenceSet:
+        """The same as a reference set, which `dhyan evaluate` uses."""
         file = Path(self.name)
         numbered = list(enumerate(self.examples, start=1))
-        return Exam(
+        return ReferenceSet(
             file,
             [Pair(example.source, example.target, line) for line, example in numbered],
             len(numbered),
@@ -96,11 +96,13 @@ def file_tests(
     source: Path, target: Path | None, *, columns: tuple[str, str] | None, gold: Path | None
 ) -> EvaluationSets:
     """Test files; half of the gold links select the layer, the other half are scored."""
-    exam = read_exam(source, target, columns=columns, gold=gold)
-    links = [pharaoh(gold.sure, gold.possible) for gold in exam.gold] or [""] * len(exam.pairs)
+    reference_set = read_test_set(source, target, columns=columns, gold=gold)
+    links = [pharaoh(gold.sure, gold.possible) for gold in reference_set.gold] or [""] * len(
+        reference_set.pairs
+    )
     examples = [
         EvaluationExample(pair.source, pair.target, links=own)
-        for pair, own in zip(exam.pairs, links, strict=True)
+        for pair, own in zip(reference_set.pairs, links, strict=True)
     ]
     scored = [
         replace(example, links="") if n % 2 == 0 else example for n, example in enumerate(examples)

@@ -1,4 +1,4 @@
-"""Systems sit an exam: models translate it, files bring their answers, all are judged alike."""
+"""Evaluate translation systems on a test set: models translate it, files hold translations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,11 +27,11 @@ Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
-class Exam:
-    """Sentences and their references, with where they stand and gold alignments if there are any.
+class ReferenceSet:
+    """Source sentences with references, and gold alignments if there are any.
 
-    `lines` is how many there were before unusable pairs were dropped, and `numbered` says that
-    the line numbers of the pairs count them.
+    `lines` counts the lines of the file before unusable pairs were dropped; `numbered` says that
+    the line numbers of the pairs refer to them.
     """
 
     file: Path
@@ -39,21 +39,21 @@ class Exam:
     lines: int
     numbered: bool = True
     gold: list[Gold] = field(default_factory=list)
-    others: list[tuple[str, ...]] = field(default_factory=list)  # further references of each
-    beside: Path | None = None  # the file of the references, if it is another
+    others: list[tuple[str, ...]] = field(default_factory=list)  # further references per sentence
+    reference_file: Path | None = None  # if it is not the same file
 
     @property
     def sources(self) -> list[str]:
-        """What is to be translated."""
+        """The source sentences."""
         return [pair.source for pair in self.pairs]
 
     @property
     def references(self) -> list[str]:
-        """What is compared with."""
+        """The first reference of each sentence."""
         return [pair.target for pair in self.pairs]
 
-    def match_pieces(self, entries: Sequence[Entry], file: Path, what: str) -> list[Entry]:
-        """Of a file with an entry for every line of the source, those of the pairs kept."""
+    def select_lines(self, entries: Sequence[Entry], file: Path, what: str) -> list[Entry]:
+        """The entries of the usable pairs, from a file with one entry per source line."""
         if len(entries) != self.lines:
             counts = (
                 f"{len(entries):,} {what} for {self.lines:,} sentences of {printable(self.file)}"
@@ -63,18 +63,18 @@ class Exam:
             return list(entries)
         if not self.numbered:
             reason = (
-                f"cannot be matched: rows of {printable(self.file)} were dropped; mend them first"
+                f"cannot be matched: rows of {printable(self.file)} were dropped; fix them first"
             )
             raise file_error(file, 0, reason)
         return [entries[pair.line - 1] for pair in self.pairs]
 
 
 @dataclass(frozen=True)
-class System:
-    """What a system said in an exam, and for a model how it searched and what it looked at."""
+class SystemOutput:
+    """The translations of a system, and for a model its beam size and attention statistics."""
 
     name: str
-    said: list[str]
+    texts: list[str]
     language: str = ""
     beam: int = 0
     cut_off: int = 0
@@ -83,169 +83,183 @@ class System:
 
     @property
     def empty(self) -> int:
-        """How many sentences it had no word for."""
-        return sum(not text.strip() for text in self.said)
+        """The number of empty translations."""
+        return sum(not text.strip() for text in self.texts)
 
 
 @dataclass(frozen=True)
-class Result:
-    """A system with its scores: over all, by the source's length and by its rarest word."""
+class SystemResult:
+    """A system with its scores: overall, by source length and by its rarest source word."""
 
-    system: System
-    judgement: SystemScores
+    system: SystemOutput
+    scores: SystemScores
     by_length: list[Slice]
     by_rarity: list[Slice]
     counts: dict[str, Counts] = field(default_factory=dict)
 
 
-def read_exam(
+def read_test_set(
     source: Path,
     target: Path | None = None,
     *,
     columns: tuple[str, str] | None = None,
     gold: Path | None = None,
     report: ReadReport | None = None,
-) -> Exam:
-    """The usable pairs of a test set; gold alignments are read line by line beside them."""
+) -> ReferenceSet:
+    """Read the usable pairs of a test set, and gold alignments line by line."""
     report = ReadReport() if report is None else report
     pairs = list(read_pairs(source, target, columns=columns, report=report))
     lines = report.kept + sum(where.count for where in report.dropped.values())
-    exam = Exam(source, pairs, lines, numbered=target is not None, beside=target)
+    reference_set = ReferenceSet(
+        source, pairs, lines, numbered=target is not None, reference_file=target
+    )
     if gold is None:
-        return exam
-    links = exam.match_pieces(read_gold(gold), gold, "alignments")
-    for one, pair in zip(links, pairs, strict=True):
-        check_gold(one, pair.source, pair.target, gold)
-    return replace(exam, gold=links)
+        return reference_set
+    links = reference_set.select_lines(read_gold(gold), gold, "alignments")
+    for alignment, pair in zip(links, pairs, strict=True):
+        check_gold(alignment, pair.source, pair.target, gold)
+    return replace(reference_set, gold=links)
 
 
-def answers(file: Path, exam: Exam) -> System:
-    """A system known by its finished translations, one a line."""
+def read_translations(file: Path, reference_set: ReferenceSet) -> SystemOutput:
+    """Read the translations of a system, one per line."""
     lines = list(read_lines(file))
     if not any(line.strip() for line in lines):
         raise file_error(file, 0, "is empty; give one translation on each line")
-    return System(str(file), exam.match_pieces(lines, file, "translations"))
+    return SystemOutput(str(file), reference_set.select_lines(lines, file, "translations"))
 
 
-def disordered(system: System, exam: Exam) -> bool:
-    """Whether what a system said fits the lines beside its references as well as its own."""
-    return out_of_order(system.said, exam.references)
+def is_out_of_order(system: SystemOutput, reference_set: ReferenceSet) -> bool:
+    """Whether the translations match neighbouring references as well as their own."""
+    return out_of_order(system.texts, reference_set.references)
 
 
-def examine(
+def translate_test_set(
     translator: Translator,
     name: str,
-    exam: Exam,
+    reference_set: ReferenceSet,
     *,
     beam: int = 0,
     attention: bool = False,
     on_progress: Callable[[int], None] | None = None,
-) -> System:
-    """A model's own translations; if asked, the figures of its attention while it made them.
+) -> SystemOutput:
+    """Translate a test set; with `attention`, compute statistics of the attention weights.
 
-    `on_progress` is told how many sentences have been translated, every now and then.
+    `on_progress` is called with the number of sentences translated so far.
     """
-    _check_references(translator, name, exam)
-    found = _translated(translator, exam, beam, on_progress)
-    texts = [one.text for one in found]
-    return System(
+    _check_references(translator, name, reference_set)
+    translations = _translate(translator, reference_set, beam, on_progress)
+    texts = [translation.text for translation in translations]
+    return SystemOutput(
         name,
         texts,
         language=translator.language,
         beam=beam or translator.beam,
-        cut_off=sum(not one.finished for one in found),
-        alignment=_aligned(translator, exam) if exam.gold else None,
-        attention=_attended(translator, exam.sources, texts) if attention else None,
+        cut_off=sum(not translation.finished for translation in translations),
+        alignment=_alignment_score(translator, reference_set) if reference_set.gold else None,
+        attention=_attention_statistics(translator, reference_set.sources, texts)
+        if attention
+        else None,
     )
 
 
-def compare(
-    systems: Sequence[System],
-    exam: Exam,
+def score_systems(
+    systems: Sequence[SystemOutput],
+    reference_set: ReferenceSet,
     *,
     language: str = "",
     metrics: Sequence[str] = tuple(NAMES),
     resampling: Resampling | None = None,
-    seen: Mapping[str, int] | None = None,
+    training_counts: Mapping[str, int] | None = None,
     against: Literal["first", "best"] = "first",
     on_progress: Callable[[str], None] = lambda line: None,
-) -> list[Result]:
-    """Judge every system against the first, or the best by the first metric, and that alone.
+) -> list[SystemResult]:
+    """Score every system, and compare it with the first, or the best by the first metric.
 
-    `seen` counts training words.
-
-    `on_progress` is told what has been done, metric by metric.
+    `training_counts` are the frequencies of words in the training set. `on_progress` is called
+    with a line after each metric.
     """
     counts = []
-    for one in systems:
+    for system in systems:
         counts.append(dict[str, Counts]())
         for metric in metrics:
             counts[-1] |= count(
-                one.said,
-                exam.references,
-                others=exam.others,
+                system.texts,
+                reference_set.references,
+                others=reference_set.others,
                 language=language,
                 metrics=(metric,),
             )
-            on_progress(f"{one.name}: counted for {metric}")
-    results, chosen = [], _best(counts) if against == "best" else 0
-    for place, (system, found) in enumerate(zip(systems, counts, strict=True)):
-        baseline = counts[chosen] if place != chosen else None
-        verdict = score_system(
-            found, baseline=baseline, resampling=resampling, on_progress=on_progress
+            on_progress(f"{system.name}: counted for {metric}")
+    results, baseline = [], _best(counts) if against == "best" else 0
+    for index, (system, own) in enumerate(zip(systems, counts, strict=True)):
+        scores = score_system(
+            own,
+            baseline=counts[baseline] if index != baseline else None,
+            resampling=resampling,
+            on_progress=on_progress,
         )
-        lengths = by_length(found, exam.sources)
-        rarities = [] if seen is None else by_rarity(found, exam.sources, seen)
-        results.append(Result(system, verdict, lengths, rarities, found))
+        lengths = by_length(own, reference_set.sources)
+        rarities = (
+            []
+            if training_counts is None
+            else by_rarity(own, reference_set.sources, training_counts)
+        )
+        results.append(SystemResult(system, scores, lengths, rarities, own))
     return results
 
 
 def _best(counts: Sequence[Mapping[str, Counts]]) -> int:
-    """The place of the best by the first metric."""
-    first = [next(iter(one.values())) for one in counts]
+    """The index of the best system by the first metric."""
+    first = [next(iter(by_metric.values())) for by_metric in counts]
     sign = -1 if first[0].key in LOWER_IS_BETTER else 1
-    return max(range(len(first)), key=lambda place: sign * first[place].value())
+    return max(range(len(first)), key=lambda index: sign * first[index].value())
 
 
-def _check_references(translator: Translator, name: str, exam: Exam) -> None:
-    """Refuse references to be aligned that a model has not learned enough positions to say."""
-    highest = translator.limits.target
-    if highest is None or not exam.gold:
+def _check_references(translator: Translator, name: str, reference_set: ReferenceSet) -> None:
+    """Refuse references with gold alignments that are longer than the model has positions."""
+    max_length = translator.limits.target
+    if max_length is None or not reference_set.gold:
         return
-    for pair, gold in zip(exam.pairs, exam.gold, strict=True):
-        said = mask_pair(pair.source, pair.target, translator.placeholders)[1]
-        tokens = len(translator.target.encode(said)) + 1
-        if gold.possible and tokens > highest:
-            reason = f"{tokens} tokens with its end, but {name} has learned {highest} positions"
+    for pair, gold in zip(reference_set.pairs, reference_set.gold, strict=True):
+        target = mask_pair(pair.source, pair.target, translator.placeholders)[1]
+        tokens = len(translator.target.encode(target)) + 1
+        if gold.possible and tokens > max_length:
+            reason = f"{tokens} tokens with EOS, but {name} has {max_length} positions"
             remedy = "leave the pair out, or its line of the gold alignments empty"
-            raise file_error(exam.beside or exam.file, pair.line, f"{reason}; {remedy}")
+            raise file_error(
+                reference_set.reference_file or reference_set.file, pair.line, f"{reason}; {remedy}"
+            )
 
 
-def _translated(
-    translator: Translator, exam: Exam, beam: int, on_progress: Callable[[int], None] | None
+def _translate(
+    translator: Translator,
+    reference_set: ReferenceSet,
+    beam: int,
+    on_progress: Callable[[int], None] | None,
 ) -> list[Translation]:
     try:
-        return translator(exam.sources, beam=beam or None, on_progress=on_progress)
+        return translator(reference_set.sources, beam=beam or None, on_progress=on_progress)
     except TooLong as error:
-        line = exam.pairs[error.index].line
-        raise file_error(exam.file, line, str(error)) from None
+        line = reference_set.pairs[error.index].line
+        raise file_error(reference_set.file, line, str(error)) from None
 
 
-def _aligned(translator: Translator, exam: Exam) -> AlignmentScore:
-    """How well the attention aligns sentences to their references, which it is made to say."""
+def _alignment_score(translator: Translator, reference_set: ReferenceSet) -> AlignmentScore:
+    """Alignment error rate of the attention, in forced decoding of the references."""
     from dhyan.insight.word_alignment import align_pair
 
     links = [
         align_pair(translator, pair.source, pair.target) if gold.possible else []
-        for pair, gold in zip(exam.pairs, exam.gold, strict=True)
+        for pair, gold in zip(reference_set.pairs, reference_set.gold, strict=True)
     ]
-    return alignment_score(links, exam.gold)
+    return alignment_score(links, reference_set.gold)
 
 
-def _attended(
-    translator: Translator, sources: Sequence[str], said: Sequence[str]
+def _attention_statistics(
+    translator: Translator, sources: Sequence[str], texts: Sequence[str]
 ) -> AttentionStatistics:
     from dhyan.insight.word_alignment import pair_weights
 
-    pairs = [(source, text) for source, text in zip(sources, said, strict=True) if text.strip()]
+    pairs = [(source, text) for source, text in zip(sources, texts, strict=True) if text.strip()]
     return attention_statistics([pair_weights(translator, *pair) for pair in pairs])
