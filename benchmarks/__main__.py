@@ -117,10 +117,10 @@ def mechanisms() -> object:
 
 def vectors() -> object:
     """Skip-gram on 100,000 sentences of the primer, as `dhyan lesson word_embeddings` learns them."""
-    from dhyan.data.primer import primer_twins
+    from dhyan.data.primer import generate_sentences
     from dhyan.text.skipgram import skip_gram
 
-    made = islice(primer_twins("train", longest=20), 100_000)
+    made = islice(generate_sentences("train", longest=20), 100_000)
     sentences = [re.findall(r"\w+", twin.english.lower()) for twin in made]
     began = time.perf_counter()
     found = skip_gram(sentences, seed=1)

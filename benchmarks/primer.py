@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from dhyan.data.primer import Twin, primer_twins
+from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.templates import templates
 
@@ -21,22 +21,22 @@ def primer() -> object:
             for longest in LONGEST
             for what, write in (("text", _text), ("text, links and heads", _all))
         },
-        **_variety(islice(primer_twins("train"), MANY)),
+        **_variety(islice(generate_sentences("train"), MANY)),
         "words": _words(),
     }
 
 
-def _text(twin: Twin) -> None:
+def _text(twin: SentencePair) -> None:
     _ = twin.english, twin.hindi
 
 
-def _all(twin: Twin) -> None:
+def _all(twin: SentencePair) -> None:
     _ = twin.english, twin.hindi, twin.links, twin.heads(0), twin.heads(1)
 
 
-def _rate(write: Callable[[Twin], None], longest: int) -> int:
+def _rate(write: Callable[[SentencePair], None], longest: int) -> int:
     """Pairs a second; the first few, which fill the tables, are not timed."""
-    twins = primer_twins("train", longest=longest)
+    twins = generate_sentences("train", longest=longest)
     for twin in islice(twins, SAMPLE // 10):
         write(twin)
     began = time.perf_counter()
@@ -45,7 +45,7 @@ def _rate(write: Callable[[Twin], None], longest: int) -> int:
     return round(SAMPLE / (time.perf_counter() - began))
 
 
-def _variety(twins: Iterable[Twin]) -> dict[str, object]:
+def _variety(twins: Iterable[SentencePair]) -> dict[str, object]:
     """Different sentences, counted by their hashes, which a million do not exhaust."""
     english: set[int] = set()
     first: dict[int, int] = {}

@@ -16,14 +16,14 @@ from typing import Any
 
 from dhyan.checkpoint import find_checkpoint
 from dhyan.config import load_recipe
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 
 MADE = 8000
 
 
 def sentences() -> list[str]:
     """Different ones of the primer, none of which any model was trained on."""
-    made = islice(primer_twins("random", longest=15), MADE)
+    made = islice(generate_sentences("random", longest=15), MADE)
     return list(dict.fromkeys(twin.english for twin in made))
 
 

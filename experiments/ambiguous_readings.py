@@ -6,13 +6,12 @@ from functools import cache
 from itertools import count, islice
 from zlib import crc32
 
-from dhyan.data.primer import Twin, primer_twins
-from dhyan.data.primer.ambiguous_words import in_context
-from dhyan.data.primer.core_vocabulary import ambiguous
-from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.sentence_builder import Draft
-from dhyan.data.primer.templates import Template, filled, templates
-from dhyan.data.primer.word_classes import Cue
+from dhyan.data.primer import SentencePair, generate_sentences
+from dhyan.data.primer.ambiguous_words import disambiguated_sentence
+from dhyan.data.primer.lexicon import Cue, read_lexicon
+from dhyan.data.primer.sentence_builder import SentenceBuilder
+from dhyan.data.primer.templates import Template, fill_template, templates
+from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 
 LITERAL, IDIOMATIC = 0, 1
 STEP = 1 << 40  # seeds of different parts lie so far apart
@@ -46,7 +45,7 @@ def context_trial(train: int, test: int) -> Trial:
     """
     known = (one for one in _contexts() if not _held_out(one))
     new = (one for one in _contexts() if _held_out(one))
-    pairs = (sense_read(twin) for twin in primer_twins("context"))
+    pairs = (sense_read(twin) for twin in generate_sentences("context"))
     sources = {
         "seen": known,
         "held_out": (one for one in pairs if not _held_out(one)),
@@ -67,15 +66,15 @@ def idiom_trial(train: int, test: int) -> Trial:
 
 def plain_sentences(number: int, *, longest: int = 20) -> list[tuple[str, ...]]:
     """The English of the primer's training, of which no one says what any word means."""
-    return [written(twin) for twin in islice(primer_twins("train", longest=longest), number)]
+    return [written(twin) for twin in islice(generate_sentences("train", longest=longest), number)]
 
 
-def written(twin: Twin) -> tuple[str, ...]:
+def written(twin: SentencePair) -> tuple[str, ...]:
     """The English words in small letters, without signs."""
     return tuple(word.lower() for word, idea, _ in twin.words[0] if idea >= 0)
 
 
-def sense_read(twin: Twin) -> Reading:
+def sense_read(twin: SentencePair) -> Reading:
     """The word of several meanings, and the number of the one it has among those of all words."""
     [wanted] = twin.wanted
     words, senses = written(twin), _senses()
@@ -116,13 +115,13 @@ def _senses() -> tuple[tuple[str, frozenset[str]], ...]:
     """Every meaning of every word that has several: the word, and its forms in Hindi."""
     return tuple(
         (word, frozenset(" ".join(form) for form in sense.noun.hindi))
-        for word in ambiguous()
+        for word in ambiguous_words()
         for sense in read_lexicon().senses[word]
     )
 
 
 def _contexts() -> Iterator[Reading]:
-    return (sense_read(in_context(Draft(seed))) for seed in count())
+    return (sense_read(disambiguated_sentence(SentenceBuilder(seed))) for seed in count())
 
 
 def _held_out(one: Reading) -> bool:
@@ -135,7 +134,7 @@ def _held_out_nouns() -> frozenset[tuple[str, str]]:
     """For each sense one of the nouns that decide it least often, so that none becomes rare."""
     return frozenset(
         (word, _least([_noun(cue) for cue in sense.cues]))
-        for word in ambiguous()
+        for word in ambiguous_words()
         for sense in read_lexicon().senses[word]
     )
 
@@ -160,9 +159,9 @@ def _idioms(*, kept: bool) -> Iterator[Reading]:
     }
     keys, places = list(shown), _asked_words()
     for seed in count(STEP * (1 + kept)):
-        draft = Draft(seed)
+        draft = SentenceBuilder(seed)
         about, label = key = draft.one(keys)
-        words = written(filled(draft, draft.one(shown[key])))
+        words = written(fill_template(draft, draft.one(shown[key])))
         place = len(words) - 1 - words[::-1].index(places[about])
         yield Reading(words, place, label, (LITERAL, IDIOMATIC))
 
@@ -187,7 +186,9 @@ def _asked_words() -> dict[str, str]:
     """For each idiom its last word that all its sentences have."""
     said: dict[str, list[set[str]]] = {}
     for (about, _), found in _templates_by_reading().items():
-        said.setdefault(about, []).extend({*written(filled(Draft(0), one))} for one in found)
+        said.setdefault(about, []).extend(
+            {*written(fill_template(SentenceBuilder(0), one))} for one in found
+        )
     return {
         about: [word for word in about.split() if all(word in one for one in sentences)][-1]
         for about, sentences in said.items()

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.report import newest
 from dhyan import load
 from dhyan.compare.test_sets import EvaluationSet, Sizes, primer_tests
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 from dhyan.evaluation.metrics import Counts, count
 from dhyan.evaluation.significance import RESAMPLES, SEED, bootstrap_scores
 from dhyan.lessons.encoder_decoder.attention_step import AttentionStep
@@ -78,7 +78,7 @@ def write_vectors(folder: Path = FOLDER) -> None:
     for side, (language, seed) in SIDES.items():
         if _vectors(folder, side, "random").exists():
             continue
-        made = primer_twins("train", seed=seed, longest=LONGEST, core=CORE)
+        made = generate_sentences("train", seed=seed, longest=LONGEST, core=CORE)
         texts = [getattr(twin, language) for twin in islice(made, MONOLINGUAL_SENTENCES)]
         cut = Tokenizer.train(texts, kind="words", size=20_000)
         sentences = ([cut.plain(place) for place in cut.encode(text)] for text in texts)

@@ -80,7 +80,7 @@ def test_a_test_that_comes_short_is_kept_and_said(log, monkeypatch):
 def test_a_reference_says_what_is_wanted(tests):
     for test_set in tests.sets:
         for one in test_set.examples:
-            assert all(want.met(one.target) for want in one.wanted), (one.target, one.wanted)
+            assert all(want.passes(one.target) for want in one.wanted), (one.target, one.wanted)
 
 
 def test_backwards_sides_and_links_change_places(tests):

@@ -11,12 +11,12 @@ from dhyan.compare.test_sets import (
     read_tests,
     write_tests,
 )
-from dhyan.data.primer import Wanted
+from dhyan.data.primer import TranslationCheck
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
 from dhyan.evaluation.significance import Resampling
 
-BANK = Wanted("context", "bank", ("किनारे",), ("बैंक",))
+BANK = TranslationCheck("context", "bank", ("किनारे",), ("बैंक",))
 
 
 def answered(**said):

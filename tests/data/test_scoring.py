@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from dhyan.cli.evaluate import evaluate
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 from dhyan.errors import UserError
 from dhyan.evaluation.line_order import out_of_order
 
@@ -18,7 +18,7 @@ app.command()(evaluate)
 
 @pytest.fixture(scope="module")
 def lines():
-    twins = primer_twins("train", longest=12)
+    twins = generate_sentences("train", longest=12)
     pairs = [next(twins) for _ in range(COUNT)]
     return [twin.english for twin in pairs], [twin.hindi for twin in pairs]
 

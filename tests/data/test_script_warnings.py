@@ -10,7 +10,7 @@ import pytest
 from dhyan.data.corpus import load_corpus
 from dhyan.data.filters import INVISIBLE_CHARACTERS, invisible_classes
 from dhyan.data.pairs import Pair
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 from dhyan.data.read_pairs import first_misaligned_line, read_pairs
 from dhyan.data.scripts import ScriptCheck, script_of
 from dhyan.errors import UserError
@@ -90,7 +90,7 @@ def test_every_unseen_sign_is_of_one_kind_and_leaves_no_trace():
 
 @pytest.fixture(scope="module")
 def twins():
-    return [(twin.english, twin.hindi) for twin in islice(primer_twins("train"), 400)]
+    return [(twin.english, twin.hindi) for twin in islice(generate_sentences("train"), 400)]
 
 
 def parted(folder, twins, *, side, at, gone):

@@ -7,7 +7,7 @@ import torch
 
 from dhyan import config
 from dhyan.config import DecodingOptions
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.lessons.trained_model import CORE, LONGEST
 from dhyan.models.build import build_model
@@ -20,7 +20,7 @@ def words():
     twins = [
         twin
         for split, count in (("attachment", 400), ("context", 200), ("random", 150))
-        for twin in islice(primer_twins(split, longest=LONGEST, core=CORE), count)
+        for twin in islice(generate_sentences(split, longest=LONGEST, core=CORE), count)
     ]
     sides = [one.english for one in twins], [one.hindi for one in twins]
     return tuple(Tokenizer.train(side, kind="words", size=3000) for side in sides)

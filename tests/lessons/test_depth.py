@@ -8,7 +8,7 @@ import torch
 from dhyan import config
 from dhyan.batch import Tokens
 from dhyan.config import DecodingOptions
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.lessons.probes import (
@@ -138,7 +138,9 @@ def reader_of(**settings):
         one.english
         for split in ("valid", "random")
         for one, _ in zip(
-            primer_twins(split, seed=1, shortest=4, longest=7, core=0.15), range(200), strict=False
+            generate_sentences(split, seed=1, shortest=4, longest=7, core=0.15),
+            range(200),
+            strict=False,
         )
     ]
     encoder = config.RNNEncoder(embedding_width=8, width=6, **settings)

@@ -5,7 +5,7 @@ import torch
 
 from dhyan import config
 from dhyan.attention import MultiHeadAttention
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.head_statistics import distance, entropy, previous_share, target_share
@@ -23,7 +23,9 @@ def draw(*shape):
 
 def untrained(kind="words", encoder=None):
     """A translator that has learned its words and nothing else."""
-    sentences = [twin.english for twin, _ in zip(primer_twins("random"), range(60), strict=False)]
+    sentences = [
+        twin.english for twin, _ in zip(generate_sentences("random"), range(60), strict=False)
+    ]
     tokenizer = Tokenizer.train(sentences, kind=kind, size=400)
     sizes = {"width": 16, "heads": 2, "feed_forward_width": 32, "layers": 3}
     recipe = config.Recipe(
@@ -120,7 +122,10 @@ def test_sentences_of_the_primer_know_what_each_word_depends_on():
     translator = untrained()
     found = multi_head(model=translator, primer=3)
     twin = [
-        one for one, _ in zip(primer_twins("random", longest=10, core=0.15), range(4), strict=False)
+        one
+        for one, _ in zip(
+            generate_sentences("random", longest=10, core=0.15), range(4), strict=False
+        )
     ][3]
     assert found.words[:-1] == tuple(twin.english.split())
     assert found.depends == (*twin.heads(0), -1)

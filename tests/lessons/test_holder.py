@@ -54,8 +54,8 @@ def test_the_second_sentence_is_the_same_and_the_reading_is_not(translator):
         assert f" {thing}" in one[0]
         assert f" {thing}" in other[0]
         assert pair.doer.wanted[0].right == pair.other.wanted[0].wrong
-        assert pair.doer.wanted[0].met(pair.doer.hindi)
-        assert not pair.doer.wanted[0].met(pair.other.hindi)
+        assert pair.doer.wanted[0].passes(pair.doer.hindi)
+        assert not pair.doer.wanted[0].passes(pair.other.hindi)
 
 
 def test_training_has_no_such_sentence_of_the_same_person_and_thing(translator):

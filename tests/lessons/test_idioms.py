@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from dhyan.data.primer.sentence_builder import Draft
-from dhyan.data.primer.templates import filled, templates
+from dhyan.data.primer.sentence_builder import SentenceBuilder
+from dhyan.data.primer.templates import fill_template, templates
 from dhyan.errors import UserError
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.self_attention import idioms as module
@@ -38,7 +38,9 @@ english = Text("en")
 def test_every_idiom_has_three_frames_that_mean_it_and_three_that_do_not():
     counts = {}
     for one in templates("idiom"):
-        counts.setdefault(one.about, []).append(is_idiomatic(filled(Draft(1), one)))
+        counts.setdefault(one.about, []).append(
+            is_idiomatic(fill_template(SentenceBuilder(1), one))
+        )
     assert all(sorted(own) == [False] * 3 + [True] * 3 for own in counts.values())
 
 
@@ -54,7 +56,11 @@ def test_a_word_that_no_sentence_has_stays_as_it_is():
 
 
 def test_the_new_frames_are_none_of_the_primers():
-    known = {filled(Draft(seed), one).english for one in templates("idiom") for seed in range(40)}
+    known = {
+        fill_template(SentenceBuilder(seed), one).english
+        for one in templates("idiom")
+        for seed in range(40)
+    }
     primers = {" ".join(_bare(one)) for one in known}
     for frame in (one for frames in (IDIOMATIC, LITERAL) for own in frames.values() for one in own):
         for names in (("Ravi", "Asha"), ("Asha", "Ravi")):

@@ -8,7 +8,7 @@ import torch
 
 from dhyan import config
 from dhyan.batch import Tokens
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 from dhyan.insight.blocks import Plane
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.self_attention.gravity import MODEL_OTHER, MODEL_SENTENCE, gravity
@@ -70,7 +70,7 @@ def test_a_meaning_is_known_by_its_hindi():
 
 
 def test_pairs_share_the_word_and_its_place_and_differ_in_meaning(translator):
-    twins = islice(primer_twins("context", longest=20, core=0.3), 60)
+    twins = islice(generate_sentences("context", longest=20, core=0.3), 60)
     reads = [one for twin in twins if (one := context_states(translator, twin))]
     two = list(opposite_pairs(reads))
     assert len(two) > 20

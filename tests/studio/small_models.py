@@ -7,7 +7,7 @@ import pytest
 from filelock import FileLock
 
 from dhyan.config import load_recipe
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 from dhyan.run import train
 from dhyan.studio.demo_corpus import notes
 
@@ -54,7 +54,7 @@ def write_small(folder):
     """The texts, as settings of a recipe."""
     folder.mkdir(parents=True, exist_ok=True)
     own = [pair for line in notes() for pair in line]
-    twins = islice(primer_twins("train", longest=8, core=0.15), OTHERS)
+    twins = islice(generate_sentences("train", longest=8, core=0.15), OTHERS)
     pairs = own + [(twin.english, twin.hindi) for twin in twins]
     found = {}
     for key, side, chosen in (

@@ -89,7 +89,7 @@ def targeted_accuracy(
     for example, text in zip(examples, hypotheses, strict=True):
         if not example.wanted:
             continue
-        checks = [(f"{word.kind}: {word.about}", word.met(text)) for word in example.wanted]
+        checks = [(f"{word.kind}: {word.about}", word.passes(text)) for word in example.wanted]
         total, correct = total + 1, correct + all(passed for _, passed in checks)
         for about, passed in checks:
             tested[about] += 1

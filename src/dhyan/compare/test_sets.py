@@ -15,7 +15,7 @@ from dhyan.data.corpus import with_languages
 from dhyan.data.filters import distinct
 from dhyan.data.pairs import Pair
 from dhyan.data.prepared_corpus import PreparedCorpus
-from dhyan.data.primer import Twin, Wanted, primer_twins
+from dhyan.data.primer import SentencePair, TranslationCheck, generate_sentences
 from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
 from dhyan.errors import UserError
 from dhyan.evaluation.alignment_error_rate import Link, parse_gold
@@ -38,7 +38,7 @@ class EvaluationExample:
     target: str
     others: tuple[str, ...] = ()
     links: str = ""
-    wanted: tuple[Wanted, ...] = ()
+    wanted: tuple[TranslationCheck, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,8 @@ def _set(parts: dict[str, Any]) -> EvaluationSet:
 
 def _example(parts: dict[str, Any]) -> EvaluationExample:
     wanted = [
-        Wanted(w["kind"], w["about"], tuple(w["right"]), tuple(w["wrong"])) for w in parts["wanted"]
+        TranslationCheck(w["kind"], w["about"], tuple(w["right"]), tuple(w["wrong"]))
+        for w in parts["wanted"]
     ]
     return EvaluationExample(
         parts["source"], parts["target"], tuple(parts["others"]), parts["links"], tuple(wanted)
@@ -189,7 +190,7 @@ def primer_tests(
     make = _hindi_to_english if backwards else _english_to_hindi
 
     def some(split: str, count: int, least: int, most: int) -> list[EvaluationExample]:
-        twins = primer_twins(split, seed=SEED, shortest=least, longest=most, core=core)
+        twins = generate_sentences(split, seed=SEED, shortest=least, longest=most, core=core)
         examples = map(make, islice(_until_error(twins), TRIES * count))
         usable = (
             example
@@ -218,7 +219,7 @@ def primer_tests(
     )
 
 
-def _until_error(twins: Iterator[Twin]) -> Iterator[Twin]:
+def _until_error(twins: Iterator[SentencePair]) -> Iterator[SentencePair]:
     """The sentences up to the first that cannot be generated."""
     try:
         yield from twins
@@ -240,11 +241,11 @@ def _in_vocabulary(example: EvaluationExample, words: Tokenizers) -> bool:
     return all(UNK not in tokenizer.encode(text) for tokenizer, text in sides)
 
 
-def _english_to_hindi(twin: Twin) -> EvaluationExample:
+def _english_to_hindi(twin: SentencePair) -> EvaluationExample:
     return EvaluationExample(twin.english, twin.hindi, twin.others, twin.links, twin.wanted)
 
 
-def _hindi_to_english(twin: Twin) -> EvaluationExample:
+def _hindi_to_english(twin: SentencePair) -> EvaluationExample:
     swapped = frozenset((b, a) for a, b in twin.sure), frozenset((b, a) for a, b in twin.possible)
     return EvaluationExample(twin.hindi, twin.english, links=pharaoh(*swapped))
 

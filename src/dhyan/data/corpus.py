@@ -23,7 +23,7 @@ from dhyan.data.filters import distinct
 from dhyan.data.leakage import check_leakage
 from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.prepared_corpus import open_prepared, prepared_languages
-from dhyan.data.primer import primer_pairs, primer_twins
+from dhyan.data.primer import generate_sentences, primer_pairs
 from dhyan.data.scripts import warn_about_scripts
 from dhyan.data.store import Examples
 from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_pairs
@@ -215,7 +215,9 @@ def generate_primer(data: Data, split: str, seed: int) -> Iterator[Pair]:
     """Pairs of the primer with the lengths and the direction of the recipe."""
     backwards = _task_languages(data) == ("hi", "en")
     shortest, longest = max(2, data.min_words), data.max_words or PRIMER_MAX_WORDS
-    twins = primer_twins(split, seed=seed, shortest=shortest, longest=longest, core=data.core_share)
+    twins = generate_sentences(
+        split, seed=seed, shortest=shortest, longest=longest, core=data.core_share
+    )
     return primer_pairs(twins, backwards=backwards)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from dhyan.batch import Tokens
-from dhyan.data.primer import Twin, primer_twins
+from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
@@ -113,7 +113,7 @@ ENDINGS = (("गा", FUTURE), ("गे", FUTURE), ("गी", FUTURE)) + tuple(
 class ProbeSentences:
     """Sentences without their last sign: their tokens, tense, and whether they are questions."""
 
-    twins: tuple[Twin, ...]
+    twins: tuple[SentencePair, ...]
     tokens: Tokens
     tense: Int[Tensor, " B"]
     question: Int[Tensor, " B"]
@@ -133,15 +133,15 @@ def read_probe_sentences(
     count: int,
     *,
     seed: int = 7,
-    but: Collection[Twin] = (),
+    but: Collection[SentencePair] = (),
     knows: bool = False,
 ) -> ProbeSentences:
     """Of so many sentences those, each once, that end in a full stop or question mark and show
     their tense, but none of some others; if it `knows`, those whose every word the model has met.
     """
-    made = primer_twins(split, seed=seed, shortest=SHORTEST, longest=LONGEST, core=CORE)
+    made = generate_sentences(split, seed=seed, shortest=SHORTEST, longest=LONGEST, core=CORE)
     left_out = {one.english for one in but}
-    found: dict[str, tuple[Twin, list[int], int, int]] = {}
+    found: dict[str, tuple[SentencePair, list[int], int, int]] = {}
     for twin in islice(made, count):
         tense, text = tense_of(twin.hindi), twin.english
         if tense is None or text[-1] not in ".?" or text in left_out:

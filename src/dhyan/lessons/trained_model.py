@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from dhyan.data.primer import Twin, primer_twins
+from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.special_tokens import UNK
@@ -36,12 +36,12 @@ def knows_every_word(translator: Translator, text: str) -> bool:
 
 def take_known(
     translator: Translator,
-    twins: Iterator[Twin],
+    twins: Iterator[SentencePair],
     count: int,
-    accept: Callable[[Twin], bool] = lambda twin: True,
-) -> list[Twin]:
+    accept: Callable[[SentencePair], bool] = lambda twin: True,
+) -> list[SentencePair]:
     """At most `count` different sentences that are accepted and that the model knows the words of."""
-    taken: dict[str, Twin] = {}
+    taken: dict[str, SentencePair] = {}
     since_last = 0
     for twin in twins:
         new = (
@@ -61,11 +61,11 @@ def primer_sentences(
     translator: Translator,
     split: str,
     count: int,
-    accept: Callable[[Twin], bool] = lambda twin: True,
-) -> list[Twin]:
+    accept: Callable[[SentencePair], bool] = lambda twin: True,
+) -> list[SentencePair]:
     """Sentences of a test set of the primer; an error if the model was not trained on it."""
     taken = take_known(
-        translator, primer_twins(split, seed=SEED, longest=LONGEST, core=CORE), count, accept
+        translator, generate_sentences(split, seed=SEED, longest=LONGEST, core=CORE), count, accept
     )
     if not taken:
         raise UserError(

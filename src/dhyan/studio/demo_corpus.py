@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dhyan.atomic_folder import atomic_folder
 from dhyan.data.filters import distinct
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 
 OFFERED = files("dhyan.studio") / "offered"
 PAIRS, VALID, LONGEST, CORE, SEED = 60_000, 100, 12, 0.15, 1
@@ -30,7 +30,7 @@ def write_corpus(folder: Path) -> Path:
     if folder.exists():
         return folder
     dice = random.Random(SEED)
-    twins = primer_twins("train", seed=SEED, longest=LONGEST, core=CORE)
+    twins = generate_sentences("train", seed=SEED, longest=LONGEST, core=CORE)
     made = distinct(twins, lambda twin: twin.english, PAIRS)
     pairs = [typed(twin.english, twin.hindi, dice, AS_TYPED) for twin in made]
     for line in notes():
@@ -38,7 +38,7 @@ def write_corpus(folder: Path) -> Path:
             pairs += [typed(english, hindi, dice, NOTE_AS_TYPED) for _ in range(times)]
     dice.shuffle(pairs)
     known = {hindi for line in notes() for _, hindi in line}
-    held = primer_twins("valid", seed=SEED, longest=LONGEST, core=CORE)
+    held = generate_sentences("valid", seed=SEED, longest=LONGEST, core=CORE)
     new = (twin for twin in held if twin.hindi not in known)
     valid = [(one.english, one.hindi) for one in distinct(new, lambda twin: twin.english, VALID)]
     folder.parent.mkdir(parents=True, exist_ok=True)

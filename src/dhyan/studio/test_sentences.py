@@ -88,9 +88,9 @@ def _known(book: Book, most: float) -> float:
 @lru_cache(maxsize=8)
 def _sample(core: float) -> tuple[tuple[str, str], ...]:
     """Sentences of a share of the primer's words, English and Hindi."""
-    from dhyan.data.primer import primer_twins
+    from dhyan.data.primer import generate_sentences
 
-    twins = primer_twins("random", shortest=6, longest=10, core=core)
+    twins = generate_sentences("random", shortest=6, longest=10, core=core)
     return tuple((one.english, one.hindi) for one in islice(twins, SAMPLE))
 
 

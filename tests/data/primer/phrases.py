@@ -3,8 +3,8 @@
 from collections import Counter
 from typing import NamedTuple
 
-from dhyan.data.primer import Twin
-from dhyan.data.primer.word_classes import Noun
+from dhyan.data.primer import SentencePair
+from dhyan.data.primer.lexicon import Noun
 from tests.data.primer.tables import (
     AGAIN,
     CALLED,
@@ -51,7 +51,7 @@ class Sentence:
     and `loose` are those that go with it, and `below` are the ideas that hang on it.
     """
 
-    def __init__(self, twin: Twin, seen: Counter[str]) -> None:
+    def __init__(self, twin: SentencePair, seen: Counter[str]) -> None:
         self.parents, self.seen = twin.parents, seen
         self.wrong: list[tuple[str, str]] = []
         self.hindi = twin.words[1]

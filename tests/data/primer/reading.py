@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from dhyan.data.primer import Twin
+from dhyan.data.primer import SentencePair
 from tests.data.primer.phrases import GOES, NAMES, Sentence, Someone
 from tests.data.primer.tables import (
     BEFORE,
@@ -38,7 +38,7 @@ WAYS: dict[Words, str] = dict.fromkeys(GOES, "में पर") | {
 }
 
 
-def disagreements(twin: Twin, seen: Counter[str]) -> list[tuple[str, str]]:
+def disagreements(twin: SentencePair, seen: Counter[str]) -> list[tuple[str, str]]:
     """What does not agree, and why; `seen` counts all that was looked at."""
     said = Sentence(twin, seen)
     _look(said)

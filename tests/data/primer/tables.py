@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dhyan.data.primer.hindi_morphology import HindiVerb
-from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.word_classes import Noun, Verb
+from dhyan.data.primer.lexicon import Noun, Verb, read_lexicon
 from dhyan.data.synthetic import english_number, hindi_number
 
 Words = tuple[str, ...]

@@ -8,7 +8,7 @@ from itertools import chain, islice, pairwise
 
 import pytest
 
-from dhyan.data.primer import Twin, primer_twins
+from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.templates import templates
 from tests.data.primer.reading import disagreements
@@ -58,7 +58,7 @@ class Survey:
     by_hand: int = 0
     sentences: int = 0
 
-    def note(self, what: str, twin: Twin, why: str = "") -> None:
+    def note(self, what: str, twin: SentencePair, why: str = "") -> None:
         """Keep a sentence for what is wrong in it."""
         self.wrong.setdefault(what, []).append(f"{twin.english} {twin.hindi} {why}")
 
@@ -96,7 +96,7 @@ def _helped(words: Iterable[str]) -> bool:
     return all(one not in AFTER or other in AFTER[one] for one, other in pairwise(words))
 
 
-def _surveyed(twins: Iterable[Twin]) -> Survey:
+def _surveyed(twins: Iterable[SentencePair]) -> Survey:
     found = Survey()
     for twin in twins:
         wrong = [*disagreements(twin, found.seen), *_unlinked(twin)]
@@ -114,7 +114,7 @@ def _surveyed(twins: Iterable[Twin]) -> Survey:
     return found
 
 
-def _unlinked(twin: Twin) -> Iterable[tuple[str, str]]:
+def _unlinked(twin: SentencePair) -> Iterable[tuple[str, str]]:
     """Words that have no sure link and should."""
     for side, may in enumerate(UNLINKED):
         linked = {link[side] for link in twin.sure}
@@ -127,7 +127,9 @@ def _unlinked(twin: Twin) -> Iterable[tuple[str, str]]:
 @pytest.fixture(scope="module", params=[1, pytest.param(len(SEEDS), marks=pytest.mark.soak)])
 def survey(request: pytest.FixtureRequest) -> Survey:
     seeds = SEEDS[: request.param]
-    found = _surveyed(chain(*(islice(primer_twins("train", seed=one), EACH) for one in seeds)))
+    found = _surveyed(
+        chain(*(islice(generate_sentences("train", seed=one), EACH) for one in seeds))
+    )
     return replace(found, sentences=EACH * len(seeds))
 
 
@@ -168,20 +170,20 @@ SLIPS = (
 
 
 @pytest.fixture(scope="module")
-def made() -> list[Twin]:
-    twins = islice(primer_twins("train", seed=9), 1500)
+def made() -> list[SentencePair]:
+    twins = islice(generate_sentences("train", seed=9), 1500)
     return [twin for twin in twins if not BY_HAND.fullmatch(twin.english)]
 
 
 @pytest.mark.parametrize(("right", "wrong"), SLIPS)
-def test_a_wrong_word_is_found(right: str, wrong: str, made: list[Twin]) -> None:
+def test_a_wrong_word_is_found(right: str, wrong: str, made: list[SentencePair]) -> None:
     slips = [slip for twin in made for slip in _slipped(twin, right, wrong)]
     assert len(slips) > 5
     for slip in slips:
         assert disagreements(slip, Counter()), slip.hindi
 
 
-def _slipped(twin: Twin, right: str, wrong: str) -> Iterable[Twin]:
+def _slipped(twin: SentencePair, right: str, wrong: str) -> Iterable[SentencePair]:
     """The sentence with one of its words wrong, once for each time that it has the word."""
     english, hindi = twin.words
     for place, (word, idea, named) in enumerate(hindi):

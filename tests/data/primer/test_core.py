@@ -4,10 +4,15 @@ from itertools import islice
 
 import pytest
 
-from dhyan.data.primer.core_vocabulary import FEWEST, ambiguous, common, core_words
-from dhyan.data.primer.held_out_pairs import held_objects
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.splits import primer_twins
+from dhyan.data.primer.splits import generate_sentences
+from dhyan.data.primer.vocabulary_subsets import (
+    FEWEST,
+    ambiguous_words,
+    core_choices,
+    core_words,
+    held_out_objects,
+)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.15, 0.5])
@@ -36,7 +41,7 @@ def test_verbs_of_a_small_core_still_have_many_objects_in_it():
 
 def test_a_list_too_small_for_its_core_keeps_its_first_words():
     for verb in read_lexicon().verbs:
-        left = common(verb.object_nouns, 0.05)
+        left = core_choices(verb.object_nouns, 0.05)
         assert len(left) >= min(FEWEST, len(verb.object_nouns))
         assert left == tuple(noun for noun in verb.object_nouns if noun in left)
 
@@ -46,18 +51,21 @@ def test_unseen_pairings_are_of_words_of_the_core():
     held = {
         noun.english[-1]
         for verb in lexicon.verbs
-        for noun in held_objects(verb)
+        for noun in held_out_objects(verb)
         if verb in core and noun in core
     }
     assert len(held) > 5
-    twins = islice(primer_twins("unseen", longest=12, core=0.1), 200)
+    twins = islice(generate_sentences("unseen", longest=12, core=0.1), 200)
     assert len(held & {word for twin in twins for word in twin.english.rstrip(".?").split()}) > 4
 
 
 def test_a_core_has_few_words_of_several_meanings_and_bank_is_one_of_them():
     assert (
-        set(ambiguous(0.15)) < set(ambiguous(0.5)) < set(ambiguous()) == set(read_lexicon().senses)
+        set(ambiguous_words(0.15))
+        < set(ambiguous_words(0.5))
+        < set(ambiguous_words())
+        == set(read_lexicon().senses)
     )
-    assert "bank" in ambiguous(0.01)
-    twins = islice(primer_twins("context", core=0.15), 100)
-    assert {one.about for twin in twins for one in twin.wanted} == set(ambiguous(0.15))
+    assert "bank" in ambiguous_words(0.01)
+    twins = islice(generate_sentences("context", core=0.15), 100)
+    assert {one.about for twin in twins for one in twin.wanted} == set(ambiguous_words(0.15))

@@ -7,7 +7,7 @@ import pytest
 from dhyan.config import load_recipe
 from dhyan.data.corpus import load_corpus, with_languages
 from dhyan.data.filters import MAX_REPEATS, distinct
-from dhyan.data.primer import SPLITS, primer_twins
+from dhyan.data.primer import SPLITS, generate_sentences
 from dhyan.data.primer.write_files import write_primer
 from dhyan.errors import UserError
 from dhyan.evaluation.alignment_error_rate import check_gold, read_gold
@@ -76,7 +76,7 @@ def test_it_goes_from_hindi_to_english_if_asked(said):
 
 def test_a_smaller_core_has_fewer_words():
     def words(core):
-        twins = primer_twins("train", longest=10, core=core)
+        twins = generate_sentences("train", longest=10, core=core)
         return {
             w for twin, _ in zip(twins, range(1500), strict=False) for w in twin.english.split()
         }

@@ -5,14 +5,24 @@ from itertools import islice, pairwise
 
 import pytest
 
-from dhyan.data.primer import SPLITS, Twin, Wanted, primer_pairs, primer_twins, twin_at
-from dhyan.data.primer.ambiguous_words import in_context
-from dhyan.data.primer.core_vocabulary import ambiguous
-from dhyan.data.primer.held_out_pairs import held_adjectives, held_objects
+from dhyan.data.primer import (
+    SPLITS,
+    SentencePair,
+    TranslationCheck,
+    generate_sentence,
+    generate_sentences,
+    primer_pairs,
+)
+from dhyan.data.primer.ambiguous_words import disambiguated_sentence
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.sentence_builder import Draft
+from dhyan.data.primer.sentence_builder import SentenceBuilder
 from dhyan.data.primer.sentence_pair import ROOT
-from dhyan.data.primer.templates import filled, templates
+from dhyan.data.primer.templates import fill_template, templates
+from dhyan.data.primer.vocabulary_subsets import (
+    ambiguous_words,
+    held_out_adjectives,
+    held_out_objects,
+)
 from dhyan.errors import UserError
 
 OBLIQUE_BEFORE = frozenset(("ने", "को", "से", "में", "पर", "का", "के", "की", "तक"))
@@ -20,22 +30,24 @@ TESTS = [split for split in SPLITS if split != "train"]
 
 
 @cache
-def some(split: str, count: int = 400, seed: int = 1, longest: int = 60) -> tuple[Twin, ...]:
-    return tuple(islice(primer_twins(split, seed=seed, longest=longest), count))
+def some(
+    split: str, count: int = 400, seed: int = 1, longest: int = 60
+) -> tuple[SentencePair, ...]:
+    return tuple(islice(generate_sentences(split, seed=seed, longest=longest), count))
 
 
 @pytest.fixture(scope="module")
-def twins() -> tuple[Twin, ...]:
+def twins() -> tuple[SentencePair, ...]:
     return some("train", 3000)
 
 
-def test_a_sentence_follows_from_seed_and_index(twins: tuple[Twin, ...]) -> None:
-    again = [twin_at("train", 1, index) for index in (7, 3, 20)]
+def test_a_sentence_follows_from_seed_and_index(twins: tuple[SentencePair, ...]) -> None:
+    again = [generate_sentence("train", 1, index) for index in (7, 3, 20)]
     assert again == [twins[7], twins[3], twins[20]]
     assert some("train", 20, seed=2) != twins[:20]
 
 
-def test_no_english_sentence_has_two_translations(twins: tuple[Twin, ...]) -> None:
+def test_no_english_sentence_has_two_translations(twins: tuple[SentencePair, ...]) -> None:
     said: dict[str, tuple[str, tuple[str, ...]]] = {}
     for twin in twins:
         meant = (twin.hindi, twin.others)
@@ -43,7 +55,7 @@ def test_no_english_sentence_has_two_translations(twins: tuple[Twin, ...]) -> No
         assert twin.hindi not in twin.others
 
 
-def test_links_join_words_that_are_there(twins: tuple[Twin, ...]) -> None:
+def test_links_join_words_that_are_there(twins: tuple[SentencePair, ...]) -> None:
     for twin in twins:
         english, hindi = twin.english.split(), twin.hindi.split()
         assert twin.sure
@@ -53,7 +65,7 @@ def test_links_join_words_that_are_there(twins: tuple[Twin, ...]) -> None:
         assert {(int(one), int(other)) for one, other in written} == twin.possible
 
 
-def test_every_name_is_linked_to_itself(twins: tuple[Twin, ...]) -> None:
+def test_every_name_is_linked_to_itself(twins: tuple[SentencePair, ...]) -> None:
     names = {name.english: name.hindi for name in read_lexicon().names}
     for twin in twins:
         hindi = [word.strip(',।?!"') for word in twin.hindi.split()]
@@ -63,7 +75,7 @@ def test_every_name_is_linked_to_itself(twins: tuple[Twin, ...]) -> None:
             assert name is None or name in linked, twin.english
 
 
-def test_heads_form_one_tree_on_each_side(twins: tuple[Twin, ...]) -> None:
+def test_heads_form_one_tree_on_each_side(twins: tuple[SentencePair, ...]) -> None:
     for twin in twins:
         for side, text in enumerate((twin.english, twin.hindi)):
             heads = twin.heads(side)
@@ -80,7 +92,7 @@ def _reaches_the_root(place: int, heads: tuple[int, ...]) -> bool:
     return place == ROOT
 
 
-def test_what_stands_before_a_marker_is_oblique(twins: tuple[Twin, ...]) -> None:
+def test_what_stands_before_a_marker_is_oblique(twins: tuple[SentencePair, ...]) -> None:
     """No noun in -ā that inflects is left in the direct case before a postposition."""
     direct = {
         noun.hindi[0][-1]
@@ -95,14 +107,14 @@ def test_what_stands_before_a_marker_is_oblique(twins: tuple[Twin, ...]) -> None
             assert not (one in wrong and other.strip(",।?") in OBLIQUE_BEFORE), twin.hindi
 
 
-def test_a_sentence_ends_as_its_kind_does(twins: tuple[Twin, ...]) -> None:
+def test_a_sentence_ends_as_its_kind_does(twins: tuple[SentencePair, ...]) -> None:
     ends = {".": "।", "?": "?", "!": "!"}
     for twin in twins:
         assert ends[twin.english.rstrip('"')[-1]] == twin.hindi.rstrip('"')[-1]
         assert twin.english[0].isupper()
 
 
-def test_lengths_range_from_two_words_to_sixty(twins: tuple[Twin, ...]) -> None:
+def test_lengths_range_from_two_words_to_sixty(twins: tuple[SentencePair, ...]) -> None:
     lengths = {len(twin.english.split()) for twin in twins}
     assert min(lengths) <= 3
     assert max(lengths) >= 55
@@ -111,7 +123,9 @@ def test_lengths_range_from_two_words_to_sixty(twins: tuple[Twin, ...]) -> None:
 
 
 @pytest.mark.parametrize("split", TESTS)
-def test_no_test_shares_a_sentence_with_training(split: str, twins: tuple[Twin, ...]) -> None:
+def test_no_test_shares_a_sentence_with_training(
+    split: str, twins: tuple[SentencePair, ...]
+) -> None:
     tested = some(split, 150)
     for side in ("english", "hindi"):
         trained = {getattr(twin, side) for seed in (1, 2) for twin in some("train", 3000, seed)}
@@ -120,22 +134,26 @@ def test_no_test_shares_a_sentence_with_training(split: str, twins: tuple[Twin, 
 
 def test_contexts_held_out_are_not_said_in_training_either() -> None:
     """Two English verbs may be one in Hindi; what is held out is held out on both sides."""
-    trained = [in_context(Draft(seed)) for seed in range(12_000)]
-    tested = [in_context(Draft(seed, novel=True)) for seed in range(3000)]
+    trained = [disambiguated_sentence(SentenceBuilder(seed)) for seed in range(12_000)]
+    tested = [disambiguated_sentence(SentenceBuilder(seed, held_out=True)) for seed in range(3000)]
     for side in ("english", "hindi"):
         known = {getattr(twin, side) for twin in trained}
         assert known.isdisjoint(getattr(twin, side) for twin in tested)
 
 
-def test_unseen_pairs_are_not_in_training_but_their_words_are(twins: tuple[Twin, ...]) -> None:
+def test_unseen_pairs_are_not_in_training_but_their_words_are(
+    twins: tuple[SentencePair, ...],
+) -> None:
     lexicon = read_lexicon()
     held = {
-        (verb.english.base, noun.english) for verb in lexicon.verbs for noun in held_objects(verb)
+        (verb.english.base, noun.english)
+        for verb in lexicon.verbs
+        for noun in held_out_objects(verb)
     } | {
         (one.english, noun.english)
         for nouns in lexicon.nouns.values()
         for noun in nouns
-        for one in held_adjectives(noun)
+        for one in held_out_adjectives(noun)
     }
     assert len(held) > 200
     trained = {
@@ -145,7 +163,7 @@ def test_unseen_pairs_are_not_in_training_but_their_words_are(twins: tuple[Twin,
     assert len(missing) < 5  # of words; a form may be rare
 
 
-def _words(twin: Twin) -> list[str]:
+def _words(twin: SentencePair) -> list[str]:
     return [word.strip(',.?!।"').lower() for word in twin.english.split()]
 
 
@@ -159,19 +177,19 @@ def test_every_phenomenon_is_marked_and_its_reference_is_right(split: str) -> No
     for twin in some(split, 200):
         marks = [one for one in twin.wanted if one.kind == split]
         assert marks
-        assert all(one.met(twin.hindi) for one in marks), twin.hindi
+        assert all(one.passes(twin.hindi) for one in marks), twin.hindi
 
 
 def test_attachments_have_both_readings_or_a_context_that_decides() -> None:
     twins = some("attachment", 200)
     assert all(bool(twin.others) != bool(twin.wanted) for twin in twins)
-    assert all(one.met(twin.hindi) for twin in twins for one in twin.wanted)
+    assert all(one.passes(twin.hindi) for twin in twins for one in twin.wanted)
     assert {bool(twin.others) for twin in twins} == {True, False}
 
 
 def test_every_sense_of_every_word_is_tested() -> None:
     tested = {(one.about, one.right) for twin in some("context", 2000) for one in twin.wanted}
-    assert {word for word, _ in tested} == set(ambiguous())
+    assert {word for word, _ in tested} == set(ambiguous_words())
     for word, senses in read_lexicon().senses.items():
         forms = {" ".join(form) for sense in senses for form in sense.noun.hindi}
         assert len({right for about, right in tested if about == word}) >= len(senses) > 1
@@ -181,10 +199,10 @@ def test_every_sense_of_every_word_is_tested() -> None:
 def test_every_template_is_filled_without_a_gap() -> None:
     for template in templates():
         for seed in range(4):
-            twin = filled(Draft(seed), template)
+            twin = fill_template(SentenceBuilder(seed), template)
             text = twin.english + twin.hindi
             assert not any(mark in text for mark in "_~{}<>|"), text
-            assert all(one.met(twin.hindi) for one in twin.wanted), template
+            assert all(one.passes(twin.hindi) for one in twin.wanted), template
 
 
 def test_what_is_open_in_english_carries_every_translation() -> None:
@@ -203,14 +221,14 @@ def test_pairs_go_both_ways() -> None:
 
 def test_a_split_that_is_not_there_is_named() -> None:
     with pytest.raises(UserError, match="no split 'test': choose one of train, valid"):
-        primer_twins("test")
+        generate_sentences("test")
 
 
 def test_a_translation_is_right_by_whole_words() -> None:
-    wanted = Wanted("context", "bank", ("बैंक",), ("किनारा", "किनारे"))
-    assert wanted.met("रवि बैंक गया।")
-    assert not wanted.met("रवि बैंकों में गया।")
-    assert not wanted.met("रवि बैंक के किनारे गया।")
+    wanted = TranslationCheck("context", "bank", ("बैंक",), ("किनारा", "किनारे"))
+    assert wanted.passes("रवि बैंक गया।")
+    assert not wanted.passes("रवि बैंकों में गया।")
+    assert not wanted.passes("रवि बैंक के किनारे गया।")
 
 
 def test_a_great_many_pairs_differ() -> None:

@@ -3,21 +3,20 @@
 from typing import NamedTuple
 from zlib import crc32
 
-from dhyan.data.primer.core_vocabulary import ambiguous
 from dhyan.data.primer.english_morphology import a_or_an
 from dhyan.data.primer.hindi_morphology import WAS, F, M, hindi_verb
-from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.noun_phrases import PERSONS, someone
-from dhyan.data.primer.sentence_builder import Draft, form_of, sign
-from dhyan.data.primer.sentence_pair import Twin, Wanted, Word
-from dhyan.data.primer.word_classes import Cue, Noun, Sense
+from dhyan.data.primer.lexicon import Cue, Noun, Sense, read_lexicon
+from dhyan.data.primer.noun_phrases import PERSONS, name_phrase
+from dhyan.data.primer.sentence_builder import SentenceBuilder, form_of, punctuation
+from dhyan.data.primer.sentence_pair import SentencePair, TranslationCheck, Word
+from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 
 ABOUT = "के बारे में"
 HELD_OUT = 6  # of so many pairings of a frame with a cue, one is never seen in training
 
 
 class Frame(NamedTuple):
-    """How a word of several meanings is spoken of: the English verb, the Hindi one.
+    """How a word of several meanings is hindi_plural of: the English verb, the Hindi one.
 
     `marker` is what Hindi puts after the word, `before` a feminine noun inside its verb. One `goes`
     there, or the doer is in the ergative, so that the verb agrees with the word instead.
@@ -56,33 +55,40 @@ FRAMES = {
 LINKS = ("and", "because", "and then")
 
 
-def in_context(draft: Draft) -> Twin:
+def disambiguated_sentence(builder: SentenceBuilder) -> SentencePair:
     """Someone went to the bank and deposited money: what is done tells which bank it was."""
-    word = draft.one(ambiguous(draft.core))
-    sense = draft.one(read_lexicon().senses[word])
-    frame, cue, link = draft.one(FRAMES[sense.kind]), draft.one(sense.cues), draft.one(LINKS)
-    while kept_apart(word, frame, cue) != draft.novel:
-        sense = draft.one(read_lexicon().senses[word])
-        frame, cue = draft.one(FRAMES[sense.kind]), draft.one(sense.cues)
+    word = builder.choose(ambiguous_words(builder.core))
+    sense = builder.choose(read_lexicon().senses[word])
+    frame, cue, link = (
+        builder.choose(FRAMES[sense.kind]),
+        builder.choose(sense.cues),
+        builder.choose(LINKS),
+    )
+    while is_held_out(word, frame, cue) != builder.held_out:
+        sense = builder.choose(read_lexicon().senses[word])
+        frame, cue = builder.choose(FRAMES[sense.kind]), builder.choose(sense.cues)
     if frame.marker == "से" and link == "because":  # one leaves to do something elsewhere
         link = "and"
-    draft.unseen = draft.novel
-    idea = draft.idea()
-    first = _frame(draft, sense, frame, idea)
+    builder.has_held_out_pair = builder.held_out
+    node = builder.add_node()
+    first = _frame(builder, sense, frame, node)
     same = cue.verb.ergative == frame.ergative
-    second = _cue(draft, cue, link, idea, feminine=first.feminine, same=same)
-    draft.wanted.append(_wanted(word, sense, first.said))
-    sides = ((*first.english, *second[0], sign(".")), (*first.hindi, *second[1], sign("।")))
-    return Twin(sides, tuple(draft.parents), (), tuple(draft.wanted))
+    second = _cue(builder, cue, link, node, feminine=first.feminine, same=same)
+    builder.checks.append(_wanted(word, sense, first.said))
+    sides = (
+        (*first.english, *second[0], punctuation(".")),
+        (*first.hindi, *second[1], punctuation("।")),
+    )
+    return SentencePair(sides, tuple(builder.parents), (), tuple(builder.checks))
 
 
-def kept_apart(word: str, frame: Frame, cue: Cue) -> bool:
-    """Whether training never sees this word spoken of so with this cue, by what Hindi says."""
+def is_held_out(word: str, frame: Frame, cue: Cue) -> bool:
+    """Whether training never sees this word hindi_plural of so with this cue, by what Hindi says."""
     said = (word, frame.hindi, frame.marker, cue.verb.hindi.stem, *cue.noun.hindi[0])
     return crc32(" ".join(said).encode()) % HELD_OUT == 0
 
 
-def _wanted(word: str, sense: Sense, said: str) -> Wanted:
+def _wanted(word: str, sense: Sense, said: str) -> TranslationCheck:
     """The right noun, and no form of another meaning's."""
     mine = {" ".join(form) for form in sense.noun.hindi}
     others = {
@@ -91,7 +97,7 @@ def _wanted(word: str, sense: Sense, said: str) -> Wanted:
         if other is not sense
         for form in other.noun.hindi
     }
-    return Wanted("context", word, (said,), tuple(sorted(others - mine)))
+    return TranslationCheck("context", word, (said,), tuple(sorted(others - mine)))
 
 
 class Framed(NamedTuple):
@@ -103,18 +109,18 @@ class Framed(NamedTuple):
     said: str
 
 
-def _frame(draft: Draft, sense: Sense, frame: Frame, idea: int) -> Framed:
-    noun, word = sense.noun, draft.idea(idea)
-    doer = someone(draft, idea, "ने" if frame.ergative else "")
+def _frame(builder: SentenceBuilder, sense: Sense, frame: Frame, node: int) -> Framed:
+    noun, word = sense.noun, builder.add_node(node)
+    doer = name_phrase(builder, node, "ने" if frame.ergative else "")
     marker = frame.marker
     if frame.goes and not noun.goal:
         marker = noun.place[1] if noun.place else "में"
     if frame.ergative and not marker and noun.domain == "animals":
         marker = "को"
     said = noun.hindi[bool(marker) or not frame.ergative]
-    about = draft.idea(word) if marker == ABOUT else idea
+    about = builder.add_node(word) if marker == ABOUT else node
     english = [*doer.english]
-    english += [(one, about if one == "about" else idea, True) for one in frame.verb.split()]
+    english += [(one, about if one == "about" else node, True) for one in frame.verb.split()]
     english += [] if sense.kind == "maker" else [("the", word, False)]
     english += [(one, word, True) for one in noun.english]
     hindi = [*doer.hindi, *((one, word, True) for one in said)]
@@ -122,39 +128,39 @@ def _frame(draft: Draft, sense: Sense, frame: Frame, idea: int) -> Framed:
         hindi += [(one, about, True) for one in marker.split()]
     else:
         hindi += [(one, word, False) for one in marker.split()]
-    hindi += [(one, idea, True) for one in frame.before]
+    hindi += [(one, node, True) for one in frame.before]
     form = doer.form
     if frame.ergative:
         form = F if frame.before else M if marker else form_of(feminine=noun.feminine, plural=False)
-    hindi.append((hindi_verb(frame.hindi).perfective[form], idea, True))
+    hindi.append((hindi_verb(frame.hindi).perfective[form], node, True))
     return Framed(english, hindi, doer.form == F, " ".join(said))
 
 
 def _cue(
-    draft: Draft, cue: Cue, link: str, parent: int, *, feminine: bool, same: bool
+    builder: SentenceBuilder, cue: Cue, link: str, parent: int, *, feminine: bool, same: bool
 ) -> tuple[list[Word], list[Word]]:
     """What the same person did or wanted to do, which decides.
 
     Hindi names him again if his case is not the `same`.
     """
-    action = draft.idea(parent)
-    joint = draft.idea(action)
-    english_object, hindi_object, form = _object(draft, cue, action)
+    action = builder.add_node(parent)
+    connective = builder.add_node(action)
+    english_object, hindi_object, form = _object(builder, cue, action)
     words, hindi = cue.verb.english, cue.verb.hindi
     before: list[Word] = [(one, action, True) for one in hindi.before]
     if link == "because":
-        wish = draft.idea(action)
+        wish = builder.add_node(action)
         he: Word = ("she" if feminine else "he", wish, False)
-        english = [("because", joint, True), he, ("wanted", wish, True), ("to", action, False)]
+        english = [("because", connective, True), he, ("wanted", wish, True), ("to", action, False)]
         english += [(one, action, True) for one in words.base]
         wants = [(hindi_verb("चाहना").habitual[F if feminine else M], wish, True)]
         was: Word = (WAS[F if feminine else M], wish, False)
-        said = [("क्योंकि", joint, True), ("वह", wish, False), *hindi_object, *before]
+        said = [("क्योंकि", connective, True), ("वह", wish, False), *hindi_object, *before]
         said += [(hindi.infinitive[M], action, True), *wants, was]
         return english + english_object, said
-    english = [(one, joint, True) for one in link.split()]
+    english = [(one, connective, True) for one in link.split()]
     english += [(one, action, True) for one in words.past]
-    said = [(one, joint, True) for one in ("और फिर" if link == "and then" else "और").split()]
+    said = [(one, connective, True) for one in ("और फिर" if link == "and then" else "और").split()]
     if not same:
         said.append(("उसने" if cue.verb.ergative else "वह", action, False))
     said += [*hindi_object, *before]
@@ -163,10 +169,10 @@ def _cue(
     return english + english_object, said
 
 
-def _object(draft: Draft, cue: Cue, action: int) -> tuple[list[Word], list[Word], int]:
+def _object(builder: SentenceBuilder, cue: Cue, action: int) -> tuple[list[Word], list[Word], int]:
     """What the cue is done to, as the lexicon says it."""
     noun: Noun = cue.noun
-    thing = draft.idea(action)
+    thing = builder.add_node(action)
     met = noun.domain in PERSONS or (noun.domain == "animals" and cue.article == "the")
     marker = cue.verb.marker or ("को" if met else "")
     english_words = noun.plural if cue.plural or noun.pair else noun.english
@@ -175,7 +181,7 @@ def _object(draft: Draft, cue: Cue, action: int) -> tuple[list[Word], list[Word]
     if cue.article == "the":
         english.insert(0, ("the", thing, False))
     elif cue.article:
-        amount = draft.idea(thing)
+        amount = builder.add_node(thing)
         english.insert(0, (a_or_an(english[0][0]), amount, True))
         hindi.insert(0, ("एक", amount, True))
     if marker:

@@ -1,20 +1,31 @@
-"""Clauses of doing: someone, a verb, and what it is done to."""
+"""Clauses of doing: name_phrase, a verb, and what it is done to."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
-from dhyan.data.primer.adverbials import Setting, setting
-from dhyan.data.primer.held_out_pairs import held_objects
+from dhyan.data.primer.adverbials import Adverbials, adverbials
 from dhyan.data.primer.hindi_morphology import MANY, F
-from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.noun_phrases import LIVING, noun_phrase, someone
-from dhyan.data.primer.pronouns import object_pronoun, pronoun_phrase
-from dhyan.data.primer.sentence_builder import SEVERAL, Draft, Phrase, form_of
+from dhyan.data.primer.lexicon import Noun, Verb, read_lexicon
+from dhyan.data.primer.noun_phrases import (
+    LIVING,
+    name_phrase,
+    noun_phrase,
+    object_pronoun,
+    pronoun_phrase,
+)
+from dhyan.data.primer.sentence_builder import PLURAL, Phrase, SentenceBuilder, form_of
 from dhyan.data.primer.sentence_pair import ROOT, Word
-from dhyan.data.primer.tenses import Mode, Plan, Tense, clear
-from dhyan.data.primer.verb_groups import Group, shown, verb_group
-from dhyan.data.primer.word_classes import Noun, Verb
+from dhyan.data.primer.verb_groups import (
+    ClausePlan,
+    Modality,
+    Tense,
+    VerbGroup,
+    agreement,
+    unambiguous_tense,
+    verb_group,
+)
+from dhyan.data.primer.vocabulary_subsets import held_out_objects
 
 
 @dataclass(slots=True)
@@ -24,161 +35,169 @@ class Clause:
     english: list[Word]
     hindi: list[Word]
     about: Phrase
-    idea: int = ROOT
-    verb: list[Word] = field(default_factory=list)  # in Hindi, where it shows what it agrees with
-    trails: bool = False  # whether its Hindi ends in a relative clause
+    node: int = ROOT
+    verb: list[Word] = field(
+        default_factory=list
+    )  # in Hindi, where it agrees_with what it agrees with
+    ends_in_relative: bool = False  # whether its Hindi ends in a relative clause
 
 
-Subject = Callable[[Draft, Verb, str, int, int], Phrase]
-Object = Callable[[Draft, Verb, int, Phrase, int], Phrase]
+Subject = Callable[[SentenceBuilder, Verb, str, int, int], Phrase]
+Object = Callable[[SentenceBuilder, Verb, int, Phrase, int], Phrase]
 
 
-def some_subject(draft: Draft, verb: Verb, case: str, idea: int, room: int) -> Phrase:
+def sample_subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
     """Whoever may do it: someone by name, by a pronoun, by a noun, or two together."""
-    dice = draft.random()
+    dice = builder.random()
     if verb.named and dice < 0.5:
         if dice < 0.36:
-            return someone(draft, idea, case)
+            return name_phrase(builder, node, case)
         key = "he" if dice < 0.41 else "she" if dice < 0.46 else "we"
-        if draft.open(key):
-            return someone(draft, idea, case)
-        return pronoun_phrase(draft, key, idea, case, feminine=key == "she")
+        if builder.is_ambiguous(key):
+            return name_phrase(builder, node, case)
+        return pronoun_phrase(builder, key, node, case, feminine=key == "she")
     if verb.named and dice < 0.57 and room > 1:
-        return two_names(draft, idea, case)
-    return noun_phrase(draft, draft.word(verb.subject_nouns), idea, marker=case, room=room)
+        return coordinated_names(builder, node, case)
+    return noun_phrase(builder, builder.sample(verb.subject_nouns), node, marker=case, room=room)
 
 
-def two_names(draft: Draft, idea: int, case: str) -> Phrase:
+def coordinated_names(builder: SentenceBuilder, node: int, case: str) -> Phrase:
     """Two people by name; they are masculine together unless both are feminine."""
-    one = someone(draft, idea)
-    joined = draft.idea(one.idea)
-    other = someone(draft, one.idea, case)
+    one = name_phrase(builder, node)
+    joined = builder.add_node(one.node)
+    other = name_phrase(builder, one.node, case)
     return Phrase(
         english=[*one.english, ("and", joined, True), *other.english],
         hindi=[*one.hindi, ("और", joined, True), *other.hindi],
         who=MANY,
         form=form_of(feminine=one.form == other.form == F, plural=True),
-        number=SEVERAL,
-        label="they",
+        number=PLURAL,
+        pronoun="they",
         person=True,
-        idea=one.idea,
+        node=one.node,
     )
 
 
-def marker_of(verb: Verb, noun: Noun) -> str:
+def object_marker(verb: Verb, noun: Noun) -> str:
     """How Hindi marks this object of this verb: persons and animals by को, things not at all."""
     return verb.marker or ("को" if noun.domain in LIVING else "")
 
 
-def some_object(draft: Draft, verb: Verb, idea: int, subject: Phrase, room: int) -> Phrase:
+def sample_object(
+    builder: SentenceBuilder, verb: Verb, node: int, subject: Phrase, room: int
+) -> Phrase:
     """Whatever it may be done to."""
-    noun = draft.partner(verb.object_nouns, held_objects(verb))
-    marker = marker_of(verb, noun)
-    if noun.domain == "people" and marker and draft.chance(0.15):
-        key = "he" if subject.label.startswith("she") or draft.chance(0.5) else "she"
-        if draft.open(key):
-            return someone(draft, idea, marker)
-        return object_pronoun(draft, key, idea, marker, whose=_whose(marker))
+    noun = builder.sample_partner(verb.object_nouns, held_out_objects(verb))
+    marker = object_marker(verb, noun)
+    if noun.domain == "people" and marker and builder.flip(0.15):
+        key = "he" if subject.pronoun.startswith("she") or builder.flip(0.5) else "she"
+        if builder.is_ambiguous(key):
+            return name_phrase(builder, node, marker)
+        return object_pronoun(builder, key, node, marker, whose=_whose(marker))
     known = None
-    if noun.domain == "animals" and not verb.marker:  # only one spoken of before is marked
-        known = draft.chance(0.6)
+    if noun.domain == "animals" and not verb.marker:  # only one hindi_plural of before is marked
+        known = builder.flip(0.6)
         marker = marker if known else ""
-    return noun_phrase(draft, noun, idea, marker=marker, room=room, own=subject.label, known=known)
+    return noun_phrase(
+        builder, noun, node, marker=marker, room=room, own=subject.pronoun, known=known
+    )
 
 
 def _whose(marker: str) -> int:
     return {"का": 0, "के": 1}.get(marker, 2)
 
 
-def doing(
-    draft: Draft,
+def action_clause(
+    builder: SentenceBuilder,
     tense: Tense,
     room: int,
     *,
     parent: int = ROOT,
     verb: Verb | None = None,
-    subject: Subject = some_subject,
-    object: Object = some_object,
-    mode: Mode = Mode.PLAIN,
+    subject: Subject = sample_subject,
+    object: Object = sample_object,
+    modality: Modality = Modality.PLAIN,
     negated: bool = False,
-    asks: str = "",
+    question: str = "",
     fronts: bool = True,
     alone: bool = False,
 ) -> Clause:
     """Someone does something; `room` is about how many more words there may be than it needs.
 
-    `asks` makes it a question: "whether", "who", "what", "how many", "where", "when" or "why".
+    `question` makes it a question: "whether", "who", "what", "how many", "where", "when" or "why".
     `fronts` lets a time come first; `alone` adds neither time nor place.
     """
-    verb = verb or draft.word(read_lexicon().verbs)
-    if not (negated or asks):
-        tense = clear(verb, tense)
-    if asks == "when" and tense == Tense.DONE:
-        tense = Tense.PAST
-    plan = Plan(verb, tense, room, mode, negated, asks, fronts, alone)
-    idea, share = draft.idea(parent), room // 2
-    if asks == "who":
-        doer = asked_subject(draft, plan.case, idea)
+    verb = verb or builder.sample(read_lexicon().verbs)
+    if not (negated or question):
+        tense = unambiguous_tense(verb, tense)
+    if question == "when" and tense == Tense.PRESENT_PERFECT:
+        tense = Tense.SIMPLE_PAST
+    plan = ClausePlan(verb, tense, room, modality, negated, question, fronts, alone)
+    node, share = builder.add_node(parent), room // 2
+    if question == "who":
+        doer = question_subject(builder, plan.case, node)
     else:
-        doer = subject(draft, verb, plan.case, idea, share)
+        doer = subject(builder, verb, plan.case, node, share)
     patient, front = None, list[Word]()
-    if asks in ("what", "how many"):
-        patient, front = asked_object(draft, verb, asks, idea)
+    if question in ("what", "how many"):
+        patient, front = question_object(builder, verb, question, node)
     elif verb.object_nouns:
-        patient = object(draft, verb, idea, doer, share)
-    around = setting(draft, plan, doer, idea)
-    group = verb_group(draft, plan, idea, shown(plan, doer, patient), around.before_verb)
-    said = _assembled(doer, patient, group, around, front, inverted=plan.inverted)
-    said.idea = idea
-    if asks == "whether":
-        said.hindi.insert(0, ("क्या", draft.idea(idea), True))
+        patient = object(builder, verb, node, doer, share)
+    around = adverbials(builder, plan, doer, node)
+    group = verb_group(builder, plan, node, agreement(plan, doer, patient), around.before_verb)
+    said = _linearize(doer, patient, group, around, front, inverted=plan.inverted)
+    said.node = node
+    if question == "whether":
+        said.hindi.insert(0, ("क्या", builder.add_node(node), True))
     return said
 
 
-def asked_subject(draft: Draft, case: str, idea: int) -> Phrase:
+def question_subject(builder: SentenceBuilder, case: str, node: int) -> Phrase:
     """Who?"""
-    who = draft.idea(idea)
+    who = builder.add_node(node)
     said = {"": "कौन", "ने": "किसने", "को": "किसे"}[case]
-    return Phrase([("who", who, True)], [(said, who, True)], person=True, label="", idea=who)
+    return Phrase([("who", who, True)], [(said, who, True)], person=True, pronoun="", node=who)
 
 
-def asked_object(draft: Draft, verb: Verb, asks: str, idea: int) -> tuple[Phrase, list[Word]]:
+def question_object(
+    builder: SentenceBuilder, verb: Verb, question: str, node: int
+) -> tuple[Phrase, list[Word]]:
     """What, or how many of them? English puts it first, Hindi leaves it where an object stands."""
-    what = draft.idea(idea)
-    if asks == "what":
-        return Phrase([], [("क्या", what, True)], idea=what), [("what", what, True)]
-    noun = draft.word(counted(verb))
-    many = draft.idea(what)
+    what = builder.add_node(node)
+    if question == "what":
+        return Phrase([], [("क्या", what, True)], node=what), [("what", what, True)]
+    noun = builder.sample(countable_objects(verb))
+    many = builder.add_node(what)
     front = [("how", many, True), ("many", many, True)] + [(w, what, True) for w in noun.plural]
     said = "कितनी" if noun.feminine else "कितने"
     hindi = [(said, many, True)] + [(w, what, True) for w in noun.hindi[2]]
     form = form_of(feminine=noun.feminine, plural=True)
-    return Phrase([], hindi, who=MANY, form=form, number=SEVERAL, idea=what), front
+    return Phrase([], hindi, who=MANY, form=form, number=PLURAL, node=what), front
 
 
 @cache
-def counted(verb: Verb) -> tuple[Noun, ...]:
+def countable_objects(verb: Verb) -> tuple[Noun, ...]:
     """The objects one can ask the number of."""
     if verb.marker:
         return ()
     return tuple(
         noun
         for noun in verb.object_nouns
-        if noun not in held_objects(verb)
+        if noun not in held_out_objects(verb)
         and not (noun.mass or noun.pair or noun.only or noun.domain in LIVING)
     )
 
 
-def _assembled(
+def _linearize(
     doer: Phrase,
     patient: Phrase | None,
-    group: Group,
-    around: Setting,
+    group: VerbGroup,
+    around: Adverbials,
     front: list[Word],
     *,
     inverted: bool,
 ) -> Clause:
-    """Everything in its order: English asks by its auxiliary first, Hindi ends in its verb."""
+    """Everything in its order: English question by its auxiliary first, Hindi ends in its verb."""
     english = [*around.english_first, *front]
     if inverted:
         english += [*group.auxiliary, *doer.english]
@@ -193,5 +212,5 @@ def _assembled(
     hindi += group.hindi
     if patient:
         hindi += patient.after
-    trails = patient is not None and bool(patient.after)
-    return Clause(english, hindi, doer, ROOT, group.hindi, trails)
+    ends_in_relative = patient is not None and bool(patient.after)
+    return Clause(english, hindi, doer, ROOT, group.hindi, ends_in_relative)

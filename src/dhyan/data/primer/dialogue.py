@@ -1,14 +1,12 @@
 """What people say to each other: I and you, requests, and what they leave open."""
 
-from dhyan.data.primer.clauses import Clause, Subject, doing, some_object
-from dhyan.data.primer.lexicon import people_verbs, read_lexicon
-from dhyan.data.primer.noun_phrases import someone
-from dhyan.data.primer.pronouns import pronoun_phrase
-from dhyan.data.primer.sentence_builder import Draft, Phrase, sign
-from dhyan.data.primer.sentence_pair import CLOSING, OPENING, ROOT, Word, written
+from dhyan.data.primer.clauses import Clause, Subject, action_clause, sample_object
+from dhyan.data.primer.lexicon import Verb, human_verbs, read_lexicon
+from dhyan.data.primer.noun_phrases import name_phrase, pronoun_phrase
+from dhyan.data.primer.sentence_builder import Phrase, SentenceBuilder, punctuation
+from dhyan.data.primer.sentence_pair import CLOSING, OPENING, ROOT, Word, join_words
 from dhyan.data.primer.sentences import answering
-from dhyan.data.primer.tenses import Mode, Tense
-from dhyan.data.primer.word_classes import Verb
+from dhyan.data.primer.verb_groups import Modality, Tense
 
 # Whom one speaks to: the words, whether one says आप or तुम, and whether it is a woman.
 ADDRESSED = (
@@ -23,163 +21,198 @@ ADDRESSED = (
     ("Son", "बेटा", "you", False),
     ("Daughter", "बेटी", "you", True),
 )
-TENSES = (Tense.HABIT, Tense.NOW, Tense.PAST, Tense.DONE, Tense.LATER, Tense.THEN)
+TENSES = (
+    Tense.HABITUAL,
+    Tense.PRESENT_PROGRESSIVE,
+    Tense.SIMPLE_PAST,
+    Tense.PRESENT_PERFECT,
+    Tense.FUTURE,
+    Tense.PAST_PROGRESSIVE,
+)
 ASKED = ("whether", "whether", "whether", "where", "when", "why", "what")
-MODES = (Mode.PLAIN, Mode.PLAIN, Mode.PLAIN, Mode.CAN, Mode.WANTS, Mode.SHOULD, Mode.HAS_TO)
+MODES = (
+    Modality.PLAIN,
+    Modality.PLAIN,
+    Modality.PLAIN,
+    Modality.CAN,
+    Modality.WANTS,
+    Modality.SHOULD,
+    Modality.HAS_TO,
+)
 
 GOALS = (("here", "यहाँ"), ("there", "वहाँ"), ("home", "घर"))
 
 Said = tuple[list[Word], list[Word], tuple[str, ...]]
 
 
-def spoken(draft: Draft, size: int) -> Said:
+def dialogue_sentence(builder: SentenceBuilder, size: int) -> Said:
     """Something said to someone or by someone: both sides, and other correct Hindi ones."""
-    dice = draft.random()
+    dice = builder.random()
     if dice < 0.35:
-        return quoted(draft, size)
+        return quoted(builder, size)
     if dice < 0.65:
-        return addressed(draft, size)
-    return requested(draft, size) if dice < 0.9 else open_speaker(draft, size)
+        return addressed(builder, size)
+    return requested(builder, size) if dice < 0.9 else open_speaker(builder, size)
 
 
-def quoted(draft: Draft, size: int) -> Said:
+def quoted(builder: SentenceBuilder, size: int) -> Said:
     """Sita said, “I am going”: her name tells that it is जा रही हूँ."""
-    idea = draft.idea()
-    speaker = someone(draft, idea, "ने")
-    said = _of_person(draft, size - 4, "I", feminine=speaker.label == "she", parent=idea)
-    english = [*speaker.english, ("said", idea, True), sign(","), sign(OPENING), *said.english]
-    hindi = [*speaker.hindi, ("कहा", idea, True), sign(","), sign(OPENING), *said.hindi]
-    return [*english, sign("."), sign(CLOSING)], [*hindi, sign("।"), sign(CLOSING)], ()
-
-
-def addressed(draft: Draft, size: int) -> Said:
-    """Mother, are you going? The one spoken to decides between आप and तुम, and the gender."""
-    english, hindi, key, feminine = _listener(draft)
-    if draft.chance(0.4):
-        said = _of_person(draft, size - 2, key, feminine=feminine, parent=ROOT)
-        ends = (".", "।")
-    else:
-        said = _asked_of(draft, size - 2, key, feminine=feminine)
-        ends = ("?", "?")
-    called = draft.idea(said.idea)
-    words: list[Word] = [(word, called, True) for word in hindi.split()]
+    node = builder.add_node()
+    speaker = name_phrase(builder, node, "ने")
+    said = _of_person(builder, size - 4, "I", feminine=speaker.pronoun == "she", parent=node)
+    english = [
+        *speaker.english,
+        ("said", node, True),
+        punctuation(","),
+        punctuation(OPENING),
+        *said.english,
+    ]
+    hindi = [
+        *speaker.hindi,
+        ("कहा", node, True),
+        punctuation(","),
+        punctuation(OPENING),
+        *said.hindi,
+    ]
     return (
-        [(english, called, True), sign(","), *said.english, sign(ends[0])],
-        [*words, sign(","), *said.hindi, sign(ends[1])],
+        [*english, punctuation("."), punctuation(CLOSING)],
+        [*hindi, punctuation("।"), punctuation(CLOSING)],
         (),
     )
 
 
-def _listener(draft: Draft) -> tuple[str, str, str, bool]:
-    if draft.chance(0.5):
-        return draft.one(ADDRESSED)
-    name = draft.fresh(read_lexicon().names)
+def addressed(builder: SentenceBuilder, size: int) -> Said:
+    """Mother, are you going? The one spoken to decides between आप and तुम, and the gender."""
+    english, hindi, key, feminine = _listener(builder)
+    if builder.flip(0.4):
+        said = _of_person(builder, size - 2, key, feminine=feminine, parent=ROOT)
+        ends = (".", "।")
+    else:
+        said = _asked_of(builder, size - 2, key, feminine=feminine)
+        ends = ("?", "?")
+    called = builder.add_node(said.node)
+    words: list[Word] = [(word, called, True) for word in hindi.split()]
+    return (
+        [(english, called, True), punctuation(","), *said.english, punctuation(ends[0])],
+        [*words, punctuation(","), *said.hindi, punctuation(ends[1])],
+        (),
+    )
+
+
+def _listener(builder: SentenceBuilder) -> tuple[str, str, str, bool]:
+    if builder.flip(0.5):
+        return builder.choose(ADDRESSED)
+    name = builder.sample_new(read_lexicon().names)
     return name.english, name.hindi, "you", name.gender == "f"
 
 
-def _of_person(draft: Draft, size: int, key: str, *, feminine: bool, parent: int) -> Clause:
-    verb = _personal(draft)
-    mode = Mode.PLAIN if verb.befalls else draft.one(MODES)
-    tense = draft.one(TENSES)
-    negated = mode != Mode.HAS_TO and draft.chance(0.15)
-    return doing(
-        draft, tense, size - 5, parent=parent, verb=verb, subject=_pronoun(key, feminine=feminine),
-        mode=mode, negated=negated, fronts=False,
+def _of_person(
+    builder: SentenceBuilder, size: int, key: str, *, feminine: bool, parent: int
+) -> Clause:
+    verb = _personal(builder)
+    modality = Modality.PLAIN if verb.befalls else builder.choose(MODES)
+    tense = builder.choose(TENSES)
+    negated = modality != Modality.HAS_TO and builder.flip(0.15)
+    return action_clause(
+        builder, tense, size - 5, parent=parent, verb=verb, subject=_pronoun(key, feminine=feminine),
+        modality=modality, negated=negated, fronts=False,
     )  # fmt: skip
 
 
-def _asked_of(draft: Draft, size: int, key: str, *, feminine: bool) -> Clause:
-    asks, verb = draft.one(ASKED), _personal(draft)
-    while verb not in answering(asks):
-        verb = _personal(draft)
+def _asked_of(builder: SentenceBuilder, size: int, key: str, *, feminine: bool) -> Clause:
+    question, verb = builder.choose(ASKED), _personal(builder)
+    while verb not in answering(question):
+        verb = _personal(builder)
     subject = _pronoun(key, feminine=feminine)
-    return doing(draft, draft.one(TENSES), size - 5, verb=verb, subject=subject, asks=asks)
+    return action_clause(
+        builder, builder.choose(TENSES), size - 5, verb=verb, subject=subject, question=question
+    )
 
 
-def _personal(draft: Draft) -> Verb:
-    return draft.word(people_verbs())
+def _personal(builder: SentenceBuilder) -> Verb:
+    return builder.sample(human_verbs())
 
 
 def _pronoun(key: str, *, feminine: bool) -> Subject:
     """A subject that is I or you."""
 
-    def subject(draft: Draft, verb: Verb, case: str, idea: int, room: int) -> Phrase:
-        return pronoun_phrase(draft, key, idea, case, feminine=feminine)
+    def subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
+        return pronoun_phrase(builder, key, node, case, feminine=feminine)
 
     return subject
 
 
-def requested(draft: Draft, size: int) -> Said:
-    """Open the door: खोलो or खोलिए, as whom one asks and a please decide; else both are right."""
-    verb = _personal(draft)
+def requested(builder: SentenceBuilder, size: int) -> Said:
+    """Open the door: खोलो or खोलिए, as whom one question and a please decide; else both are right."""
+    verb = _personal(builder)
     while verb.befalls or verb.recipient_nouns or not (verb.object_nouns or verb.to):
-        verb = _personal(draft)
-    dice = draft.random()
+        verb = _personal(builder)
+    dice = builder.random()
     polite = dice < 0.35
-    idea = draft.idea()
-    negated = draft.chance(0.25)
-    english, hindi = _request(draft, verb, idea, size, negated=negated)
+    node = builder.add_node()
+    negated = builder.flip(0.25)
+    english, hindi = _request(builder, verb, node, size, negated=negated)
     form = verb.hindi.imperative
-    ends = [sign("।")]
+    ends = [punctuation("।")]
 
     def ending(level: int) -> list[Word]:
-        return [*hindi, (form[level], idea, True), *ends]
+        return [*hindi, (form[level], node, True), *ends]
 
     if polite:
-        please = draft.idea(idea)
+        please = builder.add_node(node)
         first: Word = ("कृपया", please, True)
-        return [("please", please, True), *english, sign(".")], [first, *ending(1)], ()
+        return [("please", please, True), *english, punctuation(".")], [first, *ending(1)], ()
     if dice < 0.8:
-        name, called, key, _ = _listener(draft)
-        whom = draft.idea(idea)
+        name, called, key, _ = _listener(builder)
+        whom = builder.add_node(node)
         words: list[Word] = [(word, whom, True) for word in called.split()]
         return (
-            [(name, whom, True), sign(","), *english, sign(".")],
-            [*words, sign(","), *ending(key == "you, sir")],
+            [(name, whom, True), punctuation(","), *english, punctuation(".")],
+            [*words, punctuation(","), *ending(key == "you, sir")],
             (),
         )
-    return [*english, sign(".")], ending(0), (written(ending(1)),)
+    return [*english, punctuation(".")], ending(0), (join_words(ending(1)),)
 
 
 def _request(
-    draft: Draft, verb: Verb, idea: int, size: int, *, negated: bool
+    builder: SentenceBuilder, verb: Verb, node: int, size: int, *, negated: bool
 ) -> tuple[list[Word], list[Word]]:
     """What is asked for, up to the Hindi verb itself."""
-    you = Phrase([], [], label="you")
+    you = Phrase([], [], pronoun="you")
     english: list[Word] = []
     hindi: list[Word] = []
-    no = draft.idea(idea) if negated else ROOT
+    no = builder.add_node(node) if negated else ROOT
     if negated:
-        english += [("do", idea, False), ("not", no, True)]
-    english += [(word, idea, True) for word in verb.english.base]
+        english += [("do", node, False), ("not", no, True)]
+    english += [(word, node, True) for word in verb.english.base]
     if verb.object_nouns:
-        patient = some_object(draft, verb, idea, you, (size - 4) // 2)
+        patient = sample_object(builder, verb, node, you, (size - 4) // 2)
         english += patient.english
         hindi += patient.hindi
     else:
-        goal = _there(draft, verb, idea)
+        goal = _there(builder, verb, node)
         english += goal.english
         hindi += goal.hindi
-    hindi += [(word, idea, True) for word in verb.hindi.before]
+    hindi += [(word, node, True) for word in verb.hindi.before]
     if negated:
         hindi.append(("मत", no, True))
     return english, hindi
 
 
-def _there(draft: Draft, verb: Verb, idea: int) -> Phrase:
+def _there(builder: SentenceBuilder, verb: Verb, node: int) -> Phrase:
     """Here, there or home, as a goal; one comes here, and never goes."""
-    place = draft.idea(idea)
-    english, hindi = draft.one(GOALS[verb.hindi.stem == "जा" :])
-    return Phrase([(english, place, True)], [(hindi, place, True)], idea=place)
+    place = builder.add_node(node)
+    english, hindi = builder.choose(GOALS[verb.hindi.stem == "जा" :])
+    return Phrase([(english, place, True)], [(hindi, place, True)], node=place)
 
 
-def open_speaker(draft: Draft, size: int) -> Said:
+def open_speaker(builder: SentenceBuilder, size: int) -> Said:
     """I am going: जा रहा हूँ, and as correctly जा रही हूँ, for nothing tells who speaks."""
-    state = draft.source.getstate()
-    said = _of_person(draft, size, "I", feminine=False, parent=ROOT)
-    english, hindi = [*said.english, sign(".")], [*said.hindi, sign("।")]
-    draft.source.setstate(state)
-    draft.clear()
-    other = _of_person(draft, size, "I", feminine=True, parent=ROOT)
-    text = written([*other.hindi, sign("।")])
-    return english, hindi, () if text == written(hindi) else (text,)
+    state = builder.source.getstate()
+    said = _of_person(builder, size, "I", feminine=False, parent=ROOT)
+    english, hindi = [*said.english, punctuation(".")], [*said.hindi, punctuation("।")]
+    builder.source.setstate(state)
+    builder.clear()
+    other = _of_person(builder, size, "I", feminine=True, parent=ROOT)
+    text = join_words([*other.hindi, punctuation("।")])
+    return english, hindi, () if text == join_words(hindi) else (text,)

@@ -1,12 +1,11 @@
-"""Clauses where Hindi has things come to someone: having, liking, wanting, being hungry."""
+"""Experiencer clauses: possession, liking, wanting, hunger; the Hindi subject takes a case marker."""
 
 from dhyan.data.primer.clauses import Clause
 from dhyan.data.primer.copula_clauses import copula, person, thing
 from dhyan.data.primer.hindi_morphology import COPULA, MANY, ONE, WAS, F, M
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.noun_phrases import unknown
-from dhyan.data.primer.pronouns import PRONOUNS
-from dhyan.data.primer.sentence_builder import OTHER, Draft, Phrase, form_of
+from dhyan.data.primer.noun_phrases import PRONOUNS, indefinite_phrase
+from dhyan.data.primer.sentence_builder import THIRD_SINGULAR, Phrase, SentenceBuilder, form_of
 from dhyan.data.primer.sentence_pair import ROOT, Word
 from dhyan.data.primer.verb_groups import BE, BEEN, DO, HAVE
 
@@ -23,28 +22,32 @@ WANTED = ("food", "fruits", "drinks", "school", "tools", "clothes")
 OWNERS = ("he", "she", "we")
 
 
-def having(draft: Draft, mood: str, room: int, *, parent: int = ROOT) -> Clause:
+def possession_clause(
+    builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT
+) -> Clause:
     """Ravi has a book: रवि के पास एक किताब है."""
-    idea = draft.idea(parent)
-    owner = person(draft, idea, "के", 0) if draft.chance(0.75) else _pronoun(draft, idea)
-    owned = unknown(draft, draft.word(read_lexicon().verb("buy").object_nouns), idea)
-    has: list[Word] = [("had" if mood == "past" else HAVE[owner.number], idea, True)]
-    if mood == "future":
-        has = [("will", idea, False), ("have", idea, True)]
-    _, hai = copula(owned, mood, idea)
-    near: Word = ("पास", idea, False)
+    node = builder.add_node(parent)
+    owner = person(builder, node, "के", 0) if builder.flip(0.75) else _pronoun(builder, node)
+    owned = indefinite_phrase(
+        builder, builder.sample(read_lexicon().verb("buy").object_nouns), node
+    )
+    has: list[Word] = [("had" if time == "past" else HAVE[owner.number], node, True)]
+    if time == "future":
+        has = [("will", node, False), ("have", node, True)]
+    _, hai = copula(owned, time, node)
+    near: Word = ("पास", node, False)
     return Clause(
         [*owner.english, *has, *owned.english],
         [*owner.hindi, near, *owned.hindi, *hai],
         owner,
-        idea,
+        node,
     )
 
 
-def _pronoun(draft: Draft, idea: int) -> Phrase:
+def _pronoun(builder: SentenceBuilder, node: int) -> Phrase:
     """Someone by a pronoun who has something: मेरे पास."""
-    key, owner = draft.one(OWNERS), draft.idea(idea)
-    if draft.open(key):
+    key, owner = builder.choose(OWNERS), builder.add_node(node)
+    if builder.is_ambiguous(key):
         key = "we"
     found = PRONOUNS[key]
     return Phrase(
@@ -53,84 +56,84 @@ def _pronoun(draft: Draft, idea: int) -> Phrase:
         who=found.who,
         form=form_of(feminine=key == "she", plural=key == "we"),
         number=found.number,
-        label=key,
+        pronoun=key,
         person=True,
-        idea=owner,
+        node=owner,
     )
 
 
-def liking(
-    draft: Draft, mood: str, room: int, *, parent: int = ROOT, negated: bool = False
+def liking_clause(
+    builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT, negated: bool = False
 ) -> Clause:
     """Ravi likes mangoes: रवि को आम पसंद हैं."""
-    idea = draft.idea(parent)
-    holder = person(draft, idea, "को", 1)
-    noun, liked = thing(draft, LIKED), draft.idea(idea)
+    node = builder.add_node(parent)
+    holder = person(builder, node, "को", 1)
+    noun, liked = thing(builder, LIKED), builder.add_node(node)
     plural = not (noun.mass or noun.pair)
     words = noun.english if noun.mass else noun.plural
     said = noun.hindi[2 if plural else 0]
     end = WAS[form_of(feminine=noun.feminine, plural=plural)]
-    if mood != "past":
+    if time != "past":
         end = COPULA[MANY if plural else ONE]
-    verb, no = _english(draft, "like", mood, holder, idea, negated=negated)
+    verb, no = _english(builder, "like", time, holder, node, negated=negated)
     return Clause(
         [*holder.english, *verb, *((word, liked, True) for word in words)],
         [
             *holder.hindi,
             *((word, liked, True) for word in said),
-            ("पसंद", idea, True),
+            ("पसंद", node, True),
             *no,
-            (end, idea, False),
+            (end, node, False),
         ],
         holder,
-        idea,
+        node,
     )
 
 
-def wanting(
-    draft: Draft, mood: str, room: int, *, parent: int = ROOT, negated: bool = False
+def wanting_clause(
+    builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT, negated: bool = False
 ) -> Clause:
     """Ravi wants a pen: रवि को एक क़लम चाहिए."""
-    idea = draft.idea(parent)
-    holder = person(draft, idea, "को", 1)
-    wish = unknown(draft, thing(draft, WANTED), idea)
-    verb, no = _english(draft, "want", mood, holder, idea, negated=negated)
-    end: list[Word] = [("चाहिए", idea, True)]
-    if mood == "past":
-        end.append((WAS[wish.form], idea, False))
+    node = builder.add_node(parent)
+    holder = person(builder, node, "को", 1)
+    wish = indefinite_phrase(builder, thing(builder, WANTED), node)
+    verb, no = _english(builder, "want", time, holder, node, negated=negated)
+    end: list[Word] = [("चाहिए", node, True)]
+    if time == "past":
+        end.append((WAS[wish.form], node, False))
     return Clause(
         [*holder.english, *verb, *wish.english],
         [*holder.hindi, *wish.hindi, *no, *end],
         holder,
-        idea,
+        node,
     )
 
 
 def _english(
-    draft: Draft, base: str, mood: str, holder: Phrase, idea: int, *, negated: bool
+    builder: SentenceBuilder, base: str, time: str, holder: Phrase, node: int, *, negated: bool
 ) -> tuple[list[Word], list[Word]]:
     """The English verb, and the Hindi word that denies it if it is denied."""
-    past = mood == "past"
+    past = time == "past"
     if negated:
-        no = draft.idea(idea)
-        helper: Word = ("did" if past else DO[holder.number], idea, False)
-        return [helper, ("not", no, True), (base, idea, True)], [("नहीं", no, True)]
+        no = builder.add_node(node)
+        helper: Word = ("did" if past else DO[holder.number], node, False)
+        return [helper, ("not", no, True), (base, node, True)], [("नहीं", no, True)]
     if past:
-        return [(base + ("d" if base.endswith("e") else "ed"), idea, True)], []
-    return [(base + ("s" if holder.number == OTHER else ""), idea, True)], []
+        return [(base + ("d" if base.endswith("e") else "ed"), node, True)], []
+    return [(base + ("s" if holder.number == THIRD_SINGULAR else ""), node, True)], []
 
 
-def feeling(draft: Draft, mood: str, room: int, *, parent: int = ROOT) -> Clause:
+def feeling_clause(builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT) -> Clause:
     """Ravi is hungry: रवि को भूख लगी है."""
-    idea = draft.idea(parent)
-    holder = person(draft, idea, "को", 1)
-    verb, words, said, feminine = draft.one(FEELINGS)
-    past = mood == "past"
+    node = builder.add_node(parent)
+    holder = person(builder, node, "को", 1)
+    verb, words, said, feminine = builder.choose(FEELINGS)
+    past = time == "past"
     forms = (BEEN if past else BE) if verb == "be" else (("had",) * 3 if past else HAVE)
     end = WAS[F if feminine else M] if past else COPULA[ONE]
     return Clause(
-        [*holder.english, (forms[holder.number], idea, False), *((w, idea, True) for w in words)],
-        [*holder.hindi, *((word, idea, True) for word in said), (end, idea, False)],
+        [*holder.english, (forms[holder.number], node, False), *((w, node, True) for w in words)],
+        [*holder.hindi, *((word, node, True) for word in said), (end, node, False)],
         holder,
-        idea,
+        node,
     )

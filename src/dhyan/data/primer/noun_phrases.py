@@ -1,19 +1,106 @@
-"""Noun phrases: articles, numbers, possessors and adjectives, agreeing on the Hindi side."""
+"""Noun phrases and pronouns: determiners, possessors, adjectives, case markers and agreement."""
 
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 from dhyan.data.primer.english_morphology import a_or_an
-from dhyan.data.primer.held_out_pairs import held_adjectives
-from dhyan.data.primer.hindi_morphology import GENITIVE, MANY, ONE
-from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.pronouns import OWN, PRONOUNS
-from dhyan.data.primer.sentence_builder import OTHER, SEVERAL, Draft, Phrase, form_of, label_of
+from dhyan.data.primer.hindi_morphology import GENITIVE, MANY, ONE, YOU, I, adjective_forms
+from dhyan.data.primer.lexicon import Name, Noun, read_lexicon
+from dhyan.data.primer.sentence_builder import (
+    FIRST_SINGULAR,
+    PLURAL,
+    THIRD_SINGULAR,
+    Phrase,
+    SentenceBuilder,
+    form_of,
+    pronoun_of,
+)
 from dhyan.data.primer.sentence_pair import Word
-from dhyan.data.primer.word_classes import Name, Noun
+from dhyan.data.primer.vocabulary_subsets import held_out_adjectives
 from dhyan.data.synthetic import english_number, hindi_number
 
-POINTING = {  # near and far: English, then Hindi by direct and oblique
+
+@dataclass(frozen=True, slots=True)
+class Pronoun:
+    """One pronoun in all its cases; `whose` is the genitive, which agrees as an adjective does."""
+
+    subject: str
+    object: str
+    possessive: str
+    direct: str
+    agent: str  # with ने
+    dative: str  # with को
+    oblique: str  # before other postpositions
+    whose: tuple[str, ...]
+    who: int
+    number: int
+
+
+def _pronoun(english: str, hindi: str, who: int, number: int) -> Pronoun:
+    subject, object, possessive = english.split()
+    direct, agent, dative, oblique, whose = hindi.split()
+    forms = adjective_forms(whose)
+    return Pronoun(subject, object, possessive, direct, agent, dative, oblique, forms, who, number)
+
+
+PRONOUNS = {
+    "I": _pronoun("I me my", "मैं मैंने मुझे मुझ मेरा", I, FIRST_SINGULAR),
+    "we": _pronoun("we us our", "हम हमने हमें हम हमारा", MANY, PLURAL),
+    "you": _pronoun("you you your", "तुम तुमने तुम्हें तुम तुम्हारा", YOU, PLURAL),
+    "you, sir": _pronoun("you you your", "आप आपने आपको आप आपका", MANY, PLURAL),
+    "he": _pronoun("he him his", "वह उसने उसे उस उसका", ONE, THIRD_SINGULAR),
+    "she": _pronoun("she her her", "वह उसने उसे उस उसका", ONE, THIRD_SINGULAR),
+    "they": _pronoun("they them their", "वे उन्होंने उन्हें उन उनका", MANY, PLURAL),
+    # one speaks of in the plural whom one respects
+    "he, sir": _pronoun("he him his", "वे उन्होंने उन्हें उन उनका", MANY, THIRD_SINGULAR),
+    "she, madam": _pronoun("she her her", "वे उन्होंने उन्हें उन उनका", MANY, THIRD_SINGULAR),
+}
+OWN = adjective_forms("अपना")
+
+BARE, AGENT, DATIVE = "", "ने", "को"
+
+
+def pronoun_phrase(
+    builder: SentenceBuilder, key: str, parent: int, case: str, *, feminine: bool
+) -> Phrase:
+    """A pronoun as a subject: bare, as an agent or as one to whom things happen."""
+    found = PRONOUNS[key]
+    node = builder.add_node(parent)
+    said = {BARE: found.direct, AGENT: found.agent, DATIVE: found.dative}[case]
+    plural = found.who in (YOU, MANY)
+    return Phrase(
+        english=[(found.subject, node, True)],
+        hindi=[(said, node, True)],
+        who=found.who,
+        form=form_of(feminine=feminine, plural=plural),
+        number=found.number,
+        pronoun=key,
+        person=True,
+        animate=True,
+        node=node,
+    )
+
+
+def object_pronoun(
+    builder: SentenceBuilder, key: str, parent: int, marker: str, whose: int
+) -> Phrase:
+    """A pronoun as an object; `whose` is the form of the genitive, where the verb question for one."""
+    found = PRONOUNS[key]
+    node = builder.add_node(parent)
+    hindi: list[Word]
+    if marker in ("का", "की", "के"):
+        hindi = [(found.whose[whose], node, True)]
+    elif marker == "को":
+        hindi = [(found.dative, node, True)]
+    elif marker == "से":
+        hindi = [(found.oblique + "से", node, True)]
+    else:
+        hindi = [(found.oblique, node, True), (marker, node, False)]
+    return Phrase([(found.object, node, True)], hindi, person=True, pronoun=key, node=node)
+
+
+DEMONSTRATIVES = {  # near and far: English, then Hindi by direct and oblique
     ("this", False): ("यह", "इस"),
     ("this", True): ("ये", "इन"),
     ("that", False): ("वह", "उस"),
@@ -28,35 +115,35 @@ LIVING = frozenset(("people", "family", "animals"))
 SOME = ((("some",), "कुछ"), (("many",), "कई"))
 
 
-def someone(draft: Draft, parent: int, marker: str = "") -> Phrase:
+def name_phrase(builder: SentenceBuilder, parent: int, marker: str = "") -> Phrase:
     """A person by name, who has not been named before."""
-    name: Name = draft.fresh(read_lexicon().names)
-    idea = draft.idea(parent)
-    label = label_of(person=True, feminine=name.gender == "f", plural=False)
-    draft.familiar.add(label)
-    hindi = [(name.hindi, idea, True)]
+    name: Name = builder.sample_new(read_lexicon().names)
+    node = builder.add_node(parent)
+    label = pronoun_of(person=True, feminine=name.gender == "f", plural=False)
+    builder.plain_pronouns.add(label)
+    hindi = [(name.hindi, node, True)]
     if marker:
-        hindi.append((marker, idea, False))
+        hindi.append((marker, node, False))
     return Phrase(
-        english=[(name.english, idea, True)],
+        english=[(name.english, node, True)],
         hindi=hindi,
         form=form_of(feminine=name.gender == "f", plural=False),
-        label=label,
+        pronoun=label,
         person=True,
-        lives=True,
-        idea=idea,
+        animate=True,
+        node=node,
     )
 
 
-class Making(NamedTuple):
+class NounPhrasePlan(NamedTuple):
     """What decides how a noun phrase begins.
 
     `shape` is the form an adjective takes beside the noun, `own` the pronoun of whose it would be
-    if it were the subject's own, and `known` whether it has been spoken of before, if that is set.
+    if it were the subject's own, and `known` whether it has been mentioned before, if that is set.
     """
 
     noun: Noun
-    idea: int
+    node: int
     plural: bool
     oblique: bool
     shape: int
@@ -66,7 +153,7 @@ class Making(NamedTuple):
 
 
 def noun_phrase(
-    draft: Draft,
+    builder: SentenceBuilder,
     noun: Noun,
     parent: int,
     *,
@@ -83,48 +170,50 @@ def noun_phrase(
     A marker puts it into the oblique case and stands after it. `few` leaves it singular, and
     `that` says that a relative clause will follow, which Hindi announces.
     """
-    idea = draft.idea(parent)
+    node = builder.add_node(parent)
     oblique = oblique or bool(marker)
     single = few or noun.mass or noun.pair or noun.only or noun.honorific
-    plural = not single and draft.chance(0.28)
-    spoken = plural or noun.honorific  # what Hindi agrees with
-    shape = _shape(noun.feminine, spoken, oblique)
+    plural = not single and builder.flip(0.28)
+    hindi_plural = plural or noun.honorific  # what Hindi agrees with
+    shape = _shape(noun.feminine, hindi_plural, oblique)
     if that:
-        english: list[Word] = [("the", idea, False)]
-        hindi: list[Word] = [(POINTING["that", spoken][oblique], idea, False)]
+        english: list[Word] = [("the", node, False)]
+        hindi: list[Word] = [(DEMONSTRATIVES["that", hindi_plural][oblique], node, False)]
     else:
-        making = Making(noun, idea, plural, oblique, shape, room, own, known)
-        english, hindi = _determiner(draft, making)
-    if noun.adjectives and room > 1 and draft.chance(0.35):
-        adjective = draft.partner(noun.adjectives, held_adjectives(noun))
-        quality = draft.idea(idea)
+        plan = NounPhrasePlan(noun, node, plural, oblique, shape, room, own, known)
+        english, hindi = _determiner(builder, plan)
+    if noun.adjectives and room > 1 and builder.flip(0.35):
+        adjective = builder.sample_partner(noun.adjectives, held_out_adjectives(noun))
+        quality = builder.add_node(node)
         english += [(word, quality, True) for word in adjective.english]
         hindi += [(word, quality, True) for word in adjective.hindi[shape]]
     written = noun.plural if plural or noun.pair else noun.english
-    english += [(word, idea, True) for word in written]
+    english += [(word, node, True) for word in written]
     if english[0][0] == "a":
         english[0] = (a_or_an(english[1][0]), english[0][1], True)
-    hindi += [(word, idea, True) for word in noun.hindi[(2 if plural else 0) + oblique]]
+    hindi += [(word, node, True) for word in noun.hindi[(2 if plural else 0) + oblique]]
     if marker:
-        hindi.append((marker, idea, False))
+        hindi.append((marker, node, False))
     person = noun.domain in PERSONS
     if person:
-        (draft.honoured if noun.honorific else draft.familiar).add("she" if noun.feminine else "he")
+        (builder.honorific_pronouns if noun.honorific else builder.plain_pronouns).add(
+            "she" if noun.feminine else "he"
+        )
     return Phrase(
         english=english,
         hindi=hindi,
-        who=MANY if spoken else ONE,
-        form=form_of(feminine=noun.feminine, plural=spoken),
-        number=SEVERAL if plural or noun.pair else OTHER,
-        label=_label(noun, person=person, plural=plural),
+        who=MANY if hindi_plural else ONE,
+        form=form_of(feminine=noun.feminine, plural=hindi_plural),
+        number=PLURAL if plural or noun.pair else THIRD_SINGULAR,
+        pronoun=_label(noun, person=person, plural=plural),
         person=person,
-        lives=person or noun.domain == "animals",
-        idea=idea,
+        animate=person or noun.domain == "animals",
+        node=node,
     )
 
 
 def _label(noun: Noun, *, person: bool, plural: bool) -> str:
-    label = label_of(person=person, feminine=noun.feminine, plural=plural or noun.pair)
+    label = pronoun_of(person=person, feminine=noun.feminine, plural=plural or noun.pair)
     if noun.honorific and not plural:
         return {"he": "he, sir", "she": "she, madam"}.get(label, label)
     return label
@@ -137,57 +226,61 @@ def _shape(feminine: bool, plural: bool, oblique: bool) -> int:
     return 1 if plural else 4 if oblique else 0
 
 
-def _determiner(draft: Draft, making: Making) -> tuple[list[Word], list[Word]]:
+def _determiner(builder: SentenceBuilder, plan: NounPhrasePlan) -> tuple[list[Word], list[Word]]:
     """The words that come first: an article, a pointer, a number, a possessor, or nothing."""
-    noun, idea = making.noun, making.idea
+    noun, node = plan.noun, plan.node
     if noun.domain == "family":
-        return _possessor(draft, making)
-    dice = draft.random()
-    if making.known is not None:
-        dice = 0.74 * dice if making.known else 0.74 + 0.22 * dice
-    free = making.room > 0 or making.known is False
+        return _possessor(builder, plan)
+    dice = builder.random()
+    if plan.known is not None:
+        dice = 0.74 * dice if plan.known else 0.74 + 0.22 * dice
+    free = plan.room > 0 or plan.known is False
     bare = noun.mass and noun.domain in UNCOUNTED
     known = noun.only or (noun.mass and noun.domain in SEEN)
     if not bare and (dice < 0.5 or known or not free):
-        return [("the", idea, False)], []
+        return [("the", node, False)], []
     if 0.62 <= dice < 0.74 and noun.domain not in SEEN and not bare:
-        return _possessor(draft, making)
+        return _possessor(builder, plan)
     if noun.mass or noun.pair:
         return [], []
-    own = draft.idea(idea)
-    if dice < 0.62 or making.known:
-        words, said = _pointer(making, near=dice < 0.57)
+    own = builder.add_node(node)
+    if dice < 0.62 or plan.known:
+        words, said = _demonstrative(plan, near=dice < 0.57)
     else:
-        words, said = _amount(draft, dice, plural=making.plural)
+        words, said = _quantifier(builder, dice, plural=plan.plural)
     return [(word, own, True) for word in words], [(said, own, True)]
 
 
-def _pointer(making: Making, *, near: bool) -> tuple[tuple[str, ...], str]:
+def _demonstrative(plan: NounPhrasePlan, *, near: bool) -> tuple[tuple[str, ...], str]:
     """This, that, these or those; this after he and she, for वह वह किताब is one वह too many."""
-    word = "this" if near or making.own in ("he", "she", "they") else "that"
-    said = POINTING[word, making.plural or making.noun.honorific][making.oblique]
-    return (PLURALS[word] if making.plural else word,), said
+    word = "this" if near or plan.own in ("he", "she", "they") else "that"
+    said = DEMONSTRATIVES[word, plan.plural or plan.noun.honorific][plan.oblique]
+    return (PLURALS[word] if plan.plural else word,), said
 
 
-def _amount(draft: Draft, dice: float, *, plural: bool) -> tuple[tuple[str, ...], str]:
+def _quantifier(
+    builder: SentenceBuilder, dice: float, *, plural: bool
+) -> tuple[tuple[str, ...], str]:
     """A, every, some, many, or a number."""
     if not plural:
         return (("every",), "हर") if dice > 0.97 else (("a",), "एक")
     if dice < 0.85:
-        return draft.one(SOME)
-    few = draft.chance(0.8)
-    return _number(2 + int(9 * draft.random()) if few else 11 + int(88 * draft.random()))
+        return builder.choose(SOME)
+    few = builder.flip(0.8)
+    return _number(2 + int(9 * builder.random()) if few else 11 + int(88 * builder.random()))
 
 
-def unknown(draft: Draft, noun: Noun, idea: int) -> Phrase:
-    """Something not spoken of before: a book, some books, milk."""
-    return noun_phrase(draft, noun, idea, room=0, known=False)
+def indefinite_phrase(builder: SentenceBuilder, noun: Noun, node: int) -> Phrase:
+    """Something not mentioned before: a book, some books, milk."""
+    return noun_phrase(builder, noun, node, room=0, known=False)
 
 
-def at(draft: Draft, place: Noun, idea: int, room: int) -> tuple[list[Word], list[Word]]:
+def locative_phrase(
+    builder: SentenceBuilder, place: Noun, node: int, room: int
+) -> tuple[list[Word], list[Word]]:
     """In, on or at a place."""
-    found = noun_phrase(draft, place, idea, oblique=True, room=room, few=True)
-    where = draft.idea(found.idea)
+    found = noun_phrase(builder, place, node, oblique=True, room=room, few=True)
+    where = builder.add_node(found.node)
     preposition, postposition = place.place or ("in", "में")
     return [(preposition, where, True), *found.english], [*found.hindi, (postposition, where, True)]
 
@@ -197,17 +290,19 @@ def _number(number: int) -> tuple[tuple[str, ...], str]:
     return (english_number(number).replace(" ", "-"),), hindi_number(number)
 
 
-def _possessor(draft: Draft, making: Making) -> tuple[list[Word], list[Word]]:
+def _possessor(builder: SentenceBuilder, plan: NounPhrasePlan) -> tuple[list[Word], list[Word]]:
     """Whose it is; what is the subject's own is अपना in Hindi."""
-    owner, shape = draft.idea(making.idea), making.shape
-    if draft.chance(0.45):
-        name = draft.fresh(read_lexicon().names)
-        draft.familiar.add("she" if name.gender == "f" else "he")
+    owner, shape = builder.add_node(plan.node), plan.shape
+    if builder.flip(0.45):
+        name = builder.sample_new(read_lexicon().names)
+        builder.plain_pronouns.add("she" if name.gender == "f" else "he")
         said: list[Word] = [(name.hindi, owner, True), (GENITIVE[shape], owner, True)]
         return [(name.english + "'s", owner, True)], said
-    subject = PRONOUNS.get(making.own)
-    found = subject if subject and draft.chance(0.6) else PRONOUNS[draft.one(POSSESSORS)]
-    if found.subject in draft.honoured and found is not subject:  # whose would not be clear
+    subject = PRONOUNS.get(plan.own)
+    found = subject if subject and builder.flip(0.6) else PRONOUNS[builder.choose(POSSESSORS)]
+    if (
+        found.subject in builder.honorific_pronouns and found is not subject
+    ):  # whose would not be clear
         found = PRONOUNS["we"]
     own = subject is not None and found.possessive == subject.possessive
     return [(found.possessive, owner, True)], [((OWN if own else found.whose)[shape], owner, True)]

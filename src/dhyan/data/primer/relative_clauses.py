@@ -1,95 +1,96 @@
-"""Nouns told apart by a clause: English lets it follow, Hindi has जो … वह."""
+"""Relative clauses: English who, that; Hindi जो … वह; and agreement across one."""
 
 from functools import cache
 
-from dhyan.data.primer.clauses import doing, marker_of
-from dhyan.data.primer.held_out_pairs import held_objects
+from dhyan.data.primer.clauses import action_clause, object_marker
 from dhyan.data.primer.hindi_morphology import MANY, ONE
-from dhyan.data.primer.lexicon import read_lexicon
+from dhyan.data.primer.lexicon import Noun, Verb, human_verbs, read_lexicon
 from dhyan.data.primer.noun_phrases import PERSONS, noun_phrase
 from dhyan.data.primer.sentence_builder import (
-    OTHER,
-    SEVERAL,
-    Draft,
+    PLURAL,
+    THIRD_SINGULAR,
     Phrase,
+    SentenceBuilder,
     form_of,
-    label_of,
-    sign,
+    pronoun_of,
+    punctuation,
 )
-from dhyan.data.primer.sentence_pair import Word
-from dhyan.data.primer.tenses import Tense
-from dhyan.data.primer.word_classes import Noun, Verb
+from dhyan.data.primer.sentence_pair import SentencePair, TranslationCheck, Word
+from dhyan.data.primer.verb_groups import Tense
+from dhyan.data.primer.vocabulary_subsets import held_out_objects
 
 # By number: who or which is meant, bare and before a marker; and who is taken up again.
-WHICH = (("जो", "जिस"), ("जो", "जिन"))
-WHO_DID = {("", 0): "जो", ("ने", 0): "जिसने", ("को", 0): "जिसे"} | {
+RELATIVE_DETERMINERS = (("जो", "जिस"), ("जो", "जिन"))
+RELATIVE_PRONOUNS = {("", 0): "जो", ("ने", 0): "जिसने", ("को", 0): "जिसे"} | {
     ("", 1): "जो", ("ने", 1): "जिन्होंने", ("को", 1): "जिन्हें",
 }  # fmt: skip
-AGAIN = {("", 0): "वह", ("ने", 0): "उसने", ("को", 0): "उसे"} | {
+CORRELATIVES = {("", 0): "वह", ("ने", 0): "उसने", ("को", 0): "उसे"} | {
     ("", 1): "वे", ("ने", 1): "उन्होंने", ("को", 1): "उन्हें",
 }  # fmt: skip
 TENSES = {
-    "present": (Tense.HABIT, Tense.NOW, Tense.DONE),
-    "past": (Tense.PAST, Tense.THEN, Tense.BEFORE),
-    "future": (Tense.HABIT, Tense.NOW),
+    "present": (Tense.HABITUAL, Tense.PRESENT_PROGRESSIVE, Tense.PRESENT_PERFECT),
+    "past": (Tense.SIMPLE_PAST, Tense.PAST_PROGRESSIVE, Tense.PAST_PERFECT),
+    "future": (Tense.HABITUAL, Tense.PRESENT_PROGRESSIVE),
 }
 
 
 @cache
-def actions_of(noun: Noun) -> tuple[Verb, ...]:
+def verbs_with_subject(noun: Noun) -> tuple[Verb, ...]:
     """What it may do."""
     return tuple(verb for verb in read_lexicon().verbs if noun in verb.subject_nouns)
 
 
 @cache
-def actions_on(noun: Noun) -> tuple[Verb, ...]:
+def verbs_with_object(noun: Noun) -> tuple[Verb, ...]:
     """What people may do to it, where Hindi leaves it unmarked."""
     return tuple(
         verb
         for verb in read_lexicon().verbs
         if noun in verb.object_nouns
-        and noun not in held_objects(verb)
+        and noun not in held_out_objects(verb)
         and verb.named
-        and not marker_of(verb, noun)
+        and not object_marker(verb, noun)
     )
 
 
 @cache
-def tellable(verb: Verb) -> tuple[Noun, ...]:
+def relativizable_subjects(verb: Verb) -> tuple[Noun, ...]:
     """The doers that a clause may tell apart; kin are told apart by whose they are."""
     doers = verb.subject_nouns
-    return tuple(noun for noun in doers if noun.domain != "family" and actions_of(noun))
+    return tuple(noun for noun in doers if noun.domain != "family" and verbs_with_subject(noun))
 
 
-def told_subject(draft: Draft, verb: Verb, case: str, idea: int, room: int) -> Phrase:
+def relativized_subject(
+    builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int
+) -> Phrase:
     """The boy who reads the book: जो लड़का किताब पढ़ता है, वह …"""
-    noun = draft.word(tellable(verb))
-    head = draft.idea(idea)
-    plural = not (noun.mass or noun.pair or noun.honorific) and draft.chance(0.3)
+    noun = builder.sample(relativizable_subjects(verb))
+    head = builder.add_node(node)
+    plural = not (noun.mass or noun.pair or noun.honorific) and builder.flip(0.3)
     many = plural or noun.honorific
     form = form_of(feminine=noun.feminine, plural=many)
-    number = SEVERAL if plural or noun.pair else OTHER
+    number = PLURAL if plural or noun.pair else THIRD_SINGULAR
     person = noun.domain in PERSONS
-    label = label_of(person=person, feminine=noun.feminine, plural=plural)
+    label = pronoun_of(person=person, feminine=noun.feminine, plural=plural)
 
-    def which(draft: Draft, verb: Verb, marked: str, idea: int, room: int) -> Phrase:
-        who = draft.idea(idea)
+    def which(builder: SentenceBuilder, verb: Verb, marked: str, node: int, room: int) -> Phrase:
+        who = builder.add_node(node)
         shape = (2 if plural else 0) + bool(marked)
-        hindi: list[Word] = [(WHICH[many][bool(marked)], who, True)]
+        hindi: list[Word] = [(RELATIVE_DETERMINERS[many][bool(marked)], who, True)]
         hindi += [(word, head, True) for word in noun.hindi[shape]]
         if marked:
             hindi.append((marked, head, False))
         english: list[Word] = [("who" if person else "that", who, True)]
         return Phrase(
-            english, hindi, MANY if many else ONE, form, number, label, person=person, lives=True
+            english, hindi, MANY if many else ONE, form, number, label, person=person, animate=True
         )
 
-    inner = doing(
-        draft,
-        draft.one(TENSES[draft.mood]),
+    inner = action_clause(
+        builder,
+        builder.choose(TENSES[builder.time]),
         room,
         parent=head,
-        verb=draft.word(actions_of(noun)),
+        verb=builder.sample(verbs_with_subject(noun)),
         subject=which,
         fronts=False,
     )
@@ -97,29 +98,31 @@ def told_subject(draft: Draft, verb: Verb, case: str, idea: int, room: int) -> P
     named: list[Word] = [("the", head, False), *((word, head, True) for word in words)]
     return Phrase(
         english=[*named, *inner.english],
-        hindi=[(AGAIN[case, many], head, False)],
+        hindi=[(CORRELATIVES[case, many], head, False)],
         who=MANY if many else ONE,
         form=form,
         number=number,
-        label=label,
-        before=[*inner.hindi, sign(",")],
+        pronoun=label,
+        before=[*inner.hindi, punctuation(",")],
         person=person,
-        lives=person or noun.domain == "animals",
-        idea=head,
+        animate=person or noun.domain == "animals",
+        node=head,
     )
 
 
-def told_object(draft: Draft, verb: Verb, idea: int, subject: Phrase, room: int) -> Phrase:
+def relativized_object(
+    builder: SentenceBuilder, verb: Verb, node: int, subject: Phrase, room: int
+) -> Phrase:
     """The book that Ravi bought, or reads: वह किताब …, जो रवि ने ख़रीदी, or जिसे रवि पढ़ता है."""
-    noun = draft.partner(verb.object_nouns, held_objects(verb))
-    does, suffers = actions_of(noun), actions_on(noun)
+    noun = builder.sample_partner(verb.object_nouns, held_out_objects(verb))
+    does, suffers = verbs_with_subject(noun), verbs_with_object(noun)
     found = noun_phrase(
-        draft,
+        builder,
         noun,
-        idea,
-        marker=marker_of(verb, noun),
+        node,
+        marker=object_marker(verb, noun),
         room=0,
-        own=subject.label,
+        own=subject.pronoun,
         that=noun.domain != "family" and bool(does or suffers),
         few=True,
     )
@@ -127,41 +130,77 @@ def told_object(draft: Draft, verb: Verb, idea: int, subject: Phrase, room: int)
         return found
     mine = Phrase([], [], found.who, found.form, found.number, "")
     by_itself = bool(does) and (noun.domain in PERSONS or not suffers)
-    who = draft.idea(found.idea)
+    who = builder.add_node(found.node)
     person = noun.domain in PERSONS
     relative: Word = ("who" if person else "that", who, True)
     many = noun.honorific
 
-    def which(draft: Draft, verb: Verb, marked: str, idea: int, room: int) -> Phrase:
-        said: Word = (WHO_DID[marked, many], who, True)
+    def which(builder: SentenceBuilder, verb: Verb, marked: str, node: int, room: int) -> Phrase:
+        said: Word = (RELATIVE_PRONOUNS[marked, many], who, True)
         return Phrase(
-            [], [said], found.who, found.form, found.number, found.label, person=person, lives=True
+            [],
+            [said],
+            found.who,
+            found.form,
+            found.number,
+            found.pronoun,
+            person=person,
+            animate=True,
         )
 
-    tense = draft.one(TENSES[draft.mood])
+    tense = builder.choose(TENSES[builder.time])
     if by_itself:
-        inner = doing(
-            draft,
+        inner = action_clause(
+            builder,
             tense,
             room,
-            parent=found.idea,
-            verb=draft.word(does),
+            parent=found.node,
+            verb=builder.sample(does),
             subject=which,
             fronts=False,
         )
         hindi = inner.hindi
     else:
-        inner = doing(
-            draft,
+        inner = action_clause(
+            builder,
             tense,
             room,
-            parent=found.idea,
-            verb=draft.word(suffers),
+            parent=found.node,
+            verb=builder.sample(suffers),
             object=lambda *_: mine,
             fronts=False,
         )
         by_agent = inner.about.hindi[-1][0].endswith("ने")  # otherwise जो might be who does it
-        hindi = [("जो" if by_agent else WHO_DID["को", many], who, True), *inner.hindi]
+        hindi = [("जो" if by_agent else RELATIVE_PRONOUNS["को", many], who, True), *inner.hindi]
     found.english = [*found.english, relative, *inner.english]
-    found.after = [sign(","), *hindi]
+    found.after = [punctuation(","), *hindi]
     return found
+
+
+MIN_DISTANCE = 6  # Hindi words between the noun and its verb
+AGREEMENT_TENSES = {
+    "present": (Tense.HABITUAL, Tense.PRESENT_PROGRESSIVE),
+    "past": (Tense.PAST_PROGRESSIVE, Tense.PAST_HABITUAL),
+    "future": (Tense.FUTURE,),
+}
+
+
+def long_distance_agreement(builder: SentenceBuilder, most: int) -> SentencePair | None:
+    """The girl who … is going: जो लड़की …, वह जा रही है. Nothing, if the two come too close."""
+    builder.time = builder.choose(tuple(AGREEMENT_TENSES))
+    verb = builder.sample(human_verbs())
+    said = action_clause(
+        builder,
+        builder.choose(AGREEMENT_TENSES[builder.time]),
+        min(most - 8, 10),
+        verb=verb,
+        subject=relativized_subject,
+        fronts=False,
+    )
+    head = next(place for place, word in enumerate(said.hindi) if word[1] == said.about.node)
+    if len(said.hindi) - len(said.verb) - head < MIN_DISTANCE:
+        return None
+    shown = " ".join(word[0] for word in said.verb)
+    builder.checks.append(TranslationCheck("agreement", " ".join(verb.english.base), (shown,)))
+    sides = ((*said.english, punctuation(".")), (*said.hindi, punctuation("।")))
+    return SentencePair(sides, tuple(builder.parents), (), tuple(builder.checks))

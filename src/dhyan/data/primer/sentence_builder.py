@@ -1,142 +1,147 @@
-"""A sentence while it is being made: its chances, its ideas, its phrases."""
+"""State of one sentence while it is generated: random choices, dependency tree, phrases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
 
-from dhyan.data.primer.core_vocabulary import common, core_words
 from dhyan.data.primer.hindi_morphology import FF, MM, ONE, F, M
-from dhyan.data.primer.sentence_pair import ROOT, Wanted, Word
+from dhyan.data.primer.sentence_pair import ROOT, TranslationCheck, Word
+from dhyan.data.primer.vocabulary_subsets import core_choices, core_words
 
 Choice = TypeVar("Choice")
 
-SELF, SEVERAL, OTHER = 0, 1, 2  # I; you, we, they and plurals; he, she, it: what English verbs ask
+# English subject-verb agreement: I; you, we, they and plurals; he, she, it.
+FIRST_SINGULAR, PLURAL, THIRD_SINGULAR = 0, 1, 2
 
 
-class Draft:
-    """Draws everything from one seed.
+class SentenceBuilder:
+    """Random choices from one seed, and the dependency tree that both languages share.
 
-    `novel` lets it pair words that training never pairs; `core` is the share of the words
-    that it draws from, those that go with the most others.
+    `held_out` allows pairs of words that training never has; `core` is the share of the lexicon
+    that words are sampled from, those that combine with the most others.
     """
 
     __slots__ = (
+        "checks",
         "core",
-        "familiar",
-        "honoured",
-        "met",
-        "mood",
-        "novel",
+        "has_held_out_pair",
+        "held_out",
+        "honorific_pronouns",
         "parents",
+        "plain_pronouns",
         "random",
         "source",
-        "unseen",
-        "wanted",
+        "time",
+        "used",
     )
 
-    def __init__(self, seed: int, *, novel: bool = False, core: float = 1.0) -> None:
+    def __init__(self, seed: int, *, held_out: bool = False, core: float = 1.0) -> None:
         self.source = Random(seed)
         self.random = self.source.random
-        self.novel = novel
+        self.held_out = held_out
         self.core = core
         self.clear()
 
     def clear(self) -> None:
-        """Begin another sentence, with the chances that come next."""
+        """Begin another sentence; the random numbers continue."""
         self.parents: list[int] = []
-        self.unseen = False
-        self.wanted: list[Wanted] = []
-        self.met: list[object] = []
-        self.mood = "present"
-        self.honoured: set[str] = set()  # the pronouns of those spoken of in the plural
-        self.familiar: set[str] = set()  # and of the others
+        self.has_held_out_pair = False
+        self.checks: list[TranslationCheck] = []
+        self.used: list[object] = []
+        self.time = "present"
+        self.honorific_pronouns: set[str] = set()  # of persons who take plural agreement
+        self.plain_pronouns: set[str] = set()  # of the other persons
 
-    def idea(self, parent: int = ROOT) -> int:
-        """A new idea that hangs on another."""
+    def add_node(self, parent: int = ROOT) -> int:
+        """A new node of the dependency tree, below another."""
         self.parents.append(parent)
         return len(self.parents) - 1
 
-    def open(self, label: str) -> bool:
-        """Whether a pronoun could be of someone honoured as well as of someone who is not."""
-        key, _, honour = label.partition(", ")
-        return key in (self.familiar if honour else self.honoured)
+    def is_ambiguous(self, pronoun: str) -> bool:
+        """Whether a pronoun could refer to a person with honorific agreement and to one without."""
+        key, _, honorific = pronoun.partition(", ")
+        return key in (self.plain_pronouns if honorific else self.honorific_pronouns)
 
-    def one(self, choices: Sequence[Choice]) -> Choice:
-        """One of several, all as likely."""
+    def choose(self, choices: Sequence[Choice]) -> Choice:
+        """One of several, with uniform probability."""
         return choices[int(self.random() * len(choices))]
 
-    def chance(self, share: float) -> bool:
-        """True as often as the share says."""
-        return self.random() < share
+    def flip(self, prob: float) -> bool:
+        """True with this probability."""
+        return self.random() < prob
 
-    def word(self, choices: tuple[Choice, ...]) -> Choice:
-        """One of a list of words, the first ones more often: half of all draws are of a quarter."""
-        known = common(choices, self.core) if self.core < 1 else choices
-        return known[int(self.random() ** 2 * len(known))]
+    def sample(self, choices: tuple[Choice, ...]) -> Choice:
+        """A word of a list, the first more often: half of all samples are from the first quarter."""
+        core = core_choices(choices, self.core) if self.core < 1 else choices
+        return core[int(self.random() ** 2 * len(core))]
 
-    def fresh(self, choices: tuple[Choice, ...]) -> Choice:
-        """A word that has not been drawn so for this sentence."""
-        while (found := self.word(choices)) in self.met:
+    def sample_new(self, choices: tuple[Choice, ...]) -> Choice:
+        """A word that this method has not returned for this sentence."""
+        while (word := self.sample(choices)) in self.used:
             pass
-        self.met.append(found)
-        return found
+        self.used.append(word)
+        return word
 
-    def partner(self, choices: tuple[Choice, ...], held_out: frozenset[Choice]) -> Choice:
-        """A word that goes with another; one held out only in a novel draft, and there at once."""
-        if self.novel and not self.unseen and (held := self._held(choices, held_out)):
-            self.unseen = True
-            return self.one(held)
-        found = self.word(choices)
-        if found in held_out and not self.novel:
-            return self.word(tuple(one for one in choices if one not in held_out))
-        return found
+    def sample_partner(self, choices: tuple[Choice, ...], held_out: frozenset[Choice]) -> Choice:
+        """A word to combine with another; a held-out one only if allowed, and then at once."""
+        if self.held_out and not self.has_held_out_pair:
+            available = self._held_out_choices(choices, held_out)
+            if available:
+                self.has_held_out_pair = True
+                return self.choose(available)
+        word = self.sample(choices)
+        if word in held_out and not self.held_out:
+            return self.sample(tuple(choice for choice in choices if choice not in held_out))
+        return word
 
-    def _held(self, choices: tuple[Choice, ...], held_out: frozenset[Choice]) -> list[Choice]:
-        """The words of a list that are held out, though training knows them otherwise."""
+    def _held_out_choices(
+        self, choices: tuple[Choice, ...], held_out: frozenset[Choice]
+    ) -> list[Choice]:
+        """The held-out words of a list that training has in other pairs."""
         core = core_words(self.core)
-        return [one for one in choices if one in held_out and one in core]
+        return [choice for choice in choices if choice in held_out and choice in core]
 
 
 @dataclass(slots=True)
 class Phrase:
-    """Someone or something, said in both languages and ready for its place in a clause.
+    """A noun phrase in both languages, ready for its position in a clause.
 
-    `who` and `form` are what a Hindi verb agrees with, `number` is what an English one does, and
-    `label` the pronoun that would take its place. `before` and `after` are Hindi relative clauses,
-    for either end of the clause it stands in.
+    `who` and `form` are what a Hindi verb agrees with, `number` what an English verb agrees with,
+    and `pronoun` the pronoun that could replace it. `before` and `after` are Hindi relative
+    clauses, for either end of the clause.
     """
 
     english: list[Word]
     hindi: list[Word]
     who: int = ONE
     form: int = M
-    number: int = OTHER
-    label: str = "it"
+    number: int = THIRD_SINGULAR
+    pronoun: str = "it"
     before: list[Word] = field(default_factory=list)
     after: list[Word] = field(default_factory=list)
     person: bool = False
-    lives: bool = False
-    idea: int = ROOT
+    animate: bool = False
+    node: int = ROOT
 
     @property
-    def bare(self) -> bool:
-        """Whether no marker follows it: a marker only goes with it, as its noun does not."""
+    def unmarked(self) -> bool:
+        """Whether no case marker follows it: a marker is a function word, a noun is not."""
         return not self.hindi or self.hindi[-1][2]
 
 
 def form_of(*, feminine: bool, plural: bool) -> int:
-    """What an adjective or a verb takes beside such a noun."""
+    """The form of a Hindi adjective or verb that agrees with such a noun."""
     return (FF if plural else F) if feminine else (MM if plural else M)
 
 
-def label_of(*, person: bool, feminine: bool, plural: bool) -> str:
-    """The English pronoun for it."""
+def pronoun_of(*, person: bool, feminine: bool, plural: bool) -> str:
+    """The English pronoun for such a noun."""
     if plural:
         return "they"
     return ("she" if feminine else "he") if person else "it"
 
 
-def sign(mark: str) -> Word:
-    """A comma, full stop or the like."""
+def punctuation(mark: str) -> Word:
+    """A comma, full stop or the like, outside the dependency tree."""
     return (mark, ROOT, False)

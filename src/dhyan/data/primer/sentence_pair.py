@@ -1,123 +1,125 @@
-"""A sentence in both languages, with what joins its words."""
+"""A sentence in both languages, with word alignment, dependency heads and translation checks."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-# A word: how it is written, the number of the idea it belongs to, and whether it is what names
-# the idea; an article, a case marker or an auxiliary only goes with it.
+# A word: its spelling, the number of its node, and whether it is a content word of the node;
+# an article, a case marker or an auxiliary is a function word.
 Word = tuple[str, int, bool]
 
-SIGNS = frozenset(",.?!।")  # written close to the word before them
+PUNCTUATION = frozenset(",.?!।")  # written without a space before it
 OPENING, CLOSING, QUOTE = "“", "”", '"'
 ROOT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What shows that a translation understood: words in a row it must say, others it must not."""
+class TranslationCheck:
+    """A contrastive check of a translation: phrases that must occur, and others that must not."""
 
     kind: str
     about: str
     right: tuple[str, ...]
     wrong: tuple[str, ...] = ()
 
-    def met(self, translation: str) -> bool:
-        """Whether a translation says every right thing and nothing wrong."""
-        spaced = f" {_letters(translation)} "
-        said = [f" {_letters(one)} " in spaced for one in (*self.right, *self.wrong)]
-        return all(said[: len(self.right)]) and not any(said[len(self.right) :])
+    def passes(self, translation: str) -> bool:
+        """Whether a translation contains every right phrase and no wrong one."""
+        text = f" {_without_punctuation(translation)} "
+        contains = [
+            f" {_without_punctuation(phrase)} " in text for phrase in (*self.right, *self.wrong)
+        ]
+        return all(contains[: len(self.right)]) and not any(contains[len(self.right) :])
 
 
 @dataclass(frozen=True)
-class Twin:
-    """One thing said in English and in Hindi; `others` says it in Hindi as correctly.
+class SentencePair:
+    """A sentence in English and in Hindi; `others` are other correct Hindi translations.
 
-    Ideas form a tree that both languages share: `parents` gives for each the one it hangs on, and
-    every word belongs to one. Links and heads follow from it.
+    Both languages share one dependency tree: `parents` gives the parent of each node, and every
+    word belongs to a node. Word alignments and heads follow from it.
     """
 
     words: tuple[tuple[Word, ...], tuple[Word, ...]]
     parents: tuple[int, ...]
     others: tuple[str, ...] = ()
-    wanted: tuple[Wanted, ...] = ()
+    wanted: tuple[TranslationCheck, ...] = ()
 
     @cached_property
     def english(self) -> str:
         """The English sentence."""
-        return written(self.words[0])
+        return join_words(self.words[0])
 
     @cached_property
     def hindi(self) -> str:
         """The Hindi sentence."""
-        return written(self.words[1])
+        return join_words(self.words[1])
 
     @cached_property
     def sure(self) -> frozenset[tuple[int, int]]:
-        """Links between words that name the same idea, as (English word, Hindi word)."""
-        return frozenset(self._links(named=True))
+        """Sure links: content words of the same node, as (English word, Hindi word)."""
+        return frozenset(self._links(content_only=True))
 
     @cached_property
     def possible(self) -> frozenset[tuple[int, int]]:
-        """These, and links of what goes with a word to the other language's word."""
-        return frozenset(self._links(named=False))
+        """Possible links: the sure ones, and those of function words to content words."""
+        return frozenset(self._links(content_only=False))
 
     @cached_property
     def links(self) -> str:
-        """All links in Pharaoh's form, English first: `0-0` is sure, `1?2` possible."""
+        """All links in Pharaoh format, English first: `0-0` is sure, `1?2` possible."""
         sure = self.sure
         return " ".join(
-            f"{one}{'-' if (one, other) in sure else '?'}{other}"
-            for one, other in sorted(self.possible)
+            f"{english}{'-' if (english, hindi) in sure else '?'}{hindi}"
+            for english, hindi in sorted(self.possible)
         )
 
     def heads(self, side: int) -> tuple[int, ...]:
-        """For each word the word it depends on, or ROOT; side 0 is English, 1 Hindi."""
-        words = self._written_words(side)
-        named = {idea: place for place, (_, idea, names) in enumerate(words) if names}
-        if side == 0:  # of several words the first is the chief in English, the last in Hindi
-            named |= {i: p for p, (_, i, names) in reversed([*enumerate(words)]) if names}
-        for place, (_, idea, _) in enumerate(words):
-            named.setdefault(idea, place)
+        """The head of each word, or ROOT; side 0 is English, 1 Hindi."""
+        words = self._spaced_words(side)
+        head_words = {node: index for index, (_, node, content) in enumerate(words) if content}
+        if side == 0:  # of several words the first is the head in English, the last in Hindi
+            head_words |= {n: i for i, (_, n, content) in reversed([*enumerate(words)]) if content}
+        for index, (_, node, _) in enumerate(words):
+            head_words.setdefault(node, index)
         return tuple(
-            self._above(idea, named) if named[idea] == place else named[idea]
-            for place, (_, idea, _) in enumerate(words)
+            self._parent_word(node, head_words) if head_words[node] == index else head_words[node]
+            for index, (_, node, _) in enumerate(words)
         )
 
-    def _above(self, idea: int, named: dict[int, int]) -> int:
-        """The word of the nearest idea above that has one."""
-        idea = self.parents[idea]
-        while idea != ROOT and idea not in named:
-            idea = self.parents[idea]
-        return named[idea] if idea != ROOT else ROOT
+    def _parent_word(self, node: int, head_words: dict[int, int]) -> int:
+        """The head word of the nearest ancestor that has one."""
+        node = self.parents[node]
+        while node != ROOT and node not in head_words:
+            node = self.parents[node]
+        return head_words[node] if node != ROOT else ROOT
 
-    def _links(self, *, named: bool) -> Iterable[tuple[int, int]]:
-        places: dict[int, list[tuple[int, bool]]] = {}
-        for place, (_, idea, names) in enumerate(self._written_words(1)):
-            places.setdefault(idea, []).append((place, names))
-        for one, (_, idea, names) in enumerate(self._written_words(0)):
-            for other, also in places.get(idea, ()):
-                if (names and also) or (not named and (names or also)):
-                    yield one, other
+    def _links(self, *, content_only: bool) -> Iterable[tuple[int, int]]:
+        by_node: dict[int, list[tuple[int, bool]]] = {}
+        for index, (_, node, content) in enumerate(self._spaced_words(1)):
+            by_node.setdefault(node, []).append((index, content))
+        for english, (_, node, content) in enumerate(self._spaced_words(0)):
+            for hindi, hindi_content in by_node.get(node, ()):
+                if (content and hindi_content) or (not content_only and (content or hindi_content)):
+                    yield english, hindi
 
-    def _written_words(self, side: int) -> list[Word]:
-        """The words that spaces separate; a sign belongs to the word before it."""
-        return [word for word in self.words[side] if word[0] not in SIGNS and word[1] >= 0]
+    def _spaced_words(self, side: int) -> list[Word]:
+        """The words that spaces separate; punctuation belongs to the word before it."""
+        return [word for word in self.words[side] if word[0] not in PUNCTUATION and word[1] >= 0]
 
 
-def written(words: Sequence[Word]) -> str:
-    """Words as a sentence: signs close to them, the first letter large."""
+def join_words(words: Sequence[Word]) -> str:
+    """Words as a sentence, without spaces before punctuation and with a capital letter."""
     text = " ".join([word[0] for word in words])
-    for sign in SIGNS:
-        if sign in text:
-            text = text.replace(" " + sign, sign)
+    for mark in PUNCTUATION:
+        if mark in text:
+            text = text.replace(" " + mark, mark)
     if OPENING in text:
         text = text.replace(OPENING + " ", QUOTE).replace(" " + CLOSING, QUOTE)
     return text[0].upper() + text[1:]
 
 
-def _letters(text: str) -> str:
-    """A text without its signs, its words one space apart."""
-    for sign in (*SIGNS, QUOTE):
-        text = text.replace(sign, " ")
+def _without_punctuation(text: str) -> str:
+    """A text without punctuation, its words one space apart."""
+    for mark in (*PUNCTUATION, QUOTE):
+        text = text.replace(mark, " ")
     return " ".join(text.split())

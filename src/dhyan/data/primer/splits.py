@@ -6,13 +6,13 @@ from typing import NamedTuple
 from zlib import crc32
 
 from dhyan.data.pairs import Pair
-from dhyan.data.primer.ambiguous_words import in_context
-from dhyan.data.primer.dialogue import spoken
-from dhyan.data.primer.long_distance_agreement import at_a_distance
-from dhyan.data.primer.sentence_builder import Draft
-from dhyan.data.primer.sentence_pair import Twin, Word
+from dhyan.data.primer.ambiguous_words import disambiguated_sentence
+from dhyan.data.primer.dialogue import dialogue_sentence
+from dhyan.data.primer.relative_clauses import long_distance_agreement
+from dhyan.data.primer.sentence_builder import SentenceBuilder
+from dhyan.data.primer.sentence_pair import SentencePair, Word
 from dhyan.data.primer.sentences import sentence
-from dhyan.data.primer.templates import from_template
+from dhyan.data.primer.templates import sample_template
 from dhyan.errors import UserError
 
 BUCKETS, VALID, TEST = 20, 0, 1  # by its Hindi a sentence is kept for validation, tests or training
@@ -44,78 +44,86 @@ class Bounds(NamedTuple):
 ANY = Bounds()
 
 
-def primer_twins(
+def generate_sentences(
     split: str, *, seed: int = 1, shortest: int = 2, longest: int = 60, core: float = 1.0
-) -> Iterator[Twin]:
+) -> Iterator[SentencePair]:
     """Sentences of so many English words, without end; the n-th follows from the seed alone.
 
     Whatever the seeds, training shares no sentence, on either side, with any other split. "unseen"
     pairs words that training never pairs, "longer" has up to half as many words again, and
-    "context" shows words of several meanings among others they never met in training. `core` is
+    "context" agrees_with words of several meanings among others they never met in training. `core` is
     the share of the words that sentences are made of, those that go with the most others.
     """
     if split not in SPLITS:
         raise UserError(f"the primer has no split {split!r}: choose one of {', '.join(SPLITS)}")
     bounds = Bounds(shortest, longest, core)
-    return (twin_at(split, seed, index, bounds) for index in count())
+    return (generate_sentence(split, seed, index, bounds) for index in count())
 
 
-def primer_pairs(twins: Iterable[Twin], *, backwards: bool = False) -> Iterator[Pair]:
+def primer_pairs(sentences: Iterable[SentencePair], *, backwards: bool = False) -> Iterator[Pair]:
     """Sentences of the primer as pairs, English to Hindi or backwards."""
-    for line, twin in enumerate(twins, 1):
-        source, target = (twin.hindi, twin.english) if backwards else (twin.english, twin.hindi)
+    for line, sentence_pair in enumerate(sentences, 1):
+        source, target = (
+            (sentence_pair.hindi, sentence_pair.english)
+            if backwards
+            else (sentence_pair.english, sentence_pair.hindi)
+        )
         yield Pair(source, target, line)
 
 
-def twin_at(split: str, seed: int, index: int, bounds: Bounds = ANY) -> Twin:
+def generate_sentence(split: str, seed: int, index: int, bounds: Bounds = ANY) -> SentencePair:
     """One sentence of a stream."""
     place = (seed * STEP + index) * len(SPLITS) + SPLITS.index(split)
-    draft = Draft(place, novel=split in NOVEL, core=bounds.core)
+    builder = SentenceBuilder(place, held_out=split in NOVEL, core=bounds.core)
     least, most = bounds.shortest, bounds.longest
     if split == "longer":
         least, most = most + 1, int(LONGER * most)
     for _ in range(PATIENCE):
-        draft.clear()
-        found = _drawn(draft, split, least, most)
-        if found and _belongs(found, draft, split, least, most):
+        builder.clear()
+        found = _drawn(builder, split, least, most)
+        if found and _belongs(found, builder, split, least, most):
             return found
     raise UserError(f"the primer has no '{split}' sentence of {least} to {most} words")
 
 
-def _drawn(draft: Draft, split: str, least: int, most: int) -> Twin | None:
+def _drawn(builder: SentenceBuilder, split: str, least: int, most: int) -> SentencePair | None:
     match split:
         case "context":
-            return in_context(draft)
+            return disambiguated_sentence(builder)
         case "idiom" | "attachment":
-            return from_template(draft, split)
+            return sample_template(builder, split)
         case "agreement":
-            return at_a_distance(draft, most)
-    dice = draft.random()
+            return long_distance_agreement(builder, most)
+    dice = builder.random()
     if split not in ("unseen", "longer") and dice > 0.85:
-        return in_context(draft) if dice > 0.9 else from_template(draft)
-    size = int(least + (most - least + 1) * draft.random() ** (1 if split == "longer" else 2))
+        return disambiguated_sentence(builder) if dice > 0.9 else sample_template(builder)
+    size = int(least + (most - least + 1) * builder.random() ** (1 if split == "longer" else 2))
     if dice < 0.1 and size < 20:
-        english, hindi, others = spoken(draft, size)
+        english, hindi, others = dialogue_sentence(builder, size)
     else:
-        (english, hindi), others = sentence(draft, size), ()
-    return _twin(draft, english, hindi, others)
+        (english, hindi), others = sentence(builder, size), ()
+    return _twin(builder, english, hindi, others)
 
 
-def _twin(draft: Draft, english: list[Word], hindi: list[Word], others: tuple[str, ...]) -> Twin:
+def _twin(
+    builder: SentenceBuilder, english: list[Word], hindi: list[Word], others: tuple[str, ...]
+) -> SentencePair:
     sides = (tuple(english), tuple(hindi))
-    return Twin(sides, tuple(draft.parents), others, tuple(draft.wanted))
+    return SentencePair(sides, tuple(builder.parents), others, tuple(builder.checks))
 
 
-def _belongs(twin: Twin, draft: Draft, split: str, least: int, most: int) -> bool:
+def _belongs(
+    sentence_pair: SentencePair, builder: SentenceBuilder, split: str, least: int, most: int
+) -> bool:
     """Whether it has the right length and lies in the split."""
-    words = sum(1 for word in twin.words[0] if word[1] >= 0)
+    words = sum(1 for word in sentence_pair.words[0] if word[1] >= 0)
     if not least <= words <= most:
         return False
-    if split in NOVEL and not draft.unseen:
+    if split in NOVEL and not builder.has_held_out_pair:
         return False
     if split == "longer":  # than any of training
         return True
-    bucket = crc32(twin.hindi.encode()) % BUCKETS
+    bucket = crc32(sentence_pair.hindi.encode()) % BUCKETS
     if split == "train":
         return bucket not in (VALID, TEST)
     return bucket == (VALID if split == "valid" else TEST)

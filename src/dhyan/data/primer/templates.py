@@ -8,26 +8,32 @@ from pathlib import Path
 from dhyan.data.primer.adverbials import times_of
 from dhyan.data.primer.hindi_morphology import F
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.noun_phrases import at
-from dhyan.data.primer.sentence_builder import Draft, form_of, sign
-from dhyan.data.primer.sentence_pair import SIGNS, Twin, Wanted, Word, written
+from dhyan.data.primer.noun_phrases import locative_phrase
+from dhyan.data.primer.sentence_builder import SentenceBuilder, form_of, punctuation
+from dhyan.data.primer.sentence_pair import (
+    PUNCTUATION,
+    SentencePair,
+    TranslationCheck,
+    Word,
+    join_words,
+)
 from dhyan.data.read_text import file_error, read_lines
 
 TEMPLATES = Path(__file__).with_name("templates.txt")
 HEADING = re.compile(r"\[(idiom|attachment|notes): (.+)\]")
 SLOT = re.compile(r"([A-Z]):(\S+)")
-# `word_2` names idea 2, `word~2` goes with it, `{A}` and oblique `{A*}` are filled, and
-# `<A:था|थी>_1` is written as the gender of what fills A asks.
+# `word_2` names node 2, `word~2` goes with it, `{A}` and oblique `{A*}` are fill_template, and
+# `<A:था|थी>_1` is written as the gender of what fills A question.
 PART = re.compile(
     r"\{(?P<slot>[A-Z])(?P<mark>\*|'s)?\}"
     r"|(?:<(?P<by>[A-Z]):(?P<his>[^|>]+)\|(?P<her>[^>]+)>|(?P<word>[^_~{}<>]+))"
-    r"(?P<role>[_~])(?P<idea>\d+|[A-Z])"
+    r"(?P<role>[_~])(?P<node>\d+|[A-Z])"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One line: what may fill its slots, both sentences, and what shows that one is right."""
+    """One line: what may fill its slots, both sentences, and what agrees_with that one is right."""
 
     kind: str
     about: str
@@ -46,16 +52,16 @@ class Filling:
     hindi: tuple[Word, ...]
     oblique: tuple[Word, ...]
     feminine: bool
-    idea: int
+    node: int
 
     def said(self, mark: str, *, side: int) -> tuple[Word, ...]:
-        """Its words on one side, as a mark asks: oblique, or whose."""
+        """Its words on one side, as a mark question: oblique, or whose."""
         if side:
             return self.oblique if mark else self.hindi
         if not mark:
             return self.english
-        *rest, (last, idea, names) = self.english
-        return (*rest, (last + mark, idea, names))
+        *rest, (last, node, names) = self.english
+        return (*rest, (last + mark, node, names))
 
 
 @cache
@@ -89,35 +95,38 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(one.strip() for one in text.split(",") if one.strip())
 
 
-def from_template(draft: Draft, kind: str = "") -> Twin:
-    """One of them, filled."""
-    return filled(draft, draft.one(templates(kind)))
+def sample_template(builder: SentenceBuilder, kind: str = "") -> SentencePair:
+    """One of them, fill_template."""
+    return fill_template(builder, builder.choose(templates(kind)))
 
 
-def filled(draft: Draft, template: Template) -> Twin:
-    """A template with its slots filled by chance."""
-    ideas = {"1": draft.idea()}
-    fillings = {slot: _filling(draft, kind, ideas["1"]) for slot, kind in template.slots}
-    ideas |= {slot: filling.idea for slot, filling in fillings.items()}
+def fill_template(builder: SentenceBuilder, template: Template) -> SentencePair:
+    """A template with its slots fill_template by chance."""
+    nodes = {"1": builder.add_node()}
+    fillings = {slot: _filling(builder, kind, nodes["1"]) for slot, kind in template.slots}
+    nodes |= {slot: filling.node for slot, filling in fillings.items()}
     for digit in sorted({*re.findall(r"[_~](\d+)", template.english + " ".join(template.hindi))}):
-        if digit not in ideas:
-            ideas[digit] = draft.idea(ideas["1"])
-    english = _words(template.english, fillings, ideas, side=0)
-    hindi, *others = (_words(one, fillings, ideas, side=1) for one in template.hindi)
-    wanted = Wanted(template.kind, template.about, template.right, template.wrong)
+        if digit not in nodes:
+            nodes[digit] = builder.add_node(nodes["1"])
+    english = _words(template.english, fillings, nodes, side=0)
+    hindi, *others = (_words(one, fillings, nodes, side=1) for one in template.hindi)
+    wanted = TranslationCheck(template.kind, template.about, template.right, template.wrong)
     sides = (tuple(english), tuple(hindi))
-    return Twin(
-        sides, tuple(draft.parents), tuple(map(written, others)), (wanted,) * bool(template.right)
+    return SentencePair(
+        sides,
+        tuple(builder.parents),
+        tuple(map(join_words, others)),
+        (wanted,) * bool(template.right),
     )
 
 
 def _words(
-    text: str, fillings: dict[str, Filling], ideas: dict[str, int], *, side: int
+    text: str, fillings: dict[str, Filling], nodes: dict[str, int], *, side: int
 ) -> list[Word]:
     words: list[Word] = []
     for part in text.split():
-        if part in SIGNS:
-            words.append(sign(part))
+        if part in PUNCTUATION:
+            words.append(punctuation(part))
         elif (found := PART.fullmatch(part)) is None:
             raise file_error(
                 TEMPLATES, 0, f"{part!r} is no word of a template; write it as word_1 or {{A}}"
@@ -127,38 +136,40 @@ def _words(
             words += filling.said(found["mark"] or "", side=side)
         else:
             said = found["word"] or found["her" if fillings[found["by"]].feminine else "his"]
-            words += [(one, ideas[found["idea"]], found["role"] == "_") for one in said.split("+")]
+            words += [(one, nodes[found["node"]], found["role"] == "_") for one in said.split("+")]
     return words
 
 
-def _filling(draft: Draft, kind: str, parent: int) -> Filling:
+def _filling(builder: SentenceBuilder, kind: str, parent: int) -> Filling:
     """A name, a time, a place, or a noun of a domain or one of those named."""
     lexicon = read_lexicon()
     if kind in ("name", "man", "woman"):
-        name = draft.fresh(lexicon.names)
+        name = builder.sample_new(lexicon.names)
         while kind != "name" and (name.gender == "f") != (kind == "woman"):
-            name = draft.fresh(lexicon.names)
-        idea = draft.idea(parent)
-        words: tuple[Word, ...] = ((name.hindi, idea, True),)
-        return Filling(((name.english, idea, True),), words, words, name.gender == "f", idea)
+            name = builder.sample_new(lexicon.names)
+        node = builder.add_node(parent)
+        words: tuple[Word, ...] = ((name.hindi, node, True),)
+        return Filling(((name.english, node, True),), words, words, name.gender == "f", node)
     if kind in ("past", "future", "habitual", "progressive"):
-        time, idea = draft.word(times_of(kind)), draft.idea(parent)
-        words = tuple((one, idea, True) for one in time.hindi)
-        return Filling(tuple((one, idea, True) for one in time.english), words, words, False, idea)
+        time, node = builder.sample(times_of(kind)), builder.add_node(parent)
+        words = tuple((one, node, True) for one in time.hindi)
+        return Filling(tuple((one, node, True) for one in time.english), words, words, False, node)
     if kind == "place":
-        return _place(draft, parent)
-    noun = draft.word(lexicon.choices(tuple(kind.split("+"))))
-    idea = draft.idea(parent)
+        return _place(builder, parent)
+    noun = builder.sample(lexicon.choices(tuple(kind.split("+"))))
+    node = builder.add_node(parent)
     return Filling(
-        tuple((one, idea, True) for one in noun.english),
-        tuple((one, idea, True) for one in noun.hindi[0]),
-        tuple((one, idea, True) for one in noun.hindi[1]),
+        tuple((one, node, True) for one in noun.english),
+        tuple((one, node, True) for one in noun.hindi[0]),
+        tuple((one, node, True) for one in noun.hindi[1]),
         form_of(feminine=noun.feminine, plural=False) == F,
-        idea,
+        node,
     )
 
 
-def _place(draft: Draft, parent: int) -> Filling:
-    english, hindi = at(draft, draft.word(read_lexicon().nouns["places"]), parent, 0)
+def _place(builder: SentenceBuilder, parent: int) -> Filling:
+    english, hindi = locative_phrase(
+        builder, builder.sample(read_lexicon().nouns["places"]), parent, 0
+    )
     words = tuple(hindi)
     return Filling(tuple(english), words, words, False, english[-1][1])

@@ -1,19 +1,85 @@
-"""Verbs in their tenses: what English does with auxiliaries, Hindi with endings."""
+"""Verb groups: tense, modality and agreement; English auxiliaries, Hindi endings."""
 
+from enum import IntEnum
 from typing import NamedTuple
 
 from dhyan.data.primer.hindi_morphology import COPULA, MM, ONE, RAHA, WAS, F, M, hindi_verb
-from dhyan.data.primer.sentence_builder import OTHER, Draft, Phrase
+from dhyan.data.primer.lexicon import Verb
+from dhyan.data.primer.sentence_builder import THIRD_SINGULAR, Phrase, SentenceBuilder
 from dhyan.data.primer.sentence_pair import Word
-from dhyan.data.primer.tenses import Mode, Plan, Tense
-from dhyan.data.primer.word_classes import Verb
+
+
+class Tense(IntEnum):
+    """When, and how seen."""
+
+    HABITUAL = 0  # eats, खाता है
+    PRESENT_PROGRESSIVE = 1  # is eating, खा रहा है
+    SIMPLE_PAST = 2  # ate, खाया
+    PRESENT_PERFECT = 3  # has eaten, खाया है
+    PAST_PERFECT = 4  # had eaten, खाया था
+    PAST_PROGRESSIVE = 5  # was eating, खा रहा था
+    PAST_HABITUAL = 6  # used to eat, खाता था
+    FUTURE = 7  # will eat, खाएगा
+    CONDITIONAL = 8  # if he eats, अगर वह खाएगा
+
+
+class Modality(IntEnum):
+    """How the doing stands to the doer."""
+
+    PLAIN = 0
+    CAN = 1  # can eat, खा सकता है
+    WANTS = 2  # wants to eat, खाना चाहता है
+    HAS_TO = 3  # has to eat, को खाना है
+    SHOULD = 4  # should eat, को खाना चाहिए
+    BEGAN = 5  # began to eat, खाने लगा
+
+
+PERFECTIVE = frozenset((Tense.SIMPLE_PAST, Tense.PRESENT_PERFECT, Tense.PAST_PERFECT))
+DATIVE_MODALITIES = frozenset((Modality.HAS_TO, Modality.SHOULD))  # the doer takes को
+UNAMBIGUOUS_TENSES = {
+    Tense.HABITUAL: Tense.PRESENT_PROGRESSIVE,
+    Tense.SIMPLE_PAST: Tense.PAST_PERFECT,
+}
+
+
+class ClausePlan(NamedTuple):
+    """What is wanted of a clause; `alone` leaves out whatever it can do without."""
+
+    verb: Verb
+    tense: Tense
+    room: int = 0
+    modality: Modality = Modality.PLAIN
+    negated: bool = False
+    question: str = ""
+    fronts: bool = False
+    alone: bool = False
+
+    @property
+    def inverted(self) -> bool:
+        """Whether English puts its auxiliary before the subject."""
+        return self.question not in ("", "who")
+
+    @property
+    def case(self) -> str:
+        """How Hindi marks the doer: ने after what was done, को where something is due."""
+        if self.modality in DATIVE_MODALITIES:
+            return "को"
+        done = self.modality == Modality.PLAIN and self.tense in PERFECTIVE and self.verb.ergative
+        return "ने" if done else ""
+
+
+def unambiguous_tense(verb: Verb, tense: Tense) -> Tense:
+    """The tense, or one like it if English would not tell it from another: they read."""
+    same = verb.english.past == verb.english.base
+    return UNAMBIGUOUS_TENSES.get(tense, tense) if same else tense
+
 
 BE, BEEN = ("am", "are", "is"), ("was", "were", "was")
 HAVE, DO = ("have", "have", "has"), ("do", "do", "does")
 SAKNA, CHAHNA, LAGNA = map(hindi_verb, ("सकना", "चाहना", "लगना"))
 
 
-class Group(NamedTuple):
+class VerbGroup(NamedTuple):
     """The words of a verb: an English auxiliary, which questions put first, and the rest."""
 
     auxiliary: list[Word]
@@ -21,146 +87,178 @@ class Group(NamedTuple):
     hindi: list[Word]
 
 
-class Shown(NamedTuple):
-    """What a verb shows: the number of its English subject, and what it agrees with in Hindi."""
+class Agreement(NamedTuple):
+    """What a verb agrees_with: the number of its English subject, and what it agrees with in Hindi."""
 
     number: int
     who: int
     form: int
 
 
-def shown(plan: Plan, subject: Phrase, object: Phrase | None) -> Shown:
+def agreement(plan: ClausePlan, subject: Phrase, object: Phrase | None) -> Agreement:
     """Hindi agrees with a bare doer, else with a noun in the verb or a bare object, or nothing."""
     if not plan.case:
-        return Shown(subject.number, subject.who, subject.form)
+        return Agreement(subject.number, subject.who, subject.form)
     if plan.verb.agrees:
-        return Shown(subject.number, ONE, F if plan.verb.agrees == "f" else M)
-    if object and object.bare:
-        return Shown(subject.number, object.who, object.form)
-    return Shown(subject.number, ONE, M)
+        return Agreement(subject.number, ONE, F if plan.verb.agrees == "f" else M)
+    if object and object.unmarked:
+        return Agreement(subject.number, object.who, object.form)
+    return Agreement(subject.number, ONE, M)
 
 
-def verb_group(draft: Draft, plan: Plan, idea: int, shows: Shown, asked: list[Word]) -> Group:
+def verb_group(
+    builder: SentenceBuilder,
+    plan: ClausePlan,
+    node: int,
+    agrees_with: Agreement,
+    question_words: list[Word],
+) -> VerbGroup:
     """The verb in both languages; Hindi puts what is `asked`, where or why, right before it."""
-    if plan.mode != Mode.PLAIN:
-        return _with_mode(draft, plan, idea, shows, asked)
-    helper = draft.idea(idea)
-    auxiliary, english = _english(plan, idea, helper, shows.number)
-    main, *rest = _hindi(plan.verb, plan.tense, shows)
-    hindi = _begun(plan.verb, idea, asked)
+    if plan.modality != Modality.PLAIN:
+        return _with_mode(builder, plan, node, agrees_with, question_words)
+    helper = builder.add_node(node)
+    auxiliary, english = _english(plan, node, helper, agrees_with.number)
+    main, *rest = _hindi(plan.verb, plan.tense, agrees_with)
+    hindi = _before_verb(plan.verb, node, question_words)
     if plan.negated:
-        no = draft.idea(idea)
+        no = builder.add_node(node)
         english.insert(0, ("not", no, True))
         hindi.append(("नहीं", no, True))
-    hindi.append((main, idea, True))
+    hindi.append((main, node, True))
     if rest:
         *going, last = rest
-        hindi += [(word, idea, False) for word in going]
+        hindi += [(word, node, False) for word in going]
         shared = bool(auxiliary) and auxiliary[0][2]
-        hindi.append((last, helper if shared else idea, shared))
-    return Group(auxiliary, english, hindi)
+        hindi.append((last, helper if shared else node, shared))
+    return VerbGroup(auxiliary, english, hindi)
 
 
-def _english(plan: Plan, idea: int, helper: int, number: int) -> tuple[list[Word], list[Word]]:
+def _english(
+    plan: ClausePlan, node: int, helper: int, number: int
+) -> tuple[list[Word], list[Word]]:
     """The auxiliary, which means as much as its Hindi one in the compound tenses, and the verb."""
     forms, helped = plan.verb.english, plan.negated or plan.inverted
     match plan.tense:
-        case Tense.HABIT | Tense.PROVIDED if not helped:
-            return [], _named(forms.third if number == OTHER else forms.base, idea)
-        case Tense.PAST if not helped:
-            return [], _named(forms.past, idea)
-        case Tense.HABIT | Tense.PROVIDED | Tense.PAST | Tense.LATER:
-            first = {Tense.PAST: "did", Tense.LATER: "will"}.get(plan.tense, DO[number])
-            return [(first, idea, False)], _named(forms.base, idea)
-        case Tense.ONCE:
-            used: list[Word] = [("used", idea, False), ("to", idea, False)]
-            return [], used + _named(forms.base, idea)
-    helpers = {Tense.NOW: BE, Tense.THEN: BEEN, Tense.DONE: HAVE}.get(plan.tense, ("had",) * 3)
-    rest = forms.ing if plan.tense in (Tense.NOW, Tense.THEN) else forms.participle
-    return [(helpers[number], helper, True)], _named(rest, idea)
+        case Tense.HABITUAL | Tense.CONDITIONAL if not helped:
+            return [], _named(forms.third if number == THIRD_SINGULAR else forms.base, node)
+        case Tense.SIMPLE_PAST if not helped:
+            return [], _named(forms.past, node)
+        case Tense.HABITUAL | Tense.CONDITIONAL | Tense.SIMPLE_PAST | Tense.FUTURE:
+            first = {Tense.SIMPLE_PAST: "did", Tense.FUTURE: "will"}.get(plan.tense, DO[number])
+            return [(first, node, False)], _named(forms.base, node)
+        case Tense.PAST_HABITUAL:
+            used: list[Word] = [("used", node, False), ("to", node, False)]
+            return [], used + _named(forms.base, node)
+    helpers = {
+        Tense.PRESENT_PROGRESSIVE: BE,
+        Tense.PAST_PROGRESSIVE: BEEN,
+        Tense.PRESENT_PERFECT: HAVE,
+    }.get(plan.tense, ("had",) * 3)
+    rest = (
+        forms.ing
+        if plan.tense in (Tense.PRESENT_PROGRESSIVE, Tense.PAST_PROGRESSIVE)
+        else forms.participle
+    )
+    return [(helpers[number], helper, True)], _named(rest, node)
 
 
-def _hindi(verb: Verb, tense: Tense, shows: Shown) -> tuple[str, ...]:
+def _hindi(verb: Verb, tense: Tense, agrees_with: Agreement) -> tuple[str, ...]:
     """The verb, and what follows it."""
-    forms, form = verb.hindi, shows.form
-    end = COPULA[shows.who] if tense in (Tense.HABIT, Tense.NOW, Tense.DONE) else WAS[form]
+    forms, form = verb.hindi, agrees_with.form
+    end = (
+        COPULA[agrees_with.who]
+        if tense in (Tense.HABITUAL, Tense.PRESENT_PROGRESSIVE, Tense.PRESENT_PERFECT)
+        else WAS[form]
+    )
     match tense:
-        case Tense.PAST:
+        case Tense.SIMPLE_PAST:
             return (forms.perfective[form],)
-        case Tense.LATER | Tense.PROVIDED:
-            return (forms.future[shows.who][form >= F],)
-        case Tense.HABIT | Tense.ONCE:
+        case Tense.FUTURE | Tense.CONDITIONAL:
+            return (forms.future[agrees_with.who][form >= F],)
+        case Tense.HABITUAL | Tense.PAST_HABITUAL:
             return forms.habitual[form], end
-        case Tense.NOW | Tense.THEN if not verb.rests:
+        case Tense.PRESENT_PROGRESSIVE | Tense.PAST_PROGRESSIVE if not verb.rests:
             return forms.stem, RAHA[form], end
-        case Tense.NOW | Tense.THEN if verb.object_nouns:  # wearing: पहने हुए
+        case Tense.PRESENT_PROGRESSIVE | Tense.PAST_PROGRESSIVE if (
+            verb.object_nouns
+        ):  # wearing: पहने हुए
             return forms.perfective[MM], "हुए", end
     return forms.perfect[form], end
 
 
-def _with_mode(draft: Draft, plan: Plan, idea: int, shows: Shown, asked: list[Word]) -> Group:
+def _with_mode(
+    builder: SentenceBuilder,
+    plan: ClausePlan,
+    node: int,
+    agrees_with: Agreement,
+    question_words: list[Word],
+) -> VerbGroup:
     """The verb under another that says what the doer can, wants or has to do, in the present."""
-    other, forms, mode = draft.idea(idea), plan.verb.hindi, plan.mode
-    number, who, form = shows
-    base, to = _named(plan.verb.english.base, idea), ("to", idea, False)
+    other, forms, modality = builder.add_node(node), plan.verb.hindi, plan.modality
+    number, who, form = agrees_with
+    base, to = _named(plan.verb.english.base, node), ("to", node, False)
     auxiliary: list[Word] = []
     joined: tuple[str, ...]
     helped = plan.negated or plan.inverted
-    match mode:
-        case Mode.CAN:
+    match modality:
+        case Modality.CAN:
             auxiliary, english = [("can", other, True)], base
             said, joined = forms.stem, (SAKNA.habitual[form], COPULA[who])
-        case Mode.SHOULD:
+        case Modality.SHOULD:
             auxiliary, english = [("should", other, True)], base
             said, joined = forms.infinitive[form], ("चाहिए",)
-        case Mode.WANTS:
+        case Modality.WANTS:
             auxiliary = [(DO[number], other, False)] if helped else []
-            wants = "wants" if number == OTHER and not helped else "want"
+            wants = "wants" if number == THIRD_SINGULAR and not helped else "want"
             english = [(wants, other, True), to, *base]
             said, joined = forms.infinitive[M], (CHAHNA.habitual[form], COPULA[who])
-        case Mode.HAS_TO:
+        case Modality.HAS_TO:
             auxiliary = [(DO[number], other, False)] if helped else []
             english = [("have" if helped else HAVE[number], other, True), to, *base]
             said, joined = forms.infinitive[form], (COPULA[who],)
         case _:
             english = [("began", other, True), to, *base]
             said, joined = forms.infinitive[MM], (LAGNA.perfective[form],)
-    hindi = [*_begun(plan.verb, idea, asked), (said, idea, True)]
+    hindi = [*_before_verb(plan.verb, node, question_words), (said, node, True)]
     hindi += [(word, other, place == 0) for place, word in enumerate(joined)]
     if plan.negated:
-        start = len(forms.before) + len(asked)
-        _deny(draft, auxiliary, english, hindi, Place(start, mode, other))
-    return Group(auxiliary, english, hindi)
+        start = len(forms.before) + len(question_words)
+        _negate(builder, auxiliary, english, hindi, NegationPosition(start, modality, other))
+    return VerbGroup(auxiliary, english, hindi)
 
 
-class Place(NamedTuple):
+class NegationPosition(NamedTuple):
     """Where a denial goes, and what it denies."""
 
     start: int
-    mode: Mode
-    idea: int
+    modality: Modality
+    node: int
 
 
-def _deny(
-    draft: Draft, auxiliary: list[Word], english: list[Word], hindi: list[Word], place: Place
+def _negate(
+    builder: SentenceBuilder,
+    auxiliary: list[Word],
+    english: list[Word],
+    hindi: list[Word],
+    place: NegationPosition,
 ) -> None:
     """Put in not and नहीं: before the verb, but after what one does not want to do."""
-    where = place.start + (place.mode == Mode.WANTS)
-    if place.mode == Mode.CAN:
-        auxiliary[0] = ("cannot", place.idea, True)
-        hindi.insert(where, ("नहीं", place.idea, False))
+    where = place.start + (place.modality == Modality.WANTS)
+    if place.modality == Modality.CAN:
+        auxiliary[0] = ("cannot", place.node, True)
+        hindi.insert(where, ("नहीं", place.node, False))
         return
-    no = draft.idea(place.idea)
+    no = builder.add_node(place.node)
     english.insert(0, ("not", no, True))
     hindi.insert(where, ("नहीं", no, True))
 
 
-def _begun(verb: Verb, idea: int, asked: list[Word]) -> list[Word]:
+def _before_verb(verb: Verb, node: int, question_words: list[Word]) -> list[Word]:
     """What stands before the verb itself; a question word comes after a noun that is part of it."""
-    before: list[Word] = [(word, idea, True) for word in verb.hindi.before]
-    noun_within = verb.agrees and (verb.marker or not verb.object_nouns)
-    return before + asked if noun_within else asked + before
+    before: list[Word] = [(word, node, True) for word in verb.hindi.before]
+    incorporates_noun = verb.agrees and (verb.marker or not verb.object_nouns)
+    return before + question_words if incorporates_noun else question_words + before
 
 
-def _named(words: tuple[str, ...], idea: int) -> list[Word]:
-    return [(word, idea, True) for word in words]
+def _named(words: tuple[str, ...], node: int) -> list[Word]:
+    return [(word, node, True) for word in words]

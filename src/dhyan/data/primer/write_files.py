@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dhyan.atomic_folder import atomic_folder, check_writable, to_json_bytes
 from dhyan.data.filters import distinct
-from dhyan.data.primer import SPLITS, Twin, primer_twins
+from dhyan.data.primer import SPLITS, SentencePair, generate_sentences
 from dhyan.errors import UserError
 from dhyan.version import __version__
 
@@ -44,8 +44,8 @@ def write_primer(
         for split in SPLITS:
             wanted = pairs if split == "train" else tests
             least = shortest if split in BOUNDED else SHORTEST
-            twins = primer_twins(split, seed=seed, shortest=least, longest=longest)
-            found = distinct(twins, lambda twin: twin.english, wanted)
+            sentences = generate_sentences(split, seed=seed, shortest=least, longest=longest)
+            found = distinct(sentences, lambda sentence_pair: sentence_pair.english, wanted)
             counts[split] = _write(folder, split, found)
             few = "" if counts[split] == wanted else f", no more that differ of {wanted:,}"
             logger.info(f"{split}: {counts[split]:,} pairs{few}")
@@ -55,7 +55,7 @@ def write_primer(
     return counts
 
 
-def _write(folder: Path, split: str, twins: Iterator[Twin]) -> int:
+def _write(folder: Path, split: str, sentences: Iterator[SentencePair]) -> int:
     """Write a split's files line by line; of training, which may be large, no table."""
     count, kinds = 0, ("en", "hi", "align") if split == "train" else ("en", "hi", "align", "jsonl")
     with ExitStack() as held:
@@ -63,27 +63,27 @@ def _write(folder: Path, split: str, twins: Iterator[Twin]) -> int:
             held.enter_context((folder / f"{split}.{kind}").open("w", encoding="utf-8"))
             for kind in kinds
         ]
-        for twin in twins:
+        for sentence_pair in sentences:
             count += 1
-            lines = [twin.english, twin.hindi, twin.links]
+            lines = [sentence_pair.english, sentence_pair.hindi, sentence_pair.links]
             if split != "train":
-                lines.append(json.dumps(as_row(twin), ensure_ascii=False))
+                lines.append(json.dumps(as_row(sentence_pair), ensure_ascii=False))
             for file, line in zip(files, lines, strict=True):
                 file.write(line + "\n")
     return count
 
 
-def as_row(twin: Twin) -> dict[str, object]:
+def as_row(sentence_pair: SentencePair) -> dict[str, object]:
     """Everything that is known of a sentence."""
     return {
-        "english": twin.english,
-        "hindi": twin.hindi,
-        "others": twin.others,
-        "links": twin.links,
-        "english_heads": twin.heads(0),
-        "hindi_heads": twin.heads(1),
+        "english": sentence_pair.english,
+        "hindi": sentence_pair.hindi,
+        "others": sentence_pair.others,
+        "links": sentence_pair.links,
+        "english_heads": sentence_pair.heads(0),
+        "hindi_heads": sentence_pair.heads(1),
         "wanted": [
             {"kind": one.kind, "about": one.about, "right": one.right, "wrong": one.wrong}
-            for one in twin.wanted
+            for one in sentence_pair.wanted
         ],
     }

@@ -10,7 +10,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.batch import Tokens
-from dhyan.data.primer import Twin
+from dhyan.data.primer import SentencePair
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
@@ -61,7 +61,7 @@ def meaning_in(word: str, hindi: str) -> int:
     return next(named, len(found))
 
 
-def context_states(translator: Translator, twin: Twin) -> ContextStates | None:
+def context_states(translator: Translator, twin: SentencePair) -> ContextStates | None:
     """A sentence of the primer's "context"; None if no other words are left to compare with."""
     wanted = twin.wanted[0]
     found = states_by_layer(
@@ -268,7 +268,7 @@ def measure_layers(
     shares = torch.stack(wins).double().mean(0) if wins else by_cues[0] * 0
     return LayerDistances(
         sentences=len(reads),
-        right=sum(one.wanted[0].met(own.text) for one, own in zip(twins, said, strict=True)),
+        right=sum(one.wanted[0].passes(own.text) for one, own in zip(twins, said, strict=True)),
         to_cues=by_cues.mean(0),
         to_rest=by_rest.mean(0),
         nearer=(by_cues.diff(dim=1) < 0).double().mean(0),

@@ -7,11 +7,11 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from dhyan.data.primer import Twin, Wanted, primer_twins
+from dhyan.data.primer import SentencePair, TranslationCheck, generate_sentences
 from dhyan.data.primer.hindi_morphology import M
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.sentence_builder import Draft
-from dhyan.data.primer.templates import filled, templates
+from dhyan.data.primer.sentence_builder import SentenceBuilder
+from dhyan.data.primer.templates import fill_template, templates
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Table, Words, table
@@ -39,7 +39,7 @@ def idiomatic_words(about: str) -> tuple[str, ...]:
     return next(one.wrong for one in templates("idiom") if one.about == about)
 
 
-def is_idiomatic(twin: Twin) -> bool:
+def is_idiomatic(twin: SentencePair) -> bool:
     """Whether the idiom is meant, or what its words say."""
     [wanted] = twin.wanted
     return wanted.wrong == idiomatic_words(wanted.about)
@@ -76,7 +76,7 @@ def dictionary() -> dict[str, str]:
     return best
 
 
-def _word_pairs(twin: Twin) -> Iterator[tuple[str, str]]:
+def _word_pairs(twin: SentencePair) -> Iterator[tuple[str, str]]:
     """Each English word with its Hindi, unless it takes several English words to say it."""
     english, hindi = ([word for word in side if word[1] >= 0] for side in twin.words)
     naming = Counter(idea for _, idea, names in english if names)
@@ -86,15 +86,18 @@ def _word_pairs(twin: Twin) -> Iterator[tuple[str, str]]:
             yield word.lower(), PLAIN.get(same, same)
 
 
-def _literal() -> Iterable[Twin]:
+def _literal() -> Iterable[SentencePair]:
     """The sentences in which an idiom's words mean what they say."""
     for number, one in enumerate(templates("idiom")):
         if one.wrong != idiomatic_words(one.about):
-            yield from (filled(Draft(FILLED * number + draw), one) for draw in range(FILLED))
+            yield from (
+                fill_template(SentenceBuilder(FILLED * number + draw), one)
+                for draw in range(FILLED)
+            )
 
 
-def _plain() -> Iterable[Twin]:
-    made = islice(primer_twins("train", longest=LONGEST, core=CORE), SENTENCES)
+def _plain() -> Iterable[SentencePair]:
+    made = islice(generate_sentences("train", longest=LONGEST, core=CORE), SENTENCES)
     return (twin for twin in made if not any(one.kind == "idiom" for one in twin.wanted))
 
 
@@ -156,14 +159,17 @@ class FrameSentence:
     frame: str
     english: str
     meant: bool
-    wanted: Wanted
+    wanted: TranslationCheck
 
 
 def frame_sentences(translator: Translator) -> list[FrameSentence]:
     """Every frame with several names, where the model knows all its words."""
     found = [
         FrameSentence(
-            frame, english, meant, Wanted("idiom", about, *_expected_words(about, meant=meant))
+            frame,
+            english,
+            meant,
+            TranslationCheck("idiom", about, *_expected_words(about, meant=meant)),
         )
         for meant, frames in ((True, IDIOMATIC), (False, LITERAL))
         for about, own in frames.items()
@@ -453,7 +459,7 @@ def _test_primer(
     twins = primer_sentences(translator, "idiom", sentences)
     said = _translate(translator, [one.english for one in twins], hear)
     asked = [
-        (one.wanted[0], is_idiomatic(one), one.wanted[0].met(text))
+        (one.wanted[0], is_idiomatic(one), one.wanted[0].passes(text))
         for one, text in zip(twins, said, strict=True)
     ]
     examples: dict[tuple[str, bool], IdiomTranslation] = {}
@@ -471,14 +477,14 @@ def _test_frames(
     """The same question in frames that the primer does not have."""
     asked = frame_sentences(translator)
     said = _translate(translator, [one.english for one in asked], hear)
-    met = [one.wanted.met(text) for one, text in zip(asked, said, strict=True)]
+    met = [one.wanted.passes(text) for one, text in zip(asked, said, strict=True)]
     judged = [(one.wanted, one.meant, right) for one, right in zip(asked, met, strict=True)]
     frames = {one.frame for one in asked}
     missed = {one.frame for one, right in zip(asked, met, strict=True) if not right}
     return _count(judged), (len(frames - missed), len(frames))
 
 
-def _count(asked: Sequence[tuple[Wanted, bool, bool]]) -> tuple[IdiomCounts, ...]:
+def _count(asked: Sequence[tuple[TranslationCheck, bool, bool]]) -> tuple[IdiomCounts, ...]:
     """By idiom: how often it was meant and understood, and how often neither."""
     found: list[IdiomCounts] = []
     for about in dict.fromkeys(wanted.about for wanted, _, _ in asked):

@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from dhyan.batch import Tokens
 from dhyan.config import Recipe, load_recipe
-from dhyan.data.primer import Twin, primer_twins
+from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
@@ -62,7 +62,7 @@ def sentiment(words: Iterable[str]) -> int:
     return NEITHER + (total > 0) - (total < 0)
 
 
-def sentiment_of(twin: Twin) -> int:
+def sentiment_of(twin: SentencePair) -> int:
     """Whether the English sentence speaks well or ill."""
     return sentiment(word for word, _, _ in twin.words[0])
 
@@ -173,7 +173,7 @@ def _train_sentiment(
     translator: Translator, encoder: TransformerEncoder, *, steps: int, seed: int, hear: Hear
 ) -> tuple[TransformerEncoder, nn.Linear, float]:
     """Learn which sentences speak well or ill from the mean of the states; each kind as often."""
-    made = primer_twins("train", seed=seed, shortest=SHORTEST, longest=LONGEST, core=CORE)
+    made = generate_sentences("train", seed=seed, shortest=SHORTEST, longest=LONGEST, core=CORE)
     kinds: list[list[list[int]]] = [[] for _ in range(KINDS)]
     for twin in islice(made, PAIRS):
         kinds[sentiment_of(twin)].append(translator.encode(twin.english))
@@ -228,7 +228,7 @@ class EncoderView:
 
 
 def view_encoders(
-    both: TrainedEncoders, fit: Sequence[Twin], test: Sequence[Twin], sentence: str
+    both: TrainedEncoders, fit: Sequence[SentencePair], test: Sequence[SentencePair], sentence: str
 ) -> tuple[tuple[EncoderView, ...], list[Float64[Tensor, "N D"]]]:
     """Every encoder's view, and its vectors of the test."""
     answers = answers_of(fit), answers_of(test)
@@ -259,10 +259,10 @@ def encode_sentences(
     return sentence_vectors(encoder, read, both.translator.device)
 
 
-def balanced_sentences(translator: Translator, split: str) -> list[Twin]:
+def balanced_sentences(translator: Translator, split: str) -> list[SentencePair]:
     """New sentences, as many of each kind, in turn; each ends in a full stop or question mark."""
-    made = primer_twins(split, seed=SEED, shortest=SHORTEST, longest=LONGEST, core=CORE)
-    found: list[dict[str, Twin]] = [{} for _ in range(KINDS)]
+    made = generate_sentences(split, seed=SEED, shortest=SHORTEST, longest=LONGEST, core=CORE)
+    found: list[dict[str, SentencePair]] = [{} for _ in range(KINDS)]
     for twin in made:
         kind = found[sentiment_of(twin)]
         if (
@@ -276,9 +276,9 @@ def balanced_sentences(translator: Translator, split: str) -> list[Twin]:
     return [one for turn in zip(*(one.values() for one in found), strict=True) for one in turn]
 
 
-def answers_of(twins: Sequence[Twin]) -> list[Int[Tensor, " N"]]:
+def answers_of(twins: Sequence[SentencePair]) -> list[Int[Tensor, " N"]]:
     """Sentiment, tense and the verb's gender of every sentence; −1 where it does not show."""
-    facts: tuple[Callable[[Twin], int | None], ...] = (
+    facts: tuple[Callable[[SentencePair], int | None], ...] = (
         sentiment_of,
         lambda twin: tense_of(twin.hindi),
         lambda twin: gender_of(twin.hindi),

@@ -10,12 +10,11 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
-from dhyan.data.primer import Twin
-from dhyan.data.primer.ambiguous_words import in_context
-from dhyan.data.primer.core_vocabulary import ambiguous
-from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.sentence_builder import Draft
-from dhyan.data.primer.word_classes import Sense
+from dhyan.data.primer import SentencePair
+from dhyan.data.primer.ambiguous_words import disambiguated_sentence
+from dhyan.data.primer.lexicon import Sense, read_lexicon
+from dhyan.data.primer.sentence_builder import SentenceBuilder
+from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Plane, Point, Table, Words, table
@@ -91,11 +90,11 @@ class WordSenses:
         return 1 / len(self.senses)
 
 
-def contexts(word: str, *, novel: bool, seed: int) -> Iterator[Twin]:
+def contexts(word: str, *, novel: bool, seed: int) -> Iterator[SentencePair]:
     """Sentences with a word of several meanings, in pairings that training has, or has not."""
-    core = CORE if word in ambiguous(CORE) else 1.0
+    core = CORE if word in ambiguous_words(CORE) else 1.0
     for place in count((2 * seed + novel) * STEP):
-        twin = in_context(Draft(place, novel=novel, core=core))
+        twin = disambiguated_sentence(SentenceBuilder(place, novel=novel, core=core))
         if twin.wanted[0].about == word:
             yield twin
 
@@ -105,7 +104,7 @@ def meanings(word: str) -> tuple[Sense, ...]:
     return read_lexicon().senses[word]
 
 
-def sense_of(twin: Twin) -> int:
+def sense_of(twin: SentencePair) -> int:
     """Which of its meanings the word has."""
     [wanted] = twin.wanted
     forms = [{" ".join(form) for form in one.noun.hindi} for one in meanings(wanted.about)]
@@ -169,7 +168,7 @@ def _balanced(
     if not knows_every_word(translator, word):
         raise UserError(f"words: this model does not know {word!r}; choose another word")
 
-    def of(kind: int) -> list[Twin]:
+    def of(kind: int) -> list[SentencePair]:
         made = contexts(word, novel=novel, seed=seed)
         return take_known(
             translator, made, sentences // len(kinds), lambda twin: sense_of(twin) == kind
@@ -324,10 +323,10 @@ def word_senses(
         return found
     sentences, seed = parse_int("sentences", sentences, least=100), parse_int("seed", seed, least=0)
     for one in asked or ("",):
-        if one not in ambiguous():
+        if one not in ambiguous_words():
             raise UserError(
                 f"words: {one!r} has no several meanings in the primer; there are "
-                f"{', '.join(ambiguous())}"
+                f"{', '.join(ambiguous_words())}"
             )
     translator = load_translator(model)
     probed: list[WordSenses] = []

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from dhyan.data.primer import Bounds, Twin, primer_twins
+from dhyan.data.primer import Bounds, SentencePair, generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Table, Words, table
@@ -218,10 +218,10 @@ def encoder_heads(
     translator = load_translator(model)
     sentences, layer = parse_int("sentences", sentences), parse_int("layer", layer, least=0)
     pairs, side = parse_int("pairs", pairs, least=0), int(translator.source_language == "hi")
-    text, twins = " ".join(parse_words(sentence)), list[Twin]()
+    text, twins = " ".join(parse_words(sentence)), list[SentencePair]()
     if primer is not None or sentences > 1:
         first = parse_int("primer", primer or 0, least=0)
-        stream = primer_twins(SPLIT, seed=SEED, longest=bounds.longest, core=bounds.core)
+        stream = generate_sentences(SPLIT, seed=SEED, longest=bounds.longest, core=bounds.core)
         twins = list(islice(stream, first, first + sentences))
     texts = [one.hindi if side else one.english for one in twins] or [text]
     depends = [_depends(one, side) for one in twins] or None
@@ -251,7 +251,7 @@ def encoder_heads(
     )
 
 
-def _depends(twin: Twin, side: int) -> tuple[int, ...]:
+def _depends(twin: SentencePair, side: int) -> tuple[int, ...]:
     """The place that each word depends on; the end of the sentence depends on none."""
     return (*twin.heads(side), NO_WORD)
 

@@ -13,9 +13,9 @@ from torch import Tensor
 from dhyan.attention import MultiHeadAttention
 from dhyan.attention_maps import watch
 from dhyan.batch import Tokens
-from dhyan.data.primer import Twin
-from dhyan.data.primer.sentence_builder import Draft
-from dhyan.data.primer.templates import Template, filled, templates
+from dhyan.data.primer import SentencePair
+from dhyan.data.primer.sentence_builder import SentenceBuilder
+from dhyan.data.primer.templates import Template, fill_template, templates
 from dhyan.decoding.forced_decoding import evaluation_mode, force_decode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
@@ -61,11 +61,11 @@ TRIES = 40  # pairs looked at for each that is wanted
 class CuedPair:
     """X had a telescope, or the astronomer had it; then X saw the astronomer with the telescope."""
 
-    doer: Twin
-    other: Twin
+    doer: SentencePair
+    other: SentencePair
 
     @property
-    def both(self) -> tuple[Twin, Twin]:
+    def both(self) -> tuple[SentencePair, SentencePair]:
         """The two, that of the doer first."""
         return self.doer, self.other
 
@@ -109,9 +109,9 @@ def _persons(template: Template) -> list[str]:
     return dict(template.slots)[OF].split("+")
 
 
-def _filled(template: Template, persons: str, seed: int, core: float) -> Twin:
+def _filled(template: Template, persons: str, seed: int, core: float) -> SentencePair:
     slots = tuple((slot, persons if slot == OF else kind) for slot, kind in template.slots)
-    return filled(Draft(seed, core=core), replace(template, slots=slots))
+    return fill_template(SentenceBuilder(seed, core=core), replace(template, slots=slots))
 
 
 WITH = "with"
@@ -294,17 +294,19 @@ def _argmax(values: Float64[Tensor, "2 L H"]) -> tuple[int, int, int]:
 
 
 def _accuracy_and_odds(
-    translator: Translator, twins: Sequence[Twin], off: tuple[MultiHeadAttention, int] | None = None
+    translator: Translator,
+    twins: Sequence[SentencePair],
+    off: tuple[MultiHeadAttention, int] | None = None,
 ) -> tuple[float, float]:
     """The share understood and the mean log-odds of the right reading, perhaps without a head."""
     with without_head(*off) if off else nullcontext():
         said = translator([one.english for one in twins], beam=1)
         odds = log_odds(translator, twins)
-    met = [one.wanted[0].met(own.text) for one, own in zip(twins, said, strict=True)]
+    met = [one.wanted[0].passes(own.text) for one, own in zip(twins, said, strict=True)]
     return sum(met) / len(met), float(odds.mean())
 
 
-def log_odds(translator: Translator, twins: Sequence[Twin]) -> Float[Tensor, " N"]:
+def log_odds(translator: Translator, twins: Sequence[SentencePair]) -> Float[Tensor, " N"]:
     """How much likelier the right translation is than the same in the wrong reading, in nats."""
     sources = [translator.encode(one.english) for one in twins]
     wanted = [one.wanted[0] for one in twins]

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from dhyan.checkpoint import find_checkpoint, read_checkpoint
 from dhyan.config import Recipe, TransformerDecoder, TransformerEncoder
-from dhyan.data.primer import Twin
+from dhyan.data.primer import SentencePair
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
@@ -45,9 +45,9 @@ class TestSentences:
     all kinds.
     """
 
-    held_out: tuple[Twin, ...]
-    new_persons: tuple[Twin, ...]
-    general: tuple[Twin, ...]
+    held_out: tuple[SentencePair, ...]
+    new_persons: tuple[SentencePair, ...]
+    general: tuple[SentencePair, ...]
 
 
 def evaluate_runs(
@@ -143,13 +143,13 @@ def _test_sentences(translators: Sequence[Translator], sentences: int) -> TestSe
     return TestSentences(*kept)
 
 
-def _understood(translator: Translator, twins: Sequence[Twin]) -> float:
+def _understood(translator: Translator, twins: Sequence[SentencePair]) -> float:
     said = translator([one.english for one in twins])
-    met = [one.wanted[0].met(own.text) for one, own in zip(twins, said, strict=True)]
+    met = [one.wanted[0].passes(own.text) for one, own in zip(twins, said, strict=True)]
     return sum(met) / len(met)
 
 
-def _bleu(translator: Translator, twins: Sequence[Twin]) -> tuple[float, str]:
+def _bleu(translator: Translator, twins: Sequence[SentencePair]) -> tuple[float, str]:
     said = [one.text for one in translator([one.english for one in twins])]
     found = count(
         said,

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.data.primer.ambiguous_words import in_context
-from dhyan.data.primer.core_vocabulary import ambiguous
+from dhyan.data.primer.ambiguous_words import disambiguated_sentence
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.primer.sentence_builder import Draft
+from dhyan.data.primer.sentence_builder import SentenceBuilder
+from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Plane, Point, Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
@@ -152,10 +152,10 @@ def cooccurring_nouns(word: str, count: int = 6) -> Groups:
     They are those that come in the most sentences with the word in one sense, and in none with it
     in the other.
     """
-    if word not in ambiguous():
+    if word not in ambiguous_words():
         raise UserError(
             f"the primer has no senses of {word!r}: give one and other, some words of either, or "
-            f"ask for one of {', '.join(ambiguous())}"
+            f"ask for one of {', '.join(ambiguous_words())}"
         )
     lexicon = read_lexicon()
     senses = [{" ".join(form) for form in one.noun.hindi} for one in lexicon.senses[word][:2]]
@@ -163,7 +163,7 @@ def cooccurring_nouns(word: str, count: int = 6) -> Groups:
              if len(form) == 1}  # fmt: skip
     met: list[Counter[str]] = [Counter() for _ in senses]
     for seed in range(LOOKED_AT):
-        twin = in_context(Draft(seed))
+        twin = disambiguated_sentence(SentenceBuilder(seed))
         [wanted] = twin.wanted
         if wanted.about == word:
             for own, forms in zip(met, senses, strict=True):

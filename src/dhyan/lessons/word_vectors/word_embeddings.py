@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.data.primer import primer_twins
+from dhyan.data.primer import generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.read_text import read_lines
 from dhyan.errors import UserError
@@ -156,7 +156,7 @@ def read_corpus(path: str, sentences: int, seed: int) -> list[list[str]]:
         return [words_in(line) for line in read_lines(Path(path))]
     if not isinstance(sentences, int) or sentences < 1:
         raise UserError(f"sentences is {sentences!r}; give a whole number from 1 on")
-    made = primer_twins("train", seed=seed, longest=LONGEST)
+    made = generate_sentences("train", seed=seed, longest=LONGEST)
     return [words_in(twin.english) for twin in islice(made, sentences)]
 
 
