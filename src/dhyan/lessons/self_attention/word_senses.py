@@ -94,7 +94,7 @@ def contexts(word: str, *, novel: bool, seed: int) -> Iterator[SentencePair]:
     """Sentences with a word of several meanings, in pairings that training has, or has not."""
     core = CORE if word in ambiguous_words(CORE) else 1.0
     for place in count((2 * seed + novel) * STEP):
-        twin = disambiguated_sentence(SentenceBuilder(place, novel=novel, core=core))
+        twin = disambiguated_sentence(SentenceBuilder(place, held_out=novel, core=core))
         if twin.wanted[0].about == word:
             yield twin
 
