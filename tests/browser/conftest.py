@@ -11,7 +11,7 @@ import uvicorn
 from playwright.sync_api import expect, sync_playwright
 
 from dhyan.studio.app import make_app
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 from tests.studio.small_models import models as models  # a fixture
 
 expect.set_options(timeout=20_000)  # ms; a busy machine is slow, not wrong
@@ -22,9 +22,11 @@ ALONE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"  # no name l
 
 
 @contextmanager
-def serving(shelf):
+def serving(registry):
     """A server on a free port of this machine, in a thread; gives its address."""
-    config = uvicorn.Config(make_app(shelf), port=0, log_level="error", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        make_app(registry), port=0, log_level="error", timeout_graceful_shutdown=1
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -52,7 +54,7 @@ def browser():
 @pytest.fixture(scope="session")
 def address(models):
     """Where the page with the small models is."""
-    with serving(Shelf(models)) as found:
+    with serving(ModelRegistry(models)) as found:
         yield found
 
 

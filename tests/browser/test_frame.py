@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError, expect
 
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import translate
 from dhyan.studio.static_files import VIEWS
 from tests.browser.conftest import Studio, serving
@@ -121,7 +121,7 @@ def test_hindi_is_shaped_with_the_pages_own_font(studio):
 
 
 def test_the_server_may_stop_and_the_page_stays(browser, models):
-    with serving(Shelf(models)) as address:
+    with serving(ModelRegistry(models)) as address:
         opened = Studio(browser, address)
         page = opened.open("/translate?q=How+are+you%3F&m=bahdanau")
         expect(page.locator("[role=gridcell]").first).to_be_visible()
@@ -133,13 +133,13 @@ def test_the_server_may_stop_and_the_page_stays(browser, models):
 
 
 def test_a_server_that_stops_in_the_middle_of_an_answer_is_told_of(browser, models, monkeypatch):
-    def slow(shelf, asked, hear):
+    def slow(registry, asked, hear):
         for number in range(100):
             hear(["नदी"] * number)
             time.sleep(0.1)
 
-    monkeypatch.setattr(translate, "told", slow)
-    with serving(Shelf(models)) as address:
+    monkeypatch.setattr(translate, "trace_json", slow)
+    with serving(ModelRegistry(models)) as address:
         opened = Studio(browser, address)
         page = opened.open("/translate?q=How+are+you%3F&m=bahdanau")
         expect(page.locator(".pair-target .pair-word").nth(2)).to_be_visible()

@@ -54,10 +54,10 @@ def test_a_head_switched_off_shows_both_translations(studio):
     page.locator("#heads-off").click()
     page.wait_for_selector(".heads-diff")
     answer = page.request.post(
-        f"{studio.address}/api/heads/without",
+        f"{studio.address}/api/heads/ablation",
         data={**QUESTION, "role": "cross", "layer": 2, "head": 1},
     ).json()
-    for tag, change in (("del", "gone"), ("ins", "new")):
+    for tag, change in (("del", "removed"), ("ins", "added")):
         marked = page.locator(f".heads-diff {tag}").count()
         assert marked == sum(kind == change for _, kind in answer["words"])
     assert page.locator(".heads-table tbody tr").count() >= 2

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 from tests.browser.conftest import Studio, serving
 
 CALLS = ("alert(1)", "confirm`1`", "top.done=1", "fetch('//x.example')")
@@ -116,7 +116,7 @@ def test_as_output_and_as_labels_they_are_text(browser, tmp_path, first):
     for number, text in enumerate(texts):
         files.append(Path(tmp_path / f"t{number}.json"))
         files[-1].write_text(json.dumps(as_trace(text)))
-    with serving(Shelf([], files)) as address:
+    with serving(ModelRegistry([], files)) as address:
         opened = Studio(browser, address)
         page = opened.open("/translate?m=t0")
         page.evaluate(WATCH)

@@ -29,11 +29,11 @@ def test_every_model_has_a_line_a_row_a_signature_and_the_scores_the_server_meas
     shown = page.locator(".chart-table table").first.locator("tbody tr td:nth-child(2)")
     told = page.evaluate(
         """async () => {
-          const body = JSON.stringify({ model: "bottleneck", each: 2, beam: 1 });
+          const body = JSON.stringify({ model: "bottleneck", per_bucket: 2, beam: 1 });
           const headers = { "content-type": "application/json" };
           const answer = await fetch("/api/length", { method: "POST", body, headers });
           const data = (await answer.text()).trim().split("data: ").at(-1);
-          return JSON.parse(data).parts.map((part) => part.value);
+          return JSON.parse(data).buckets.map((bucket) => bucket.value);
         }"""
     )
     written = [float(text.split()[0]) for text in shown.all_inner_texts()]

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import TimeoutError
 
 from dhyan.studio.demo_models import kept, place
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 from tests.browser.conftest import Studio, serving
 
 FOLDER = os.environ.get("PICTURES")  # without it they are drawn, looked at by the test, and left
@@ -38,7 +38,7 @@ def gallery(browser, models):
     """The page with the offered models, or with the small ones."""
     folders = kept(place()) if FOLDER else models
     assert len(folders) == 4, "run `dhyan studio` once: its models are in the pictures"
-    with serving(Shelf(folders)) as address:
+    with serving(ModelRegistry(folders)) as address:
         opened = Studio(browser, address)
         yield opened
         opened.close()

@@ -4,25 +4,25 @@ import pytest
 
 from dhyan.insight.trace import trace
 from dhyan.run import load
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 from tests.browser.conftest import Studio, serving
 
 SENTENCES = {"first": "the man reads the book", "second": "how are you"}
 
 
 @pytest.fixture(scope="module")
-def shelf(models, tmp_path_factory):
+def registry(models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     translator = load(models[3])
     for name, sentence in SENTENCES.items():
         told = trace(translator, sentence, model="transformer").to_json()
         (folder / f"{name}.json").write_text(told, encoding="utf-8")
-    return Shelf([], [folder / f"{name}.json" for name in SENTENCES])
+    return ModelRegistry([], [folder / f"{name}.json" for name in SENTENCES])
 
 
 @pytest.fixture
-def replay(browser, shelf):
-    with serving(shelf) as address:
+def replay(browser, registry):
+    with serving(registry) as address:
         opened = Studio(browser, address)
         yield opened
         opened.close()

@@ -1,4 +1,4 @@
-"""Training: curves and attention of a run, and a toy that learns while one watches."""
+"""TrainingJob: curves and attention of a run, and a toy that learns while one watches."""
 
 from dataclasses import replace
 

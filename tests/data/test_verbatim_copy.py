@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from dhyan.config import load_recipe
 from dhyan.run import train
 from dhyan.studio.app import make_app
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 from tests.data.test_spelling import SCRIPTS, ZWJ, ZWNJ, word
 from tests.tiny_models import here
 
@@ -60,7 +60,7 @@ def test_a_thousand_words_with_joiners_are_translated_code_point_by_code_point(c
     said = done.stdout.decode().removesuffix("\n").split("\n")
     wrong = [(one, other) for one, other in zip(tried, said, strict=True) if one != other]
     assert not wrong, (len(wrong), wrong[:3])
-    page = TestClient(make_app(Shelf([copies])), base_url="http://127.0.0.1")
+    page = TestClient(make_app(ModelRegistry([copies])), base_url="http://127.0.0.1")
     for one in tried:
         answer = page.post("/api/translate", json={"text": one})
         assert answer.json()["translation"] == one

@@ -51,6 +51,11 @@ def test_the_wheel_works_far_from_the_checkout(tmp_path):
         [*python, "zipfile", "-l", wheel], capture_output=True, text=True, check=True
     ).stdout
     assert "LICENSE" in names
-    for part in ("static/index.html", "static/js/main.js", "static/icon.svg", "offered/notes.txt"):
+    for part in (
+        "static/index.html",
+        "static/js/main.js",
+        "static/icon.svg",
+        "demo_recipes/notes.txt",
+    ):
         assert f"dhyan/studio/{part}" in names
     assert "tests/" not in names

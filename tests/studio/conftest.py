@@ -4,11 +4,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from dhyan.studio.app import make_app
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 from tests.studio.small_models import models as models  # a fixture
 
 
 @pytest.fixture(scope="module")
 def client(models):
     """Asks as the page does."""
-    return TestClient(make_app(Shelf(models)), base_url="http://127.0.0.1")
+    return TestClient(make_app(ModelRegistry(models)), base_url="http://127.0.0.1")

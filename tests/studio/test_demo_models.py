@@ -1,4 +1,4 @@
-"""The models that are there when none is named: what they learn from, and how they come."""
+"""Demo models: their corpus, training in the background, resuming."""
 
 import json
 import random
@@ -8,10 +8,9 @@ import time
 import pytest
 
 from dhyan.checkpoint import steps_in
-from dhyan.studio import demo_corpus as curriculum
-from dhyan.studio import demo_models as offer
-from dhyan.studio.demo_corpus import notes, typed, write_corpus
-from dhyan.studio.demo_models import NAMES, Offer, kept, place
+from dhyan.studio import demo_corpus, demo_models
+from dhyan.studio.demo_corpus import informal, note_sentences, write_corpus
+from dhyan.studio.demo_models import NAMES, DemoTraining, cache_folder, trained_models
 from tests.tiny_models import dhyan
 
 FEW = {
@@ -19,11 +18,11 @@ FEW = {
     "tokens_per_batch": 260, "embedding_width": 12, "width": 12, "feed_forward_width": 12,
     "readout_width": 12, "score_width": 12,
 }  # fmt: skip
-EXAMPLES = (curriculum.OFFERED / ".." / "static" / "js" / "examples.js").resolve()
+EXAMPLES = (demo_corpus.DEMO_RECIPES / ".." / "static" / "js" / "examples.js").resolve()
 
 
-def test_the_notes_sentences_are_learnt_from_and_offered():
-    own = {line[0][0] for line in notes()}
+def test_sentences_of_the_notes_are_in_corpus_and_examples():
+    own = {line[0][0] for line in note_sentences()}
     shown = set(re.findall(r'^  \["([^"]+)"', EXAMPLES.read_text(), re.MULTILINE))
     wanted = {
         "Think about it.", "Come in.", "Turn off the lights.", "How are you?", "We are friends.",
@@ -35,22 +34,22 @@ def test_the_notes_sentences_are_learnt_from_and_offered():
     assert wanted <= shown
 
 
-def test_a_line_of_notes_gives_every_word_with_every_other():
-    [turn] = [line for line in notes() if line[0][0].startswith("Turn")]
+def test_a_template_gives_all_combinations_of_its_words():
+    [turn] = [line for line in note_sentences() if line[0][0].startswith("Turn")]
     assert len(turn) == 2 * 5
     assert ("Turn on the fan.", "पंखा चालू करो।") in turn
 
 
-def test_some_sentences_are_written_as_people_type():
-    dice = random.Random(0)
-    ways = {typed("The river is far.", "नदी दूर है।", dice, 1.0) for _ in range(50)}
+def test_informal_sentences_lack_capitals_and_full_stops():
+    rng = random.Random(0)
+    ways = {informal("The river is far.", "नदी दूर है।", rng, 1.0) for _ in range(50)}
     assert ways == {("the river is far.", "नदी दूर है।"), ("the river is far", "नदी दूर है")}
-    assert typed("Sita came.", "सीता आई।", dice, 0.0) == ("Sita came.", "सीता आई।")
-    assert all(typed("Sita came.", "सीता आई।", dice, 1.0)[0].startswith("Sita") for _ in range(9))
+    assert informal("Sita came.", "सीता आई।", rng, 0.0) == ("Sita came.", "सीता आई।")
+    assert all(informal("Sita came.", "सीता आई।", rng, 1.0)[0].startswith("Sita") for _ in range(9))
 
 
-def test_the_corpus_is_written_once_and_keeps_its_valid_sentences_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr(curriculum, "PAIRS", 300)
+def test_the_corpus_is_written_once_with_separate_validation_sentences(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo_corpus, "PAIRS", 300)
     folder = write_corpus(tmp_path / "corpus")
     lines = {name: (folder / name).read_text().splitlines() for name in ("train.en", "train.hi")}
     assert len(lines["train.en"]) == len(lines["train.hi"]) > 300
@@ -61,12 +60,12 @@ def test_the_corpus_is_written_once_and_keeps_its_valid_sentences_apart(tmp_path
     assert (folder / "train.en").stat().st_mtime_ns == before
 
 
-def test_the_models_lie_in_the_users_cache(monkeypatch, tmp_path):
+def test_the_models_are_in_the_users_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    before = place()
+    before = cache_folder()
     assert before.parent == tmp_path / "dhyan"
-    monkeypatch.setattr(offer, "OWN", 3)
-    assert place() != before
+    monkeypatch.setattr(demo_models, "NOTE_REPEATS", 3)
+    assert cache_folder() != before
 
 
 @pytest.fixture
@@ -74,15 +73,20 @@ def quick(monkeypatch, tmp_path):
     """One of the models, small, of few steps and sentences."""
     few = tmp_path / "few"
     few.mkdir()
-    text = (offer.OFFERED / "bahdanau.toml").read_text()
+    text = (demo_models.DEMO_RECIPES / "bahdanau.toml").read_text()
     for key, value in FEW.items():
         text, found = re.subn(rf"\b({key}) = [\d.]+", rf"\1 = {value}", text)
         assert found
     (few / "bahdanau.toml").write_text(text)
-    monkeypatch.setattr(offer, "OFFERED", few)
-    monkeypatch.setattr(offer, "NAMES", NAMES[:1])
-    for name, value in {"PAIRS": 100, "VALID": 5, "OWN": 1, "TIMES": 1}.items():
-        monkeypatch.setattr(curriculum, name, value)
+    monkeypatch.setattr(demo_models, "DEMO_RECIPES", few)
+    monkeypatch.setattr(demo_models, "NAMES", NAMES[:1])
+    for name, value in {
+        "PAIRS": 100,
+        "VALID_PAIRS": 5,
+        "NOTE_REPEATS": 1,
+        "VARIANT_REPEATS": 1,
+    }.items():
+        monkeypatch.setattr(demo_corpus, name, value)
     return tmp_path / "models"
 
 
@@ -94,44 +98,44 @@ def until(true, seconds=90):
         time.sleep(0.05)
 
 
-def settled(offered):
-    return all(one.state not in ("waiting", "running") for one in offered.told())
+def is_settled(training):
+    return all(one.state not in ("waiting", "running") for one in training.progress())
 
 
 @pytest.mark.slow
-def test_what_is_not_kept_is_trained_goes_on_after_a_stop_and_is_brought(quick):
+def test_missing_models_are_trained_and_resumed_after_a_stop(quick):
     folder = quick / "bahdanau"
-    brought, said = {}, []
-    first = Offer(quick, brought.__setitem__, said.append)
-    assert [one.state for one in first.told()] == ["waiting"]
-    first.begin()
+    trained, lines = {}, []
+    first = DemoTraining(quick, trained.__setitem__, lines.append)
+    assert [one.state for one in first.progress()] == ["waiting"]
+    first.start()
     until((folder / "step-5").exists)
-    first.end()
+    first.stop()
     stopped = max(steps_in(folder))
     assert 5 <= stopped < FEW["steps"]
-    assert not kept(quick)
-    second = Offer(quick, brought.__setitem__, said.append)
-    second.begin()
-    until(lambda: "bahdanau is ready" in said)
-    assert settled(second)
-    assert brought == {"bahdanau": folder}
-    assert kept(quick) == [folder]
-    assert not Offer(quick, brought.__setitem__, said.append).told()
+    assert not trained_models(quick)
+    second = DemoTraining(quick, trained.__setitem__, lines.append)
+    second.start()
+    until(lambda: "bahdanau is ready" in lines)
+    assert is_settled(second)
+    assert trained == {"bahdanau": folder}
+    assert trained_models(quick) == [folder]
+    assert not DemoTraining(quick, trained.__setitem__, lines.append).progress()
     told = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
     steps = [one["step"] for one in told if one["event"] == "stepped"]
     assert steps == sorted(set(steps)), "a step was taken twice"
     assert steps[-1] == FEW["steps"]
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+def test_an_unwritable_cache_is_reported(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(curriculum, "PAIRS", 30)
-    said = []
-    offered = Offer(tmp_path / "file" / "models", lambda name, folder: None, said.append)
-    offered.begin()
-    until(lambda: settled(offered))
-    assert {one.state for one in offered.told()} == {"failed"}
-    assert "cannot be trained" in said[0]
+    monkeypatch.setattr(demo_corpus, "PAIRS", 30)
+    lines = []
+    training = DemoTraining(tmp_path / "file" / "models", lambda name, folder: None, lines.append)
+    training.start()
+    until(lambda: is_settled(training))
+    assert {one.state for one in training.progress()} == {"failed"}
+    assert "cannot be trained" in lines[0]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +146,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path, monkeypatch):
         (["--trace", "none.json"], "none.json"),
     ],
 )
-def test_what_cannot_be_opened_is_one_line(tmp_path, words, found):
+def test_an_impossible_command_is_one_line_of_error(tmp_path, words, found):
     done = dhyan("studio", *words, "--no-browser", cwd=tmp_path)
     assert done.returncode == 2
     assert found in done.stderr.decode()

@@ -1,4 +1,4 @@
-"""The page as one file: whole, closed to the world, and safe whatever the sentence is."""
+"""Self-contained HTML export: complete, isolated, safe for any sentence."""
 
 import base64
 import hashlib
@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from dhyan.insight.trace import Trace, trace
-from dhyan.studio.export_html import STATIC, interactive, page, page_of
-from dhyan.studio.model_cards import saved_card
+from dhyan.studio.export_html import STATIC, export_html, export_trace, interactive
+from dhyan.studio.model_cards import trace_card
 from tests.insight.test_explain import ENGLISH, translator_of
 
 NAMESPACES = ("http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML")
@@ -24,7 +24,7 @@ def seen():
 
 @pytest.fixture(scope="module")
 def made(seen):
-    return page_of(seen)
+    return export_trace(seen)
 
 
 def imports(made):
@@ -41,7 +41,7 @@ def files(suffixes):
     return [one for one in folder.rglob("*") if one.suffix in suffixes]
 
 
-def test_nothing_the_page_loads_names_another_machine():
+def test_no_static_file_names_another_host():
     for one in files({".js", ".css", ".html", ".svg"}):
         text = one.read_text(encoding="utf-8")
         for name in NAMESPACES:
@@ -49,7 +49,7 @@ def test_nothing_the_page_loads_names_another_machine():
         assert not re.search(r"https?://|['\"(]//\w", text), one
 
 
-def test_every_module_it_names_is_in_it_and_no_path_is_left(made):
+def test_every_imported_module_is_embedded(made):
     found = imports(made)
     assert "dhyan/main.js" in found
     assert "dhyan/views/heads.js" in found
@@ -63,7 +63,7 @@ def test_every_module_it_names_is_in_it_and_no_path_is_left(made):
     assert "/font/deva.ttf" not in made
 
 
-def test_only_what_was_put_in_may_run(made):
+def test_only_the_embedded_scripts_may_run(made):
     [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]+)">', made)
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
@@ -75,10 +75,10 @@ def test_only_what_was_put_in_may_run(made):
         assert f"'sha256-{digest}'" in policy
 
 
-def test_a_sentence_cannot_leave_its_place(seen):
+def test_a_sentence_cannot_inject_html(seen):
     parts = json.loads(seen.to_json())
     parts["text"] = parts["translation"] = "</script><script>alert(1)</script><!--\u2028"
-    found = page(json.dumps(parts), saved_card("<b>", parts))
+    found = export_html(json.dumps(parts), trace_card("<b>", parts))
     assert found.count("<script") == 3
     assert "alert(1)</script>" not in found
     assert "<b>" not in found.partition("</style>")[0].partition("<style>")[0]
@@ -86,7 +86,7 @@ def test_a_sentence_cannot_leave_its_place(seen):
     assert json.loads(held)["/api/translate"] == parts
 
 
-def test_it_holds_every_hindi_letter_it_may_show(made):
+def test_the_font_has_every_devanagari_character_of_the_page(made):
     from io import BytesIO
 
     from fontTools.ttLib import TTFont
@@ -97,7 +97,7 @@ def test_it_holds_every_hindi_letter_it_may_show(made):
     assert {ord(one) for one in shown if "\u0904" <= one <= "\u096f"} <= held
 
 
-def test_a_notebook_shows_it_in_a_frame_that_reaches_nothing(seen):
+def test_a_notebook_shows_a_sandboxed_frame(seen):
     shown = interactive(seen, height=400)._repr_html_()
     assert shown.startswith('<iframe sandbox="allow-scripts" ')
     assert 'height="400"' in shown
@@ -129,8 +129,8 @@ def test_a_trace_gives_the_maps_that_explain_gives(words):
         torch.testing.assert_close(made.weights, own.weights)
 
 
-def test_it_is_made_without_a_web_server():
-    """The page of a notebook needs nothing of the studio's extra."""
+def test_export_needs_no_web_packages():
+    """A notebook needs nothing of the studio extra."""
     code = (
         "import sys; sys.modules.update(fastapi=None, pydantic=None, uvicorn=None, starlette=None);"
         "import dhyan.studio.export_html"

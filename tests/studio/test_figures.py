@@ -1,4 +1,4 @@
-"""What the export menu asks of the server: the command line's figures, a page, and letters."""
+"""Exports: figures as on the command line, an HTML file, a subset font."""
 
 import json
 from io import BytesIO
@@ -11,31 +11,31 @@ from dhyan.insight.explain import cross_maps, explain
 from dhyan.insight.heatmap import heatmap, save
 from dhyan.insight.trace import trace
 from dhyan.run import load
-from dhyan.studio.routes.figures import FigureQuestion, chosen
+from dhyan.studio.routes.figures import FigureRequest, select_map
 
 SENTENCE = "how are you"
 MAGIC = {"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-", "svg": b"<?xml"}
 
 
-def asked(model="bahdanau", **more):
+def body(model="bahdanau", **more):
     return {"text": SENTENCE, "model": model, **more}
 
 
 @pytest.mark.parametrize("kind", MAGIC)
-def test_a_figure_is_what_the_command_line_draws_byte_for_byte(client, models, kind, tmp_path):
+def test_a_figure_equals_the_command_lines_byte_for_byte(client, models, kind, tmp_path):
     maps = cross_maps(explain(load(models[1]), SENTENCE, beam=1))
     save(heatmap(*maps[-1:]), tmp_path / f"own.{kind}")
-    answer = client.post(f"/api/figure.{kind}", json=asked())
+    answer = client.post(f"/api/figure.{kind}", json=body())
     assert answer.status_code == 200
     assert answer.content.startswith(MAGIC[kind])
     assert answer.content == (tmp_path / f"own.{kind}").read_bytes()
 
 
-def test_heads_are_drawn_side_by_side_or_as_one_which_is_said(models):
+def test_heads_are_drawn_side_by_side_or_combined_with_a_title(models):
     found = trace(load(models[3]), SENTENCE, beam=1)
 
     def drawn(**more):
-        return chosen(found, FigureQuestion(text=SENTENCE, **more))
+        return select_map(found, FigureRequest(text=SENTENCE, **more))
 
     every, said = drawn()
     assert (len(every.weights), said) == (2, "")
@@ -53,15 +53,15 @@ def test_heads_are_drawn_side_by_side_or_as_one_which_is_said(models):
     assert drawn(role="encoder_self")[0].source == drawn(role="encoder_self")[0].target
 
 
-def test_what_the_model_has_not_is_refused_in_words(client):
-    answer = client.post("/api/figure.svg", json=asked(role="decoder_self"))
+def test_a_missing_attention_is_refused(client):
+    answer = client.post("/api/figure.svg", json=body(role="decoder_self"))
     assert answer.status_code == 400
     assert "no attention of that role" in answer.json()["error"]["message"]
-    assert client.post("/api/figure.gif", json=asked()).status_code == 400
-    assert client.post("/api/figure.svg", json=asked(head="0")).status_code == 400
+    assert client.post("/api/figure.gif", json=body()).status_code == 400
+    assert client.post("/api/figure.svg", json=body(head="0")).status_code == 400
 
 
-def test_a_font_has_the_letters_of_a_text_with_their_conjuncts_and_no_others(client):
+def test_a_subset_font_has_only_the_characters_of_the_text(client):
     answer = client.get("/api/font/subset.ttf", params={"text": "क्षत्रिय abc"})
     assert answer.headers["content-type"] == "font/ttf"
     font = TTFont(BytesIO(answer.content))
@@ -73,14 +73,14 @@ def test_a_font_has_the_letters_of_a_text_with_their_conjuncts_and_no_others(cli
     assert len(answer.content) < 30_000
 
 
-def test_a_text_for_a_font_has_a_limit(client):
+def test_the_text_of_a_subset_font_is_limited(client):
     assert client.get("/api/font/subset.ttf", params={"text": "क" * 4001}).status_code == 400
     assert client.get("/api/font/subset.ttf").status_code == 400
 
 
-def test_the_page_that_is_a_file_holds_the_trace_that_was_asked_for(client):
-    trace = client.post("/api/translate", json=asked()).json()
-    page = client.post("/api/alone.html", json=asked()).text
+def test_the_exported_page_has_the_requested_trace(client):
+    trace = client.post("/api/translate", json=body()).json()
+    page = client.post("/api/export.html", json=body()).text
     held = page.partition('id="held">')[2].partition("</script>")[0]
     assert json.loads(held)["/api/translate"] == trace
     [card] = json.loads(held)["/api/models"]

@@ -1,4 +1,4 @@
-"""A head switched off: what is said without it, and how much it is missed."""
+"""Ablation of a head, and the importance of every head."""
 
 import pytest
 
@@ -6,51 +6,51 @@ SENTENCE = {"text": "The bank of the river is far.", "model": "transformer", "be
 ROLES = ("encoder_self", "decoder_self", "cross")
 
 
-def ask(client, path, **more):
-    answer = client.post(path, json={**SENTENCE, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+def post(client, path, **fields):
+    response = client.post(path, json={**SENTENCE, **fields})
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
 @pytest.fixture
 def trace(client):
-    return ask(client, "/api/translate")
+    return post(client, "/api/translate")
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_head_is_missed_by_what_the_translation_loses_without_it(client, role):
-    changes = ask(client, "/api/heads/missed", role=role)["changes"]
+def test_importance_is_the_change_of_the_log_probability_without_the_head(client, role):
+    changes = post(client, "/api/heads/importance", role=role)["logprob_changes"]
     assert [len(row) for row in changes] == [2, 2]
-    found = ask(client, "/api/heads/without", role=role, layer=2, head=1)
-    lost = sum(found["missing"]) - sum(found["chances"])
+    result = post(client, "/api/heads/ablation", role=role, layer=2, head=1)
+    lost = sum(result["ablated_logprobs"]) - sum(result["logprobs"])
     assert changes[1][0] == pytest.approx(lost, abs=1e-9)
     assert changes[1][0] != 0.0
 
 
-def test_with_every_head_the_tokens_are_as_likely_as_in_the_trace(client, trace):
-    found = ask(client, "/api/heads/without", role="cross", layer=1, head=2)
-    told = [step["logprob"] for step in trace["steps"]]
-    assert found["chances"] == pytest.approx(told, abs=1e-5)
+def test_log_probabilities_with_all_heads_are_those_of_the_trace(client, trace):
+    result = post(client, "/api/heads/ablation", role="cross", layer=1, head=2)
+    logprobs = [step["logprob"] for step in trace["steps"]]
+    assert result["logprobs"] == pytest.approx(logprobs, abs=1e-5)
 
 
-def test_one_row_of_words_holds_both_translations(client, trace):
+def test_the_word_diff_has_both_translations(client, trace):
     for role in ROLES:
-        found = ask(client, "/api/heads/without", role=role, layer=1, head=1)
-        before = [word for word, change in found["words"] if change != "new"]
-        after = [word for word, change in found["words"] if change != "gone"]
+        result = post(client, "/api/heads/ablation", role=role, layer=1, head=1)
+        before = [word for word, change in result["words"] if change != "added"]
+        after = [word for word, change in result["words"] if change != "removed"]
         assert " ".join(before) == " ".join(trace["translation"].split())
-        assert " ".join(after) == " ".join(found["translation"].split())
+        assert " ".join(after) == " ".join(result["translation"].split())
 
 
-def test_afterwards_the_head_is_on_again(client):
-    first = ask(client, "/api/heads/without", role="decoder_self", layer=1, head=1)
-    again = ask(client, "/api/heads/without", role="decoder_self", layer=2, head=2)
-    assert first["chances"] == again["chances"]
-    assert first["missing"] != again["missing"]
+def test_an_ablated_head_is_restored(client):
+    first = post(client, "/api/heads/ablation", role="decoder_self", layer=1, head=1)
+    again = post(client, "/api/heads/ablation", role="decoder_self", layer=2, head=2)
+    assert first["logprobs"] == again["logprobs"]
+    assert first["ablated_logprobs"] != again["ablated_logprobs"]
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("fields", "message"),
     [
         ({"model": "bahdanau", "role": "cross"}, "one head"),
         ({"model": "luong", "role": "decoder_self"}, "no attention of that role"),
@@ -59,7 +59,7 @@ def test_afterwards_the_head_is_on_again(client):
         ({"text": " "}, "empty"),
     ],
 )
-def test_what_cannot_be_switched_off_is_said_in_words(client, more, told):
-    answer = client.post("/api/heads/without", json={**SENTENCE, **more})
-    assert answer.status_code == 400
-    assert told in answer.json()["error"]["message"]
+def test_what_cannot_be_ablated_is_refused(client, fields, message):
+    response = client.post("/api/heads/ablation", json={**SENTENCE, **fields})
+    assert response.status_code == 400
+    assert message in response.json()["error"]["message"]

@@ -1,4 +1,4 @@
-"""How good models are by length: real scores of held-out sentences, a few at a time."""
+"""BLEU by sentence length: held-out sentences, scores, cache and progress."""
 
 import json
 from dataclasses import replace
@@ -9,12 +9,12 @@ import pytest
 from dhyan.compare.test_sets import Sizes, primer_tests
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
-from dhyan.studio import test_sentences as suited
-from dhyan.studio.registry import Shelf
+from dhyan.studio import test_sentences
+from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import length
 from tests.studio.small_models import ALL
 
-EACH = 3
+PER_BUCKET = 3
 
 
 def events(answer):
@@ -24,84 +24,88 @@ def events(answer):
         yield kind.removeprefix("event: "), json.loads(data.removeprefix("data: "))
 
 
-def asked(client, **question):
-    return list(events(client.post("/api/length", json={"each": EACH, **question})))
+def post(client, **fields):
+    return list(events(client.post("/api/length", json={"per_bucket": PER_BUCKET, **fields})))
 
 
 @pytest.fixture(scope="module")
-def pool():
-    return length.Pool()
+def cache():
+    return length.LengthCache()
 
 
 @pytest.fixture(scope="module")
-def told(models, pool):
-    question = length.LengthQuestion(model="transformer", each=EACH)
-    return list(length._measured(Shelf(models), pool, question))
+def stream(models, cache):
+    request = length.LengthRequest(model="transformer", per_bucket=PER_BUCKET)
+    return list(length._evaluate(ModelRegistry(models), cache, request))
 
 
-def test_progress_counts_up_to_all_sentences_before_the_figures_come(told):
-    done = [data["done"] for kind, data in told if kind == "some"]
+def test_progress_counts_up_to_all_sentences(stream):
+    done = [data["done"] for kind, data in stream if kind == "translating"]
     assert done == sorted(done)
-    assert done[-1] == told[-1][1]["all"]["sentences"]
-    assert [kind for kind, _ in told].count("done") == 1
-    assert told[-1][0] == "done"
+    assert done[-1] == stream[-1][1]["all"]["sentences"]
+    assert [kind for kind, _ in stream].count("done") == 1
+    assert stream[-1][0] == "done"
 
 
-def test_groups_hold_the_sentences_of_their_lengths_and_longer_ones_than_training_had(told):
-    figures = told[-1][1]
-    assert figures["trained"] == ALL["data.max_words"]
-    assert figures["parts"][-1]["least"] > figures["trained"]
-    for part in figures["parts"]:
-        assert part["sentences"] >= EACH - 1
+def test_buckets_hold_sentences_of_their_lengths_beyond_those_of_training(stream):
+    figures = stream[-1][1]
+    assert figures["trained_words"] == ALL["data.max_words"]
+    assert figures["buckets"][-1]["min_words"] > figures["trained_words"]
+    for part in figures["buckets"]:
+        assert part["sentences"] >= PER_BUCKET - 1
         for one in part["worst"] + part["best"]:
-            assert part["least"] <= len(one["source"].split()) <= part["most"]
+            assert part["min_words"] <= len(one["source"].split()) <= part["max_words"]
 
 
-def test_no_sentence_is_one_of_training(models, told):
-    shown = {one["source"] for part in told[-1][1]["parts"] for one in part["worst"] + part["best"]}
-    recipe = suited.recipe_of(Shelf(models).book("transformer"))
+def test_no_test_sentence_is_a_training_sentence(models, stream):
+    shown = {
+        one["source"] for part in stream[-1][1]["buckets"] for one in part["worst"] + part["best"]
+    }
+    recipe = test_sentences.recipe_of(ModelRegistry(models).get("transformer"))
     assert shown
     assert not shown & set(Path(recipe.data.source).read_text().splitlines())
 
 
-def test_the_score_is_sacrebleus_within_its_interval_and_signed(told):
-    figures = told[-1][1]
+def test_scores_have_intervals_and_sacrebleu_signatures(stream):
+    figures = stream[-1][1]
     assert "bs:1000" in figures["signature"]
     assert "tok:intl" in figures["signature"]
     assert "eff:yes" in figures["sentence_signature"]
-    for part in figures["parts"]:
+    for part in figures["buckets"]:
         assert part["low"] <= part["value"] <= part["high"]
 
 
-def test_what_is_shown_is_what_translating_the_sentence_says(client, told):
-    shown = told[-1][1]["parts"][1]["best"][0]
+def test_examples_are_the_translations_of_the_translate_view(client, stream):
+    shown = stream[-1][1]["buckets"][1]["best"][0]
     body = {"text": shown["source"], "model": "transformer", "beam": 1}
     whole = client.post("/api/translate", json=body).json()["translation"]
-    assert shown["said"]
-    assert whole.startswith(shown["said"])  # by length, one without end is cut off sooner
+    assert shown["translation"]
+    assert whole.startswith(shown["translation"])  # by length, one without end is cut off sooner
 
 
-def test_figures_of_perfect_words_are_perfect_and_of_none_are_nought(told):
-    asked = primer_tests(longest=12, sizes=Sizes(4, 0, 0), splits=()).sets[0].questions
-    perfect = length._figures(asked, [one.target for one in asked], "hi", trained=8)
-    silent = length._figures(asked, ["" for _ in asked], "hi", trained=8)
+def test_perfect_translations_score_100_and_empty_ones_0(stream):
+    sentences = primer_tests(longest=12, sizes=Sizes(4, 0, 0), splits=()).sets[0].examples
+    perfect = length._scores(sentences, [one.target for one in sentences], "hi", trained_words=8)
+    silent = length._scores(sentences, ["" for _ in sentences], "hi", trained_words=8)
     assert perfect["all"]["value"] == pytest.approx(100)
     assert perfect["all"]["sentences"] == sum(
-        perfect[which]["sentences"] for which in ("like", "beyond")
+        perfect[which]["sentences"] for which in ("within", "beyond")
     )
-    assert all(one["score"] == pytest.approx(100) for one in perfect["parts"][0]["worst"])
+    assert all(one["score"] == pytest.approx(100) for one in perfect["buckets"][0]["worst"])
     assert silent["all"]["value"] == 0
 
 
-def test_a_part_scores_what_counting_its_sentences_alone_gives():
-    asked = primer_tests(longest=10, sizes=Sizes(4, 0, 0), splits=()).sets[0].questions
-    said = [one.target if row % 2 else "हाथी घर जाता है।" for row, one in enumerate(asked)]
-    first = length._figures(asked, said, "hi", trained=0)["parts"][0]
-    rows = [row for row, one in enumerate(asked) if len(one.source.split()) <= first["most"]]
+def test_a_bucket_scores_its_own_sentences():
+    sentences = primer_tests(longest=10, sizes=Sizes(4, 0, 0), splits=()).sets[0].examples
+    said = [one.target if row % 2 else "हाथी घर जाता है।" for row, one in enumerate(sentences)]
+    first = length._scores(sentences, said, "hi", trained_words=0)["buckets"][0]
+    rows = [
+        row for row, one in enumerate(sentences) if len(one.source.split()) <= first["max_words"]
+    ]
     alone = count(
         [said[row] for row in rows],
-        [asked[row].target for row in rows],
-        others=[asked[row].others for row in rows],
+        [sentences[row].target for row in rows],
+        others=[sentences[row].others for row in rows],
         language="hi",
         metrics=("bleu",),
     )
@@ -109,59 +113,57 @@ def test_a_part_scores_what_counting_its_sentences_alone_gives():
     assert first["worst"][0]["score"] < first["best"][0]["score"]
 
 
-def test_whoever_asks_a_model_meanwhile_need_not_wait_for_the_end(models):
-    shelf, pool = Shelf(models), length.Pool()
-    book = shelf.book("bahdanau")
-    working = pool.translated(
-        book, 1, ["The man runs."] + [f"The man sees {n} dogs." for n in "ab"]
+def test_other_requests_run_between_two_chunks(models):
+    registry, cache = ModelRegistry(models), length.LengthCache()
+    model = registry.get("bahdanau")
+    working = cache.translate(
+        model, 1, ["The man runs."] + [f"The man sees {n} dogs." for n in "ab"]
     )
     next(working)
     next(working)
-    assert not book.lock.locked()
-    with book.opened() as translator:
+    assert not model._lock.locked()
+    with model.translator() as translator:
         assert translator("The man runs.")
 
 
-def test_nothing_more_is_translated_for_one_who_left(models, monkeypatch):
-    monkeypatch.setattr(length, "AT_ONCE", 1)
-    shelf, pool = Shelf(models), length.Pool()
-    book = shelf.book("luong")
-    working = pool.translated(book, 1, ["The man runs.", "The boy eats.", "The girl sings."])
+def test_translation_stops_when_the_client_disconnects(models, monkeypatch):
+    monkeypatch.setattr(length, "HYPOTHESES_PER_CALL", 1)
+    registry, cache = ModelRegistry(models), length.LengthCache()
+    model = registry.get("luong")
+    working = cache.translate(model, 1, ["The man runs.", "The boy eats.", "The girl sings."])
     assert [next(working), next(working)] == [0, 1]
     working.close()
-    again = pool.translated(book, 1, ["The man runs.", "The boy eats.", "The girl sings."])
+    again = cache.translate(model, 1, ["The man runs.", "The boy eats.", "The girl sings."])
     assert next(again) == 1
 
 
-def test_what_was_measured_is_known_at_once(models, pool, told):
-    question = length.LengthQuestion(model="transformer", each=EACH)
-    again = list(length._measured(Shelf(models), pool, question))
-    assert again == [told[-1]]
+def test_a_result_is_cached(models, cache, stream):
+    request = length.LengthRequest(model="transformer", per_bucket=PER_BUCKET)
+    again = list(length._evaluate(ModelRegistry(models), cache, request))
+    assert again == [stream[-1]]
 
 
-def test_a_model_that_is_not_there_and_numbers_that_do_not_fit_are_refused_in_words(client):
-    [(kind, data)] = asked(client, model="nobody")
+def test_unknown_models_and_invalid_counts_are_refused(client):
+    [(kind, data)] = post(client, model="nobody")
     assert kind == "error"
     assert "nobody" in data["message"]
-    assert client.post("/api/length", json={"each": 100_000}).status_code == 400
+    assert client.post("/api/length", json={"per_bucket": 100_000}).status_code == 400
 
 
-def test_a_model_of_a_made_up_task_is_told_apart(models):
-    recipe = suited.recipe_of(Shelf(models).book("luong"))
+def test_a_model_of_a_synthetic_task_is_refused(models):
+    recipe = test_sentences.recipe_of(ModelRegistry(models).get("luong"))
     toy = replace(recipe, data=replace(recipe.data, task="reverse"))
     with pytest.raises(UserError, match="reverse"):
         length._direction("toy", toy)
 
 
-def test_how_long_sentences_of_training_were_is_read_from_its_text_where_no_recipe_says(
-    models, tmp_path
-):
-    recipe = suited.recipe_of(Shelf(models).book("luong"))
+def test_the_trained_length_comes_from_the_recipe_or_the_training_text(models, tmp_path):
+    recipe = test_sentences.recipe_of(ModelRegistry(models).get("luong"))
     (tmp_path / "text").write_text("We sing.\nThe dog saw the cat.\n")
     (tmp_path / "packed").write_bytes(b"\x1f\x8b\xff")
 
     def of(**data):
-        return suited.trained_to(replace(recipe, data=replace(recipe.data, **data)))
+        return test_sentences.trained_length(replace(recipe, data=replace(recipe.data, **data)))
 
     assert of() == ALL["data.max_words"]
     assert of(max_words=0, source=str(tmp_path / "text")) == 5
@@ -171,28 +173,30 @@ def test_how_long_sentences_of_training_were_is_read_from_its_text_where_no_reci
     assert of(task="primer", source_language="hi", target_language="en") == 0
 
 
-def test_words_are_as_few_as_the_models_know_and_the_recipes_of_the_primer_say(models, monkeypatch):
-    shelf = Shelf(models[:1])
-    assert suited.core_for(shelf) == min(suited.CORES)  # a small vocabulary
-    recipe = suited.recipe_of(shelf.book("bottleneck"))
+def test_the_core_share_is_what_vocabularies_and_recipes_allow(models, monkeypatch):
+    registry = ModelRegistry(models[:1])
+    assert test_sentences.core_share_for(registry) == min(
+        test_sentences.CORE_SHARES
+    )  # a small vocabulary
+    recipe = test_sentences.recipe_of(registry.get("bottleneck"))
     primer = replace(recipe, data=replace(recipe.data, task="primer", core_share=0.4))
-    monkeypatch.setattr(suited, "recipe_of", lambda book: primer)
-    assert suited.core_for(shelf) == 0.4
+    monkeypatch.setattr(test_sentences, "recipe_of", lambda model: primer)
+    assert test_sentences.core_share_for(registry) == 0.4
 
 
-def test_a_sentence_of_a_training_text_is_not_asked(models, monkeypatch):
-    made = length.Pool().drawn((2, 5), EACH, core=0.15, backwards=False)
-    monkeypatch.setattr(length, "learned", lambda shelf: {made[0].source})
-    monkeypatch.setattr(length, "_groups", lambda: iter([(2, 5)]))
-    question = length.LengthQuestion(model="luong", each=EACH)
-    *_, (_, figures) = length._measured(Shelf(models), length.Pool(), question)
+def test_a_training_sentence_is_not_tested(models, monkeypatch):
+    made = length.LengthCache().sentences((2, 5), PER_BUCKET, core=0.15, backwards=False)
+    monkeypatch.setattr(length, "training_sentences", lambda registry: {made[0].source})
+    monkeypatch.setattr(length, "_buckets", lambda: iter([(2, 5)]))
+    request = length.LengthRequest(model="luong", per_bucket=PER_BUCKET)
+    *_, (_, figures) = length._evaluate(ModelRegistry(models), length.LengthCache(), request)
     assert figures["all"]["sentences"] == len(made) - 1
-    assert suited.learned(Shelf(models))
+    assert test_sentences.training_sentences(ModelRegistry(models))
 
 
-def test_a_translation_without_end_is_cut_off_by_the_length_of_its_sentence(models):
-    book = Shelf(models).book("luong")
-    with book.opened() as translator:
-        short, long = (length._limit(translator, "a " * size) for size in (9, 100))
+def test_the_maximum_length_follows_from_the_sentence(models):
+    model = ModelRegistry(models).get("luong")
+    with model.translator() as translator:
+        short, long = (length._max_length(translator, "a " * size) for size in (9, 100))
     assert short == 2 * 10 + 10
-    assert long == length.MOST_TOKENS
+    assert long == length.MAX_TOKENS

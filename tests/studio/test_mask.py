@@ -1,4 +1,4 @@
-"""The leak test: the past is exactly as it was with the mask, and not without it."""
+"""Leak test of the causal mask, and the padding mask."""
 
 import base64
 
@@ -9,10 +9,10 @@ SENTENCE = {"text": "The bank of the river is far.", "model": "transformer", "be
 MODELS = ("bottleneck", "bahdanau", "luong", "transformer")
 
 
-def ask(client, path="/api/leak", **more):
-    answer = client.post(path, json={**SENTENCE, **more})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+def post(client, path="/api/leak", **fields):
+    response = client.post(path, json={**SENTENCE, **fields})
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
 def numbers(packed):
@@ -21,66 +21,69 @@ def numbers(packed):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_no_model_sees_a_word_before_it_is_told(client, model):
-    last = len(ask(client, model=model)["told"]) - 1
-    for place in {1, last}:
-        moved = numbers(ask(client, model=model, place=place)["moved"])
-        assert (moved[:place] == 0.0).all()
-        assert moved[place] > 0
+def test_earlier_outputs_do_not_change_with_a_later_token(client, model):
+    last = len(post(client, model=model)["decoder_input"]) - 1
+    for position in {1, last}:
+        change = numbers(post(client, model=model, position=position)["max_change"])
+        assert (change[:position] == 0.0).all()
+        assert change[position] > 0
 
 
-def test_without_the_mask_every_place_before_moves_and_then_it_is_back(client):
-    before = ask(client, place=2)
-    moved = numbers(ask(client, place=2, masked=False)["moved"])
-    assert (moved[:2] > 0).all()
-    assert ask(client, place=2) == before
+def test_without_the_mask_earlier_outputs_change_until_it_is_restored(client):
+    before = post(client, position=2)
+    change = numbers(post(client, position=2, masked=False)["max_change"])
+    assert (change[:2] > 0).all()
+    assert post(client, position=2) == before
 
 
-def test_only_without_the_mask_do_words_look_ahead(client):
+def test_weights_on_later_positions_are_zero_only_with_the_mask(client):
     for masked in (True, False):
-        found = ask(client, masked=masked)
-        for weights in map(numbers, found["weights"]):
+        result = post(client, masked=masked)
+        for weights in map(numbers, result["weights"]):
             assert weights.sum(-1).allclose(torch.ones(()), atol=1e-5)
             assert bool((weights.triu(1) == 0.0).all()) is masked
 
 
 @pytest.mark.parametrize("model", MODELS[:3])
-def test_a_decoder_that_reads_word_by_word_has_no_mask_to_take_off(client, model):
-    assert not ask(client, model=model)["switch"]
-    answer = client.post("/api/leak", json={**SENTENCE, "model": model, "masked": False})
-    assert answer.status_code == 400
-    assert "no mask" in answer.json()["error"]["message"]
+def test_a_recurrent_decoder_has_no_mask_to_remove(client, model):
+    assert not post(client, model=model)["has_mask"]
+    response = client.post("/api/leak", json={**SENTENCE, "model": model, "masked": False})
+    assert response.status_code == 400
+    assert "no mask" in response.json()["error"]["message"]
 
 
-def test_a_word_is_told_instead_and_the_likeliest_if_none_is_named(client):
-    found = ask(client)
-    assert found["now"] == found["choices"][0] != found["was"]
-    other = ask(client, word=found["choices"][1])
-    assert (other["was"], other["now"]) == (found["was"], found["choices"][1])
+def test_the_replacement_is_the_given_word_or_the_most_probable(client):
+    result = post(client)
+    assert result["new_token"] == result["alternatives"][0] != result["old_token"]
+    other = post(client, word=result["alternatives"][1])
+    assert (other["old_token"], other["new_token"]) == (
+        result["old_token"],
+        result["alternatives"][1],
+    )
 
 
-def test_a_word_that_cannot_be_told_is_answered_with_some_that_can(client):
-    own = ask(client)["was"]
-    offered = set()
-    for word, there in (("qqq", False), ("दो शब्द", False), (own, True)):
-        refused = ask(client, word=word)
-        assert (refused["word"], refused["there"]) == (word, there)
-        assert refused["near"]
-        offered |= set(refused["near"])
-    for near in offered:
-        assert ask(client, word=near)["now"] == near
+def test_an_unusable_word_gets_suggestions(client):
+    own = post(client)["old_token"]
+    suggestions = set()
+    for word, unchanged in (("qqq", False), ("दो शब्द", False), (own, True)):
+        response = post(client, word=word)
+        assert (response["word"], response["unchanged"]) == (word, unchanged)
+        assert response["suggestions"]
+        suggestions |= set(response["suggestions"])
+    for word in suggestions:
+        assert post(client, word=word)["new_token"] == word
 
 
-def test_a_place_beyond_the_translation_is_refused_in_words(client):
-    answer = client.post("/api/leak", json={**SENTENCE, "place": 400})
-    assert answer.status_code == 400
-    assert "choose 1 to" in answer.json()["error"]["message"]
+def test_a_position_beyond_the_translation_is_refused(client):
+    response = client.post("/api/leak", json={**SENTENCE, "position": 400})
+    assert response.status_code == 400
+    assert "choose 1 to" in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("text", [SENTENCE["text"], "apple"])
 def test_padding_gets_no_weight_and_changes_nothing(client, model, text):
-    found = ask(client, "/api/padding", model=model, text=text)
-    assert len(found["second"]) < len(found["first"])
-    assert found["weight"] == 0.0
-    assert found["moved"] < 1e-4
+    result = post(client, "/api/padding", model=model, text=text)
+    assert len(result["padded_tokens"]) < len(result["tokens"])
+    assert result["padding_weight"] == 0.0
+    assert result["max_change"] < 1e-4

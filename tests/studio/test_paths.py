@@ -1,4 +1,4 @@
-"""Whatever path is named, in the address or in a question, no file beyond our own is opened."""
+"""Path traversal: no path or name in a request opens a file outside the studio."""
 
 import sys
 from contextlib import contextmanager
@@ -54,7 +54,7 @@ def check(answer, seen, outside, way):
 
 
 @pytest.mark.parametrize("before", ["/", "/static/", "/font/", "/api/runs/", "/api/figure."])
-def test_no_address_leads_out(client, outside, before):
+def test_no_url_opens_a_file_outside(client, outside, before):
     for way in ways(outside):
         if "\0" in way:  # no client sends it so
             continue
@@ -63,7 +63,7 @@ def test_no_address_leads_out(client, outside, before):
         check(answer, seen, outside, way)
 
 
-QUESTIONS = {
+BODIES = {
     "/api/translate": {"text": "one"},
     "/api/translate/stream": {"text": "one"},
     "/api/step": {"text": "one"},
@@ -71,21 +71,21 @@ QUESTIONS = {
     "/api/leak": {"text": "one"},
     "/api/padding": {"text": "one"},
     "/api/gravity": {"text": "one"},
-    "/api/heads/without": {"text": "one"},
-    "/api/heads/missed": {"text": "one"},
+    "/api/heads/ablation": {"text": "one"},
+    "/api/heads/importance": {"text": "one"},
     "/api/length": {},
     "/api/probe": {"text": "one"},
     "/api/figure.svg": {"text": "one"},
-    "/api/alone.html": {"text": "one"},
+    "/api/export.html": {"text": "one"},
 }
 
 
-@pytest.mark.parametrize("path", QUESTIONS)
-def test_no_name_of_a_model_or_a_run_leads_out(client, outside, path):
+@pytest.mark.parametrize("path", BODIES)
+def test_no_model_or_run_name_opens_a_file_outside(client, outside, path):
     for way in ways(outside):
         for name in ("model", "run"):
             with opened() as seen:
-                answer = client.post(path, json={**QUESTIONS[path], name: way})
+                answer = client.post(path, json={**BODIES[path], name: way})
             check(answer, seen, outside, way)
 
 
@@ -98,7 +98,7 @@ def test_no_toy_is_a_path(client, outside):
         check(begun, seen, outside, way)
 
 
-def test_what_is_opened_would_be_seen(outside):
+def test_an_opened_file_is_recorded(outside):
     with opened() as seen:
         outside.read_text()
     assert seen == [str(outside)]

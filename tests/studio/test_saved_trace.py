@@ -1,4 +1,4 @@
-"""A saved trace is shown again without its model; a file that is no trace is refused in a line."""
+"""Saved traces: replayed without a model; invalid files are refused in one line."""
 
 import json
 import subprocess
@@ -10,8 +10,8 @@ from fastapi.testclient import TestClient
 from dhyan.errors import UserError
 from dhyan.insight.trace import trace
 from dhyan.studio.app import make_app
-from dhyan.studio.registry import Shelf
-from dhyan.studio.saved_trace import read_saved
+from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.saved_trace import read_saved_trace
 from tests.insight.test_explain import ENGLISH, translator_of
 
 
@@ -30,10 +30,10 @@ def saved(told, tmp_path):
 
 @pytest.fixture
 def client(saved):
-    return TestClient(make_app(Shelf([], [saved])), base_url="http://127.0.0.1")
+    return TestClient(make_app(ModelRegistry([], [saved])), base_url="http://127.0.0.1")
 
 
-def test_it_is_listed_and_answers_its_own_sentence(client, told):
+def test_a_saved_trace_is_listed_and_answers_its_own_sentence(client, told):
     [card] = client.get("/api/models").json()
     assert (card["name"], card["saved"], card["score"]) == ("saved", ENGLISH[0], "heads")
     assert card["views"] == ["translate", "heads"]
@@ -44,7 +44,7 @@ def test_it_is_listed_and_answers_its_own_sentence(client, told):
     assert json.loads(stream.splitlines()[1].removeprefix("data: ")) == json.loads(told)
 
 
-def test_anything_else_is_answered_in_words(client):
+def test_other_requests_need_a_model(client):
     for path, more in [("translate", {"text": "something else"}), ("head", {"text": ENGLISH[0]})]:
         answer = client.post(f"/api/{path}", json=more)
         assert answer.status_code == 400
@@ -52,27 +52,27 @@ def test_anything_else_is_answered_in_words(client):
         assert answer.json()["error"]["code"] == "trace_only"
 
 
-def test_its_figure_can_be_had(client):
+def test_its_figure_is_drawn(client):
     answer = client.post("/api/figure.svg", json={"text": ENGLISH[0], "head": "avg"})
     assert answer.content.startswith(b"<?xml")
 
 
-def test_models_and_traces_stand_side_by_side(models, saved, told):
+def test_models_and_traces_are_registered_together(models, saved, told):
     twin = saved.parent / "other" / "saved.json"
     twin.parent.mkdir()
     twin.write_text(told, encoding="utf-8")
-    shelf = Shelf(models[:1], [saved, twin])
-    assert list(shelf.books) == ["bottleneck", f"{saved.parent.name}-saved", "other-saved"]
+    registry = ModelRegistry(models[:1], [saved, twin])
+    assert list(registry.models) == ["bottleneck", f"{saved.parent.name}-saved", "other-saved"]
 
 
-def test_no_torch_is_loaded_to_replay(saved):
+def test_replay_does_not_import_torch(saved):
     code = f"""
 import sys
 from pathlib import Path
 from fastapi.testclient import TestClient
 from dhyan.studio.app import make_app
-from dhyan.studio.registry import Shelf
-page = TestClient(make_app(Shelf([], [Path({str(saved)!r})])), base_url="http://127.0.0.1")
+from dhyan.studio.registry import ModelRegistry
+page = TestClient(make_app(ModelRegistry([], [Path({str(saved)!r})])), base_url="http://127.0.0.1")
 for path in ("/", "/api/models", "/api/colours", "/static/js/main.js"):
     assert page.get(path).status_code == 200, path
 assert page.post("/api/translate", json={{"text": {ENGLISH[0]!r}}}).status_code == 200
@@ -98,7 +98,7 @@ def block(**parts):
     [
         (changed(schema="other/1"), "schema"),
         (changed(text=""), "text"),
-        (changed(text="word " * 101), "505 letters"),
+        (changed(text="word " * 101), "505 characters"),
         (changed(score=None), "score"),
         (changed(steps=[]), "steps for other words"),
         (changed(more=1), "more"),
@@ -111,27 +111,27 @@ def block(**parts):
         (block(layer=0), "attention.0.layer"),
     ],
 )
-def test_what_is_no_whole_trace_is_refused_in_one_line(told, tmp_path, change, words):
+def test_an_incomplete_trace_is_refused_in_one_line(told, tmp_path, change, words):
     path = tmp_path / "broken.json"
     path.write_text(json.dumps(change(json.loads(told))), encoding="utf-8")
     with pytest.raises(UserError, match=words) as refused:
-        read_saved(path)
+        read_saved_trace(path)
     assert "\n" not in str(refused.value)
     assert str(path) in str(refused.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"no", b"[1]", b"\xff\xfe", b"[" * 100_000])
-def test_a_file_that_is_no_trace_at_all_is_refused_in_one_line(tmp_path, content):
+def test_a_file_that_is_no_trace_is_refused_in_one_line(tmp_path, content):
     path = tmp_path / "broken.json"
     path.write_bytes(content)
     with pytest.raises(UserError, match="not a"):
-        read_saved(path)
+        read_saved_trace(path)
 
 
 def test_a_file_that_is_missing_or_too_large_is_refused(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="cannot be read"):
-        read_saved(tmp_path / "nowhere.json")
-    monkeypatch.setattr("dhyan.studio.saved_trace.LARGEST", 10)
+        read_saved_trace(tmp_path / "nowhere.json")
+    monkeypatch.setattr("dhyan.studio.saved_trace.MAX_FILE_BYTES", 10)
     (tmp_path / "large.json").write_text("x" * 11)
     with pytest.raises(UserError, match="11 bytes"):
-        read_saved(tmp_path / "large.json")
+        read_saved_trace(tmp_path / "large.json")

@@ -1,15 +1,15 @@
-"""The stream of a translation: words in order, then everything; it ends when none listens."""
+"""The translation stream: tokens in order, then the trace; cancelled on disconnect."""
 
 import json
-import time
+import threading
 
 import pytest
 
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import translate
-from dhyan.studio.schemas import Question
+from dhyan.studio.schemas import TranslateRequest
 
-ASKED = {"text": "The bank of the river is far.", "model": "bahdanau"}
+REQUEST = {"text": "The bank of the river is far.", "model": "bahdanau"}
 
 
 def events(text):
@@ -19,55 +19,57 @@ def events(text):
 
 
 @pytest.mark.parametrize("model", ["bottleneck", "bahdanau", "luong", "transformer"])
-def test_words_come_one_by_one_and_then_the_trace(client, model):
-    answer = client.post("/api/translate/stream", json={**ASKED, "model": model})
-    *words, (last, trace) = events(answer.text)
+def test_tokens_come_one_by_one_and_then_the_trace(client, model):
+    response = client.post("/api/translate/stream", json={**REQUEST, "model": model})
+    *words, (last, trace) = events(response.text)
     assert last == "done"
-    said = [data["words"] for kind, data in words if kind == "words"]
-    assert [len(one) for one in said] == list(range(len(said)))
-    assert all(more[: len(few)] == few for few, more in zip(said, said[1:], strict=False))
-    whole = client.post("/api/translate", json={**ASKED, "model": model}).json()
+    states = [data["words"] for kind, data in words if kind == "words"]
+    assert [len(state) for state in states] == list(range(len(states)))
+    assert all(new[: len(old)] == old for old, new in zip(states, states[1:], strict=False))
+    whole = client.post("/api/translate", json={**REQUEST, "model": model}).json()
     assert trace == whole
-    assert [one["text"] for one in whole["target"]["tokens"]][: len(said[-1])] == said[-1]
+    tokens = [token["text"] for token in whole["target"]["tokens"]]
+    assert tokens[: len(states[-1])] == states[-1]
 
 
-def test_what_goes_wrong_is_the_streams_last_event(client):
-    answer = client.post("/api/translate/stream", json={**ASKED, "model": "none"})
-    [(kind, data)] = events(answer.text)
+def test_an_error_is_the_last_event_of_the_stream(client):
+    response = client.post("/api/translate/stream", json={**REQUEST, "model": "none"})
+    [(kind, data)] = events(response.text)
     assert kind == "error"
     assert "there is no model 'none'" in data["message"]
 
 
-def test_a_translation_that_nobody_hears_is_not_finished(models, monkeypatch):
-    heard = []
+def test_a_translation_without_a_client_is_not_finished(models, monkeypatch):
+    steps, closed, ended = [], threading.Event(), threading.Event()
 
-    def slow(shelf, asked, hear):
-        for number in range(200):
-            hear(["word"] * number)
-            heard.append(number)
-            time.sleep(0.01)
+    def endless(registry, request, on_tokens):
+        try:
+            while True:
+                on_tokens(["word"] * len(steps))
+                steps.append(len(steps))
+                if len(steps) == 3:
+                    closed.wait(60)
+        finally:
+            ended.set()
 
-    monkeypatch.setattr(translate, "told", slow)
-    stream = translate._told(Shelf(models), Question(**ASKED))
+    monkeypatch.setattr(translate, "trace_json", endless)
+    stream = translate._events(ModelRegistry(models), TranslateRequest(**REQUEST))
     next(stream)
     stream.close()
-    time.sleep(0.1)
-    count = len(heard)
-    time.sleep(0.1)
-    assert len(heard) == count < 100
+    closed.set()
+    assert ended.wait(60)
+    assert len(steps) == 3
 
 
-def test_the_same_question_is_answered_from_memory(client, models):
-    first = client.post("/api/translate", json=ASKED)
-    began = time.perf_counter()
-    again = client.post("/api/translate", json=ASKED)
-    assert again.content == first.content
-    assert time.perf_counter() - began < 1
+def test_a_repeated_request_is_answered_from_the_cache(client, monkeypatch):
+    first = client.post("/api/translate", json=REQUEST)
+    monkeypatch.setattr("dhyan.studio.traces.translate", lambda *_: pytest.fail("translated again"))
+    assert client.post("/api/translate", json=REQUEST).content == first.content
 
 
-def test_models_are_told_of_without_loading_them(client):
+def test_models_are_listed_without_loading_them(client):
     cards = client.get("/api/models").json()
-    assert [one["name"] for one in cards] == ["bottleneck", "bahdanau", "luong", "transformer"]
-    assert [one["score"] for one in cards] == ["bottleneck", "additive", "general", "heads"]
-    assert {one["target_language"] for one in cards} == {"hi"}
-    assert client.get("/api/coming").json() == []
+    assert [card["name"] for card in cards] == ["bottleneck", "bahdanau", "luong", "transformer"]
+    assert [card["score"] for card in cards] == ["bottleneck", "additive", "general", "heads"]
+    assert {card["target_language"] for card in cards} == {"hi"}
+    assert client.get("/api/models/pending").json() == []

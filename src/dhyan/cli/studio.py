@@ -10,8 +10,8 @@ from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
-    from dhyan.studio.demo_models import Offer
-    from dhyan.studio.registry import Shelf
+    from dhyan.studio.demo_models import DemoTraining
+    from dhyan.studio.registry import ModelRegistry
 
 MODEL_PATTERNS = ("runs/*", "demo/run")  # where `dhyan train` and `dhyan demo` write models
 
@@ -41,29 +41,29 @@ def studio(
     """
     check_models(*models or [])
     try:
-        from dhyan.studio.registry import Shelf
+        from dhyan.studio.registry import ModelRegistry
         from dhyan.studio.server import serve
         from dhyan.web.listen import ListenAddress, bind
     except ModuleNotFoundError as missing:
         raise UserError(f"the studio needs {missing.name}: pip install 'dhyan[studio]'") from None
 
     folders = _check_cards(models or []) or ([] if trace else _find_models())
-    shelf = Shelf(folders, trace or [])
+    registry = ModelRegistry(folders, trace or [])
     bound = bind(ListenAddress(port=port))
-    offer = None if shelf.books else _train_demo_models(shelf)
+    demo_training = None if registry.models else _train_demo_models(registry)
     try:
-        serve(shelf, bound, browser=not no_browser, announce=typer.echo)
+        serve(registry, bound, browser=not no_browser, announce=typer.echo)
     finally:
-        if offer:
-            offer.end()
+        if demo_training:
+            demo_training.stop()
 
 
 def _check_cards(folders: list[Path]) -> list[Path]:
     """The folders, each a readable model."""
-    from dhyan.studio.model_cards import card
+    from dhyan.studio.model_cards import model_card
 
     for folder in folders:
-        card(folder.name, folder)
+        model_card(folder.name, folder)
     return folders
 
 
@@ -83,20 +83,20 @@ def _find_models() -> list[Path]:
     return models
 
 
-def _train_demo_models(shelf: "Shelf") -> "Offer":
+def _train_demo_models(registry: "ModelRegistry") -> "DemoTraining":
     """Add the demo models, those that exist now and the others when they are trained."""
-    from dhyan.studio.demo_models import Offer, kept, place
+    from dhyan.studio.demo_models import DemoTraining, cache_folder, trained_models
 
-    folder = place()
-    for model in kept(folder):
-        shelf.add(model.name, model)
-    offer = Offer(folder, shelf.add, warn)
-    shelf.coming = offer.told
-    if untrained := offer.told():
+    folder = cache_folder()
+    for model in trained_models(folder):
+        registry.add(model.name, model)
+    training = DemoTraining(folder, registry.add, warn)
+    registry.pending = training.progress
+    if untrained := training.progress():
         names = ", ".join(model.name for model in untrained)
         warn(
             f"no model is named: training {names} once, for some minutes, into {folder}; "
             "the page shows their progress"
         )
-        offer.begin()
-    return offer
+        training.start()
+    return training

@@ -21,6 +21,7 @@ from dhyan.serving.schemas import (
 )
 from dhyan.serving.service import TranslationService, until_disconnect
 from dhyan.serving.worker_protocol import Answer, JobOptions
+from dhyan.web.server_sent_events import server_sent_event
 from dhyan.web.strict_body import StrictRoute
 
 ERRORS = {
@@ -159,7 +160,7 @@ async def _events(words: WordStream, work: "asyncio.Future[Any]") -> AsyncIterat
     """Words as they come, then the translation or the error."""
     try:
         async for change in words:
-            yield _event("words", change)
+            yield server_sent_event("words", change)
         yield _last_event(work)
     finally:
         work.cancel()
@@ -169,12 +170,8 @@ def _last_event(work: "asyncio.Future[list[Answer]]") -> str:
     try:
         [answer] = work.result()
     except ApiError as error:
-        return _event("error", {"code": error.code, "message": error.message})
-    return _event("done", answer["translations"][0])
-
-
-def _event(name: str, data: Any) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False, allow_nan=False)}\n\n"
+        return server_sent_event("error", {"code": error.code, "message": error.message})
+    return server_sent_event("done", answer["translations"][0])
 
 
 def health_routes(scheduler: Scheduler) -> APIRouter:

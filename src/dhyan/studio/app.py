@@ -8,27 +8,27 @@ from starlette.types import ASGIApp
 
 from dhyan.errors import UserError
 from dhyan.studio import static_files
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import (
+    decoder_step,
     figures,
     gravity,
-    head,
     heads,
     length,
     mask,
     models,
-    step,
-    trainings,
+    qkv,
+    training,
     translate,
 )
-from dhyan.studio.saved_trace import Alone
+from dhyan.studio.saved_trace import TraceOnlyError
 from dhyan.version import __version__
 from dhyan.web.errors import ApiError, add_error_handlers, invalid_request
 from dhyan.web.guard import GuardPolicy, RequestGuard
 from dhyan.web.listen import LOOPBACK_NAMES
 from dhyan.web.strict_body import StrictRoute
 
-ROUTES = (models, translate, step, head, heads, mask, length, gravity, trainings, figures)
+ROUTES = (models, translate, decoder_step, qkv, heads, mask, length, gravity, training, figures)
 MAX_BODY_BYTES = 64 * 1024
 MAX_HEADER_BYTES = 64 * 1024
 CONTENT_SECURITY_POLICY = (
@@ -38,7 +38,7 @@ CONTENT_SECURITY_POLICY = (
 )
 
 
-def make_app(shelf: Shelf) -> ASGIApp:
+def make_app(registry: ModelRegistry) -> ASGIApp:
     """All routes over a registry of models, behind the request guard."""
     app = FastAPI(
         title="dhyan studio",
@@ -50,9 +50,9 @@ def make_app(shelf: Shelf) -> ASGIApp:
     app.router.route_class = StrictRoute
     add_error_handlers(app)
     app.add_exception_handler(UserError, _user_error)
-    app.add_exception_handler(Alone, _trace_only)
+    app.add_exception_handler(TraceOnlyError, _trace_only)
     for routes in ROUTES:
-        routes.add(app, shelf)
+        routes.add(app, registry)
     static_files.add(app)
     policy = GuardPolicy(is_loopback, MAX_BODY_BYTES, MAX_HEADER_BYTES, CONTENT_SECURITY_POLICY)
     return RequestGuard(app, policy)

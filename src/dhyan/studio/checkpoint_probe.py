@@ -1,95 +1,97 @@
-"""One sentence through the checkpoints of a run: where each of them looks, and what it says."""
+"""Checkpoint probes: one sentence through the checkpoints of a run, its attention and output."""
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dhyan.checkpoint import find_checkpoint, steps_in
 from dhyan.errors import UserError
-from dhyan.studio.schemas import MOST_TOKENS
+from dhyan.studio.schemas import MAX_TOKENS
 
-MOST_KEPT = 200
-Rows = Literal["answer", "best", "own"]
+if TYPE_CHECKING:
+    from dhyan.decoding.translator import Translation, Translator
+
+MAX_CACHED = 200
+Target = Literal["expected", "best", "own"]
 
 
 @dataclass(frozen=True)
-class Probed:
-    """The attention of a checkpoint as the JSON of a trace, and what it says itself.
+class Probe:
+    """A checkpoint's own translation, and its attention as the JSON of a trace.
 
-    `rows` tells whose words ask in the picture: the correct answer's, those of the run's best
-    checkpoint, or the checkpoint's own.
+    `target` says whose words are the rows of the attention: the expected translation's, those of
+    the run's best checkpoint, or the checkpoint's own.
     """
 
     step: int
-    said: str
-    right: bool | None
-    rows: Rows
+    translation: str
+    correct: bool | None
+    target: Target
     trace: str
 
 
-class Probes:
-    """Sentences put to checkpoints, one at a time; the last answers are remembered."""
+class CheckpointProbes:
+    """Probes of checkpoints, one at a time, with a cache."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Any, Any] = OrderedDict()
-        self._guard = threading.Lock()
+        self._cache: OrderedDict[Any, Any] = OrderedDict()
+        self._lock = threading.Lock()
 
-    def ask(self, run: Path, step: int, text: str, answer: str = "", *, settled: bool) -> Probed:
-        """Follow the attention over the same words at every checkpoint, so that they compare.
+    def probe(
+        self, run: Path, step: int, text: str, expected: str = "", *, finished: bool
+    ) -> Probe:
+        """Force the same target words through every checkpoint, so that attentions compare.
 
-        These are the words of the correct answer, where it is known; else those the best
-        checkpoint says, once the run is settled.
+        They are the expected translation where it is known; else that of the best checkpoint, once
+        the run is finished.
         """
         if step not in steps_in(run):
             raise UserError(f"there is no checkpoint of step {step}; choose another one")
-        with self._guard:
-            said = answer
-            if not said and settled:
+        with self._lock:
+            words = expected
+            if not words and finished:
                 best = find_checkpoint(run)
-                said = self._remembered((best, text), lambda: _said(best, text))
-            rows: Rows = "answer" if answer else "best" if settled else "own"
-            key = (run, step, text, said)
-            return self._remembered(key, lambda: _probe(run, step, text, said, rows))
+                words = self._cached((best, text), lambda: _translate(_load(best), text).text)
+            target: Target = "expected" if expected else "best" if finished else "own"
+            key = (run, step, text, words)
+            return self._cached(key, lambda: _probe(run, step, text, words, target))
 
-    def _remembered(self, key: Any, make: Any) -> Any:
-        if key in self._kept:
-            self._kept.move_to_end(key)
+    def _cached(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key in self._cache:
+            self._cache.move_to_end(key)
         else:
-            self._kept[key] = make()
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
-        return self._kept[key]
+            self._cache[key] = make()
+            while len(self._cache) > MAX_CACHED:
+                self._cache.popitem(last=False)
+        return self._cache[key]
 
 
-def _said(folder: Path, text: str) -> str:
-    return _translated(_loaded(folder), text).text
-
-
-def _probe(run: Path, step: int, text: str, told: str, rows: Rows) -> Probed:
+def _probe(run: Path, step: int, text: str, words: str, target: Target) -> Probe:
     from dhyan.decoding.translator import Translation
     from dhyan.insight.trace import trace_translation
 
-    translator = _loaded(run / f"step-{step}")
-    own = _translated(translator, text)
+    translator = _load(run / f"step-{step}")
+    own = _translate(translator, text)
     forced = own
-    if told:
-        forced = Translation(told, 0.0, True, tuple(translator.target.encode(told)))
-    found = trace_translation(translator, text, forced, model=f"{run.name}, step {step}")
-    right = own.text == told if rows == "answer" else None
-    return Probed(step, own.text, right, rows, found.to_json())
+    if words:
+        forced = Translation(words, 0.0, True, tuple(translator.target.encode(words)))
+    trace = trace_translation(translator, text, forced, model=f"{run.name}, step {step}")
+    correct = own.text == words if target == "expected" else None
+    return Probe(step, own.text, correct, target, trace.to_json())
 
 
-def _loaded(folder: Path) -> Any:
+def _load(folder: Path) -> "Translator":
     from dhyan.run import load
 
     return load(folder, device="cpu")
 
 
-def _translated(translator: Any, text: str) -> Any:
+def _translate(translator: "Translator", text: str) -> "Translation":
     tokens = len(translator.encode(text)) - 1
-    if not 0 < tokens <= MOST_TOKENS:
-        raise UserError(f"{tokens} tokens; the page takes from 1 to {MOST_TOKENS}")
-    [said] = translator(text, beam=1, nbest=1, max_length=2 * tokens + 10)
-    return said
+    if not 0 < tokens <= MAX_TOKENS:
+        raise UserError(f"{tokens} tokens; the page takes from 1 to {MAX_TOKENS}")
+    [translation] = translator(text, beam=1, nbest=1, max_length=2 * tokens + 10)
+    return translation

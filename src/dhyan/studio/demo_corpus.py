@@ -1,4 +1,4 @@
-"""What the offered models learn from: the primer's short sentences, and the lecture notes' own.
+"""The corpus of the demo models: short sentences of the primer, and those of the lecture notes.
 
 Some are written as people type, without a capital letter or a full stop.
 """
@@ -13,12 +13,12 @@ from dhyan.atomic_folder import atomic_folder
 from dhyan.data.filters import distinct
 from dhyan.data.primer import generate_sentences
 
-OFFERED = files("dhyan.studio") / "offered"
-PAIRS, VALID, LONGEST, CORE, SEED = 60_000, 100, 12, 0.15, 1
-OWN, TIMES = 100, 10  # that a sentence of the notes is read in an epoch, and one of its kind
-AS_TYPED, NOTE_AS_TYPED = 0.15, 0.4  # shares
-# Words that begin a sentence with a capital letter and have none within it.
-OPENERS = frozenset(
+DEMO_RECIPES = files("dhyan.studio") / "demo_recipes"
+PAIRS, VALID_PAIRS, LONGEST, CORE_SHARE, SEED = 60_000, 100, 12, 0.15, 1
+NOTE_REPEATS, VARIANT_REPEATS = 100, 10  # of a sentence of the notes, and of its variants
+INFORMAL_SHARE, INFORMAL_NOTE_SHARE = 0.15, 0.4
+# Words with a capital letter only at the beginning of a sentence.
+SENTENCE_OPENERS = frozenset(
     "A An And Are But Come Did Do Does He Her His How If In Is It My Nice On Our She That The "
     "Their There These They Think This Those Turn Was We Were What When Where Who Why You "
     "Your".split()
@@ -26,42 +26,46 @@ OPENERS = frozenset(
 
 
 def write_corpus(folder: Path) -> Path:
-    """The texts to learn from and to validate on, if they are not there yet."""
+    """Write training and validation texts into a folder, unless it exists."""
     if folder.exists():
         return folder
-    dice = random.Random(SEED)
-    twins = generate_sentences("train", seed=SEED, longest=LONGEST, core=CORE)
-    made = distinct(twins, lambda twin: twin.english, PAIRS)
-    pairs = [typed(twin.english, twin.hindi, dice, AS_TYPED) for twin in made]
-    for line in notes():
-        for times, (english, hindi) in zip(chain([OWN], repeat(TIMES)), line, strict=False):
-            pairs += [typed(english, hindi, dice, NOTE_AS_TYPED) for _ in range(times)]
-    dice.shuffle(pairs)
-    known = {hindi for line in notes() for _, hindi in line}
-    held = generate_sentences("valid", seed=SEED, longest=LONGEST, core=CORE)
-    new = (twin for twin in held if twin.hindi not in known)
-    valid = [(one.english, one.hindi) for one in distinct(new, lambda twin: twin.english, VALID)]
+    rng = random.Random(SEED)
+    generated = generate_sentences("train", seed=SEED, longest=LONGEST, core=CORE_SHARE)
+    train = distinct(generated, lambda pair: pair.english, PAIRS)
+    pairs = [informal(pair.english, pair.hindi, rng, INFORMAL_SHARE) for pair in train]
+    for variants in note_sentences():
+        repeats = chain([NOTE_REPEATS], repeat(VARIANT_REPEATS))
+        for times, (english, hindi) in zip(repeats, variants, strict=False):
+            pairs += [informal(english, hindi, rng, INFORMAL_NOTE_SHARE) for _ in range(times)]
+    rng.shuffle(pairs)
+    known = {hindi for variants in note_sentences() for _, hindi in variants}
+    held_out = generate_sentences("valid", seed=SEED, longest=LONGEST, core=CORE_SHARE)
+    unseen = (pair for pair in held_out if pair.hindi not in known)
+    distinct_pairs = distinct(unseen, lambda pair: pair.english, VALID_PAIRS)
+    valid = [(pair.english, pair.hindi) for pair in distinct_pairs]
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_folder(folder) as half:
-        _write(half, "train", pairs)
-        _write(half, "valid", valid)
+    with atomic_folder(folder) as partial:
+        _write(partial, "train", pairs)
+        _write(partial, "valid", valid)
     return folder
 
 
-def notes() -> list[list[tuple[str, str]]]:
-    """The notes' sentences, each followed by others of its kind."""
-    lines = (OFFERED / "notes.txt").read_text(encoding="utf-8").splitlines()
-    return [list(_filled(line)) for line in lines if not line.startswith("#")]
+def note_sentences() -> list[list[tuple[str, str]]]:
+    """The sentences of the notes, each followed by its variants."""
+    lines = (DEMO_RECIPES / "notes.txt").read_text(encoding="utf-8").splitlines()
+    return [list(_variants(line)) for line in lines if not line.startswith("#")]
 
 
-def _filled(line: str) -> Iterator[tuple[str, str]]:
-    """A line's sentences: every word of every slot with every other; ~ is a space in a word."""
+def _variants(line: str) -> Iterator[tuple[str, str]]:
+    """All combinations of the words of a template's slots; ~ is a space within a word."""
     pair, *slots = line.split(" | ")
     english, hindi = pair.split(" = ")
     names = [slot.partition(": ")[0] for slot in slots]
-    words = [[one.split("/") for one in slot.partition(": ")[2].split()] for slot in slots]
-    for chosen in product(*words):
-        sides = [dict(zip(names, side, strict=True)) for side in zip(*chosen, strict=True)] or [
+    words = [[pair.split("/") for pair in slot.partition(": ")[2].split()] for slot in slots]
+    for combination in product(*words):
+        sides = [
+            dict(zip(names, side, strict=True)) for side in zip(*combination, strict=True)
+        ] or [
             {},
             {},
         ]
@@ -71,13 +75,13 @@ def _filled(line: str) -> Iterator[tuple[str, str]]:
         )
 
 
-def typed(english: str, hindi: str, dice: random.Random, share: float) -> tuple[str, str]:
-    """The pair as it is, or, in a share of all cases, as people type it."""
-    if dice.random() >= share:
+def informal(english: str, hindi: str, rng: random.Random, share: float) -> tuple[str, str]:
+    """The pair, in a share of all cases as people type it."""
+    if rng.random() >= share:
         return english, hindi
-    if english.split()[0] in OPENERS:
+    if english.split()[0] in SENTENCE_OPENERS:
         english = english[0].lower() + english[1:]
-    return (english.rstrip(".?"), hindi.rstrip("।?")) if dice.random() < 0.5 else (english, hindi)
+    return (english.rstrip(".?"), hindi.rstrip("।?")) if rng.random() < 0.5 else (english, hindi)
 
 
 def _write(folder: Path, name: str, pairs: Sequence[tuple[str, str]]) -> None:

@@ -1,7 +1,7 @@
-"""The page as one file: a trace, the studio's own modules and styles, and the letters it needs.
+"""Self-contained HTML export: a trace with the studio's modules and styles and a subset font.
 
-It opens from a disk without a server and without a network. Modules cannot name each other by
-path in such a page, so each gets a name in an import map, under which it stands as a `data:` URL.
+The file opens from a disk without a server or network. Its modules cannot import each other by
+path, so each is a `data:` URL under a name in an import map.
 """
 
 import base64
@@ -16,14 +16,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from dhyan.insight.colors import weight_colors
-from dhyan.studio.font_subset import subset
-from dhyan.studio.model_cards import Card, saved_card
+from dhyan.studio.font_subset import subset_font
+from dhyan.studio.model_cards import ModelCard, trace_card
 
 if TYPE_CHECKING:
     from dhyan.insight.trace import Trace
 
 STATIC = files("dhyan.studio") / "static"
-START = "main.js"
+ENTRY_MODULE = "main.js"
 FONT = 'url("/font/deva.ttf") format("truetype")'
 
 # `from "./x.js"`, `import "./x.js"` and `import("./x.js")`; of the last also `views/${name}.js`.
@@ -32,73 +32,79 @@ _STYLE = re.compile(r'<link rel="stylesheet" href="/static/([^"]+)">\n?')
 _VIEW = re.compile(r"css/views/(\w+)\.css")
 
 
-def page(told: str, card: Card) -> str:
-    """A trace's JSON as a page of its own."""
-    modules = "".join(_module(name) for name in _reached(card.views))
-    style = _styles(card.views).replace(FONT, _data(subset(modules + told, "woff"), "font/woff"))
-    answers = {"/api/models": [asdict(card)], "/api/colours": weight_colors()}
-    map_ = _safe({"imports": {f"dhyan/{name}": _url(name) for name in _reached(card.views)}})
-    start = f'import "dhyan/{START}";'
-    held = _safe({**answers, "/api/translate": json.loads(told)})
-    found = _STYLE.sub("", (STATIC / "index.html").read_text(encoding="utf-8"))
-    for old, new in {  # words of the trace come last, so that nothing is sought in them
+def export_html(trace_json: str, card: ModelCard) -> str:
+    """The page with a trace inside."""
+    modules = "".join(_module(name) for name in _required_modules(card.views))
+    style = _styles(card.views).replace(
+        FONT, _data_url(subset_font(modules + trace_json, "woff"), "font/woff")
+    )
+    responses = {"/api/models": [asdict(card)], "/api/colours": weight_colors()}
+    import_map = _safe(
+        {"imports": {f"dhyan/{name}": _module_url(name) for name in _required_modules(card.views)}}
+    )
+    start = f'import "dhyan/{ENTRY_MODULE}";'
+    policy = _security_policy(style, import_map, start)
+    embedded = _safe({**responses, "/api/translate": json.loads(trace_json)})
+    page = _STYLE.sub("", (STATIC / "index.html").read_text(encoding="utf-8"))
+    for old, new in {  # the trace comes last, so that nothing is replaced in it
         "<html ": "<html data-alone ",
-        '<meta charset="utf-8">': f'<meta charset="utf-8">\n{_policy(style, map_, start)}',
-        "/static/icon.svg": _data((STATIC / "icon.svg").read_bytes(), "image/svg+xml"),
+        '<meta charset="utf-8">': f'<meta charset="utf-8">\n{policy}',
+        "/static/icon.svg": _data_url((STATIC / "icon.svg").read_bytes(), "image/svg+xml"),
         '<script type="module" src="/static/js/main.js"></script>': "\n".join(
             (
                 f"<style>{style}</style>",
-                f'<script type="application/json" id="held">{held}</script>',
-                f'<script type="importmap">{map_}</script>',
+                f'<script type="application/json" id="held">{embedded}</script>',
+                f'<script type="importmap">{import_map}</script>',
                 f'<script type="module">{start}</script>',
             )
         ),
         "<title>dhyan studio</title>": f"<title>{html.escape(card.saved)} · dhyan</title>",
     }.items():
-        assert found.count(old) == 1, f"index.html has no single {old}"
-        found = found.replace(old, new)
-    return found
+        assert page.count(old) == 1, f"index.html has no single {old}"
+        page = page.replace(old, new)
+    return page
 
 
-def page_of(trace: "Trace") -> str:
-    """A trace as a page of its own."""
-    told = trace.to_json()
-    return page(told, saved_card(trace.model or "model", json.loads(told)))
+def export_trace(trace: "Trace") -> str:
+    """The page with a trace, without its model's card."""
+    trace_json = trace.to_json()
+    card = trace_card(trace.model or "model", json.loads(trace_json))
+    return export_html(trace_json, card)
 
 
-def as_saved(card: Card, told: str) -> Card:
+def trace_only_card(card: ModelCard, trace_json: str) -> ModelCard:
     """A model's card for a page that has only this trace of it."""
-    own = saved_card(card.name, json.loads(told))
+    own = trace_card(card.name, json.loads(trace_json))
     return replace(card, saved=own.saved, views=own.views)
 
 
 @dataclass(frozen=True)
 class Interactive:
-    """A trace to walk through in a notebook, in a frame that can reach nothing else."""
+    """A trace as an interactive view in a notebook, in a sandboxed frame."""
 
     trace: "Trace"
     height: int = 720
 
     def _repr_html_(self) -> str:
-        """A frame of fixed height; two in one notebook know nothing of each other."""
-        held = html.escape(page_of(self.trace))
+        """A frame of fixed height; several in one notebook are independent."""
+        page = html.escape(export_trace(self.trace))
         title = html.escape(f"{self.trace.text} → {self.trace.translation}")
         return (
             f'<iframe sandbox="allow-scripts" title="{title}" width="100%" '
-            f'height="{self.height}" frameborder="0" srcdoc="{held}"></iframe>'
+            f'height="{self.height}" frameborder="0" srcdoc="{page}"></iframe>'
         )
 
 
 def interactive(trace: "Trace", *, height: int = 720) -> Interactive:
-    """What a notebook shows of a trace when asked for more than a picture."""
+    """The interactive view of a trace for a notebook."""
     return Interactive(trace, height)
 
 
-def _policy(style: str, *scripts: str) -> str:
-    """Nothing may be fetched, and nothing run but what was put in here."""
-    run = " ".join(_hash(one) for one in scripts)
+def _security_policy(style: str, *scripts: str) -> str:
+    """Nothing may be fetched, and only these scripts may run."""
+    hashes = " ".join(_hash(script) for script in scripts)
     rules = (
-        f"default-src 'none'; script-src data: {run}; style-src {_hash(style)}; font-src data:; "
+        f"default-src 'none'; script-src data: {hashes}; style-src {_hash(style)}; font-src data:; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     return f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
@@ -110,50 +116,53 @@ def _hash(text: str) -> str:
 
 
 def _safe(value: Any) -> str:
-    """JSON that no reader of HTML takes for a tag."""
-    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return written.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    """JSON that is safe inside a script element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _data(content: bytes, kind: str) -> str:
-    url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
-    return f'url("{url}")' if kind.startswith("font/") else url
+def _data_url(content: bytes, media_type: str) -> str:
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+    return f'url("{url}")' if media_type.startswith("font/") else url
 
 
-def _url(name: str) -> str:
-    return _data(_named(name).encode(), "text/javascript;charset=utf-8")
+def _module_url(name: str) -> str:
+    return _data_url(_with_import_names(name).encode(), "text/javascript;charset=utf-8")
 
 
 def _styles(views: Iterable[str]) -> str:
-    """All styles that the page links, but for those of views that are not here."""
+    """All linked styles except those of views that are left out."""
     linked = _STYLE.findall((STATIC / "index.html").read_text(encoding="utf-8"))
-    kept = (name for name in linked if (own := _VIEW.fullmatch(name)) is None or own[1] in views)
-    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in kept)
+    included = (
+        name for name in linked if (own := _VIEW.fullmatch(name)) is None or own[1] in views
+    )
+    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in included)
 
 
-def _reached(views: tuple[str, ...]) -> list[str]:
-    """The modules that the page and these views need, each once."""
-    waiting, found = [START, *(f"views/{one}.js" for one in views)], dict[str, None]()
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name] = None
-            waiting += [_resolved(name, one[2]) for one in _IMPORT.findall(_module(name))]
-            waiting = [one for one in waiting if "${" not in one]
-    return sorted(found)
+def _required_modules(views: tuple[str, ...]) -> list[str]:
+    """The modules that the page and these views import, directly or not."""
+    queue, modules = [ENTRY_MODULE, *(f"views/{view}.js" for view in views)], set[str]()
+    while queue:
+        name = queue.pop()
+        if name not in modules:
+            modules.add(name)
+            imports = [_resolve(name, match[2]) for match in _IMPORT.findall(_module(name))]
+            queue += [path for path in imports if "${" not in path]
+    return sorted(modules)
 
 
 def _module(name: str) -> str:
     return (STATIC / "js" / name).read_text(encoding="utf-8")
 
 
-def _named(name: str) -> str:
-    """A module whose imports are names of the import map."""
+def _with_import_names(name: str) -> str:
+    """A module whose imports are rewritten to names of the import map."""
     return _IMPORT.sub(
-        lambda one: f"{one[1]}{one[2]}dhyan/{_resolved(name, one[3])}{one[2]}", _module(name)
+        lambda match: f"{match[1]}{match[2]}dhyan/{_resolve(name, match[3])}{match[2]}",
+        _module(name),
     )
 
 
-def _resolved(name: str, path: str) -> str:
-    """What a path means in a module."""
+def _resolve(name: str, path: str) -> str:
+    """The module a relative path refers to."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))

@@ -1,4 +1,4 @@
-"""A font with the letters of a text and no others, small enough to travel inside a picture."""
+"""Font subsetting: the Devanagari font with only the characters of a text."""
 
 from functools import lru_cache
 from io import BytesIO
@@ -9,31 +9,31 @@ from dhyan.errors import UserError
 Format = Literal["ttf", "woff"]
 
 
-def subset(text: str, form: Format = "ttf") -> bytes:
-    """The Devanagari font for a text: its conjuncts, signs and weights, nothing else.
+def subset_font(text: str, file_format: Format = "ttf") -> bytes:
+    """The font with the characters of a text, their conjuncts and all weights.
 
-    Latin letters are left to the reader's own fonts, as on the page.
+    Latin characters are left to the reader's own fonts, as on the page.
     """
-    return _made("".join(sorted({letter for letter in text if not letter.isascii()})), form)
+    return _subset("".join(sorted({char for char in text if not char.isascii()})), file_format)
 
 
 @lru_cache(maxsize=32)
-def _made(letters: str, form: Format) -> bytes:
+def _subset(characters: str, file_format: Format) -> bytes:
     from fontTools.subset import Options, Subsetter
     from fontTools.ttLib import TTFont
     from fontTools.varLib.instancer import instantiateVariableFont
 
     from dhyan.insight.fonts import devanagari_file
 
-    found = devanagari_file()
-    if found is None:
-        raise UserError("no font for Devanagari is here: pip install fontpkg-noto-sans-devanagari")
-    font = TTFont(found, lazy=False)
-    cut = Subsetter(Options(layout_features=["*"], hinting=False))
-    cut.populate(text=letters)
-    cut.subset(font)
+    path = devanagari_file()
+    if path is None:
+        raise UserError("there is no Devanagari font: pip install fontpkg-noto-sans-devanagari")
+    font = TTFont(path, lazy=False)
+    subsetter = Subsetter(Options(layout_features=["*"], hinting=False))
+    subsetter.populate(text=characters)
+    subsetter.subset(font)
     instantiateVariableFont(font, {"wdth": 100}, inplace=True)
-    font.flavor = None if form == "ttf" else form
+    font.flavor = None if file_format == "ttf" else file_format
     written = BytesIO()
     font.save(written)
     return written.getvalue()

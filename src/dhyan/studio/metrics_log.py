@@ -1,4 +1,4 @@
-"""What a run has written about its course: the lines of its metrics.jsonl, as they come."""
+"""The metrics log of a run: new lines of metrics.jsonl as they are written."""
 
 import json
 from dataclasses import dataclass, field
@@ -11,38 +11,38 @@ METRICS = "metrics.jsonl"
 
 @dataclass
 class Tail:
-    """A file of JSON lines, read on from where it was left."""
+    """A file of JSON lines, read on from the last position."""
 
     path: Path
-    _place: int = field(default=0, init=False)
-    _file: int = field(default=0, init=False)
+    _position: int = field(default=0, init=False)
+    _inode: int = field(default=0, init=False)
 
-    def new(self) -> tuple[bool, list[Event]]:
-        """The whole lines written since, and whether the file began anew, as a resumed run's does.
+    def read_new(self) -> tuple[bool, list[Event]]:
+        """Whether the file was rewritten, as by a resumed run, and the complete new lines.
 
-        A line that is still being written waits for its end; one that is damaged is passed over.
+        A line that is still being written is read next time; a damaged one is skipped.
         """
         try:
             with self.path.open("rb") as file:
-                found = self.path.stat()
-                anew = found.st_ino != self._file or found.st_size < self._place
-                anew, self._file = anew and bool(self._file), found.st_ino
-                self._place = 0 if anew else self._place
-                file.seek(self._place)
+                status = self.path.stat()
+                changed = status.st_ino != self._inode or status.st_size < self._position
+                rewritten, self._inode = changed and bool(self._inode), status.st_ino
+                self._position = 0 if rewritten else self._position
+                file.seek(self._position)
                 written, _, _ = file.read().rpartition(b"\n")
         except FileNotFoundError:
             return False, []
         if written:
-            self._place += len(written) + 1
-        return anew, [event for line in written.splitlines() if (event := _event(line))]
+            self._position += len(written) + 1
+        return rewritten, [event for line in written.splitlines() if (event := _event(line))]
 
 
-def events_of(folder: Path) -> list[Event]:
-    """All that a run has told so far."""
-    return Tail(folder / METRICS).new()[1]
+def read_events(folder: Path) -> list[Event]:
+    """All events a run has written so far."""
+    return Tail(folder / METRICS).read_new()[1]
 
 
-def trained_now(folder: Path) -> bool:
+def is_training(folder: Path) -> bool:
     """Whether a process is training in this folder: it holds the folder's lock."""
     import fcntl
 

@@ -1,7 +1,7 @@
-"""`python -m dhyan.studio.parent_watchdog …` is the command line, until whoever started it is gone.
+"""`python -m dhyan.studio.parent_watchdog …`: the command line, stopped when its parent is gone.
 
-Standard input is the tether: when its other end closes, however that process ended, the command is
-told to stop as by SIGTERM, and a training saves a checkpoint first.
+Standard input is a pipe from the parent. When its other end closes, however the parent ended, the
+command gets SIGTERM, and a training saves a checkpoint first.
 """
 
 import os
@@ -10,11 +10,11 @@ import signal
 import threading
 
 
-def _hold() -> None:
+def _stop_with_parent() -> None:
     while os.read(0, 1):  # not sys.stdin: its lock would be held when the process ends
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-threading.Thread(target=_hold, daemon=True).start()
-runpy.run_module("dhyan", run_name="__main__")  # by name: the command line is a floor above
+threading.Thread(target=_stop_with_parent, daemon=True).start()
+runpy.run_module("dhyan", run_name="__main__")  # by name: the command line is a layer above

@@ -1,4 +1,4 @@
-"""The models the page can ask: found by name, loaded when first asked, one question at a time."""
+"""Model registry: the studio's models by name, loaded at the first request, one request at a time."""
 
 import threading
 from collections import OrderedDict
@@ -6,103 +6,118 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dhyan.errors import UserError
-from dhyan.studio.model_cards import Card, card
-from dhyan.studio.saved_trace import Saved, read_saved
-from dhyan.studio.training_status import Coming
+from dhyan.studio.model_cards import ModelCard, model_card
+from dhyan.studio.saved_trace import SavedTrace, read_saved_trace
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translator
     from dhyan.insight.trace import Trace
 
-MOST_TRACES = 50
+MAX_CACHED_TRACES = 50
 
 
 @dataclass
-class Book:
-    """A model by its name and folder, loaded at the first question; or a trace from its file."""
+class RegisteredModel:
+    """A model by its name and folder, or a saved trace by its file."""
 
     name: str
-    folder: Path
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    translator: "Translator | None" = None
-    saved: Saved | None = None
+    path: Path
+    saved: SavedTrace | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _translator: "Translator | None" = None
 
-    def card(self) -> Card:
+    def card(self) -> ModelCard:
         """What the page says of it."""
-        return self.saved.card(self.name) if self.saved else card(self.name, self.folder)
+        return self.saved.card(self.name) if self.saved else model_card(self.name, self.path)
 
     @contextmanager
-    def opened(self) -> "Iterator[Translator]":
-        """The translator, for one question at a time."""
+    def translator(self) -> "Iterator[Translator]":
+        """The translator, loaded if necessary, for one request at a time."""
         if self.saved:
-            raise self.saved.alone()
-        with self.lock:
-            if self.translator is None:
+            raise self.saved.needs_model()
+        with self._lock:
+            if self._translator is None:
                 from dhyan.run import load
 
-                self.translator = load(self.folder)
-            yield self.translator
+                self._translator = load(self.path)
+            yield self._translator
 
 
-class Shelf:
-    """Models in the order they were named, and the last traces made with them.
+@dataclass(frozen=True)
+class PendingModel:
+    """A model that is being trained for the registry: its progress, or why it failed."""
 
-    After the models stand traces that were saved, each read from its file.
-    """
+    name: str
+    about: str
+    state: Literal["waiting", "running", "done", "failed"]
+    step: int = 0
+    steps: int = 0
+    seconds_left: float | None = None
+    error: str = ""
+
+    def __str__(self) -> str:
+        """The line for the terminal."""
+        left = "" if self.seconds_left is None else f", {self.seconds_left:.0f} s left"
+        return f"{self.name} step {self.step:,} of {self.steps:,}{left}"
+
+
+class ModelRegistry:
+    """Models in the order they were named, then saved traces; and a cache of the last traces."""
 
     def __init__(self, folders: Sequence[Path], traces: Sequence[Path] = ()) -> None:
-        names = _names([*folders, *(path.with_suffix("") for path in traces)])
-        found = [(folder, None) for folder in folders] + [(one, read_saved(one)) for one in traces]
-        self.books = {
-            name: Book(name, place, saved=saved)
-            for name, (place, saved) in zip(names, found, strict=True)
+        names = _unique_names([*folders, *(path.with_suffix("") for path in traces)])
+        paths: list[tuple[Path, SavedTrace | None]] = [(folder, None) for folder in folders]
+        paths += [(path, read_saved_trace(path)) for path in traces]
+        self.models = {
+            name: RegisteredModel(name, path, saved)
+            for name, (path, saved) in zip(names, paths, strict=True)
         }
-        self.coming: Callable[[], Sequence[Coming]] = tuple  # models on their way, if any
+        self.pending: Callable[[], Sequence[PendingModel]] = tuple
         self._traces: OrderedDict[Any, Trace] = OrderedDict()
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
 
     def add(self, name: str, folder: Path) -> None:
-        """Put one more model on it, after the others."""
-        if name in self.books:
+        """Add a model after the others."""
+        if name in self.models:
             raise UserError(f"there is a model {name!r} already: choose another name")
-        self.books = {**self.books, name: Book(name, folder)}
+        self.models = {**self.models, name: RegisteredModel(name, folder)}
 
-    def book(self, name: str) -> Book:
-        """The model of a name; the first, if none is named."""
-        if not self.books and self.coming():
+    def get(self, name: str) -> RegisteredModel:
+        """The model of a name; the first, if the name is empty."""
+        if not self.models and self.pending():
             raise UserError("no model is ready yet: the first will be in a minute or two")
-        if not self.books:
+        if not self.models:
             raise UserError(
                 "there is no model here: start the studio with a folder of `dhyan train`"
             )
         if not name:
-            return next(iter(self.books.values()))
-        if name not in self.books:
-            raise UserError(f"there is no model {name!r}; there are {', '.join(self.books)}")
-        return self.books[name]
+            return next(iter(self.models.values()))
+        if name not in self.models:
+            raise UserError(f"there is no model {name!r}; there are {', '.join(self.models)}")
+        return self.models[name]
 
-    def trace(self, key: Any, make: "Callable[[], Trace]") -> "Trace":
-        """What was made for this key, or what is made now."""
-        with self._guard:
+    def cached_trace(self, key: Any, make: "Callable[[], Trace]") -> "Trace":
+        """The trace of a key from the cache, or a new one."""
+        with self._lock:
             if key in self._traces:
                 self._traces.move_to_end(key)
                 return self._traces[key]
-        found = make()
-        with self._guard:
-            self._traces[key] = found
-            while len(self._traces) > MOST_TRACES:
+        trace = make()
+        with self._lock:
+            self._traces[key] = trace
+            while len(self._traces) > MAX_CACHED_TRACES:
                 self._traces.popitem(last=False)
-        return found
+        return trace
 
 
-def _names(folders: Sequence[Path]) -> list[str]:
+def _unique_names(paths: Sequence[Path]) -> list[str]:
     """The last part of each path; with the part before it where two would be the same."""
-    whole = [folder.absolute() for folder in folders]
-    short = [folder.name for folder in whole]
+    absolute = [path.absolute() for path in paths]
+    short = [path.name for path in absolute]
     return [
-        name if short.count(name) == 1 else f"{folder.parent.name}-{name}"
-        for name, folder in zip(short, whole, strict=True)
+        name if short.count(name) == 1 else f"{path.parent.name}-{name}"
+        for name, path in zip(short, absolute, strict=True)
     ]

@@ -1,7 +1,7 @@
-"""A trace that was saved, read to be shown again: no model is loaded, and no torch.
+"""Saved traces: read from a file and validated, without loading a model or torch.
 
-What comes from a file is looked at before it is served: that it is a trace, whole, of a bearable
-size, and that every table of weights is of the words beside it.
+A file is checked before it is served: schema, size, and that every attention map has the shape of
+the tokens beside it.
 """
 
 import base64
@@ -16,18 +16,18 @@ import numpy as np
 from pydantic import Field, FiniteFloat, ValidationError, model_validator
 
 from dhyan.errors import UserError
-from dhyan.studio.model_cards import Card, saved_card
-from dhyan.studio.schemas import LONGEST_TEXT, Body
+from dhyan.studio.model_cards import ModelCard, trace_card
+from dhyan.studio.schemas import MAX_CHARACTERS, StrictModel
 
-LARGEST = 64 * 2**20  # bytes of a file
-MOST_TOKENS = 1024  # on a side
+MAX_FILE_BYTES = 64 * 2**20
+MAX_TOKENS = 1024  # of source or target
 
 Count = Annotated[int, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1.0001)]
+Probability = Annotated[float, Field(ge=0, le=1.0001)]
 
 
-class Token(Body):
-    """A piece of a sentence."""
+class Token(StrictModel):
+    """A token with the index of its word."""
 
     text: str
     id: Count
@@ -35,29 +35,29 @@ class Token(Body):
     special: bool
 
 
-class Side(Body):
+class Sentence(StrictModel):
     """A sentence: every token belongs to a word, in order, and no word is without one."""
 
-    tokens: Annotated[list[Token], Field(min_length=1, max_length=MOST_TOKENS)]
+    tokens: Annotated[list[Token], Field(min_length=1, max_length=MAX_TOKENS)]
     words: list[str]
 
     @model_validator(mode="after")
-    def owned(self) -> "Side":
-        """Whether words and tokens belong together."""
+    def check_words(self) -> "Sentence":
+        """Every token belongs to a word, in order."""
         owners = [token.word for token in self.tokens]
         if owners != sorted(owners) or set(owners) != set(range(len(self.words))):
             raise ValueError("its tokens do not belong to its words")
         return self
 
 
-class Step(Body):
+class Step(StrictModel):
     """A token's log-probability, and the most probable tokens."""
 
     logprob: Annotated[FiniteFloat, Field(le=1e-4)]
-    top_tokens: list[tuple[str, Share]]
+    top_tokens: list[tuple[str, Probability]]
 
 
-class Block(Body):
+class SavedAttention(StrictModel):
     """The weights of one attention: heads, rows, columns."""
 
     name: str
@@ -67,37 +67,37 @@ class Block(Body):
     data: str
 
     @model_validator(mode="after")
-    def whole(self) -> "Block":
-        """Whether there are as many bytes as the shape asks for."""
+    def check_size(self) -> "SavedAttention":
+        """The bytes are those of the shape, and finite."""
         try:
-            found = base64.b64decode(self.data, validate=True)
+            raw = base64.b64decode(self.data, validate=True)
         except binascii.Error:
             raise ValueError("its weights are not base64") from None
-        if len(found) != 4 * prod(self.shape):
-            raise ValueError(f"its weights are {len(found)} bytes, not {4 * prod(self.shape)}")
-        if not np.isfinite(np.frombuffer(found, dtype="<f4")).all():
+        if len(raw) != 4 * prod(self.shape):
+            raise ValueError(f"its weights are {len(raw)} bytes, not {4 * prod(self.shape)}")
+        if not np.isfinite(np.frombuffer(raw, dtype="<f4")).all():
             raise ValueError("its weights are not all numbers")
         return self
 
 
-class Whole(Body):
-    """All of a trace."""
+class TraceFile(StrictModel):
+    """The whole file."""
 
     schema_: Annotated[Literal["dhyan-trace/2"], Field(alias="schema")]
     model: str
     text: Annotated[str, Field(min_length=1)]
     translation: str
     finished: bool
-    source: Side
-    decoder_input: Side
-    target: Side
+    source: Sentence
+    decoder_input: Sentence
+    target: Sentence
     steps: list[Step]
-    attention: list[Block]
+    attention: list[SavedAttention]
     score: FiniteFloat
 
     @model_validator(mode="after")
-    def fitting(self) -> "Whole":
-        """Whether steps and weights are of the words that are here."""
+    def check_shapes(self) -> "TraceFile":
+        """Steps and attention maps have the lengths of their sentences."""
         count = {
             name: len(getattr(self, name).tokens) for name in ("source", "decoder_input", "target")
         }
@@ -105,65 +105,69 @@ class Whole(Body):
             raise ValueError("it has steps for other words")
         rows = {"encoder_self": "source", "decoder_self": "decoder_input", "cross": "target"}
         columns = {**rows, "cross": "source"}
-        for block in self.attention:
-            if block.shape[1:] != (count[rows[block.role]], count[columns[block.role]]):
-                raise ValueError(f"the weights of {block.name} do not fit the tokens")
+        for attention in self.attention:
+            if attention.shape[1:] != (count[rows[attention.role]], count[columns[attention.role]]):
+                raise ValueError(f"the weights of {attention.name} do not fit the tokens")
         return self
 
 
-class Alone(UserError):
-    """A saved trace was asked for what only a model can answer."""
+class TraceOnlyError(UserError):
+    """A request that needs a model, for a saved trace."""
 
 
 @dataclass(frozen=True)
-class Saved:
-    """A trace as one line of JSON, its sentence, and its parts."""
+class SavedTrace:
+    """A trace as one line of JSON, its sentence, and its fields."""
 
     json: str
     text: str
-    parts: dict[str, Any]
+    fields: dict[str, Any]
 
-    def card(self, name: str) -> Card:
+    def card(self, name: str) -> ModelCard:
         """What the page says of it."""
-        return saved_card(name, self.parts)
+        return trace_card(name, self.fields)
 
-    def answer(self, text: str) -> str:
-        """The trace, if it is of this sentence."""
+    def json_of(self, text: str) -> str:
+        """The JSON, if the trace is of this sentence."""
         if normalize("NFC", text) != normalize("NFC", self.text):
-            raise self.alone()
+            raise self.needs_model()
         return self.json
 
-    def alone(self) -> Alone:
-        """What is said to whoever asks for more."""
-        return Alone(
+    def needs_model(self) -> TraceOnlyError:
+        """The error of a request for anything but this sentence."""
+        return TraceOnlyError(
             f"this is a saved trace of “{self.text}” and has no model to ask: "
             "start `dhyan studio` with a model's folder for anything else"
         )
 
 
-def read_saved(path: Path) -> Saved:
-    """A trace from its file, if it is one."""
+def read_saved_trace(path: Path) -> SavedTrace:
+    """Read and validate a trace file."""
     try:
         size = path.stat().st_size
-        if size > LARGEST:
-            raise UserError(f"{path}: {size} bytes; a trace to replay has at most {LARGEST}")
+        if size > MAX_FILE_BYTES:
+            raise UserError(f"{path}: {size} bytes; a trace to replay has at most {MAX_FILE_BYTES}")
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
         raise UserError(f"{path}: the trace cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: not a trace: it is not UTF-8 text") from None
     try:
-        whole = Whole.model_validate_json(text)
+        trace = TraceFile.model_validate_json(text)
     except ValidationError as error:
-        raise UserError(f"{path}: not a whole trace: {_first(error)}") from None
-    if len(whole.text) > LONGEST_TEXT:
-        letters = f"{len(whole.text)} letters; the page shows at most {LONGEST_TEXT}"
-        raise UserError(f"{path}: its sentence has {letters}")
-    return Saved(whole.model_dump_json(by_alias=True), whole.text, whole.model_dump(by_alias=True))
+        raise UserError(f"{path}: not a complete trace: {_first_violation(error)}") from None
+    if len(trace.text) > MAX_CHARACTERS:
+        raise UserError(
+            f"{path}: its sentence has {len(trace.text)} characters; "
+            f"the page shows at most {MAX_CHARACTERS}"
+        )
+    return SavedTrace(
+        trace.model_dump_json(by_alias=True), trace.text, trace.model_dump(by_alias=True)
+    )
 
 
-def _first(error: ValidationError) -> str:
-    """The first thing that does not fit, and where."""
+def _first_violation(error: ValidationError) -> str:
+    """The first violation of the schema, and its place."""
     first = error.errors(include_input=False, include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return ": ".join(part for part in (where, first["msg"].removeprefix("Value error, ")) if part)
+    place = ".".join(str(part) for part in first["loc"])
+    return ": ".join(part for part in (place, first["msg"].removeprefix("Value error, ")) if part)

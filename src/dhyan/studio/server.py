@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from dhyan.studio.app import make_app
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 from dhyan.web.listen import ListenAddress
 from dhyan.web.server import Server, listener
 
@@ -39,11 +39,11 @@ class Announcement:
 
 
 def serve(
-    shelf: Shelf, bound: socket.socket, *, browser: bool, announce: Callable[[str], None]
+    registry: ModelRegistry, bound: socket.socket, *, browser: bool, announce: Callable[[str], None]
 ) -> None:
     """Answer until Ctrl-C."""
     logging.getLogger("uvicorn.error").addFilter(_is_unexpected)
-    main = listener(bound, make_app(shelf))
+    main = listener(bound, make_app(registry))
     announcement = Announcement(ListenAddress().url(main.port), browser, announce)
     with suppress(KeyboardInterrupt):  # raised again by uvicorn after its shutdown
         Server([main], announcement).run_listeners()

@@ -1,4 +1,4 @@
-"""The page itself: one document for every view, its modules and styles, and the font for Hindi."""
+"""Static files: one HTML document for every view, modules, styles, and the Devanagari font."""
 
 from importlib.resources import files
 
@@ -10,11 +10,11 @@ STATIC = files("dhyan.studio") / "static"
 VIEWS = (
     "translate", "step", "qkv", "heads", "mask", "gravity", "scale", "length", "train", "compare",
 )  # fmt: skip
-FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
+IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 def add(app: FastAPI) -> None:
-    """A page for every view, and what it loads."""
+    """Add the routes of the page and its files."""
     app.mount("/static", StaticFiles(directory=str(STATIC)), name="static")
     page = (STATIC / "index.html").read_text(encoding="utf-8")
 
@@ -22,22 +22,22 @@ def add(app: FastAPI) -> None:
     def font() -> Response:
         from dhyan.insight.fonts import devanagari_file
 
-        found = devanagari_file()
-        if found is None:
+        path = devanagari_file()
+        if path is None:
             return Response(status_code=404)
-        return FileResponse(found, media_type="font/ttf", headers=FOREVER)
+        return FileResponse(path, media_type="font/ttf", headers=IMMUTABLE)
 
     @app.get("/", include_in_schema=False)
     @app.get("/{view:path}", include_in_schema=False)
     def view(view: str = "translate") -> Response:
         known = (view or "translate") in VIEWS
-        return HTMLResponse(page) if known else HTMLResponse(_missing(), status_code=404)
+        return HTMLResponse(page) if known else HTMLResponse(_not_found(), status_code=404)
 
 
-def _missing() -> str:
-    links = "".join(f'<li><a href="/{one}">{one}</a></li>' for one in VIEWS)
+def _not_found() -> str:
+    links = "".join(f'<li><a href="/{view}">{view}</a></li>' for view in VIEWS)
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Not here · dhyan</title>'
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Not found · dhyan</title>'
         '<link rel="stylesheet" href="/static/css/base.css">'
-        f"<main><h1>There is no such view</h1><p>These there are:</p><ul>{links}</ul></main></html>"
+        f"<main><h1>There is no such view</h1><p>The views are:</p><ul>{links}</ul></main></html>"
     )

@@ -1,4 +1,4 @@
-"""Numbers for the page: the bytes of 32-bit floats, as base64, with their shape."""
+"""Tensors as JSON: 32-bit floats in base64, with their shape."""
 
 import base64
 from dataclasses import fields, is_dataclass
@@ -8,20 +8,20 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def packed(numbers: "Tensor") -> dict[str, Any]:
-    """A tensor as the page reads it."""
-    raw = numbers.detach().cpu().float().contiguous().numpy().astype("<f4").tobytes()
-    return {"shape": list(numbers.shape), "data": base64.b64encode(raw).decode()}
+def pack_tensor(tensor: "Tensor") -> dict[str, Any]:
+    """A tensor in the form the page decodes."""
+    raw = tensor.detach().cpu().float().contiguous().numpy().astype("<f4").tobytes()
+    return {"shape": list(tensor.shape), "data": base64.b64encode(raw).decode()}
 
 
-def plain(value: Any) -> Any:
-    """A dataclass of tensors, words and numbers as JSON has it."""
+def to_json(value: Any) -> Any:
+    """A dataclass of tensors, strings and numbers as JSON values."""
     from torch import Tensor
 
     if isinstance(value, Tensor):
-        return packed(value)
+        return pack_tensor(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
+        return [to_json(item) for item in value]
     return value

@@ -1,4 +1,4 @@
-"""Which of the primer's sentences suit the models of a shelf, by what these learned from."""
+"""Test sentences for the length view: which of the primer's sentences suit the models."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -7,98 +7,97 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dhyan.errors import UserError
-from dhyan.studio.registry import Book, Shelf
+from dhyan.studio.registry import ModelRegistry, RegisteredModel
 
 if TYPE_CHECKING:
     from dhyan.config import Recipe
 
-CORES = (1.0, 0.3, 0.15)  # shares of the primer's words, the first that the models know
-SAMPLE = 30  # sentences by which that is judged
-UNKNOWN = 0.01  # of their tokens at most
-MOST_LINES = 200_000  # of a training text
+CORE_SHARES = (1.0, 0.3, 0.15)  # of the primer's vocabulary; the first the models know is used
+SAMPLE_SIZE = 30  # sentences
+MAX_UNKNOWN = 0.01  # of the sample's tokens
+MAX_LINES = 200_000  # of a training text
 
 
-def recipe_of(book: Book) -> "Recipe":
-    """What a model was trained by."""
+def recipe_of(model: RegisteredModel) -> "Recipe":
+    """The recipe a model was trained with."""
     from dhyan.checkpoint import find_checkpoint
     from dhyan.config import load_recipe
 
-    if book.saved:
-        raise book.saved.alone()
-    return load_recipe(str(find_checkpoint(book.folder) / "recipe.toml"))
+    if model.saved:
+        raise model.saved.needs_model()
+    return load_recipe(str(find_checkpoint(model.path) / "recipe.toml"))
 
 
-def core_for(shelf: Shelf) -> float:
-    """The share of the primer's words that the models have met.
+def core_share_for(registry: ModelRegistry) -> float:
+    """The share of the primer's vocabulary that all models know.
 
-    Recipes of the primer say it; of models that learned from texts, their vocabularies do.
+    Recipes of the primer name it; for models trained on texts their vocabularies tell.
     """
-    recipes = list(_recipes(shelf))
-    said = min(
-        (one.data.core_share for _, one in recipes if one.data.task == "primer"), default=1.0
-    )
-    for book, recipe in recipes:
+    recipes = list(_recipes(registry))
+    shares = [recipe.data.core_share for _, recipe in recipes if recipe.data.task == "primer"]
+    share = min(shares, default=1.0)
+    for model, recipe in recipes:
         if recipe.data.task == "":
-            said = min(said, _known(book, said))
-    return said
+            share = min(share, _known_share(model, share))
+    return share
 
 
-def trained_to(recipe: "Recipe") -> int:
-    """The most words of a source sentence the model was trained on; 0 if that is not known."""
-    from dhyan.compare.test_sets import LONGEST as OF_THE_PRIMER
+def trained_length(recipe: "Recipe") -> int:
+    """Most words of a source sentence the model was trained on; 0 if that is not known."""
+    from dhyan.compare.test_sets import LONGEST as LONGEST_OF_PRIMER
 
     data = recipe.data
     if data.task == "primer":  # its bounds are on the English side
-        return 0 if data.source_language == "hi" else data.max_words or OF_THE_PRIMER
-    return data.max_words or max((len(one.split()) for one in _lines(data.source)), default=0)
+        return 0 if data.source_language == "hi" else data.max_words or LONGEST_OF_PRIMER
+    return data.max_words or max((len(line.split()) for line in _lines(data.source)), default=0)
 
 
-def learned(shelf: Shelf) -> set[str]:
-    """Sentences of the models' training texts, which cannot test them."""
-    texts = {recipe.data.source for _, recipe in _recipes(shelf) if recipe.data.task == ""}
+def training_sentences(registry: ModelRegistry) -> set[str]:
+    """Sentences of the models' training texts, which must not test them."""
+    texts = {recipe.data.source for _, recipe in _recipes(registry) if recipe.data.task == ""}
     return set().union(*map(_lines, texts))
 
 
-def _recipes(shelf: Shelf) -> "Iterator[tuple[Book, Recipe]]":
+def _recipes(registry: ModelRegistry) -> "Iterator[tuple[RegisteredModel, Recipe]]":
     """The models whose recipes can be read."""
-    for book in shelf.books.values():
+    for model in registry.models.values():
         try:
-            yield book, recipe_of(book)
+            yield model, recipe_of(model)
         except UserError:
             continue
 
 
-def _known(book: Book, most: float) -> float:
-    """The largest share of the primer's words, up to `most`, that the vocabulary of a model has."""
+def _known_share(model: RegisteredModel, maximum: float) -> float:
+    """The largest share of the primer's vocabulary that a model's vocabulary covers."""
     from dhyan.special_tokens import UNK
 
     try:
-        with book.opened() as translator:
+        with model.translator() as translator:
             tokenizer, side = translator.source, int(translator.source_language == "hi")
     except UserError:
-        return most
-    shares = [share for share in CORES if share <= most] or [most]
+        return maximum
+    shares = [share for share in CORE_SHARES if share <= maximum] or [maximum]
     for share in shares:
         ids = [token for pair in _sample(share) for token in tokenizer.encode(pair[side])]
-        if ids.count(UNK) <= UNKNOWN * len(ids):
+        if ids.count(UNK) <= MAX_UNKNOWN * len(ids):
             return share
     return shares[-1]
 
 
 @lru_cache(maxsize=8)
 def _sample(core: float) -> tuple[tuple[str, str], ...]:
-    """Sentences of a share of the primer's words, English and Hindi."""
+    """Sentences of a share of the primer's vocabulary, English and Hindi."""
     from dhyan.data.primer import generate_sentences
 
-    twins = generate_sentences("random", shortest=6, longest=10, core=core)
-    return tuple((one.english, one.hindi) for one in islice(twins, SAMPLE))
+    pairs = generate_sentences("random", shortest=6, longest=10, core=core)
+    return tuple((pair.english, pair.hindi) for pair in islice(pairs, SAMPLE_SIZE))
 
 
 @lru_cache(maxsize=4)
 def _lines(path: str) -> frozenset[str]:
-    """The lines of a text, if it is one and is still there."""
+    """The lines of a text, if it is readable and still there."""
     try:
         with Path(path).open(encoding="utf-8") as text:
-            return frozenset(line.strip() for line in islice(text, MOST_LINES))
+            return frozenset(line.strip() for line in islice(text, MAX_LINES))
     except (OSError, UnicodeError):
         return frozenset()

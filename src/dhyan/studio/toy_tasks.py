@@ -1,4 +1,4 @@
-"""Tasks small enough to be learnt while one watches, each with a sentence to watch it by."""
+"""Toy tasks that are learnt in a minute, each with a probe sentence to watch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ CHECKPOINTS = 12
 
 @dataclass(frozen=True)
 class Toy:
-    """A recipe with settings laid over it; `probe` is a sentence, `answer` what becomes of it."""
+    """A recipe with settings; `probe` is a sentence, `expected` its right translation."""
 
     recipe: str
     settings: Mapping[str, Any]
     probe: str
-    answer: str
+    expected: str
 
 
-def _often(steps: int) -> dict[str, Any]:
-    """Checkpoints and validations in even distances, all of them kept."""
-    every = steps // CHECKPOINTS
+def _schedule(steps: int) -> dict[str, Any]:
+    """Evenly spaced checkpoints and validations, all of them kept."""
+    interval = steps // CHECKPOINTS
     return {
-        "training.steps": every * CHECKPOINTS,
-        "training.save_every": every,
-        "training.validate_every": every,
+        "training.steps": interval * CHECKPOINTS,
+        "training.save_every": interval,
+        "training.validate_every": interval,
         "training.valid_sentences": 20,
         "training.keep_checkpoints": 1000,
         "training.report_every": 5,
@@ -47,13 +47,13 @@ _SMALL = {
 TOYS: Mapping[str, Toy] = {
     "copy": Toy(
         "numbers",
-        {**_SMALL, **_often(240), "data.task": "copy", "training.warmup_steps": 30},
+        {**_SMALL, **_schedule(240), "data.task": "copy", "training.warmup_steps": 30},
         "n a m a s t e",
         "n a m a s t e",
     ),
     "reverse": Toy(
         "numbers",
-        {**_SMALL, **_often(192), "data.task": "reverse", "training.warmup_steps": 30},
+        {**_SMALL, **_schedule(192), "data.task": "reverse", "training.warmup_steps": 30},
         "n a m a s t e",
         "e t s a m a n",
     ),
@@ -61,7 +61,7 @@ TOYS: Mapping[str, Toy] = {
         "numbers",
         {
             **_SMALL,
-            **_often(300),
+            **_schedule(300),
             "data.task": "dates",
             "text.tokenizer": "characters",
             "training.warmup_steps": 30,
@@ -72,7 +72,7 @@ TOYS: Mapping[str, Toy] = {
     "hindi": Toy(
         "primer",
         {
-            **_often(408),
+            **_schedule(408),
             "data.pairs": 5000,
             "data.max_words": 8,
             "data.core_share": 0.1,

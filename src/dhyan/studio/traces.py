@@ -1,67 +1,73 @@
-"""From a question to a translation and its trace: within the page's limits, and once."""
+"""Translations and their traces for the page, within its limits; traces are cached."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dhyan.errors import UserError
-from dhyan.studio.registry import Shelf
-from dhyan.studio.schemas import MOST_TOKENS, Question
+from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.schemas import MAX_TOKENS, TranslateRequest
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
     from dhyan.insight.trace import Trace
 
-Hear = Callable[[Sequence[str]], None]
-"""Is told the words said so far."""
+OnTokens = Callable[[Sequence[str]], None]
+"""Hears the tokens of the translation so far."""
 
 
-def traced(shelf: Shelf, asked: Question, hear: Hear | None = None) -> "Trace":
-    """A translation with everything there is to see; `hear` is told its words as they come."""
-    book = shelf.book(asked.model)
-    key = (book.name, asked.text, asked.beam, asked.prefix)
+def trace_of(
+    registry: ModelRegistry, request: TranslateRequest, on_tokens: OnTokens | None = None
+) -> "Trace":
+    """The trace of a request's translation; `on_tokens` hears its tokens as they come."""
+    model = registry.get(request.model)
+    key = (model.name, request.text, request.beam, request.prefix)
 
     def make() -> "Trace":
         from dhyan.insight.trace import Trace, trace_translation
 
-        if book.saved:
-            return Trace.from_json(book.saved.answer(asked.text))
-        with book.opened() as translator:
-            said = translated(translator, asked, hear)
-            return trace_translation(translator, asked.text, said, model=book.name)
+        if model.saved:
+            return Trace.from_json(model.saved.json_of(request.text))
+        with model.translator() as translator:
+            translation = translate(translator, request, on_tokens)
+            return trace_translation(translator, request.text, translation, model=model.name)
 
-    return shelf.trace(key, make)
-
-
-def told(shelf: Shelf, asked: Question, hear: Hear | None = None) -> str:
-    """The same as JSON; a saved one as it stands in its file."""
-    saved = shelf.book(asked.model).saved
-    return saved.answer(asked.text) if saved else traced(shelf, asked, hear).to_json()
+    return registry.cached_trace(key, make)
 
 
-def translated(
-    translator: "Translator", asked: Question, hear: Hear | None = None
+def trace_json(
+    registry: ModelRegistry, request: TranslateRequest, on_tokens: OnTokens | None = None
+) -> str:
+    """The trace as JSON; that of a saved trace as it is in its file."""
+    saved = registry.get(request.model).saved
+    if saved:
+        return saved.json_of(request.text)
+    return trace_of(registry, request, on_tokens).to_json()
+
+
+def translate(
+    translator: "Translator", request: TranslateRequest, on_tokens: OnTokens | None = None
 ) -> "Translation":
-    """The best translation of a question's sentence, if it is not empty and not too long."""
+    """The best translation of a sentence that is neither empty nor too long."""
     from dhyan.decoding.rules import observe
 
-    tokens = len(translator.encode(asked.text)) - 1
+    tokens = len(translator.encode(request.text)) - 1
     if not tokens:
         raise UserError("the sentence is empty: write something to translate")
-    if tokens > MOST_TOKENS:
+    if tokens > MAX_TOKENS:
         raise UserError(
-            f"{tokens} tokens; the page takes at most {MOST_TOKENS}: write a shorter one"
+            f"{tokens} tokens; the page takes at most {MAX_TOKENS}: write a shorter one"
         )
 
-    def told(ids: list[int]) -> None:
-        if hear:
-            hear(translator.target.pieces(ids))
+    def send_tokens(token_ids: list[int]) -> None:
+        if on_tokens:
+            on_tokens(translator.target.pieces(token_ids))
 
-    [said] = translator(
-        asked.text,
-        beam=asked.beam,
+    [translation] = translator(
+        request.text,
+        beam=request.beam,
         nbest=1,
-        prefixes=asked.prefix or None,
-        rules=[observe(told)] if hear else (),
-        max_length=MOST_TOKENS,
+        prefixes=request.prefix or None,
+        rules=[observe(send_tokens)] if on_tokens else (),
+        max_length=MAX_TOKENS,
     )
-    return said
+    return translation

@@ -1,4 +1,4 @@
-"""Figures of a translation by the command line's own function, and what else is taken away."""
+"""Routes of the export menu: figures as on the command line, an HTML file, a subset font."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -8,27 +8,27 @@ from fastapi.responses import HTMLResponse, Response
 from pydantic import Field
 
 from dhyan.errors import UserError
-from dhyan.studio.registry import Shelf
-from dhyan.studio.schemas import Question
-from dhyan.studio.traces import told, traced
+from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.schemas import TranslateRequest
+from dhyan.studio.traces import trace_json, trace_of
 
 if TYPE_CHECKING:
     from dhyan.attention_maps import AttentionMap
     from dhyan.insight.trace import Trace
 
-LONGEST_LETTERS = 4000
-KINDS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
-NAMES = {
+MAX_FONT_CHARACTERS = 4000
+MEDIA_TYPES = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
+ROLE_NAMES = {
     "encoder_self": "Encoder self-attention",
     "decoder_self": "Decoder self-attention",
     "cross": "Cross-attention",
 }
 
-Letters = Annotated[str, Field(max_length=LONGEST_LETTERS)]
+Characters = Annotated[str, Field(max_length=MAX_FONT_CHARACTERS)]
 
 
-class FigureQuestion(Question):
-    """Which attention to draw: layer 0 is the last; no head means each beside the others."""
+class FigureRequest(TranslateRequest):
+    """Which attention to draw; layer 0 is the last, an empty head means all side by side."""
 
     role: Literal["encoder_self", "decoder_self", "cross"] = "cross"
     layer: Annotated[int, Field(ge=0, le=1000)] = 0
@@ -36,46 +36,51 @@ class FigureQuestion(Question):
     words: bool = True
 
 
-def add(app: FastAPI, shelf: Shelf) -> None:
-    """What the export menu asks."""
+def add(app: FastAPI, registry: ModelRegistry) -> None:
+    """Add the routes of the export menu."""
 
     @app.post("/api/figure.{suffix}")
-    def figure(suffix: Literal["png", "svg", "pdf"], asked: FigureQuestion) -> Response:
+    def figure(suffix: Literal["png", "svg", "pdf"], request: FigureRequest) -> Response:
         from dhyan.insight.heatmap import draw_bytes, heatmap
 
-        seen, title = chosen(traced(shelf, asked), asked)
-        return Response(draw_bytes(heatmap(seen, title=title), suffix), media_type=KINDS[suffix])
+        attention, title = select_map(trace_of(registry, request), request)
+        return Response(
+            draw_bytes(heatmap(attention, title=title), suffix), media_type=MEDIA_TYPES[suffix]
+        )
 
-    @app.post("/api/alone.html")
-    def alone(asked: Question) -> Response:
-        from dhyan.studio.export_html import as_saved, page
+    @app.post("/api/export.html")
+    def export(request: TranslateRequest) -> Response:
+        from dhyan.studio.export_html import export_html, trace_only_card
 
-        found = told(shelf, asked)
-        return HTMLResponse(page(found, as_saved(shelf.book(asked.model).card(), found)))
+        trace = trace_json(registry, request)
+        card = trace_only_card(registry.get(request.model).card(), trace)
+        return HTMLResponse(export_html(trace, card))
 
     @app.get("/api/font/subset.ttf")
-    def font(text: Letters) -> Response:
-        from dhyan.studio.font_subset import subset
+    def font(text: Characters) -> Response:
+        from dhyan.studio.font_subset import subset_font
 
-        return Response(subset(text), media_type="font/ttf")
+        return Response(subset_font(text), media_type="font/ttf")
 
 
-def chosen(found: "Trace", asked: FigureQuestion) -> tuple["AttentionMap", str]:
-    """The attention that was asked for, and what must be said over it: how heads became one."""
-    blocks = found.of_role(asked.role)
+def select_map(trace: "Trace", request: FigureRequest) -> tuple["AttentionMap", str]:
+    """The attention map of a request, and a title that says how its heads were combined."""
+    blocks = trace.of_role(request.role)
     if not blocks:
         raise UserError("this model has no attention of that role: choose another")
-    of_layer = [block for block in blocks if block.layer == asked.layer]
+    of_layer = [block for block in blocks if block.layer == request.layer]
     block = of_layer[0] if of_layer else blocks[-1]
-    seen = found.map(block, words=asked.words)
-    heads = len(seen.weights)
-    if heads == 1 or not asked.head:
-        return seen, ""
-    if asked.head == "avg":
-        drawn, said = seen.weights.mean(0, keepdim=True), f"mean of {heads} heads"
-    elif asked.head == "max":
-        drawn, said = seen.weights.amax(0, keepdim=True), f"largest of {heads} heads"
+    attention = trace.map(block, words=request.words)
+    heads = len(attention.weights)
+    if heads == 1 or not request.head:
+        return attention, ""
+    if request.head == "avg":
+        weights, how = attention.weights.mean(0, keepdim=True), f"mean of {heads} heads"
+    elif request.head == "max":
+        weights, how = attention.weights.amax(0, keepdim=True), f"largest of {heads} heads"
     else:
-        number = min(int(asked.head), heads)
-        drawn, said = seen.weights[number - 1 : number], f"head {number}"
-    return replace(seen, weights=drawn), f"{NAMES[block.role]}, layer {block.layer}: {said}"
+        number = min(int(request.head), heads)
+        weights, how = attention.weights[number - 1 : number], f"head {number}"
+    return replace(
+        attention, weights=weights
+    ), f"{ROLE_NAMES[block.role]}, layer {block.layer}: {how}"

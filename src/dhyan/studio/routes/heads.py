@@ -1,4 +1,4 @@
-"""A translation without one of its heads, and how much each head is missed."""
+"""Routes of the heads view: ablation of one head, and the importance of every head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,134 +8,137 @@ from typing import TYPE_CHECKING, Any, Literal
 from fastapi import FastAPI
 
 from dhyan.errors import UserError
-from dhyan.studio.registry import Shelf
-from dhyan.studio.routes.head import HeadQuestion
-from dhyan.studio.schemas import Question
-from dhyan.studio.tensor_json import plain
-from dhyan.studio.traces import traced, translated
+from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.routes.qkv import HeadRequest
+from dhyan.studio.schemas import TranslateRequest
+from dhyan.studio.tensor_json import to_json
+from dhyan.studio.traces import trace_of, translate
 
 if TYPE_CHECKING:
     from dhyan.attention import MultiHeadAttention
     from dhyan.decoding.translator import Translation, Translator
 
-Change = Literal["same", "gone", "new"]
+Change = Literal["same", "removed", "added"]
 
 
-class RoleQuestion(Question):
+class RoleRequest(TranslateRequest):
     """All heads of the attentions of one role."""
 
     role: Literal["encoder_self", "decoder_self", "cross"] = "encoder_self"
 
 
 @dataclass(frozen=True)
-class Without:
-    """What is said without a head, and how likely the words said with it then are.
+class Ablation:
+    """A translation without one head, compared with the translation with all heads.
 
-    `words` are those of both translations in one row, `gone` with the head or `new` without it.
-    `chances` are the log-probabilities of the first translation's tokens with every head,
-    `missing` those of the same tokens without this one; `score` is the log-probability of the new
-    translation without it.
+    `words` are those of both translations in one sequence. `logprobs` are the log-probabilities of
+    the original translation's tokens with all heads, `ablated_logprobs` those without the head;
+    `score` is the log-probability of the new translation without it.
     """
 
     translation: str
     words: tuple[tuple[str, Change], ...]
-    chances: tuple[float, ...]
-    missing: tuple[float, ...]
+    logprobs: tuple[float, ...]
+    ablated_logprobs: tuple[float, ...]
     score: float
 
 
-def add(app: FastAPI, shelf: Shelf) -> None:
-    """What the view `/heads` asks when a head is taken out."""
+def add(app: FastAPI, registry: ModelRegistry) -> None:
+    """Add the routes."""
 
-    @app.post("/api/heads/without")
-    def without(asked: HeadQuestion) -> dict[str, Any]:
-        places = _places(shelf, asked, asked.role)
-        if asked.layer not in places:
-            raise UserError(f"layer {asked.layer}: this attention has {len(places)}; count from 1")
-        with shelf.book(asked.model).opened() as translator:
-            attention = _attention(translator, places[asked.layer])
-            if asked.head > attention.heads:
-                raise UserError(f"head {asked.head}: a layer has {attention.heads}; count from 1")
-            return plain(_without(translator, asked, attention, asked.head - 1))
+    @app.post("/api/heads/ablation")
+    def ablation(request: HeadRequest) -> dict[str, Any]:
+        names = _attention_names(registry, request, request.role)
+        if request.layer not in names:
+            raise UserError(f"layer {request.layer}: this attention has {len(names)}; count from 1")
+        with registry.get(request.model).translator() as translator:
+            attention = _attention(translator, names[request.layer])
+            if request.head > attention.heads:
+                raise UserError(f"head {request.head}: a layer has {attention.heads}; count from 1")
+            return to_json(_ablate(translator, request, attention, request.head - 1))
 
-    @app.post("/api/heads/missed")
-    def missed(asked: RoleQuestion) -> dict[str, Any]:
-        places = _places(shelf, asked, asked.role)
-        with shelf.book(asked.model).opened() as translator:
-            return {"changes": _missed(translator, asked, places)}
+    @app.post("/api/heads/importance")
+    def importance(request: RoleRequest) -> dict[str, Any]:
+        names = _attention_names(registry, request, request.role)
+        with registry.get(request.model).translator() as translator:
+            return {"logprob_changes": _importance(translator, request, names)}
 
 
-def _places(shelf: Shelf, asked: Question, role: Any) -> dict[int, str]:
-    """The name of every layer's attention of a role."""
-    blocks = traced(shelf, asked).of_role(role)
+def _attention_names(
+    registry: ModelRegistry, request: TranslateRequest, role: Any
+) -> dict[int, str]:
+    """The module name of every layer's attention of a role."""
+    blocks = trace_of(registry, request).of_role(role)
     if not blocks:
         raise UserError("this model has no attention of that role: choose another")
     return {block.layer: block.name for block in blocks}
 
 
-def _attention(translator: "Translator", where: str) -> "MultiHeadAttention":
+def _attention(translator: "Translator", name: str) -> "MultiHeadAttention":
     from dhyan.attention import MultiHeadAttention
 
-    found = translator.model.get_submodule(where)
-    if not isinstance(found, MultiHeadAttention) or found.heads == 1:
-        raise UserError("this attention has one head: without it there is nothing to look with")
-    return found
+    attention = translator.model.get_submodule(name)
+    if not isinstance(attention, MultiHeadAttention) or attention.heads == 1:
+        raise UserError("this attention has one head, which cannot be removed")
+    return attention
 
 
-def _without(
-    translator: "Translator", asked: Question, attention: "MultiHeadAttention", head: int
-) -> Without:
+def _ablate(
+    translator: "Translator", request: TranslateRequest, attention: "MultiHeadAttention", head: int
+) -> Ablation:
     from dhyan.insight.ablation import without_head
 
-    said = translated(translator, asked)
-    chances = _chances(translator, asked.text, said)
+    original = translate(translator, request)
+    logprobs = _logprobs(translator, request.text, original)
     with without_head(attention, head):
-        missing = _chances(translator, asked.text, said)
-        other = translated(translator, asked)
-        score = sum(_chances(translator, asked.text, other))
-    words = _compared(said.text.split(), other.text.split())
-    return Without(other.text, words, tuple(chances), tuple(missing), score)
+        ablated_logprobs = _logprobs(translator, request.text, original)
+        ablated = translate(translator, request)
+        score = sum(_logprobs(translator, request.text, ablated))
+    words = _compare_words(original.text.split(), ablated.text.split())
+    return Ablation(ablated.text, words, tuple(logprobs), tuple(ablated_logprobs), score)
 
 
-def _missed(translator: "Translator", asked: Question, places: dict[int, str]) -> list[list[float]]:
-    """By layer and head: the change of the translation's log-probability when the head is off."""
+def _importance(
+    translator: "Translator", request: TranslateRequest, names: dict[int, str]
+) -> list[list[float]]:
+    """By layer and head: the change of the translation's log-probability without the head."""
     from dhyan.insight.ablation import without_head
 
-    said = translated(translator, asked)
-    whole = sum(_chances(translator, asked.text, said))
+    translation = translate(translator, request)
+    total = sum(_logprobs(translator, request.text, translation))
     changes = []
-    for _, where in sorted(places.items()):
-        attention, row = _attention(translator, where), []
+    for _, name in sorted(names.items()):
+        attention, row = _attention(translator, name), []
         for head in range(attention.heads):
             with without_head(attention, head):
-                row.append(sum(_chances(translator, asked.text, said)) - whole)
+                row.append(sum(_logprobs(translator, request.text, translation)) - total)
         changes.append(row)
     return changes
 
 
-def _chances(translator: "Translator", text: str, said: "Translation") -> list[float]:
-    """The log-probability of every token that was said, its end included."""
+def _logprobs(translator: "Translator", text: str, translation: "Translation") -> list[float]:
+    """The log-probability of every token of a translation, EOS included."""
     import torch
 
     from dhyan.batch import Batch, Tokens
     from dhyan.decoding.forced_decoding import evaluation_mode
     from dhyan.insight.explain import target_ids
 
-    target = Tokens.pad([target_ids(said)])
+    target = Tokens.pad([target_ids(translation)])
     batch = Batch(Tokens.pad([translator.encode(text)]), target).to(translator.device)
     with evaluation_mode(translator.ensemble), torch.inference_mode():
-        scores = translator.ensemble(batch).double().log_softmax(-1)
-    return scores.gather(-1, batch.labels.ids.unsqueeze(-1)).flatten().tolist()
+        logprobs = translator.ensemble(batch).double().log_softmax(-1)
+    return logprobs.gather(-1, batch.labels.ids.unsqueeze(-1)).flatten().tolist()
 
 
-def _compared(before: Sequence[str], after: Sequence[str]) -> tuple[tuple[str, Change], ...]:
-    """Both rows of words in one: what stays, what goes, what comes instead."""
-    row: list[tuple[str, Change]] = []
-    matches = SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
-    for kind, first, last, start, stop in matches:
-        if kind == "equal":
-            row += [(word, "same") for word in before[first:last]]
+def _compare_words(before: Sequence[str], after: Sequence[str]) -> tuple[tuple[str, Change], ...]:
+    """A word diff of two translations."""
+    words: list[tuple[str, Change]] = []
+    operations = SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
+    for operation, first, last, start, stop in operations:
+        if operation == "equal":
+            words += [(word, "same") for word in before[first:last]]
         else:
-            row += [(word, "gone") for word in before[first:last]]
-            row += [(word, "new") for word in after[start:stop]]
-    return tuple(row)
+            words += [(word, "removed") for word in before[first:last]]
+            words += [(word, "added") for word in after[start:stop]]
+    return tuple(words)

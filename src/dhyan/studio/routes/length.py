@@ -1,9 +1,8 @@
-"""How good every model is, by the length of the sentence: BLEU of held-out sentences of the primer.
+"""Route of the length view: BLEU of held-out primer sentences by sentence length.
 
-A model translates them a few at a time, so that whoever else asks it something is soon answered.
+A model translates a few sentences at a time, so that other requests are not kept waiting.
 """
 
-import json
 import threading
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -16,9 +15,15 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from dhyan.errors import UserError
-from dhyan.studio.registry import Book, Shelf
-from dhyan.studio.schemas import LONGEST_TEXT, MOST_TOKENS, WIDEST_BEAM, Body, Name
-from dhyan.studio.test_sentences import core_for, learned, recipe_of, trained_to
+from dhyan.studio.registry import ModelRegistry, RegisteredModel
+from dhyan.studio.schemas import MAX_BEAM, MAX_CHARACTERS, MAX_TOKENS, Name, StrictModel
+from dhyan.studio.test_sentences import (
+    core_share_for,
+    recipe_of,
+    trained_length,
+    training_sentences,
+)
+from dhyan.web.server_sent_events import server_sent_event
 
 if TYPE_CHECKING:
     from dhyan.compare.test_sets import EvaluationExample
@@ -26,251 +31,262 @@ if TYPE_CHECKING:
     from dhyan.decoding.translator import Translator
     from dhyan.evaluation.metrics import Counts
 
-SHORTEST, LONGEST = 2, 50  # words of a sentence
-AT_ONCE = 16  # hypotheses grown before others have their turn
-ROUGHLY = 10  # tokens to which the size of a sentence is rounded up for its limit
-SHOWN = 3  # of the best and of the worst of a group
+MIN_WORDS, MAX_WORDS = 2, 50  # of a sentence
+HYPOTHESES_PER_CALL = 16  # before other requests have their turn
+LENGTH_STEP = 10  # tokens to which a length is rounded up, so that limits agree
+EXAMPLES = 3  # of the best and of the worst sentences of a bucket
 FORWARDS, BACKWARDS = ("en", "hi"), ("hi", "en")
 
 Event = tuple[str, dict[str, Any]]
 
 
-class LengthQuestion(Body):
-    """So many sentences of each group of lengths, for a model."""
+class LengthRequest(StrictModel):
+    """How many sentences of each bucket of lengths a model translates."""
 
     model: Name = ""
-    each: Annotated[int, Field(ge=2, le=200)] = 40
-    beam: Annotated[int, Field(ge=1, le=WIDEST_BEAM)] = 1
+    per_bucket: Annotated[int, Field(ge=2, le=200)] = 40
+    beam: Annotated[int, Field(ge=1, le=MAX_BEAM)] = 1
 
 
-class Pool:
-    """Sentences that have been drawn, what models have said of them, and how good that was."""
+class LengthCache:
+    """Test sentences, their translations by each model, and the finished results."""
 
     def __init__(self) -> None:
-        self.figures: dict[Any, dict[str, Any]] = {}
-        self._cores: dict[tuple[str, ...], float] = {}
-        self._drawn: dict[Any, list[EvaluationExample]] = {}
-        self._said: dict[Any, str] = {}
-        self._guard = threading.Lock()
+        self.results: dict[Any, dict[str, Any]] = {}
+        self._core_shares: dict[tuple[str, ...], float] = {}
+        self._sentences: dict[Any, list[EvaluationExample]] = {}
+        self._translations: dict[Any, str] = {}
+        self._lock = threading.Lock()
 
-    def core(self, shelf: Shelf) -> float:
-        """The share of the primer's words that sentences for these models are made of."""
-        names = tuple(shelf.books)
-        with self._guard:
-            if names not in self._cores:
-                self._cores[names] = core_for(shelf)
-            return self._cores[names]
+    def core_share(self, registry: ModelRegistry) -> float:
+        """The share of the primer's vocabulary that the test sentences use."""
+        names = tuple(registry.models)
+        with self._lock:
+            if names not in self._core_shares:
+                self._core_shares[names] = core_share_for(registry)
+            return self._core_shares[names]
 
-    def drawn(self, group: tuple[int, int], each: int, **how: Any) -> "list[EvaluationExample]":
-        """The first sentences of a group of lengths; none where the primer cannot make any."""
+    def sentences(self, bucket: tuple[int, int], count: int, **options: Any) -> "list[EvaluationExample]":
+        """Test sentences of a bucket of lengths; none where the primer cannot make any."""
         from dhyan.compare.test_sets import Sizes, primer_tests
 
-        key = (group, each, *sorted(how.items()))
-        shortest, longest = group
-        with self._guard:
-            if key not in self._drawn:
-                sizes = Sizes(each, 0, 0)
+        key = (bucket, count, *sorted(options.items()))
+        shortest, longest = bucket
+        with self._lock:
+            if key not in self._sentences:
+                sizes = Sizes(count, 0, 0)
                 try:
-                    made = primer_tests(
-                        shortest=shortest, longest=longest, sizes=sizes, splits=(), **how
+                    tests = primer_tests(
+                        shortest=shortest, longest=longest, sizes=sizes, splits=(), **options
                     )
-                    self._drawn[key] = list(made.sets[0].examples)
+                    self._sentences[key] = list(tests.sets[0].examples)
                 except UserError:
-                    self._drawn[key] = []
-            return [one for one in self._drawn[key] if len(one.source) <= LONGEST_TEXT]
+                    self._sentences[key] = []
+            return [
+                sentence
+                for sentence in self._sentences[key]
+                if len(sentence.source) <= MAX_CHARACTERS
+            ]
 
-    def translated(self, book: Book, beam: int, sources: Sequence[str]) -> Iterator[int]:
-        """Translate what has not been yet; tells how many have been."""
-        fresh = [one for one in sources if (book.name, beam, one) not in self._said]
-        yield len(sources) - len(fresh)
-        few, done = max(AT_ONCE // beam, 1), len(sources) - len(fresh)
-        with book.opened() as translator:
-            limits = {one: _limit(translator, one) for one in fresh}
-        for limit, group in groupby(sorted(fresh, key=limits.__getitem__), limits.__getitem__):
-            alike = list(group)
-            for first in range(0, len(alike), few):
-                some = alike[first : first + few]
-                with book.opened() as translator:
-                    found = translator(some, beam=beam, nbest=1, max_length=limit)
-                for source, one in zip(some, found, strict=True):
-                    self._said[book.name, beam, source] = one.text
-                yield (done := done + len(some))
+    def translate(self, model: RegisteredModel, beam: int, sources: Sequence[str]) -> Iterator[int]:
+        """Translate the sentences that are not cached; yields how many are done."""
+        missing = [
+            source for source in sources if (model.name, beam, source) not in self._translations
+        ]
+        done = len(sources) - len(missing)
+        yield done
+        chunk_size = max(HYPOTHESES_PER_CALL // beam, 1)
+        with model.translator() as translator:
+            limits = {source: _max_length(translator, source) for source in missing}
+        by_limit = sorted(missing, key=limits.__getitem__)
+        for limit, group in groupby(by_limit, limits.__getitem__):
+            same_limit = list(group)
+            for first in range(0, len(same_limit), chunk_size):
+                chunk = same_limit[first : first + chunk_size]
+                with model.translator() as translator:
+                    translations = translator(chunk, beam=beam, nbest=1, max_length=limit)
+                for source, translation in zip(chunk, translations, strict=True):
+                    self._translations[model.name, beam, source] = translation.text
+                yield (done := done + len(chunk))
 
-    def said(self, book: Book, beam: int, sources: Sequence[str]) -> list[str]:
-        """What was said of sentences that have been translated."""
-        return [self._said[book.name, beam, one] for one in sources]
+    def translations(self, model: RegisteredModel, beam: int, sources: Sequence[str]) -> list[str]:
+        """The cached translations of sentences."""
+        return [self._translations[model.name, beam, source] for source in sources]
 
 
-def add(app: FastAPI, shelf: Shelf) -> None:
-    """What the view `/length` draws: a stream for each model, with its progress."""
-    pool = Pool()
+def add(app: FastAPI, registry: ModelRegistry) -> None:
+    """Add the route: a stream for each model, with its progress."""
+    cache = LengthCache()
 
     @app.post("/api/length")
-    def length(asked: LengthQuestion) -> Response:
-        return StreamingResponse(_told(shelf, pool, asked), media_type="text/event-stream")
+    def length(request: LengthRequest) -> Response:
+        events = _events(registry, cache, request)
+        return StreamingResponse(events, media_type="text/event-stream")
 
 
-def _told(shelf: Shelf, pool: Pool, asked: LengthQuestion) -> Iterator[str]:
-    """Progress, then the figures, or what went wrong; nothing more is done for one who left."""
+def _events(registry: ModelRegistry, cache: LengthCache, request: LengthRequest) -> Iterator[str]:
+    """Progress, then the result or an error; nothing more is done once the client is gone."""
     try:
-        for kind, data in _measured(shelf, pool, asked):
-            yield _event(kind, **data)
-    except UserError as fault:
-        yield _event("error", code="invalid_request", message=str(fault))
-    except Exception:  # the page is told; the terminal has the rest
-        yield _event("error", code="internal_error", message="the model failed; see the terminal")
+        for name, data in _evaluate(registry, cache, request):
+            yield server_sent_event(name, data)
+    except UserError as error:
+        yield server_sent_event("error", {"code": "invalid_request", "message": str(error)})
+    except Exception:
+        message = "the model failed; see the terminal"
+        yield server_sent_event("error", {"code": "internal_error", "message": message})
         raise
 
 
-def _event(kind: str, **data: Any) -> str:
-    return f"event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
-
-
-def _measured(shelf: Shelf, pool: Pool, asked: LengthQuestion) -> Iterator[Event]:
-    book = shelf.book(asked.model)
-    recipe = recipe_of(book)
-    backwards = _direction(book.name, recipe) == BACKWARDS
-    core = pool.core(shelf)
-    key = (book.name, asked.each, asked.beam, core)
-    if key in pool.figures:
-        yield "done", pool.figures[key]
+def _evaluate(
+    registry: ModelRegistry, cache: LengthCache, request: LengthRequest
+) -> Iterator[Event]:
+    model = registry.get(request.model)
+    recipe = recipe_of(model)
+    backwards = _direction(model.name, recipe) == BACKWARDS
+    core_share = cache.core_share(registry)
+    key = (model.name, request.per_bucket, request.beam, core_share)
+    if key in cache.results:
+        yield "done", cache.results[key]
         return
-    groups, questions, known = list(_groups()), list["EvaluationExample"](), learned(shelf)
-    for place, group in enumerate(groups):
-        yield "drawn", {"done": place, "of": len(groups)}
-        made = pool.drawn(group, asked.each, core=core, backwards=backwards)
-        questions += [one for one in made if one.source not in known]
-    with book.opened() as translator:
-        sizes = [len(translator.encode(one.source)) - 1 for one in questions]
-        longest = min(translator.limits.source, MOST_TOKENS)
-        ids = [token for one in questions for token in translator.source.encode(one.source)]
+    buckets, sentences = list(_buckets()), list["EvaluationExample"]()
+    trained_on = training_sentences(registry)
+    for done, bucket in enumerate(buckets):
+        yield "sampling", {"done": done, "of": len(buckets)}
+        drawn = cache.sentences(bucket, request.per_bucket, core=core_share, backwards=backwards)
+        sentences += [sentence for sentence in drawn if sentence.source not in trained_on]
+    with model.translator() as translator:
+        lengths = [len(translator.encode(sentence.source)) - 1 for sentence in sentences]
+        longest = min(translator.limits.source, MAX_TOKENS)
+        ids = [id for sentence in sentences for id in translator.source.encode(sentence.source)]
         language = translator.language
-    taken = [one for one, size in zip(questions, sizes, strict=True) if size <= longest]
-    if len(taken) < 2:
-        raise UserError(f"{book.name} takes at most {longest} tokens: too few for these sentences")
-    sources = [one.source for one in taken]
-    for done in pool.translated(book, asked.beam, sources):
-        yield "some", {"done": done, "of": len(taken)}
-    pool.figures[key] = {
-        "model": book.name,
-        "beam": asked.beam,
-        "core": core,
-        "primer": recipe.data.task == "primer",
-        "left_out": len(questions) - len(taken),
-        "unknown": _unknown(ids),
-        **_figures(
-            taken,
-            pool.said(book, asked.beam, sources),
-            language,
-            trained=trained_to(recipe),
-        ),
+    pairs = zip(sentences, lengths, strict=True)
+    kept = [sentence for sentence, length in pairs if length <= longest]
+    if len(kept) < 2:
+        raise UserError(f"{model.name} takes at most {longest} tokens: too few for these sentences")
+    sources = [sentence.source for sentence in kept]
+    for done in cache.translate(model, request.beam, sources):
+        yield "translating", {"done": done, "of": len(kept)}
+    translations = cache.translations(model, request.beam, sources)
+    cache.results[key] = {
+        "model": model.name,
+        "beam": request.beam,
+        "core_share": core_share,
+        "on_primer": recipe.data.task == "primer",
+        "skipped": len(sentences) - len(kept),
+        "unknown_share": _unknown_share(ids),
+        **_scores(kept, translations, language, trained_words=trained_length(recipe)),
     }
-    yield "done", pool.figures[key]
+    yield "done", cache.results[key]
 
 
-def _figures(
-    asked: "Sequence[EvaluationExample]", said: Sequence[str], language: str, *, trained: int
+def _scores(
+    sentences: "Sequence[EvaluationExample]",
+    translations: Sequence[str],
+    language: str,
+    *,
+    trained_words: int,
 ) -> dict[str, Any]:
-    """BLEU over all, up to the lengths of training and beyond, and by groups of lengths."""
+    """BLEU over all sentences, up to the length of training and beyond, and by bucket."""
     from dhyan.evaluation.metrics import count
     from dhyan.evaluation.significance import Resampling
     from dhyan.evaluation.slices import LENGTHS, slice_rows
 
-    references, others = [one.target for one in asked], [one.others for one in asked]
-    bleu = count(said, references, others=others, language=language, metrics=("bleu",))["bleu"]
-    sizes = [len(one.source.split()) for one in asked]
-    like = [row for row, size in enumerate(sizes) if size <= trained]
-    beyond = [row for row, size in enumerate(sizes) if size > trained]
-    graded, how = _graded(asked, said, bleu)
+    references = [sentence.target for sentence in sentences]
+    others = [sentence.others for sentence in sentences]
+    bleu = count(translations, references, others=others, language=language, metrics=("bleu",))[
+        "bleu"
+    ]
+    words = [len(sentence.source.split()) for sentence in sentences]
+    within = [row for row, count in enumerate(words) if count <= trained_words]
+    beyond = [row for row, count in enumerate(words) if count > trained_words]
+    scored, sentence_signature = _sentence_scores(sentences, translations, bleu)
     return {
         "signature": bleu.signature(Resampling().marks(paired=False)),
-        "sentence_signature": how,
-        "trained": trained,
-        "all": _score(bleu, range(len(asked))),
-        "like": _score(bleu, like) if trained else None,
-        "beyond": _score(bleu, beyond) if trained else None,
-        "parts": [
+        "sentence_signature": sentence_signature,
+        "trained_words": trained_words,
+        "all": _score(bleu, range(len(sentences))),
+        "within": _score(bleu, within) if trained_words else None,
+        "beyond": _score(bleu, beyond) if trained_words else None,
+        "buckets": [
             {
-                "least": part.least,
-                "most": part.most or LONGEST,
-                **(_score(bleu, part.rows) or {}),
-                **_extremes([graded[row] for row in part.rows]),
+                "min_words": bucket.least,
+                "max_words": bucket.most or MAX_WORDS,
+                **(_score(bleu, bucket.rows) or {}),
+                **_extremes([scored[row] for row in bucket.rows]),
             }
-            for part in slice_rows(sizes, LENGTHS)
-            if part.least <= LONGEST
+            for bucket in slice_rows(words, LENGTHS)
+            if bucket.least <= MAX_WORDS
         ],
     }
 
 
 def _score(bleu: "Counts", rows: Sequence[int]) -> dict[str, Any] | None:
-    """A score with the interval in which 95 % of resampled ones lie; none of no sentence."""
+    """BLEU of some sentences with its 95 % bootstrap interval; None of no sentence."""
     from dhyan.evaluation.significance import Resampling
 
     if not rows:
         return None
-    own = bleu.of(rows)
-    found: dict[str, Any] = {"sentences": len(rows), "value": own.value()}
+    counts = bleu.of(rows)
+    score: dict[str, Any] = {"sentences": len(rows), "value": counts.value()}
     if len(rows) > 1:
-        sure = Resampling().interval(own)
-        found |= {"low": sure.low, "high": sure.high}
-    return found
+        interval = Resampling().interval(counts)
+        score |= {"low": interval.low, "high": interval.high}
+    return score
 
 
-def _graded(
-    asked: "Sequence[EvaluationExample]", said: Sequence[str], bleu: "Counts"
+def _sentence_scores(
+    sentences: "Sequence[EvaluationExample]", translations: Sequence[str], bleu: "Counts"
 ) -> tuple[list[dict[str, Any]], str]:
-    """Every sentence with its own BLEU, whose n-grams are as long as the sentence allows."""
+    """Every sentence with its own BLEU, of n-grams as long as the sentence allows."""
     metric = copy(bleu.metric)
     metric.effective_order = True  # type: ignore[attr-defined]
-    alone = replace(bleu, metric=metric)
-    found = [
+    sentence_bleu = replace(bleu, metric=metric)
+    scored = [
         {
-            "source": one.source,
-            "reference": one.target,
-            "said": text,
-            "score": alone.value([row]),
+            "source": sentence.source,
+            "reference": sentence.target,
+            "translation": translation,
+            "score": sentence_bleu.value([row]),
         }
-        for row, (one, text) in enumerate(zip(asked, said, strict=True))
+        for row, (sentence, translation) in enumerate(zip(sentences, translations, strict=True))
     ]
-    return found, alone.signature()
+    return scored, sentence_bleu.signature()
 
 
-def _extremes(graded: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The worst and the best, none of them twice."""
-    ranked = sorted(graded, key=lambda one: (one["score"], one["source"]))
-    shown = min(SHOWN, len(ranked) // 2)
-    return {"worst": ranked[:shown], "best": ranked[::-1][:shown]}
+def _extremes(scored: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The worst and the best sentences, none of them twice."""
+    ranked = sorted(scored, key=lambda sentence: (sentence["score"], sentence["source"]))
+    count = min(EXAMPLES, len(ranked) // 2)
+    return {"worst": ranked[:count], "best": ranked[::-1][:count]}
 
 
-def _groups() -> Iterator[tuple[int, int]]:
-    """The shortest and the longest of each group of lengths."""
+def _buckets() -> Iterator[tuple[int, int]]:
+    """The fewest and the most words of each bucket."""
     from dhyan.evaluation.slices import LENGTHS
 
     for first, after in pairwise(LENGTHS):
-        yield max(first, SHORTEST), after - 1
+        yield max(first, MIN_WORDS), after - 1
 
 
 def _direction(name: str, recipe: "Recipe") -> tuple[str, str]:
-    """From which language into which; a model of neither English nor Hindi has nothing to say."""
+    """Source and target language, which must be English and Hindi."""
     data = recipe.data
     languages = data.source_language or "en", data.target_language or "hi"
     if data.task not in ("", "primer"):
-        raise UserError(
-            f"{name} learned the task {data.task!r}: it has no sentences to be asked here"
-        )
+        raise UserError(f"{name} learned the task {data.task!r}, for which there are no sentences")
     if languages not in (FORWARDS, BACKWARDS):
         raise UserError(f"{name} goes from {' to '.join(languages)}; these sentences are en and hi")
     return languages
 
 
-def _limit(translator: "Translator", sentence: str) -> int:
-    """The most tokens of a translation: one that has not come to an end by then will not."""
-    size = len(translator.encode(sentence))
-    return min(2 * ROUGHLY * -(-size // ROUGHLY) + 10, MOST_TOKENS)
+def _max_length(translator: "Translator", sentence: str) -> int:
+    """Maximum length of a translation; one that is longer does not end."""
+    length = len(translator.encode(sentence))
+    return min(2 * LENGTH_STEP * -(-length // LENGTH_STEP) + 10, MAX_TOKENS)
 
 
-def _unknown(ids: Sequence[int]) -> float:
-    """The share of tokens that a vocabulary does not have."""
+def _unknown_share(ids: Sequence[int]) -> float:
+    """The share of unknown tokens."""
     from dhyan.special_tokens import UNK
 
-    return sum(one == UNK for one in ids) / max(len(ids), 1)
+    return sum(id == UNK for id in ids) / max(len(ids), 1)

@@ -1,4 +1,4 @@
-"""What changes before a word when that word is another: with the mask, and without it."""
+"""Routes of the mask view: the leak test of the causal mask, and the padding mask."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -11,10 +11,10 @@ from fastapi import FastAPI
 from pydantic import Field
 
 from dhyan.errors import UserError
-from dhyan.studio.registry import Shelf
-from dhyan.studio.schemas import MOST_TOKENS, Question
-from dhyan.studio.tensor_json import plain
-from dhyan.studio.traces import translated
+from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.schemas import MAX_TOKENS, TranslateRequest
+from dhyan.studio.tensor_json import to_json
+from dhyan.studio.traces import translate
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -25,148 +25,156 @@ if TYPE_CHECKING:
     from dhyan.models.seq2seq import Seq2Seq
     from dhyan.text.tokenizer import Tokenizer
 
-CHOICES = 8  # words offered for a place
+ALTERNATIVES = 8  # words suggested for a position
 
 
-class LeakQuestion(Question):
-    """A word of the translation, counted from 1, to be another; the likeliest other if none."""
+class LeakRequest(TranslateRequest):
+    """A token of the translation, counted from 1, and its replacement; empty: the most probable."""
 
-    place: Annotated[int, Field(ge=1, le=4 * MOST_TOKENS)] = 1
+    position: Annotated[int, Field(ge=1, le=4 * MAX_TOKENS)] = 1
     word: Annotated[str, Field(max_length=60)] = ""
     masked: bool = True
 
 
 @dataclass(frozen=True)
-class Leak:
-    """How far the decoder's output moves at each place when it is told another word at one.
+class LeakTest:
+    """How the decoder's output changes at every position when one of its input tokens changes.
 
-    `told` are the words it is told, the beginning first; `moved` is the largest |Δ| of the scores
-    of all words after each of them; `said` and `then` are the likeliest next words before and
-    after the change. `weights` are those of the decoder's self-attention, layer by layer, without
-    the change. `switch` tells whether there is a mask to take off.
+    `decoder_input` are its input tokens, BOS first; `max_change` is the largest |Δ logit| at each
+    of them; `next_tokens` and `changed_next_tokens` are the most probable next tokens before and
+    after the change. `weights` are those of decoder self-attention, layer by layer, without the
+    change. `has_mask` says whether there is a causal mask to remove.
     """
 
-    told: tuple[str, ...]
-    place: int
-    was: str
-    now: str
+    decoder_input: tuple[str, ...]
+    position: int
+    old_token: str
+    new_token: str
     masked: bool
-    switch: bool
-    moved: "Float[Tensor, ' T']"
-    said: tuple[str, ...]
-    then: tuple[str, ...]
-    choices: tuple[str, ...]
+    has_mask: bool
+    max_change: "Float[Tensor, ' T']"
+    next_tokens: tuple[str, ...]
+    changed_next_tokens: tuple[str, ...]
+    alternatives: tuple[str, ...]
     weights: "tuple[Float[Tensor, 'H T T'], ...]"
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A word that cannot be told: it stands `there` already, or the model has no such single word.
+class UnusableWord:
+    """A word that cannot be the replacement: `unchanged`, or not a single token of the model.
 
-    `near` are words that can. It is an answer, not a fault, so that the page says it in words of
-    its own language.
+    `suggestions` are words that can. It is a response, not an error, so that the page explains it
+    in its own language.
     """
 
     word: str
-    there: bool
-    near: tuple[str, ...]
+    unchanged: bool
+    suggestions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Padding:
+class PaddingTest:
     """Two sentences in one batch, the second padded to the length of the first.
 
-    `weight` is the most any attention gives to padding; `moved` the largest |Δ| of the second
-    sentence's output when it is alone.
+    `padding_weight` is the largest attention weight on padding; `max_change` the largest |Δ logit|
+    of the second sentence against the same sentence alone.
     """
 
-    first: tuple[str, ...]
-    second: tuple[str, ...]
-    weight: float
-    moved: float
+    tokens: tuple[str, ...]
+    padded_tokens: tuple[str, ...]
+    padding_weight: float
+    max_change: float
 
 
-def add(app: FastAPI, shelf: Shelf) -> None:
-    """The leak test of the view `/mask`, and its padding."""
+def add(app: FastAPI, registry: ModelRegistry) -> None:
+    """Add the routes."""
 
     @app.post("/api/leak")
-    def leak(asked: LeakQuestion) -> dict[str, Any]:
-        with shelf.book(asked.model).opened() as translator:
-            return plain(_leak(translator, asked))
+    def leak(request: LeakRequest) -> dict[str, Any]:
+        with registry.get(request.model).translator() as translator:
+            return to_json(_leak_test(translator, request))
 
     @app.post("/api/padding")
-    def padding(asked: Question) -> dict[str, Any]:
-        with shelf.book(asked.model).opened() as translator:
-            return plain(_padding(translator, asked))
+    def padding(request: TranslateRequest) -> dict[str, Any]:
+        with registry.get(request.model).translator() as translator:
+            return to_json(_padding_test(translator, request))
 
 
-def _leak(translator: "Translator", asked: LeakQuestion) -> Leak | Refused:
+def _leak_test(translator: "Translator", request: LeakRequest) -> LeakTest | UnusableWord:
     from dhyan.insight.ablation import multihead_attentions
     from dhyan.insight.explain import target_ids
 
-    source = translator.encode(asked.text)
-    before = target_ids(translated(translator, asked))
-    last = len(before) - 2  # the beginning is no word, and after the last one nothing is said
+    source = translator.encode(request.text)
+    target = target_ids(translate(translator, request))
+    last = len(target) - 2  # BOS is no word, and after the last one nothing is predicted
     if last < 1:
-        raise UserError("too little was said to change a word of it: try another sentence")
-    if asked.place > last:
-        raise UserError(f"place {asked.place} is none of the {last} words: choose 1 to {last}")
-    switch = bool(multihead_attentions(translator.model, "decoder_self"))
-    if not (asked.masked or switch):
-        raise UserError("this decoder reads word by word and has no mask to take off")
-    old, tokenizer = before[asked.place], translator.target
-    [usual], _ = _answered(translator, [source], [before])
-    likely = usual[asked.place - 1].argsort(descending=True).tolist()
-    others = (id for id in likely if id != old and _whole(tokenizer, id))
-    choices = list(islice(others, CHOICES))
-    new = _chosen(tokenizer, asked.word, old, choices)
-    if isinstance(new, Refused):
+        raise UserError("the translation is too short to change a word: try another sentence")
+    position = request.position
+    if position > last:
+        raise UserError(f"position {position} is none of the {last} words: choose 1 to {last}")
+    has_mask = bool(multihead_attentions(translator.model, "decoder_self"))
+    if not (request.masked or has_mask):
+        raise UserError("this decoder reads word by word and has no mask to remove")
+    old, tokenizer = target[position], translator.target
+    [logits], _ = _forward(translator, [source], [target])
+    by_logit = logits[position - 1].argsort(descending=True).tolist()
+    others = (id for id in by_logit if id != old and _is_single_token(tokenizer, id))
+    alternatives = list(islice(others, ALTERNATIVES))
+    new = _replacement(tokenizer, request.word, old, alternatives)
+    if isinstance(new, UnusableWord):
         return new
-    after = [*before[: asked.place], new, *before[asked.place + 1 :]]
-    with _unmasked(translator.model, off=not asked.masked):
-        [first], looks = _answered(translator, [source], [before])
-        [second], _ = _answered(translator, [source], [after])
-    return Leak(
-        told=tuple(tokenizer.pieces(before[:-1])),
-        place=asked.place,
-        was=tokenizer.pieces([old])[0],
-        now=tokenizer.pieces([new])[0],
-        masked=asked.masked,
-        switch=switch,
-        moved=(first - second).abs().amax(-1),
-        said=tuple(tokenizer.pieces(first.argmax(-1).tolist())),
-        then=tuple(tokenizer.pieces(second.argmax(-1).tolist())),
-        choices=tuple(tokenizer.plain(id) for id in choices),
-        weights=tuple(own.weights[0].float().cpu() for own in looks if own.role == "decoder_self"),
+    changed = [*target[:position], new, *target[position + 1 :]]
+    with _causal_mask(translator.model, removed=not request.masked):
+        [before], attentions = _forward(translator, [source], [target])
+        [after], _ = _forward(translator, [source], [changed])
+    return LeakTest(
+        decoder_input=tuple(tokenizer.pieces(target[:-1])),
+        position=position,
+        old_token=tokenizer.pieces([old])[0],
+        new_token=tokenizer.pieces([new])[0],
+        masked=request.masked,
+        has_mask=has_mask,
+        max_change=(before - after).abs().amax(-1),
+        next_tokens=tuple(tokenizer.pieces(before.argmax(-1).tolist())),
+        changed_next_tokens=tuple(tokenizer.pieces(after.argmax(-1).tolist())),
+        alternatives=tuple(tokenizer.plain(id) for id in alternatives),
+        weights=tuple(
+            attention.weights[0].float().cpu()
+            for attention in attentions
+            if attention.role == "decoder_self"
+        ),
     )
 
 
-def _padding(translator: "Translator", asked: Question) -> Padding:
-    """The sentence beside its own first half, and that half alone; the same words told to both."""
+def _padding_test(translator: "Translator", request: TranslateRequest) -> PaddingTest:
+    """The sentence beside its own first half, and that half alone, with the same target."""
     from dhyan.insight.explain import target_ids
     from dhyan.special_tokens import EOS
 
-    target = target_ids(translated(translator, asked))
-    full = translator.encode(asked.text)
+    target = target_ids(translate(translator, request))
+    full = translator.encode(request.text)
     half = [*full[: (len(full) - 1) // 2], EOS]
-    both, looks = _answered(translator, [full, half], [target, target])
-    [alone], _ = _answered(translator, [half], [target])
+    both, attentions = _forward(translator, [full, half], [target, target])
+    [alone], _ = _forward(translator, [half], [target])
     weights = [
-        float(own.weights[1, ..., len(half) :].max()) for own in looks if own.role != "decoder_self"
+        float(attention.weights[1, ..., len(half) :].max())
+        for attention in attentions
+        if attention.role != "decoder_self"
     ]
-    text, read = translator.with_placeholders(asked.text)[0], translator.source
-    return Padding(
-        first=tuple(read.pieces(full, text)),
-        second=(*read.pieces(full, text)[: len(half) - 1], *read.pieces([EOS])),
-        weight=max(weights),
-        moved=float((both[1] - alone).abs().max()),
+    text, tokenizer = translator.with_placeholders(request.text)[0], translator.source
+    tokens = tokenizer.pieces(full, text)
+    return PaddingTest(
+        tokens=tuple(tokens),
+        padded_tokens=(*tokens[: len(half) - 1], *tokenizer.pieces([EOS])),
+        padding_weight=max(weights),
+        max_change=float((both[1] - alone).abs().max()),
     )
 
 
-def _answered(
+def _forward(
     translator: "Translator", sources: list[list[int]], targets: list[list[int]]
 ) -> "tuple[Float[Tensor, 'B T V'], list[AttentionWeights]]":
-    """The scores of all words after each one told, and the weights of every attention."""
+    """Logits with teacher forcing, and the weights of every attention."""
     import torch
 
     from dhyan.attention_maps import watch
@@ -176,40 +184,43 @@ def _answered(
     batch = Batch(Tokens.pad(sources), Tokens.pad(targets)).to(translator.device)
     model = translator.model
     with evaluation_mode(model), torch.inference_mode(), watch(model) as recorder:
-        scores = model(batch).float().cpu()
-    return scores, recorder.weights()
+        logits = model(batch).float().cpu()
+    return logits, recorder.weights()
 
 
 @contextmanager
-def _unmasked(model: "Seq2Seq", *, off: bool) -> Iterator[None]:
-    """Inside the block, if `off`, the decoder attends to later positions."""
+def _causal_mask(model: "Seq2Seq", *, removed: bool) -> Iterator[None]:
+    """Inside the block, if `removed`, the decoder attends to later positions."""
     from dhyan.insight.ablation import without_causal_mask
 
-    with without_causal_mask(model) if off else nullcontext():
+    with without_causal_mask(model) if removed else nullcontext():
         yield
 
 
-def _whole(tokenizer: "Tokenizer", id: int) -> bool:
-    """Whether an id can be asked for by its word."""
+def _is_single_token(tokenizer: "Tokenizer", id: int) -> bool:
+    """Whether the word of a token is encoded as that token alone."""
     word = tokenizer.plain(id)
     return bool(word) and tokenizer.encode(word) == [id]
 
 
-def _chosen(tokenizer: "Tokenizer", word: str, old: int, choices: list[int]) -> int | Refused:
-    """The id of a word, or of the likeliest other; or why it cannot be told."""
+def _replacement(
+    tokenizer: "Tokenizer", word: str, old: int, alternatives: list[int]
+) -> int | UnusableWord:
+    """The token of a word, or the most probable alternative; or why the word is unusable."""
     from dhyan.special_tokens import UNK
 
-    ids = tokenizer.encode(word) or choices[:1]
+    ids = tokenizer.encode(word) or alternatives[:1]
+    probable = tuple(tokenizer.plain(id) for id in alternatives[:3])
     if ids == [old]:
-        return Refused(word, there=True, near=tuple(tokenizer.plain(id) for id in choices[:3]))
+        return UnusableWord(word, unchanged=True, suggestions=probable)
     if len(ids) != 1 or ids[0] == UNK:
-        near = _near(tokenizer, word) or [tokenizer.plain(id) for id in choices[:3]]
-        return Refused(word, there=False, near=tuple(near))
+        suggestions = tuple(_similar_words(tokenizer, word)) or probable
+        return UnusableWord(word, unchanged=False, suggestions=suggestions)
     return ids[0]
 
 
-def _near(tokenizer: "Tokenizer", word: str) -> list[str]:
-    """Words of the vocabulary that are written much the same."""
-    known = {tokenizer.plain(id): id for id in range(len(tokenizer))}
-    near = get_close_matches(word, known, n=3, cutoff=0.6)
-    return [one for one in near if _whole(tokenizer, known[one])]
+def _similar_words(tokenizer: "Tokenizer", word: str) -> list[str]:
+    """Words of the vocabulary with a similar spelling."""
+    vocabulary = {tokenizer.plain(id): id for id in range(len(tokenizer))}
+    similar = get_close_matches(word, vocabulary, n=3, cutoff=0.6)
+    return [word for word in similar if _is_single_token(tokenizer, vocabulary[word])]

@@ -1,15 +1,15 @@
-"""Which models there are, and in which colours the page draws."""
+"""Routes without a model: liveness, the registry, and the colour tables."""
 
 from dataclasses import asdict
 from typing import Any
 
 from fastapi import FastAPI
 
-from dhyan.studio.registry import Shelf
+from dhyan.studio.registry import ModelRegistry
 
 
-def add(app: FastAPI, shelf: Shelf) -> None:
-    """Routes that need no model."""
+def add(app: FastAPI, registry: ModelRegistry) -> None:
+    """Add the routes."""
 
     @app.get("/livez")
     def livez() -> dict[str, str]:
@@ -17,11 +17,11 @@ def add(app: FastAPI, shelf: Shelf) -> None:
 
     @app.get("/api/models")
     def models() -> list[dict[str, Any]]:
-        return [asdict(book.card()) for book in shelf.books.values()]
+        return [asdict(model.card()) for model in registry.models.values()]
 
-    @app.get("/api/coming")
-    def coming() -> list[dict[str, Any]]:
-        return [asdict(one) for one in shelf.coming()]
+    @app.get("/api/models/pending")
+    def pending() -> list[dict[str, Any]]:
+        return [asdict(model) for model in registry.pending()]
 
     @app.get("/api/colours")
     def colours() -> dict[str, Any]:

@@ -1,6 +1,5 @@
-"""A sentence's translation with all its attention: at once, or word by word as it is said."""
+"""Routes of the translate view: the trace of a translation, at once or as a token stream."""
 
-import json
 import queue
 import threading
 from collections.abc import Iterator, Sequence
@@ -10,57 +9,59 @@ from fastapi import FastAPI
 from fastapi.responses import Response, StreamingResponse
 
 from dhyan.errors import UserError
-from dhyan.studio.registry import Shelf
-from dhyan.studio.schemas import Question
-from dhyan.studio.traces import told
+from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.schemas import TranslateRequest
+from dhyan.studio.traces import trace_json
+from dhyan.web.server_sent_events import server_sent_event
 
 
-def add(app: FastAPI, shelf: Shelf) -> None:
-    """The whole trace as JSON, and the same as a stream of events."""
+def add(app: FastAPI, registry: ModelRegistry) -> None:
+    """Add the trace as JSON, and as server-sent events."""
 
     @app.post("/api/translate")
-    def translate(asked: Question) -> Response:
-        return Response(told(shelf, asked), media_type="application/json")
+    def translate(request: TranslateRequest) -> Response:
+        return Response(trace_json(registry, request), media_type="application/json")
 
     @app.post("/api/translate/stream")
-    def stream(asked: Question) -> Response:
-        return StreamingResponse(_told(shelf, asked), media_type="text/event-stream")
+    def stream(request: TranslateRequest) -> Response:
+        return StreamingResponse(_events(registry, request), media_type="text/event-stream")
 
 
-def _told(shelf: Shelf, asked: Question) -> Iterator[str]:
-    """Words as they are said, then everything, or what went wrong."""
-    heard: queue.Queue[tuple[str, str]] = queue.Queue()
-    gone = threading.Event()
+def _events(registry: ModelRegistry, request: TranslateRequest) -> Iterator[str]:
+    """Tokens as they come, then the trace, or an error."""
+    events: queue.Queue[tuple[str, str]] = queue.Queue()
+    disconnected = threading.Event()
 
-    def put(kind: str, **data: Any) -> None:
-        heard.put((kind, json.dumps(data, ensure_ascii=False)))
+    def put(name: str, **data: Any) -> None:
+        events.put((name, server_sent_event(name, data)))
 
-    def said(words: Sequence[str]) -> None:
-        if gone.is_set():
-            raise _Gone
-        put("words", words=words)
+    def on_tokens(tokens: Sequence[str]) -> None:
+        if disconnected.is_set():
+            raise _Disconnected
+        put("words", words=tokens)
 
     def work() -> None:
         try:
-            heard.put(("done", told(shelf, asked, said)))
-        except _Gone:
+            trace = trace_json(registry, request, on_tokens)
+            events.put(("done", f"event: done\ndata: {trace}\n\n"))
+        except _Disconnected:
             pass
-        except UserError as fault:
-            put("error", code="invalid_request", message=str(fault))
-        except Exception:  # the page is told; the terminal has the rest
+        except UserError as error:
+            put("error", code="invalid_request", message=str(error))
+        except Exception:
             put("error", code="internal_error", message="the model failed; see the terminal")
             raise
 
     threading.Thread(target=work, daemon=True).start()
     try:
         while True:
-            kind, data = heard.get()
-            yield f"event: {kind}\ndata: {data}\n\n"
-            if kind != "words":
+            name, event = events.get()
+            yield event
+            if name != "words":
                 return
     finally:
-        gone.set()
+        disconnected.set()
 
 
-class _Gone(Exception):
-    """Nobody listens any more: the translation need not be finished."""
+class _Disconnected(Exception):
+    """The client is gone: the translation need not be finished."""

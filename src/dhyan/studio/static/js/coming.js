@@ -27,7 +27,7 @@ export async function watchComing() {
   subscribe((changed) => changed.has("ui") && draw());
   for (;;) {
     const before = told.filter((one) => one.state === "done").length;
-    told = await get("/api/coming").catch(() => []);
+    told = await get("/api/models/pending").catch(() => []);
     draw();
     if (told.filter((one) => one.state === "done").length > before) await welcome();
     if (!told.some((one) => one.state === "waiting" || one.state === "running")) return;
@@ -63,7 +63,7 @@ function draw() {
 function words(one) {
   if (one.state === "waiting") return say("coming_waiting");
   if (one.state === "done") return say("coming_done");
-  if (one.state === "failed") return say("coming_failed", one.problem);
+  if (one.state === "failed") return say("coming_failed", one.error);
   return one.seconds_left === null ? say("coming_begins")
     : say("coming_left", Math.ceil(one.seconds_left));
 }

@@ -66,7 +66,7 @@ const GROUPS = [
     ["json", "export_json", async (found) =>
       new Blob([JSON.stringify(found.trace), "\n"], { type: "application/json" }), noTrace]] },
   { name: "export_page", lacks: (found) => needsServer() || noTrace(found), ways: [
-    ["html", "export_html", () => file("/api/alone.html", question())]] },
+    ["html", "export_html", () => file("/api/export.html", question())]] },
 ];
 
 const needsServer = () => alone && "export_no_server";

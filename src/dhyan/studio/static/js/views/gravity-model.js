@@ -73,11 +73,11 @@ export function modelPlane() {
     const last = Math.min(state.gl, found.stages.length - 1);
     const [first, end] = [found.stages[0], found.stages[last]];
     const stars = found.words.map((word, at) => ({ id: String(at), text: word, lang: card()?.source_language,
-      at: first.places[at], trail: found.stages.slice(1, last + 1).map((stage) => stage.places[at]), tone: tone(word),
-      label: say("gravity_word", word, ...numbers(first.places[at]), last, ...numbers(end.places[at])) }));
+      at: first.positions[at], trail: found.stages.slice(1, last + 1).map((stage) => stage.positions[at]), tone: tone(word),
+      label: say("gravity_word", word, ...numbers(first.positions[at]), last, ...numbers(end.positions[at])) }));
     const label = say("gravity_map", state.q || USUAL, last);
     pictures = [plane({ label, stars, axes: ["PC 1", "PC 2"] }, innerWidth < 700 ? undefined : { width: 760, height: 500 })];
-    const sorted = found.words.map((word, at) => [word, found.moved[at]]).sort((a, b) => b[1] - a[1]);
+    const sorted = found.words.map((word, at) => [word, found.distances[at]]).sort((a, b) => b[1] - a[1]);
     const told = last === found.stages.length - 1
       && say("gravity_furthest", sorted[0][0], said(sorted[0][1], 1), sorted.at(-1)[0], said(sorted.at(-1)[1], 1));
     return [figure(pictures[0], label, say("gravity_projection", found.width, percent(first), percent(end), last)),
@@ -88,11 +88,11 @@ export function modelPlane() {
   function apart() {
     const titles = [say("gravity_embeddings"), say("gravity_states")];
     pictures = found.stages.map((stage, number) => plane({ label: titles[number], axes: ["PC 1", "PC 2"],
-      stars: found.words.map((word, at) => ({ id: String(at), text: word, lang: card()?.source_language, at: stage.places[at],
-        tone: tone(word), label: say("gravity_alone", word, ...numbers(stage.places[at])) })) }, innerWidth < 700 ? undefined : { width: 420, height: 360 }));
+      stars: found.words.map((word, at) => ({ id: String(at), text: word, lang: card()?.source_language, at: stage.positions[at],
+        tone: tone(word), label: say("gravity_alone", word, ...numbers(stage.positions[at])) })) }, innerWidth < 700 ? undefined : { width: 420, height: 360 }));
     return [el("p", {}, say("gravity_recurrent")), el("div", { class: "gravity-two" }, ...found.stages.map((stage, number) =>
       el("div", {}, el("h2", {}, titles[number]), figure(pictures[number], titles[number],
-        say("gravity_share", ...stage.explained.map((share) => said(100 * share, 0)))))))];
+        say("gravity_share", ...stage.explained_variance.map((share) => said(100 * share, 0)))))))];
   }
 
   /** The same word has the same colour wherever it stands. */
@@ -106,13 +106,13 @@ export function modelPlane() {
       else if (changed.has("gl")) render();
     },
     taken: () => ({ picture: pictures.at(-1) ?? null, trace: null, table: found && { columns: ["PC 1", "PC 2"], rows: found.words,
-      values: found.stages[found.axes === "shared" ? Math.min(state.gl, found.stages.length - 1) : 1].places } }),
+      values: found.stages[found.axes === "shared" ? Math.min(state.gl, found.stages.length - 1) : 1].positions } }),
     close: () => stop.abort(),
   };
 }
 
 const numbers = (at) => at.map((value) => said(value, 1));
-const percent = (stage) => said(100 * stage.explained.reduce((a, b) => a + b, 0), 0);
+const percent = (stage) => said(100 * stage.explained_variance.reduce((a, b) => a + b, 0), 0);
 const figure = (picture, label, caption) => el("figure", { class: "gravity-figure" },
   el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": label }, picture),
   el("figcaption", { class: "quiet" }, caption));

@@ -8,11 +8,11 @@ import { say } from "../words.js";
 const LITTLE = 0.05; // nats: a twentieth more or less likely is much the same
 
 /**
- * @param {{words: [string, string][], chances: number[], missing: number[], score: number}} found
+ * @param {{words: [string, string][], logprobs: number[], ablated_logprobs: number[], score: number}} found
  * @param {{target: {words: string[], tokens: {word: number}[]}}} trace @param {string} lang of the translation
  */
 export function difference(found, trace, lang) {
-  const [gone, come] = ["gone", "new"].map((kind) => found.words.filter(([, one]) => one === kind).length);
+  const [gone, come] = ["removed", "added"].map((kind) => found.words.filter(([, one]) => one === kind).length);
   return el("div", { class: "heads-found" },
     el("p", { class: "heads-diff", lang }, ...found.words.flatMap(([word, kind]) => [marked(word, kind), " "])),
     el("p", {}, gone + come ? say("heads_changed", gone, come) : say("heads_same")),
@@ -23,14 +23,14 @@ export function difference(found, trace, lang) {
 /** A word that stays, goes or comes: by sign and line as well as by colour. */
 function marked(word, kind) {
   if (kind === "same") return el("span", {}, word);
-  const [tag, sign, key] = kind === "gone" ? ["del", "−", "heads_gone"] : ["ins", "+", "heads_new"];
+  const [tag, sign, key] = kind === "removed" ? ["del", "−", "heads_gone"] : ["ins", "+", "heads_new"];
   return el(tag, {}, el("span", { class: "heads-sign", "aria-hidden": "true" }, sign),
     el("span", { class: "unseen" }, `${say(key)}: `), word);
 }
 
 /** What the first translation loses or gains without the head. */
 export function likelihood(found) {
-  const [before, after] = [sum(found.chances), sum(found.missing)];
+  const [before, after] = [sum(found.logprobs), sum(found.ablated_logprobs)];
   const gained = after - before;
   const written = [nats(before), nats(after), change(gained)];
   if (Math.abs(gained) < LITTLE) return say("heads_even", ...written);
@@ -44,9 +44,9 @@ function table(found, trace, lang) {
   const { words, tokens } = trace.target;
   const rows = words.map((word, number) => {
     const own = (values) => sum(values.filter((_, at) => tokens[at].word === number));
-    return [text(word, lang), own(found.chances), own(found.missing)];
+    return [text(word, lang), own(found.logprobs), own(found.ablated_logprobs)];
   });
-  rows.push([say("heads_all"), sum(found.chances), sum(found.missing)]);
+  rows.push([say("heads_all"), sum(found.logprobs), sum(found.ablated_logprobs)]);
   return el("table", { class: "numbers heads-table" },
     el("caption", {}, say("heads_words")),
     el("thead", {}, el("tr", {}, ...["word", "with", "less_one", "change"].map((key) =>

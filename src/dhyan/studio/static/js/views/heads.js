@@ -98,8 +98,8 @@ export function open() {
     tellOf(say("heads_done", trace.model, blocks.length * blocks[0].shape[0]));
     if (!many || missed[what]) return;
     try {
-      const found = await post("/api/heads/missed", { ...question(), role: what }, stop.signal);
-      missed[what] = found.changes;
+      const found = await post("/api/heads/importance", { ...question(), role: what }, stop.signal);
+      missed[what] = found.logprob_changes;
       if (trace && kind() === what) render(what, blocks);
     } catch (error) {
       tellOf(error);
@@ -216,7 +216,7 @@ export function open() {
     if (!off) return;
     fill(found, el("p", { class: "quiet" }, say("working")));
     try {
-      const answer = await post("/api/heads/without", { ...question(), role: what, layer: tile.layer,
+      const answer = await post("/api/heads/ablation", { ...question(), role: what, layer: tile.layer,
         head: Number(tile.head) }, asking.signal);
       fill(found, difference(answer, trace, languages("decoder_self")[0]));
       tellOf(likelihood(answer));

@@ -9,7 +9,7 @@ import { card } from "../header.js";
 /** Cards of all models for a group; `results` are what the server measured. */
 export function sentencesOf(results, least, toneOf) {
   const cards = results.map((result) => {
-    const part = result.parts.find((one) => one.least === least);
+    const part = result.buckets.find((one) => one.min_words === least);
     return part && ofModel(result.model, part, toneOf(result.model));
   });
   return el("div", { class: "length-cards" }, ...cards);
@@ -27,7 +27,7 @@ function ofModel(model, part, tone) {
 function item(model, one) {
   const { source_language: source = "en", target_language: target = "hi" } = card(model) ?? {};
   const there = { view: "translate", q: one.source, m: model, i: 1, j: 1, f: "" };
-  const [wanted, heard] = [one.reference.split(/\s+/), one.said.split(/\s+/).filter(Boolean)];
+  const [wanted, heard] = [one.reference.split(/\s+/), one.translation.split(/\s+/).filter(Boolean)];
   const same = shared(wanted, heard);
   const row = (label, words, lang) => [el("dt", {}, label), el("dd", { lang }, ...words)];
   return el("li", {},

@@ -19,7 +19,7 @@ const RIGHT = 110; // pixels for names at the ends of lines
 const known = new Map(); // what has been measured
 
 const keyOf = (model) => JSON.stringify([model, state.each, state.b]);
-const named = (part) => `${part.least}–${part.most}`;
+const named = (part) => `${part.min_words}–${part.max_words}`;
 const toneOf = (model) => models().findIndex((one) => one.name === model) % 8 + 1;
 const low = (score) => score.low ?? score.value; // one sentence alone has no range
 const high = (score) => score.high ?? score.value;
@@ -56,7 +56,7 @@ export function open() {
     for (const { name } of models()) {
       if (known.has(keyOf(name))) continue;
       try {
-        await stream("/api/length", { model: name, each: state.each, beam: state.b }, (kind, data) => {
+        await stream("/api/length", { model: name, per_bucket: state.each, beam: state.b }, (kind, data) => {
           if (kind === "done") known.set(keyOf(name), data);
           else status.set(name, { kind, ...data });
           if (kind === "done") render();
@@ -94,15 +94,15 @@ export function open() {
   }
 
   function groupsOf(found) {
-    const all = new Map(found.flatMap((one) => one.parts.map((part) => [part.least, part])));
-    return [...all.values()].sort((a, b) => a.least - b.least);
+    const all = new Map(found.flatMap((one) => one.buckets.map((part) => [part.min_words, part])));
+    return [...all.values()].sort((a, b) => a.min_words - b.min_words);
   }
 
   function draw(found) {
     const groups = groupsOf(found);
-    const at = (part) => groups.findIndex((one) => one.least === part.least);
+    const at = (part) => groups.findIndex((one) => one.min_words === part.min_words);
     const chosen = groups[state.bucket - 1] ? state.bucket - 1 : null;
-    const top = Math.max(...found.flatMap((one) => one.parts.map(high)));
+    const top = Math.max(...found.flatMap((one) => one.buckets.map(high)));
     const choose = (_, point) => set({ bucket: point.x + 1 }, { quiet: true });
     const x = { scale: "names", names: groups.map(named), title: say("length_words") };
     const lines = {
@@ -111,8 +111,8 @@ export function open() {
       y: { title: say("length_bleu"), from: 0, to: top > 80 ? 100 : undefined,
         written: (value) => said(value, Number.isInteger(value) ? 0 : 1) },
       left: 44, right: narrow() ? 14 : RIGHT, height: 340,
-      marks: [...new Set(found.map((one) => one.trained))].flatMap((words) => border(words, groups)),
-      series: found.map((one) => ({ name: one.model, tone: toneOf(one.model), points: one.parts.map((part) =>
+      marks: [...new Set(found.map((one) => one.trained_words))].flatMap((words) => border(words, groups)),
+      series: found.map((one) => ({ name: one.model, tone: toneOf(one.model), points: one.buckets.map((part) =>
         ({ x: at(part), y: part.value, low: low(part), high: high(part), part })) })),
       says: (series, { part }) => say("length_point", series.name, named(part), said(part.value, 1),
         said(low(part), 1), said(high(part), 1), part.sentences),
@@ -142,7 +142,7 @@ export function open() {
     button.hidden = !running && models().every(({ name }) =>
       known.has(keyOf(name)) || (status.get(name)?.kind === "problem" && !status.get(name).again));
     const found = measured();
-    const split = !found.length || found.some((one) => one.trained); // the lengths of training may not be known
+    const split = !found.length || found.some((one) => one.trained_words); // the lengths of training may not be known
     const head = ["length_model", "length_all", ...(split ? ["length_like", "length_beyond"] : [])];
     fill(table, el("table", { class: "numbers length-table" },
       el("thead", {}, el("tr", {}, ...head.map((key) => el("th", { scope: "col" }, say(key))))),
@@ -154,13 +154,13 @@ export function open() {
   function cells(name, split) {
     const found = known.get(keyOf(name));
     if (found) {
-      return [found.all, ...(split ? [found.like, found.beyond] : [])].map((score) => el("td", {}, ...(score
+      return [found.all, ...(split ? [found.within, found.beyond] : [])].map((score) => el("td", {}, ...(score
         ? [el("b", {}, said(score.value, 1)), el("span", { class: "quiet" }, within(score))] : ["–"])));
     }
     const now = status.get(name);
     if (now?.kind === "problem") return [el("td", { colspan: split ? 3 : 1, class: "problem" }, now.words)];
     const words = !running ? say("length_stopped") : !now ? say("length_waiting")
-      : say(now.kind === "drawn" ? "length_drawing" : "length_working", now.done, now.of);
+      : say(now.kind === "sampling" ? "length_drawing" : "length_working", now.done, now.of);
     return [el("td", { colspan: split ? 3 : 1, class: "length-progress" },
       now && el("progress", { max: now.of, value: now.done, "aria-label": name }),
       el("span", { class: "quiet" }, words))];
@@ -175,7 +175,7 @@ export function open() {
     }
     const chosen = groups[state.bucket - 1];
     fill(detail, ...(chosen ? [el("p", { class: "quiet" }, say("length_marks")),
-      sentencesOf(found, chosen.least, toneOf)] : []));
+      sentencesOf(found, chosen.min_words, toneOf)] : []));
   }
 
   measure();
@@ -194,7 +194,7 @@ export function open() {
       return { picture: drawn?.lines.picture ?? null, trace: null, table: found.length ? {
         rows: found.map((one) => one.model), columns: groups.map(named),
         values: found.map((one) => groups.map((group) =>
-          one.parts.find((part) => part.least === group.least)?.value ?? NaN)),
+          one.buckets.find((part) => part.min_words === group.min_words)?.value ?? NaN)),
       } : null };
     },
     close: () => stop.abort(),
@@ -203,22 +203,22 @@ export function open() {
 
 /** Where the longest sentences of training end, between the places of the groups. */
 function border(words, groups) {
-  const at = groups.findIndex((part) => words >= part.least && words <= part.most);
+  const at = groups.findIndex((part) => words >= part.min_words && words <= part.max_words);
   if (at < 0) return [];
-  const { least, most } = groups[at];
+  const { min_words: least, max_words: most } = groups[at];
   return [{ x: at - 0.5 + (words + 1 - least) / (most + 1 - least), text: say("length_trained", words) }];
 }
 
 /** What the figures say of lengths that training did not have; decided by them. */
 function judged(found) {
-  const both = found.filter((one) => one.like && one.beyond);
+  const both = found.filter((one) => one.within && one.beyond);
   if (!both.length) return "";
-  const fall = (one) => one.like.value - one.beyond.value;
-  const figures = (one) => [one.model, said(one.like.value, 1), said(one.beyond.value, 1)];
+  const fall = (one) => one.within.value - one.beyond.value;
+  const figures = (one) => [one.model, said(one.within.value, 1), said(one.beyond.value, 1)];
   const ordered = [...both].sort((a, b) => fall(a) - fall(b));
   const [least, most] = [ordered[0], ordered.at(-1)];
   if (both.length === 1 || least === most) return say("length_one_falls", ...figures(least));
-  const surely = both.every((one) => one.beyond.high < one.like.low);
+  const surely = both.every((one) => one.beyond.high < one.within.low);
   const overlap = least.beyond.low <= most.beyond.high && most.beyond.low <= least.beyond.high;
   return [say(surely ? "length_all_fall" : "length_not_all_fall", ...figures(least), ...figures(most)),
     say(overlap ? "length_overlap" : "length_apart")].join(" ");
@@ -230,8 +230,8 @@ function noted(found) {
   return el("details", { class: "length-notes" }, el("summary", {}, say("length_how")), el("ul", {},
     el("li", {}, say("length_signature"), " ", el("code", {}, found[0].signature)),
     el("li", {}, say("length_signature_one"), " ", el("code", {}, found[0].sentence_signature)),
-    found[0].core < 1 && el("li", {}, say("length_core", said(100 * found[0].core, 0))),
-    ...of((one) => !one.primer, (one) => say("length_foreign", one.model)),
-    ...of((one) => one.unknown > 0, (one) => say("length_unknown", one.model, said(100 * one.unknown, 2))),
-    ...of((one) => one.left_out, (one) => say("length_left_out", one.model, one.left_out))));
+    found[0].core_share < 1 && el("li", {}, say("length_core", said(100 * found[0].core_share, 0))),
+    ...of((one) => !one.on_primer, (one) => say("length_foreign", one.model)),
+    ...of((one) => one.unknown_share > 0, (one) => say("length_unknown", one.model, said(100 * one.unknown_share, 2))),
+    ...of((one) => one.skipped, (one) => say("length_left_out", one.model, one.skipped))));
 }

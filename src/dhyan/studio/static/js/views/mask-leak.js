@@ -34,21 +34,21 @@ export function form(lang) {
   }
 
   function offer(found) {
-    const refused = "near" in found;
+    const refused = "suggestions" in found;
     word.setAttribute("aria-invalid", String(refused));
-    fill(problem, refused ? say(found.there ? "mask_there" : "mask_unknown", found.word) : "");
+    fill(problem, refused ? say(found.unchanged ? "mask_there" : "mask_unknown", found.word) : "");
     const focused = offered.contains(document.activeElement) && document.activeElement.textContent;
     fill(offered, !refused && el("span", { class: "quiet" }, say("mask_offered")),
-      ...chips(refused ? found.near : found.choices));
+      ...chips(refused ? found.suggestions : found.alternatives));
     [...offered.querySelectorAll("button")].find((one) => one.textContent === focused)?.focus();
-    if (!refused) word.placeholder = found.now;
+    if (!refused) word.placeholder = found.new_token;
   }
   return { node, follow, offer };
 }
 
 /** Whether anything before the changed word moved, in words. */
 export function verdict(found) {
-  const past = vector(found.moved).slice(0, found.place);
+  const past = vector(found.max_change).slice(0, found.position);
   const most = Math.max(...past);
   if (most > 0) return { tight: false, words: say("mask_leaks", exact(most)) };
   return { tight: true, words: say(past.length === 1 ? "mask_tight_one" : "mask_tight", past.length) };
@@ -56,20 +56,20 @@ export function verdict(found) {
 
 /** What moved, place by place, and the verdict. */
 export function moved(found, lang) {
-  const values = vector(found.moved);
+  const values = vector(found.max_change);
   const largest = Math.max(...values, 1e-9);
   const { tight, words } = verdict(found);
-  const how = !found.switch ? say("mask_none") : say(found.masked ? "mask_on" : "mask_off");
+  const how = !found.has_mask ? say("mask_none") : say(found.masked ? "mask_on" : "mask_off");
   return [
     el("p", { class: tight ? "mask-verdict tight" : "mask-verdict leaks" },
       el("span", { class: "mask-sign", "aria-hidden": "true" }, tight ? "✓" : "⚠"), words),
     el("div", { class: "picture", role: "region", tabindex: "0", "aria-label": say("mask_leak") },
       el("table", { class: "numbers mask-table" },
-        el("caption", {}, say("mask_caption", how, found.was, found.now)),
+        el("caption", {}, say("mask_caption", how, found.old_token, found.new_token)),
         el("thead", {}, el("tr", {}, ...["place", "told", "moved", "says"].map((key) =>
           el("th", { scope: "col" }, say(`mask_column_${key}`))))),
-        part(found, values, largest, 0, found.place, lang),
-        part(found, values, largest, found.place, values.length, lang))),
+        part(found, values, largest, 0, found.position, lang),
+        part(found, values, largest, found.position, values.length, lang))),
   ];
 }
 
@@ -78,10 +78,10 @@ function part(found, values, largest, first, last, lang) {
   const past = first === 0;
   const lines = values.slice(first, last).map((value, index) => {
     const at = first + index;
-    const told = at === found.place
-      ? [el("del", {}, found.was), " → ", el("ins", {}, found.now)] : [found.told[at]];
-    const says = found.said[at] === found.then[at] ? [text(found.said[at], lang)]
-      : [text(found.said[at], lang), " → ", text(found.then[at], lang)];
+    const told = at === found.position
+      ? [el("del", {}, found.old_token), " → ", el("ins", {}, found.new_token)] : [found.decoder_input[at]];
+    const says = found.next_tokens[at] === found.changed_next_tokens[at] ? [text(found.next_tokens[at], lang)]
+      : [text(found.next_tokens[at], lang), " → ", text(found.changed_next_tokens[at], lang)];
     return el("tr", { class: past && value > 0 ? "leaks" : "" }, el("td", {}, String(at)),
       el("th", { scope: "row", lang }, ...told),
       el("td", { class: "mask-moved", "data-value": value }, el("span", { class: "number" }, exact(value)),

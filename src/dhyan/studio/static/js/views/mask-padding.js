@@ -8,18 +8,18 @@ const ROUNDING = 1e-3; // scores of words lie tens apart; sums taken in another 
 
 /** @param {{first: string[], second: string[], weight: number, moved: number}} found @param {string} lang of the sentences */
 export function padding(found, lang) {
-  const empty = found.first.length - found.second.length;
+  const empty = found.tokens.length - found.padded_tokens.length;
   const line = (words) => el("div", { class: "mask-sentence" },
     ...words.map((one) => el("span", { class: "mask-token" }, text(one, lang))),
-    ...Array.from({ length: found.first.length - words.length }, () =>
+    ...Array.from({ length: found.tokens.length - words.length }, () =>
       el("span", { class: "mask-token pad" }, el("span", {}, "<pad>"))));
   return el("div", { class: "mask-padding" },
     el("h2", {}, say("mask_padding")),
     el("p", {}, say("mask_padding_text")),
     el("div", { class: "picture", role: "region", tabindex: "0", "aria-label": say("mask_padding") },
-      el("div", { class: "mask-batch", role: "img", style: { "--count": found.first.length },
-        "aria-label": say("mask_padding_label", found.second.length, empty) }, line(found.first), line(found.second))),
-    el("p", {}, say("mask_padding_weight", found.weight === 0 ? "0.0" : said(found.weight, 4)), " ", same(found.moved)));
+      el("div", { class: "mask-batch", role: "img", style: { "--count": found.tokens.length },
+        "aria-label": say("mask_padding_label", found.padded_tokens.length, empty) }, line(found.tokens), line(found.padded_tokens))),
+    el("p", {}, say("mask_padding_weight", found.padding_weight === 0 ? "0.0" : said(found.padding_weight, 4)), " ", same(found.max_change)));
 }
 
 function same(by) {

@@ -81,10 +81,10 @@ export function open() {
     asking = new AbortController();
     const switched = card()?.decoder === "transformer";
     test.follow(trace.decoder_input.tokens, place());
-    const tell = (word) => post("/api/leak", { ...question(), place: place(), word,
+    const tell = (word) => post("/api/leak", { ...question(), position: place(), word,
       masked: !switched || state.mk === "1" }, asking.signal);
     const told = await tell(state.w);
-    const refused = "near" in told;
+    const refused = "suggestions" in told;
     const first = !answer;
     answer = refused ? await tell("") : told; // the picture is the same with any word
     parts.hidden = false;
@@ -99,7 +99,7 @@ export function open() {
 
   /** What there is to choose, or why there is nothing. */
   function furnish() {
-    if (!answer.switch) {
+    if (!answer.has_mask) {
       const other = models().find((one) => one.decoder === "transformer");
       fill(note, el("p", {}, say("mask_recurrent")), other && el("p", {}, el("a", { class: "button mask-go",
         href: address({ ...state, m: other.name }), on: { click: (event) => {
@@ -132,16 +132,16 @@ export function open() {
   }
 
   function picture() {
-    if (!answer.switch) return void fill(map);
+    if (!answer.has_mask) return void fill(map);
     follow();
     const values = reduced(heads(answer.weights[shownLayer() - 1]), shownHead());
-    const words = answer.told.map((one) => ({ text: one, lang: target }));
+    const words = answer.decoder_input.map((one) => ({ text: one, lang: target }));
     const later = words.map((_, row) => words.map((_, column) => column > row));
     const hidden = answer.masked ? later : undefined;
     const ahead = sum(values.map((line, row) => sum(line.slice(row + 1))));
     const live = el("p", { class: "live", "aria-live": "polite" });
-    const told = (row, column) => (hidden?.[row][column] ? say("mask_cell_hidden", answer.told[row], answer.told[column])
-      : say("attends", answer.told[row], answer.told[column], said(values[row][column])));
+    const told = (row, column) => (hidden?.[row][column] ? say("mask_cell_hidden", answer.decoder_input[row], answer.decoder_input[column])
+      : say("attends", answer.decoder_input[row], answer.decoder_input[column], said(values[row][column])));
     const box = el("div", { class: "picture" });
     fill(map, el("h2", {}, say("mask_map")),
       el("p", { class: answer.masked ? "quiet" : "mask-warning" }, answer.masked
@@ -152,7 +152,7 @@ export function open() {
       focus: (row, column) => fill(live, told(row, column)),
       hover: (row, column) => row !== null && column !== null && fill(live, told(row, column)),
       open: (row, column) => set({ view: "qkv", k: "dec", i: row + 1, j: column + 1 }) }));
-    seen = { values, rows: answer.told, columns: answer.told };
+    seen = { values, rows: answer.decoder_input, columns: answer.decoder_input };
   }
 
   const anew = () => {
@@ -170,7 +170,7 @@ export function open() {
       else if (answer && ["l", "h", "sc", "n"].some((key) => changed.has(key))) picture();
     },
     taken: () => ({ trace, picture: map.querySelector("svg"), table: seen ?? (answer && {
-      values: vector(answer.moved).map((one) => [one]), rows: answer.told, columns: [say("mask_column_moved")] }) }),
+      values: vector(answer.max_change).map((one) => [one]), rows: answer.decoder_input, columns: [say("mask_column_moved")] }) }),
     close() {
       stop.abort();
       asking.abort();

@@ -20,7 +20,7 @@ learn({
   train_wrong: ["not yet correct", "अभी सही नहीं"],
   train_sharp: ["The largest weight of a row is {0} on average; spread evenly it would be {1}.",
     "पंक्ति का सबसे बड़ा भार औसतन {0} है; बराबर बँटा होता तो {1} होता।"],
-  train_rows_answer: ["Rows are the words of the correct answer, at every checkpoint.",
+  train_rows_expected: ["Rows are the words of the correct answer, at every checkpoint.",
     "पंक्तियाँ हर चेकपॉइंट पर सही उत्तर के शब्द हैं।"],
   train_rows_best: ["Rows are the words the best checkpoint says, at every checkpoint.",
     "पंक्तियाँ हर चेकपॉइंट पर सबसे अच्छे चेकपॉइंट के शब्द हैं।"],
@@ -96,7 +96,7 @@ export function probe(shown) {
       if (step === undefined) break;
       try {
         const answer = await post("/api/probe", { run: run.name, step, text: watched() }, signal);
-        found.set(step, { ...answer, rows_of: answer.rows, ...table(answer.trace, run) });
+        found.set(step, { ...answer, rows_of: answer.target, ...table(answer.trace, run) });
       } catch (error) {
         if (error.name === "AbortError") return;
         tellOf(error);
@@ -119,9 +119,9 @@ export function probe(shown) {
       columns: seen.columns.map((one) => ({ text: one.text, lang: source })),
       label: say("train_map", here()), scale: state.sc, widest: picture.clientWidth || 420,
       says: (row, column, value) => say("attends", seen.rows[row].text, seen.columns[column].text, said(value)) }));
-    fill(words, el("span", { class: "quiet" }, say("train_says", here())), " ", text(seen.said || "…", target),
-      seen.right !== null && el("span", { class: seen.right ? "probe-right" : "probe-wrong" },
-        seen.right ? ` ✓ ${say("train_right")}` : ` ✗ ${say("train_wrong")}`));
+    fill(words, el("span", { class: "quiet" }, say("train_says", here())), " ", text(seen.translation || "…", target),
+      seen.correct !== null && el("span", { class: seen.correct ? "probe-right" : "probe-wrong" },
+        seen.correct ? ` ✓ ${say("train_right")}` : ` ✗ ${say("train_wrong")}`));
     fill(notes, say("train_sharp", said(sharpness(seen.values), 2), said(1 / seen.columns.length, 2)), " ",
       say(`train_rows_${seen.rows_of}`), seen.many ? ` ${say("train_heads")}` : "",
       steps.length === 1 && !run.toy ? ` ${say("train_single")}` : "");

@@ -113,7 +113,7 @@ export function open() {
 
   function hear(kind, data) {
     if (kind === "metrics") {
-      events = data.anew ? data.events : [...events, ...data.events];
+      events = data.rewritten ? data.events : [...events, ...data.events];
       cancelAnimationFrame(drawing);
       drawing = requestAnimationFrame(() => lines.follow(events, shown.progress.steps, true));
     } else if (kind === "progress") {
@@ -145,7 +145,7 @@ export function open() {
 
   /** How a toy's training came out, and where to go with it. */
   function outcome(now) {
-    if (now.state === "failed") return [el("span", { class: "problem" }, say("train_failed", shown.name, now.problem))];
+    if (now.state === "failed") return [el("span", { class: "problem" }, say("train_failed", shown.name, now.error))];
     const words = now.state === "done" ? say("train_done", shown.name, now.step) : say("train_cancelled", shown.name, now.step);
     return [el("span", {}, words), now.step > 0 && el("button", { type: "button",
       on: { click: () => set({ view: "translate", m: shown.name, q: shown.probe, i: 1, j: 1, f: "" }) } }, say("train_open"))];
@@ -157,7 +157,7 @@ export function open() {
     if (!run.fresh) return;
     run.fresh = false;
     restock(await get("/api/models", signal));
-    const { state: how, step, problem } = run.progress;
+    const { state: how, step, error: problem } = run.progress;
     tellOf(how === "failed" ? say("train_failed", run.name, problem)
       : say(how === "done" ? "train_done" : "train_cancelled", run.name, step));
   }

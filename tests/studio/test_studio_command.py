@@ -63,8 +63,13 @@ def test_a_saved_trace_is_shown_without_a_model(models, tmp_path):
 
 def test_with_no_model_at_all_it_says_what_it_trains_and_where(tmp_path):
     with running(cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as (process, address):
-        coming = json.loads(answered(address, "api/coming"))
-        assert [one["name"] for one in coming] == ["bahdanau", "transformer", "luong", "bottleneck"]
+        pending = json.loads(answered(address, "api/models/pending"))
+        assert [one["name"] for one in pending] == [
+            "bahdanau",
+            "transformer",
+            "luong",
+            "bottleneck",
+        ]
         assert json.loads(answered(address, "api/models")) == []
         line = process.stderr.readline()
         assert "no model is named: training bahdanau, transformer, luong, bottleneck once" in line

@@ -1,0 +1,103 @@
+"""Routes of the Q K V view: one head with all its operands, and attention over given matrices."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from fastapi import FastAPI
+from pydantic import Field
+
+from dhyan.errors import UserError
+from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.schemas import Matrix, StrictModel, TranslateRequest
+from dhyan.studio.tensor_json import to_json
+from dhyan.studio.traces import trace_of, translate
+
+if TYPE_CHECKING:
+    from dhyan.attention.attend import AttentionResult
+
+
+class HeadRequest(TranslateRequest):
+    """One head of one attention, counted from 1."""
+
+    role: Literal["encoder_self", "decoder_self", "cross"] = "encoder_self"
+    layer: Annotated[int, Field(ge=1, le=1000)] = 1
+    head: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
+class AttendRequest(StrictModel):
+    """Word vectors as rows of `x`, and the matrices of queries, keys and values.
+
+    `swapped` exchanges queries and keys, which transposes the scores: a mistake to look at.
+    """
+
+    x: Matrix
+    query: Matrix
+    key: Matrix
+    value: Matrix
+    output: Matrix | None = None
+    scaled: bool = True
+    causal: bool = False
+    swapped: bool = False
+
+
+def add(app: FastAPI, registry: ModelRegistry) -> None:
+    """Add the routes."""
+
+    @app.post("/api/head")
+    def head(request: HeadRequest) -> dict[str, Any]:
+        from dhyan.insight.head_operands import head_operands
+
+        attentions = trace_of(registry, request).of_role(request.role)
+        blocks = [block for block in attentions if block.layer == request.layer]
+        if not blocks:
+            raise UserError(f"this model has no attention of that role in layer {request.layer}")
+        name, heads = blocks[0].name, len(blocks[0].weights)
+        with registry.get(request.model).translator() as translator:
+            translation = translate(translator, request)
+            selected = head_operands(translator, request.text, translation, name, request.head)
+            all_heads = [
+                selected
+                if head == request.head
+                else head_operands(translator, request.text, translation, name, head)
+                for head in range(1, heads + 1)
+            ]
+            bias = translator.model.get_parameter(f"{name}.output.bias")
+            return {
+                **to_json(selected),
+                "contexts": to_json([operands.context for operands in all_heads]),
+                "output_weights": to_json([operands.output_weight for operands in all_heads]),
+                "bias": to_json(bias),
+            }
+
+    @app.post("/api/attend")
+    def attend(request: AttendRequest) -> dict[str, Any]:
+        result = attend_words(request)
+        return {"weights": result.weights.tolist(), "outputs": result.context.tolist()}
+
+
+def attend_words(request: AttendRequest) -> "AttentionResult":
+    """Self-attention over the words, in double precision."""
+    from dhyan.attention.attend import attend
+    from dhyan.insight.parse_matrix import parse_matrix
+
+    x = parse_matrix("x", request.x)
+    matrices = {"query": request.query, "key": request.key, "value": request.value}
+    width = x.shape[1]
+    queries, keys, values = (
+        x @ parse_matrix(name, values, rows=width, of="the numbers of a vector")
+        for name, values in matrices.items()
+    )
+    if queries.shape != keys.shape:
+        raise UserError(
+            f"queries have {queries.shape[1]} numbers and keys {keys.shape[1]}: "
+            "query and key must be equally wide"
+        )
+    if request.swapped:
+        queries, keys = keys, queries
+    score = "scaled_dot" if request.scaled else "dot"
+    result = attend(queries, keys, values, score=score, causal=request.causal)
+    if request.output is None:
+        return result
+    output = parse_matrix(
+        "output", request.output, rows=values.shape[1], of="the numbers of a value"
+    )
+    return result._replace(context=result.context @ output)

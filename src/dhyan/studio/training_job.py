@@ -1,0 +1,215 @@
+"""Training jobs: `dhyan train` in a subprocess, followed by its metrics log, cancelled on request.
+
+Nothing here imports torch. A pipe ties a job to this process (see `parent_watchdog`), so that it
+saves a checkpoint and stops when this process is gone, however it ended.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from dhyan.checkpoint import steps_in
+from dhyan.config import load_recipe
+from dhyan.errors import UserError
+from dhyan.studio.metrics_log import METRICS, Event, Tail
+
+State = Literal["running", "done", "cancelled", "failed"]
+LOG = "training.log"
+STOP_SECONDS = 10.0  # to save a checkpoint in
+STOPPED_CODES = (-signal.SIGTERM, -signal.SIGKILL, -signal.SIGINT, 128 + 15, 128 + 2)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a job; `seconds_left` is None while there is no estimate.
+
+    `error` is the last line a failed job wrote.
+    """
+
+    state: State
+    step: int
+    steps: int
+    loss: float | None
+    scores: Mapping[str, float]
+    seconds_left: float | None
+    error: str = ""
+
+
+class TrainingJob:
+    """`dhyan train RECIPE --out FOLDER` in a subprocess that starts at once.
+
+    `settings` override the recipe as `--set` does. Output goes into training.log beside the
+    checkpoints, or to this process's own output if `inherit_output`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        recipe: str,
+        folder: Path,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        resume: bool = False,
+        threads: int = 1,
+        inherit_output: bool = False,
+    ) -> None:
+        self.name, self.folder = name, folder
+        self.steps = load_recipe(recipe, settings).training.steps
+        folder.mkdir(parents=True, exist_ok=True)
+        self._first_step = max(steps_in(folder), default=0)
+        self._tail, self._events = Tail(folder / METRICS), list[Event]()
+        self._started, self._cancelled = time.time(), False
+        self._loop_started: float | None = None
+        self._lock = threading.Lock()
+        self._log = None if inherit_output else folder / LOG
+        command = [sys.executable, "-m", "dhyan.studio.parent_watchdog", "train", recipe]
+        command += ["--out", str(folder), "--threads", str(threads), *(["--resume"] * resume)]
+        for key, value in (settings or {}).items():
+            command += ["--set", f"{key}={json.dumps(value, ensure_ascii=False)}"]
+        self._process = _start(command, self._log, threads)
+
+    @property
+    def state(self) -> State:
+        """Whether it is running, and else how it ended."""
+        code = self._process.poll()
+        if code is None:
+            return "running"
+        if code == 0:
+            return "done"
+        return "cancelled" if self._cancelled or code in STOPPED_CODES else "failed"
+
+    def events(self) -> Sequence[Event]:
+        """All events of the run so far."""
+        with self._lock:
+            rewritten, new = self._tail.read_new()
+            self._events = new if rewritten else self._events + new
+            return self._events
+
+    def progress(self) -> Progress:
+        """The current progress."""
+        state = self.state  # read before the events, so that none of an ended run is missed
+        events = self.events()
+        reports = [event for event in events if event["event"] == "stepped"]
+        validations = [event["scores"] for event in events if event["event"] == "validated"]
+        step = max((event["step"] for event in events), default=self._first_step)
+        return Progress(
+            state=state,
+            step=step,
+            steps=self.steps,
+            loss=reports[-1]["loss"] if reports else None,
+            scores=validations[-1] if validations else {},
+            seconds_left=self._seconds_left(step) if state == "running" else None,
+            error=self._last_line() if state == "failed" else "",
+        )
+
+    def cancel(self) -> None:
+        """Ask it to save a checkpoint and stop; `wait` for that."""
+        if self._process.poll() is None:
+            self._cancelled = True
+            self._process.terminate()
+
+    def wait(self, seconds: float | None = None) -> State:
+        """Wait for its end, at most so many seconds."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self.state
+
+    def stop(self) -> None:
+        """Cancel it; kill it if it does not stop in time."""
+        self.cancel()
+        if self.wait(STOP_SECONDS) == "running":
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+
+    def _seconds_left(self, step: int) -> float | None:
+        """Estimated from the steps so far, timed from the first checkpoint."""
+        if self._loop_started is None:
+            start = self.folder / f"step-{self._first_step}"
+            self._loop_started = (
+                max(self._started, start.stat().st_mtime) if start.exists() else None
+            )
+        steps_done = step - self._first_step
+        if steps_done <= 0:
+            return None
+        return (
+            (time.time() - (self._loop_started or self._started)) / steps_done * (self.steps - step)
+        )
+
+    def _last_line(self) -> str:
+        if self._log is None or not self._log.exists():
+            return "the training failed; see the terminal"
+        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
+        written = [line.strip() for line in lines if line.strip()]
+        return written[-1].removeprefix("dhyan: ") if written else "the training ended silently"
+
+
+class TrainingJobs:
+    """Jobs by name, one running at a time, each in a folder of its name under `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._jobs: dict[str, TrainingJob] = {}
+        self._lock = threading.Lock()
+
+    def start(
+        self, kind: str, recipe: str, settings: Mapping[str, Any] | None = None
+    ) -> TrainingJob:
+        """Start a job, named after its kind and a number."""
+        with self._lock:
+            if running := self.running:
+                raise UserError(f"{running.name} is in training: wait for its end, or cancel it")
+            name = next(
+                name
+                for number in range(1, len(self._jobs) + 2)
+                if (name := f"{kind}-{number}") not in self._jobs
+            )
+            job = TrainingJob(name, recipe, self.root / name, settings=settings)
+            self._jobs[name] = job
+            return job
+
+    @property
+    def running(self) -> TrainingJob | None:
+        """The job that is running, if any."""
+        return next((job for job in self._jobs.values() if job.state == "running"), None)
+
+    def all(self) -> list[TrainingJob]:
+        """All jobs in the order of their start."""
+        return list(self._jobs.values())
+
+    def get(self, name: str) -> TrainingJob:
+        """The job of a name."""
+        if name not in self._jobs:
+            raise UserError(
+                f"there is no training {name!r}; there are {', '.join(self._jobs) or 'none'}"
+            )
+        return self._jobs[name]
+
+    def stop(self) -> None:
+        """Stop all jobs."""
+        for job in self.all():
+            job.stop()
+
+
+def _start(command: list[str], log: Path | None, threads: int) -> "subprocess.Popen[bytes]":
+    """A process in its own group, whose standard input is the pipe of the parent watchdog."""
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1"}
+    with open(log or os.devnull, "wb") as file:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=file if log else None,
+            stderr=subprocess.STDOUT if log else None,
+            start_new_session=True,
+            env=environment,
+        )
