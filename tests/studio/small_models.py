@@ -9,7 +9,7 @@ from filelock import FileLock
 from dhyan.config import load_recipe
 from dhyan.data.primer import generate_sentences
 from dhyan.run import train
-from dhyan.studio.demo_corpus import notes
+from dhyan.studio.demo_corpus import note_sentences
 
 RNN = {
     "encoder.embedding_width": 24, "encoder.width": 32, "decoder.embedding_width": 24,
@@ -53,8 +53,13 @@ def train_small(root):
 def write_small(folder):
     """The texts, as settings of a recipe."""
     folder.mkdir(parents=True, exist_ok=True)
+<<<<<<< HEAD
     own = [pair for line in notes() for pair in line]
     twins = islice(generate_sentences("train", longest=8, core=0.15), OTHERS)
+=======
+    own = [pair for line in note_sentences() for pair in line]
+    twins = islice(primer_twins("train", longest=8, core=0.15), OTHERS)
+>>>>>>> c8f5341 (Studio: tests and demo recipes in the field's words)
     pairs = own + [(twin.english, twin.hindi) for twin in twins]
     found = {}
     for key, side, chosen in (

@@ -15,7 +15,7 @@ from tests.tiny_models import dhyan
 
 FEW = {
     "steps": 40, "warmup_steps": 4, "validate_every": 40, "save_every": 5, "valid_sentences": 2,
-    "tokens_per_batch": 260, "embedding_width": 12, "width": 12, "feed_forward_width": 12,
+    "tokens_per_batch": 260, "embedding_width": 12, "width": 12,
     "readout_width": 12, "score_width": 12,
 }  # fmt: skip
 EXAMPLES = (demo_corpus.DEMO_RECIPES / ".." / "static" / "js" / "examples.js").resolve()

@@ -66,7 +66,9 @@ class LengthCache:
                 self._core_shares[names] = core_share_for(registry)
             return self._core_shares[names]
 
-    def sentences(self, bucket: tuple[int, int], count: int, **options: Any) -> "list[EvaluationExample]":
+    def sentences(
+        self, bucket: tuple[int, int], count: int, **options: Any
+    ) -> "list[EvaluationExample]":
         """Test sentences of a bucket of lengths; none where the primer cannot make any."""
         from dhyan.compare.test_sets import Sizes, primer_tests
 
