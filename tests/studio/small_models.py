@@ -53,13 +53,8 @@ def train_small(root):
 def write_small(folder):
     """The texts, as settings of a recipe."""
     folder.mkdir(parents=True, exist_ok=True)
-<<<<<<< HEAD
-    own = [pair for line in notes() for pair in line]
-    twins = islice(generate_sentences("train", longest=8, core=0.15), OTHERS)
-=======
     own = [pair for line in note_sentences() for pair in line]
-    twins = islice(primer_twins("train", longest=8, core=0.15), OTHERS)
->>>>>>> c8f5341 (Studio: tests and demo recipes in the field's words)
+    twins = islice(generate_sentences("train", longest=8, core=0.15), OTHERS)
     pairs = own + [(twin.english, twin.hindi) for twin in twins]
     found = {}
     for key, side, chosen in (
