@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import TimeoutError
 
-from dhyan.studio.demo_models import kept, place
+from dhyan.studio.demo_models import cache_folder, trained_models
 from dhyan.studio.registry import ModelRegistry
 from tests.browser.conftest import Studio, serving
 
@@ -36,7 +36,7 @@ SHOTS = {
 @pytest.fixture(scope="module")
 def gallery(browser, models):
     """The page with the offered models, or with the small ones."""
-    folders = kept(place()) if FOLDER else models
+    folders = trained_models(cache_folder()) if FOLDER else models
     assert len(folders) == 4, "run `dhyan studio` once: its models are in the pictures"
     with serving(ModelRegistry(folders)) as address:
         opened = Studio(browser, address)

@@ -4,9 +4,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from dhyan.insight.decoder_steps import decoder_steps
-from dhyan.studio.tensor_json import plain
+from dhyan.studio.tensor_json import to_json
 from tests.lessons.untrained import ENGLISH, translator_of
-from tests.studio.test_step import KINDS
+from tests.studio.test_decoder_step import KINDS
 
 HERE = "/step?q=the+man+is+tall&f=%E0%A4%86%E0%A4%A6%E0%A4%AE%E0%A5%80&i=1&j=2"  # says आदमी first
 REDO = """async (found) => {
@@ -37,7 +37,7 @@ def test_every_score_worked_out_on_the_page_is_the_models(studio):
     for decoder in KINDS:
         translator = translator_of("gru", decoder)
         [said] = translator(ENGLISH[0])
-        apart = page.evaluate(REDO, plain(decoder_steps(translator, ENGLISH[0], said)))
+        apart = page.evaluate(REDO, to_json(decoder_steps(translator, ENGLISH[0], said)))
         assert apart
         assert max(apart) < 1e-5, decoder
 

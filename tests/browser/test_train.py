@@ -6,7 +6,7 @@ import pytest
 
 from dhyan.studio.toy_tasks import TOYS
 from tests.studio.small_models import ALL
-from tests.studio.test_training_jobs import ENDLESS, STEPS, TINY
+from tests.studio.test_training import ENDLESS, STEPS, TINY
 
 BEFORE = STEPS - ALL["training.save_every"]  # the last checkpoint but one of the small models
 
