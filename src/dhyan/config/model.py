@@ -169,6 +169,11 @@ class TransformerEncoder:
         """A Transformer's embedding is as wide as the model."""
         return self.width
 
+    @property
+    def input(self) -> Input:
+        """A Transformer's input is an embedding."""
+        return "embedding"
+
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Settings of this section that exclude each other: name, and what to do."""
         if self.self_attention == "learned":
@@ -250,8 +255,6 @@ class BahdanauDecoder:
                 "call it attention.score = 'additive'",
             )
         yield from _prefixed("attention", self.attention.contradictions())
-        if self.input == "one_hot" and self.tie_embeddings:
-            yield _NOTHING_TO_TIE
         yield from _embedding_contradictions(self)
 
 
@@ -278,8 +281,6 @@ class LuongDecoder:
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Settings of this section that exclude each other: name, and what to do."""
         yield from _prefixed("attention", self.attention.contradictions())
-        if self.input == "one_hot" and self.tie_embeddings:
-            yield _NOTHING_TO_TIE
         yield from _embedding_contradictions(self)
 
 
@@ -310,6 +311,11 @@ class TransformerDecoder:
         """A Transformer's embedding is as wide as the model."""
         return self.width
 
+    @property
+    def input(self) -> Input:
+        """A Transformer's input is an embedding."""
+        return "embedding"
+
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Settings of this section that exclude each other: name, and what to do."""
         yield from _head_contradictions(self)
@@ -320,14 +326,14 @@ Encoder = RNNEncoder | TransformerEncoder
 RecurrentDecoder = BahdanauDecoder | LuongDecoder
 Decoder = RecurrentDecoder | TransformerDecoder
 
-_NOTHING_TO_TIE = (
-    "tie_embeddings",
-    "one-hot input has no embedding to tie; set tie_embeddings = false or input = 'embedding'",
-)
-
 
 def _embedding_contradictions(decoder: Decoder) -> Iterator[tuple[str, str]]:
     """An embedding that is frozen, shared or tied."""
+    if decoder.input == "one_hot" and decoder.tie_embeddings:
+        yield (
+            "tie_embeddings",
+            "one-hot input has no embedding to tie; set tie_embeddings = false",
+        )
     if decoder.freeze_embedding and decoder.tie_embeddings:
         yield (
             "tie_embeddings",

@@ -107,7 +107,7 @@ class Recipe:
             )
 
     def _one_hot_vocabulary(self) -> Iterator[tuple[str, str]]:
-        one_hot = _is_one_hot(self.encoder) or _is_one_hot(self.decoder)
+        one_hot = "one_hot" in (self.encoder.input, self.decoder.input)
         if one_hot and self.training.init_vocabulary != "keep":
             yield (
                 "training.init_vocabulary",
@@ -118,7 +118,7 @@ class Recipe:
 def _shared_embedding_problems(encoder: Encoder, decoder: Decoder) -> Iterator[tuple[str, str]]:
     """Why a decoder cannot use the encoder's embedding."""
     key = "decoder.share_source_embedding"
-    if _is_one_hot(encoder):
+    if encoder.input == "one_hot":
         yield key, "one-hot input has no embedding to share; set share_source_embedding = false"
     elif encoder.embedding_width != decoder.embedding_width:
         yield (
@@ -131,9 +131,3 @@ def _shared_embedding_problems(encoder: Encoder, decoder: Decoder) -> Iterator[t
             "decoder.tie_embeddings",
             "a frozen embedding cannot be tied to the output; set tie_embeddings = false",
         )
-
-
-def _is_one_hot(section: Encoder | Decoder) -> bool:
-    return not isinstance(section, TransformerEncoder | TransformerDecoder) and (
-        section.input == "one_hot"
-    )
