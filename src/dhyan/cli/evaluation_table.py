@@ -43,11 +43,11 @@ def results_table(results: "Sequence[SystemResult]", resampling: "Resampling") -
 
 
 def _facts(result: "SystemResult") -> dict[str, Any]:
-    system, scores_of = result.system, result.scores
-    scores = {key: asdict(score) for key, score in scores_of.scores.items()}
-    for key, interval in scores_of.intervals.items():
+    system, system_scores = result.system, result.scores
+    scores = {key: asdict(score) for key, score in system_scores.scores.items()}
+    for key, interval in system_scores.intervals.items():
         scores[key]["interval"] = asdict(interval)
-    for key, difference in scores_of.differences.items():
+    for key, difference in system_scores.differences.items():
         scores[key]["against_first"] = asdict(difference)
     facts: dict[str, Any] = {"system": system.name, "beam": system.beam}
     facts |= {"cut_off": system.cut_off, "empty": system.empty, "scores": scores}
@@ -60,12 +60,12 @@ def _facts(result: "SystemResult") -> dict[str, Any]:
     return facts
 
 
-def _one_system(scores_of: "SystemScores") -> list[str]:
-    width = max(len(_value(scores_of, key)) for key in scores_of.scores)
+def _one_system(system_scores: "SystemScores") -> list[str]:
+    width = max(len(_value(system_scores, key)) for key in system_scores.scores)
     return [
-        f"{score.name:<7} {_value(scores_of, key):<{width}}   {score.signature}"
+        f"{score.name:<7} {_value(system_scores, key):<{width}}   {score.signature}"
         f"{'   (lower is better)' if score.lower_is_better else ''}"
-        for key, score in scores_of.scores.items()
+        for key, score in system_scores.scores.items()
     ]
 
 
@@ -88,14 +88,14 @@ def _systems(results: "Sequence[SystemResult]", resampling: "Resampling") -> lis
     return lines
 
 
-def _cell(scores_of: "SystemScores", key: str) -> str:
-    difference = scores_of.differences.get(key)
-    return _value(scores_of, key) + (f"  p {difference.p:.4f}" if difference else "")
+def _cell(system_scores: "SystemScores", key: str) -> str:
+    difference = system_scores.differences.get(key)
+    return _value(system_scores, key) + (f"  p {difference.p:.4f}" if difference else "")
 
 
-def _value(scores_of: "SystemScores", key: str) -> str:
-    margin = scores_of.intervals.get(key)
-    return f"{scores_of.scores[key].value:6.2f}" + (f" ± {margin.margin:.2f}" if margin else "")
+def _value(system_scores: "SystemScores", key: str) -> str:
+    margin = system_scores.intervals.get(key)
+    return f"{system_scores.scores[key].value:6.2f}" + (f" ± {margin.margin:.2f}" if margin else "")
 
 
 def _slices(title: str, systems: "Sequence[Sequence[Slice]]") -> list[str]:
