@@ -1,4 +1,4 @@
-"""Kernels run on the CPU by Triton's interpreter, beside the definitions they equal."""
+"""Kernels run on the CPU by Triton's interpreter."""
 
 import os
 from importlib.util import find_spec

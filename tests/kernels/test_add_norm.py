@@ -1,4 +1,4 @@
-"""Steps of the residual road in one pass equal the same steps one by one, gradients too."""
+"""Residual sums, layer norms and linear ReLU layers equal their definitions, gradients too."""
 
 import pytest
 import torch
@@ -12,100 +12,100 @@ from dhyan.models.transformer import EncoderLayer
 SIZES = [(1, 1, 1), (2, 3, 5), (1, 7, 33), (3, 2, 64)]
 
 
-def case(*sizes, kind=torch.float32):
+def random_inputs(*sizes, dtype=torch.float32):
     torch.manual_seed(4)
-    x, found = (torch.randn(*sizes).to(kind).requires_grad_() for _ in range(2))
+    x, update = (torch.randn(*sizes).to(dtype).requires_grad_() for _ in range(2))
     weight, bias = (torch.randn(sizes[-1], requires_grad=True) for _ in range(2))
-    return x, found, weight, bias
+    return x, update, weight, bias
 
 
 def gradients(outputs, parts):
     torch.manual_seed(5)
-    given = [torch.randn(one.shape).to(one.dtype) for one in outputs]
-    return torch.autograd.grad(outputs, parts, given)
+    upstream = [torch.randn(output.shape).to(output.dtype) for output in outputs]
+    return torch.autograd.grad(outputs, parts, upstream)
 
 
-def by_definition(x, found, weight, bias):
-    total = x + found
+def definition(x, update, weight, bias):
+    total = x + update
     return total, layer_norm(total, total.shape[-1:], weight, bias, 1e-5)
 
 
-def by_kernel(x, found, weight, bias, dropout=0.0):
+def kernel(x, update, weight, bias, dropout=0.0):
     from dhyan.kernels.triton.add_norm import add_norm
 
-    return add_norm(x, found, weight, bias, dropout=dropout, epsilon=1e-5)
+    return add_norm(x, update, weight, bias, dropout=dropout, epsilon=1e-5)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_a_sum_is_normalised_as_defined(sizes):
-    parts = case(*sizes)
-    found, wanted = by_kernel(*parts), by_definition(*parts)
-    for one, other in zip(found, wanted, strict=True):
-        torch.testing.assert_close(one, other)
-    for one, other in zip(gradients(found, parts), gradients(wanted, parts), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+def test_add_norm_equals_its_definition(sizes):
+    parts = random_inputs(*sizes)
+    outputs, expected = kernel(*parts), definition(*parts)
+    for actual, desired in zip(outputs, expected, strict=True):
+        torch.testing.assert_close(actual, desired)
+    for actual, desired in zip(gradients(outputs, parts), gradients(expected, parts), strict=True):
+        torch.testing.assert_close(actual, desired, rtol=1e-4, atol=1e-5)
 
 
-def test_with_nothing_to_add_the_road_goes_on_as_it_is():
-    x, _, weight, bias = case(2, 3, 7)
+def test_without_an_update_the_residual_is_unchanged():
+    x, _, weight, bias = random_inputs(2, 3, 7)
     parts = x, weight, bias
-    found = by_kernel(x, None, weight, bias)
-    wanted = x * 1, layer_norm(x, (7,), weight, bias, 1e-5)
-    assert torch.equal(found[0], x)
-    torch.testing.assert_close(found[1], wanted[1])
-    for one, other in zip(gradients(found, parts), gradients(wanted, parts), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    outputs = kernel(x, None, weight, bias)
+    expected = x * 1, layer_norm(x, (7,), weight, bias, 1e-5)
+    assert torch.equal(outputs[0], x)
+    torch.testing.assert_close(outputs[1], expected[1])
+    for actual, desired in zip(gradients(outputs, parts), gradients(expected, parts), strict=True):
+        torch.testing.assert_close(actual, desired, rtol=1e-4, atol=1e-5)
 
 
-def test_only_the_norm_may_be_used():
-    parts = case(2, 3, 7)
-    found, wanted = by_kernel(*parts)[1:], by_definition(*parts)[1:]
-    for one, other in zip(gradients(found, parts), gradients(wanted, parts), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+def test_the_residual_may_be_unused():
+    parts = random_inputs(2, 3, 7)
+    outputs, expected = kernel(*parts)[1:], definition(*parts)[1:]
+    for actual, desired in zip(gradients(outputs, parts), gradients(expected, parts), strict=True):
+        torch.testing.assert_close(actual, desired, rtol=1e-4, atol=1e-5)
 
 
-def test_half_precision_loses_what_half_precision_must():
-    parts = case(2, 9, 48, kind=torch.bfloat16)
+def test_half_precision_is_within_its_rounding_error():
+    parts = random_inputs(2, 9, 48, dtype=torch.bfloat16)
     full = [part.detach().float().requires_grad_() for part in parts]
     rounded = (full[0] + full[1]).detach()
-    found, exact = by_kernel(*parts), layer_norm(rounded, (48,), full[2], full[3], 1e-5)
-    assert found[0].dtype == found[1].dtype == torch.bfloat16
-    torch.testing.assert_close(found[0].float(), rounded, rtol=2**-7, atol=0)
-    torch.testing.assert_close(found[1].float(), exact, rtol=2**-6, atol=2**-6)
-    for one, right in zip(
-        gradients(found, parts), gradients(by_definition(*full), full), strict=True
+    outputs, exact = kernel(*parts), layer_norm(rounded, (48,), full[2], full[3], 1e-5)
+    assert outputs[0].dtype == outputs[1].dtype == torch.bfloat16
+    torch.testing.assert_close(outputs[0].float(), rounded, rtol=2**-7, atol=0)
+    torch.testing.assert_close(outputs[1].float(), exact, rtol=2**-6, atol=2**-6)
+    for actual, expected_grad in zip(
+        gradients(outputs, parts), gradients(definition(*full), full), strict=True
     ):
-        torch.testing.assert_close(one.float(), right, rtol=0.05, atol=0.05)
+        torch.testing.assert_close(actual.float(), expected_grad, rtol=0.05, atol=0.05)
 
 
-def test_what_is_dropped_follows_from_the_generator_and_gets_no_gradient():
+def test_dropout_follows_the_generator_and_drops_gradients():
     from dhyan.kernels.triton.add_norm import add_dropout
 
-    x, found = torch.zeros(2, 40, 30), torch.ones(2, 40, 30, requires_grad=True)
+    x, update = torch.zeros(2, 40, 30), torch.ones(2, 40, 30, requires_grad=True)
     torch.manual_seed(8)
-    once = add_dropout(x, found, dropout=0.25)
-    again = add_dropout(x, found, dropout=0.25)
+    once = add_dropout(x, update, dropout=0.25)
+    again = add_dropout(x, update, dropout=0.25)
     torch.manual_seed(8)
-    assert torch.equal(once, add_dropout(x, found, dropout=0.25))
+    assert torch.equal(once, add_dropout(x, update, dropout=0.25))
     assert not torch.equal(once, again)
     assert once.unique().tolist() == pytest.approx([0, 4 / 3])
     assert 0.7 < (once > 0).float().mean() < 0.8
-    (given,) = torch.autograd.grad(once.sum(), found)
-    assert torch.equal(given, once.detach())
+    (upstream,) = torch.autograd.grad(once.sum(), update)
+    assert torch.equal(upstream, once.detach())
 
 
-def test_rows_and_columns_are_dropped_independently():
+def test_dropout_is_independent_across_rows_and_columns():
     from dhyan.kernels.triton.add_norm import add_dropout
 
     torch.manual_seed(9)
-    stays = (
+    kept_mask = (
         add_dropout(torch.zeros(1, 200, 128), torch.ones(1, 200, 128), dropout=0.5) > 0
     ).float()[0]
-    apart = stays - stays.mean()
-    for other in (apart.roll(1, 0), apart.roll(1, 1), apart.roll((1, 1), (0, 1))):
-        assert (apart * other).mean().abs() < 0.25 * 4 / 200  # four deviations of a chance find
-    assert (stays.mean(0) - 0.5).abs().max() < 0.2
-    assert (stays.mean(1) - 0.5).abs().max() < 0.25
+    centred = kept_mask - kept_mask.mean()
+    for desired in (centred.roll(1, 0), centred.roll(1, 1), centred.roll((1, 1), (0, 1))):
+        assert (centred * desired).mean().abs() < 0.25 * 4 / 200  # four deviations of a chance find
+    assert (kept_mask.mean(0) - 0.5).abs().max() < 0.2
+    assert (kept_mask.mean(1) - 0.5).abs().max() < 0.25
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
@@ -118,16 +118,16 @@ def test_an_encoder_layer_equals_its_definition(pre_norm):
     fast = layer(x, source)
     slow = layer.eval()(x, source)
     torch.testing.assert_close(fast, slow)
-    for left, right in zip(
+    for actual_grad, expected_grad in zip(
         torch.autograd.grad(fast.square().sum(), parts, allow_unused=True),
         torch.autograd.grad(slow.square().sum(), parts, allow_unused=True),
         strict=True,
     ):
-        torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(actual_grad, expected_grad, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (2, 5, 3, 7), (2, 19, 8, 130)])
-def test_a_rectified_map_is_the_same_in_one_pass(sizes):
+def test_linear_relu_equals_its_definition(sizes):
     torch.manual_seed(7)
     rows, length, width, hidden = sizes
     network = FeedForward(width, hidden, dropout=0.0)
@@ -136,23 +136,27 @@ def test_a_rectified_map_is_the_same_in_one_pass(sizes):
     fast = network(x)
     slow = network.eval()(x)
     torch.testing.assert_close(fast, slow)
-    for left, right in zip(gradients([fast], parts), gradients([slow], parts), strict=True):
-        torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-5)
+    for actual_grad, expected_grad in zip(
+        gradients([fast], parts), gradients([slow], parts), strict=True
+    ):
+        torch.testing.assert_close(actual_grad, expected_grad, rtol=1e-4, atol=1e-5)
 
 
-def test_a_rectified_map_drops_what_it_says():
+def test_linear_relu_drops_at_the_given_rate():
     from dhyan.kernels.triton.linear_relu import linear_relu
 
     torch.manual_seed(7)
     x, weight = torch.randn(1, 60, 5, requires_grad=True), torch.randn(40, 5, requires_grad=True)
     bias = torch.randn(40, requires_grad=True)
-    whole = torch.relu(torch.nn.functional.linear(x, weight, bias))
-    found = linear_relu(x, weight, bias, dropout=0.5)
-    stays = found > 0
-    torch.testing.assert_close(found, torch.where(stays, 2 * whole, 0.0))
-    assert 0.45 < stays.sum() / (whole > 0).sum() < 0.55
-    wanted = torch.where(stays, 2 * whole, 0.0)
-    for left, right in zip(
-        gradients([found], (x, weight, bias)), gradients([wanted], (x, weight, bias)), strict=True
+    undropped = torch.relu(torch.nn.functional.linear(x, weight, bias))
+    outputs = linear_relu(x, weight, bias, dropout=0.5)
+    kept_mask = outputs > 0
+    torch.testing.assert_close(outputs, torch.where(kept_mask, 2 * undropped, 0.0))
+    assert 0.45 < kept_mask.sum() / (undropped > 0).sum() < 0.55
+    expected = torch.where(kept_mask, 2 * undropped, 0.0)
+    for actual_grad, expected_grad in zip(
+        gradients([outputs], (x, weight, bias)),
+        gradients([expected], (x, weight, bias)),
+        strict=True,
     ):
-        torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(actual_grad, expected_grad, rtol=1e-4, atol=1e-5)

@@ -20,7 +20,7 @@ SHAPES = [  # B H T S A E
 ]
 
 
-def made(shape, dtype=torch.float32, seed=0):
+def random_inputs(shape, dtype=torch.float32, seed=0):
     batch, heads, queries, positions, width, breadth = shape
     generator = torch.Generator().manual_seed(seed)
 
@@ -36,61 +36,61 @@ def made(shape, dtype=torch.float32, seed=0):
     )
 
 
-def defined(query, keys, values, energy, seen):
-    return reference.attend(reference.additive_scores(query, keys, energy), values, seen)[0]
+def defined(query, keys, values, energy, mask):
+    return reference.attend(reference.additive_scores(query, keys, energy), values, mask)[0]
 
 
 def with_gradients(function, tensors, *rest):
     """What a function gives and the gradients of a random projection of it."""
     inputs = [one.detach().clone().requires_grad_() for one in tensors]
-    found = function(*inputs, *rest)
+    result = function(*inputs, *rest)
     generator = torch.Generator().manual_seed(9)
-    given = torch.randn(found.shape, generator=generator, dtype=torch.float64)
-    found.backward(given.to(found.dtype))
-    return [found.detach(), *(one.grad for one in inputs)]
+    upstream = torch.randn(result.shape, generator=generator, dtype=torch.float64)
+    result.backward(upstream.to(result.dtype))
+    return [result.detach(), *(one.grad for one in inputs)]
 
 
-def assert_near(found, exact, half):
+def assert_near(result, exact, half):
     """As near to the exact numbers as plain PyTorch comes in the same precision, or twice that."""
     slack = max(1e-5, torch.finfo(half[0].dtype).eps)
-    for ours, wanted, theirs in zip(found, exact, half, strict=True):
+    for ours, expected, theirs in zip(result, exact, half, strict=True):
         assert ours.dtype == theirs.dtype
         assert ours.shape == theirs.shape
-        allowed = 2 * (theirs.double() - wanted).abs().max() + slack * (1 + wanted.abs().max())
-        assert (ours.double() - wanted).abs().max() <= allowed
+        allowed = 2 * (theirs.double() - expected).abs().max() + slack * (1 + expected.abs().max())
+        assert (ours.double() - expected).abs().max() <= allowed
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_scores_equal_their_definition(shape):
     from dhyan.kernels.triton.additive_attention.attention import additive_scores
 
-    query, keys, _, energy, _ = made(shape)
+    query, keys, _, energy, _ = random_inputs(shape)
     exact = with_gradients(reference.additive_scores, [x.double() for x in (query, keys, energy)])
-    found = with_gradients(additive_scores, [query, keys, energy])
-    for ours, wanted in zip(found, exact, strict=True):
+    result = with_gradients(additive_scores, [query, keys, energy])
+    for ours, expected in zip(result, exact, strict=True):
         assert ours.dtype == torch.float32
-        assert (ours.double() - wanted).abs().max() <= 1e-6 * (10 + wanted.abs().max())
+        assert (ours.double() - expected).abs().max() <= 1e-6 * (10 + expected.abs().max())
 
 
 @pytest.mark.parametrize("enough", [0, 10**9])
-def test_scores_do_not_depend_on_how_programs_share_them(enough, monkeypatch):
+def test_scores_do_not_depend_on_the_tile_size(enough, monkeypatch):
     from dhyan.kernels.triton.additive_attention import scores as pairs
 
-    monkeypatch.setattr(pairs, "ENOUGH", enough)
-    query, keys, _, energy, _ = made((2, 1, 40, 70, 9, 1))
+    monkeypatch.setattr(pairs, "ENOUGH_PROGRAMS", enough)
+    query, keys, _, energy, _ = random_inputs((2, 1, 40, 70, 9, 1))
     exact = reference.additive_scores(query.double(), keys.double(), energy.double())
-    found = pairs.pairwise_scores(query[:, 0], keys[:, 0], energy)
-    torch.testing.assert_close(found, exact[:, 0].float(), atol=1e-5, rtol=1e-5)
+    result = pairs.pairwise_scores(query[:, 0], keys[:, 0], energy)
+    torch.testing.assert_close(result, exact[:, 0].float(), atol=1e-5, rtol=1e-5)
 
 
-def test_gradients_do_not_depend_on_how_many_exponentials_are_held(monkeypatch):
+def test_gradients_do_not_depend_on_the_group_size(monkeypatch):
     from dhyan.kernels.triton.additive_attention import scores as pairs
     from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
-    *tensors, seen = made((5, 1, 6, 9, 8, 3))
-    at_once = with_gradients(additive_attention, tensors, seen)
-    monkeypatch.setattr(pairs, "HELD", 2 * 8 * 13)
-    for one, other in zip(with_gradients(additive_attention, tensors, seen), at_once, strict=True):
+    *tensors, mask = random_inputs((5, 1, 6, 9, 8, 3))
+    at_once = with_gradients(additive_attention, tensors, mask)
+    monkeypatch.setattr(pairs, "MAX_EXPONENTIALS", 2 * 8 * 13)
+    for one, other in zip(with_gradients(additive_attention, tensors, mask), at_once, strict=True):
         assert torch.equal(one, other)
 
 
@@ -99,17 +99,17 @@ def test_gradients_do_not_depend_on_how_many_exponentials_are_held(monkeypatch):
 def test_the_context_equals_its_definition(shape, dtype):
     from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
-    *tensors, seen = made(shape, dtype)
-    exact = with_gradients(defined, [one.double() for one in tensors], seen)
-    half = with_gradients(defined, tensors, seen)
-    assert_near(with_gradients(additive_attention, tensors, seen), exact, half)
+    *tensors, mask = random_inputs(shape, dtype)
+    exact = with_gradients(defined, [one.double() for one in tensors], mask)
+    half = with_gradients(defined, tensors, mask)
+    assert_near(with_gradients(additive_attention, tensors, mask), exact, half)
     with torch.no_grad():
-        alone = additive_attention(*tensors, seen)
+        alone = additive_attention(*tensors, mask)
     assert_near([alone], exact[:1], half[:1])
 
 
 @pytest.mark.parametrize("size", [5.0, 12.0, 30.0])
-def test_large_numbers_saturate_and_cancel_as_they_should(size):
+def test_large_inputs_saturate_and_cancel(size):
     from dhyan.kernels.triton.additive_attention.attention import additive_scores
 
     query = torch.tensor([size, -size, 0.0, size]).repeat(1, 2).expand(5, 8).clone()
@@ -117,100 +117,104 @@ def test_large_numbers_saturate_and_cancel_as_they_should(size):
     query += torch.randn(5, 8)
     energy = torch.randn(8)
     exact = with_gradients(reference.additive_scores, [x.double() for x in (query, keys, energy)])
-    found = with_gradients(additive_scores, [query, keys, energy])
-    for ours, wanted in zip(found, exact, strict=True):
-        assert (ours.double() - wanted).abs().max() <= 3e-6 * (1 + size)
+    result = with_gradients(additive_scores, [query, keys, energy])
+    for ours, expected in zip(result, exact, strict=True):
+        assert (ours.double() - expected).abs().max() <= 3e-6 * (1 + size)
 
 
-def test_what_is_far_too_large_stays_finite():
+def test_huge_inputs_stay_finite():
     from dhyan.kernels.triton.additive_attention.attention import additive_scores
 
     query = torch.tensor([[1e4, -1e4, 300.0], [0.0, 50.0, -torch.inf]])
     keys = torch.tensor([[1e3, -10.0, 1.0], [10.0, 20.0, -28.0]])
     energy = torch.tensor([1.0, 2.0, 4.0])
-    found = with_gradients(additive_scores, [query, keys, energy])
-    wanted = with_gradients(reference.additive_scores, [query, keys, energy])
-    for ours, theirs in zip(found, wanted, strict=True):
+    result = with_gradients(additive_scores, [query, keys, energy])
+    expected = with_gradients(reference.additive_scores, [query, keys, energy])
+    for ours, theirs in zip(result, expected, strict=True):
         torch.testing.assert_close(ours, theirs)
 
 
-def test_what_is_no_number_is_not_hidden():
+def test_nan_inputs_give_nan():
     from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
-    query, keys, values, energy, seen = made((1, 1, 5, 4, 6, 3))
+    query, keys, values, energy, mask = random_inputs((1, 1, 5, 4, 6, 3))
     query[0, 0, 2, 3] = torch.nan
-    seen[:] = True
-    context = additive_attention(query, keys, values, energy, seen)
+    mask[:] = True
+    context = additive_attention(query, keys, values, energy, mask)
     assert context[0, 0, 2].isnan().all()
     assert context[0, 0, [0, 1, 3, 4]].isfinite().all()
 
 
 @pytest.mark.parametrize("queries", [1, 6])
-def test_a_query_that_sees_nothing_gets_zeros_and_gives_none(queries):
+def test_a_fully_masked_query_has_zero_context_and_gradient(queries):
     from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
-    *tensors, seen = made((2, 1, queries, 5, 7, 3))
-    seen[0] = False
-    context, *gradients = with_gradients(additive_attention, tensors, seen)
+    *tensors, mask = random_inputs((2, 1, queries, 5, 7, 3))
+    mask[0] = False
+    context, *gradients = with_gradients(additive_attention, tensors, mask)
     assert (context[0] == 0).all()
     assert all((one[0] == 0).all() for one in gradients[:3])
     assert all(one.isfinite().all() for one in gradients)
     with torch.no_grad():
-        assert (additive_attention(*tensors, seen)[0] == 0).all()
+        assert (additive_attention(*tensors, mask)[0] == 0).all()
 
 
 @pytest.mark.parametrize("lead", [(1, 1), (2, 1), (1, 3), (2, 3)])
 @pytest.mark.parametrize("queries", [1, 6])
-def test_what_is_seen_may_be_shared_by_sentences_and_heads(lead, queries):
+def test_a_mask_broadcasts_over_rows_and_heads(lead, queries):
     from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
-    *tensors, _ = made((2, 3, queries, 5, 7, 3))
-    seen = torch.rand(*lead, 1, 5).expand(*lead, queries, 5) > 0.4
-    wanted = with_gradients(defined, tensors, seen)
-    for ours, theirs in zip(with_gradients(additive_attention, tensors, seen), wanted, strict=True):
+    *tensors, _ = random_inputs((2, 3, queries, 5, 7, 3))
+    mask = torch.rand(*lead, 1, 5).expand(*lead, queries, 5) > 0.4
+    expected = with_gradients(defined, tensors, mask)
+    for ours, theirs in zip(
+        with_gradients(additive_attention, tensors, mask), expected, strict=True
+    ):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
     with torch.no_grad():
         torch.testing.assert_close(
-            additive_attention(*tensors, seen), wanted[0], atol=1e-5, rtol=1e-4
+            additive_attention(*tensors, mask), expected[0], atol=1e-5, rtol=1e-4
         )
 
 
 @pytest.mark.parametrize("queries", [1, 6])
-def test_one_set_of_keys_may_serve_many_heads(queries):
+def test_heads_may_share_keys(queries):
     from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
-    query, _, _, energy, seen = made((2, 3, queries, 5, 7, 3))
-    _, keys, values, _, _ = made((2, 1, queries, 5, 7, 3))
+    query, _, _, energy, mask = random_inputs((2, 3, queries, 5, 7, 3))
+    _, keys, values, _, _ = random_inputs((2, 1, queries, 5, 7, 3))
     tensors = [query, keys, values, energy]
 
-    def spread(query, keys, values, energy, seen):
-        return defined(query, keys.expand(2, 3, 5, 7), values.expand(2, 3, 5, 3), energy, seen)
+    def spread(query, keys, values, energy, mask):
+        return defined(query, keys.expand(2, 3, 5, 7), values.expand(2, 3, 5, 3), energy, mask)
 
-    wanted = with_gradients(spread, tensors, seen)
-    for ours, theirs in zip(with_gradients(additive_attention, tensors, seen), wanted, strict=True):
+    expected = with_gradients(spread, tensors, mask)
+    for ours, theirs in zip(
+        with_gradients(additive_attention, tensors, mask), expected, strict=True
+    ):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("queries", [1, 6])
-def test_precisions_may_be_mixed(queries):
+def test_dtypes_may_differ(queries):
     from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
-    *tensors, seen = made((2, 1, queries, 5, 7, 3))
+    *tensors, mask = random_inputs((2, 1, queries, 5, 7, 3))
     query, keys, values, energy = tensors
     mixed = [query.bfloat16(), keys, values.half(), energy]
-    found = with_gradients(additive_attention, mixed, seen)
-    assert [one.dtype for one in found] == [
+    result = with_gradients(additive_attention, mixed, mask)
+    assert [one.dtype for one in result] == [
         torch.float16, torch.bfloat16, torch.float32, torch.float16, torch.float32,
     ]  # fmt: skip
-    for ours, theirs in zip(found, with_gradients(defined, tensors, seen), strict=True):
+    for ours, theirs in zip(result, with_gradients(defined, tensors, mask), strict=True):
         torch.testing.assert_close(ours.float(), theirs, atol=0.05, rtol=0.05)
 
 
 def test_the_same_call_gives_the_same_bits():
     from dhyan.kernels.triton.additive_attention.attention import additive_attention
 
-    *tensors, seen = made((2, 1, 9, 5, 7, 3))
-    first, second = (with_gradients(additive_attention, tensors, seen) for _ in range(2))
+    *tensors, mask = random_inputs((2, 1, 9, 5, 7, 3))
+    first, second = (with_gradients(additive_attention, tensors, mask) for _ in range(2))
     assert all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
 
 
@@ -226,7 +230,7 @@ def test_the_same_call_gives_the_same_bits():
     ],
 )
 @pytest.mark.parametrize("queries", [1, 4])
-def test_attentions_use_the_kernel_and_nothing_changes(attention, queries):
+def test_attention_modules_equal_their_definition(attention, queries):
     torch.manual_seed(1)
     attention = attention()
     mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
@@ -239,17 +243,17 @@ def test_attentions_use_the_kernel_and_nothing_changes(attention, queries):
         context.square().sum().backward()
         return [context, *(one.grad for one in (*inputs, *attention.parameters()))]
 
-    found = run()
+    result = run()
     with reference_kernels():
-        wanted = run()
+        expected = run()
     with torch.no_grad():
         alone = attention(query, attention.remember(states, mask)).context
-        torch.testing.assert_close(alone, wanted[0].detach(), atol=1e-5, rtol=1e-4)
-    for ours, theirs in zip(found, wanted, strict=True):
+        torch.testing.assert_close(alone, expected[0].detach(), atol=1e-5, rtol=1e-4)
+    for ours, theirs in zip(result, expected, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
 
 
-def test_weights_are_made_where_they_are_asked_for_or_dropped():
+def test_weights_exist_if_needed_or_dropped_out():
     memory = torch.randn(2, 5, 6)
     mask = torch.ones(2, 5, dtype=torch.bool)
     for options in ({"fuse": False}, {"dropout": 0.5}):
@@ -259,7 +263,7 @@ def test_weights_are_made_where_they_are_asked_for_or_dropped():
         torch.testing.assert_close(attended.weights.sum(-1), torch.ones(2, 1, 3))
 
 
-def test_double_precision_and_nothing_at_all_go_by_the_definition():
+def test_double_precision_and_empty_inputs_use_the_definition():
     attention = SingleHeadAttention(AdditiveScore(6, 6, 5)).double()
     states = torch.randn(2, 5, 6).double()
     attended = attention(states, attention.remember(states, torch.ones(2, 5, dtype=torch.bool)))

@@ -6,16 +6,16 @@ import torch
 
 @pytest.mark.parametrize("sizes", [(1, 1), (33, 5), (70, 129), (3, 200)])
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
-def test_every_column_is_summed_in_single_precision(sizes, kind):
+def test_columns_are_summed_in_single_precision(sizes, kind):
     from dhyan.kernels.triton.column_sum import column_sums
 
     numbers = torch.randn(*sizes).to(kind)
-    found = column_sums(numbers)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, numbers.float().sum(dim=0))
+    result = column_sums(numbers)
+    assert result.dtype == torch.float32
+    torch.testing.assert_close(result, numbers.float().sum(dim=0))
 
 
-def test_some_columns_of_a_wider_matrix_are_summed_as_they_lie():
+def test_a_slice_of_columns_is_summed_without_a_copy():
     from dhyan.kernels.triton.column_sum import column_sums
 
     numbers = torch.randn(40, 12)[:, 3:8]

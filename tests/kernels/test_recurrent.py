@@ -1,4 +1,4 @@
-"""Recurrent layers and loops by the kernels are what PyTorch's layers and the plain loop are."""
+"""Fused recurrent layers and decoders equal PyTorch's layers and the decoders' cells."""
 
 import pytest
 import torch
@@ -19,17 +19,19 @@ LENGTHS = (3, 1, 4)
 HALF = torch.float16  # the interpreter cannot multiply matrices of bfloat16
 
 
-def differ(one, other):
-    """How far numbers are apart, as a share of their size."""
-    return float((one.double() - other.double()).norm() / other.double().norm().clamp_min(1e-9))
+def relative_error(actual, desired):
+    """The norm of the difference, relative to the expected norm."""
+    return float(
+        (actual.double() - desired.double()).norm() / desired.double().norm().clamp_min(1e-9)
+    )
 
 
 def random_source(lengths=LENGTHS, vocabulary=11):
     return Tokens.pad([torch.randint(4, vocabulary, (n,)).tolist() for n in lengths])
 
 
-def learned(module, outputs):
-    """The outputs, and the gradients of a loss that asks for all of them."""
+def outputs_and_gradients(module, outputs):
+    """The outputs, and the gradients of a loss over all of them."""
     module.zero_grad()
     generator = torch.Generator().manual_seed(3)
     loss = sum((out.float() * torch.randn(out.shape, generator=generator)).sum() for out in outputs)
@@ -41,22 +43,25 @@ def learned(module, outputs):
 
 
 def assert_same(module, run):
-    ours, our_gradients = learned(module, run())
+    ours, our_gradients = outputs_and_gradients(module, run())
     with reference_kernels():
-        theirs, their_gradients = learned(module, run())
-    for one, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(one, other, **CLOSE)
+        theirs, their_gradients = outputs_and_gradients(module, run())
+    for actual, desired in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(actual, desired, **CLOSE)
     assert our_gradients.keys() == their_gradients.keys()
     for name, gradient in their_gradients.items():
         torch.testing.assert_close(
-            our_gradients[name], gradient, msg=lambda told, name=name: f"{name}: {told}", **CLOSE
+            our_gradients[name],
+            gradient,
+            msg=lambda message, name=name: f"{name}: {message}",
+            **CLOSE,
         )
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
-def test_an_encoder_is_the_packed_one(cell, bidirectional, backwards):
+def test_an_encoder_equals_the_packed_rnn(cell, bidirectional, backwards):
     chosen = config.RNNEncoder(
         cell=cell, embedding_width=5, width=7, layers=2 if cell == "gru" else 1,
         bidirectional=bidirectional, reverse_source=backwards, dropout=0.0,
@@ -70,7 +75,7 @@ def test_an_encoder_is_the_packed_one(cell, bidirectional, backwards):
     assert_same(encoder, run)
 
 
-def test_a_row_without_words_has_zeros_and_harms_nothing():
+def test_an_empty_row_has_zero_states_and_changes_no_other():
     encoder = build_encoder(
         config.RNNEncoder(cell="lstm", embedding_width=4, width=5, bidirectional=True), 11, 40
     ).eval()
@@ -86,7 +91,7 @@ def test_a_row_without_words_has_zeros_and_harms_nothing():
 
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
-def test_a_recurrence_is_torchs_own(cell, layers):
+def test_a_recurrence_equals_pytorchs_layers(cell, layers):
     recurrence = Recurrence(cell, 5, 6, layers)
     inputs = torch.randn(3, 4, 5)
     state = torch.nn.Parameter(torch.randn(3, *recurrence.state_shape))
@@ -100,7 +105,7 @@ BAHDANAU, LUONG = config.BahdanauDecoder, config.LuongDecoder
 
 
 def decoder_of(kind, attention, cell, *, width=8, memory=8, **more):
-    """A decoder, and a function that reads what it would be told."""
+    """A decoder of this kind for an encoder of this width."""
     sizes = {"embedding_width": 5, "width": width, "cell": cell, "dropout": 0.0, **more}
     if kind is BAHDANAU:
         sizes["readout_width"] = 3
@@ -112,8 +117,8 @@ def decoder_of(kind, attention, cell, *, width=8, memory=8, **more):
     return build_decoder(recipe, build_encoder(recipe.encoder, 11, 40), 11)
 
 
-def heard(decoder, source, memory=8):
-    """Encoder states made up, with gradients of their own."""
+def random_encoded(decoder, source, memory=8):
+    """Random encoder states, with gradients of their own."""
     states = torch.nn.Parameter(torch.randn(*source.ids.shape, memory))
     summary = torch.nn.Parameter(torch.randn(len(source), memory))
     decoder.register_parameter("states", states)
@@ -131,12 +136,12 @@ def is_fused(decoder, memory):
 @pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 @pytest.mark.parametrize("attention", ATTENTIONS)
-def test_a_loop_is_the_plain_one(kind, cell, attention):
+def test_a_fused_decoder_equals_its_cell(kind, cell, attention):
     if kind is LUONG and attention == "additive":
         attention = "concat"
     chosen = ATTENTIONS.get(attention, config.Attention(score="concat", score_width=9))
     decoder = decoder_of(kind, chosen, cell)
-    encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 3))
+    encoded, ids = random_encoded(decoder, random_source()), torch.randint(4, 11, (3, 3))
     assert is_fused(decoder, decoder.start(encoded).memory)
 
     def run():
@@ -147,59 +152,59 @@ def test_a_loop_is_the_plain_one(kind, cell, attention):
 
 
 @pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
-def test_a_loop_over_long_odd_rows_is_the_plain_one(kind):
+def test_a_fused_decoder_equals_its_cell_at_odd_sizes(kind):
     decoder = decoder_of(kind, config.Attention(score="general"), "rnn", width=17)
-    encoded, ids = heard(decoder, random_source((37,))), torch.randint(4, 11, (1, 2))
+    encoded, ids = random_encoded(decoder, random_source((37,))), torch.randint(4, 11, (1, 2))
     assert_same(decoder, lambda: decoder.hidden(ids, decoder.start(encoded))[:1])
 
 
-def test_an_additive_loop_over_long_odd_rows_is_the_plain_one():
+def test_a_fused_additive_decoder_equals_its_cell_at_odd_sizes():
     decoder = decoder_of(
         BAHDANAU, config.Attention(score="additive", score_width=67), "gru", width=17
     )
-    encoded, ids = heard(decoder, random_source((37, 2))), torch.randint(4, 11, (2, 2))
+    encoded, ids = random_encoded(decoder, random_source((37, 2))), torch.randint(4, 11, (2, 2))
     assert_same(decoder, lambda: decoder.hidden(ids, decoder.start(encoded))[:1])
 
 
 @pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
-def test_a_row_that_may_see_nothing_has_no_context(kind):
+def test_a_fully_masked_source_gives_zero_contexts(kind):
     decoder = decoder_of(kind, config.Attention(score="general"), "lstm")
     source = random_source()
     blind = Tokens(source.ids, source.mask & torch.tensor([[True], [False], [True]]))
-    encoded, ids = heard(decoder, blind), torch.randint(4, 11, (3, 2))
+    encoded, ids = random_encoded(decoder, blind), torch.randint(4, 11, (3, 2))
     assert_same(decoder, lambda: decoder.hidden(ids, decoder.start(encoded))[:1])
 
 
 @pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
-def test_half_precision_costs_no_more_than_it_does_plainly(kind):
+def test_half_precision_is_as_accurate_as_the_definition(kind):
     decoder = decoder_of(kind, ATTENTIONS["general"], "lstm")
-    encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 4))
+    encoded, ids = random_encoded(decoder, random_source()), torch.randint(4, 11, (3, 4))
 
     def run():
         return decoder.hidden(ids, decoder.start(encoded))[:1]
 
     with reference_kernels():
-        (exact,), exact_gradients = learned(decoder, run())
+        (exact,), exact_gradients = outputs_and_gradients(decoder, run())
         with torch.autocast("cpu", HALF):
-            (half,), half_gradients = learned(decoder, run())
+            (half,), half_gradients = outputs_and_gradients(decoder, run())
     with torch.autocast("cpu", HALF):
-        (ours,), our_gradients = learned(decoder, run())
+        (ours,), our_gradients = outputs_and_gradients(decoder, run())
     assert ours.dtype == HALF
-    assert differ(ours, exact) <= 2 * differ(half, exact) + 5e-3
+    assert relative_error(ours, exact) <= 2 * relative_error(half, exact) + 5e-3
     for name, gradient in exact_gradients.items():
-        lost = differ(half_gradients[name], gradient)
-        assert differ(our_gradients[name], gradient) <= 2 * lost + 1e-2, name
+        half_error = relative_error(half_gradients[name], gradient)
+        assert relative_error(our_gradients[name], gradient) <= 2 * half_error + 1e-2, name
 
 
 @pytest.mark.parametrize("kind", [BAHDANAU, LUONG])
-def test_a_token_at_a_time_equals_a_loop(kind):
+def test_a_token_at_a_time_equals_the_fused_decoder(kind):
     decoder = decoder_of(kind, ATTENTIONS["general"], "lstm")
-    encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 4))
+    encoded, ids = random_encoded(decoder, random_source()), torch.randint(4, 11, (3, 4))
     with torch.no_grad():
         together, end = decoder.hidden(ids, decoder.start(encoded))
         state, apart = decoder.start(encoded), []
-        for one in ids.split(1, dim=1):
-            vector, state = decoder.hidden(one, state)
+        for token_ids in ids.split(1, dim=1):
+            vector, state = decoder.hidden(token_ids, state)
             apart.append(vector)
     torch.testing.assert_close(torch.cat(apart, 1), together, **CLOSE)
     torch.testing.assert_close(state.hidden, end.hidden, **CLOSE)
@@ -208,7 +213,7 @@ def test_a_token_at_a_time_equals_a_loop(kind):
 
 def test_watch_records_every_step_of_a_recurrent_decoder():
     decoder = decoder_of(BAHDANAU, ATTENTIONS["general"], "lstm")
-    encoded, ids = heard(decoder, random_source()), torch.randint(4, 11, (3, 2))
+    encoded, ids = random_encoded(decoder, random_source()), torch.randint(4, 11, (3, 2))
     with watch(decoder) as recorder:
         decoder.hidden(ids, decoder.start(encoded))
     [recorded] = recorder.weights()
@@ -216,10 +221,10 @@ def test_watch_records_every_step_of_a_recurrent_decoder():
     assert recorded.weights.shape == (3, 1, 2, 4)
 
 
-def test_what_the_kernels_do_not_know_runs_plainly():
+def test_other_attentions_use_the_definition():
     def knows(attention, **more):
         decoder = decoder_of(BAHDANAU, config.Attention(**attention), "lstm", **more)
-        memory = decoder.start(heard(decoder, random_source())).memory
+        memory = decoder.start(random_encoded(decoder, random_source())).memory
         return is_fused(decoder, memory)
 
     assert knows({"score": "general"})
@@ -230,20 +235,20 @@ def test_what_the_kernels_do_not_know_runs_plainly():
     assert not knows({"score": "bottleneck"})
 
 
-def test_a_window_runs_plainly():
+def test_a_window_uses_the_definition():
     decoder = decoder_of(LUONG, config.Attention(score="general"), "lstm")
     decoder.attention.mask = LocalWindow(1)
-    memory = decoder.start(heard(decoder, random_source())).memory
+    memory = decoder.start(random_encoded(decoder, random_source())).memory
     assert not is_fused(decoder, memory)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 2), (3, 5, 14), (2, 3, 700)])
-def test_the_larger_of_two_takes_all_and_equals_share(shape):
+def test_maxout_gradient_goes_to_the_larger_and_ties_split_it(shape):
     pairs = torch.randn(shape).requires_grad_()
     with torch.no_grad():
         pairs[0, 0, :2] = 0.5
-    wanted = torch.randn(*shape[:-1], shape[-1] // 2)
-    ours, found = maxout(pairs), torch.autograd.grad(maxout(pairs), pairs, wanted)
+    upstream = torch.randn(*shape[:-1], shape[-1] // 2)
+    ours, gradient_of_pairs = maxout(pairs), torch.autograd.grad(maxout(pairs), pairs, upstream)
     with reference_kernels():
         assert torch.equal(ours, maxout(pairs))
-        assert torch.equal(*found, *torch.autograd.grad(maxout(pairs), pairs, wanted))
+        assert torch.equal(*gradient_of_pairs, *torch.autograd.grad(maxout(pairs), pairs, upstream))

@@ -21,10 +21,12 @@ def case(rows, heads, groups, queries, positions, width, kind=torch.float32):
 def reference_kernels(query, keys, values, mask, causal):
     times, (queries, positions) = query.shape[1] // keys.shape[1], (query.shape[2], keys.shape[2])
     keys, values = (part.repeat_interleave(times, 1) for part in (keys, values))
-    seen = mask[:, None, None, :].expand(-1, 1, queries, -1)
+    mask_by_query = mask[:, None, None, :].expand(-1, 1, queries, -1)
     if causal:
-        seen = seen & torch.ones(queries, positions, dtype=torch.bool).tril(positions - queries)
-    return attend(scaled_dot_scores(query, keys), values, seen)[0]
+        mask_by_query = mask_by_query & torch.ones(queries, positions, dtype=torch.bool).tril(
+            positions - queries
+        )
+    return attend(scaled_dot_scores(query, keys), values, mask_by_query)[0]
 
 
 def by_kernel(query, keys, values, mask, causal):
@@ -50,19 +52,19 @@ SIZES = [
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("sizes", SIZES)
-def test_a_short_sentence_is_attended_to_as_defined(sizes, causal):
+def test_short_attention_equals_its_definition(sizes, causal):
     *parts, mask = case(*sizes)
-    wanted, found = reference_kernels(*parts, mask, causal), by_kernel(*parts, mask, causal)
-    torch.testing.assert_close(found, wanted)
-    for one, other in zip(gradients(found, parts), gradients(wanted, parts), strict=True):
+    expected, result = reference_kernels(*parts, mask, causal), by_kernel(*parts, mask, causal)
+    torch.testing.assert_close(result, expected)
+    for one, other in zip(gradients(result, parts), gradients(expected, parts), strict=True):
         torch.testing.assert_close(one, other)
 
 
-def test_a_query_that_may_see_nothing_gets_zeros_and_gives_none():
+def test_a_fully_masked_query_has_zero_context_and_gradient():
     *parts, mask = case(2, 2, 2, 3, 4, 8)
-    found = by_kernel(*parts, torch.zeros_like(mask), False)
-    assert not found.any()
-    assert all(not one.any() for one in gradients(found, parts))
+    result = by_kernel(*parts, torch.zeros_like(mask), False)
+    assert not result.any()
+    assert all(not one.any() for one in gradients(result, parts))
 
 
 def test_half_precision_loses_little_more_than_plain_pytorch():
@@ -70,42 +72,44 @@ def test_half_precision_loses_little_more_than_plain_pytorch():
     *parts, mask = case(3, 2, 2, 9, 9, 16, torch.bfloat16)
     full = [part.detach().float().requires_grad_() for part in parts]
     exact, half = reference_kernels(*full, mask, True), reference_kernels(*parts, mask, True)
-    found = by_kernel(*parts, mask, True)
-    assert (found - exact).abs().max() <= 4 * (half - exact).abs().max() + 1e-3
+    result = by_kernel(*parts, mask, True)
+    assert (result - exact).abs().max() <= 4 * (half - exact).abs().max() + 1e-3
     trios = zip(
-        gradients(found, parts), gradients(half, parts), gradients(exact, full), strict=True
+        gradients(result, parts), gradients(half, parts), gradients(exact, full), strict=True
     )
     for one, plain, right in trios:
         assert (one - right).abs().max() <= 4 * (plain - right).abs().max() + 1e-3
 
 
-def test_several_maps_at_once_are_each_of_them():
+def test_packed_linear_equals_separate_layers():
     torch.manual_seed(1)
     maps = [torch.nn.Linear(6, width) for width in (6, 3, 5)]
     x = torch.randn(2, 4, 6, requires_grad=True)
     weights = [weight for one in maps for weight in one.parameters()]
-    found, wanted = packed_linear(x, maps), [one(x) for one in maps]
-    for one, other in zip(found, wanted, strict=True):
+    result, expected = packed_linear(x, maps), [one(x) for one in maps]
+    for one, other in zip(result, expected, strict=True):
         torch.testing.assert_close(one, other)
-    losses = (sum((i + part).square().sum() for i, part in enumerate(p)) for p in (found, wanted))
+    losses = (
+        sum((i + part).square().sum() for i, part in enumerate(p)) for p in (result, expected)
+    )
     ours, theirs = (torch.autograd.grad(loss, [x, *weights]) for loss in losses)
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other)
 
 
-def test_slices_that_lie_side_by_side_are_one_tensor():
-    whole = torch.arange(24.0).view(2, 3, 4)
-    slices = whole.split((1, 3), dim=-1)
+def test_adjacent_slices_are_one_tensor():
+    packed = torch.arange(24.0).view(2, 3, 4)
+    slices = packed.split((1, 3), dim=-1)
     assert are_adjacent(slices)
-    assert pack(slices).data_ptr() == whole.data_ptr()
-    assert torch.equal(pack(slices), whole)
+    assert pack(slices).data_ptr() == packed.data_ptr()
+    assert torch.equal(pack(slices), packed)
     assert are_adjacent(empty_like_layout(slices))
     for others in (slices[::-1], (slices[0], slices[1].clone()), (slices[0].clone(), slices[1])):
         assert not are_adjacent(others)
         assert torch.equal(pack(others), torch.cat(others, dim=-1))
 
 
-def test_the_gradients_of_one_product_are_laid_as_it_is():
+def test_gradients_of_packed_slices_are_adjacent():
     torch.manual_seed(2)
     maps = [torch.nn.Linear(8, 8) for _ in range(3)]
     x, mask = torch.randn(2, 5, 8, requires_grad=True), torch.ones(2, 5, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""A model trains the same by the kernels and by the definitions."""
+"""Losses and gradients of whole models equal by kernels and by definitions."""
 
 import pytest
 import torch
@@ -44,11 +44,11 @@ RECIPES = {
 }
 
 
-def learned(recipe, *, defined, half=False):
+def loss_and_gradients(recipe, *, reference, half=False):
     torch.manual_seed(11)
     model, loss = build_model(recipe, VOCABULARY, VOCABULARY).train(), None
     objective = Objective(bf16=half)
-    if defined:
+    if reference:
         with reference_kernels():
             loss = objective(model, BATCH, 1)
     else:
@@ -58,27 +58,27 @@ def learned(recipe, *, defined, half=False):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_loss_and_gradients_are_those_of_the_definitions(name):
-    (wanted, right), (found, ours) = (
-        learned(RECIPES[name], defined=defined) for defined in (True, False)
+def test_loss_and_gradients_equal_the_definitions(name):
+    (expected_loss, expected), (fused_loss, actual) = (
+        loss_and_gradients(RECIPES[name], reference=reference) for reference in (True, False)
     )
-    torch.testing.assert_close(found, wanted)
-    for part, gradient in right.items():
-        torch.testing.assert_close(ours[part], gradient, rtol=1e-3, atol=1e-5, msg=part)
+    torch.testing.assert_close(fused_loss, expected_loss)
+    for part, gradient in expected.items():
+        torch.testing.assert_close(actual[part], gradient, rtol=1e-3, atol=1e-5, msg=part)
 
 
 @pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
-def test_half_precision_learns_nearly_the_same(name):
-    exact, right = learned(RECIPES[name], defined=True)
-    found, ours = learned(RECIPES[name], defined=False, half=True)
-    torch.testing.assert_close(found, exact, rtol=0.02, atol=0)
-    for part, gradient in right.items():
-        error = (ours[part] - gradient).norm()
-        assert ours[part].dtype == torch.float32
+def test_half_precision_gradients_are_close(name):
+    exact, expected = loss_and_gradients(RECIPES[name], reference=True)
+    fused_loss, actual = loss_and_gradients(RECIPES[name], reference=False, half=True)
+    torch.testing.assert_close(fused_loss, exact, rtol=0.02, atol=0)
+    for part, gradient in expected.items():
+        error = (actual[part] - gradient).norm()
+        assert actual[part].dtype == torch.float32
         assert error <= 0.1 * gradient.norm() + 1e-3, part
 
 
 def test_dropout_follows_from_the_seed():
-    losses = [learned(transformer(dropout=0.3), defined=False)[0] for _ in range(2)]
+    losses = [loss_and_gradients(transformer(dropout=0.3), reference=False)[0] for _ in range(2)]
     assert losses[0] == losses[1]
-    assert losses[0] != learned(transformer(), defined=False)[0]
+    assert losses[0] != loss_and_gradients(transformer(), reference=False)[0]

@@ -1,4 +1,4 @@
-"""What holds for every attention."""
+"""Laws that hold for every attention."""
 
 from contextlib import nullcontext
 
@@ -21,7 +21,7 @@ def mask(batch):
     return batch.source.mask
 
 
-def ask(attention, mask, queries=5):
+def random_query_and_states(attention, mask, queries=5):
     generator = torch.Generator().manual_seed(2)
     states = torch.randn(*mask.shape, WIDTH, generator=generator)
     return torch.randn(len(mask), queries, WIDTH, generator=generator), states
@@ -32,7 +32,7 @@ def test_it_is_an_attention(attention):
 
 
 def test_weights_are_a_distribution_over_real_positions(attention, mask, request):
-    query, states = ask(attention, mask, queries=mask.shape[1])
+    query, states = random_query_and_states(attention, mask, queries=mask.shape[1])
     with reference_kernels():
         weights = attention(query, attention.remember(states, mask)).weights
     total = weights.sum(-1)
@@ -45,8 +45,8 @@ def test_weights_are_a_distribution_over_real_positions(attention, mask, request
     assert (weights * ~mask[:, None, None]).sum() == 0
 
 
-def test_a_query_that_may_see_nothing_gets_no_value(attention, mask):
-    query, states = ask(attention, mask)
+def test_a_fully_masked_query_gets_zero_context(attention, mask):
+    query, states = random_query_and_states(attention, mask)
     nothing = torch.zeros_like(mask)
     memory = attention.remember(states, nothing)
     constant = attention(query, Memory(memory.keys, memory.values * 0, nothing)).context
@@ -64,7 +64,7 @@ def test_a_query_that_may_see_nothing_gets_no_value(attention, mask):
 @pytest.mark.parametrize("attention", sorted(ATTENTIONS.keys() - RELATIVE), indirect=True)
 def test_padding_changes_nothing(attention, mask):
     """Not of one whose queries stand at the end: what they see depends on where the memory ends."""
-    query, states = ask(attention, mask)
+    query, states = random_query_and_states(attention, mask)
     together = attention(query, attention.remember(states, mask)).context
     for row, length in enumerate(mask.sum(1).tolist()):
         real = attention.remember(states[row : row + 1, :length], mask[row : row + 1, :length])
@@ -73,7 +73,7 @@ def test_padding_changes_nothing(attention, mask):
 
 
 def test_a_fused_kernel_equals_the_definition_gradients_too(attention, mask):
-    query, states = ask(attention, mask, queries=mask.shape[1])
+    query, states = random_query_and_states(attention, mask, queries=mask.shape[1])
 
     def run():
         inputs = [x.clone().requires_grad_() for x in (query, states)]
@@ -92,19 +92,19 @@ def test_a_fused_kernel_equals_the_definition_gradients_too(attention, mask):
             torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
 
 
-def test_selecting_rows_and_asking_commute(attention, mask):
-    query, states = ask(attention, mask)
+def test_selecting_rows_and_attending_commute(attention, mask):
+    query, states = random_query_and_states(attention, mask)
     memory, rows = attention.remember(states, mask), torch.tensor([2, 0, 0, 3])
-    asked_first = attention(query, memory).context[rows]
-    torch.testing.assert_close(attention(query[rows], memory.select(rows)).context, asked_first)
+    attended_first = attention(query, memory).context[rows]
+    torch.testing.assert_close(attention(query[rows], memory.select(rows)).context, attended_first)
 
 
 @pytest.mark.parametrize("attention", sorted(ATTENTIONS.keys() - RELATIVE), indirect=True)
-def test_asking_one_by_one_is_asking_at_once(attention, mask):
-    query, states = ask(attention, mask)
+def test_queries_one_by_one_equal_all_at_once(attention, mask):
+    query, states = random_query_and_states(attention, mask)
     memory, contexts = attention.remember(states, mask), []
-    for one in query.split(1, dim=1):
-        context, _, memory = attention(one, memory)
+    for single_query in query.split(1, dim=1):
+        context, _, memory = attention(single_query, memory)
         contexts.append(context)
     together = attention(query, attention.remember(states, mask))
     torch.testing.assert_close(torch.cat(contexts, 1), together.context, atol=1e-5, rtol=1e-4)
@@ -113,25 +113,25 @@ def test_asking_one_by_one_is_asking_at_once(attention, mask):
         torch.testing.assert_close(memory.coverage, together.memory.coverage)
 
 
-def test_dropout_changes_the_context_in_training_only_and_keeps_its_mean(mask):
+def test_dropout_acts_in_training_only_and_keeps_the_mean(mask):
     torch.manual_seed(0)
     attention = MultiHeadAttention(WIDTH, heads=4, dropout=0.5)
-    query, states = ask(attention, mask)
+    query, states = random_query_and_states(attention, mask)
     exact = attention.eval()(query, attention.remember(states, mask)).context
-    many = query.repeat(500, 1, 1)
+    repeated = query.repeat(500, 1, 1)
     memory = attention.remember(states.repeat(500, 1, 1), mask.repeat(500, 1))
     for defined in (nullcontext, reference_kernels):
         with defined(), torch.no_grad():
-            same = attention.eval()(many, memory).context
+            same = attention.eval()(repeated, memory).context
             assert torch.allclose(same, exact.repeat(500, 1, 1), atol=1e-5)
-            dropped = [attention.train()(many, memory).context for _ in range(6)]
+            dropped = [attention.train()(repeated, memory).context for _ in range(6)]
         assert not torch.equal(dropped[0], dropped[1])
         mean = torch.stack(dropped).unflatten(1, (500, -1)).mean((0, 1))
         assert (mean - exact).abs().max() < 0.1
 
 
 def test_remembering_in_two_parts_is_remembering_once(attention, mask):
-    query, states = ask(attention, mask)
+    query, states = random_query_and_states(attention, mask)
     once = attention.remember(states, mask)
     early = attention.remember(states[:, :3], mask[:, :3])
     twice = early.append(attention.remember(states[:, 3:], mask[:, 3:]))

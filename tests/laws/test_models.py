@@ -44,7 +44,7 @@ def test_the_future_is_hidden(model, batch):
     assert not torch.equal(changed[:, 3:], kept[:, 3:])
 
 
-def test_the_source_is_heard(model, batch):
+def test_the_output_depends_on_the_source(model, batch):
     ids = batch.source.ids.clone()
     ids[:, 0] = (ids[:, 0] - 4 + 1) % 10 + 4
     with torch.no_grad():
@@ -157,7 +157,7 @@ def test_double_precision_is_nearly_the_same(model, batch):
         torch.testing.assert_close(model.double()(batch).float(), exact, atol=1e-4, rtol=1e-3)
 
 
-def test_watching_step_by_step_is_watching_at_once(model, batch):
+def test_watch_step_by_step_equals_watch_at_once(model, batch):
     with torch.no_grad():
         with watch(model) as together:
             model(batch)

@@ -55,43 +55,43 @@ def weights(attention, query, states):
         return attention(query, attention.remember(states, MASK)).weights
 
 
-def test_the_location_score_asks_the_state_alone():
+def test_the_location_score_ignores_the_states():
     score = LocationScore(5, max_length=9)
     query, states = torch.randn(2, 3, 5), torch.randn(2, 6, 7)
-    found = weights(SingleHeadAttention(score), query, states)
-    close(found, weights(SingleHeadAttention(score), query, torch.randn(2, 6, 7)))
+    result = weights(SingleHeadAttention(score), query, states)
+    close(result, weights(SingleHeadAttention(score), query, torch.randn(2, 6, 7)))
     by_hand = torch.softmax((score.positions.weight @ query[0, 1])[:6], dim=0)
-    close(found[0, 0, 1], by_hand)
+    close(result[0, 0, 1], by_hand)
 
 
-def test_the_location_score_ignores_what_lies_past_its_last_place():
-    found = weights(
+def test_the_location_score_ignores_positions_past_its_last():
+    result = weights(
         SingleHeadAttention(LocationScore(5, max_length=3)),
         torch.randn(2, 2, 5),
         torch.randn(2, 6, 7),
     )
-    assert (found[..., 3:] == 0).all()
-    close(found.sum(-1), torch.ones(2, 1, 2))
+    assert (result[..., 3:] == 0).all()
+    close(result.sum(-1), torch.ones(2, 1, 2))
 
 
-def test_a_window_past_the_last_place_sees_nothing_rather_than_nonsense():
+def test_a_window_past_the_last_position_gets_zero_weights():
     for window in (LocalWindow(1), PredictedWindow(5, 1)):
         attention = SingleHeadAttention(LocationScore(5, max_length=2), mask=window)
-        found = weights(attention, torch.randn(2, 6, 5), torch.randn(2, 6, 7))
-        assert found.isfinite().all()
-        assert (found[..., 2:] == 0).all()
+        result = weights(attention, torch.randn(2, 6, 5), torch.randn(2, 6, 7))
+        assert result.isfinite().all()
+        assert (result[..., 2:] == 0).all()
 
 
-def test_a_score_that_looks_back_keeps_to_the_past():
+def test_coverage_with_a_causal_mask_is_causal():
     score = CoverageScore(8, 8, 6, filters=2, radius=1)
     attention = MultiHeadAttention(16, 2, score=score, mask=causal)
     x = torch.randn(2, 6, 16)
-    found = weights(attention, x, x)
-    assert (found.triu(1) == 0).all()
-    close(found.sum(-1)[0], torch.ones(2, 6))
+    result = weights(attention, x, x)
+    assert (result.triu(1) == 0).all()
+    close(result.sum(-1)[0], torch.ones(2, 6))
 
 
-def test_local_m_looks_about_the_number_of_the_step():
+def test_local_m_attends_around_the_step():
     attention = SingleHeadAttention(DotScore(), mask=LocalWindow(1))
     states = torch.randn(2, 6, 5)
     seen = weights(attention, torch.randn(2, 8, 5), states) > 0
@@ -102,11 +102,11 @@ def test_local_m_looks_about_the_number_of_the_step():
             assert seen[row, 0, step].tolist() == wanted
 
 
-def test_local_p_is_the_papers_equation():
+def test_local_p_equals_the_papers_equation():
     reach = 3
     score, window = GeneralScore(5, 7), PredictedWindow(5, reach)
     query, states = torch.randn(2, 3, 5), torch.randn(2, 6, 7)
-    found = weights(SingleHeadAttention(score, mask=window), query, states)
+    result = weights(SingleHeadAttention(score, mask=window), query, states)
     for row, length in ((0, 6), (1, 4)):
         for step in range(3):
             s = query[row, step]
@@ -120,10 +120,10 @@ def test_local_p_is_the_papers_equation():
             by_hand = torch.zeros(6)
             for j, weight in zip(near, align, strict=True):
                 by_hand[j] = weight * torch.exp(-((j - place) ** 2) / (2 * (reach / 2) ** 2))
-            close(found[row, 0, step], by_hand)
+            close(result[row, 0, step], by_hand)
 
 
-def test_the_predicted_place_learns():
+def test_the_predicted_position_gets_gradients():
     window = PredictedWindow(5, 2)
     attention = SingleHeadAttention(DotScore(), mask=window)
     states = torch.randn(2, 6, 5)
@@ -132,12 +132,12 @@ def test_the_predicted_place_learns():
     assert window.hidden.weight.grad.abs().sum() > 0
 
 
-def test_coverage_adds_what_was_given_before():
+def test_coverage_equals_the_papers_equation():
     score = CoverageScore(5, 7, 4, filters=3, radius=1)
     query, states = torch.randn(1, 3, 5), torch.randn(1, 6, 7)
     attention = SingleHeadAttention(score)
     with torch.no_grad():
-        found = attention(query, attention.remember(states, MASK[:1])).weights[0, 0]
+        result = attention(query, attention.remember(states, MASK[:1])).weights[0, 0]
         given = torch.zeros(8)  # a zero on either side
         for step in range(3):
             scores = []
@@ -149,21 +149,21 @@ def test_coverage_adds_what_was_given_before():
                 )
                 scores.append(inner.energy @ torch.tanh(hidden))
             by_hand = torch.softmax(torch.stack(scores), 0)
-            close(found[step], by_hand)
+            close(result[step], by_hand)
             given[1:7] += by_hand
 
 
-def test_alibi_takes_off_the_distance_times_the_heads_slope():
+def test_alibi_subtracts_slope_times_distance():
     heads, score = 4, AlibiScore(4)
     query, keys = torch.randn(1, heads, 3, 8), torch.randn(1, heads, 5, 8)
     memory = Memory(keys, keys, torch.ones(1, 5, dtype=torch.bool))
-    found = score(query, memory)
+    result = score(query, memory)
     for h in range(heads):
         slope = 2 ** (-8 * (h + 1) / heads)
         for t in range(3):
             for s in range(5):
                 by_hand = query[0, h, t] @ keys[0, h, s] / math.sqrt(8) - slope * abs(t + 2 - s)
-                assert float(found[0, h, t, s]) == pytest.approx(float(by_hand), abs=1e-5)
+                assert float(result[0, h, t, s]) == pytest.approx(float(by_hand), abs=1e-5)
 
 
 def test_rotary_scores_depend_on_the_distance_only():
@@ -178,7 +178,7 @@ def test_rotary_scores_depend_on_the_distance_only():
     close(table.diagonal(), (other @ vector / math.sqrt(8)).expand(9), atol=1e-5, rtol=1e-4)
 
 
-def test_grouped_heads_are_heads_whose_keys_and_values_are_alike():
+def test_grouped_heads_equal_heads_with_repeated_keys():
     grouped, full = MultiHeadAttention(8, 4, kv_heads=2), MultiHeadAttention(8, 4)
     with torch.no_grad():
         for name in ("query", "output"):
@@ -194,13 +194,13 @@ def test_grouped_heads_are_heads_whose_keys_and_values_are_alike():
         MultiHeadAttention(8, 4, kv_heads=3)
 
 
-def test_the_two_names_of_the_additive_score_are_one_class():
+def test_concat_and_additive_are_one_class():
     recipe = load_recipe("luong2015-small", {"decoder.attention.score": "concat"})
     model = build_model(recipe, 20, 20)
     assert type(model.decoder.attention.score) is AdditiveScore
 
 
-def test_a_one_hot_vector_times_a_matrix_is_a_row_of_it():
+def test_one_hot_times_a_matrix_is_a_row():
     words, matrix = OneHot(9), torch.randn(9, 4)
     ids = torch.tensor([[4, 8, 5, PAD]])
     embedding = torch.nn.Embedding.from_pretrained(matrix, padding_idx=PAD)
@@ -209,7 +209,7 @@ def test_a_one_hot_vector_times_a_matrix_is_a_row_of_it():
     assert (words(ids)[0, 3] == 0).all()
 
 
-def test_one_hot_input_is_an_embedding_folded_into_the_cells():
+def test_one_hot_input_equals_an_identity_embedding():
     """The cell's input matrix W on a one-hot vector is W E on an embedded one, with E = 1."""
     one_hot = build_model(load_recipe("numbers", {"encoder.input": "one_hot"}), 9, 9).encoder
     dense = build_model(load_recipe("numbers", {"encoder.embedding_width": 9}), 9, 9).encoder
@@ -221,7 +221,7 @@ def test_one_hot_input_is_an_embedding_folded_into_the_cells():
         close(dense.eval()(source).states, one_hot.eval()(source).states)
 
 
-def test_swiglu_multiplies_a_bent_copy_with_a_straight_one():
+def test_swiglu_and_gelu_equal_their_equations():
     layer, x = FeedForward(4, 6, activation="swiglu"), torch.randn(1, 2, 4)
     gate = layer.gate(x)
     close(layer(x), layer.down(gate * torch.sigmoid(gate) * layer.up(x)))
@@ -231,13 +231,13 @@ def test_swiglu_multiplies_a_bent_copy_with_a_straight_one():
     close(gelu(x), gelu.down(bent))
 
 
-def test_copying_mixes_what_is_said_with_what_is_pointed_at():
+def test_copying_equals_the_papers_equation():
     settings = {"text.shared_vocabulary": True, "decoder.copy_mechanism": True}
     model = build_model(load_recipe("numbers", settings), 12, 12).eval()
     decoder, source = model.decoder, Tokens.pad([[4, 7, 4, 2]])
     ids = torch.tensor([[1, 5]])
     with torch.no_grad():
-        found, _ = decoder(ids, model.start(source))
+        result, _ = decoder(ids, model.start(source))
         state = model.start(source)
         vectors, _ = decoder.decoder.hidden(ids, state.decoder)
         said = decoder.decoder.output(vectors).softmax(-1)[0, 1]
@@ -246,11 +246,11 @@ def test_copying_mixes_what_is_said_with_what_is_pointed_at():
         by_hand = gate * said
         for place, word in enumerate([4, 7, 4, 2]):
             by_hand[word] += (1 - gate) * weights[0, 0, 1, place]
-    close(found[0, 1].exp(), by_hand, atol=1e-6, rtol=1e-4)
-    close(found.exp().sum(-1), torch.ones(1, 2), atol=1e-5, rtol=1e-4)
+    close(result[0, 1].exp(), by_hand, atol=1e-6, rtol=1e-4)
+    close(result.exp().sum(-1), torch.ones(1, 2), atol=1e-5, rtol=1e-4)
 
 
-def test_a_shared_embedding_is_one_table():
+def test_a_shared_embedding_is_one_module():
     recipe = load_recipe(
         "transformer2017-small",
         {"text.shared_vocabulary": True, "decoder.share_source_embedding": True},
@@ -303,7 +303,7 @@ def test_a_registered_score_gets_heads_and_windows(heads, own_names):
     assert type(model.decoder.layers[0].cross_attention.score) is HalfScore
 
 
-def test_a_registered_attention_is_taken_as_it_is(own_names):
+def test_a_registered_attention_is_used_unchanged(own_names):
     register("whole")(own_attention)
     model = build_model(load_recipe("numbers", {"decoder.attention.score": "whole"}), 20, 20)
     assert type(model.decoder.attention) is SingleHeadAttention
@@ -312,7 +312,7 @@ def test_a_registered_attention_is_taken_as_it_is(own_names):
         build_model(load_recipe("numbers", settings), 20, 20)
 
 
-def test_a_mistake_in_a_registered_score_is_found_before_training(own_names):
+def test_a_faulty_registered_score_fails_before_training(own_names):
     class Wrong(HalfScore):
         def forward(self, query, memory):
             return self.map(query) * memory.keys
@@ -327,7 +327,7 @@ def test_a_mistake_in_a_registered_score_is_found_before_training(own_names):
             build_model(load_recipe("numbers", {"decoder.attention.score": "mistaken"}), 20, 20)
 
 
-def test_a_name_of_our_own_cannot_be_registered(own_names):
+def test_a_built_in_name_cannot_be_registered(own_names):
     with pytest.raises(ValueError, match="choose another name"):
         register("additive")
     register("nonsense")(lambda query_width, memory_width: "no score")
@@ -347,7 +347,7 @@ def test_an_unknown_score_is_named(name, settings, message):
         build_model(load_recipe(name, settings), 20, 20)
 
 
-def test_every_kind_of_position_is_told_apart():
+def test_every_kind_of_position_changes_the_output():
     """The same words in another order are another sentence, but not without any positions."""
     differs = {}
     for positions in ("sinusoidal", "learned", "rotary", "alibi", "none"):

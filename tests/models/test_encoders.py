@@ -19,18 +19,18 @@ def states(model, ids):
         return model(Tokens.pad([ids])).states[0]
 
 
-def test_without_self_attention_a_word_knows_of_no_other():
+def test_without_self_attention_states_ignore_other_tokens():
     model = encoder(**{"encoder.self_attention": "none"})
     torch.testing.assert_close(states(model, [5, 6, 7])[1], states(model, [9, 6, 4])[1])
 
 
 @pytest.mark.parametrize("kind", ["learned", "parameter_free"])
-def test_with_it_a_word_knows_of_the_others(kind):
+def test_with_self_attention_states_depend_on_other_tokens(kind):
     model = encoder(**{"encoder.self_attention": kind})
     assert not torch.allclose(states(model, [5, 6, 7])[1], states(model, [9, 6, 4])[1])
 
 
-def test_plain_self_attention_has_no_weights_of_its_own():
+def test_parameter_free_self_attention_has_no_parameters():
     parts = {
         kind: encoder(**{"encoder.self_attention": kind}).layers[0]
         for kind in ("parameter_free", "none")

@@ -17,7 +17,7 @@ SOURCE = Tokens.pad([[4, 5, 6, 7, 2], [8, 2], [5, 9, 2]])
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize("cell", THEIRS)
-def test_an_encoder_is_torchs_own(cell, layers, bidirectional, backwards):
+def test_an_encoder_equals_pytorchs_rnn(cell, layers, bidirectional, backwards):
     torch.manual_seed(0)
     chosen = config.RNNEncoder(
         cell=cell, embedding_width=6, width=5, layers=layers, bidirectional=bidirectional,
@@ -32,15 +32,15 @@ def test_an_encoder_is_torchs_own(cell, layers, bidirectional, backwards):
             words = ours.token_embedding(SOURCE.ids[row : row + 1, :length])
             read = words.flip(1) if backwards else words
             states, last = theirs(read)
-            wanted = states.flip(1) if backwards else states
-            torch.testing.assert_close(encoded.states[row, :length], wanted[0])
+            expected = states.flip(1) if backwards else states
+            torch.testing.assert_close(encoded.states[row, :length], expected[0])
             parts = last if isinstance(last, tuple) else (last,)
             summary = torch.cat([part[:, 0].flatten() for part in parts])
             torch.testing.assert_close(encoded.summary[row].flatten(), summary)
 
 
 @pytest.mark.parametrize("cell", THEIRS)
-def test_a_stepping_stack_is_torchs_own(cell):
+def test_steps_equal_pytorchs_rnn(cell):
     torch.manual_seed(0)
     ours = Recurrence(cell, 4, 5, 2)
     theirs = THEIRS[cell](4, 5, 2, batch_first=True)
@@ -48,7 +48,7 @@ def test_a_stepping_stack_is_torchs_own(cell):
     inputs, state = torch.randn(3, 6, 4), torch.zeros(3, *ours.state_shape)
     outputs = []
     with torch.no_grad():
-        for one in inputs.split(1, dim=1):
-            output, state = ours(one, state)
+        for step_input in inputs.split(1, dim=1):
+            output, state = ours(step_input, state)
             outputs.append(output)
         torch.testing.assert_close(torch.cat(outputs, 1), theirs(inputs)[0])

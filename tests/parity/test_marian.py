@@ -104,7 +104,7 @@ def sources():
     return [[*torch.randint(4, VOCABULARY, (n,)).tolist(), EOS] for n in lengths]
 
 
-def test_the_logits_are_the_same(pair, sources):
+def test_logits_equal_marian(pair, sources):
     ours, theirs = pair
     source = Tokens.pad(sources)
     target = Tokens.pad([[BOS, *row] for row in reversed(sources)])
@@ -136,7 +136,7 @@ def until_end(row):
     return [i for i in whole if i != PAD]
 
 
-def test_greedy_search_says_the_same(pair, sources):
+def test_greedy_search_equals_marian(pair, sources):
     ours, theirs = pair
     source = Tokens.pad(sources)
     rows, _ = generated(theirs, source, num_beams=1)
@@ -147,7 +147,7 @@ def test_greedy_search_says_the_same(pair, sources):
 
 
 @pytest.mark.parametrize(("power", "most"), [(0.0, 180), (0.6, 150), (1.0, 60)])
-def test_a_beam_of_five_says_the_same(pair, sources, power, most):
+def test_beam_search_equals_marian(pair, sources, power, most):
     """Theirs counts what the limit cut off among the finished; ours ranks it after them.
 
     So where theirs is whole, ours is the same, with the same score; and where ours had nothing

@@ -9,13 +9,13 @@ from dhyan.attention.relative_positions import rotate
 
 @pytest.mark.parametrize("width", [8, 64])
 @pytest.mark.parametrize("first", [0, 5])
-def test_turning_is_theirs(width, first):
+def test_rotation_equals_llama(width, first):
     settings = llama.LlamaConfig(hidden_size=width * 2, num_attention_heads=2, head_dim=width)
     theirs = llama.LlamaRotaryEmbedding(settings)
     torch.manual_seed(0)
     query, keys = torch.randn(3, 2, 7, width), torch.randn(3, 2, 7, width)
-    places = torch.arange(first, first + 7)
-    cosine, sine = theirs(query, places.unsqueeze(0))
-    wanted = llama.apply_rotary_pos_emb(query, keys, cosine, sine)
-    for ours, theirs_turned in zip((query, keys), wanted, strict=True):
-        torch.testing.assert_close(rotate(ours, places), theirs_turned, atol=1e-5, rtol=1e-5)
+    positions = torch.arange(first, first + 7)
+    cosine, sine = theirs(query, positions.unsqueeze(0))
+    expected = llama.apply_rotary_pos_emb(query, keys, cosine, sine)
+    for ours, rotated in zip((query, keys), expected, strict=True):
+        torch.testing.assert_close(rotate(ours, positions), rotated, atol=1e-5, rtol=1e-5)

@@ -64,7 +64,7 @@ def command_line(folder, language, references, *systems, options=(), seed=12345)
 
 
 @pytest.mark.parametrize("language", WORDS)
-def test_scores_intervals_and_signatures_are_the_command_lines(language, tmp_path):
+def test_scores_intervals_and_signatures_equal_the_command_line(language, tmp_path):
     wanted, said, _ = map(plain, made_up(language))
     assert bleu_tokenizer(language, wanted) == OPTIONS[language][1]
     ours = score_system(count(said, wanted, language=language), resampling=Resampling(100, seed=9))
@@ -86,7 +86,7 @@ def _name(found):
 @pytest.mark.parametrize(
     ("test", "kind", "draws"), [("bootstrap", "bs", 100), ("randomisation", "ar", 1000)]
 )
-def test_the_chance_of_a_difference_is_sacrebleus(test, kind, draws, monkeypatch):
+def test_p_values_equal_sacrebleu(test, kind, draws, monkeypatch):
     """For BLEU and chrF++; TER's whole numbers make ties, which we count and sacreBLEU does not."""
     wanted, one, other = map(plain, made_up("hi"))
     baseline, system = (count(said, wanted, language="hi") for said in (one, other))
