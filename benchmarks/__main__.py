@@ -118,12 +118,12 @@ def mechanisms() -> object:
 def vectors() -> object:
     """Skip-gram on 100,000 sentences of the primer, as `dhyan lesson word_embeddings` learns them."""
     from dhyan.data.primer import generate_sentences
-    from dhyan.text.skipgram import skip_gram
+    from dhyan.text.skipgram import train_skip_gram
 
     made = islice(generate_sentences("train", longest=20), 100_000)
     sentences = [re.findall(r"\w+", twin.english.lower()) for twin in made]
     began = time.perf_counter()
-    found = skip_gram(sentences, seed=1)
+    found = train_skip_gram(sentences, seed=1)
     seconds = time.perf_counter() - began
     counts = {"sentences": len(sentences), "words": sum(map(len, sentences))}
     return {**counts, "vocabulary": len(found.words), "seconds": round(seconds, 1)}

@@ -31,7 +31,7 @@ from dhyan.lessons.sequences.seq2seq_improvements import (
     read_improvements,
 )
 from dhyan.run.evaluate import translate_test_set
-from dhyan.text.skipgram import skip_gram
+from dhyan.text.skipgram import train_skip_gram
 from dhyan.text.tokenizer import Tokenizer
 
 FOLDER = Path("runs/improvements")
@@ -82,7 +82,7 @@ def write_vectors(folder: Path = FOLDER) -> None:
         texts = [getattr(twin, language) for twin in islice(made, MONOLINGUAL_SENTENCES)]
         cut = Tokenizer.train(texts, kind="words", size=20_000)
         sentences = ([cut.plain(place) for place in cut.encode(text)] for text in texts)
-        found = skip_gram(sentences, width=WIDTH, least=1, seed=seed)
+        found = train_skip_gram(sentences, width=WIDTH, min_count=1, seed=seed)
         table = found.table / np.sqrt((found.table**2).mean())
         _write(_vectors(folder, side, "skip-gram"), found.words, table)
         drawn = np.random.default_rng(seed).standard_normal(table.shape)

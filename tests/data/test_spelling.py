@@ -8,7 +8,7 @@ import pytest
 from dhyan.evaluation.metrics import count
 from dhyan.special_tokens import UNK
 from dhyan.text.normalize import normalize
-from dhyan.text.sentence_splitter import split
+from dhyan.text.sentence_splitter import split_sentences
 from dhyan.text.tokenizer import KINDS, Tokenizer
 
 ZWJ, ZWNJ = "\u200d", "\u200c"
@@ -104,8 +104,8 @@ def test_a_danda_is_a_sign_of_its_own(tokenizer):
 
 
 def test_a_danda_ends_a_sentence_with_or_without_a_space():
-    assert split("वह गया। वह आया।", "hi") == ["वह गया।", "वह आया।"]
-    assert split("वह गया।वह आया॥ अंत", "hi") == ["वह गया।", "वह आया॥", "अंत"]
+    assert split_sentences("वह गया। वह आया।", "hi") == ["वह गया।", "वह आया।"]
+    assert split_sentences("वह गया।वह आया॥ अंत", "hi") == ["वह गया।", "वह आया॥", "अंत"]
 
 
 def test_a_danda_counts_apart_from_its_word_in_a_score():

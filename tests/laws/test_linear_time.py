@@ -31,9 +31,9 @@ from dhyan.special_tokens import NAMES
 from dhyan.text import placeholders
 from dhyan.text.bag_of_words import words_in
 from dhyan.text.normalize import normalize
-from dhyan.text.sentence_splitter import cut
+from dhyan.text.sentence_splitter import split_paragraph
 from dhyan.text.tokenizer import KINDS, Tokenizer
-from dhyan.text.word_vectors import most_frequent
+from dhyan.text.word_vectors import read_most_frequent
 from tests.model_check.valid_model import tokenizer as learn_tokenizer
 
 RATIO, STEEPEST = 2.3, 3.0  # of the mean doubling, and of one that outgrows a cache; a square has 4
@@ -137,7 +137,7 @@ def vectors_of(text):
 
 FUNCTIONS = {
     "normalize": normalize,
-    "sentences": lambda text: cut(text, "hi"),
+    "sentences": lambda text: split_paragraph(text, "hi"),
     "mask": lambda text: placeholders.mask(text, PLACEHOLDERS),
     "mask-pair": lambda text: placeholders.mask_pair(text, text, PLACEHOLDERS),
     "restore": lambda text: placeholders.restore(text, ("one", "two")),
@@ -150,7 +150,7 @@ FUNCTIONS = {
     "forms": forms,
     "from-json": words_tokenizer,
     "vectors": lambda text: from_file(
-        vectors_of(text), lambda path: most_frequent(path, 10**6), "v"
+        vectors_of(text), lambda path: read_most_frequent(path, 10**6), "v"
     ),
     "terms": lambda text: from_file(terms_of(text), read_glossary, "terms.tsv"),
     "glossary": lambda text: Glossary.build({text: "a"}, TOKENIZERS["bpe"]),

@@ -14,7 +14,7 @@ from dhyan.lessons.word_vectors.static_vectors import (
     static_vectors,
 )
 from dhyan.lessons.word_vectors.word_embeddings import learn_vectors, read_corpus
-from dhyan.text.word_vectors import Vectors
+from dhyan.text.word_vectors import WordVectors
 
 FEW = {
     "bank": (1, 1, 0.1),
@@ -29,7 +29,7 @@ FEW = {
 
 def vectors(**changed):
     rows = {**FEW, **changed}
-    return Vectors(tuple(rows), np.array([*rows.values()], np.float32), frozenset())
+    return WordVectors(tuple(rows), np.array([*rows.values()], np.float32), frozenset())
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 
 from dhyan.errors import UserError
 from dhyan.lessons.word_vectors.word_embeddings import word_embeddings as lesson
-from dhyan.text.nearest_neighbours import analogy, cosine, mean_of, neighbours
-from dhyan.text.word_vectors import Vectors
+from dhyan.text.nearest_neighbours import analogy, cosine, mean_direction, neighbours
+from dhyan.text.word_vectors import WordVectors
 
 ROYAL = {  # royal, man, woman
     "king": (1, 1, 0),
@@ -21,7 +21,7 @@ ROYAL = {  # royal, man, woman
 @pytest.fixture
 def royal():
     table = np.array([*ROYAL.values()], np.float32)
-    return Vectors(tuple(ROYAL), table, frozenset())
+    return WordVectors(tuple(ROYAL), table, frozenset())
 
 
 def test_neighbours_are_ordered_by_their_cosine(royal):
@@ -31,7 +31,7 @@ def test_neighbours_are_ordered_by_their_cosine(royal):
 
 
 def test_a_vector_may_be_scaled_and_its_neighbours_stay(royal):
-    scaled = Vectors(royal.words, royal.table * 7, frozenset())
+    scaled = WordVectors(royal.words, royal.table * 7, frozenset())
     assert [one.word for one in neighbours(scaled, "king")] == [
         one.word for one in neighbours(royal, "king")
     ]
@@ -47,7 +47,7 @@ def test_a_vector_of_zeros_is_near_nothing(royal):
 
 
 def test_the_mean_lies_between(royal):
-    between = mean_of(royal, ("man", "woman"))
+    between = mean_direction(royal, ("man", "woman"))
     assert between == pytest.approx(np.array([0, 0.5**0.5, 0.5**0.5]))
 
 

@@ -20,7 +20,7 @@ from dhyan.config.settings import settings_of
 from dhyan.model_check import parse_saved_recipe
 from dhyan.model_check.weight_shapes import weight_shapes
 from dhyan.safe_io.safetensors_header import MAX_HEADER_BYTES
-from dhyan.text.safe_tokenizer import MOST_BYTES
+from dhyan.text.safe_tokenizer import MAX_BYTES
 from tests.model_check.valid_model import STEP, replace_file, rewrite_manifest
 
 WEIGHTS, RECIPE, SOURCE = "model.safetensors", "recipe.toml", "source.json"
@@ -501,13 +501,13 @@ hostile("tokenizer-of-keys")(
     filled(SOURCE, b"{" + b",".join([b'"%d":0' % i for i in range(1000)] * 6000) + b"}")
 )
 WIDE = "\U0001f600".encode()
-LONG, LONG_KEYS = b"a" * (MOST_BYTES - 2**10), b'"%s":0,' % (b"a" * 60) * (MOST_BYTES // 65 - 10)
+LONG, LONG_KEYS = b"a" * (MAX_BYTES - 2**10), b'"%s":0,' % (b"a" * 60) * (MAX_BYTES // 65 - 10)
 hostile("tokenizer-of-one-wide-letter")(filled(SOURCE, b'{"model":"' + LONG + WIDE + b'"}'))
 hostile("tokenizer-of-escaped-quotes")(
     filled(
         SOURCE,
         b'{"model":"'
-        + b'\\",'.join([b"a" * 10**4] * (MOST_BYTES // 10**4 - 10))
+        + b'\\",'.join([b"a" * 10**4] * (MAX_BYTES // 10**4 - 10))
         + b'\\ud83d\\ude00"}',
     )
 )

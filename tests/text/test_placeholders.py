@@ -8,10 +8,18 @@ from hypothesis import strategies as st
 
 from dhyan.errors import UserError
 from dhyan.text.normalize import normalize
-from dhyan.text.placeholders import FIRST, KINDS, MOST, SIGNS, mask, mask_pair, restore
+from dhyan.text.placeholders import (
+    FIRST_CODE,
+    KINDS,
+    MAX_PLACEHOLDERS,
+    PLACEHOLDER_RANGE,
+    mask,
+    mask_pair,
+    restore,
+)
 from dhyan.text.tokenizer import Tokenizer
 
-A, B, C = (chr(FIRST + at) for at in range(3))
+A, B, C = (chr(FIRST_CODE + at) for at in range(3))
 PARTS = [
     *("see", "पुल", "है।", "2", "१२३", "1,234.56", "12:30", "2026-11-15", "5th", "क5", "v1.2"),
     *("https://a.example/x_(y)?q=1", "www.b.example.", "me@c.example", "<b>", "</b>", "{name}"),
@@ -65,17 +73,17 @@ def test_a_span_said_twice_has_one_sign():
 def test_any_text_comes_back(text, kinds):
     masked, kept = mask(text, kinds)
     assert restore(masked, kept) == (text, ())
-    assert len(kept) <= MOST
-    signs = re.findall(f"[{SIGNS}]", masked)
-    assert list(dict.fromkeys(signs)) == [chr(FIRST + at) for at in range(len(kept))]
+    assert len(kept) <= MAX_PLACEHOLDERS
+    signs = re.findall(f"[{PLACEHOLDER_RANGE}]", masked)
+    assert list(dict.fromkeys(signs)) == [chr(FIRST_CODE + at) for at in range(len(kept))]
 
 
 def test_too_many_spans_stay_as_they_are_and_own_signs_never_do():
-    text = " ".join([*map(str, range(MOST + 20)), "\ue005", "\ue006", "0"])
+    text = " ".join([*map(str, range(MAX_PLACEHOLDERS + 20)), "\ue005", "\ue006", "0"])
     masked, kept = mask(text, ["number"])
-    assert len(kept) == MOST
+    assert len(kept) == MAX_PLACEHOLDERS
     assert kept[-2:] == ("\ue005", "\ue006")
-    assert f" {MOST + 5} " in masked
+    assert f" {MAX_PLACEHOLDERS + 5} " in masked
     assert restore(masked, kept) == (text, ())
 
 
@@ -104,13 +112,13 @@ def test_training_shows_a_span_as_translating_does(source, target, kinds):
     alone, kept = mask(source, kinds)
     ours, theirs = mask_pair(source, target, kinds)
     assert restore(ours, kept) == (source, tuple(k for k in kept if not shown(k, ours, kept)))
-    own = re.findall(f"[{SIGNS}]", ours)
-    assert set(own) <= set(re.findall(f"[{SIGNS}]", alone))
-    assert set(re.findall(f"[{SIGNS}]", theirs)) <= set(own)
+    own = re.findall(f"[{PLACEHOLDER_RANGE}]", ours)
+    assert set(own) <= set(re.findall(f"[{PLACEHOLDER_RANGE}]", alone))
+    assert set(re.findall(f"[{PLACEHOLDER_RANGE}]", theirs)) <= set(own)
 
 
 def shown(span, text, kept):
-    return chr(FIRST + kept.index(span)) in text
+    return chr(FIRST_CODE + kept.index(span)) in text
 
 
 @patient
@@ -125,7 +133,9 @@ def test_a_text_and_itself_are_masked_alike(text, kinds):
 @given(text=texts | tight)
 def test_the_normal_form_leaves_signs_alone(text):
     masked, _ = mask(text, KINDS)
-    assert re.findall(f"[{SIGNS}]", normalize(masked)) == re.findall(f"[{SIGNS}]", masked)
+    assert re.findall(f"[{PLACEHOLDER_RANGE}]", normalize(masked)) == re.findall(
+        f"[{PLACEHOLDER_RANGE}]", masked
+    )
 
 
 @pytest.mark.parametrize("kind", ["words", "characters", "bpe", "unigram"])
@@ -135,8 +145,8 @@ def test_a_sign_is_a_word_of_its_own(kind):
     tokenizer = Tokenizer.train([masked] * 3, kind=kind, size=330)
     ids = tokenizer.encode(masked)
     words = [word.text for word in tokenizer.words(ids)]
-    assert [word for word in words if re.search(f"[{SIGNS}]", word)] == [
-        chr(FIRST + at) for at in range(len(kept))
+    assert [word for word in words if re.search(f"[{PLACEHOLDER_RANGE}]", word)] == [
+        chr(FIRST_CODE + at) for at in range(len(kept))
     ]
     assert restore(tokenizer.decode(ids), kept) == (text, ())
 

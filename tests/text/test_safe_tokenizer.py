@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dhyan.errors import UserError
-from dhyan.text.safe_tokenizer import MOST_PIECES, count_pieces
+from dhyan.text.safe_tokenizer import MAX_PIECES, count_pieces
 from dhyan.text.tokenizer import KINDS, Tokenizer
 from tests.model_check.valid_model import SENTENCES, tokenizer
 
@@ -41,5 +41,5 @@ def test_what_it_will_say_one_day_is_not_taken_for_known():
 
 
 def test_none_is_learned_that_could_not_be_read():
-    with pytest.raises(UserError, match=f"at most {MOST_PIECES}"):
-        Tokenizer.train(SENTENCES, kind="words", size=MOST_PIECES + 1)
+    with pytest.raises(UserError, match=f"at most {MAX_PIECES}"):
+        Tokenizer.train(SENTENCES, kind="words", size=MAX_PIECES + 1)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dhyan.text.sentence_splitter import Paragraph, cut, split
+from dhyan.text.sentence_splitter import Paragraph, split_paragraph, split_sentences
 
 PARTS = [
     *("He left", "Dr", "U.S", "e.g", "J", "मैं गया", "डॉ", "他来了", "3.14", "1", "so it was"),
@@ -69,20 +69,20 @@ HARD = [
 def test_a_hard_text_is_cut_where_it_should_be(marked):
     text = marked.replace("|", "")
     wanted = [part.strip() for part in marked.split("|") if part.strip()]
-    assert split(text) == wanted
-    assert cut(text).join(wanted) == text
+    assert split_sentences(text) == wanted
+    assert split_paragraph(text).join(wanted) == text
 
 
 def test_the_language_says_what_is_abbreviated():
     german = "Am 3. Mai kam Hr. Meier. Er blieb."
-    assert split(german, "de") == ["Am 3. Mai kam Hr. Meier.", "Er blieb."]
-    assert split(german, "en") == ["Am 3.", "Mai kam Hr.", "Meier.", "Er blieb."]
+    assert split_sentences(german, "de") == ["Am 3. Mai kam Hr. Meier.", "Er blieb."]
+    assert split_sentences(german, "en") == ["Am 3.", "Mai kam Hr.", "Meier.", "Er blieb."]
 
 
 @patient
 @given(text=texts, language=languages)
 def test_sentences_and_gaps_give_the_text_back(text, language):
-    paragraph = cut(text, language)
+    paragraph = split_paragraph(text, language)
     assert paragraph.join(paragraph.sentences) == text
     assert len(paragraph.gaps) == len(paragraph.sentences) + 1
     assert not "".join(paragraph.gaps).strip()
@@ -91,35 +91,38 @@ def test_sentences_and_gaps_give_the_text_back(text, language):
 @patient
 @given(text=texts, language=languages)
 def test_a_sentence_is_never_blank_and_has_one_line(text, language):
-    for sentence in split(text, language):
+    for sentence in split_sentences(text, language):
         assert sentence
         assert sentence == sentence.strip()
         assert len(sentence.splitlines()) == 1
 
 
 def test_other_sentences_stand_in_the_same_gaps():
-    paragraph = cut("  वह गया।  मैं रुका।\n\nठीक।\n")
+    paragraph = split_paragraph("  वह गया।  मैं रुका।\n\nठीक।\n")
     assert paragraph.join(["He left.", "I stayed.", "Fine."]) == "  He left.  I stayed.\n\nFine.\n"
 
 
 def test_a_space_comes_where_a_stop_parted_alone():
-    assert cut("他来了。她走了。").join(["He came.", "She left."]) == "He came. She left."
     assert (
-        cut("他来了。她走了。").join(["彼は来た。", "彼女は去った。"]) == "彼は来た。彼女は去った。"
+        split_paragraph("他来了。她走了。").join(["He came.", "She left."]) == "He came. She left."
+    )
+    assert (
+        split_paragraph("他来了。她走了。").join(["彼は来た。", "彼女は去った。"])
+        == "彼は来た。彼女は去った。"
     )
 
 
 def test_as_many_sentences_come_back_as_went():
     with pytest.raises(ValueError, match="1 sentences for a text of 2"):
-        cut("One. Two.").join(["one"])
+        split_paragraph("One. Two.").join(["one"])
 
 
 def test_nothing_is_only_a_gap():
-    assert cut(" \n ") == Paragraph((), (" \n ",))
-    assert split("") == []
+    assert split_paragraph(" \n ") == Paragraph((), (" \n ",))
+    assert split_sentences("") == []
 
 
 @pytest.mark.parametrize("part", ["a", ".", ". ", "a. A ", "।", '"', " "])
 def test_a_long_line_is_cut_too(part):
     text = part * 10_000
-    assert cut(text).join(split(text)) == text
+    assert split_paragraph(text).join(split_sentences(text)) == text

@@ -8,7 +8,7 @@ from torch.nn import functional
 from dhyan.errors import UserError
 from dhyan.text import skipgram
 from dhyan.text.nearest_neighbours import cosine, neighbours
-from dhyan.text.skipgram import Corpus, Learner, Rows, pairs, skip_gram
+from dhyan.text.skipgram import Corpus, EmbeddingTable, SkipGram, pairs, train_skip_gram
 
 
 def rng(seed=1):
@@ -36,19 +36,19 @@ def test_nearer_words_are_paired_more_often():
 
 
 def test_frequent_words_are_left_out_by_the_root_of_their_share():
-    corpus = Corpus.of([(["a"] * 9 + ["b"]) * 2000], least=1)
+    corpus = Corpus.of([(["a"] * 9 + ["b"]) * 2000], min_count=1)
     found = torch.cat([*corpus.batches(1, 0.1, rng())])
     seen = found[:, 0].bincount().double()  # a has a share of .9, so that a third of it stays
     assert seen[0] / seen[1] == pytest.approx(9 / 3, rel=0.15)
 
 
 def test_words_are_drawn_by_their_counts_to_the_power_of_three_quarters():
-    chances = Learner.fresh(torch.tensor([16, 1]), 2, 5, rng()).chances
-    assert chances.tolist() == pytest.approx([8 / 9, 1.0])
+    cumulative_probs = SkipGram.initial(torch.tensor([16, 1]), 2, 5, rng()).cumulative_probs
+    assert cumulative_probs.tolist() == pytest.approx([8 / 9, 1.0])
 
 
 def test_rare_words_get_no_vector_and_the_most_frequent_come_first():
-    corpus = Corpus.of([["b", "a", "c"], ["a", "b", "a"]], least=2)
+    corpus = Corpus.of([["b", "a", "c"], ["a", "b", "a"]], min_count=2)
     assert corpus.words == ("a", "b")
     assert corpus.ids.tolist() == [1, 0, 0, 1, 0]
     assert corpus.sentence.tolist() == [0, 0, 1, 1, 1]
@@ -57,9 +57,9 @@ def test_rare_words_get_no_vector_and_the_most_frequent_come_first():
 @pytest.mark.parametrize("shared", [1, 2, 4])
 def test_the_derivatives_written_out_are_those_of_autograd(monkeypatch, shared):
     moved = []
-    monkeypatch.setattr(Rows, "descend", lambda self, ids, by: moved.append((ids, by)))
+    monkeypatch.setattr(EmbeddingTable, "descend", lambda self, ids, by: moved.append((ids, by)))
     monkeypatch.setattr(skipgram, "SHARED", shared)
-    learner = Learner.fresh(torch.tensor([5, 4, 3, 2]), 3, 2, rng())
+    learner = SkipGram.initial(torch.tensor([5, 4, 3, 2]), 3, 2, rng())
     learner.outputs.values.copy_(torch.randn(4, 3, generator=rng()))
     near = torch.tensor([[0, 1], [2, 3], [0, 0], [3, 1]])
     loss = learner.step(near)
@@ -79,48 +79,50 @@ def test_the_derivatives_written_out_are_those_of_autograd(monkeypatch, shared):
 
 def test_pairs_that_do_not_fill_a_group_draw_words_of_their_own(monkeypatch):
     drawn = []
-    learner = Learner.fresh(torch.tensor([5, 4, 3]), 2, 7, rng())
-    known = Learner._random
-    monkeypatch.setattr(Learner, "_random", lambda *given: drawn.append(known(*given)) or drawn[-1])
+    learner = SkipGram.initial(torch.tensor([5, 4, 3]), 2, 7, rng())
+    known = SkipGram._random
+    monkeypatch.setattr(
+        SkipGram, "_random", lambda *given: drawn.append(known(*given)) or drawn[-1]
+    )
     learner.step(torch.zeros(17, 2, dtype=torch.int64))
     learner.step(torch.zeros(32, 2, dtype=torch.int64))
     assert [one.shape for one in drawn] == [(17, 7), (2, 7)]
 
 
 def test_only_rows_with_a_gradient_move_and_gradients_of_one_row_add_up():
-    rows = Rows(torch.zeros(3, 2), torch.zeros(3, 2))
+    rows = EmbeddingTable(torch.zeros(3, 2), torch.zeros(3, 2))
     rows.descend(torch.tensor([2, 0, 2]), torch.tensor([[1.0, 0], [0, 0], [2.0, -4.0]]))
     assert rows.squares.tolist() == [[0, 0], [0, 0], [9, 16]]
-    expected = torch.tensor([[0, 0], [0, 0], [-skipgram.RATE, skipgram.RATE]])
+    expected = torch.tensor([[0, 0], [0, 0], [-skipgram.LEARNING_RATE, skipgram.LEARNING_RATE]])
     assert torch.allclose(rows.values, expected)
 
 
 def test_words_that_stand_together_come_to_lie_together():
-    vectors = skip_gram(talk(), width=16, often=1.0)
+    vectors = train_skip_gram(talk(), width=16, subsample=1.0)
     assert {one.word for one in neighbours(vectors, "mango", count=3)} == {"plum", "ripe", "sweet"}
     assert cosine(vectors, "train", "bus") > cosine(vectors, "train", "plum") + 0.5
 
 
 def test_the_same_seed_gives_the_same_vectors_and_another_others():
-    one, again, other = (skip_gram(talk(60), width=8, seed=seed).table for seed in (1, 1, 2))
+    one, again, other = (train_skip_gram(talk(60), width=8, seed=seed).table for seed in (1, 1, 2))
     assert (one == again).all()
     assert (one != other).any()
 
 
 def test_a_corpus_in_stretches_gives_every_word(monkeypatch):
     monkeypatch.setattr(skipgram, "STRETCH", 64)
-    assert len(skip_gram(talk(60), width=8).words) == 9
+    assert len(train_skip_gram(talk(60), width=8).words) == 9
 
 
 def test_passes_are_heard_and_steps_are_kept_to(monkeypatch):
     heard = []
     monkeypatch.setattr(skipgram, "BATCH", 100)
-    skip_gram(talk(60), width=8, often=1.0, steps=3, hear=heard.append)
+    train_skip_gram(talk(60), width=8, subsample=1.0, steps=3, on_progress=heard.append)
     assert len(heard) == 1
     assert heard[0].startswith("pass 1, step 3: loss ")
     heard.clear()
-    skip_gram(talk(60), width=8, hear=heard.append)
-    assert len(heard) == skipgram.PASSES
+    train_skip_gram(talk(60), width=8, on_progress=heard.append)
+    assert len(heard) == skipgram.EPOCHS
 
 
 @pytest.mark.parametrize(
@@ -134,4 +136,4 @@ def test_passes_are_heard_and_steps_are_kept_to(monkeypatch):
 )
 def test_what_cannot_be_learned_from_is_said(sentences, given, said):
     with pytest.raises(UserError, match=said):
-        skip_gram(sentences, **given)
+        train_skip_gram(sentences, **given)

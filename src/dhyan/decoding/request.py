@@ -13,7 +13,7 @@ from dhyan.special_tokens import EOS, UNK
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import mask, mask_like, placeholder
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.text.vocabulary import MARK
+from dhyan.text.vocabulary import WORD_MARK
 
 
 class TooLong(UserError):
@@ -195,7 +195,7 @@ class RequestBuilder:
 
     @cached_property
     def _space_token(self) -> int:
-        return self.target.piece_ids().get(MARK, -1)
+        return self.target.piece_ids().get(WORD_MARK, -1)
 
 
 def _replaced_spans(masked: str, spans: Sequence[str], matches: Sequence[Match]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from dhyan.special_tokens import EOS, NAMES, PAD
 from dhyan.text.normalize import normalize
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.text.vocabulary import BYTES, MARK
+from dhyan.text.vocabulary import BYTE_TOKENS, WORD_MARK
 
 Ids = Int[Tensor, "R T"]
 Scores = Float[Tensor, "R V"]
@@ -110,7 +110,7 @@ def completing_tokens(
 ) -> Callable[[Sequence[int]], list[int]]:
     """A function from a hypothesis to the tokens that would complete one of the terms."""
     texts = _token_texts(tokenizer)
-    always, endings = _endings(texts, [normalize(term).replace(" ", MARK) for term in terms])
+    always, endings = _endings(texts, [normalize(term).replace(" ", WORD_MARK) for term in terms])
     longest = max(map(len, endings), default=0)
 
     def completing(ids: Sequence[int]) -> list[int]:
@@ -175,7 +175,9 @@ def _on_device(ids: Sequence[int] | Sequence[Sequence[int]]) -> Callable[[torch.
 
 def _token_texts(tokenizer: Tokenizer) -> list[str]:
     """The text of each token, a mark for a space; a byte of a longer character is a letter."""
-    special = {name: chr(code) if code < 128 else SOME_LETTER for code, name in enumerate(BYTES)}
+    special = {
+        name: chr(code) if code < 128 else SOME_LETTER for code, name in enumerate(BYTE_TOKENS)
+    }
     special |= dict.fromkeys(NAMES, "\n")
     pieces = sorted(tokenizer.piece_ids().items(), key=lambda item: item[1])
     return [special.get(piece, piece) for piece, _ in pieces]
@@ -186,7 +188,7 @@ def _endings(texts: Sequence[str], terms: Sequence[str]) -> tuple[list[int], dic
     ids_of: dict[str, list[int]] = {}
     for id, text in enumerate(texts):
         ids_of.setdefault(text, []).append(id)
-    always = [id for term in terms for id in ids_of.get(MARK + term, ())]
+    always = [id for term in terms for id in ids_of.get(WORD_MARK + term, ())]
     endings: dict[str, list[int]] = {}
     for term in terms:
         for at in range(len(term)):

@@ -19,7 +19,7 @@ from dhyan.errors import UnsupportedOption, UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import EOS
 from dhyan.text.placeholders import mask
-from dhyan.text.sentence_splitter import cut
+from dhyan.text.sentence_splitter import split_paragraph
 from dhyan.text.tokenizer import Tokenizer
 
 MOST_SENTENCES = 2**20  # in one paragraph, so that no two sentences of an input share a number
@@ -167,7 +167,7 @@ class Translator:
         """
         if options.nbest > 1:
             raise UnsupportedOption("a paragraph has one translation: leave out {nbest}")
-        split = [cut(paragraph, self.source_language) for paragraph in paragraphs]
+        split = [split_paragraph(paragraph, self.source_language) for paragraph in paragraphs]
         owners = [index for index, own in enumerate(split) for _ in own.sentences]
         firsts = range(len(paragraphs)) if numbers is None else numbers
         try:

@@ -18,7 +18,7 @@ from dhyan.special_tokens import BOS, EOS
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import mask_like, restore
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.text.vocabulary import BYTES, MARK
+from dhyan.text.vocabulary import BYTE_TOKENS, WORD_MARK
 
 Pairs = list[tuple[int, int]]
 DecoderStep = Literal["emits", "reads"]
@@ -127,7 +127,7 @@ def word_indices(tokenizer: Tokenizer, ids: Sequence[int], text: str = "") -> li
         clean = normalize(text)
         return [clean.count(" ", 0, stop) for _, stop in tokenizer.offsets(text)]
     pieces = tokenizer.piece_ids()
-    spaces = [pieces[name] for name in (MARK, BYTES[ord(" ")]) if name in pieces]
+    spaces = [pieces[name] for name in (WORD_MARK, BYTE_TOKENS[ord(" ")]) if name in pieces]
     counts = [len(tokenizer.decode(ids[: at + 1]).split()) for at in range(len(ids))]
     indices = [count if id in spaces else count - 1 for id, count in zip(ids, counts, strict=True)]
     last = max(counts[-1] - 1, 0) if counts else 0

@@ -24,14 +24,14 @@ from dhyan.model_check.weight_shapes import (
 from dhyan.safe_io.files import is_sparse, open_file, read_file
 from dhyan.safe_io.json_toml import read_json, read_toml, safe_repr
 from dhyan.safe_io.safetensors_header import MAX_HEADER_BYTES, Header, InvalidHeader, read_header
-from dhyan.text.safe_tokenizer import MOST_BYTES, count_pieces, text_of
+from dhyan.text.safe_tokenizer import MAX_BYTES, count_pieces, decode_file
 
 RECIPE, WEIGHTS, SOURCE, TARGET = "recipe.toml", "model.safetensors", "source.json", "target.json"
 MODEL_FILES = (RECIPE, WEIGHTS, SOURCE, TARGET)
 OPTIMIZER_STATE, TRAIN_STATE = TRAINING_FILES = ("training.safetensors", "training.json")
 HASHED_FIRST = 2**26  # bytes; the header of a larger file is checked before its hash
 MAX_UNKNOWN_BYTES = 2**34  # of weights with an attention that cannot be built here
-SMALL_FILES = {RECIPE: LONGEST_RECIPE, SOURCE: MOST_BYTES, TARGET: MOST_BYTES}
+SMALL_FILES = {RECIPE: LONGEST_RECIPE, SOURCE: MAX_BYTES, TARGET: MAX_BYTES}
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _is_hashed_first(manifest: Mapping[str, Any], name: str) -> bool:
 
 def _vocabulary_size(folder: Path, files: Mapping[str, bytes], name: str) -> int:
     try:
-        return count_pieces(text_of(files[name]))
+        return count_pieces(decode_file(files[name]))
     except ValueError as error:
         raise UserError(f"{folder / name}: {error}") from None
 

@@ -24,7 +24,7 @@ from dhyan.models.build import build_model
 from dhyan.run.deterministic import deterministic_flags
 from dhyan.run.fine_tune import PretrainedModel
 from dhyan.run.tensorboard import require_tensorboard
-from dhyan.text.word_vectors import width_of
+from dhyan.text.word_vectors import vector_width
 
 logger = logging.getLogger(__name__)
 
@@ -88,11 +88,11 @@ def _check_vectors(side: str, settings: EncoderSettings | DecoderSettings) -> No
             f"{side}.pretrained_embedding: no file {path!r}; name a word2vec or GloVe file"
         )
     key = "width" if settings.kind == "transformer" else "embedding_width"
-    vector_width, width = width_of(path), getattr(settings, key)
-    if vector_width != width:
+    file_width, width = vector_width(path), getattr(settings, key)
+    if file_width != width:
         raise UserError(
-            f"{path}: its vectors are {vector_width} wide, the embedding {width}; "
-            f"give --set {side}.{key}={vector_width}"
+            f"{path}: its vectors are {file_width} wide, the embedding {width}; "
+            f"give --set {side}.{key}={file_width}"
         )
 
 

@@ -96,9 +96,13 @@ class TranslationWorker:
             self._search(group, options, channel)
 
     def _text_job(self, text: JobText, options: JobOptions) -> TextJob:
-        from dhyan.text.sentence_splitter import cut
+        from dhyan.text.sentence_splitter import split_paragraph
 
-        paragraph = cut(text.text, self.translator.source_language) if options.paragraphs else None
+        paragraph = (
+            split_paragraph(text.text, self.translator.source_language)
+            if options.paragraphs
+            else None
+        )
         sentences = paragraph.sentences if paragraph else [text.text]
         lengths = [len(self.translator.encode(sentence)) - 1 for sentence in sentences]
         return TextJob(text, paragraph, sentences, lengths, {})

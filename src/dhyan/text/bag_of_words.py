@@ -1,4 +1,4 @@
-"""Texts as numbers without learning: one-hot, bag of words, and TF-IDF."""
+"""One-hot vectors, bags of words, and TF-IDF."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -11,48 +11,50 @@ from torch import Tensor
 from dhyan.errors import UserError
 from dhyan.text.normalize import normalize
 
-SIGNS = punctuation + "।॥…–—"
+PUNCTUATION = punctuation + "।॥…–—"
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a text in lower case, without the signs before and after them."""
-    words = (word.strip(SIGNS) for word in normalize(text).lower().split())
+    """The words of a text in lower case, without punctuation before and after them."""
+    words = (word.strip(PUNCTUATION) for word in normalize(text).lower().split())
     return [word for word in words if word]
 
 
 def vocabulary(texts: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Every word once, in the order in which they first come."""
-    found = tuple(dict.fromkeys(word for text in texts for word in text))
-    if not found:
+    """Every word once, in the order of first occurrence."""
+    words = tuple(dict.fromkeys(word for text in texts for word in text))
+    if not words:
         raise UserError("there are no words in the text: give it at least one")
-    return found
+    return words
 
 
-def ids_of(words: Sequence[str], known: Sequence[str]) -> Int64[Tensor, " T"]:
-    """The place of each word among those that are known."""
-    places = {word: place for place, word in enumerate(known)}
+def ids_of(words: Sequence[str], vocabulary: Sequence[str]) -> Int64[Tensor, " T"]:
+    """The id of each word in a vocabulary."""
+    ids = {word: id for id, word in enumerate(vocabulary)}
     for word in words:
-        if word not in places:
-            raise unknown(word, known)
-    return torch.tensor([places[word] for word in words], dtype=torch.int64)
+        if word not in ids:
+            raise unknown_word_error(word, vocabulary)
+    return torch.tensor([ids[word] for word in words], dtype=torch.int64)
 
 
-def unknown(word: str, known: Sequence[str]) -> UserError:
-    """That a word is not among those that are known, with the nearest that is."""
-    near = get_close_matches(word, known, n=1)
+def unknown_word_error(word: str, vocabulary: Sequence[str]) -> UserError:
+    """The error that a word is not in the vocabulary, with the nearest one that is."""
+    near = get_close_matches(word, vocabulary, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return UserError(f"the word {word!r} is not among the {len(known):,} known ones{hint}")
+    return UserError(f"the word {word!r} is not among the {len(vocabulary):,} known ones{hint}")
 
 
-def one_hot(words: Sequence[str], known: Sequence[str]) -> Float64[Tensor, "T V"]:
+def one_hot(words: Sequence[str], vocabulary: Sequence[str]) -> Float64[Tensor, "T V"]:
     """A row for each word, as wide as the vocabulary, with a single one in it."""
-    return torch.eye(len(known), dtype=torch.float64)[ids_of(words, known)]
+    return torch.eye(len(vocabulary), dtype=torch.float64)[ids_of(words, vocabulary)]
 
 
-def word_counts(texts: Iterable[Sequence[str]], known: Sequence[str]) -> Float64[Tensor, "N V"]:
-    """Bags of words: how often each known word stands in each text, in whatever order."""
+def word_counts(
+    texts: Iterable[Sequence[str]], vocabulary: Sequence[str]
+) -> Float64[Tensor, "N V"]:
+    """Bags of words: how often each word of the vocabulary occurs in each text, in any order."""
     return torch.stack(
-        [torch.bincount(ids_of(text, known), minlength=len(known)) for text in texts]
+        [torch.bincount(ids_of(text, vocabulary), minlength=len(vocabulary)) for text in texts]
     ).double()
 
 
@@ -61,7 +63,7 @@ def presence(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, "N V"]:
     return (counts > 0).double()
 
 
-def rarity(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, " V"]:
+def idf(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, " V"]:
     """A word's weight, the larger the fewer texts have it: ln((1 + n) / (1 + n_word)) + 1.
 
     As scikit-learn smooths it: as though one more text had every word once.
@@ -70,10 +72,10 @@ def rarity(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, " V"]:
 
 
 def tf_idf(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, "N V"]:
-    """Counts times rarity, each row then of length one; scikit-learn's default.
+    """Counts times idf, each row then of length one; scikit-learn's default.
 
     A text without words stays at zero.
     """
-    weighed = counts * rarity(counts)
+    weighed = counts * idf(counts)
     length = weighed.norm(dim=1, keepdim=True)
     return weighed / length.where(length > 0, 1.0)

@@ -1,4 +1,4 @@
-"""Learning byte pairs (Sennrich, Haddow and Birch, 2016), from nothing or on top of others."""
+"""BPE training (Sennrich, Haddow and Birch, 2016), from scratch or on top of a vocabulary."""
 
 import json
 from collections.abc import Mapping
@@ -8,81 +8,90 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers, trainers
 
 from dhyan.special_tokens import NAMES, UNK
-from dhyan.text.pretokenize import WORDS, after_marking
-from dhyan.text.vocabulary import GIVEN, alphabet, new_letters
+from dhyan.text.vocabulary import (
+    FIXED_TOKENS,
+    WORD_SPLIT,
+    frequent_characters,
+    new_characters,
+    with_word_mark,
+)
 
 Merge = tuple[str, str]
-_STAND_IN = 0x10000  # the character that stands for piece 0; none from here on is white space
+_FIRST_REPLACEMENT = 0x10000  # replaces piece 0; no code point from here on is white space
 
 
-def learn_byte_pairs(texts: list[str], counts: Mapping[str, int], room: int) -> models.BPE:
-    """Specials and bytes are plain entries, which no text can match."""
-    letters = alphabet(counts, max(room // 2, 1))
+def train_bpe(texts: list[str], counts: Mapping[str, int], room: int) -> models.BPE:
+    """A BPE model with the fixed tokens, which no text can match, and `room` more pieces."""
+    characters = frequent_characters(counts, max(room // 2, 1))
     backend = Backend(models.BPE())
-    backend.pre_tokenizer = after_marking(WORDS)
+    backend.pre_tokenizer = with_word_mark(WORD_SPLIT)
     trainer = trainers.BpeTrainer(
         vocab_size=room,
         min_frequency=2,
-        initial_alphabet=letters,
-        limit_alphabet=len(letters),
+        initial_alphabet=characters,
+        limit_alphabet=len(characters),
         show_progress=False,
     )
     backend.train_from_iterator(texts, trainer)
-    pieces, merges = read_byte_pairs(backend)
-    return _model([*GIVEN, *pieces], merges)
+    pieces, merges = read_bpe(backend)
+    return _model([*FIXED_TOKENS, *pieces], merges)
 
 
-def read_byte_pairs(backend: Backend) -> tuple[list[str], list[Merge]]:
+def read_bpe(backend: Backend) -> tuple[list[str], list[Merge]]:
     """The pieces by their ids, and the merges in their order."""
     model = json.loads(backend.to_str())["model"]
     pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)
     return pieces, [(left, right) for left, right in model["merges"]]
 
 
-def extend_byte_pairs(backend: Backend, counts: Mapping[str, int], room: int) -> models.BPE:
-    """Add new letters, in half of the room at most, then merges that come after all the old ones.
+def extend_bpe(backend: Backend, counts: Mapping[str, int], room: int) -> models.BPE:
+    """Add new characters, at most half of `room`, then merges that follow all the old ones.
 
-    The library cannot learn on from a vocabulary, but it can learn from words in which each piece
-    of that vocabulary is one character: what it merges there is merged here.
+    The library cannot continue from a vocabulary, but it can train on words in which each piece of
+    that vocabulary is replaced by one character: the merges found there are the new merges.
     """
-    pieces, merges = read_byte_pairs(backend)
-    known, old = set(pieces), set(merges)
-    letters = new_letters(counts, known, room // 2)
-    pieces += letters
-    for merge in _learned_on(pieces, merges, counts, room - len(letters)):
+    pieces, merges = read_bpe(backend)
+    vocabulary, old = set(pieces), set(merges)
+    characters = new_characters(counts, vocabulary, room // 2)
+    pieces += characters
+    for merge in _next_merges(pieces, merges, counts, room - len(characters)):
         if merge not in old:
             merges.append(merge)
-        if (whole := "".join(merge)) not in known:  # or else an old piece, put together otherwise
-            known.add(whole)
-            pieces.append(whole)
+        if (
+            merged := "".join(merge)
+        ) not in vocabulary:  # otherwise an old piece, merged in another way
+            vocabulary.add(merged)
+            pieces.append(merged)
     return _model(pieces, merges)
 
 
-def _learned_on(
+def _next_merges(
     pieces: list[str], merges: list[Merge], counts: Mapping[str, int], room: int
 ) -> list[Merge]:
-    """The merges that the words would have next; none takes up a byte."""
-    cutter = Backend(_model(pieces, merges))
-    seen: set[str] = set()
+    """The next merges of the words; none contains a byte token."""
+    segmenter = Backend(_model(pieces, merges))
+    used: set[str] = set()
     texts = []
     for encoding, count in zip(
-        cutter.encode_batch_fast(list(counts)), counts.values(), strict=True
+        segmenter.encode_batch_fast(list(counts)), counts.values(), strict=True
     ):
-        runs = groupby(encoding.ids, key=lambda id: id >= len(GIVEN))
-        words = ["".join(chr(_STAND_IN + id) for id in run) for whole, run in runs if whole]
-        seen.update(*words)
+        runs = groupby(encoding.ids, key=lambda id: id >= len(FIXED_TOKENS))
+        words = [
+            "".join(chr(_FIRST_REPLACEMENT + id) for id in run) for merged, run in runs if merged
+        ]
+        used.update(*words)
         texts += [f"{word} " * count for word in words]
-    learner = Backend(models.BPE())
-    learner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trainer = trainers.BpeTrainer(vocab_size=len(seen) + room, min_frequency=2, show_progress=False)
-    learner.train_from_iterator(texts, trainer)
+    trained = Backend(models.BPE())
+    trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    trainer = trainers.BpeTrainer(vocab_size=len(used) + room, min_frequency=2, show_progress=False)
+    trained.train_from_iterator(texts, trainer)
     return [
-        (_meant(left, pieces), _meant(right, pieces)) for left, right in read_byte_pairs(learner)[1]
+        (_original(left, pieces), _original(right, pieces)) for left, right in read_bpe(trained)[1]
     ]
 
 
-def _meant(standing: str, pieces: list[str]) -> str:
-    return "".join(pieces[ord(character) - _STAND_IN] for character in standing)
+def _original(replaced: str, pieces: list[str]) -> str:
+    return "".join(pieces[ord(character) - _FIRST_REPLACEMENT] for character in replaced)
 
 
 def _model(pieces: list[str], merges: list[Merge]) -> models.BPE:

@@ -1,4 +1,4 @@
-"""Addresses, numbers and tags that pass a model by: each leaves a sign in its place."""
+"""Placeholders: URLs, e-mail addresses, numbers and tags are masked before the model and restored."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,85 +8,94 @@ from unicodedata import category
 from dhyan.errors import UserError
 from dhyan.text.normalize import normalize
 
-MOST = 100  # signs a sentence can hold; further spans stay as they are
-FIRST = 0xE000  # private-use characters, which the normal form and the tokenizers leave alone
-SIGNS = f"{chr(FIRST)}-{chr(FIRST + MOST - 1)}"
+MAX_PLACEHOLDERS = 100  # of a sentence; further spans are not masked
+FIRST_CODE = 0xE000  # private-use characters, which the normal form and the tokenizers leave alone
+PLACEHOLDER_RANGE = f"{chr(FIRST_CODE)}-{chr(FIRST_CODE + MAX_PLACEHOLDERS - 1)}"
 
-_WITHIN = rf"[^\s<>\"'“”«»{{}}|\\^`(){SIGNS}]"  # what an address is made of, less its brackets
-_ADDRESS = rf"(?:\({_WITHIN}*\)|{_WITHIN})*(?:\({_WITHIN}*\)|(?![.,;:!?।॥…*\]]){_WITHIN})"
+_URL_CHARACTER = rf"[^\s<>\"'“”«»{{}}|\\^`(){PLACEHOLDER_RANGE}]"  # of a URL, without parentheses
+_URL_PART = rf"\({_URL_CHARACTER}*\)"
+_URL_END = rf"(?![.,;:!?।॥…*\]]){_URL_CHARACTER}"
+_URL_REST = rf"(?:{_URL_PART}|{_URL_CHARACTER})*(?:{_URL_PART}|{_URL_END})"
 _FORMAT = r"%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?l{0,2}[diouxXeEfgGcs@](?!\w)"
 PATTERNS = {
     "tag": (
-        rf"</?[A-Za-z][\w:.-]*(?:\s[^<>{SIGNS}]*)?/?>"
-        rf"|\{{\{{[^{{}}\n{SIGNS}]+\}}\}}|\$?\{{[^{{}}\s{SIGNS}]*\}}|(?<![\d%]){_FORMAT}"
+        rf"</?[A-Za-z][\w:.-]*(?:\s[^<>{PLACEHOLDER_RANGE}]*)?/?>"
+        rf"|\{{\{{[^{{}}\n{PLACEHOLDER_RANGE}]+\}}\}}|\$?\{{[^{{}}\s{PLACEHOLDER_RANGE}]*\}}|(?<![\d%]){_FORMAT}"
     ),
-    "url": rf"(?<!\w)(?:(?:https?|ftp)://|www\.){_ADDRESS}",
+    "url": rf"(?<!\w)(?:(?:https?|ftp)://|www\.){_URL_REST}",
     "email": r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
     "number": r"(?<!\w)(?<!\d[.,:/-])\d++(?:[.,:/-]\d++)*+(?!\w)",
 }
 KINDS = ("url", "email", "number", "tag")
-_JOINS = ("M", "Sk")  # combining signs, and the shades of emoji
+_JOINS = ("M", "Sk")  # combining marks and emoji modifiers
 
 
 def mask(text: str, kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The text with a sign for each span of these kinds, and the spans, in the signs' order.
+    """The text with a placeholder for each span of these kinds, and the spans in the same order.
 
-    Equal spans share a sign. `restore` gives the text back exactly, even one that holds such
+    Equal spans share a placeholder. `restore` gives the text back exactly, even one that holds such
     private-use characters itself: they count as spans too. Without kinds nothing is masked.
     """
     if not kinds:
         return text, ()
     spans = _spans(text, kinds)
-    kept = _chosen(text[start:stop] for start, stop in spans)
-    return _replaced(text, spans, {span: placeholder(at) for at, span in enumerate(kept)}), kept
+    spans_kept = _select(text[start:stop] for start, stop in spans)
+    return _replace(
+        text, spans, {span: placeholder(at) for at, span in enumerate(spans_kept)}
+    ), spans_kept
 
 
 def mask_like(text: str, source_spans: Sequence[str], kinds: Sequence[str]) -> str:
     """Mask a target text: spans of the source get the source's placeholders, others stay."""
     masked, spans = mask(text, kinds)
     signs = {
-        FIRST + at: placeholder(source_spans.index(span)) if span in source_spans else span
+        FIRST_CODE + at: placeholder(source_spans.index(span)) if span in source_spans else span
         for at, span in enumerate(spans)
     }
     return masked.translate(signs)
 
 
 def mask_pair(source: str, target: str, kinds: Sequence[str]) -> tuple[str, str]:
-    """A pair to learn from: the spans that both sides have, in their normal form, become signs.
+    """A training pair: the normalised spans that both sides have become placeholders.
 
-    A span bears the sign that `mask` gives it in the source alone, as when translating. One that
-    the target has not (a "2" that becomes "two") stays as it is on both sides, so that in all that
-    a model reads a sign means one thing: say it again. When translating, where nobody knows the
-    target, such a span is masked too, and is then said again like any other.
-    A private-use character of the source is a span always; the target's, else, is no character.
+    A span gets the placeholder that `mask` gives it in the source alone, as in translation. One
+    that the target lacks (a "2" that becomes "two") is not masked, so that the model learns to
+    copy every placeholder. In translation, where the target is unknown, such a span is masked too
+    and copied like any other. A private-use character of the source is always a span; one of the
+    target that the source lacks becomes U+FFFD.
     """
     here, there = _spans(source, kinds), _spans(target, kinds)
     theirs = {normalize(target[start:stop]) for start, stop in there}
     signs: dict[str, str] = {}
     shared: dict[str, str] = {}
-    for at, span in enumerate(_chosen(source[start:stop] for start, stop in here)):
-        if normalize(span) in theirs or _own(span):
+    for at, span in enumerate(_select(source[start:stop] for start, stop in here)):
+        if normalize(span) in theirs or _is_placeholder(span):
             signs[span] = placeholder(at)
             shared.setdefault(normalize(span), placeholder(at))
     said = {target[start:stop] for start, stop in there}
-    answers = {span: "\ufffd" for span in said if _own(span)}
+    answers = {span: "\ufffd" for span in said if _is_placeholder(span)}
     answers |= {span: shared[normalize(span)] for span in said if normalize(span) in shared}
-    return _replaced(source, here, signs), _replaced(target, there, answers)
+    return _replace(source, here, signs), _replace(target, there, answers)
 
 
-def restore(text: str, kept: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The text with the spans back in place of their signs, and the spans whose sign is not there.
+def restore(text: str, spans_kept: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The text with its spans restored, and the spans whose placeholder is missing.
 
-    A sign that stands for no span is dropped.
+    A placeholder without a span is dropped.
     """
-    said = {ord(sign) - FIRST for sign in re.findall(f"[{SIGNS}]", text)}
-    spans = {FIRST + at: kept[at] if at < len(kept) else None for at in range(MOST)}
-    return text.translate(spans), tuple(span for at, span in enumerate(kept) if at not in said)
+    said = {ord(sign) - FIRST_CODE for sign in re.findall(f"[{PLACEHOLDER_RANGE}]", text)}
+    spans = {
+        FIRST_CODE + at: spans_kept[at] if at < len(spans_kept) else None
+        for at in range(MAX_PLACEHOLDERS)
+    }
+    return text.translate(spans), tuple(
+        span for at, span in enumerate(spans_kept) if at not in said
+    )
 
 
 def _spans(text: str, kinds: Sequence[str]) -> list[tuple[int, int]]:
     found = (match.span() for match in _pattern(tuple(kinds)).finditer(text))
-    return [(start, stop) for start, stop in found if _apart(text, start, stop)]
+    return [(start, stop) for start, stop in found if _stands_alone(text, start, stop)]
 
 
 @lru_cache
@@ -95,28 +104,28 @@ def _pattern(kinds: tuple[str, ...]) -> re.Pattern[str]:
         if kind not in PATTERNS:
             raise UserError(f"no placeholder is called {kind!r}: choose among {', '.join(KINDS)}")
     wanted = [pattern for kind, pattern in PATTERNS.items() if kind in kinds]
-    return re.compile("|".join([f"[{SIGNS}]", *wanted]))
+    return re.compile("|".join([f"[{PLACEHOLDER_RANGE}]", *wanted]))
 
 
-def _apart(text: str, start: int, stop: int) -> bool:
-    """Whether a sign put here stands alone: nothing after it combines, no vowel sign before it."""
+def _stands_alone(text: str, start: int, stop: int) -> bool:
+    """Whether a placeholder here stands alone: no combining mark after it, no vowel sign before it."""
     before, after = text[start - 1 : start] if start else "", text[stop : stop + 1]
     digit = text[start].isdigit()
-    return _own(text[start]) or not (
+    return _is_placeholder(text[start]) or not (
         (after and (category(after).startswith(_JOINS) or after in "\u200c\u200d"))
         or (before and (before == "\u200d" or digit and category(before).startswith("M")))
     )
 
 
-def _chosen(spans: Iterable[str]) -> tuple[str, ...]:
-    """The spans that get a sign, each once; those that could be taken for one always do."""
+def _select(spans: Iterable[str]) -> tuple[str, ...]:
+    """The spans that get a placeholder, each once; private-use characters always do."""
     once = list(dict.fromkeys(spans))
-    own = {span for span in once if _own(span)}
-    chosen = own.union([span for span in once if span not in own][: MOST - len(own)])
+    own = {span for span in once if _is_placeholder(span)}
+    chosen = own.union([span for span in once if span not in own][: MAX_PLACEHOLDERS - len(own)])
     return tuple(span for span in once if span in chosen)
 
 
-def _replaced(text: str, spans: Iterable[tuple[int, int]], signs: Mapping[str, str]) -> str:
+def _replace(text: str, spans: Iterable[tuple[int, int]], signs: Mapping[str, str]) -> str:
     parts, end = [], 0
     for start, stop in spans:
         parts += [text[end:start], signs.get(text[start:stop], text[start:stop])]
@@ -126,8 +135,8 @@ def _replaced(text: str, spans: Iterable[tuple[int, int]], signs: Mapping[str, s
 
 def placeholder(index: int) -> str:
     """The character that stands for the span of this index."""
-    return chr(FIRST + index)
+    return chr(FIRST_CODE + index)
 
 
-def _own(span: str) -> bool:
-    return len(span) == 1 and FIRST <= ord(span) < FIRST + MOST
+def _is_placeholder(span: str) -> bool:
+    return len(span) == 1 and FIRST_CODE <= ord(span) < FIRST_CODE + MAX_PLACEHOLDERS

@@ -1,4 +1,4 @@
-"""A paragraph cut into its sentences, with the gaps that put it together again."""
+"""Sentence splitting: the sentences of a paragraph, and the white space between them."""
 
 import re
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ _ENDS = re.compile(
     rf"|(?:[।॥۔؟։።፧។။]+(?:[ \t]*\d+[ \t]*[।॥]+)?|[。！？｡．]+)[\"'{_CLOSING}]*{_CLOSED}"
     rf"|(?<![.!?…])(?P<stop>[.!?…]+)(?P<closed>[\"'“‘{_CLOSING}]*)(?=\s){_CLOSED}"
 )
-_SAID = re.compile(r"[^\W_]")
+_WORD_CHARACTER = re.compile(r"[^\W_]")
 _NEXT = re.compile(r"\s+[\"'“‘„«‹(\[{¿¡「『（*•–—-]*\s*(?P<word>\S*)")
 _LAST = re.compile(r"[^\s\"'“‘„«‹(\[{「『（]*\Z")
-_LONG = 40  # letters that are looked at for a word
+_MAX_WORD = 40  # characters of a word that are examined
 
 _BEFORE_NAMES = {  # what a name follows, so that no sentence ends there
     "en": "mr mrs ms dr prof st mt rev gen col maj capt lt sgt cpl gov messrs vs cf ca viz e.g i.e",
@@ -50,10 +50,10 @@ class Paragraph:
     gaps: tuple[str, ...]
 
     def join(self, sentences: Sequence[str]) -> str:
-        """As many sentences in place of these; its own give the paragraph back exactly.
+        """The paragraph with other sentences, as many; with its own it is restored exactly.
 
         Where two stood together without a gap, as in Chinese, a space comes between them unless the
-        first still ends in the sign that parted them.
+        first still ends in the same character.
         """
         if len(sentences) != len(self.sentences):
             raise ValueError(f"{len(sentences)} sentences for a text of {len(self.sentences)}")
@@ -65,16 +65,16 @@ class Paragraph:
         return "".join(parts)
 
 
-def split(paragraph: str, language: str = "") -> list[str]:
+def split_sentences(paragraph: str, language: str = "") -> list[str]:
     """The sentences of a paragraph, without the white space around them."""
-    return list(cut(paragraph, language).sentences)
+    return list(split_paragraph(paragraph, language).sentences)
 
 
-def cut(paragraph: str, language: str = "") -> Paragraph:
-    """Cut a text after each sentence; the language (`en`, `hi`, …) says what is abbreviated how.
+def split_paragraph(paragraph: str, language: str = "") -> Paragraph:
+    """The sentences of a text and the gaps between them; the language selects the abbreviations.
 
     A line's end ends a sentence, a danda or a Chinese stop does, and `.`, `!`, `?` or `…` before a
-    space does if what stands around it allows.
+    space does unless it belongs to an abbreviation, an initial or a number.
     """
     sentences, gaps, gap = [], [], ""
     for start, stop in pairwise([0, *_ends(paragraph, language), len(paragraph)]):
@@ -90,28 +90,29 @@ def cut(paragraph: str, language: str = "") -> Paragraph:
 
 
 def _ends(text: str, language: str) -> list[int]:
-    """The places behind which a new sentence begins; a part that says nothing joins another."""
-    stops, begun = [], 0
+    """The places behind which a new sentence begins; a part that has_words nothing joins another."""
+    stops, start_of_sentence = [], 0
     for match in _ENDS.finditer(text):
-        if not match["stop"] or _ends_here(text, match, begun, language):
-            begun = match.end()
-            stops.append(begun)
-    says = [
-        bool(_SAID.search(text, start, stop)) for start, stop in pairwise([0, *stops, len(text)])
+        if not match["stop"] or _ends_here(text, match, start_of_sentence, language):
+            start_of_sentence = match.end()
+            stops.append(start_of_sentence)
+    has_words = [
+        bool(_WORD_CHARACTER.search(text, start, stop))
+        for start, stop in pairwise([0, *stops, len(text)])
     ]
-    ends, said = [], False
-    for stop, (before, after) in zip(stops, pairwise(says), strict=True):
-        said |= before
-        if said and after or text[stop - 1] in _LINE_ENDS:
+    ends, any_words = [], False
+    for stop, (before, after) in zip(stops, pairwise(has_words), strict=True):
+        any_words |= before
+        if any_words and after or text[stop - 1] in _LINE_ENDS:
             ends.append(stop)
-            said = False
+            any_words = False
     return ends
 
 
-def _ends_here(text: str, match: re.Match[str], begun: int, language: str) -> bool:
-    """Whether a stop before a space ends its sentence."""
+def _ends_here(text: str, match: re.Match[str], start_of_sentence: int, language: str) -> bool:
+    """Whether a full stop before a space ends its sentence."""
     stop, closed = match["stop"], match["closed"]
-    after = _NEXT.match(text, match.end(), match.end() + 2 * _LONG)
+    after = _NEXT.match(text, match.end(), match.end() + 2 * _MAX_WORD)
     following = after["word"] if after else ""
     if not following:
         return True
@@ -122,14 +123,14 @@ def _ends_here(text: str, match: re.Match[str], begun: int, language: str) -> bo
         return False
     if stop != ".":
         return not following[0].isalpha() or following[0].isupper()
-    word = _LAST.search(text, max(begun, match.start() - _LONG), match.start())
+    word = _LAST.search(text, max(start_of_sentence, match.start() - _MAX_WORD), match.start())
     before = word[0] if word else ""
     begins = match.start() - len(before)
-    listed = begins - begun < _LONG and not text[begun:begins].strip()
-    return not _shortened(before, following, listed=listed, language=language)
+    listed = begins - start_of_sentence < _MAX_WORD and not text[start_of_sentence:begins].strip()
+    return not _is_abbreviation(before, following, listed=listed, language=language)
 
 
-def _shortened(word: str, following: str, *, listed: bool, language: str) -> bool:
+def _is_abbreviation(word: str, following: str, *, listed: bool, language: str) -> bool:
     """Whether the full stop after a word belongs to the word."""
     bare, number = word.lower(), word.isdecimal()
     return any(

@@ -1,7 +1,7 @@
 """Word vectors learned from a corpus: skip-gram with negative sampling (Mikolov et al., 2013).
 
 A word's vector v learns to tell the words c that stand near it from words n drawn at random:
-log σ(u_c · v) + Σ_n log σ(−u_n · v) is made as large as it goes. Words are drawn by their counts to
+log σ(u_c · v) + Σ_n log σ(−u_n · v) is made as large as it goes. Words are negative by their counts to
 the power of 3/4, and the most frequent ones are left out now and then before windows are laid.
 Two things are not the paper's, both for speed: neighbouring pairs share the words drawn at random,
 and many pairs make one step, its size by Adagrad.
@@ -19,58 +19,58 @@ from torch import Tensor
 from torch.nn import functional
 
 from dhyan.errors import UserError
-from dhyan.text.word_vectors import Vectors
+from dhyan.text.word_vectors import WordVectors
 
-BATCH = 4096  # pairs learned from at once
-SHARED = 16  # pairs that share the words drawn at random, for speed
-STRETCH = 2**19  # words whose pairs are in memory at once
-PASSES = 5
-RATE = 0.1
+BATCH_PAIRS = 4096  # pairs learned from at once
+NEGATIVES_SHARED_BY = 16  # pairs that share the words drawn at random, for speed
+CHUNK_WORDS = 2**19  # words whose pairs are in memory at once
+EPOCHS = 5
+LEARNING_RATE = 0.1
 
 
-def skip_gram(
+def train_skip_gram(
     sentences: Iterable[Sequence[str]],
     *,
     width: int = 64,
     window: int = 5,
     negatives: int = 5,
-    least: int = 5,
-    often: float = 1e-3,
+    min_count: int = 5,
+    subsample: float = 1e-3,
     steps: int | None = None,
     seed: int = 1,
-    hear: Callable[[str], None] | None = None,
-) -> Vectors:
-    """The vectors of all words that come at `least` so often, the most frequent first.
+    on_progress: Callable[[str], None] | None = None,
+) -> WordVectors:
+    """The vectors of all words that come at `min_count` so subsample, the most frequent first.
 
-    Two words make a pair if they are at most `window` words apart, nearer ones more often; a word
-    whose share of the corpus is larger than `often` is left out the more, the larger it is. Five
+    Two words make a pair if they are at most `window` words apart, nearer ones more subsample; a word
+    whose share of the corpus is larger than `subsample` is left out the more, the larger it is. Five
     passes over the corpus are made, or so many steps, each over 4,096 pairs.
     """
     sizes = {"width": width, "window": window, "negatives": negatives, "steps": steps}
     for name, size in sizes.items():
         if size is not None and (not isinstance(size, int) or size < 1):
             raise UserError(f"{name} is {size!r}; give a whole number from 1 on")
-    corpus = Corpus.of(sentences, least)
+    corpus = Corpus.of(sentences, min_count)
     rng = torch.Generator().manual_seed(seed)
-    learner = Learner.fresh(corpus.counts, width, negatives, rng)
+    model = SkipGram.initial(corpus.counts, width, negatives, rng)
     done = 0
-    with one_thread():
-        for number in range(1, (PASSES if steps is None else steps) + 1):
+    with single_thread():
+        for number in range(1, (EPOCHS if steps is None else steps) + 1):
             left = None if steps is None else steps - done
-            batches = islice(corpus.batches(window, often, rng), left)
-            losses = [learner.step(pairs) for pairs in batches]
+            batches = islice(corpus.batches(window, subsample, rng), left)
+            losses = [model.step(pairs) for pairs in batches]
             done += len(losses)
-            if hear and losses:
-                hear(f"pass {number}, step {done:,}: loss {sum(losses) / len(losses):.3f}")
+            if on_progress and losses:
+                on_progress(f"pass {number}, step {done:,}: loss {sum(losses) / len(losses):.3f}")
             if done == steps:
                 break
     if not done:
         raise UserError("no two words of the corpus stand near each other: give longer sentences")
-    return Vectors(corpus.words, learner.inputs.values.numpy(), frozenset())
+    return WordVectors(corpus.words, model.inputs.values.numpy(), frozenset())
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def single_thread() -> Iterator[None]:
     """Steps are too small to be shared out: on a busy machine two threads are slower than one."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -90,15 +90,15 @@ class Corpus:
     sentence: Int64[Tensor, " N"]
 
     @classmethod
-    def of(cls, sentences: Iterable[Sequence[str]], least: int) -> "Corpus":
+    def of(cls, sentences: Iterable[Sequence[str]], min_count: int) -> "Corpus":
         """A corpus without its rare words."""
         kept = list(sentences)
         counted = Counter(word for sentence in kept for word in sentence)
-        common = [(word, count) for word, count in counted.most_common() if count >= least]
+        common = [(word, count) for word, count in counted.most_common() if count >= min_count]
         if len(common) < 2:
             raise UserError(
-                f"of {len(counted):,} words {len(common)} come {least} times or more: "
-                "give more text, or a smaller least"
+                f"of {len(counted):,} words {len(common)} come {min_count} times or more: "
+                "give more text, or a smaller min_count"
             )
         places = {word: place for place, (word, _) in enumerate(common)}
         found = [[places[word] for word in one if word in places] for one in kept]
@@ -111,26 +111,26 @@ class Corpus:
         )
 
     def batches(
-        self, window: int, often: float, rng: torch.Generator
+        self, window: int, subsample: float, rng: torch.Generator
     ) -> Iterator[Int64[Tensor, "B 2"]]:
         """One pass: all pairs of a word and one near it, shuffled within long stretches."""
         share = self.counts / self.counts.sum()
-        chance = (often / share).sqrt()
-        for start in range(0, len(self.ids), STRETCH):
+        keep_prob = (subsample / share).sqrt()
+        for start in range(0, len(self.ids), CHUNK_WORDS):
             ids, sentence = (
-                self.ids[start : start + STRETCH],
-                self.sentence[start : start + STRETCH],
+                self.ids[start : start + CHUNK_WORDS],
+                self.sentence[start : start + CHUNK_WORDS],
             )
-            stays = torch.rand(len(ids), generator=rng) < chance[ids]
-            found = pairs(ids[stays], sentence[stays], window, rng)
+            kept_mask = torch.rand(len(ids), generator=rng) < keep_prob[ids]
+            found = pairs(ids[kept_mask], sentence[kept_mask], window, rng)
             if len(found):
-                yield from found[torch.randperm(len(found), generator=rng)].split(BATCH)
+                yield from found[torch.randperm(len(found), generator=rng)].split(BATCH_PAIRS)
 
 
 def pairs(
     ids: Int64[Tensor, " N"], sentence: Int64[Tensor, " N"], window: int, rng: torch.Generator
 ) -> Int64[Tensor, "P 2"]:
-    """Each word with those of its sentence within its reach, which is drawn from 1 to `window`."""
+    """Each word with those of its sentence within its reach, which is negative from 1 to `window`."""
     reach = torch.randint(1, window + 1, (len(ids),), generator=rng)
     found = [ids.new_empty(0, 2)]
     for apart in range(1, min(window, len(ids) - 1) + 1):
@@ -142,7 +142,7 @@ def pairs(
 
 
 @dataclass(frozen=True)
-class Rows:
+class EmbeddingTable:
     """A vector for each word and its squared gradients, summed (Adagrad: Duchi et al., 2011)."""
 
     values: Float32[Tensor, "V D"]
@@ -154,53 +154,59 @@ class Rows:
         total = gradients.new_zeros(len(rows), gradients.shape[1]).index_add_(0, which, gradients)
         squares = self.squares[rows] + total.square()
         self.squares[rows] = squares
-        self.values[rows] -= RATE * total / (squares.sqrt() + 1e-8)
+        self.values[rows] -= LEARNING_RATE * total / (squares.sqrt() + 1e-8)
 
 
 @dataclass(frozen=True)
-class Learner:
+class SkipGram:
     """The vectors v of words that look (`inputs`) and u of words that are looked at (`outputs`)."""
 
-    inputs: Rows
-    outputs: Rows
-    chances: Float64[Tensor, " V"]  # of a word and all before it
+    inputs: EmbeddingTable
+    outputs: EmbeddingTable
+    cumulative_probs: Float64[Tensor, " V"]  # of a word and all before it
     negatives: int
     rng: torch.Generator
 
     @classmethod
-    def fresh(
+    def initial(
         cls, counts: Int64[Tensor, " V"], width: int, negatives: int, rng: torch.Generator
-    ) -> "Learner":
-        """Small random v, u of zeros, and the chances of the words that are drawn."""
+    ) -> "SkipGram":
+        """Small random v, u of zeros, and the cumulative_probs of the words that are negative."""
         values = (torch.rand(len(counts), width, generator=rng) - 0.5) / width
-        chances = counts.double().pow(0.75)
+        cumulative_probs = counts.double().pow(0.75)
         return cls(
-            Rows(values, torch.zeros_like(values)),
-            Rows(torch.zeros_like(values), torch.zeros_like(values)),
-            (chances / chances.sum()).cumsum(0),
+            EmbeddingTable(values, torch.zeros_like(values)),
+            EmbeddingTable(torch.zeros_like(values), torch.zeros_like(values)),
+            (cumulative_probs / cumulative_probs.sum()).cumsum(0),
             negatives,
             rng,
         )
 
     def step(self, near: Int64[Tensor, "B 2"]) -> float:
         """Learn from pairs, the derivatives written out; their mean loss."""
-        word, beside = near.unbind(1)
-        share = 1 if len(near) % SHARED else SHARED
+        word, context = near.unbind(1)
+        share = 1 if len(near) % NEGATIVES_SHARED_BY else NEGATIVES_SHARED_BY
         random = self._random(len(near) // share)
-        v, u, n = self.inputs.values[word], self.outputs.values[beside], self.outputs.values[random]
+        v, u, n = (
+            self.inputs.values[word],
+            self.outputs.values[context],
+            self.outputs.values[random],
+        )
         grouped = v.unflatten(0, (-1, share))
-        real, drawn = (u * v).sum(1, keepdim=True), grouped @ n.mT
-        by_real, by_drawn = real.sigmoid() - 1, drawn.sigmoid()
-        same = beside.unflatten(0, (-1, share)).unsqueeze(2) == random.unsqueeze(1)
-        by_drawn.masked_fill_(same, 0)  # what was drawn is what stands there
-        by_v = by_real * u + (by_drawn @ n).flatten(0, 1)
-        by_u, by_n = by_real * v, (by_drawn.mT @ grouped).flatten(0, 1)
-        self.outputs.descend(torch.cat((beside, random.flatten())), torch.cat((by_u, by_n)))
-        self.inputs.descend(word, by_v)
-        loss = functional.softplus(-real).sum() + functional.softplus(drawn).sum()
+        positive, negative = (u * v).sum(1, keepdim=True), grouped @ n.mT
+        grad_positive, grad_negative = positive.sigmoid() - 1, negative.sigmoid()
+        same = context.unflatten(0, (-1, share)).unsqueeze(2) == random.unsqueeze(1)
+        grad_negative.masked_fill_(same, 0)  # what was negative is what stands there
+        grad_v = grad_positive * u + (grad_negative @ n).flatten(0, 1)
+        grad_u, grad_n = grad_positive * v, (grad_negative.mT @ grouped).flatten(0, 1)
+        self.outputs.descend(torch.cat((context, random.flatten())), torch.cat((grad_u, grad_n)))
+        self.inputs.descend(word, grad_v)
+        loss = functional.softplus(-positive).sum() + functional.softplus(negative).sum()
         return loss.item() / len(near)
 
     def _random(self, groups: int) -> Int64[Tensor, "G K"]:
-        """Words drawn by their chances, so many for each group of pairs."""
+        """Words negative by their cumulative_probs, so many for each group of pairs."""
         dice = torch.rand(groups, self.negatives, generator=self.rng, dtype=torch.float64)
-        return torch.searchsorted(self.chances, dice).clamp_(max=len(self.chances) - 1)
+        return torch.searchsorted(self.cumulative_probs, dice).clamp_(
+            max=len(self.cumulative_probs) - 1
+        )

@@ -1,4 +1,4 @@
-"""Learning a unigram vocabulary (Kudo, 2018) that comes out the same every time."""
+"""Deterministic training of a unigram language model tokenizer (Kudo, 2018)."""
 
 import json
 from collections import Counter
@@ -9,84 +9,90 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models
 
 from dhyan.special_tokens import NAMES, UNK
-from dhyan.text.vocabulary import GIVEN, alphabet, by_count, new_letters
+from dhyan.text.vocabulary import FIXED_TOKENS, by_frequency, frequent_characters, new_characters
 
-LONGEST_PIECE = 16
+MAX_PIECE_LENGTH = 16
 MOST_WORDS = 100_000
 
 
-def learn_unigram(counts: Mapping[str, int], room: int) -> models.Unigram:
-    """Kudo (2018) in whole numbers: each word is counted as it is best cut, not as it might be.
+def train_unigram(counts: Mapping[str, int], room: int) -> models.Unigram:
+    """Kudo (2018) with hard EM: counts are of the best segmentation of each word, so they are integers.
 
-    The library's own trainer adds up fractions in an order that changes from run to run.
+    The trainer of the library sums expected counts in an order that changes from run to run.
     """
-    scores = _learned(counts, alphabet(counts, max(room // 2, 1)), room, {})
-    return _model([*((name, 0.0) for name in GIVEN), *((p, scores[p]) for p in by_count(scores))])
+    scores = _train(counts, frequent_characters(counts, max(room // 2, 1)), room, {})
+    return _model(
+        [*((name, 0.0) for name in FIXED_TOKENS), *((p, scores[p]) for p in by_frequency(scores))]
+    )
 
 
 def extend_unigram(backend: Backend, counts: Mapping[str, int], room: int) -> models.Unigram:
-    """Add pieces with their scores; the old ones keep theirs, and are used where they are better.
+    """Add pieces with their scores; the old ones keep theirs.
 
-    New letters take half of the room at most.
+    New characters take at most half of `room`.
     """
     old = [(piece, score) for piece, score in json.loads(backend.to_str())["model"]["vocab"]]
-    known = dict(old[len(GIVEN) :])
-    scores = _learned(counts, new_letters(counts, known, room // 2), room, known)
-    return _model([*old, *((piece, scores[piece]) for piece in by_count(scores))])
+    fixed_scores = dict(old[len(FIXED_TOKENS) :])
+    scores = _train(counts, new_characters(counts, fixed_scores, room // 2), room, fixed_scores)
+    return _model([*old, *((piece, scores[piece]) for piece in by_frequency(scores))])
 
 
-def _learned(
-    counts: Mapping[str, int], letters: list[str], room: int, known: Mapping[str, float]
+def _train(
+    counts: Mapping[str, int], characters: list[str], room: int, fixed_scores: Mapping[str, float]
 ) -> dict[str, float]:
-    """The letters and as many longer pieces as there is room for, beside those that are known."""
-    words = {word: counts[word] for word in by_count(counts)[:MOST_WORDS]}
-    used = _parts(words)
-    spelt = {*letters, *known}
+    """Scores of the characters and of as many longer pieces as fit beside those of `fixed_scores`."""
+    words = {word: counts[word] for word in by_frequency(counts)[:MOST_WORDS]}
+    used = _substrings(words)
+    spelt = {*characters, *fixed_scores}
     often = {
         part: n
         for part, n in used.items()
-        if n > len(part) > 1 and part not in known and spelt.issuperset(part)
+        if n > len(part) > 1 and part not in fixed_scores and spelt.issuperset(part)
     }
-    longer = by_count(often)[: 4 * room]
+    longer = by_frequency(often)[: 4 * room]
     while True:
-        scores = {**_logarithms(used, [*known, *letters, *longer]), **known}
-        used = _used(words, scores)
+        scores = {**_log_probs(used, [*fixed_scores, *characters, *longer]), **fixed_scores}
+        used = _piece_counts(words, scores)
         longer = [piece for piece in longer if used[piece]]
-        if len(letters) + len(longer) <= room:
+        if len(characters) + len(longer) <= room:
             break
-        loss = {piece: used[piece] * (scores[piece] - _without(piece, scores)) for piece in longer}
-        longer = by_count(loss)[: max(room - len(letters), len(longer) * 3 // 4)]
-    scores = _logarithms(used, [*known, *letters, *longer])
-    return {piece: scores[piece] for piece in (*letters, *longer)}
+        loss = {
+            piece: used[piece] * (scores[piece] - _score_without(piece, scores)) for piece in longer
+        }
+        longer = by_frequency(loss)[: max(room - len(characters), len(longer) * 3 // 4)]
+    scores = _log_probs(used, [*fixed_scores, *characters, *longer])
+    return {piece: scores[piece] for piece in (*characters, *longer)}
 
 
 def _model(pieces: list[tuple[str, float]]) -> models.Unigram:
     return models.Unigram(pieces, UNK, byte_fallback=True)
 
 
-def _parts(words: Mapping[str, int]) -> Counter[str]:
-    """The letters that every part of a word accounts for."""
+def _substrings(words: Mapping[str, int]) -> Counter[str]:
+    """How many characters each substring of the words covers."""
     parts: Counter[str] = Counter()
     for word, count in words.items():
         for start in range(len(word)):
-            for stop in range(start + 1, min(start + LONGEST_PIECE, len(word)) + 1):
+            for stop in range(start + 1, min(start + MAX_PIECE_LENGTH, len(word)) + 1):
                 parts[word[start:stop]] += count * (stop - start)
     return parts
 
 
-def _used(words: Mapping[str, int], scores: Mapping[str, float]) -> Counter[str]:
-    """How often each piece stands in the words when all are cut in the best way."""
+def _piece_counts(words: Mapping[str, int], scores: Mapping[str, float]) -> Counter[str]:
+    """How often each piece occurs in the best segmentation of the words."""
     pieces = [NAMES[UNK], *scores]
-    cutter = Backend(models.Unigram([(piece, scores.get(piece, 0.0)) for piece in pieces], 0))
+    segmenter = Backend(models.Unigram([(piece, scores.get(piece, 0.0)) for piece in pieces], 0))
     used: Counter[str] = Counter()
-    for encoding, count in zip(cutter.encode_batch_fast(list(words)), words.values(), strict=True):
+    for encoding, count in zip(
+        segmenter.encode_batch_fast(list(words)), words.values(), strict=True
+    ):
         for id in encoding.ids:
             used[pieces[id]] += count
     return used
 
 
-def _without(piece: str, scores: Mapping[str, float]) -> float:
-    """The best score of a piece written with other pieces."""
+def _score_without(piece: str, scores: Mapping[str, float]) -> float:
+    """The best score of a piece segmented into other pieces."""
     best = [0.0]
     for stop in range(1, len(piece) + 1):
         starts = range(stop == len(piece), stop)
@@ -94,6 +100,6 @@ def _without(piece: str, scores: Mapping[str, float]) -> float:
     return best[-1]
 
 
-def _logarithms(counts: Mapping[str, int], pieces: list[str]) -> dict[str, float]:
+def _log_probs(counts: Mapping[str, int], pieces: list[str]) -> dict[str, float]:
     total = log(sum(counts[piece] for piece in pieces) or 1)
     return {piece: round(log(counts[piece] or 0.5) - total, 6) for piece in pieces}

@@ -1,4 +1,4 @@
-"""Word vectors that others trained: word2vec as text or binary, and GloVe, read as a stream."""
+"""Pretrained word vectors: word2vec as text or binary, and GloVe, read as a stream."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -14,11 +14,11 @@ from dhyan.errors import UserError
 from dhyan.text.compression import OPENERS, decompression_errors
 from dhyan.text.normalize import normalize
 
-LONGEST_LINE = 2**20  # bytes
-WIDEST = 2**16  # numbers of a vector
+MAX_LINE_BYTES = 2**20  # bytes
+MAX_WIDTH = 2**16  # numbers of a vector
 CHUNK = 2**16  # bytes of a binary file read at a time
 _AGAIN = "fetch the file again"
-_DISK = "see its permissions and its disk"
+_DISK = "check its permissions and its disk"
 _BINARY = "if this is word2vec's binary, end its name in .bin"
 _TEXT = "if these are vectors as text, or fastText's, give a file whose name ends in .vec"
 _FRACTION = re.compile(rb"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
@@ -27,7 +27,7 @@ Entry = tuple[int, bytes, bytes]  # its number in the file, its word, its vector
 
 
 @dataclass(frozen=True)
-class Vectors:
+class WordVectors:
     """The words that were found, and row by row their vectors; `lowered` of them in lower case."""
 
     words: tuple[str, ...]
@@ -40,39 +40,39 @@ class Vectors:
         return self.table.shape[1]
 
 
-def read_vectors(path: str | Path, wanted: Collection[str]) -> Vectors:
-    """The vectors of the wanted words, in their order: of the word itself, else of its lower case.
+def read_vectors(path: str | Path, words: Collection[str]) -> WordVectors:
+    """The vectors of the words words, in their order: of the word itself, else of its lower case.
 
     A file whose name ends in `.bin` is word2vec's binary, any other is text with or without a
     header; either may be packed as `.gz`, `.xz` or `.zst`. Words are compared in their normal form,
-    and the first of a file's equal words counts. Only the vectors of wanted words are looked into.
+    and the first of a file's equal words counts. Only the vectors of words words are looked into.
     """
     path = Path(path)
-    sought = {*wanted, *(word.lower() for word in wanted)}
-    found: dict[str, Float32[np.ndarray, " D"]] = {}
+    sought = {*words, *(word.lower() for word in words)}
+    rows_by_word: dict[str, Float32[np.ndarray, " D"]] = {}
     file = _Reader(path)
     for number, raw, vector in file.entries():
-        word = _spelt(raw)
-        if word in sought and word not in found:
-            found[word] = file.numbers(number, vector)
-    lowered = {w for w in wanted if w not in found and w.lower() in found}
-    words = tuple(w for w in dict.fromkeys(wanted) if w in found or w in lowered)
-    rows = [found[w.lower() if w in lowered else w] for w in words]
+        word = _decode_word(raw)
+        if word in sought and word not in rows_by_word:
+            rows_by_word[word] = file.numbers(number, vector)
+    lowered = {w for w in words if w not in rows_by_word and w.lower() in rows_by_word}
+    words = tuple(w for w in dict.fromkeys(words) if w in rows_by_word or w in lowered)
+    rows = [rows_by_word[w.lower() if w in lowered else w] for w in words]
     table = np.array(rows, np.float32).reshape(len(rows), file.width)
-    return Vectors(words, table, frozenset(lowered))
+    return WordVectors(words, table, frozenset(lowered))
 
 
-def most_frequent(path: str | Path, most: int) -> Vectors:
+def read_most_frequent(path: str | Path, most: int) -> WordVectors:
     """The vectors of the first words of a file, in which the most frequent ones stand first."""
     file = _Reader(Path(path))
-    found: dict[str, Float32[np.ndarray, " D"]] = {}
+    rows_by_word: dict[str, Float32[np.ndarray, " D"]] = {}
     for number, raw, vector in islice(file.entries(), most):
-        found.setdefault(_spelt(raw), file.numbers(number, vector))
-    table = np.array([*found.values()], np.float32).reshape(len(found), file.width)
-    return Vectors(tuple(found), table, frozenset())
+        rows_by_word.setdefault(_decode_word(raw), file.numbers(number, vector))
+    table = np.array([*rows_by_word.values()], np.float32).reshape(len(rows_by_word), file.width)
+    return WordVectors(tuple(rows_by_word), table, frozenset())
 
 
-def width_of(path: str | Path) -> int:
+def vector_width(path: str | Path) -> int:
     """How many numbers a vector of a file has, by its first lines."""
     file = _Reader(Path(path))
     next(file.entries())
@@ -94,33 +94,37 @@ class _Reader:
             with OPENERS.get(self.path.suffix.lower(), open)(self.path, "rb") as file:
                 yield from self._binary(file) if self.binary else self._text(file)
         except FileNotFoundError:
-            raise self.fault(0, "there is no such file; see how its path is written") from None
+            raise self.error_at(
+                0, "there is no such file; check the spelling of the path"
+            ) from None
         except decompression_errors() as error:
             reason = f"broken {self.path.suffix} data ({error}); {_AGAIN}"
-            raise self.fault(0, reason) from None
+            raise self.error_at(0, reason) from None
         except OSError as error:
-            raise self.fault(0, f"cannot be read ({error.strerror}); {_DISK}") from None
+            raise self.error_at(0, f"cannot be read ({error.strerror}); {_DISK}") from None
 
     def _text(self, file: BufferedIOBase) -> Iterator[Entry]:
         """Lines of a word and its numbers; the word itself may have spaces in it."""
-        number, promised = 0, 0
-        while line := file.readline(LONGEST_LINE):
+        number, header_count = 0, 0
+        while line := file.readline(MAX_LINE_BYTES):
             number += 1
-            if len(line) == LONGEST_LINE:
-                raise self.fault(number, f"a line of {LONGEST_LINE:,} bytes or more; {_BINARY}")
+            if len(line) == MAX_LINE_BYTES:
+                raise self.error_at(
+                    number, f"a line of {MAX_LINE_BYTES:,} bytes or more; {_BINARY}"
+                )
             fields = line.rstrip().split(b" ")
             if number == 1 and len(fields) == 2:
-                promised = self._header(line)
+                header_count = self._header(line)
             else:
                 self.width = self.width or _numbers_at_the_end(fields)
-                yield number, *self._parted(fields, number)
-        if not self.width or number < 1 + bool(promised):
-            raise self.fault(0, f"holds no vectors; {_AGAIN}")
-        if promised and number != promised + 1:
-            reason = f"{number - 1:,} words, but its header says {promised:,}; {_AGAIN}"
-            raise self.fault(0, reason)
+                yield number, *self._split_line(fields, number)
+        if not self.width or number < 1 + bool(header_count):
+            raise self.error_at(0, f"holds no vectors; {_AGAIN}")
+        if header_count and number != header_count + 1:
+            reason = f"{number - 1:,} words, but its header says {header_count:,}; {_AGAIN}"
+            raise self.error_at(0, reason)
 
-    def _parted(self, fields: list[bytes], number: int) -> tuple[bytes, bytes]:
+    def _split_line(self, fields: list[bytes], number: int) -> tuple[bytes, bytes]:
         """The word and the numbers of a line."""
         found = len(fields) - 1
         if found > self.width and _FRACTION.fullmatch(fields[-self.width - 1]):
@@ -130,36 +134,36 @@ class _Reader:
         reason = (
             f"{found} numbers where {self.width} are due" if self.width else "ends in no number"
         )
-        raise self.fault(number, f"{reason}; {_BINARY if number <= 2 else _AGAIN}")
+        raise self.error_at(number, f"{reason}; {_BINARY if number <= 2 else _AGAIN}")
 
     def _binary(self, file: BufferedIOBase) -> Iterator[Entry]:
         """Words, each with a space and its numbers behind it, after a line with the two sizes."""
-        promised = self._header(file.readline(100))
+        header_count = self._header(file.readline(100))
         buffer, at, size = b"", 0, 4 * self.width
-        for number in range(1, promised + 1):
+        for number in range(1, header_count + 1):
             while (end := buffer.find(b" ", at) + 1) == 0 or len(buffer) < end + size:
                 more = file.read(CHUNK)
                 if not more:
-                    reason = f"the file ends here, but should have {promised:,} words"
-                    raise self.fault(number, f"{reason}; fetch it again")
+                    reason = f"the file ends here, but should have {header_count:,} words"
+                    raise self.error_at(number, f"{reason}; fetch it again")
                 buffer, at = buffer[at:] + more, 0
-                if not end and len(buffer) > LONGEST_LINE:
-                    raise self.fault(number, "no word ends here; this is not word2vec's binary")
+                if not end and len(buffer) > MAX_LINE_BYTES:
+                    raise self.error_at(number, "no word ends here; this is not word2vec's binary")
             yield number, buffer[at : end - 1].removeprefix(b"\n"), buffer[end : end + size]
             at = end + size
         if (buffer[at:] + file.read(CHUNK)).strip(b"\n"):
-            raise self.fault(0, f"more than the {promised:,} words of its header; {_AGAIN}")
+            raise self.error_at(0, f"more than the {header_count:,} words of its header; {_AGAIN}")
 
     def _header(self, line: bytes) -> int:
         """How many words a file has; `line` also says how many numbers each."""
         sizes = line.split()
         if len(sizes) != 2 or not all(size.isdigit() for size in sizes):
             reason = "its first line does not say how many words and numbers there are"
-            raise self.fault(0 if self.binary else 1, f"{reason}; {_TEXT}")
+            raise self.error_at(0 if self.binary else 1, f"{reason}; {_TEXT}")
         count, self.width = map(int, sizes)
-        if not (count and 0 < self.width <= WIDEST):
+        if not (count and 0 < self.width <= MAX_WIDTH):
             reason = f"its first line says {count:,} words of {self.width:,} numbers; {_AGAIN}"
-            raise self.fault(0 if self.binary else 1, reason)
+            raise self.error_at(0 if self.binary else 1, reason)
         return count
 
     def numbers(self, number: int, vector: bytes) -> Float32[np.ndarray, " D"]:
@@ -167,13 +171,13 @@ class _Reader:
         try:
             values = () if self.binary else [float(value) for value in vector.split(b" ")]
         except ValueError as error:
-            raise self.fault(number, f"{error}; {_AGAIN}") from None
+            raise self.error_at(number, f"{error}; {_AGAIN}") from None
         row = np.frombuffer(vector, "<f4") if self.binary else np.array(values, np.float32)
         if not np.isfinite(row).all():
-            raise self.fault(number, f"a number that is not finite; {_AGAIN}")
+            raise self.error_at(number, f"a number that is not finite; {_AGAIN}")
         return row
 
-    def fault(self, number: int, reason: str) -> UserError:
+    def error_at(self, number: int, reason: str) -> UserError:
         """A fault at a line, at a word of a binary file, or of the whole file where number is 0."""
         place = f" (word {number:,})" if self.binary else f":{number}"
         return UserError(f"{self.path}{place if number else ''}: {reason}")
@@ -195,7 +199,7 @@ def _is_number(field: bytes) -> bool:
     return True
 
 
-def _spelt(raw: bytes) -> str:
-    """A word in its normal form; bytes that are no text match no word that is wanted."""
+def _decode_word(raw: bytes) -> str:
+    """A word in its normal form; bytes that are no text match no word that is words."""
     word = raw.decode("utf-8", "replace")
     return word if word.isascii() else normalize(word)

@@ -33,7 +33,7 @@ from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot
 from dhyan.lessons.tiny_models import Report
 from dhyan.lessons.trained_model import load_translator
 from dhyan.models.rnn import RNNEncoder
-from dhyan.text.skipgram import one_thread
+from dhyan.text.skipgram import single_thread
 
 TRANSLATED_SENTENCES = 200  # sentences, by which it is said how well a model translates
 CEILING = 0.995  # a share above which nothing is left to gain
@@ -389,7 +389,7 @@ def _train(recipe: Recipe, hear: Report | None) -> tuple[Translator, dict[str, f
     from dhyan.training.events import Stepped, Validated
 
     scores: dict[str, float] = {}
-    with torch.random.fork_rng(devices=[]), one_thread(), TemporaryDirectory() as folder:
+    with torch.random.fork_rng(devices=[]), single_thread(), TemporaryDirectory() as folder:
         run = train(recipe, Path(folder) / "run", device="cpu", threads=1)
         for event in run:
             if isinstance(event, Validated):

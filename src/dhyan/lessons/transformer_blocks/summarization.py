@@ -14,8 +14,8 @@ from dhyan.insight.blocks import Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.text.bag_of_words import ids_of, rarity, tf_idf, vocabulary, word_counts, words_in
-from dhyan.text.sentence_splitter import split
+from dhyan.text.bag_of_words import idf, ids_of, tf_idf, vocabulary, word_counts, words_in
+from dhyan.text.sentence_splitter import split_sentences
 
 ENGLISH = (
     "A transformer passes electric power from one winding to another, and no wire joins the two. "
@@ -261,7 +261,7 @@ def _computed(
 def _split(paragraph: object) -> list[str]:
     """Its sentences, of which there must be two to choose from."""
     if isinstance(paragraph, str):
-        found = split(paragraph)
+        found = split_sentences(paragraph)
     elif isinstance(paragraph, Sequence) and all(isinstance(one, str) for one in paragraph):
         found = [one.strip() for one in paragraph if one.strip()]
     else:
@@ -295,7 +295,7 @@ def _query(
         ids_of(words, known)
     except UserError as unknown:
         raise UserError(f"perspectives: {name!r}: {unknown}") from None
-    weighed = word_counts([words], known)[0] * rarity(counts)
+    weighed = word_counts([words], known)[0] * idf(counts)
     return weighed / weighed.norm()
 
 

@@ -76,6 +76,6 @@ def bag_of_words(
         tuple(counting.one_hot(text, known) for text in texts),
         found,
         counting.presence(found),
-        counting.rarity(found),
+        counting.idf(found),
         counting.tf_idf(found),
     )

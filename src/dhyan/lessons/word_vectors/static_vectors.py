@@ -24,8 +24,8 @@ from dhyan.lessons.self_attention.self_attention_by_hand import (
 )
 from dhyan.lessons.word_vectors.word_embeddings import learn_vectors, read_corpus
 from dhyan.text.bag_of_words import words_in
-from dhyan.text.nearest_neighbours import mean_of, vector_of
-from dhyan.text.word_vectors import Vectors
+from dhyan.text.nearest_neighbours import mean_direction, unit_vector
+from dhyan.text.word_vectors import WordVectors
 
 CLEAR = 0.1  # a difference between two cosines
 
@@ -73,19 +73,19 @@ class BetweenSenses:
 
 
 def between_senses(
-    vectors: Vectors, word: str, one: Sequence[str], other: Sequence[str]
+    vectors: WordVectors, word: str, one: Sequence[str], other: Sequence[str]
 ) -> BetweenSenses:
     """Where a word lies between the words of one of its senses and those of another."""
-    means = [torch.from_numpy(mean_of(vectors, group)).double() for group in (one, other)]
+    means = [torch.from_numpy(mean_direction(vectors, group)).double() for group in (one, other)]
     ends = torch.stack(means)
-    vector = torch.from_numpy(vector_of(vectors, word)).double()
+    vector = torch.from_numpy(unit_vector(vectors, word)).double()
     points = {word: ends @ vector}
     for row, group in enumerate((one, other)):
         for member in group:
             rest = [each for each in group if each != member]
             beside = ends.clone()
-            beside[row] = torch.from_numpy(mean_of(vectors, rest)).double()
-            points[member] = beside @ torch.from_numpy(vector_of(vectors, member)).double()
+            beside[row] = torch.from_numpy(mean_direction(vectors, rest)).double()
+            points[member] = beside @ torch.from_numpy(unit_vector(vectors, member)).double()
     groups = [torch.stack([points[each] for each in group]).mean(0) for group in (one, other)]
     every = torch.nn.functional.normalize(torch.from_numpy(vectors.table).double(), dim=1)
     way = ends[1] - ends[0]
@@ -138,7 +138,7 @@ def sense_words(
     return BY_READER, groups
 
 
-def with_vectors(groups: Groups, vectors: Vectors, word: str) -> Groups:
+def with_vectors(groups: Groups, vectors: WordVectors, word: str) -> Groups:
     """Those that have vectors."""
     one, other = (tuple(each for each in group if each in vectors.words) for group in groups)
     if min(len(one), len(other)) < 2:

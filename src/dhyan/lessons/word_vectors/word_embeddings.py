@@ -19,11 +19,11 @@ from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.text.bag_of_words import vocabulary, words_in
-from dhyan.text.nearest_neighbours import Near, vector_of
+from dhyan.text.nearest_neighbours import Neighbour, unit_vector
 from dhyan.text.nearest_neighbours import analogy as analogous
 from dhyan.text.nearest_neighbours import neighbours as nearest_to
-from dhyan.text.skipgram import skip_gram
-from dhyan.text.word_vectors import Vectors, most_frequent, read_vectors
+from dhyan.text.skipgram import train_skip_gram
+from dhyan.text.word_vectors import WordVectors, read_most_frequent, read_vectors
 
 WORDS = "mango king eat"
 ANALOGY = "eating eat drink"
@@ -38,11 +38,11 @@ class WordEmbeddings(LessonResult):
     known: int
     width: int
     words: tuple[str, ...]
-    near: tuple[tuple[Near, ...], ...]
+    near: tuple[tuple[Neighbour, ...], ...]
     shown: tuple[str, ...]
     cosines: Float64[Tensor, "W W"]
     asked: tuple[str, str, str]
-    answers: tuple[Near, ...]
+    answers: tuple[Neighbour, ...]
     nouns: int
     alike: float
     by_chance: float
@@ -121,7 +121,7 @@ def word_embeddings(
         raise UserError(f"analogy: has {len(asked)} words; give three, as king man woman")
     count = parse_int("count", count)
     if vectors and not corpus:
-        found = most_frequent(vectors, parse_int("most", most, least=2))
+        found = read_most_frequent(vectors, parse_int("most", most, least=2))
     else:
         texts = read_corpus(corpus, sentences, seed)
         found = learn_vectors(texts, vectors, steps=steps, seed=seed, hear=hear)
@@ -130,7 +130,7 @@ def word_embeddings(
     shown = vocabulary(
         [(word, *(one.word for one in few[:2])) for word, few in zip(chosen, lists, strict=True)]
     )
-    unit = np.stack([vector_of(found, word) for word in shown]).astype(np.float64)
+    unit = np.stack([unit_vector(found, word) for word in shown]).astype(np.float64)
     return WordEmbeddings(
         Path(vectors or corpus).name,
         len(found.words),
@@ -145,7 +145,7 @@ def word_embeddings(
     )
 
 
-def _as_known(word: str, vectors: Vectors) -> str:
+def _as_known(word: str, vectors: WordVectors) -> str:
     """A word as the vectors spell it: as it stands, else in lower case."""
     return word if word in vectors.words else word.lower()
 
@@ -167,10 +167,10 @@ def learn_vectors(
     steps: int | None,
     seed: int,
     hear: Callable[[str], None] | None,
-) -> Vectors:
+) -> WordVectors:
     """Vectors of the texts' words: learned from the texts, or read from a file if one is named."""
     if not path:
-        return skip_gram(texts, steps=steps, seed=seed, hear=hear)
+        return train_skip_gram(texts, steps=steps, seed=seed, on_progress=hear)
     found = read_vectors(path, vocabulary(texts))
     if len(found.words) < 2:
         raise UserError(
@@ -179,7 +179,7 @@ def learn_vectors(
     return found
 
 
-def same_kind_share(vectors: Vectors) -> tuple[int, float, float]:
+def same_kind_share(vectors: WordVectors) -> tuple[int, float, float]:
     """How many nouns of the primer have vectors, and which share's nearest noun is of their kind.
 
     The last number is the share there would be if the nearest noun were drawn by lot.
@@ -192,7 +192,7 @@ def same_kind_share(vectors: Vectors) -> tuple[int, float, float]:
     if len(known) < 2:
         return 0, 0.0, 0.0
     of_kind = np.array([*known.values()])
-    unit = np.stack([vector_of(vectors, word) for word in known])
+    unit = np.stack([unit_vector(vectors, word) for word in known])
     cosines = unit @ unit.T
     np.fill_diagonal(cosines, -np.inf)
     alike = of_kind == of_kind[cosines.argmax(1)]
@@ -200,6 +200,6 @@ def same_kind_share(vectors: Vectors) -> tuple[int, float, float]:
     return len(known), float(alike.mean()), float(same.mean() / (len(known) - 1))
 
 
-def _listed(title: str, found: Sequence[Near]) -> Table:
+def _listed(title: str, found: Sequence[Neighbour]) -> Table:
     """Words with their cosines, nearest first."""
     return table(title, [[one.cosine] for one in found], [one.word for one in found])
