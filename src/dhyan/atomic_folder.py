@@ -1,4 +1,4 @@
-"""Folders that appear whole or not at all, with a manifest of what each of their files must be."""
+"""Folders written atomically, with a manifest of the size and SHA-256 of each file."""
 
 import errno
 import fcntl
@@ -16,8 +16,9 @@ from dhyan.safe_io.files import UnsafeFile, file_size, is_safe_name, read_file
 from dhyan.safe_io.json_toml import read_json, safe_repr
 
 MANIFEST = "manifest.json"
-VERSION, CHECKSUM, BLANK = "manifest_version", "checksum", "0" * 64  # first and last key
-LONGEST_MANIFEST = 2**20
+VERSION, CHECKSUM = "manifest_version", "checksum"  # the first and the last key
+BLANK = "0" * 64  # stands for the checksum while it is computed
+MAX_MANIFEST_BYTES = 2**20
 
 
 class DamagedFolder(UserError):
@@ -25,76 +26,76 @@ class DamagedFolder(UserError):
 
 
 @contextmanager
-def atomic_folder(out: Path, *, half: Path | None = None) -> Iterator[Path]:
-    """A folder to write into, which takes the name `out` once all is written and on the disk.
+def atomic_folder(out: Path, *, temporary: Path | None = None) -> Iterator[Path]:
+    """A folder to write into, renamed to `out` once all is written and synced to disk.
 
-    Until then it is called `half`, by a name that is nobody else's, and if anything goes wrong it
-    is removed; what a killed process left is swept by the next one. An error after that leaves it
-    in its place: whole, but not known to stay there if the power fails.
+    Until then it has the name `temporary`, and an error removes it; what a killed process left
+    there is removed by the next one. An error after the rename leaves the folder complete, but not
+    known to survive a power failure.
     """
-    half = half or out.with_name(f".{out.name}.dhyan-half")
-    with _claimed(half, out):
+    temporary = temporary or out.with_name(f".{out.name}.dhyan-half")
+    with _locked(temporary, out):
         try:
-            yield half
-            for path in (*half.iterdir(), half):
+            yield temporary
+            for path in (*temporary.iterdir(), temporary):
                 sync(path)
-            half.rename(out)
+            temporary.rename(out)
             sync(out.parent)
         except BaseException:
-            shutil.rmtree(half, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
             raise
 
 
 def check_writable(out: Path) -> None:
-    """Refuse a folder that could not be written, before any work is done for it."""
-    there = Path(os.path.abspath(out))
-    while not os.path.exists(there):
-        there = there.parent
-    if not there.is_dir():
-        raise UserError(f"{out}: cannot be written to: {there} is a file; name another --out")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise UserError(f"{out}: cannot be written to: {there} is not yours; name another --out")
+    """Refuse an output folder that cannot be written, before any work is done."""
+    existing = Path(os.path.abspath(out))
+    while not os.path.exists(existing):
+        existing = existing.parent
+    if not existing.is_dir():
+        raise UserError(f"{out}: cannot be written to: {existing} is a file; name another --out")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise UserError(f"{out}: cannot be written to: {existing} is not yours; name another --out")
 
 
 def checksum(data: bytes) -> dict[str, object]:
-    """What a manifest says of a file that holds these bytes."""
+    """Size and SHA-256 of some bytes, as a manifest lists them."""
     return {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
 
 
 def file_checksum(path: Path) -> dict[str, object]:
-    """The same of a file on disk, read piece by piece."""
+    """Size and SHA-256 of a file, read in pieces."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"sha256": digest, "bytes": path.stat().st_size}
 
 
 def write_manifest(
-    folder: Path, facts: Mapping[str, object], sums: Mapping[str, object]
+    folder: Path, facts: Mapping[str, object], checksums: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Write what a folder holds, whatever else is to be known of it, and a sum of all that."""
-    manifest = {VERSION: 1, **facts, "files": dict(sums), CHECKSUM: BLANK}
+    """Write the manifest: facts, the checksum of each file, and a checksum of the manifest itself."""
+    manifest = {VERSION: 1, **facts, "files": dict(checksums), CHECKSUM: BLANK}
     before, _, after = to_json_bytes(manifest).rpartition(BLANK.encode())
-    manifest[CHECKSUM] = _own_sum(before, after)
+    manifest[CHECKSUM] = _manifest_checksum(before, after)
     (folder / MANIFEST).write_bytes(to_json_bytes(manifest))
     return manifest
 
 
 def read_manifest(folder: Path, facts: Collection[str], *, remedy: str) -> dict[str, Any]:
-    """What a folder says it holds; it must say all these facts, and name files right in it."""
+    """Read and check a manifest; it must have all these facts, and name files of this folder."""
     path = folder / MANIFEST
-    data = _read(path, LONGEST_MANIFEST, remedy)
+    data = _read(path, MAX_MANIFEST_BYTES, remedy)
     try:
         manifest = read_json(data)
-        listed = manifest["files"].items()
-        told = manifest.keys() >= set(facts) and all(_is_sum(one) for _, one in listed)
+        entries = manifest["files"].values()
+        valid = manifest.keys() >= set(facts) and all(map(_is_entry, entries))
     except (ValueError, KeyError, TypeError, AttributeError):
-        told = False
-    if not told:
+        valid = False
+    if not valid:
         raise DamagedFolder(f"{path}: cannot be understood; {remedy}")
     for name in manifest["files"]:
         if not is_safe_name(name):
             raise DamagedFolder(f"{path}: {safe_repr(name)} may not name a file; {remedy}")
-    if not _as_written(data, manifest):
+    if not _is_unchanged(data, manifest):
         raise DamagedFolder(f"{path}: was changed since it was written; {remedy}")
     return manifest
 
@@ -102,7 +103,7 @@ def read_manifest(folder: Path, facts: Collection[str], *, remedy: str) -> dict[
 def read_files(
     folder: Path, manifest: Mapping[str, Any], names: Iterable[str] | None = None, *, remedy: str
 ) -> dict[str, bytes]:
-    """Every file of a folder, or those named, compared with its sum."""
+    """The files of a folder, or those named, each compared with its checksum."""
     files = {}
     for name in manifest["files"] if names is None else names:
         _check_size(folder / name, manifest, remedy)
@@ -115,18 +116,18 @@ def read_files(
 def check_files(
     folder: Path, manifest: Mapping[str, Any], names: Iterable[str], *, remedy: str
 ) -> None:
-    """Compare files that are too large to be read at once with their sums."""
+    """Compare files with their checksums without reading them into memory."""
     for name in names:
         _check_size(folder / name, manifest, remedy)
         try:
-            found = file_checksum(folder / name)
+            actual = file_checksum(folder / name)
         except OSError as error:
-            raise _unread(folder / name, error, remedy) from None
-        _compare(folder / name, found, manifest, remedy)
+            raise _read_error(folder / name, error, remedy) from None
+        _compare(folder / name, actual, manifest, remedy)
 
 
 def sync(path: Path) -> None:
-    """Wait until a file or a folder is on the disk; an error names it."""
+    """Sync a file or a folder to disk; an error names it."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -137,43 +138,43 @@ def sync(path: Path) -> None:
 
 
 def to_json_bytes(value: object) -> bytes:
-    """A value as JSON to be read by people too."""
+    """A value as indented JSON in UTF-8."""
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 @contextmanager
-def _claimed(half: Path, out: Path) -> Iterator[None]:
-    """Hold a folder, emptied, for as long as this process writes into it."""
-    half.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(half, os.O_RDONLY)
+def _locked(temporary: Path, out: Path) -> Iterator[None]:
+    """Lock and empty a folder for as long as this process writes into it."""
+    temporary.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(temporary, os.O_RDONLY)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            mine = half.stat().st_ino == os.fstat(descriptor).st_ino
+            locked = temporary.stat().st_ino == os.fstat(descriptor).st_ino
         except (BlockingIOError, FileNotFoundError):
-            mine = False
-        if not mine:  # held by another, or renamed by it in this moment
+            locked = False
+        if not locked:  # by another process, which may have just renamed it
             raise UserError(
                 f"{out}: another process is writing it; wait for it, or name another --out"
             )
-        for left in half.iterdir():
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        for path in temporary.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         yield
     finally:
         os.close(descriptor)
 
 
-def _as_written(data: bytes, manifest: Mapping[str, Any]) -> bool:
-    """Whether a manifest's bytes have its own sum; one from before there were sums has none."""
+def _is_unchanged(data: bytes, manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest has its own checksum; a manifest without a version has none."""
     if VERSION not in manifest and CHECKSUM not in manifest:
         return True
-    found = str(manifest.get(CHECKSUM) or BLANK).encode(errors="replace")
-    before, _, after = data.rpartition(found)
-    return _own_sum(before, after).encode() == found
+    saved = str(manifest.get(CHECKSUM) or BLANK).encode(errors="replace")
+    before, _, after = data.rpartition(saved)
+    return _manifest_checksum(before, after).encode() == saved
 
 
-def _own_sum(before: bytes, after: bytes) -> str:
-    """The sum of a manifest in whose place for it stand zeros."""
+def _manifest_checksum(before: bytes, after: bytes) -> str:
+    """The checksum of a manifest with zeros in the place of its checksum."""
     return hashlib.sha256(before + BLANK.encode() + after).hexdigest()
 
 
@@ -181,32 +182,32 @@ def _read(path: Path, max_bytes: int, remedy: str) -> bytes:
     try:
         return read_file(path, max_bytes=max_bytes)
     except OSError as error:
-        raise _unread(path, error, remedy) from None
-    except UnsafeFile as fault:
-        raise DamagedFolder(f"{fault}; {remedy}") from None
+        raise _read_error(path, error, remedy) from None
+    except UnsafeFile as error:
+        raise DamagedFolder(f"{error}; {remedy}") from None
 
 
-def _is_sum(listed: Mapping[str, Any]) -> bool:
-    size, digest = listed["bytes"], listed["sha256"]
+def _is_entry(entry: Mapping[str, Any]) -> bool:
+    size, digest = entry["bytes"], entry["sha256"]
     return type(size) is int and size >= 0 and isinstance(digest, str)
 
 
 def _check_size(path: Path, manifest: Mapping[str, Any], remedy: str) -> None:
-    """Refuse what is no plain file, or of another size, before any of it is read."""
+    """Refuse what is not a regular file of the listed size, before any of it is read."""
     listed = manifest["files"].get(path.name)
     if listed is None:
         raise DamagedFolder(f"{path}: is not listed in {MANIFEST}; {remedy}")
     try:
         same = file_size(path) == listed["bytes"]
     except OSError as error:
-        raise _unread(path, error, remedy) from None
-    except UnsafeFile as fault:
-        raise DamagedFolder(f"{fault}; {remedy}") from None
+        raise _read_error(path, error, remedy) from None
+    except UnsafeFile as error:
+        raise DamagedFolder(f"{error}; {remedy}") from None
     if not same:
         raise DamagedFolder(f"{path}: is not what {MANIFEST} says; {remedy}")
 
 
-def _unread(path: Path, error: OSError, remedy: str) -> UserError:
+def _read_error(path: Path, error: OSError, remedy: str) -> UserError:
     if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError):
         return DamagedFolder(f"{path}: is missing; {remedy}")
     if error.errno == errno.EIO:
@@ -215,8 +216,8 @@ def _unread(path: Path, error: OSError, remedy: str) -> UserError:
 
 
 def _compare(
-    path: Path, found: Mapping[str, object], manifest: Mapping[str, Any], remedy: str
+    path: Path, actual: Mapping[str, object], manifest: Mapping[str, Any], remedy: str
 ) -> None:
     listed = manifest["files"].get(path.name, {})
-    if any(found[key] != listed.get(key) for key in found):
+    if any(actual[key] != listed.get(key) for key in actual):
         raise DamagedFolder(f"{path}: is not what {MANIFEST} says; {remedy}")

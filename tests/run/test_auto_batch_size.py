@@ -9,7 +9,7 @@ from dhyan.checkpoint import read_checkpoint
 from dhyan.errors import UserError
 from dhyan.run import auto_batch_size as fit
 from dhyan.run import train
-from dhyan.run.auto_batch_size import PassAndBack, available, full_batch, largest, longest_of
+from dhyan.run.auto_batch_size import PeakMemory, available, full_batch, largest, longest_of
 from dhyan.run.load import load_saved_recipe
 from dhyan.training.loss import Objective
 from tests.laws.family import build
@@ -24,25 +24,25 @@ def line(a_token, fixed=0):
 @pytest.mark.parametrize("memory", [10_000, 100_000, 999_999])
 def test_the_budget_fits_and_the_next_would_not(memory):
     trial = line(20, fixed=500)
-    found = largest(trial, memory, least=100, longest=50)
+    found = largest(trial, memory, min_tokens=100, longest=50)
     assert found % 256 == 0
     assert 20 * found + 500 <= memory < 20 * (found + 256) + 500
 
 
 def test_a_budget_is_never_less_than_one_sentence_nor_more_than_the_most():
-    assert largest(line(1), 120, least=100, longest=50) == 100
-    assert largest(line(1), 10**12, least=100, longest=50) == fit.MOST
+    assert largest(line(1), 120, min_tokens=100, longest=50) == 100
+    assert largest(line(1), 10**12, min_tokens=100, longest=50) == fit.MAX_TOKENS
 
 
 def test_memory_that_holds_no_sentence_is_a_fault():
     with pytest.raises(UserError, match="least for data.max_tokens, needs 100 MiB and 50 are free"):
-        largest(line(2**20), 50 * 2**20, least=100, longest=50)
+        largest(line(2**20), 50 * 2**20, min_tokens=100, longest=50)
 
 
 def test_the_dearer_of_short_and_long_sentences_counts():
-    quadratic = largest(lambda rows, n: rows * n * n, 10**6, least=52, longest=50)
+    quadratic = largest(lambda rows, n: rows * n * n, 10**6, min_tokens=52, longest=50)
     assert quadratic * 50 <= 10**6
-    by_row = largest(lambda rows, n: rows * (1000 + n), 10**6, least=52, longest=50)
+    by_row = largest(lambda rows, n: rows * (1000 + n), 10**6, min_tokens=52, longest=50)
     assert by_row / fit.SHORT * (1000 + fit.SHORT) <= 10**6
 
 
@@ -52,7 +52,7 @@ def test_a_device_that_refuses_is_asked_for_less():
             raise torch.OutOfMemoryError("no")
         return rows * length
 
-    assert 2048 <= largest(trial, 10_000, least=100, longest=50) <= 3000
+    assert 2048 <= largest(trial, 10_000, min_tokens=100, longest=50) <= 3000
     assert not fit.fits(trial, 100, 50)
 
 
@@ -60,7 +60,7 @@ def test_a_device_that_refuses_is_asked_for_less():
     "kind", [("gru", "bahdanau-additive"), ("transformer", "transformer")], ids="+".join
 )
 def test_what_is_held_is_a_straight_line_in_the_rows(kind):
-    trial = PassAndBack(build(*kind), Objective(), 1, torch.device("cpu"))
+    trial = PeakMemory(build(*kind), Objective(), 1, torch.device("cpu"))
     two, four, six = (trial(rows, 10) for rows in (2, 4, 6))
     assert six - four == pytest.approx(four - two, rel=0.02)
     assert six > two > 0
@@ -69,7 +69,7 @@ def test_what_is_held_is_a_straight_line_in_the_rows(kind):
 def test_two_passes_hold_more_than_one():
     model, cpu = build("transformer", "transformer"), torch.device("cpu")
     once, twice = Objective(), Objective(r_drop=1.0)
-    assert PassAndBack(model, twice, 1, cpu)(4, 10) > 1.5 * PassAndBack(model, once, 1, cpu)(4, 10)
+    assert PeakMemory(model, twice, 1, cpu)(4, 10) > 1.5 * PeakMemory(model, once, 1, cpu)(4, 10)
 
 
 def test_this_machine_has_memory():
@@ -125,7 +125,9 @@ def test_the_number_found_is_said_kept_and_used_when_resumed(log, files, tmp_pat
 def test_sentences_that_are_cut_anew_are_measured_at_their_longest(files, tmp_path, monkeypatch):
     monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
     seen = []
-    monkeypatch.setattr(fit, "largest", lambda *args, longest, least: seen.append(longest) or 256)
+    monkeypatch.setattr(
+        fit, "largest", lambda *args, longest, min_tokens: seen.append(longest) or 256
+    )
     for dropout in (0.0, 0.1):
         cut = {"text.tokenizer": "bpe", "text.bpe_dropout": dropout, "training.tokens_per_batch": 0}
         train(tiny_recipe("rnn", *files, **cut), tmp_path / str(dropout), threads=1).lock.close()
@@ -157,6 +159,6 @@ def test_on_cuda_room_for_what_a_run_keeps_is_held_while_batches_are_tried(
     for name in ("cuda", "cpu"):
         device, taken[:] = torch.device(name), []
         fit.choose_batch_size(recipe, model, Objective(), examples, device=device)
-        kept = fit.kept_bytes(model, device)
+        kept = fit.state_bytes(model, device)
         held = {"dtype": torch.uint8, "device": device}
         assert taken == [(kept if name == "cuda" else 0, held), 2**30 - kept]

@@ -1,4 +1,4 @@
-"""The largest batch that fits into memory, found by measuring small ones."""
+"""Automatic batch size: the largest that fits into memory, from measuring small batches."""
 
 import logging
 from collections.abc import Callable
@@ -19,11 +19,11 @@ from dhyan.training.loss import Objective
 
 logger = logging.getLogger(__name__)
 
-Trial = Callable[[int, int], int]  # rows and their length → bytes held meanwhile
-FEW, MORE, SHORT = 2, 6, 4  # rows, rows, tokens
+Measure = Callable[[int, int], int]  # rows and their length → peak bytes
+FEW_ROWS, MORE_ROWS, SHORT = 2, 6, 4  # rows, rows, tokens
 MULTIPLE = 256
-MOST = 65_536  # larger batches keep no device busier, and leave an epoch too few updates
-CPU_SHARE, CUDA_SHARE, BACK_OFF = 0.5, 0.9, 0.8
+MAX_TOKENS = 65_536  # larger batches use no device better, and leave too few updates an epoch
+CPU_SHARE, CUDA_SHARE, BACK_OFF = 0.5, 0.9, 0.8  # of free memory, of it, of a size that failed
 
 
 def choose_batch_size(
@@ -34,64 +34,66 @@ def choose_batch_size(
     *,
     device: torch.device,
 ) -> Recipe:
-    """The recipe with a `tokens_per_batch`: its own, or the largest that fits if it says 0."""
+    """The recipe with `tokens_per_batch`: its own, or the largest that fits if it is 0."""
     if recipe.training.tokens_per_batch:
         return recipe
-    trial = PassAndBack(model, objective, recipe.training.steps, device)
-    memory, kept = available(device), kept_bytes(model, device)
-    least = recipe.data.max_tokens + 2
-    longest = (
-        least if examples.bpe_dropout else longest_of(examples)
-    )  # cut anew, any may be as long
-    room = min(kept, memory) if device.type == "cuda" else 0  # held: only CUDA says when it is full
-    held = torch.empty(room, dtype=torch.uint8, device=device)
-    found = largest(trial, memory - kept, least=least, longest=longest)
-    del held
-    why = "more is of no use" if found == MOST else "the largest that fits"
-    logger.info(f"training.tokens_per_batch = {found:,}: {why}")
-    return replace(recipe, training=replace(recipe.training, tokens_per_batch=found))
+    measure = PeakMemory(model, objective, recipe.training.steps, device)
+    memory, state = available(device), state_bytes(model, device)
+    min_tokens = recipe.data.max_tokens + 2
+    # With BPE-dropout any example may become as long as allowed.
+    longest = min_tokens if examples.bpe_dropout else longest_of(examples)
+    # Only CUDA reports when memory is full, so the optimizer state is reserved meanwhile.
+    reserved_bytes = min(state, memory) if device.type == "cuda" else 0
+    reserved = torch.empty(reserved_bytes, dtype=torch.uint8, device=device)
+    tokens = largest(measure, memory - state, min_tokens=min_tokens, longest=longest)
+    del reserved
+    reason = "more is of no use" if tokens == MAX_TOKENS else "the largest that fits"
+    logger.info(f"training.tokens_per_batch = {tokens:,}: {reason}")
+    return replace(recipe, training=replace(recipe.training, tokens_per_batch=tokens))
 
 
-def largest(trial: Trial, memory: int, *, least: int, longest: int) -> int:
-    """The largest budget of tokens, a multiple of 256, whose worst batch stays within the memory.
+def largest(measure: Measure, memory: int, *, min_tokens: int, longest: int) -> int:
+    """The largest number of tokens, a multiple of 256, whose worst batch fits into memory.
 
-    The bytes of a batch are a straight line in its rows. It is drawn from two small batches, for
-    the longest sentences and for short ones, and the steeper one counts. The budget found is then
-    tried, and lowered as long as the device refuses it.
+    The memory of a batch is linear in its rows. The line is fitted to two small batches, for the
+    longest sentences and for short ones, and the steeper one counts. The result is then tried, and
+    lowered as long as memory runs out.
     """
-    a_token, fixed = 0.0, 0.0
+    per_token, fixed = 0.0, 0.0
     for length in (SHORT, longest):
-        few, more = trial(FEW, length), trial(MORE, length)
-        a_row = (more - few) / (MORE - FEW)
-        a_token, fixed = max(a_token, a_row / length), max(fixed, few - FEW * a_row)
-    budget = int(min(MOST, max(0.0, memory - fixed) / max(a_token, 1e-9)))
-    while budget >= least and not fits(trial, budget // longest, longest):
-        budget = int(budget * BACK_OFF)
-    if budget < least:
+        few, more = measure(FEW_ROWS, length), measure(MORE_ROWS, length)
+        per_row = (more - few) / (MORE_ROWS - FEW_ROWS)
+        per_token = max(per_token, per_row / length)
+        fixed = max(fixed, few - FEW_ROWS * per_row)
+    tokens = int(min(MAX_TOKENS, max(0.0, memory - fixed) / max(per_token, 1e-9)))
+    while tokens >= min_tokens and not fits(measure, tokens // longest, longest):
+        tokens = int(tokens * BACK_OFF)
+    if tokens < min_tokens:
+        needed, free = fixed + min_tokens * per_token, max(0, memory)
         raise UserError(
-            f"a batch of {least:,} tokens, the least for data.max_tokens, needs "
-            f"{(fixed + least * a_token) / 2**20:,.0f} MiB and {max(0, memory) / 2**20:,.0f} are "
-            f"free: make the model or data.max_tokens smaller"
+            f"a batch of {min_tokens:,} tokens, the least for data.max_tokens, needs "
+            f"{needed / 2**20:,.0f} MiB and {free / 2**20:,.0f} are free: make the model or "
+            f"data.max_tokens smaller"
         )
-    return max(least, budget // MULTIPLE * MULTIPLE)
+    return max(min_tokens, tokens // MULTIPLE * MULTIPLE)
 
 
-def fits(trial: Trial, rows: int, length: int) -> bool:
-    """Whether the device has the memory for such a batch."""
+def fits(measure: Measure, rows: int, length: int) -> bool:
+    """Whether a batch fits into the memory of the device."""
     try:
-        trial(max(rows, 1), length)
+        measure(max(rows, 1), length)
     except torch.OutOfMemoryError:
         return False
     return True
 
 
 @dataclass(frozen=True)
-class PassAndBack:
-    """Tries a batch: one pass through the model and back, as at the last step.
+class PeakMemory:
+    """Measures the memory of one forward and backward pass, as at the last step.
 
-    Then the decoder is told the fewest of its words, which takes most memory. A CUDA device says
-    how much it gave out at most, and says no when it is too much. Elsewhere, what the way back
-    needs is counted on the way there, and large batches are believed, not tried.
+    Then teacher forcing is lowest, which takes most memory. A CUDA device reports its peak, and
+    raises an error when memory runs out. Elsewhere the tensors saved for the backward pass are
+    summed, and large batches are not tried.
     """
 
     model: Seq2Seq
@@ -100,11 +102,11 @@ class PassAndBack:
     device: torch.device
 
     def __call__(self, rows: int, length: int) -> int:
-        """The bytes held at most, beyond the weights."""
+        """Peak bytes beyond the weights."""
         self.model.train()
         batch = full_batch(rows, length).to(self.device)
         if self.device.type != "cuda":
-            return self._saved(batch) if rows <= MORE else 0
+            return self._saved_bytes(batch) if rows <= MORE_ROWS else 0
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(self.device)
         before = torch.cuda.memory_allocated(self.device)
@@ -114,40 +116,40 @@ class PassAndBack:
             self.model.zero_grad(set_to_none=True)
         return torch.cuda.max_memory_allocated(self.device) - before
 
-    def _saved(self, batch: Batch) -> int:
-        """The bytes of all that is kept for the way back, each once."""
+    def _saved_bytes(self, batch: Batch) -> int:
+        """Bytes of all tensors saved for the backward pass, each storage once."""
         sizes: dict[int, int] = {}
 
-        def note(tensor: torch.Tensor) -> torch.Tensor:
+        def add(tensor: torch.Tensor) -> torch.Tensor:
             storage = tensor.untyped_storage()
             sizes[storage.data_ptr()] = storage.nbytes()
             return tensor
 
-        with saved_tensors_hooks(note, lambda tensor: tensor):
+        with saved_tensors_hooks(add, lambda tensor: tensor):
             loss = self.objective(self.model, batch, self.step)
-        del loss  # until here, so that no place in memory was used twice
+        del loss  # only now, so that no memory was used twice
         return sum(sizes.values())
 
 
 def full_batch(rows: int, length: int) -> Batch:
-    """A batch without padding; the words do not matter."""
+    """A batch without padding; the tokens do not matter."""
     tokens = Tokens(torch.full((rows, length), EOS), torch.ones(rows, length, dtype=torch.bool))
     return Batch(tokens, tokens)
 
 
 def longest_of(examples: Examples, chunk: int = 2**20) -> int:
-    """The most tokens a side of any example has."""
+    """The number of tokens of the longest side of any example."""
     starts = range(0, len(examples), chunk)
     parts = (np.arange(start, min(start + chunk, len(examples))) for start in starts)
     return max(int(side.max()) for part in parts for side in examples.lengths(part))
 
 
 def available(device: torch.device) -> int:
-    """The bytes a run may take.
+    """Bytes that training may use.
 
-    On a CUDA device nine tenths of what is free; elsewhere half of it, because others work on the
-    machine too and the way back holds more for moments than is counted. A container that may have
-    less than its machine has counts.
+    On a CUDA device 90 % of the free memory; elsewhere half of it, because other processes use the
+    machine and the backward pass needs more for moments than is measured. The limits of the control
+    groups of a container count too.
     """
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -165,33 +167,33 @@ def available(device: torch.device) -> int:
 
 
 def group_limits(root: Path, own: Path) -> list[int]:
-    """The bytes left to each control group (version 2) that this process is in, where it is told.
+    """Free bytes of each control group (version 2) of this process that has a limit.
 
-    What a group uses counts without the files it could forget, as in MemAvailable.
+    Cached files that can be dropped do not count as used, as in MemAvailable.
     """
     try:
         (line,) = (line for line in own.read_text().splitlines() if line.startswith("0::"))
-        place = root / line.removeprefix("0::").strip("/")
+        group = root / line.removeprefix("0::").strip("/")
     except (OSError, ValueError):
-        place = root
-    found = []
-    for folder in (place, *place.parents):
+        group = root
+    free = []
+    for folder in (group, *group.parents):
         if folder.is_relative_to(root):
             try:
-                most, used, stat = (
+                limit, used, stat = (
                     (folder / f"memory.{name}").read_text() for name in ("max", "current", "stat")
                 )
                 files = dict(line.split() for line in stat.splitlines()).get("inactive_file", 0)
-                found.append(max(0, int(most) - int(used) + int(files)))
-            except (OSError, ValueError):  # no such limit: `max` says "max"
+                free.append(max(0, int(limit) - int(used) + int(files)))
+            except (OSError, ValueError):  # no limit: memory.max is "max"
                 continue
-    return found
+    return free
 
 
-def kept_bytes(model: Seq2Seq, device: torch.device) -> int:
-    """What a run keeps beside the weights: two moments and an average, and gradients if not CUDA's.
+def state_bytes(model: Seq2Seq, device: torch.device) -> int:
+    """Bytes of Adam's two moments and the moving average, and off CUDA of the gradients.
 
-    On a CUDA device the trial itself holds the gradients.
+    On a CUDA device the measurement itself includes the gradients.
     """
     weights = sum(weight.nbytes for weight in model.parameters())
     return weights * (3 if device.type == "cuda" else 4)
