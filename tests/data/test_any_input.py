@@ -170,7 +170,7 @@ def test_nothing_but_a_newline_ends_a_line(way, translators):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [LONGEST - 1, LONGEST, LONGEST + 1])
-def test_what_is_too_long_by_one_token_is_said_and_never_cut(kind, size, translators):
+def test_a_source_too_long_by_one_token_is_reported_not_truncated(kind, size, translators):
     translator = translators[kind]
     text = "three " * (size // 6) if kind == "characters" else "seven " * (size + 9)
     ids = translator.encode(text)[:-1]
@@ -188,7 +188,7 @@ def test_what_is_too_long_by_one_token_is_said_and_never_cut(kind, size, transla
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_source_of_no_token_is_an_empty_line_and_one_of_one_is_not_refused(kind, translators):
+def test_an_empty_source_gives_an_empty_line_and_one_token_is_translated(kind, translators):
     content = "\u200b\n \u00a0\t\n\u202e\ufeff\nseven\n".encode()
     output, errors, fault = through(translators[kind], content)
     assert output.startswith("\n\n\n")
@@ -206,12 +206,12 @@ def test_an_exam_with_a_source_that_is_too_long_is_refused_by_its_line(translato
         translate_test_set(translators["unigram"], "unigram", reference_set, beam=1)
 
 
-def test_a_translation_that_is_cut_off_is_said(translators):
+def test_a_truncated_translation_is_reported(translators):
     _, errors, _ = through(translators["unigram"], b"three hundred two\n")
     assert "stdin:1: cut off at the length limit (--max-length)" in errors
 
 
-def test_bytes_that_are_no_text_are_named_by_line_and_place(translators):
+def test_undecodable_bytes_are_named_by_line_and_position(translators):
     content = b"one\ncaf\xe9\n\0\n" + b"\x1f\x8b" + b"\nx\n"
     output, errors, fault = through(translators["unigram"], content)
     assert output.count("\n") == 5
@@ -235,7 +235,7 @@ def test_a_line_of_a_megabyte_is_one_line(unit, translators):
     assert str(fault).startswith("1 of 3 lines")
 
 
-def test_a_line_of_many_megabytes_is_not_even_read(translators):
+def test_a_line_of_many_megabytes_is_not_read(translators):
     line = b"x" * (5 * MAX_LINE_BYTES)
     output, errors, fault = through(translators["words"], b"one\n" + line + b"\ntwo\n", "json")
     assert output.count("\n") == 3
@@ -304,7 +304,7 @@ def test_what_is_no_fault_of_a_line_is_not_hidden(translators):
 
 
 @pytest.mark.soak
-def test_the_command_keeps_the_count_and_says_so_by_its_exit_code(models, tmp_path):
+def test_the_command_keeps_the_line_count_and_its_exit_code_tells(models, tmp_path):
     content = hostile_text("command", 80)
     (tmp_path / "in").write_bytes(content)
     done = dhyan("translate", models / "words", tmp_path / "in", "--threads", 1, "--max-length", 4)
@@ -314,7 +314,7 @@ def test_the_command_keeps_the_count_and_says_so_by_its_exit_code(models, tmp_pa
     assert b"could not be translated and were left empty" in done.stderr.splitlines()[-1]
 
 
-def test_translations_do_not_depend_on_what_stands_beside_them(translators):
+def test_translations_do_not_depend_on_their_batch(translators):
     chance, content = random.Random(4), hostile_text("beside", 30)
     lines = lines_in(content)
     whole = through(translators["bpe"], content)[0].split("\n")

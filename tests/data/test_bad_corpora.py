@@ -31,7 +31,7 @@ def test_the_zoo_is_large():
 
 
 @pytest.mark.parametrize("name", ZOO)
-def test_a_bad_corpus_is_named_in_one_line_or_counted(name, seen):
+def test_a_bad_corpus_is_reported_in_one_line_or_counted(name, seen):
     corpus, found = ZOO[name], seen[name]
     said = found["errors"] or found["output"]
     assert found["code"] == (2 if corpus.refused else 0), said

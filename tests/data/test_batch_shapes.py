@@ -119,7 +119,7 @@ def test_little_of_framed_batches_is_padding():
     assert 1 - real / padded < 0.25
 
 
-def test_added_rows_have_nothing_to_say():
+def test_added_rows_have_no_target_tokens():
     batch = Batch(
         Tokens.pad([[5, 6, EOS], [7, EOS], [8, EOS]]),
         Tokens.pad([[BOS, 5, EOS], [BOS, EOS], [BOS, EOS]]),

@@ -66,7 +66,7 @@ def going_on(batches, position):
     ("size", "window"),
     [(1, 1), (1, 64), (2, 1), (63, 64), (64, 64), (65, 64), (128, 64), (500, 64)],
 )
-def test_every_pair_comes_whole_and_once_an_epoch(size, window):
+def test_every_pair_comes_once_an_epoch_unchanged(size, window):
     batches = stream(size, window=window)
     position = 0
     for epoch in range(3):
@@ -89,7 +89,7 @@ def test_going_on_from_any_position_gives_the_same_batches():
             assert torch.equal(batch.target.ids, other.target.ids)
 
 
-def test_positions_may_be_asked_for_in_any_order():
+def test_batches_can_be_read_in_any_order():
     batches = stream(300, window=100)
     positions = [0, *(position for _, position in islice(going_on(batches, 0), 40))]
     forwards = [numbers(batches.at(position)[0]) for position in positions]

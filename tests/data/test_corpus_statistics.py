@@ -34,7 +34,7 @@ def test_lengths_are_counted_in_words():
     assert seen.target == LengthStatistics(1, 1.0, 1.0, 1.0, 1)
 
 
-def test_very_unequal_pairs_are_counted_with_their_place():
+def test_pairs_of_unequal_length_are_counted_with_location():
     rows = [("a", "b " * 10), ("a", "b " * 11), ("a " * 40, "b " * 10), ("a " * 30, "b " * 10)]
     seen = looked_at(rows)
     assert seen.unequal.count == 2
@@ -75,7 +75,7 @@ def test_the_unknown_rate_is_of_every_tenth_pair_against_the_rest():
     assert seen.unknown_target == 0
 
 
-def test_a_check_shows_every_fault_and_drop_at_once(tmp_path):
+def test_a_check_lists_every_error_and_dropped_pair(tmp_path):
     ours, theirs = tmp_path / "a.en", tmp_path / "a.hi"
     ours.write_bytes(b"one\n\xff\nthree\n\nfive\nsix\n")
     theirs.write_bytes(b"1\n2\n3\xff\n4\n5\n")
@@ -90,7 +90,7 @@ def test_a_check_shows_every_fault_and_drop_at_once(tmp_path):
     assert report.lines()[3:] == ["kept 2 pairs", f"dropped 1 pair: empty source ({ours}:4)"]
 
 
-def test_a_check_of_a_missing_file_has_one_fault_and_no_pairs(tmp_path):
+def test_a_check_of_a_missing_file_has_one_error_and_no_pairs(tmp_path):
     report = ReadReport(tolerant=True)
     seen = corpus_statistics(read_pairs(tmp_path / "a.tsv", report=report), report)
     assert seen.pairs == 0

@@ -85,7 +85,7 @@ def planted(kind, where, tests, chance):
 @pytest.mark.parametrize("count", [15, pytest.param(300, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("where", ["source", "target", "pair"])
 @pytest.mark.parametrize("kind", PLANTS)
-def test_every_planted_copy_is_found_where_it_is_and_nowhere_else(kind, where, count):
+def test_every_planted_copy_is_detected_at_its_location(kind, where, count):
     chance = random.Random(f"{kind} {where}")
     longer = {"another word": 8, "cut short": 11}.get(kind, 5)
     tests = list(sentences(chance, count, shortest=longer))
@@ -120,7 +120,7 @@ def found(tests, train):
     return detector.report()
 
 
-def test_short_sentences_may_stand_in_both_by_chance_but_not_many():
+def test_a_few_short_sentences_in_both_are_allowed():
     rest = [(f"long sentence number {n} of all", f"लंबा वाक्य क्रमांक {n} यहाँ") for n in range(19)]
     few = found([("Thank you!", "धन्यवाद।"), *rest], [("thank you", "धन्यवाद")])
     assert (len(few.all), few.significant) == (1, False)
@@ -132,12 +132,12 @@ def test_short_sentences_may_stand_in_both_by_chance_but_not_many():
     assert long.significant
 
 
-def test_a_pair_is_one_only_if_both_sides_stand_together():
+def test_a_pair_matches_only_if_both_sides_are_in_one_pair():
     apart = found([("a b c d e", "क ख ग घ च")], [("a b c d e", "x"), ("y", "क ख ग घ च")])
     assert [len(apart.matches[where]) for where in ("source", "target", "pair")] == [1, 1, 0]
 
 
-def test_what_is_found_in_several_ways_counts_once_in_the_strongest():
+def test_a_sentence_counts_once_as_its_strongest_match():
     leaks = found(
         [("A b c d e.", "x")], [("a b c d e", "1"), ("A b c d e.", "2"), ("a b c d e", "3")]
     )
@@ -147,7 +147,7 @@ def test_what_is_found_in_several_ways_counts_once_in_the_strongest():
 
 
 @pytest.mark.parametrize("size", [8, 9, 12, 15, 16, 17, 30])
-def test_one_word_changed_added_or_left_out_makes_a_near_copy(size):
+def test_one_substitution_insertion_or_deletion_is_a_near_match(size):
     said = [f"w{at}" for at in range(size)]
     for at in range(size):
         for new in ([*said[:at], "x", *said[at + 1 :]], [*said[:at], "x", *said[at:]],
@@ -163,7 +163,7 @@ def test_two_words_changed_in_a_short_sentence_make_another():
     assert not found([("we go to school today", "x")], [("we go to town today", "y")]).all
 
 
-def test_letters_count_as_words_where_no_spaces_part_them():
+def test_characters_are_words_in_scripts_without_spaces():
     assert fold_words("我喜欢read书") == ["我", "喜", "欢", "read", "书"]
     text = "这是一个很长的句子用来测试是否会被找到"
     assert found([(text, "x")], [(text[:-3], "y")]).count("source", "near") == 1
@@ -207,7 +207,7 @@ def recipe_of(*arguments, **more):
 
 
 @pytest.mark.parametrize("use", ["valid", "test"])
-def test_training_refuses_a_leak_unless_it_is_allowed(log, use, place, tmp_path):
+def test_training_refuses_leakage_unless_allowed(log, use, place, tmp_path):
     assert len(load_corpus(recipe_of(place, use, "clean")).training) > 380
     assert not [line for line in log.messages if "training text" in line]
     sentence = (
@@ -222,7 +222,7 @@ def test_training_refuses_a_leak_unless_it_is_allowed(log, use, place, tmp_path)
     assert log.messages[-1].endswith(": allowed")
 
 
-def test_a_leak_in_a_mixed_corpus_is_found(place):
+def test_leakage_in_a_mixed_corpus_is_detected(place):
     mix = [{"source": str(place / "leaky.en"), "target": str(place / "leaky.hi")}]
     with pytest.raises(UserError, match=r"^40 of 40 "):
         load_corpus(recipe_of(place, "test", "leaky", **{"data.mix": mix}))
@@ -245,7 +245,7 @@ def run(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)))
 
 
-def test_the_check_tells_leaks_by_side_and_kind(place):
+def test_the_check_counts_leakage_by_side_and_kind(place):
     files = place / "train.en", place / "train.hi", "--test-source"
     clean = run("data", "check", *files, place / "clean.en", "--test-target", place / "clean.hi")
     assert clean.exit_code == 0, clean.output
@@ -258,7 +258,7 @@ def test_the_check_tells_leaks_by_side_and_kind(place):
     assert "clean.hi: has no source side; add --test-source FILE" in str(refused.exception)
 
 
-def test_the_check_tells_programs_the_same(place):
+def test_the_check_has_the_same_counts_as_json(place):
     files = place / "train.en", place / "train.hi", "--test-source", place / "leaky.en"
     done = run("data", "check", *files, "--test-target", place / "leaky.hi", "--json")
     assert done.exit_code == 2
@@ -275,7 +275,7 @@ def test_the_check_tells_programs_the_same(place):
     assert "leaks" not in found
 
 
-def test_the_command_refuses_and_goes_on_if_told(place, tmp_path):
+def test_the_command_refuses_leakage_unless_allowed(place, tmp_path):
     few = {"training.steps": 1, "training.validate_every": 1, "text.tokenizer": "words"}
     own = set_over(place, "valid", "leaky", **few, **{"decoding.max_length": 3})
     words = ("train", "bahdanau2015-small", "--threads", 1, "--quiet", *as_arguments(own))
@@ -287,7 +287,7 @@ def test_the_command_refuses_and_goes_on_if_told(place, tmp_path):
     assert went.exit_code == 0, went.output
 
 
-def test_what_all_tests_say_hides_none_of_them():
+def test_a_set_phrase_of_many_tests_hides_no_match():
     said = "we hereby certify that all of the following"
     tests = [Pair(f"{said} {number}", f"{number}", number) for number in range(1, 4 * MAX_SHARED)]
     detector = LeakageDetector()

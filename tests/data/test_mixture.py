@@ -34,7 +34,7 @@ def by_part(mixture, rows):
 
 
 @pytest.mark.parametrize(("sizes", "weights"), MIXES)
-def test_every_epoch_holds_each_corpus_as_often_as_its_weight_says(sizes, weights):
+def test_every_epoch_has_each_corpus_by_its_weight(sizes, weights):
     mixture = Mixture(sizes, weights)
     for epoch in range(5):
         for counts, size, weight in zip(

@@ -26,7 +26,7 @@ def test_every_key_gives_another_order():
     assert len(orders) == len(keys)
 
 
-def test_an_index_goes_to_the_same_place_alone_or_in_company():
+def test_an_index_maps_the_same_alone_or_in_a_batch():
     permutation = Permutation(10**10, (3, 1))
     indices = np.array([0, 5, 9_999_999_999, 5])
     alone = [permutation.permute(indices[i : i + 1])[0] for i in range(4)]

@@ -95,7 +95,7 @@ def test_prepared_pairs_make_the_same_batches_as_the_text(files, more, tmp_path,
     assert list(batches_of(recipe)) == list(batches_of(ready))
 
 
-def test_a_run_begun_on_text_goes_on_with_prepared_pairs_to_the_same_bits(files, tmp_path):
+def test_a_run_on_text_resumes_on_prepared_pairs_bit_for_bit(files, tmp_path):
     recipe = tiny_recipe("rnn", *files, **{"training.keep_checkpoints": 99, "training.steps": 6})
     whole = tmp_path / "whole"
     list(train(recipe, whole, threads=1))
@@ -163,7 +163,7 @@ def beginning(files, model, vocabulary, **more):
 
 
 @pytest.mark.parametrize("vocabulary", ["keep", "extend", "new"])
-def test_pairs_are_prepared_for_a_run_that_begins_from_a_model(files, more, tmp_path, vocabulary):
+def test_pairs_are_prepared_for_fine_tuning(files, more, tmp_path, vocabulary):
     list(train(tiny_recipe("rnn", *more, **LONG), tmp_path / "model", threads=1))
     sizes = {"text.source_vocabulary_size": 400, "text.target_vocabulary_size": 420}
     recipe = beginning(files, tmp_path / "model", vocabulary, **sizes)
@@ -191,7 +191,7 @@ def test_pairs_are_prepared_for_a_run_that_begins_from_a_model(files, more, tmp_
         prepare(recipe, tmp_path / "other")
 
 
-def test_preparing_again_finds_it_done(log, files, tmp_path):
+def test_preparing_again_reuses_the_folder(log, files, tmp_path):
     recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
     first = prepare(recipe, out)
     before = {path.name: path.stat().st_mtime_ns for path in out.iterdir()}
@@ -256,7 +256,7 @@ def test_a_damaged_or_missing_file_is_named(files, tmp_path, name):
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff", b'{"format": 1}'])
-def test_a_manifest_that_says_nothing_is_a_fault(files, tmp_path, content):
+def test_an_empty_manifest_is_refused(files, tmp_path, content):
     ready = prepared(tiny_recipe("rnn", *files), tmp_path / "ready")
     (tmp_path / "ready" / "manifest.json").write_bytes(content)
     with pytest.raises(UserError, match="manifest.json: cannot be understood"):
@@ -266,7 +266,7 @@ def test_a_manifest_that_says_nothing_is_a_fault(files, tmp_path, content):
         load_corpus(ready)
 
 
-def test_a_failure_leaves_nothing_behind_and_a_killed_one_is_swept(files, tmp_path, monkeypatch):
+def test_a_failed_prepare_leaves_no_files_behind(files, tmp_path, monkeypatch):
     recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
     half, mine = tmp_path / ".ready.dhyan-half", tmp_path / "tmp-ready" / "thesis.txt"
     for folder in (half, mine.parent):
@@ -285,7 +285,7 @@ def test_a_failure_leaves_nothing_behind_and_a_killed_one_is_swept(files, tmp_pa
 
 
 @pytest.mark.parametrize("out", ["used", "file", "file/below", "."])
-def test_a_place_that_will_not_do_is_refused_before_any_pair_is_read(tmp_path, monkeypatch, out):
+def test_an_unusable_folder_is_refused_before_reading(tmp_path, monkeypatch, out):
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "thesis.txt").write_text("mine")
     (tmp_path / "file").write_text("mine")
@@ -300,13 +300,13 @@ def test_a_place_that_will_not_do_is_refused_before_any_pair_is_read(tmp_path, m
         prepare(recipe, Path("new"))
 
 
-def test_what_is_in_the_way_of_the_half_written_folder_is_said(files, tmp_path):
+def test_a_file_in_place_of_the_temporary_folder_is_reported(files, tmp_path):
     (tmp_path / ".ready.dhyan-half").write_text("a file")
     with pytest.raises(UserError, match=r"\.ready\.dhyan-half: cannot be written: .*--out"):
         prepare(tiny_recipe("rnn", *files), tmp_path / "ready")
 
 
-def test_two_at_once_are_told_apart(files, tmp_path):
+def test_two_concurrent_prepares_do_not_collide(files, tmp_path):
     from dhyan.atomic_folder import atomic_folder
 
     recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
@@ -315,7 +315,7 @@ def test_two_at_once_are_told_apart(files, tmp_path):
     assert (tmp_path / "ready").is_dir()
 
 
-def test_files_that_change_between_two_readings_are_a_fault(files, tmp_path):
+def test_files_that_change_between_two_passes_are_refused(files, tmp_path):
     source, target = (shutil.copy(file, tmp_path) for file in files)
     corpus = read_corpus(tiny_recipe("rnn", source, target), stream=True)
     with open(source, "a") as one, open(target, "a") as other:
@@ -339,7 +339,7 @@ def test_a_task_is_not_prepared(tmp_path):
         prepare(load_recipe("numbers"), tmp_path / "ready")
 
 
-def test_memory_stays_flat_however_many_pairs_are_prepared(tmp_path, monkeypatch):
+def test_preparing_needs_constant_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(encode, "CHUNK_PAIRS", 64)
     monkeypatch.setattr(corpus_module, "MAX_HELD_OUT", 10)
 
@@ -366,7 +366,7 @@ def test_memory_stays_flat_however_many_pairs_are_prepared(tmp_path, monkeypatch
     assert a_pair < 100, f"{a_pair:.0f} bytes a pair; its ids alone would be lists of 400"
 
 
-def test_progress_is_said_while_it_goes_on(log, files, tmp_path, monkeypatch):
+def test_progress_is_logged(log, files, tmp_path, monkeypatch):
     monkeypatch.setattr(corpus_files, "LOG_EVERY", 100)
     prepare(tiny_recipe("rnn", *files), tmp_path / "ready")
     assert [line for line in log.messages if "read 300 pairs" in line]
@@ -450,7 +450,7 @@ def test_named_validation_pairs_are_prepared_whole(files, more, tmp_path):
     assert len(load_corpus(with_languages(ready)).validation) == 120
 
 
-def test_the_manifest_tells_what_was_prepared(files, more, tmp_path):
+def test_the_manifest_records_what_was_prepared(files, more, tmp_path):
     prepare(mixed(files, more, 2.0), tmp_path / "ready")
     manifest = json.loads((tmp_path / "ready" / "manifest.json").read_text())
     assert manifest["weights"] == [1.0, 2.0]
@@ -494,7 +494,7 @@ def test_a_stranger_prepares_and_trains(files, tmp_path):
     assert "8 to validate on" in ended.stderr.decode()
 
 
-def test_a_prepared_corpus_is_no_model_and_one_that_is_not_there_is_said(files, tmp_path):
+def test_a_prepared_corpus_is_no_model_and_a_missing_one_is_reported(files, tmp_path):
     recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
     ready = prepared(recipe, out)
     with pytest.raises(

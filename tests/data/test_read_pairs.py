@@ -303,7 +303,7 @@ SCRAPS = [
     name=st.sampled_from(["a.en", "a.tsv", "a.csv", "a.jsonl", "a.en.gz", "a.csv.xz", "a.en.zst"]),
     tolerant=st.booleans(),
 )
-def test_no_bytes_escape_as_anything_but_a_fault(tmp_path_factory, content, name, tolerant):
+def test_random_bytes_only_raise_user_errors(tmp_path_factory, content, name, tolerant):
     folder = tmp_path_factory.mktemp("fuzz", numbered=True)
     (folder / name).write_bytes(content)
     (folder / "a.hi").write_bytes(b"x\n" * content.count(b"\n"))
@@ -324,7 +324,7 @@ def test_only_a_newline_ends_a_line(tmp_path):
     assert report.lines()[1:] == [f"dropped 1 pair: empty source ({ours}:2)"]
 
 
-def test_one_carriage_return_and_a_leading_mark_are_no_text(tmp_path):
+def test_a_carriage_return_and_a_byte_order_mark_are_stripped(tmp_path):
     ours, theirs = write(
         tmp_path, a_en=b"\xef\xbb\xbfone\r\ntwo\r\r\n", a_hi="eins\nzwei\ufeff\n".encode()
     )
@@ -332,7 +332,7 @@ def test_one_carriage_return_and_a_leading_mark_are_no_text(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst", ".GZ"])
-def test_every_kind_of_file_tells_the_same_pairs(tmp_path, suffix):
+def test_every_file_format_gives_the_same_pairs(tmp_path, suffix):
     packs = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}
     pack = packs.get(suffix.lower(), bytes)
     pairs = [(f"line {i}, “{i}”\u2028 क\u200d्ष", f'पंक्ति "{i}" है।') for i in range(50)]
@@ -384,7 +384,7 @@ def test_a_record_over_several_lines_is_numbered_by_its_first(tmp_path):
     ]
 
 
-def test_every_drop_is_counted_with_its_place(tmp_path):
+def test_every_dropped_pair_is_counted_with_its_location(tmp_path):
     long = "x" * (MAX_CHARACTERS + 1)
     source = ["a", "", "c", "d", " \t", long, "x" * MAX_CHARACTERS, "", "h", "i", "j"]
     target = ["1", "2", "", "4", "5", "6", "7", "", "\u3000", long, ""]
@@ -403,7 +403,7 @@ def test_every_drop_is_counted_with_its_place(tmp_path):
     ]
 
 
-def test_many_drops_are_shown_by_the_first(tmp_path):
+def test_many_dropped_pairs_are_shown_by_the_first_locations(tmp_path):
     ours, theirs = write(tmp_path, a_en=b"x\n" * 2000, a_hi=b"\n" * 1999 + b"x\n")
     report = ReadReport()
     list(read_pairs(ours, theirs, report=report))
@@ -450,7 +450,7 @@ def test_memory_does_not_grow_with_the_line_or_the_file(tmp_path):
     assert peak < 6_000_000
 
 
-def test_a_tolerant_tally_lists_every_fault_and_reads_on(tmp_path):
+def test_a_tolerant_report_lists_every_error(tmp_path):
     ours, theirs = write(tmp_path, a_en=b"a\n\xff\nc\nd\0\ne\n", a_hi=b"1\n2\n\xff\n4\n5\n6\n7\n")
     report = ReadReport(tolerant=True)
     assert [pair.line for pair in read_pairs(ours, theirs, report=report)] == [1, 5]
@@ -460,14 +460,14 @@ def test_a_tolerant_tally_lists_every_fault_and_reads_on(tmp_path):
     assert report.lines()[:4] == report.errors
 
 
-def test_a_tolerant_tally_survives_broken_records(tmp_path):
+def test_a_tolerant_report_survives_broken_records(tmp_path):
     (path,) = write(tmp_path, a_csv=b'a,b\n1,2\n3\n"x"y,4\n5,6\n7,\xff\n8,9\n')
     report = ReadReport(tolerant=True)
     assert texts(read_pairs(path, report=report)) == [("1", "2"), ("5", "6"), ("8", "9")]
     assert [fault.split(": ")[0] for fault in report.errors] == [f"{path}:{n}" for n in (3, 4, 6)]
 
 
-def test_a_tolerant_tally_remembers_a_few_faults_and_counts_the_rest(tmp_path):
+def test_a_tolerant_report_keeps_the_first_errors_and_counts_the_rest(tmp_path):
     ours, theirs = write(tmp_path, a_en=b"\xff\n" * 500 + b"a\n", a_hi=b"b\n" * 501)
     report = ReadReport(tolerant=True)
     assert len(list(read_pairs(ours, theirs, report=report))) == 1
@@ -511,7 +511,7 @@ def test_a_batch_is_what_padding_the_sentences_gives():
     assert examples.lengths(chosen)[1].tolist() == [3] * 6
 
 
-def test_pairs_of_unfit_length_are_dropped_with_their_line():
+def test_pairs_with_too_many_tokens_are_dropped_with_their_line():
     rows = [("a", "b"), ("a" * 11, "b"), ("a", "!"), ("a" * 10, "b" * 10), ("a", "b" * 11)]
     examples, report = encoded(rows)
     assert len(examples) == 2
@@ -535,7 +535,7 @@ def test_a_packed_file_of_several_frames_is_read_to_its_end(tmp_path):
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python reads .zst by itself")
-def test_without_the_package_a_zst_file_says_what_to_install(tmp_path, monkeypatch):
+def test_zst_without_its_package_says_what_to_install(tmp_path, monkeypatch):
     ours, theirs = write(tmp_path, a_en_zst=zstd.compress(GOOD), a_hi=GOOD)
     monkeypatch.setitem(sys.modules, "backports.zstd", None)
     monkeypatch.delattr("backports.zstd", raising=False)
@@ -549,7 +549,7 @@ def test_a_newline_inside_an_object_becomes_a_space_and_blank_lines_are_dropped(
     assert report.dropped["blank line"].count == 2
 
 
-def test_a_tolerant_tally_names_every_bad_object(tmp_path):
+def test_a_tolerant_report_names_every_bad_object(tmp_path):
     rows = [b'{"source": "a", "target": "b"}', b"{", b"[]", b'{"source": "a"}', b'{"source": 1}']
     (path,) = write(tmp_path, a_jsonl=b"\n".join(rows))
     report = ReadReport(tolerant=True)
@@ -567,7 +567,7 @@ def bounded(tmp_path, rows, **bounds):
     return kept, report, path
 
 
-def test_pairs_out_of_bounds_are_dropped_with_their_reason_and_place(tmp_path):
+def test_pairs_out_of_bounds_are_dropped_with_reason_and_location(tmp_path):
     rows = [("a b", "c d"), ("a", "c d"), ("a b", "c d e f"), ("a b c d", "e ! ?"), ("a b", "c …")]
     kept, report, path = bounded(tmp_path, rows, min_words=2, max_words=3)
     assert kept == [1]
@@ -580,7 +580,7 @@ def test_pairs_out_of_bounds_are_dropped_with_their_reason_and_place(tmp_path):
     ]
 
 
-def test_the_bound_on_the_ratio_holds_both_ways_and_is_itself_allowed(tmp_path):
+def test_the_maximum_length_ratio_holds_both_ways_and_is_inclusive(tmp_path):
     rows = [("a b", "c d e"), ("a b c", "d e"), ("a", "b c"), ("a b c d", "e f"), ("a", "?")]
     kept, report, path = bounded(tmp_path, rows, max_length_ratio=1.5)
     assert kept == [1, 2]
@@ -603,7 +603,7 @@ def noted(path, columns=None):
 
 
 @pytest.mark.parametrize("names", ["source,target", "src,tgt", "en,hi", "English,Hindi_sentence"])
-def test_a_first_line_that_looks_like_a_header_is_spoken_of(tmp_path, names):
+def test_a_first_line_that_looks_like_a_header_is_noted(tmp_path, names):
     (path,) = write(tmp_path, a_tsv=names.replace(",", "\t").encode() + b"\none\teins\n")
     assert noted(path) == [
         f"line 1 looks like a header and is taken as a pair: if it is one, name its columns with "

@@ -27,7 +27,7 @@ def here(tmp_path_factory):
 @pytest.mark.parametrize(
     "name", [FIRST, *(pytest.param(name, marks=pytest.mark.soak) for name in OTHERS)]
 )
-def test_another_process_says_and_writes_the_same_to_the_last_byte(name, here, tmp_path):
+def test_another_process_writes_the_same_bytes(name, here, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "tests.data.prepare_in_process", str(tmp_path)],
         env={**environment(), **PLACES[name]},

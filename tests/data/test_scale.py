@@ -75,7 +75,7 @@ def sums(folder):
 
 
 @pytest.mark.soak
-def test_twice_as_many_pairs_are_prepared_in_the_same_memory(tmp_path):
+def test_preparing_twice_the_pairs_needs_the_same_memory(tmp_path):
     found = {}
     for count in (MILLION, 2 * MILLION):
         words = preparing(*write_pairs(tmp_path, count), tmp_path / f"ready-{count}")
@@ -89,7 +89,7 @@ def test_twice_as_many_pairs_are_prepared_in_the_same_memory(tmp_path):
 
 
 @pytest.mark.soak
-def test_a_check_keeps_a_few_numbers_of_each_pair(tmp_path):
+def test_a_check_needs_a_few_bytes_per_pair(tmp_path):
     found = {}
     for count in (MILLION, 10 * MILLION):
         seconds, found[count] = measured(["data", "check", *map(str, write_pairs(tmp_path, count))])
@@ -104,7 +104,7 @@ def test_a_check_keeps_a_few_numbers_of_each_pair(tmp_path):
 
 
 @pytest.mark.soak
-def test_what_is_killed_while_it_is_prepared_comes_out_the_same(tmp_path):
+def test_a_killed_prepare_can_be_repeated(tmp_path):
     ours, theirs = write_pairs(tmp_path, MILLION // 10)
     measured(preparing(ours, theirs, tmp_path / "whole"))
     again, half = tmp_path / "again", tmp_path / ".again.dhyan-half"

@@ -65,13 +65,13 @@ def test_line_ends_and_marks_of_other_systems_change_no_score(side, lines, tmp_p
     assert "BLEU    100.00" in done.stdout
 
 
-def test_signs_that_are_no_line_ends_shift_nothing(lines, tmp_path):
+def test_unicode_line_separators_do_not_shift_lines(lines, tmp_path):
     odd = [f"{line}\u2028{line}\x0b{line}\x85" for line in lines[1]]
     done = scored(tmp_path, joined(odd), joined(odd), joined(lines[0]))
     assert "BLEU    100.00" in done.stdout
 
 
-def test_empty_translations_count_as_said_nothing(lines, tmp_path):
+def test_empty_translations_are_scored_as_empty(lines, tmp_path):
     said = ["" if at % 2 else line for at, line in enumerate(lines[1])]
     done = scored(tmp_path, joined(said), joined(lines[1]), joined(lines[0]))
     assert f"{COUNT // 2} translations are empty" in done.stdout
@@ -89,7 +89,7 @@ def shuffled(lines):
 
 
 @pytest.mark.parametrize("change", [shifted, shuffled, lambda own: own[::-1]])
-def test_lines_in_another_order_are_doubted_aloud(change, lines, tmp_path):
+def test_lines_in_another_order_are_reported(change, lines, tmp_path):
     done = scored(tmp_path, joined(change(lines[1])), joined(lines[1]), joined(lines[0]))
     assert done.exit_code == 0
     assert f"{tmp_path}/said.hi: shares no more words with its references" in done.stderr
@@ -106,5 +106,5 @@ def test_a_poor_system_in_order_is_not_doubted(lines):
     assert not out_of_order(shifted(lines[1][:5]), lines[1][:5]), "too few to tell"
 
 
-def test_a_system_that_says_no_right_word_is_doubted(lines):
+def test_a_system_without_a_right_word_is_reported(lines):
     assert out_of_order(["nothing", *[""] * (COUNT - 1)], lines[1])

@@ -82,7 +82,7 @@ def test_joiners_come_through_the_normal_form_unchanged():
 
 
 @pytest.mark.parametrize("text", TWICE)
-def test_every_way_to_type_a_nukta_gives_the_same_ids_and_scores(text, tokenizer):
+def test_every_encoding_of_a_nukta_gives_the_same_ids_and_scores(text, tokenizer):
     forms = {unicodedata.normalize(form, text) for form in ("NFC", "NFD", "NFKC", "NFKD")} | {text}
     assert len(forms) == 2, "composed and apart"
     both = " ".join(sorted(forms))
@@ -95,7 +95,7 @@ def test_every_way_to_type_a_nukta_gives_the_same_ids_and_scores(text, tokenizer
         assert scores == [100.0] * len(scores)
 
 
-def test_a_danda_is_a_sign_of_its_own(tokenizer):
+def test_a_danda_is_a_token_of_its_own(tokenizer):
     with_one, without = tokenizer.encode(SAID[0]), tokenizer.encode(SAID[1])
     assert with_one[: len(without)] == without
     assert len(with_one) > len(without)

@@ -33,7 +33,7 @@ from dhyan.data.synthetic import (
         (10_000_000, "ten million", "एक करोड़"),
     ],
 )  # fmt: skip
-def test_numbers_are_said_right(number, english, hindi):
+def test_number_names_are_right(number, english, hindi):
     assert english_number(number) == english
     assert hindi_number(number) == hindi
 
@@ -42,7 +42,7 @@ def test_hindi_has_its_own_word_for_each_number_below_a_hundred():
     assert len(HINDI) == len(set(HINDI)) == 100
 
 
-def test_different_numbers_are_said_differently():
+def test_different_numbers_have_different_names():
     numbers = range(0, 3_000_000, 997)
     assert len({english_number(n) for n in numbers}) == len(numbers)
     assert len({hindi_number(n) for n in numbers}) == len(numbers)
@@ -68,7 +68,7 @@ def test_copied_is_the_same():
         assert 1 <= len(pair.source.split()) <= 5
 
 
-def test_a_day_is_said_in_every_manner():
+def test_a_date_in_every_format():
     assert [english_date(date(1998, 3, 25), manner) for manner in DATE_FORMATS] == [
         "25 march 1998",
         "march 25, 1998",
@@ -77,7 +77,7 @@ def test_a_day_is_said_in_every_manner():
     ]
 
 
-def test_dates_are_of_the_day_that_was_said():
+def test_dates_are_translated_to_the_same_day():
     made = list(itertools.islice(date_pairs(seed=3), 200))
     for pair in made:
         day = date.fromisoformat(pair.target)

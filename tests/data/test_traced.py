@@ -81,7 +81,7 @@ def recipe_over(files, **settings):
     return with_languages(tiny_recipe("rnn", *files[:2], **{**words, **settings}))
 
 
-def test_what_is_read_has_one_number(files):
+def test_every_pair_that_is_read_has_one_line_number(files):
     for pair in read_pairs(*files[:2]):
         assert pair.source.split()[0][1:] == pair.target.split()[0][1:] == str(pair.line - 1)
 
@@ -94,7 +94,7 @@ def test_what_is_read_has_one_number(files):
         pytest.param("prepared", 8, marks=pytest.mark.soak),
     ],
 )
-def test_no_pair_is_crossed_on_its_way_into_a_batch(way, multiple, files, tmp_path):
+def test_source_and_target_stay_together_on_the_way_into_a_batch(way, multiple, files, tmp_path):
     mix = [{"source": str(files[2]), "target": str(files[3]), "weight": 2.0}]
     settings = {"mixed": {"data.mix": mix}}.get(way, {})
     if way == "cut anew":
@@ -127,7 +127,7 @@ def test_no_pair_is_crossed_on_its_way_into_a_batch(way, multiple, files, tmp_pa
     assert some in expected, "the next epoch too"
 
 
-def test_no_pair_is_crossed_where_it_is_validated_on(files):
+def test_source_and_target_stay_together_in_validation(files):
     recipe = recipe_over(files)
     corpus = load_corpus(recipe)
     source, target = corpus.make_tokenizers(recipe)

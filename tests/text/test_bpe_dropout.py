@@ -65,7 +65,7 @@ def test_an_extended_tokenizer_has_its_merges_in_order(text):
 
 @patient
 @given(text=texts)
-def test_if_all_is_dropped_letters_are_left(text):
+def test_dropping_every_merge_leaves_characters(text):
     ids = TOKENIZER.encode(text)
     letters = DROPOUTS[1.0](ids, 1)
     pieces = list(TOKENIZER.piece_ids())
@@ -108,7 +108,7 @@ def exact(pieces, merges, chance):
     return outcomes
 
 
-def test_cuts_come_as_often_as_the_papers_procedure_says():
+def test_segmentations_have_the_probabilities_of_the_paper():
     tokenizer = Tokenizer.train(["aba aba aba bab ab"] * 2, kind="bpe", size=268)
     rank = {(a, b): (place, c) for place, (a, b, c) in enumerate(tokenizer.merges())}
     letters = [tokenizer.piece_ids()[letter] for letter in "▁aba"]
@@ -129,6 +129,6 @@ def test_other_tokenizers_are_refused(kind):
 
 
 @pytest.mark.parametrize("chance", [-0.1, 1.1, float("nan")])
-def test_a_chance_that_is_none_is_refused(chance):
+def test_an_invalid_probability_is_refused(chance):
     with pytest.raises(UserError, match="from 0 to 1"):
         MergeDropout(TOKENIZER, chance)

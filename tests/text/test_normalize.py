@@ -70,7 +70,7 @@ def test_every_white_space_parts_words(space):
     "sign",
     ["\u200b", "\u2060", "\ufeff", "\u00ad", "\u202e", "\u2067", "\u200f", "\U000e0061", "\0"],
 )
-def test_invisible_signs_leave_no_trace(sign):
+def test_invisible_characters_are_removed(sign):
     assert normalize(f"{sign}न{sign}हीं{sign}") == "नहीं"
 
 

@@ -58,13 +58,13 @@ def test_a_span_is_whole(text, kept):
     assert restore(masked, spans) == (text, ())
 
 
-def test_only_the_kinds_asked_for_are_masked():
+def test_only_the_given_kinds_are_masked():
     text = "<b> 5 a@b.example www.c.example"
     for kind, span in zip(("tag", "number", "email", "url"), text.split(), strict=True):
         assert mask(text, [kind]) == (text.replace(span, A), (span,))
 
 
-def test_a_span_said_twice_has_one_sign():
+def test_a_repeated_span_has_one_placeholder():
     assert mask("5 or 6 or 5", ["number"]) == (f"{A} or {B} or {A}", ("5", "6"))
 
 
@@ -78,7 +78,7 @@ def test_any_text_comes_back(text, kinds):
     assert list(dict.fromkeys(signs)) == [chr(FIRST_CODE + at) for at in range(len(kept))]
 
 
-def test_too_many_spans_stay_as_they_are_and_own_signs_never_do():
+def test_spans_beyond_the_maximum_are_not_masked():
     text = " ".join([*map(str, range(MAX_PLACEHOLDERS + 20)), "\ue005", "\ue006", "0"])
     masked, kept = mask(text, ["number"])
     assert len(kept) == MAX_PLACEHOLDERS
@@ -87,11 +87,11 @@ def test_too_many_spans_stay_as_they_are_and_own_signs_never_do():
     assert restore(masked, kept) == (text, ())
 
 
-def test_the_missing_are_told_and_the_invented_are_dropped():
+def test_missing_placeholders_are_reported_and_invented_ones_dropped():
     assert restore(f"x {B}{C} y", ("5", "6")) == ("x 6 y", ("5",))
 
 
-def test_a_pair_shares_the_signs_of_its_source():
+def test_a_pair_has_the_placeholders_of_its_source():
     source, target = mask_pair("at 12:30 for 2 of {name}", "{name}, 12:30, दो", KINDS)
     assert (source, target) == (f"at {A} for 2 of {C}", f"{C}, {A}, दो")
 
@@ -101,7 +101,7 @@ def test_spans_are_compared_in_their_normal_form():
     assert (source, target) == (A, A)
 
 
-def test_a_sign_of_the_targets_own_is_no_character():
+def test_a_private_use_character_of_the_target_is_replaced():
     assert mask_pair(f"{B} x", f"{B} {C} y", []) == (f"{A} x", f"{A} \ufffd y")
     assert mask_pair(f"{B} x", "y", []) == (f"{A} x", "y")
 
@@ -131,7 +131,7 @@ def test_a_text_and_itself_are_masked_alike(text, kinds):
 
 @patient
 @given(text=texts | tight)
-def test_the_normal_form_leaves_signs_alone(text):
+def test_normalisation_keeps_placeholders(text):
     masked, _ = mask(text, KINDS)
     assert re.findall(f"[{PLACEHOLDER_RANGE}]", normalize(masked)) == re.findall(
         f"[{PLACEHOLDER_RANGE}]", masked
@@ -139,7 +139,7 @@ def test_the_normal_form_leaves_signs_alone(text):
 
 
 @pytest.mark.parametrize("kind", ["words", "characters", "bpe", "unigram"])
-def test_a_sign_is_a_word_of_its_own(kind):
+def test_a_placeholder_is_a_token_of_its_own(kind):
     text = "(5) costs 6, पुल 7। <b>x</b> -8% {n}'s"
     masked, kept = mask(text, KINDS)
     tokenizer = Tokenizer.train([masked] * 3, kind=kind, size=330)
@@ -151,7 +151,7 @@ def test_a_sign_is_a_word_of_its_own(kind):
     assert restore(tokenizer.decode(ids), kept) == (text, ())
 
 
-def test_an_unknown_kind_is_told_the_four():
+def test_an_unknown_kind_is_refused_with_the_four_kinds():
     with pytest.raises(UserError, match="'date'.*url, email, number, tag"):
         mask("text", ["date"])
 

@@ -11,7 +11,7 @@ from tests.model_check.valid_model import SENTENCES, tokenizer
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_our_own_are_taken_up(kind):
+def test_our_own_tokenizers_are_accepted(kind):
     one = tokenizer(kind, 400)
     assert count_pieces(one.to_json()) == len(one)
     wider = one.extended(["quite other words, नए शब्द"], 450)
@@ -20,20 +20,20 @@ def test_our_own_are_taken_up(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_words_of_any_kind_may_be_learned_and_read_again(kind):
+def test_every_kind_of_tokenizer_is_trained_and_read_again(kind):
     odd = ["a" * 5000, "🇮🇳👩\u200d🚀", "क्‍ष" * 40, '"[{,]}"', "\\", "<pad> <unk> <0x41>"]
     one = Tokenizer.train(odd * 3, kind=kind, size=400)
     assert Tokenizer.from_json(one.to_json()).encode(odd[0]) == one.encode(odd[0])
 
 
-def test_what_a_library_did_not_say_yet_is_not_missed():
+def test_fields_missing_in_older_library_versions_are_accepted():
     table = json.loads(tokenizer("bpe").to_json())
     for key in ("ignore_merges", "dropout", "fuse_unk"):
         del table["model"][key]
     assert count_pieces(json.dumps(table)) == len(tokenizer("bpe"))
 
 
-def test_what_it_will_say_one_day_is_not_taken_for_known():
+def test_fields_of_newer_library_versions_are_refused():
     table = json.loads(tokenizer("bpe").to_json())
     table["model"]["code"] = False
     with pytest.raises(UserError, match="in a way of its own"):

@@ -73,7 +73,7 @@ def test_a_hard_text_is_cut_where_it_should_be(marked):
     assert split_paragraph(text).join(wanted) == text
 
 
-def test_the_language_says_what_is_abbreviated():
+def test_the_language_selects_the_abbreviations():
     german = "Am 3. Mai kam Hr. Meier. Er blieb."
     assert split_sentences(german, "de") == ["Am 3. Mai kam Hr. Meier.", "Er blieb."]
     assert split_sentences(german, "en") == ["Am 3.", "Mai kam Hr.", "Meier.", "Er blieb."]
@@ -112,7 +112,7 @@ def test_a_space_comes_where_a_stop_parted_alone():
     )
 
 
-def test_as_many_sentences_come_back_as_went():
+def test_joining_needs_as_many_sentences():
     with pytest.raises(ValueError, match="1 sentences for a text of 2"):
         split_paragraph("One. Two.").join(["one"])
 

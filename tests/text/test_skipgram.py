@@ -55,7 +55,7 @@ def test_rare_words_get_no_vector_and_the_most_frequent_come_first():
 
 
 @pytest.mark.parametrize("shared", [1, 2, 4])
-def test_the_derivatives_written_out_are_those_of_autograd(monkeypatch, shared):
+def test_the_gradients_equal_autograd(monkeypatch, shared):
     moved = []
     monkeypatch.setattr(EmbeddingTable, "descend", lambda self, ids, by: moved.append((ids, by)))
     monkeypatch.setattr(skipgram, "SHARED", shared)
@@ -114,7 +114,7 @@ def test_a_corpus_in_stretches_gives_every_word(monkeypatch):
     assert len(train_skip_gram(talk(60), width=8).words) == 9
 
 
-def test_passes_are_heard_and_steps_are_kept_to(monkeypatch):
+def test_epochs_are_reported_and_steps_are_limited(monkeypatch):
     heard = []
     monkeypatch.setattr(skipgram, "BATCH", 100)
     train_skip_gram(talk(60), width=8, subsample=1.0, steps=3, on_progress=heard.append)
@@ -134,6 +134,6 @@ def test_passes_are_heard_and_steps_are_kept_to(monkeypatch):
         ([["a", "b"]] * 9, {"steps": 0}, "steps is 0; give a whole number from 1 on"),
     ],
 )
-def test_what_cannot_be_learned_from_is_said(sentences, given, said):
+def test_an_unusable_corpus_is_refused(sentences, given, said):
     with pytest.raises(UserError, match=said):
         train_skip_gram(sentences, **given)

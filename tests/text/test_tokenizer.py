@@ -180,7 +180,7 @@ def test_nothing_is_nothing(kind):
 
 @every_kind
 @pytest.mark.parametrize("word", HINDI)
-def test_signs_and_joiners_stay_in_their_word(kind, word):
+def test_combining_marks_and_joiners_stay_in_their_word(kind, word):
     tokenizer = Tokenizer.train([f"{word}, {word}।" for word in HINDI], kind=kind, size=300)
     ids = tokenizer.encode(f"{word}, {word}।")
     found = [unit.text for unit in tokenizer.words(ids)]
@@ -230,7 +230,7 @@ def test_a_lone_mark_belongs_to_what_follows():
     ]
 
 
-def test_broken_bytes_are_shown_and_counted():
+def test_invalid_utf8_bytes_are_shown():
     tokenizer = LEARNED["bpe"]
     tamil = [id for id in tokenizer.encode("த") if 4 <= id < 260]
     assert tokenizer.pieces(tamil) == ["⟨E0⟩", "⟨AE⟩", "⟨A4⟩"]
@@ -285,7 +285,7 @@ def test_the_size_is_a_limit_and_little_is_wasted(kind, size):
     assert kind not in SUBWORDS or size == 5000 or len(tokenizer) >= 0.95 * size
 
 
-def test_the_most_frequent_words_are_kept_and_ties_go_by_letter():
+def test_the_most_frequent_words_are_kept_and_ties_are_sorted():
     tokenizer = Tokenizer.train(["d c c c b a", "b a e"], kind="words", size=8)
     assert tokenizer.pieces(range(4, 8)) == ["c", "a", "b", "d"]
 
@@ -392,7 +392,7 @@ def test_without_new_text_or_room_nothing_changes(kind):
 
 
 @every_kind
-def test_the_extended_is_saved_whole_and_extended_again(kind):
+def test_an_extended_tokenizer_is_saved_and_extended_again(kind):
     new = Tokenizer.from_json(EXTENDED[kind].to_json())
     again = new.extended(["quokka quokka quokka quokka"], 540)
     assert new.encode_batch(NEW) == EXTENDED[kind].encode_batch(NEW)
@@ -450,7 +450,7 @@ def test_merges_put_pieces_together():
 # Faults
 
 
-def test_an_unknown_kind_is_told_the_four():
+def test_an_unknown_kind_is_refused_with_the_four_kinds():
     with pytest.raises(UserError, match="'wordpiece'.*words, characters, bpe, unigram"):
         Tokenizer.train(SENTENCES, kind="wordpiece", size=700)
 
@@ -462,7 +462,7 @@ def test_an_empty_corpus_is_a_fault(kind):
 
 
 @pytest.mark.parametrize(("kind", "least"), [*zip(KINDS, (5, 5, 261, 261), strict=True)])
-def test_too_small_a_size_is_told_the_least(kind, least):
+def test_too_small_a_size_is_refused_with_the_minimum(kind, least):
     with pytest.raises(UserError, match=f"{least - 1} is too small.*{least}"):
         Tokenizer.train(SENTENCES, kind=kind, size=least - 1)
     small = Tokenizer.train(SENTENCES, kind=kind, size=least)

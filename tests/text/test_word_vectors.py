@@ -69,7 +69,7 @@ def write(folder, name, content):
 
 @pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize("name", [name for name in FILES if name != "one-line.txt"])
-def test_the_wanted_words_are_found_in_their_order(tmp_path, name, packing):
+def test_vectors_are_in_the_order_of_the_words(tmp_path, name, packing):
     vectors = read_vectors(write(tmp_path, name + packing, PACK[packing](FILES[name])), WANTED)
     assert vectors.words == ("Paris", "नदी", "Delhi", "5", "River")
     assert vectors.lowered == {"Delhi", "River"}
@@ -97,7 +97,7 @@ def test_of_equal_words_the_first_counts_and_none_is_doubled(tmp_path):
     assert read_vectors(path, ["a", "a"]).table.tolist() == [[1, 2]]
 
 
-def test_no_word_found_is_an_empty_table(tmp_path):
+def test_no_matching_word_gives_an_empty_table(tmp_path):
     vectors = read_vectors(write(tmp_path, "word2vec.bin", FILES["word2vec.bin"]), ["zebra"])
     assert (vectors.words, vectors.table.shape, vectors.width) == ((), (0, 3), 3)
 
@@ -148,7 +148,7 @@ DAMAGED = [
 @pytest.mark.parametrize(
     ("name", "content", "said"), DAMAGED, ids=[f"{name} {said}" for name, _, said in DAMAGED]
 )
-def test_a_damaged_file_is_named_with_its_place(tmp_path, name, content, said):
+def test_a_damaged_file_is_named_with_its_location(tmp_path, name, content, said):
     with pytest.raises(UserError, match=said) as fault:
         read_vectors(write(tmp_path, name, content), ["river", "sea"])
     assert "\n" not in str(fault.value)

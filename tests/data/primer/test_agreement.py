@@ -147,17 +147,17 @@ def test_all_of_these_agree(what: str, survey: Survey) -> None:
 
 
 @pytest.mark.slow
-def test_no_english_sentence_of_so_many_has_two_translations(survey: Survey) -> None:
+def test_no_english_sentence_has_two_translations(survey: Survey) -> None:
     assert survey.wrong.get("meanings", [])[:5] == []
 
 
 @pytest.mark.slow
-def test_nearly_all_of_so_many_differ(survey: Survey) -> None:
+def test_nearly_all_sentences_are_distinct(survey: Survey) -> None:
     assert len(survey.meant) > 0.95 * survey.sentences
 
 
 @pytest.mark.slow
-def test_only_what_was_written_by_hand_is_left_unread(survey: Survey) -> None:
+def test_only_template_sentences_are_not_parsed(survey: Survey) -> None:
     assert survey.by_hand < 0.06 * survey.sentences
 
 
@@ -176,7 +176,7 @@ def made() -> list[SentencePair]:
 
 
 @pytest.mark.parametrize(("right", "wrong"), SLIPS)
-def test_a_wrong_word_is_found(right: str, wrong: str, made: list[SentencePair]) -> None:
+def test_a_wrong_word_is_detected(right: str, wrong: str, made: list[SentencePair]) -> None:
     slips = [slip for twin in made for slip in _slipped(twin, right, wrong)]
     assert len(slips) > 5
     for slip in slips:

@@ -16,7 +16,7 @@ from dhyan.data.primer.vocabulary_subsets import (
 
 
 @pytest.mark.parametrize("share", [0.02, 0.15, 0.5])
-def test_every_kind_of_words_gives_its_share(share):
+def test_every_word_class_gives_its_share_to_the_core(share):
     core, lexicon = core_words(share), read_lexicon()
     for words in (lexicon.names, lexicon.adjectives, lexicon.verbs, *lexicon.nouns.values()):
         members = sum(word in core for word in words)
@@ -28,7 +28,7 @@ def test_all_of_it_is_all():
     assert {*lexicon.verbs, *lexicon.adjectives, *lexicon.words.values()} <= core
 
 
-def test_cores_lie_within_one_another():
+def test_a_smaller_core_is_part_of_a_larger_one():
     assert core_words(0.1) < core_words(0.2) < core_words(0.7)
 
 

@@ -38,14 +38,14 @@ def test_texts_and_alignments_go_line_by_line(split, folder):
         assert all(len(row["hindi_heads"]) == len(row["hindi"].split()) for row in rows)
 
 
-def test_what_was_asked_is_kept_beside_them(folder):
+def test_the_options_are_saved_with_the_files(folder):
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
     assert about["seed"] == 1
     assert about["longest"] == 14
     assert not (folder / "train.jsonl").exists()
 
 
-def test_a_folder_in_use_and_turned_bounds_are_refused_at_once(folder):
+def test_an_existing_folder_and_reversed_bounds_are_refused(folder):
     with pytest.raises(UserError, match="is there already"):
         write_primer(folder, pairs=10**9)
     with pytest.raises(UserError, match="no sentence has 40 to 30 words"):
@@ -64,7 +64,7 @@ def test_a_recipe_may_name_the_primer(folder):
 
 
 @pytest.mark.parametrize("said", [{"data.source_language": "hi"}, {"data.target_language": "en"}])
-def test_it_goes_from_hindi_to_english_if_asked(said):
+def test_the_direction_can_be_hindi_to_english(said):
     there, back = load_recipe("primer", SMALL), load_recipe("primer", {**SMALL, **said})
     first, second = (
         next(iter(load_corpus(recipe).vocabulary_pairs(recipe))) for recipe in (there, back)
@@ -86,7 +86,7 @@ def test_a_smaller_core_has_fewer_words():
         load_recipe("primer", {"data.core_share": 0.0})
 
 
-def test_the_first_of_each_is_kept_until_nothing_new_comes():
+def test_distinct_items_stop_after_many_repeats():
     assert list(distinct("abac", str, 5)) == ["a", "b", "c"]
     assert list(distinct("abac", str, 2)) == ["a", "b"]
     endless = (str(min(n, 3)) for n in range(10 * MAX_REPEATS))

@@ -107,7 +107,7 @@ def test_what_stands_before_a_marker_is_oblique(twins: tuple[SentencePair, ...])
             assert not (one in wrong and other.strip(",।?") in OBLIQUE_BEFORE), twin.hindi
 
 
-def test_a_sentence_ends_as_its_kind_does(twins: tuple[SentencePair, ...]) -> None:
+def test_a_sentence_ends_in_the_punctuation_of_its_type(twins: tuple[SentencePair, ...]) -> None:
     ends = {".": "।", "?": "?", "!": "!"}
     for twin in twins:
         assert ends[twin.english.rstrip('"')[-1]] == twin.hindi.rstrip('"')[-1]
@@ -132,7 +132,7 @@ def test_no_test_shares_a_sentence_with_training(
         assert trained.isdisjoint(getattr(twin, side) for twin in tested)
 
 
-def test_contexts_held_out_are_not_said_in_training_either() -> None:
+def test_held_out_contexts_do_not_occur_in_training() -> None:
     """Two English verbs may be one in Hindi; what is held out is held out on both sides."""
     trained = [disambiguated_sentence(SentenceBuilder(seed)) for seed in range(12_000)]
     tested = [disambiguated_sentence(SentenceBuilder(seed, held_out=True)) for seed in range(3000)]
@@ -224,13 +224,13 @@ def test_a_split_that_is_not_there_is_named() -> None:
         generate_sentences("test")
 
 
-def test_a_translation_is_right_by_whole_words() -> None:
+def test_a_translation_check_matches_whole_words() -> None:
     wanted = TranslationCheck("context", "bank", ("बैंक",), ("किनारा", "किनारे"))
     assert wanted.passes("रवि बैंक गया।")
     assert not wanted.passes("रवि बैंकों में गया।")
     assert not wanted.passes("रवि बैंक के किनारे गया।")
 
 
-def test_a_great_many_pairs_differ() -> None:
+def test_many_pairs_are_distinct() -> None:
     twins = some("train", 3000)
     assert len({twin.english for twin in twins}) > 0.97 * len(twins)

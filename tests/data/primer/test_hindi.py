@@ -161,7 +161,7 @@ def test_what_was_done_has_the_form_of_its_stem(word, forms):
         ("सोना", "सोऊँगा सोओगे सोएगा सोएँगे", "सोऊँगी सोओगी सोएगी सोएँगी"),
     ],
 )
-def test_the_future_tells_who_and_of_which_gender(word, masculine, feminine):
+def test_the_future_agrees_in_person_and_gender(word, masculine, feminine):
     future = hindi_verb(word).future
     assert tuple(forms[False] for forms in future) == tuple(masculine.split())
     assert tuple(forms[True] for forms in future) == tuple(feminine.split())
@@ -184,7 +184,7 @@ def test_the_future_tells_who_and_of_which_gender(word, masculine, feminine):
         ("देखना", "देखो देखिए"),
     ],
 )
-def test_one_asks_a_friend_and_one_asks_politely(word, forms):
+def test_imperatives_are_familiar_or_polite(word, forms):
     assert hindi_verb(word).imperative == tuple(forms.split())
 
 
@@ -243,7 +243,7 @@ def well_formed(word):
 
 
 @given(WORDS, st.sampled_from("mf"), st.booleans())
-def test_whatever_the_noun_its_forms_can_be_written(word, gender, fixed):
+def test_the_forms_of_any_noun_are_well_formed(word, gender, fixed):
     forms = noun_forms(word, gender, fixed=fixed)
     assert forms[0] == word
     assert all(map(well_formed, forms))
@@ -251,7 +251,7 @@ def test_whatever_the_noun_its_forms_can_be_written(word, gender, fixed):
 
 
 @given(WORDS)
-def test_whatever_the_stem_its_forms_can_be_written(stem):
+def test_the_forms_of_any_stem_are_well_formed(stem):
     verb = hindi_verb(stem + "ना")
     future = [form for forms in verb.future for form in forms]
     forms = (*verb.perfective, *verb.subjunctive, *verb.imperative, *future)

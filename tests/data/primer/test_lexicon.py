@@ -114,7 +114,7 @@ def test_a_noun_has_its_forms_in_both_languages(small):
     assert small.noun("ice cream").english == ("ice", "cream")
 
 
-def test_tags_say_how_a_noun_behaves(small):
+def test_tags_determine_noun_inflection(small):
     assert small.noun("mother").honorific
     assert small.noun("father").hindi[1] == ("पिता",)
     assert small.noun("rice").mass
@@ -159,14 +159,14 @@ def test_ne_follows_the_doer_of_something_done(small):
     assert not small.verb("run").ergative
 
 
-def test_tags_say_how_a_verb_behaves(small):
+def test_tags_determine_verb_behaviour(small):
     assert small.verb("run").to
     assert small.verb("sit").rests
     assert (small.verb("help").marker, small.verb("help").agrees) == ("की", "f")
     assert (small.verb("eat").marker, small.verb("eat").agrees) == ("", "")
 
 
-def test_persons_speak_unless_a_line_says_otherwise(small):
+def test_speech_verbs_have_human_subjects_by_default(small):
     assert small.verb("say").subjects == ("people", "family")
     assert small.verb("say").named
 
@@ -251,7 +251,7 @@ def test_words_before_any_section_are_a_fault(written):
         written("\nrice = चावल m mass")
 
 
-def test_a_word_that_is_not_there_is_a_fault_with_a_near_one(small):
+def test_an_unknown_word_is_an_error_with_a_suggestion(small):
     with pytest.raises(UserError, match="no noun 'fsh' in the lexicon; did you mean fish"):
         small.noun("fsh")
     with pytest.raises(UserError, match="no verb 'cach' in the lexicon; did you mean catch"):

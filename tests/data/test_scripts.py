@@ -25,7 +25,7 @@ NAMED = {  # how Unicode names the letters of a script
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
-def test_a_script_has_the_letters_that_unicode_names_after_it(language):
+def test_a_script_has_the_letters_that_unicode_assigns_to_it(language):
     script = script_of(language)
     if script is None:
         assert language in "az bs kk mn sd sr tk uz".split(), "written in more than one script"
@@ -45,14 +45,14 @@ def test_a_script_has_the_letters_that_unicode_names_after_it(language):
     assert not script.is_missing(letters[0] * 3)
 
 
-def test_numbers_marks_and_single_letters_are_in_no_script():
+def test_numbers_punctuation_and_single_letters_have_no_script():
     script = script_of("hi")
     assert not any(map(script.is_missing, ("", "1984", "3.14 %", "— ?", "A", "x = 7")))
     assert script.is_missing("hello")
     assert not script.is_missing("hello जी")
 
 
-def test_swapped_sides_are_told_from_a_few_odd_lines():
+def test_swapped_sides_differ_from_a_few_wrong_lines():
     right, wrong = Pair("the house", "घर है", 1), Pair("घर है", "the house", 1)
     for wrongs, crossed in ((0, False), (4, False), (6, True), (10, True)):
         scripts = ScriptCheck.of(("en", "hi"))
@@ -65,7 +65,7 @@ def test_swapped_sides_are_told_from_a_few_odd_lines():
     assert ScriptCheck.of(("", "")).wrong_sides(wrong) == []
 
 
-def test_training_says_that_its_sides_are_swapped(log, tmp_path):
+def test_training_warns_about_swapped_sides(log, tmp_path):
     source, target = write_corpus(tmp_path)
     load_corpus(tiny_recipe("rnn", source, target))
     assert not [line for line in log.messages if "letter" in line]
@@ -77,7 +77,7 @@ def test_training_says_that_its_sides_are_swapped(log, tmp_path):
     assert "b.en: 400 of the first 400 sources have no Latin letter; are source and" in doubts[0]
 
 
-def test_every_unseen_sign_is_of_one_kind_and_leaves_no_trace():
+def test_every_invisible_character_has_one_class_and_is_removed():
     for code in range(0x110000):
         sign = chr(code)
         kinds = list(invisible_classes(sign))
@@ -105,14 +105,14 @@ def parted(folder, twins, *, side, at, gone):
 
 @pytest.mark.parametrize("gone", [1, 3])
 @pytest.mark.parametrize("side", [0, 1])
-def test_the_line_from_which_on_two_files_part_is_found_nearly(side, gone, twins, tmp_path):
+def test_the_first_misaligned_line_is_nearly_exact(side, gone, twins, tmp_path):
     chance = random.Random(side)
     places = [0, 1, 200, 398, *(chance.randrange(397) for _ in range(21))]
     off = [abs(parted(tmp_path, twins, side=side, at=at, gone=gone)[0] - (at + 1)) for at in places]
     assert sum(one <= 5 for one in off) >= 0.9 * len(off), off
 
 
-def test_both_counts_and_the_line_are_said(twins, tmp_path):
+def test_both_line_counts_and_the_misaligned_line_are_named(twins, tmp_path):
     line, paths = parted(tmp_path, twins, side=1, at=200, gone=2)
     with pytest.raises(UserError) as caught:
         list(read_pairs(*paths))
@@ -148,7 +148,7 @@ def test_a_file_that_changes_under_the_reader_is_a_fault(change, tmp_path):
         list(pairs)
 
 
-def test_a_file_that_is_gone_under_the_reader_is_a_fault(tmp_path):
+def test_a_file_that_disappears_while_read_is_an_error(tmp_path):
     paths = tmp_path / "a.en", tmp_path / "a.hi"
     for path in paths:
         path.write_bytes(b"a line of some length\n" * 20_000)
