@@ -5,7 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from dhyan.insight.decoder_steps import decoder_steps
 from dhyan.studio.tensor_json import to_json
-from tests.lessons.untrained import ENGLISH, translator_of
+from tests.lessons.untrained_models import ENGLISH, untrained_translator
 from tests.studio.test_decoder_step import KINDS
 
 HERE = "/step?q=the+man+is+tall&f=%E0%A4%86%E0%A4%A6%E0%A4%AE%E0%A5%80&i=1&j=2"  # says आदमी first
@@ -35,7 +35,7 @@ def rows(page):
 def test_every_score_worked_out_on_the_page_is_the_models(studio):
     page = studio.open("/step")
     for decoder in KINDS:
-        translator = translator_of("gru", decoder)
+        translator = untrained_translator("gru", decoder)
         [said] = translator(ENGLISH[0])
         apart = page.evaluate(REDO, to_json(decoder_steps(translator, ENGLISH[0], said)))
         assert apart

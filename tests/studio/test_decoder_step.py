@@ -9,7 +9,7 @@ import torch
 from dhyan.errors import UserError
 from dhyan.insight.decoder_steps import decoder_steps
 from dhyan.insight.explain import explain_translation
-from tests.lessons.untrained import ENGLISH, translator_of
+from tests.lessons.untrained_models import ENGLISH, untrained_translator
 
 TEXT = "the man is tall"
 KINDS = {
@@ -27,7 +27,7 @@ CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 
 
 def read(decoder):
-    translator = translator_of("gru", decoder)
+    translator = untrained_translator("gru", decoder)
     [said] = translator(ENGLISH[0])
     return translator, said, decoder_steps(translator, ENGLISH[0], said)
 

@@ -12,7 +12,7 @@ from dhyan.errors import UserError
 from dhyan.insight.explain import explain_translation
 from dhyan.lessons.encoder_decoder.bahdanau import bahdanau
 from dhyan.run import load, train
-from tests.lessons.untrained import ENGLISH, translator_of
+from tests.lessons.untrained_models import ENGLISH, untrained_translator
 from tests.tiny_models import tiny_recipe, write_corpus
 
 
@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_said(given, said):
 
 @pytest.mark.parametrize("encoder", ["gru", "bi-lstm", "transformer"])
 def test_a_models_step_is_what_explain_shows(encoder):
-    translator = translator_of(encoder, "bahdanau-additive")
+    translator = untrained_translator(encoder, "bahdanau-additive")
     [said] = translator(ENGLISH[0])
     maps = explain_translation(translator, ENGLISH[0], said, words=False)
     [only] = [one for one in maps if one.name == "decoder.attention"]
@@ -114,7 +114,7 @@ def test_a_models_step_is_what_explain_shows(encoder):
 
 @pytest.mark.parametrize("decoder", ["bahdanau-additive", "bahdanau-deep-lstm-tied"])
 def test_a_models_numbers_are_those_of_its_modules(decoder):
-    translator = translator_of("gru", decoder)
+    translator = untrained_translator("gru", decoder)
     look = bahdanau(ENGLISH[0], model=translator, step=2)
     score = translator.model.decoder.attention.score.double()
     with torch.no_grad():
@@ -130,7 +130,7 @@ def test_a_models_numbers_are_those_of_its_modules(decoder):
 
 
 def test_the_first_state_that_asks_is_the_bridges():
-    translator = translator_of("gru", "bahdanau-additive")
+    translator = untrained_translator("gru", "bahdanau-additive")
     first, second = (bahdanau(ENGLISH[0], model=translator, step=step) for step in (1, 2))
     model = translator.model
     source = dhyan.batch.Tokens.pad([translator.encode(ENGLISH[0])])
@@ -143,7 +143,7 @@ def test_the_first_state_that_asks_is_the_bridges():
 
 
 def test_a_models_look_is_told_and_drawn():
-    look = bahdanau(ENGLISH[0], model=translator_of("gru", "bahdanau-additive"), step=2)
+    look = bahdanau(ENGLISH[0], model=untrained_translator("gru", "bahdanau-additive"), step=2)
     assert "These weights are those that dhyan.explain shows" in " ".join(look.text().split())
     assert "वही हैं" in look.text("hi")
     assert "U h_j (6 of 24)" in look.text()
@@ -161,11 +161,11 @@ def test_a_models_look_is_told_and_drawn():
 )
 def test_a_model_of_another_kind_is_refused(decoder, said):
     with pytest.raises(UserError, match="^model: " + said):
-        bahdanau(model=translator_of("gru", decoder))
+        bahdanau(model=untrained_translator("gru", decoder))
 
 
 def test_a_step_past_the_end_and_numbers_beside_a_model_are_refused(tmp_path):
-    translator = translator_of("gru", "bahdanau-additive")
+    translator = untrained_translator("gru", "bahdanau-additive")
     with pytest.raises(UserError, match="^step 99: the translation has . steps"):
         bahdanau(model=translator, step=99)
     with pytest.raises(

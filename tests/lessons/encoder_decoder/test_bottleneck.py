@@ -8,7 +8,7 @@ import pytest
 from dhyan.errors import UserError
 from dhyan.lessons.encoder_decoder.bottleneck import bottleneck
 
-RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
 
 
 def model(*bleu, over=30, alignment=None):

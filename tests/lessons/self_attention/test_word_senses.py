@@ -31,7 +31,7 @@ from dhyan.lessons.self_attention.word_senses import (
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
 from tests.laws.family import DECODERS, ENCODERS
-from tests.lessons.untrained import translator_of
+from tests.lessons.untrained_models import untrained_translator
 
 
 def told(shown, lang="en"):
@@ -200,7 +200,7 @@ def test_the_verdict_follows_the_numbers(shown):
 )
 def test_what_does_not_fit_is_refused(given, message):
     if "model" in given:
-        given = {**given, "model": translator_of("transformer", "transformer")}
+        given = {**given, "model": untrained_translator("transformer", "transformer")}
     with pytest.raises(UserError, match=message):
         word_senses(**given)
 
@@ -208,4 +208,4 @@ def test_what_does_not_fit_is_refused(given, message):
 def test_a_recurrent_encoder_is_refused():
     recurrent = next(name for name in ENCODERS if "transformer" not in name)
     with pytest.raises(UserError, match="its encoder is no Transformer's"):
-        word_senses(translator_of(recurrent, "transformer"), words=WORDS[0])
+        word_senses(untrained_translator(recurrent, "transformer"), words=WORDS[0])

@@ -20,12 +20,12 @@ from dhyan.lessons.self_attention.gravity_layers import (
     opposite_pairs,
     states_by_layer,
 )
-from tests.lessons.reader import reader
+from tests.lessons.untrained_models import primer_translator
 
 
 @pytest.fixture(scope="module")
 def translator():
-    return reader()
+    return primer_translator()
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_what_is_said_follows_from_the_shares(found, cues, rest, own, said):
 
 
 def test_an_encoder_without_layers_of_attention_is_looked_at_as_a_whole(translator):
-    other = reader(encoder=config.RNNEncoder(width=16))
+    other = primer_translator(encoder=config.RNNEncoder(width=16))
     assert measure_layers(other, "bank", [MODEL_SENTENCE, MODEL_OTHER], 10) is None
     assert gravity(model=other, sentences=10).layered is None
     assert measure_layers(translator, "bank", [MODEL_SENTENCE, "Ajay saw the bank."], 10) is None

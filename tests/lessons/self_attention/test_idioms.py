@@ -25,7 +25,7 @@ from dhyan.lessons.self_attention.idioms import (
     translate_word_by_word,
 )
 from experiments.task_vectors import mixer_comparison
-from tests.lessons.untrained import translator_of
+from tests.lessons.untrained_models import untrained_translator
 
 
 def told(shown, lang="en"):
@@ -125,7 +125,7 @@ def test_new_frames_that_fail_are_told():
 def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monkeypatch):
     monkeypatch.setattr("dhyan.lessons.trained_model.knows_every_word", lambda model, text: True)
     monkeypatch.setattr(module, "knows_every_word", lambda model, text: True)
-    untrained = translator_of("transformer", "transformer")
+    untrained = untrained_translator("transformer", "transformer")
     shown = idioms(untrained, sentences=20)
     assert sum(one.asked for one in shown.counted) == 20
     assert sum(one.asked for one in shown.new) == len(frame_sentences(untrained))
@@ -138,7 +138,7 @@ def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monk
 def test_what_does_not_fit_is_refused():
     with pytest.raises(UserError, match="the snapshot cannot translate it; give model=RUN"):
         idioms(sentence="Break a leg!")
-    untrained = translator_of("transformer", "transformer")
+    untrained = untrained_translator("transformer", "transformer")
     with pytest.raises(UserError, match="this model does not know cake; choose other words"):
         idioms(untrained, sentence="turn the cake")
     with pytest.raises(UserError, match="it knows the words of none of the primer's sentences"):

@@ -25,7 +25,7 @@ from experiments.pp_attachment import (
     gravity_snapshot,
     runs,
 )
-from tests.lessons.reader import reader
+from tests.lessons.untrained_models import primer_translator
 from tests.tiny_models import OFTEN, SIZES, tiny_recipe, write_corpus
 
 ONE, MANY = (1,), (2, 4, 8)
@@ -107,11 +107,11 @@ def test_runs_without_their_like_are_not_compared(missing):
 
 
 def test_of_one_seed_any_number_of_heads_begins_with_the_same_weights():
-    one, several = (dict(reader(heads).model.named_parameters()) for heads in (1, 4))
+    one, several = (dict(primer_translator(heads).model.named_parameters()) for heads in (1, 4))
     assert all(torch.equal(weight, several[name]) for name, weight in one.items())
     assert not all(
         torch.equal(weight, one[name])
-        for name, weight in reader(1, seed=1).model.named_parameters()
+        for name, weight in primer_translator(1, seed=1).model.named_parameters()
     )
 
 

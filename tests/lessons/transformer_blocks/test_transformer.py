@@ -21,7 +21,7 @@ from dhyan.lessons.transformer_blocks.transformer_trace import WITHOUT, read_wei
 from dhyan.models.build import build_model
 from dhyan.models.positions import Sinusoids
 from dhyan.special_tokens import BOS, EOS
-from tests.lessons.untrained import translator_of
+from tests.lessons.untrained_models import untrained_translator
 
 NORMS = ["post", "pre"]
 SOURCE, SAID = torch.tensor([4, 5, 6, 7, EOS]), torch.tensor([BOS, 4, 5, 6])
@@ -277,7 +277,7 @@ def seen_by_hooks(translator, source, target):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_shares_and_chances_of_a_trained_model_are_those_of_its_own_forward_pass(kind):
-    translator = translator_of(kind, kind)
+    translator = untrained_translator(kind, kind)
     shown = transformer("turn off the lights", target="लाइट बंद करो", model=translator)
     told = translator.target.encode("लाइट बंद करो")
     source = translator.encode("turn off the lights")
@@ -299,7 +299,7 @@ def test_the_shares_and_chances_of_a_trained_model_are_those_of_its_own_forward_
 
 
 def test_a_trained_model_says_its_own_translation_if_none_is_given():
-    translator = translator_of("transformer", "transformer")
+    translator = untrained_translator("transformer", "transformer")
     shown = transformer("turn the lights on", model=translator)
     [best] = translator("turn the lights on")
     assert shown.translation == best.text
@@ -309,7 +309,7 @@ def test_a_trained_model_says_its_own_translation_if_none_is_given():
 
 
 def test_an_encoder_that_looks_at_nothing_only_thinks():
-    shown = transformer("turn off", model=translator_of("transformer-none", "transformer"))
+    shown = transformer("turn off", model=untrained_translator("transformer-none", "transformer"))
     assert shown.encoder_parts == (("feed_forward", 1), ("feed_forward", 2))
 
 
@@ -321,7 +321,7 @@ def test_the_story_is_told_and_drawn_in_both_languages(lang):
 
 
 def two_at_once():
-    one = translator_of("transformer", "transformer")
+    one = untrained_translator("transformer", "transformer")
     return replace(one, other_models=(one.model,))
 
 
@@ -341,22 +341,24 @@ def two_at_once():
             "without: 'heads' is none of positions, residuals, normalisation, feed_forward",
         ),
         (
-            lambda: transformer(model=translator_of("transformer", "transformer"), without="heads"),
+            lambda: transformer(
+                model=untrained_translator("transformer", "transformer"), without="heads"
+            ),
             "without: is for the small one; leave out without or the model",
         ),
         (
-            lambda: transformer(model=translator_of("transformer", "transformer"), width=16),
+            lambda: transformer(model=untrained_translator("transformer", "transformer"), width=16),
             "width: is for the small one",
         ),
         (
-            lambda: transformer(model=translator_of("gru", "transformer")),
+            lambda: transformer(model=untrained_translator("gru", "transformer")),
             "RNNEncoder and TransformerDecoder are not both a Transformer's",
         ),
         (
             lambda: transformer(
                 "turn off",
                 target="लाइट " * 50,
-                model=translator_of("transformer-post-learned", "transformer-post-learned"),
+                model=untrained_translator("transformer-post-learned", "transformer-post-learned"),
             ),
             "target: 50 tokens, but this model says at most 41",
         ),

@@ -31,7 +31,7 @@ from dhyan.lessons.sequences.deep_rnn import (
 from dhyan.lessons.snapshots import read_snapshot, write_snapshot
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer
-from tests.lessons.untrained import HINDI, translator_of
+from tests.lessons.untrained_models import HINDI, untrained_translator
 
 
 def told(shown, lang="en"):
@@ -219,12 +219,12 @@ def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
 )
 def test_what_a_trained_model_brings_itself_is_refused(given, message):
     with pytest.raises(UserError, match=message):
-        deep_rnn(**{"model": translator_of("gru", "bahdanau-plain-rnn-one-hot"), **given})
+        deep_rnn(**{"model": untrained_translator("gru", "bahdanau-plain-rnn-one-hot"), **given})
 
 
 def test_an_encoder_of_no_recurrent_layers_is_refused():
     with pytest.raises(UserError, match="give one of recurrent layers"):
-        deep_rnn(model=translator_of("transformer", "transformer"))
+        deep_rnn(model=untrained_translator("transformer", "transformer"))
     with pytest.raises(UserError, match="reads backwards"):
         deep_rnn(model=reader_of(reverse_source=True))
     with pytest.raises(UserError, match="differ in layers or cell"):

@@ -15,12 +15,12 @@ from dhyan.lessons.transformer_blocks.phrase_heads import (
     log_odds,
     measure_phrase_heads,
 )
-from tests.lessons.reader import reader
+from tests.lessons.untrained_models import primer_translator
 
 
 @pytest.fixture(scope="module")
 def translator():
-    return reader()
+    return primer_translator()
 
 
 def text_of(found, lang="en"):
@@ -111,7 +111,7 @@ def _other(word):
 
 
 def test_heads_that_look_at_all_places_alike_do_not_swing(translator):
-    even = reader(seed=3)
+    even = primer_translator(seed=3)
     with torch.no_grad():
         for layer in even.model.encoder.layers:
             layer.self_attention.query.weight.zero_()
@@ -157,6 +157,8 @@ def test_what_is_said_of_the_head_follows_from_the_numbers():
 
 
 def test_a_model_that_does_not_know_the_words_is_refused(translator):
-    strange = replace(translator, source=reader().source.learn(["a b"], kind="words", size=9))
+    strange = replace(
+        translator, source=primer_translator().source.train(["a b"], kind="words", size=9)
+    )
     with pytest.raises(UserError, match="knows the words of 0 pairs .* data.task=primer"):
         measure_phrase_heads(strange, 4)

@@ -9,7 +9,7 @@ from dhyan.errors import UserError
 from dhyan.insight.explain import explain_translation, target_ids
 from dhyan.lessons.encoder_decoder.bahdanau import bahdanau
 from dhyan.lessons.encoder_decoder.luong import SCORES, luong
-from tests.lessons.untrained import ENGLISH, translator_of
+from tests.lessons.untrained_models import ENGLISH, untrained_translator
 
 
 def asked(score, shown):
@@ -111,7 +111,7 @@ KINDS = {
 
 @pytest.mark.parametrize("decoder", KINDS)
 def test_a_models_step_is_what_explain_shows(decoder):
-    translator = translator_of("gru", decoder)
+    translator = untrained_translator("gru", decoder)
     [said] = translator(ENGLISH[0])
     [only] = explain_translation(translator, ENGLISH[0], said, words=False)
     for step in range(1, len(only.target) + 1):
@@ -125,9 +125,9 @@ def test_a_models_step_is_what_explain_shows(decoder):
 
 
 def test_a_models_dot_and_general_scores_are_products():
-    look = luong(ENGLISH[0], model=translator_of("gru", "luong-dot"), step=2)
+    look = luong(ENGLISH[0], model=untrained_translator("gru", "luong-dot"), step=2)
     torch.testing.assert_close(look.scores, look.states @ look.query, atol=1e-6, rtol=1e-5)
-    translator = translator_of("gru", "luong-general")
+    translator = untrained_translator("gru", "luong-general")
     look = luong(ENGLISH[0], model=translator, step=2)
     between = translator.model.decoder.attention.score.key.weight.detach().double()
     torch.testing.assert_close(look.keys, look.states @ between.T, atol=1e-6, rtol=1e-5)
@@ -138,7 +138,7 @@ def test_a_models_dot_and_general_scores_are_products():
 
 @pytest.mark.parametrize("decoder", ["luong-general", "luong-deep-gru-parallel"])
 def test_a_models_attentional_vector_is_what_its_words_are_read_off(decoder):
-    translator = translator_of("gru", decoder)
+    translator = untrained_translator("gru", decoder)
     [said] = translator(ENGLISH[0])
     told = target_ids(said)
     model = translator.model
@@ -150,10 +150,10 @@ def test_a_models_attentional_vector_is_what_its_words_are_read_off(decoder):
 
 
 def test_a_window_is_shown_where_there_is_one():
-    look = luong(ENGLISH[0], model=translator_of("gru", "luong-monotonic-dot"))
+    look = luong(ENGLISH[0], model=untrained_translator("gru", "luong-monotonic-dot"))
     assert look.seen.tolist() == [1, 1, 1, 0, 0]
     assert "seen" in look.text()
-    assert "seen" not in luong(ENGLISH[0], model=translator_of("gru", "luong-dot")).text()
+    assert "seen" not in luong(ENGLISH[0], model=untrained_translator("gru", "luong-dot")).text()
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_window_is_shown_where_there_is_one():
 )
 def test_a_model_of_another_kind_is_refused(decoder, said):
     with pytest.raises(UserError, match="^model: " + said):
-        luong(model=translator_of("gru", decoder))
+        luong(model=untrained_translator("gru", decoder))
 
 
 def test_what_a_trained_model_showed_is_kept():
@@ -189,4 +189,4 @@ def test_what_a_trained_model_showed_is_kept():
 
 def test_numbers_beside_a_model_are_refused():
     with pytest.raises(UserError, match="^general: the model brings its own numbers"):
-        luong(model=translator_of("gru", "luong-dot"), general=[[1]])
+        luong(model=untrained_translator("gru", "luong-dot"), general=[[1]])
