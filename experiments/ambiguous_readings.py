@@ -43,12 +43,12 @@ def context_trial(train: int, test: int) -> Trial:
     "seen" asks in contexts that training shows, "held_out" (a split of the primer) pairs frame and
     cue as training never does, and in "new_nouns" the noun that decides was never beside the word.
     """
-    known = (one for one in _contexts() if not _held_out(one))
-    new = (one for one in _contexts() if _held_out(one))
+    known = (context for context in _contexts() if not _held_out(context))
+    new = (context for context in _contexts() if _held_out(context))
     pairs = (sense_read(twin) for twin in generate_sentences("context"))
     sources = {
         "seen": known,
-        "held_out": (one for one in pairs if not _held_out(one)),
+        "held_out": (pair for pair in pairs if not _held_out(pair)),
         "new_nouns": new,
     }
     return _trial(len(_senses()), known, sources, train, test)
@@ -174,10 +174,10 @@ def _templates_by_reading() -> dict[tuple[str, int], tuple[Template, ...]]:
     """
     found: dict[tuple[str, int], tuple[Template, ...]] = {}
     literally: dict[str, tuple[str, ...]] = {}
-    for one in templates("idiom"):
-        same = one.wrong == literally.setdefault(one.about, one.wrong)
-        key = one.about, IDIOMATIC if same else LITERAL
-        found[key] = (*found.get(key, ()), one)
+    for template in templates("idiom"):
+        same = template.wrong == literally.setdefault(template.about, template.wrong)
+        key = template.about, IDIOMATIC if same else LITERAL
+        found[key] = (*found.get(key, ()), template)
     return found
 
 
@@ -190,6 +190,6 @@ def _asked_words() -> dict[str, str]:
             {*written(fill_template(SentenceBuilder(0), one))} for one in found
         )
     return {
-        about: [word for word in about.split() if all(word in one for one in sentences)][-1]
+        about: [word for word in about.split() if all(word in sentence for sentence in sentences)][-1]
         for about, sentences in said.items()
     }

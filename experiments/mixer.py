@@ -58,7 +58,7 @@ class Rows:
 
     def pick(self, chosen: Int[Tensor, " B"]) -> "Rows":
         """Some of them."""
-        return Rows(*(getattr(self, one.name)[chosen] for one in fields(self)))
+        return Rows(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,13 @@ def setting(
 
 def as_rows(readings: tuple[Reading, ...], numbers: dict[str, int], classes: int) -> Rows:
     """Sentences padded to the longest."""
-    words = torch.full((len(readings), max(len(one.words) for one in readings)), PADDING)
+    words = torch.full((len(readings), max(len(reading.words) for reading in readings)), PADDING)
     may = torch.zeros(len(readings), classes, dtype=torch.bool)
-    for row, one in enumerate(readings):
-        words[row, : len(one.words)] = torch.tensor([numbers[word] for word in one.words])
-        may[row, list(one.choices)] = True
-    place = torch.tensor([one.place for one in readings])
-    label = torch.tensor([one.label for one in readings])
+    for row, reading in enumerate(readings):
+        words[row, : len(reading.words)] = torch.tensor([numbers[word] for word in reading.words])
+        may[row, list(reading.choices)] = True
+    place = torch.tensor([reading.place for reading in readings])
+    label = torch.tensor([reading.label for reading in readings])
     return Rows(words, words != PADDING, place, label, may)
 
 
@@ -158,14 +158,14 @@ def measured(arm: str, given: Setting) -> dict[str, object]:
 
     valid = {
         rate: statistics.mean(
-            accuracy(one, given.valid) for one in readers(rate, given.sizes.choosing)
+            accuracy(reader, given.valid) for reader in readers(rate, given.sizes.choosing)
         )
         for rate in given.sizes.rates
     }
     rate = max(valid, key=lambda one: valid[one])
     found = readers(rate, given.sizes.seeds)
     return {
-        "parameters": sum(one.numel() for one in found[0].mixer.parameters()),
+        "parameters": sum(parameter.numel() for parameter in found[0].mixer.parameters()),
         "rate": rate,
         "validation": {str(one): round(share, 4) for one, share in valid.items()},
         "weight_on_itself": weight_on_itself(found, given.tests["seen"]),
@@ -202,8 +202,8 @@ def accuracy(reader: Reader, rows: Rows) -> float:
 def weight_on_itself(readers: list[Reader], rows: Rows) -> float:
     """How much the word asked about looks at itself, on average."""
     given = [
-        one.mixer.weight_on_itself(one.vectors[rows.words], rows.real, rows.place)
-        for one in readers
+        reader.mixer.weight_on_itself(reader.vectors[rows.words], rows.real, rows.place)
+        for reader in readers
     ]
     return round(statistics.mean(given), 4)
 

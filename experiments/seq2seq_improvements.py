@@ -117,10 +117,10 @@ def improvements_snapshot(folder: Path = FOLDER) -> Seq2SeqImprovements:
     path, found = read_report(newest("ladder"))
     test_set = primer_tests(longest=LONGEST, sizes=TEST_SIZES, core=CORE, splits=()).main
     starts = [
-        one
+        embedding_score
         for model in MODELS
         for pairs in PAIRS
-        for one in _embedding_scores(folder, model, pairs, test_set)
+        for embedding_score in _embedding_scores(folder, model, pairs, test_set)
     ]
     return Seq2SeqImprovements(path.name, read_improvements(path, found), tuple(starts))
 

@@ -72,7 +72,7 @@ def _mixer_scores(name: str, idiom: Any, senses: Any) -> MixerScores:
 
 def _ladder_scores(name: str, model: Any) -> LadderScores:
     tests = (model["tests"][test]["understood"] for test in ("idiom", "context"))
-    shares = (round(one["share"], 4) for one in tests)
+    shares = (round(test["share"], 4) for test in tests)
     return LadderScores(name, *shares)
 
 

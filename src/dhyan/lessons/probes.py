@@ -66,7 +66,7 @@ class ProbedFact:
         Of a single training it is known only how far other sentences would move it.
         """
         if len(self.runs) > 1:
-            changes = [one[-1] - one[1] for one in self.runs]
+            changes = [run[-1] - run[1] for run in self.runs]
             return STUDENT.get(len(changes), 2.3) * stdev(changes) / sqrt(len(changes))
         first, last = self.shares[1], self.shares[-1]
         return SURE * sqrt((first * (1 - first) + last * (1 - last)) / self.count)
@@ -244,8 +244,8 @@ def word_vectors(
         own = spans[first : first + BATCH]
         found.append(
             [
-                torch.stack([one[row, a:b].mean(0) for row, (a, b) in enumerate(own)])
-                for one in levels
+                torch.stack([level[row, a:b].mean(0) for row, (a, b) in enumerate(own)])
+                for level in levels
             ]
         )
     return [torch.cat(level).double().cpu() for level in zip(*found, strict=True)]
@@ -273,9 +273,9 @@ def _levels(encoder: TransformerEncoder, source: Tokens) -> list[Float[Tensor, "
 
 def _span(translator: Translator, ids: list[int], text: str, word: str) -> tuple[int, int]:
     """Where a word stands, in ids."""
-    for one in translator.source.words(ids, text):
-        if one.text.lower() == word:
-            return one.first, one.last
+    for span in translator.source.words(ids, text):
+        if span.text.lower() == word:
+            return span.first, span.last
     raise UserError(f"word: {word!r} does not stand in {text!r}")
 
 

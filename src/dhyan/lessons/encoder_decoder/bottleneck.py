@@ -86,7 +86,7 @@ class Bottleneck(LessonResult):
 
     def kept(self, *, attends: bool) -> tuple[float, ...]:
         """What the models with attention, or those without, keep of their BLEU."""
-        return tuple(one.kept for one in self.standings if one.attends is attends)
+        return tuple(standing.kept for standing in self.standings if standing.attends is attends)
 
     @property
     def holds(self) -> bool | None:
@@ -96,9 +96,10 @@ class Bottleneck(LessonResult):
 
     def page(self, text: Text) -> Page:
         """The curves, what is kept of each, and what that says of the claim."""
-        names = tuple(one.name for one in self.standings)
+        names = tuple(standing.name for standing in self.standings)
         lines = tuple(
-            Curve(one.name, one.bleu, one.lows, one.highs, one.style) for one in self.standings
+            Curve(standing.name, standing.bleu, standing.lows, standing.highs, standing.style)
+            for standing in self.standings
         )
         return Page(
             text("bottleneck.title"),
@@ -113,7 +114,10 @@ class Bottleneck(LessonResult):
                 ),
                 table(
                     text("bottleneck.kept"),
-                    [(one.short, one.long, 100 * one.kept) for one in self.standings],
+                    [
+                        (standing.short, standing.long, 100 * standing.kept)
+                        for standing in self.standings
+                    ],
                     names,
                     (f"≤ {self.up_to}", f"> {self.over}", "%"),
                     digits=1,
@@ -154,7 +158,7 @@ def bottleneck(report: str | Path = SNAPSHOT, *, models: Sequence[str] | str = (
     if report == SNAPSHOT:
         shown = read_snapshot("bottleneck")
         assert isinstance(shown, Bottleneck)
-        known = {one.name: one for one in shown.standings}
+        known = {standing.name: standing for standing in shown.standings}
         _check_names(chosen, known, report)
         return replace(shown, standings=tuple(known[name] for name in chosen or known))
     path, found = read_report(report)

@@ -87,7 +87,9 @@ class ScoreCosts(LessonResult):
             source=self.source,
             agree=agree,
         )
-        times = tuple(Curve(name, [1000 * one for one in self.seconds[name]]) for name in names)
+        times = tuple(
+            Curve(name, [1000 * second for second in self.seconds[name]]) for name in names
+        )
         return Page(
             text("score_costs.title"),
             (

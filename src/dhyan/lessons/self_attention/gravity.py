@@ -92,7 +92,9 @@ class EncoderStatePull(LessonResult):
 
     def _points(self) -> list[Point]:
         """The word in both sentences, first, and the words that stand in one of them only."""
-        named = [(one, 0) for one in self.words] + [(one, 1) for one in self.other_words]
+        named = [(word, 0) for word in self.words] + [
+            (other_word, 1) for other_word in self.other_words
+        ]
         every = [
             Point(name, x, y, faint=name != self.word, kind=kind)
             for (name, kind), (x, y) in zip(named, self.places.tolist(), strict=True)
@@ -166,7 +168,7 @@ def encoder_state_pull(
     total = sizes.square().sum()
     if total == 0:
         raise UserError("all states of both sentences are the same: there is nothing to draw")
-    shared = tuple(one for one in dict.fromkeys(words) if one in other_words)
+    shared = tuple(fromkey for fromkey in dict.fromkeys(words) if fromkey in other_words)
     here = states[[words.index(one) for one in shared]]
     there = others[[other_words.index(one) for one in shared]]
     return EncoderStatePull(
@@ -195,9 +197,9 @@ def _translations(translator: Translator, texts: Sequence[str]) -> tuple[str, st
 
 def _to_cues(word: str, *sides: tuple[tuple[str, ...], Float64[Tensor, "_ D"]]) -> Tensor | None:
     """From the word in each sentence to the words of each sentence alone; None if one has none."""
-    both = {one for one in sides[0][0] if one in sides[1][0]}
+    both = {side for side in sides[0][0] if side in sides[1][0]}
     own = [states[names.index(word)] for names, states in sides]
-    cues = [states[[one not in both for one in names]] for names, states in sides]
+    cues = [states[[name not in both for name in names]] for names, states in sides]
     if not all(map(len, cues)):
         return None
     means = [[(some - one).norm(dim=1).mean() for some in cues] for one in own]
@@ -219,9 +221,9 @@ def _states(
             f"{len(ids) - 1} tokens, but this model takes at most {longest}: say it shorter"
         )
     found = [
-        one
-        for one in translator.source.words(ids, text)
-        if ids[one.first] != EOS and any(letter.isalnum() for letter in one.text)
+        span
+        for span in translator.source.words(ids, text)
+        if ids[span.first] != EOS and any(letter.isalnum() for letter in span.text)
     ]
     spans = [one for one in found if one.text == word]
     if not spans:
@@ -422,7 +424,7 @@ def _pull_word(
         raise UserError(f"{name}: {_numbers(weights)} are not shares of 0 or more that sum to 1")
     own = lookup_vectors(words, vectors)
     before, after = own[words.index(word)], weights @ own
-    rest = [at for at, one in enumerate(words) if one != word]
+    rest = [at for at, other_word in enumerate(words) if other_word != word]
     return WordPull(
         words,
         weights,

@@ -51,13 +51,13 @@ class ContextStates:
 def meanings(word: str) -> tuple[tuple[str, ...], ...]:
     """The Hindi forms of each of a word's meanings; none of a word with one meaning."""
     senses = read_lexicon().senses.get(word, ())
-    return tuple(tuple(" ".join(form) for form in one.noun.hindi) for one in senses)
+    return tuple(tuple(" ".join(form) for form in sense.noun.hindi) for sense in senses)
 
 
 def meaning_in(word: str, hindi: str) -> int:
     """Which of a word's meanings a Hindi text names; one too many if it names none."""
     text, found = f" {hindi.replace('।', ' ')} ", meanings(word)
-    named = (at for at, forms in enumerate(found) if any(f" {one} " in text for one in forms))
+    named = (at for at, forms in enumerate(found) if any(f" {form} " in text for form in forms))
     return next(named, len(found))
 
 
@@ -76,23 +76,23 @@ def states_by_layer(
     """The states of a sentence before and after every layer; None if the word is not in it."""
     ids = translator.encode(text)
     spans = [
-        one
-        for one in translator.source.words(ids, text)
-        if ids[one.first] != EOS and any(letter.isalnum() for letter in one.text)
+        span
+        for span in translator.source.words(ids, text)
+        if ids[span.first] != EOS and any(letter.isalnum() for letter in span.text)
     ]
-    words = tuple(one.text for one in spans)
+    words = tuple(span.text for span in spans)
     if word not in words:
         return None
     at = words.index(word)
     link = next((place for place in range(at, len(words)) if words[place] in LINKS), len(words))
-    telling = [place for place, one in enumerate(words) if one.lower() not in NO_CUES]
+    telling = [place for place, other_word in enumerate(words) if other_word.lower() not in NO_CUES]
     return ContextStates(
         word,
         sense,
         words,
         torch.stack(
             [
-                torch.stack([states[one.first : one.last].mean(0) for one in spans])
+                torch.stack([states[span.first : span.last].mean(0) for span in spans])
                 for states in _layers(translator, ids)
             ]
         ),
@@ -253,13 +253,13 @@ def measure_layers(
         return None
     examples = [_example(translator, word, text) for text in told]
     twins = primer_sentences(translator, "context", sentences)
-    said = translator([one.english for one in twins], beam=1)
-    reads = [found for one in twins if (found := context_states(translator, one))]
-    crowd = [one for one in reads if one.word == word]
-    if not crowd or not all(one and one.cues for one in examples):
+    said = translator([twin.english for twin in twins], beam=1)
+    reads = [found for twin in twins if (found := context_states(translator, twin))]
+    crowd = [read for read in reads if read.word == word]
+    if not crowd or not all(example and example.cues for example in examples):
         return None
     by_cues, by_rest = (
-        torch.stack([one.far(getattr(one, name)) for one in reads]) for name in ("cues", "rest")
+        torch.stack([read.far(getattr(read, name)) for read in reads]) for name in ("cues", "rest")
     )
     wins = [
         one.far(one.cues) < one.far(one.cues, of=other) - SAME
@@ -268,14 +268,14 @@ def measure_layers(
     shares = torch.stack(wins).double().mean(0) if wins else by_cues[0] * 0
     return LayerDistances(
         sentences=len(reads),
-        right=sum(one.wanted[0].passes(own.text) for one, own in zip(twins, said, strict=True)),
+        right=sum(twin.wanted[0].passes(own.text) for twin, own in zip(twins, said, strict=True)),
         to_cues=by_cues.mean(0),
         to_rest=by_rest.mean(0),
         nearer=(by_cues.diff(dim=1) < 0).double().mean(0),
         rest_nearer=(by_rest.diff(dim=1) < 0).double().mean(0),
         own=shares,
         pairs=len(wins),
-        **_principal_places(crowd, [one for one in examples if one]),
+        **_principal_places(crowd, [example for example in examples if example]),
     )
 
 
@@ -291,19 +291,19 @@ def _principal_places(
     """The word's states and the cues' on the two axes of most variance."""
     layers = len(crowd[0].states)
     last = torch.stack([one.states[-1, one.at] for one in crowd])
-    paths = torch.cat([one.states[:, one.at] for one in examples])
-    cues = torch.cat([one.states[-1, one.cues] for one in examples])
+    paths = torch.cat([example.states[:, example.at] for example in examples])
+    cues = torch.cat([example.states[-1, example.cues] for example in examples])
     every = torch.cat([last, paths, cues])
     left, sizes, _ = torch.linalg.svd(every - every.mean(0), full_matrices=False)
     at = left[:, :2] * sizes[:2]
     own, walked, deciding = at.split([len(last), len(paths), len(cues)])
     return {
-        "senses": tuple(one[0] for one in meanings(crowd[0].word)),
+        "senses": tuple(meaning[0] for meaning in meanings(crowd[0].word)),
         "crowd": own,
         "crowd_senses": tuple(one.sense for one in crowd),
         "paths": walked.unflatten(0, (len(examples), layers)),
-        "path_senses": tuple(one.sense for one in examples),
-        "cues": tuple((one.words[cue], one.sense) for one in examples for cue in one.cues),
+        "path_senses": tuple(example.sense for example in examples),
+        "cues": tuple((example.words[cue], example.sense) for example in examples for cue in example.cues),
         "cue_places": deciding,
         "explained": sizes[:2].square() / sizes.square().sum(),
     }

@@ -36,7 +36,7 @@ PLAIN = {"की": "का", "के": "का"}  # its form beside the next wor
 
 def idiomatic_words(about: str) -> tuple[str, ...]:
     """The words that a translation of an idiom that is meant must not say."""
-    return next(one.wrong for one in templates("idiom") if one.about == about)
+    return next(template.wrong for template in templates("idiom") if template.about == about)
 
 
 def is_idiomatic(twin: SentencePair) -> bool:
@@ -52,8 +52,8 @@ def translate_word_by_word(sentence: str) -> str:
     """
     words = dictionary()
     said = [
-        words.get(one.strip(PUNCTUATION).lower(), one.strip(PUNCTUATION))
-        for one in sentence.split()
+        words.get(word.strip(PUNCTUATION).lower(), word.strip(PUNCTUATION))
+        for word in sentence.split()
     ]
     return " ".join(filter(None, said))
 
@@ -88,10 +88,10 @@ def _word_pairs(twin: SentencePair) -> Iterator[tuple[str, str]]:
 
 def _literal() -> Iterable[SentencePair]:
     """The sentences in which an idiom's words mean what they say."""
-    for number, one in enumerate(templates("idiom")):
-        if one.wrong != idiomatic_words(one.about):
+    for number, template in enumerate(templates("idiom")):
+        if template.wrong != idiomatic_words(template.about):
             yield from (
-                fill_template(SentenceBuilder(FILLED * number + draw), one)
+                fill_template(SentenceBuilder(FILLED * number + draw), template)
                 for draw in range(FILLED)
             )
 
@@ -233,15 +233,15 @@ class MixerComparison:
 
     def parts(self, text: Text) -> tuple[Part, ...]:
         """Both tables, and what they say of the notes' claim."""
-        shares = [[one.seen, one.new, one.senses] for one in self.mixers]
+        shares = [[mixer.seen, mixer.new, mixer.senses] for mixer in self.mixers]
         columns = (text("idioms.seen_idioms"), text("idioms.new_idioms"), text("idioms.new_senses"))
-        understood = [[100 * one.idiom, 100 * one.context] for one in self.ladder]
+        understood = [[100 * model_scores.idiom, 100 * model_scores.context] for model_scores in self.ladder]
         return (
             Words(text("idioms.learned_q_k_v")),
             table(
                 "",
                 shares,
-                [text(f"idioms.mixer_{MIXER_KEYS[one.name]}") for one in self.mixers],
+                [text(f"idioms.mixer_{MIXER_KEYS[mixer.name]}") for mixer in self.mixers],
                 columns,
                 kind="weights",
                 digits=3,
@@ -249,7 +249,7 @@ class MixerComparison:
             table(
                 text("idioms.understood_3"),
                 understood,
-                [one.name for one in self.ladder],
+                [model_scores.name for model_scores in self.ladder],
                 (text("idioms.idioms"), text("idioms.senses")),
                 digits=1,
             ),
@@ -258,10 +258,10 @@ class MixerComparison:
 
     def verdict(self, text: Text) -> str:
         """What the figures say of the notes' claim, case by case."""
-        by_name = {one.name: one for one in self.mixers}
+        by_name = {mixer.name: mixer for mixer in self.mixers}
         learned = by_name[LEARNED]
         low, high = learned.spread
-        least = min(one.idiom for one in self.ladder)
+        least = min(model_scores.idiom for model_scores in self.ladder)
         return " ".join(
             (
                 text("idioms.notes_say_attention_without"),
@@ -359,7 +359,7 @@ class Idioms(LessonResult):
         return Page(
             text("idioms.title"),
             (
-                *(Words(_describe(one, text)) for one in self.examples),
+                *(Words(_describe(example, text)) for example in self.examples),
                 Words(self._understood(text)),
                 *self._shares(text),
                 *self._fresh(text),
@@ -457,10 +457,10 @@ def _test_primer(
 ) -> tuple[tuple[IdiomCounts, ...], tuple[IdiomTranslation, ...]]:
     """The primer's test by idiom, and the first sentence of each reading of the notes' two."""
     twins = primer_sentences(translator, "idiom", sentences)
-    said = _translate(translator, [one.english for one in twins], hear)
+    said = _translate(translator, [pair.english for pair in twins], hear)
     asked = [
-        (one.wanted[0], is_idiomatic(one), one.wanted[0].passes(text))
-        for one, text in zip(twins, said, strict=True)
+        (pair.wanted[0], is_idiomatic(pair), pair.wanted[0].passes(text))
+        for pair, text in zip(twins, said, strict=True)
     ]
     examples: dict[tuple[str, bool], IdiomTranslation] = {}
     for twin, text, (wanted, meant, met) in zip(twins, said, asked, strict=True):
@@ -504,7 +504,7 @@ def _count(asked: Sequence[tuple[TranslationCheck, bool, bool]]) -> tuple[IdiomC
 def _translate_own(translator: Translator, text: str) -> IdiomTranslation:
     """A reader's sentence, of which nothing says whether its idiom is meant."""
     if not knows_every_word(translator, text):
-        strange = [one for one in text.split() if not knows_every_word(translator, one)]
+        strange = [word for word in text.split() if not knows_every_word(translator, word)]
         raise UserError(
             f"sentence: this model does not know {', '.join(strange)}; choose other words"
         )

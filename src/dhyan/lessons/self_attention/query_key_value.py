@@ -181,7 +181,7 @@ class QueryKeyValue(LessonResult):
         return float(self.values[self.keys.index(self.ask)])
 
     def _turned(self, text: Text) -> str:
-        turning = [name for name, one in zip(MADE, self.degrees, strict=True) if one > 1e-4]
+        turning = [name for name, degree in zip(MADE, self.degrees, strict=True) if degree > 1e-4]
         if turning:
             names = ", ".join(turning)
             return text("query_key_value.vector_become_three_number", names=names)

@@ -130,7 +130,7 @@ def self_attention_by_hand(
         else parse_matrix(name, one, rows=width, of="the numbers of a vector")
         for name, one in given.items()
     }
-    queries, keys, values = (x @ one for one in maps.values())
+    queries, keys, values = (x @ projection for projection in maps.values())
     if queries.shape != keys.shape:
         raise UserError(
             f"queries have {queries.shape[1]} numbers and keys {keys.shape[1]}: "

@@ -283,13 +283,13 @@ def answers_of(twins: Sequence[SentencePair]) -> list[Int[Tensor, " N"]]:
         lambda twin: tense_of(twin.hindi),
         lambda twin: gender_of(twin.hindi),
     )
-    rows = [[fact(one) for one in twins] for fact in facts]
+    rows = [[fact(twin) for twin in twins] for fact in facts]
     return [torch.tensor([-1 if one is None else one for one in row]) for row in rows]
 
 
 def gender_of(hindi: str) -> int | None:
     """Whether the last verb form is feminine (1) or masculine (0); none where it does not show."""
-    words = [one for one in hindi.rstrip('।?! "').split() if one not in AUXILIARIES]
+    words = [word for word in hindi.rstrip('।?! "').split() if word not in AUXILIARIES]
     if not words:
         return None
     if words[-1].endswith(FEMININE):
@@ -362,7 +362,7 @@ class TaskSpecificVectors(LessonResult):
 
     def page(self, text: Text) -> Page:
         """The two tasks, what each keeps, how alike they are, one sentence's neighbours."""
-        names = [text(f"task_specific_vectors.task_{one.task}") for one in self.views]
+        names = [text(f"task_specific_vectors.task_{view.task}") for view in self.views]
         return Page(
             text("task_specific_vectors.title"),
             (
@@ -376,9 +376,9 @@ class TaskSpecificVectors(LessonResult):
                     kind="weights",
                 ),
                 Words(self._kept_facts(text)),
-                *(self._plane(one, text) for one in self.views if one.task != UNTRAINED),
+                *(self._plane(view, text) for view in self.views if view.task != UNTRAINED),
                 Words(self._apart(text)),
-                *(Words(self._near(one, text)) for one in self.views if one.task != UNTRAINED),
+                *(Words(self._near(view, text)) for view in self.views if view.task != UNTRAINED),
             ),
         )
 
@@ -395,7 +395,7 @@ class TaskSpecificVectors(LessonResult):
         )
 
     def _probes(self, names: Sequence[str], text: Text) -> Table:
-        shares = [[probed.share for probed in one.probed] for one in self.views]
+        shares = [[probed.share for probed in view.probed] for view in self.views]
         columns = [text(f"task_specific_vectors.fact_{fact}") for fact in FACTS]
         guess = text("task_specific_vectors.commonest")
         return table(
@@ -424,7 +424,7 @@ class TaskSpecificVectors(LessonResult):
 
     def _apart(self, text: Text) -> str:
         """Whether the two tasks end in different spaces."""
-        names = [one.task for one in self.views]
+        names = [view.task for view in self.views]
         one, other = names.index(TRANSLATION), names.index(SENTIMENT)
         both, common = float(self.alike[one, other]), float(self.shared[one, other])
         again = " / ".join(f"{one:.2f}" for one in self.again)
@@ -469,7 +469,7 @@ class TaskSpecificVectors(LessonResult):
         return Plane(f"{name}, {across} % + {up} %", points, kinds=kinds)
 
     def _view(self, task: str) -> EncoderView:
-        return next(one for one in self.views if one.task == task)
+        return next(view for view in self.views if view.task == task)
 
 
 def task_specific_vectors(
@@ -504,7 +504,7 @@ def measure_tasks(
 ) -> TaskSpecificVectors:
     """Probe the encoders, and hold their spaces against one another and against those anew."""
     translator = both.translator
-    if strange := [one for one in sentence.split() if not knows_every_word(translator, one)]:
+    if strange := [word for word in sentence.split() if not knows_every_word(translator, word)]:
         raise UserError(
             f"sentence: these encoders never met {', '.join(strange)}; choose other words"
         )

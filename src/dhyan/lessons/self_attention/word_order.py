@@ -124,7 +124,9 @@ def _places(words: tuple[str, ...], turned: tuple[str, ...]) -> list[int]:
     """For each word of the other order, where it stands in the first."""
     if Counter(words) != Counter(turned):
         raise UserError(f"other: {' '.join(turned)!r} is not {' '.join(words)!r} in another order")
-    left = {word: [at for at, one in enumerate(words) if one == word] for word in words}
+    left = {
+        word: [at for at, other_word in enumerate(words) if other_word == word] for word in words
+    }
     return [left[word].pop(0) for word in turned]
 
 

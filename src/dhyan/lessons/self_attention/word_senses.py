@@ -77,7 +77,7 @@ class WordSenses:
 
     def level(self, name: str) -> Level:
         """The level of a name."""
-        return next(one for one in self.levels if one.name == name)
+        return next(level for level in self.levels if level.name == name)
 
     @property
     def last(self) -> Level:
@@ -107,8 +107,8 @@ def meanings(word: str) -> tuple[Sense, ...]:
 def sense_of(twin: SentencePair) -> int:
     """Which of its meanings the word has."""
     [wanted] = twin.wanted
-    forms = [{" ".join(form) for form in one.noun.hindi} for one in meanings(wanted.about)]
-    return next(place for place, one in enumerate(forms) if wanted.right[0] in one)
+    forms = [{" ".join(form) for form in meaning.noun.hindi} for meaning in meanings(wanted.about)]
+    return next(place for place, form in enumerate(forms) if wanted.right[0] in form)
 
 
 def probe_senses(
@@ -135,7 +135,7 @@ def probe_senses(
         _level(name, place - 1 if 1 < place < 2 + layers else 0, (one, a), (other, b))
         for place, (name, one, other) in enumerate(zip(names, x, y, strict=True))
     )
-    hindi = tuple(" ".join(one.noun.hindi[0]) for one in meanings(word))
+    hindi = tuple(" ".join(meaning.noun.hindi[0]) for meaning in meanings(word))
     return WordSenses(word, hindi, len(fit), levels), b, y
 
 
@@ -246,9 +246,9 @@ class WordSenseProbes(LessonResult):
 
     def _taught(self, text: Text) -> str:
         """In how many words training lays the meanings apart."""
-        more = sum(one.last.more_of_few(one.level(ALONE)) for one in self.words)
-        less = sum(one.level(ALONE).more_of_few(one.last) for one in self.words)
-        wider = sum(one.last.apart > one.level(ALONE).apart for one in self.words)
+        more = sum(word.last.more_of_few(word.level(ALONE)) for word in self.words)
+        less = sum(word.level(ALONE).more_of_few(word.last) for word in self.words)
+        wider = sum(word.last.apart > word.level(ALONE).apart for word in self.words)
         count = len(self.words)
         if count == 1:
             return _training_effect(more, less, text)
@@ -272,9 +272,9 @@ class WordSenseProbes(LessonResult):
     def _below(self, text: Text) -> str:
         """That a position may tell less than chance, where it does."""
         below = [
-            f"{one.word} {one.level(PLACED).probed.share:.2f}"
-            for one in self.words
-            if one.level(PLACED).probed.interval[1] < one.chance
+            f"{word.word} {word.level(PLACED).probed.share:.2f}"
+            for word in self.words
+            if word.level(PLACED).probed.interval[1] < word.chance
         ]
         if not below:
             return ""
@@ -282,9 +282,9 @@ class WordSenseProbes(LessonResult):
 
     def _every(self, text: Text) -> Table:
         rows = []
-        for one in self.words:
-            last, alone, placed = one.last, one.level(ALONE), one.level(PLACED)
-            shares = (one.chance, placed.probed.share, alone.probed.share, last.probed.share)
+        for word in self.words:
+            last, alone, placed = word.last, word.level(ALONE), word.level(PLACED)
+            shares = (word.chance, placed.probed.share, alone.probed.share, last.probed.share)
             rows.append((*shares, alone.few, last.few, alone.apart, last.apart))
         columns = (
             text("word_senses.chance"),
@@ -296,7 +296,7 @@ class WordSenseProbes(LessonResult):
             text("word_senses.apart_untr"),
             text("word_senses.apart_last"),
         )
-        return table("", rows, [one.word for one in self.words], columns, kind="weights")
+        return table("", rows, [word.word for word in self.words], columns, kind="weights")
 
 
 def word_senses(

@@ -78,8 +78,8 @@ class CrossEntropy(LessonResult):
     def _judged(self, text: Text) -> str:
         most = float(self.natural.max())
         word = ", ".join(
-            one
-            for one, price in zip(self.words, self.natural.tolist(), strict=True)
+            other_word
+            for other_word, price in zip(self.words, self.natural.tolist(), strict=True)
             if price == most
         )
         share = 100 * most / (self.total or 1)

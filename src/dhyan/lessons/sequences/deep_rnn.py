@@ -139,7 +139,7 @@ def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
     names = [fact_name(fact, text) for fact in facts]
     places = [text("deep_rnn.embedding")]
     places += [text("deep_rnn.layer", at=at) for at in range(1, len(facts[0].shares))]
-    shares = torch.tensor([[one.chance, *one.shares] for one in facts]).T
+    shares = torch.tensor([[fact.chance, *fact.shares] for fact in facts]).T
     guess, right = text("deep_rnn.commonest_answer"), text("deep_rnn.share_right")
     return (
         table(right, shares, [guess, *places], names, kind="weights", digits=3),
@@ -150,12 +150,12 @@ def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
             tuple(
                 Curve(
                     name,
-                    one.shares,
-                    one.lows,
-                    one.highs,
-                    style="solid" if one.of_word else "dashed",
+                    fact.shares,
+                    fact.lows,
+                    fact.highs,
+                    style="solid" if fact.of_word else "dashed",
                 )
-                for name, one in zip(names, facts, strict=True)
+                for name, fact in zip(names, facts, strict=True)
             ),
             tuple(places),
             text("deep_rnn.states_probed"),
@@ -182,7 +182,8 @@ def probe_layers(models: Sequence[Model], *, sentences: int, seeds: Sequence[int
                 translator, "random", sentences, seed=seed, but=fit.twins, knows=True
             )
             states = [
-                [one.cpu() for one in layer_states(translator, part.tokens)] for part in (fit, test)
+                [layer_state.cpu() for layer_state in layer_states(translator, part.tokens)]
+                for part in (fit, test)
             ]
             draws.append(probe_facts(fit, test, *states))
             if seed == seeds[0]:
@@ -307,18 +308,18 @@ class DeepRNN(LessonResult):
 
     def _judged(self, text: Text) -> str:
         said = []
-        for one in self.facts:
-            first, last = one.shares[1], one.shares[-1]
-            if not one.clear:
+        for fact in self.facts:
+            first, last = fact.shares[1], fact.shares[-1]
+            if not fact.clear:
                 way = text("deep_rnn.clear_change")
-            elif one.change < 0:
+            elif fact.change < 0:
                 way = text("deep_rnn.falls")
             else:
                 way = text("deep_rnn.rises")
-            moved = f"{one.change:+.3f} ± {one.margin:.3f}".replace("-", "−")
-            said.append(f"{fact_name(one, text)} {first:.3f} → {last:.3f} ({moved}: {way})")
-        low = all(one.as_claimed for one in self.facts if one.of_word)
-        high = all(one.as_claimed for one in self.facts if not one.of_word)
+            moved = f"{fact.change:+.3f} ± {fact.margin:.3f}".replace("-", "−")
+            said.append(f"{fact_name(fact, text)} {first:.3f} → {last:.3f} ({moved}: {way})")
+        low = all(fact.as_claimed for fact in self.facts if fact.of_word)
+        high = all(fact.as_claimed for fact in self.facts if not fact.of_word)
         found = text("deep_rnn.first_layer_last_lower", said=", ".join(said), low=low, high=high)
         if max(self.chrfs) < LITTLE:
             found += text(

@@ -57,9 +57,9 @@ class GreedyDecoding(LessonResult):
         shown: list[Part] = [
             Words(text("greedy_decoding.been_read_step_likeliest", sentence=self.sentence))
         ]
-        for number, one in enumerate(self.steps, 1):
-            title, chances = f"{number}. {one.fed} →", torch.tensor(one.chances)
-            shown.append(table(title, chances, (), one.words, kind="weights", digits=3))
+        for number, step in enumerate(self.steps, 1):
+            title, chances = f"{number}. {step.fed} →", torch.tensor(step.chances)
+            shown.append(table(title, chances, (), step.words, kind="weights", digits=3))
         shown.append(Words(self._judged(text)))
         nothing = text("greedy_decoding.nothing")
         found = [("greedy", self.said)]
@@ -147,7 +147,7 @@ def _walk(speaker: _SearchModel, fed: Sequence[int], best: int) -> tuple[Step, .
         said = torch.tensor([fed[: place + 1]])
         chances, ids = next_logprobs(logits.cpu(), said, row, ())[0].exp().sort(descending=True)
         count = min(best, int((chances > 0).sum()))
-        names = tuple(speaker.name(one) for one in ids[:count].tolist())
+        names = tuple(speaker.name(token_id) for token_id in ids[:count].tolist())
         found.append(Step(speaker.name(word), names, tuple(chances[:count].tolist())))
     return tuple(found)
 

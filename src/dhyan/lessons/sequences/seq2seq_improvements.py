@@ -168,8 +168,8 @@ class EmbeddingScores:
 
 def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Part, ...]:
     """A row for every model and number of pairs: the scores, the gains, and where they are sure."""
-    by = {(one.model, one.pairs, one.kind): one for one in starts}
-    tried = list(dict.fromkeys((one.model, one.pairs) for one in starts))
+    by = {(start.model, start.pairs, start.kind): start for start in starts}
+    tried = list(dict.fromkeys((start.model, start.pairs) for start in starts))
     rows = [text("seq2seq_improvements.pairs", m=m, n=n) for m, n in tried]
     found = [[by[*one, kind] for kind in EMBEDDINGS] for one in tried]
     gains = [[_interval(one.gain) for one in own[1:]] for own in found]
@@ -205,7 +205,7 @@ def _embedding_verdict(starts: Sequence[EmbeddingScores], text: Text) -> str:
         ("skip-gram", text("seq2seq_improvements.vectors_skip_gram")),
         ("random", text("seq2seq_improvements.fixed_random_vectors")),
     ):
-        own = [one for one in starts if one.kind == kind and one.gain is not None]
+        own = [start for start in starts if start.kind == kind and start.gain is not None]
         better, worse = (
             _join([one for one in own if one.gain and one.gain.sign == sign], text)
             for sign in (1, -1)
@@ -231,12 +231,12 @@ def _join(starts: Sequence[EmbeddingScores], text: Text) -> str:
     return ", ".join(
         text(
             "seq2seq_improvements.pairs_2",
-            model=one.model,
-            pairs=one.pairs,
-            signed=with_sign(one.gain.value),
+            model=start.model,
+            pairs=start.pairs,
+            signed=with_sign(start.gain.value),
         )
-        for one in starts
-        if one.gain is not None
+        for start in starts
+        if start.gain is not None
     )
 
 
@@ -260,10 +260,10 @@ class Seq2SeqImprovements(LessonResult):
         )
 
     def _changed(self, text: Text) -> tuple[Part, ...]:
-        names = [_improvement_name(one, text) for one in self.changes]
-        millions = [f"{count / 1e6:.1f}" for one in self.changes for count in one.parameters]
+        names = [_improvement_name(change, text) for change in self.changes]
+        millions = [f"{count / 1e6:.1f}" for change in self.changes for count in change.parameters]
         sizes = "–".join(sorted({min(millions, key=float), max(millions, key=float)}, key=float))
-        steps = f"{max(one.steps for one in self.changes):,}"
+        steps = f"{max(change.steps for change in self.changes):,}"
         columns = (
             text("seq2seq_improvements.without"),
             text("seq2seq_improvements.with"),
@@ -280,7 +280,7 @@ class Seq2SeqImprovements(LessonResult):
             ),
             table(
                 "BLEU",
-                [(*one.bleu, one.gain.value) for one in self.changes],
+                [(*change.bleu, change.gain.value) for change in self.changes],
                 names,
                 columns,
                 digits=1,
@@ -288,8 +288,8 @@ class Seq2SeqImprovements(LessonResult):
             Lines(
                 text("seq2seq_improvements.more_words_right_place"),
                 tuple(
-                    _curve(name, one.by_place)
-                    for name, one in zip(names, self.changes, strict=True)
+                    _curve(name, change.by_place)
+                    for name, change in zip(names, self.changes, strict=True)
                 ),
                 (
                     text("seq2seq_improvements.first_fifth"),
@@ -304,20 +304,20 @@ class Seq2SeqImprovements(LessonResult):
             Lines(
                 text("seq2seq_improvements.gain_bleu_length_source"),
                 tuple(
-                    _curve(name, one.by_length)
-                    for name, one in zip(names, self.changes, strict=True)
+                    _curve(name, change.by_length)
+                    for name, change in zip(names, self.changes, strict=True)
                 ),
                 self.changes[0].lengths,
                 text("seq2seq_improvements.words"),
                 "BLEU",
             ),
-            *(Words(_verdict(one, text)) for one in self.changes),
+            *(Words(_verdict(change, text)) for change in self.changes),
             *self._pairs(text),
         )
 
     def _pairs(self, text: Text) -> tuple[Part, ...]:
         """Whether reversal helps one direction of a pair of languages and not the other."""
-        signs = [one.gain.sign for one in self.changes if one.what == "reversal"]
+        signs = [change.gain.sign for change in self.changes if change.what == "reversal"]
         if len(signs) < 2:
             return ()
         holds = max(signs) > 0 and min(signs) <= 0
@@ -345,12 +345,12 @@ def read_improvements(path: Path, found: Report) -> tuple[Improvement, ...]:
     directions = [found, *([found["backwards"]] if "backwards" in found else [])]
     try:
         changes = [
-            *(_embeddings_of(one, "reversal", FORWARD, REVERSED) for one in directions),
-            *(_embeddings_of(one, "depth", REVERSED, DEEP) for one in directions),
+            *(_embeddings_of(direction, "reversal", FORWARD, REVERSED) for direction in directions),
+            *(_embeddings_of(direction, "depth", REVERSED, DEEP) for direction in directions),
         ]
     except (KeyError, TypeError, IndexError):
         raise UserError(f"report: {path} has no right words by place; {HOW_TO_MAKE}") from None
-    if known := tuple(one for one in changes if one):
+    if known := tuple(change for change in changes if change):
         return known
     raise UserError(
         f"report: {path} must have {REVERSED} beside {FORWARD} or {DEEP}; it has "
@@ -370,9 +370,9 @@ def _embeddings_of(
 def _curve(name: str, gains: Sequence[Gain | None]) -> Curve:
     return Curve(
         name,
-        [one.value if one else None for one in gains],
-        [one.low if one else None for one in gains],
-        [one.high if one else None for one in gains],
+        [gain.value if gain else None for gain in gains],
+        [gain.low if gain else None for gain in gains],
+        [gain.high if gain else None for gain in gains],
     )
 
 

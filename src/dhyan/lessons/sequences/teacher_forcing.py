@@ -85,8 +85,8 @@ class TeacherForcing(LessonResult):
     def page(self, text: Text) -> Page:
         """What differs, the curves, the verdict."""
         places = tuple(map(str, self.runs[0].steps))
-        names = [one.name for one in self.runs]
-        ends = [[one.losses[-1], one.scores[-1]] for one in self.runs]
+        names = [run.name for run in self.runs]
+        ends = [[run.losses[-1], run.scores[-1]] for run in self.runs]
         columns = (text("teacher_forcing.loss"), "chrF++")
         across = text("teacher_forcing.updates")
         return Page(
@@ -101,14 +101,14 @@ class TeacherForcing(LessonResult):
                 ),
                 Lines(
                     text("teacher_forcing.loss_sentences_held_out"),
-                    tuple(Curve(n, one.losses) for n, one in zip(names, self.runs, strict=True)),
+                    tuple(Curve(n, run.losses) for n, run in zip(names, self.runs, strict=True)),
                     places,
                     across,
                     text("teacher_forcing.nats_word"),
                 ),
                 Lines(
                     text("teacher_forcing.translations_says_itself"),
-                    tuple(Curve(n, one.scores) for n, one in zip(names, self.runs, strict=True)),
+                    tuple(Curve(n, run.scores) for n, run in zip(names, self.runs, strict=True)),
                     places,
                     across,
                     "chrF++",
@@ -119,7 +119,7 @@ class TeacherForcing(LessonResult):
         )
 
     def _judged(self, text: Text) -> str:
-        told = "; ".join(_when(one, text) for one in self.runs)
+        told = "; ".join(_when(run, text) for run in self.runs)
         most, least = self.extremes
         gap = (sum(least.losses) - sum(most.losses)) / len(most.losses)
         if most is least:

@@ -155,8 +155,8 @@ class ToyCorpus(LessonResult):
     def learned(self) -> tuple[bool, ...]:
         """For every pair, whether the trained model says its translation and ends there."""
         return tuple(
-            self.target.said(one.said) == (*parse_words(right), END)
-            for one, (_, right) in zip(self.predictions, self.pairs, strict=True)
+            self.target.said(prediction.said) == (*parse_words(right), END)
+            for prediction, (_, right) in zip(self.predictions, self.pairs, strict=True)
         )
 
     def page(self, text: Text) -> Page:
@@ -276,11 +276,14 @@ class ToyCorpus(LessonResult):
                 text("toy_corpus.average_loss"),
             ),
         ]
-        for (sentence, _), one in zip(self.pairs, self.predictions, strict=True):
-            fed, told = self.target.said(one.fed), " ".join(self.target.said(one.said))
+        for (sentence, _), prediction in zip(self.pairs, self.predictions, strict=True):
+            fed, told = (
+                self.target.said(prediction.fed),
+                " ".join(self.target.said(prediction.said)),
+            )
             title = f"{sentence} → {told}"
             words = self.target.words
-            shown.append(table(title, one.chances, fed, words, kind="weights", digits=3))
+            shown.append(table(title, prediction.chances, fed, words, kind="weights", digits=3))
         return shown
 
 

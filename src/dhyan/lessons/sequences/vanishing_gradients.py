@@ -69,7 +69,7 @@ class VanishingGradients(LessonResult):
     def page(self, text: Text) -> Page:
         """The measure, its curves, and whether the claim holds."""
         at = evenly_spaced(self.length)
-        names = [one.name for one in self.cells]
+        names = [cell.name for cell in self.cells]
         return Page(
             text("vanishing_gradients.title"),
             (
@@ -83,14 +83,14 @@ class VanishingGradients(LessonResult):
                 ),
                 Lines(
                     text("vanishing_gradients.left_gradient"),
-                    tuple(_curve(one, at) for one in self.cells),
+                    tuple(_curve(cell, at) for cell in self.cells),
                     tuple(map(str, at)),
                     text("vanishing_gradients.distance_words"),
                     text("vanishing_gradients.log_norm"),
                 ),
                 table(
                     text("vanishing_gradients.step_multiplies"),
-                    [[one.factor] for one in self.cells],
+                    [[cell.factor] for cell in self.cells],
                     names,
                     digits=3,
                 ),
@@ -99,8 +99,8 @@ class VanishingGradients(LessonResult):
         )
 
     def _judged(self, text: Text) -> str:
-        gone = [f"{one.name} {one.thousandth}" for one in self.cells if one.thousandth]
-        kept = [one.name for one in self.cells if not one.thousandth]
+        gone = [f"{cell.name} {cell.thousandth}" for cell in self.cells if cell.thousandth]
+        kept = [cell.name for cell in self.cells if not cell.thousandth]
         said: list[str] = []
         if gone:
             said.append(
@@ -114,8 +114,8 @@ class VanishingGradients(LessonResult):
                     kept="; ".join(kept),
                 )
             )
-        plain = next((one for one in self.cells if one.name == "RNN"), None)
-        gated = next((one for one in self.cells if one.name == "LSTM"), None)
+        plain = next((cell for cell in self.cells if cell.name == "RNN"), None)
+        gated = next((cell for cell in self.cells if cell.name == "LSTM"), None)
         if plain and gated:
             slower = gated.factor > plain.factor
             far = 10 ** abs(float(gated.mean[-1] - plain.mean[-1]))

@@ -223,14 +223,17 @@ def encoder_heads(
         first = parse_int("primer", primer or 0, least=0)
         stream = generate_sentences(SPLIT, seed=SEED, longest=bounds.longest, core=bounds.core)
         twins = list(islice(stream, first, first + sentences))
-    texts = [one.hindi if side else one.english for one in twins] or [text]
-    depends = [_depends(one, side) for one in twins] or None
+    texts = [twin.hindi if side else twin.english for twin in twins] or [text]
+    depends = [_depends(twin, side) for twin in twins] or None
     tables = [head_weights(translator, one) for one in texts]
     drawn = tables[0] if primer is not None else head_weights(translator, text)
     layers = len(drawn)
     if not 0 <= layer <= layers:
         raise UserError(f"layer: {layer} is none of the encoder's {layers}; give 1 to {layers}")
-    even = [torch.full_like(one[:1, :1], 1 / one.shape[-1]) for one in tables]
+    even = [
+        torch.full_like(weights_table[:1, :1], 1 / weights_table.shape[-1])
+        for weights_table in tables
+    ]
     ways: list[Callable[[list[Tensor]], Tensor]] = [_mean(entropy), _mean(distance)]
     ways.append(_mean(previous_share))
     if depends is not None:
@@ -258,17 +261,21 @@ def _depends(twin: SentencePair, side: int) -> tuple[int, ...]:
 
 def _mean(measure: Callable[[Tensor], Tensor]) -> Callable[[list[Tensor]], Tensor]:
     """A measure's mean over several sentences."""
-    return lambda tables: torch.stack([measure(one) for one in tables]).mean(dim=0)
+    return lambda tables: torch.stack([measure(weights_table) for weights_table in tables]).mean(
+        dim=0
+    )
 
 
 def _dependency(tables: list[Tensor], depends: Sequence[Sequence[int]]) -> Tensor:
-    each = [target_share(one, own) for one, own in zip(tables, depends, strict=True)]
+    each = [
+        target_share(weights_table, own) for weights_table, own in zip(tables, depends, strict=True)
+    ]
     return torch.stack(each).mean(dim=0)
 
 
 def _columns(measures: Sequence[Tensor], even: Sequence[float]) -> list[list[float]]:
     """A row for every head, and the even one below."""
-    return [*torch.stack([one.flatten() for one in measures], dim=1).tolist(), list(even)]
+    return [*torch.stack([measure.flatten() for measure in measures], dim=1).tolist(), list(even)]
 
 
 def _name(layer: int, head: int, text: Text) -> str:
@@ -333,8 +340,8 @@ class MultiHead(LessonResult):
                     )
                 ),
                 *(
-                    table(_head(number, text), one, self.words, self.words, kind="weights")
-                    for number, one in enumerate(self.weights, 1)
+                    table(_head(number, text), weight, self.words, self.words, kind="weights")
+                    for number, weight in enumerate(self.weights, 1)
                 ),
             ),
         )
@@ -491,7 +498,7 @@ def _computed(
     found: Example | None,
 ) -> MultiHead:
     """From vectors to outputs, once for every head and once for one as wide as all."""
-    queries, keys, values = (x @ one for one in maps)
+    queries, keys, values = (x @ projection for projection in maps)
     if queries.shape != keys.shape:
         raise UserError(
             "w_query and w_key must be as many and equally wide: a query meets its keys"

@@ -90,7 +90,7 @@ class ParallelTraining(LessonResult):
         turn, once = text("parallel_training.one_by_one"), text("parallel_training.parallel")
         ways = (turn, once)
         lengths = [str(one.length) for one in self.timed]
-        named = [text("parallel_training.words", one=one) for one in lengths]
+        named = [text("parallel_training.words", one=length) for length in lengths]
         worst = max(one.gradient_difference for one in (self.own, *self.timed))
         last = self.timed[-1]
         return Page(
@@ -193,7 +193,7 @@ def _typical(pairs: Sequence[PassPair]) -> PassPair:
     """The last of several equal ones, with the median of their times."""
     turn, once = (
         replace(ways[-1], seconds=median(way.seconds for way in ways))
-        for ways in ([one.in_turn for one in pairs], [one.at_once for one in pairs])
+        for ways in ([pair.in_turn for pair in pairs], [pair.at_once for pair in pairs])
     )
     return PassPair(pairs[-1].length, turn, once)
 

@@ -73,10 +73,10 @@ class CuedPair:
 def cued_pairs(translator: Translator, count: int, *, core: float = CORE) -> list[CuedPair]:
     """So many different pairs that the model knows the words of, or as many as it does."""
     found: dict[str, CuedPair] = {}
-    for one in islice(_random_pairs(core), TRIES * count):
-        texts = [one.doer.english, one.other.english]
+    for random_pair in islice(_random_pairs(core), TRIES * count):
+        texts = [random_pair.doer.english, random_pair.other.english]
         if texts[0] not in found and all(knows_every_word(translator, text) for text in texts):
-            found[texts[0]] = one
+            found[texts[0]] = random_pair
         if len(found) == count:
             break
     return list(found.values())
@@ -85,20 +85,20 @@ def cued_pairs(translator: Translator, count: int, *, core: float = CORE) -> lis
 def _random_pairs(core: float) -> Iterator[CuedPair]:
     """One after the other of every kind, its persons those of the other kinds."""
     kinds = _kinds()
-    persons = dict.fromkeys(one for pair in kinds for one in _persons(pair[0]))
+    persons = dict.fromkeys(person for pair in kinds for person in _persons(pair[0]))
     for number in numbers():
         pair = kinds[number % len(kinds)]
         own = _persons(pair[0])
-        strange = "+".join(one for one in persons if one not in own)
+        strange = "+".join(person for person in persons if person not in own)
         yield CuedPair(*(_filled(one, strange, SEED + number, core) for one in pair))
 
 
 def _kinds() -> list[tuple[Template, Template]]:
     """Both templates of every kind that has a cue, that of the doer first."""
     found: dict[str, list[Template]] = {}
-    for one in templates("attachment"):
-        if one.right:
-            found.setdefault(one.about, []).append(one)
+    for template in templates("attachment"):
+        if template.right:
+            found.setdefault(template.about, []).append(template)
     pairs = [
         sorted(own, key=lambda one: not one.english.startswith(DOER)) for own in found.values()
     ]
@@ -300,17 +300,17 @@ def _accuracy_and_odds(
 ) -> tuple[float, float]:
     """The share understood and the mean log-odds of the right reading, perhaps without a head."""
     with without_head(*off) if off else nullcontext():
-        said = translator([one.english for one in twins], beam=1)
+        said = translator([twin.english for twin in twins], beam=1)
         odds = log_odds(translator, twins)
-    met = [one.wanted[0].passes(own.text) for one, own in zip(twins, said, strict=True)]
+    met = [twin.wanted[0].passes(own.text) for twin, own in zip(twins, said, strict=True)]
     return sum(met) / len(met), float(odds.mean())
 
 
 def log_odds(translator: Translator, twins: Sequence[SentencePair]) -> Float[Tensor, " N"]:
     """How much likelier the right translation is than the same in the wrong reading, in nats."""
-    sources = [translator.encode(one.english) for one in twins]
-    wanted = [one.wanted[0] for one in twins]
-    right = [one.hindi for one in twins]
+    sources = [translator.encode(twin.english) for twin in twins]
+    wanted = [twin.wanted[0] for twin in twins]
+    right = [twin.hindi for twin in twins]
     wrong = [
         text.replace(one.right[0], one.wrong[0]) for text, one in zip(right, wanted, strict=True)
     ]

@@ -82,7 +82,7 @@ def sign_flip_p_value(differences: Sequence[int | float]) -> float:
     """
     found = abs(sum(differences)) - 1e-12
     ways = [
-        abs(sum(sign * one for sign, one in zip(signs, differences, strict=True)))
+        abs(sum(sign * difference for sign, difference in zip(signs, differences, strict=True)))
         for signs in product((1, -1), repeat=len(differences))
     ]
     return sum(way >= found for way in ways) / len(ways)
@@ -102,7 +102,7 @@ def _head_count(recipe: Recipe) -> int:
 
 def _alike(folders: Sequence[Path], recipes: Sequence[Recipe]) -> None:
     """Runs must differ in nothing but their heads, seeds and steps."""
-    bare = [_without_heads(one) for one in recipes]
+    bare = [_without_heads(recipe) for recipe in recipes]
     for folder, one in zip(folders, bare, strict=True):
         for part in ("encoder", "decoder", "data", "text"):
             if getattr(one, part) != getattr(bare[0], part):
@@ -110,7 +110,7 @@ def _alike(folders: Sequence[Path], recipes: Sequence[Recipe]) -> None:
                     f"models: {folders[0]} and {folder} differ in [{part}]; give runs that differ "
                     "in heads, seed and steps alone"
                 )
-    kinds = [(_head_count(one), one.training.seed, one.training.steps) for one in recipes]
+    kinds = [(_head_count(recipe), recipe.training.seed, recipe.training.steps) for recipe in recipes]
     if len(set(kinds)) < len(kinds):
         raise UserError("models: two runs have the same heads, seed and steps; name each once")
 
@@ -144,17 +144,17 @@ def _test_sentences(translators: Sequence[Translator], sentences: int) -> TestSe
 
 
 def _understood(translator: Translator, twins: Sequence[SentencePair]) -> float:
-    said = translator([one.english for one in twins])
-    met = [one.wanted[0].passes(own.text) for one, own in zip(twins, said, strict=True)]
+    said = translator([twin.english for twin in twins])
+    met = [twin.wanted[0].passes(own.text) for twin, own in zip(twins, said, strict=True)]
     return sum(met) / len(met)
 
 
 def _bleu(translator: Translator, twins: Sequence[SentencePair]) -> tuple[float, str]:
-    said = [one.text for one in translator([one.english for one in twins])]
+    said = [one.text for one in translator([twin.english for twin in twins])]
     found = count(
         said,
-        [one.hindi for one in twins],
-        others=[one.others for one in twins],
+        [twin.hindi for twin in twins],
+        others=[twin.others for twin in twins],
         language="hi",
         metrics=("bleu",),
     )["bleu"]
@@ -184,20 +184,20 @@ class PPAttachment(LessonResult):
     @property
     def lengths(self) -> tuple[int, ...]:
         """The steps of the trainings, the fewest first."""
-        return tuple(sorted({one.steps for one in self.runs}))
+        return tuple(sorted({run.steps for run in self.runs}))
 
     def heads(self, steps: int) -> tuple[int, ...]:
         """The numbers of heads at a length, the fewest first."""
-        return tuple(sorted({one.heads for one in self.runs if one.steps == steps}))
+        return tuple(sorted({run.heads for run in self.runs if run.steps == steps}))
 
     def of(self, steps: int, heads: int) -> dict[int, HeadsRun]:
         """The runs of a length and a number of heads, by seed."""
-        return {one.seed: one for one in self.runs if (one.steps, one.heads) == (steps, heads)}
+        return {run.seed: run for run in self.runs if (run.steps, run.heads) == (steps, heads)}
 
     def lead(self, steps: int, heads: Sequence[int], measure: str) -> tuple[float, ...]:
         """For every seed, by how much the mean of these numbers of heads is above the fewest."""
         least = self.of(steps, self.heads(steps)[0])
-        others = [self.of(steps, one) for one in heads]
+        others = [self.of(steps, head) for head in heads]
         seeds = [seed for seed in least if others and all(seed in some for some in others)]
         return tuple(
             fmean(getattr(some[seed], measure) for some in others) - getattr(least[seed], measure)
@@ -224,9 +224,9 @@ class PPAttachment(LessonResult):
     def _tables(self, steps: int, text: Text) -> tuple[Part, ...]:
         """Every run that has its pairs, and the mean of all of each number of heads."""
         counts = self.heads(steps)
-        groups = [self.of(steps, one) for one in counts]
+        groups = [self.of(steps, head_count) for head_count in counts]
         seeds = sorted(seed for seed in groups[0] if all(seed in some for some in groups))
-        rows = [_heads(one, text) for one in counts]
+        rows = [_heads(head_count, text) for head_count in counts]
         means = [
             [fmean(one), min(one), max(one), fmean(_all(some, "held_out"))]
             for some in groups
@@ -318,13 +318,13 @@ class PPAttachment(LessonResult):
         )
 
     def _lines(self, text: Text) -> Part:
-        counts = sorted({one.heads for one in self.runs})
+        counts = sorted({run.heads for run in self.runs})
         curves = [
             Curve(
                 text("pp_attachment.steps", steps=steps),
                 [
-                    fmean(_all(some, "new_persons")) if (some := self.of(steps, one)) else None
-                    for one in counts
+                    fmean(_all(some, "new_persons")) if (some := self.of(steps, head_count)) else None
+                    for head_count in counts
                 ],
             )
             for steps in self.lengths
@@ -340,7 +340,7 @@ class PPAttachment(LessonResult):
     def _ceiling(self, text: Text) -> str:
         """Where nothing is left to be better in."""
         held_out, new = (
-            sum(getattr(one, name) >= CEILING for one in self.runs)
+            sum(getattr(run, name) >= CEILING for run in self.runs)
             for name in ("held_out", "new_persons")
         )
         total = len(self.runs)
@@ -396,7 +396,7 @@ def _folders(models: str | Path | Sequence[str | Path]) -> list[Path]:
     if not isinstance(models, str | Path):
         if not models:
             raise UserError("models: give at least one run's folder")
-        return [Path(one) for one in models]
+        return [Path(model) for model in models]
     inside = sorted(one.parent for one in Path(models).glob("*/last.json"))
     return inside or [Path(models)]
 

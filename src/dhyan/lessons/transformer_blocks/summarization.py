@@ -150,7 +150,9 @@ class Summarization(LessonResult):
     def kept(self) -> Float64[Tensor, "P 2"]:
         """Of each head's own choice, the share that the one head keeps, and with more room."""
         ones = (set(self.chosen[-1]), set(self.roomy))
-        shares = [[len(one & set(own)) / len(own) for one in ones] for own in self.chosen[:-1]]
+        shares = [
+            [len(choice & set(own)) / len(own) for choice in ones] for own in self.chosen[:-1]
+        ]
         return torch.tensor(shares, dtype=torch.float64)
 
     def _measures(self) -> Float64[Tensor, "P 4"]:
@@ -227,7 +229,7 @@ def _computed(
             f"keep: {keep} of {len(sentences)} sentences is no summary; keep at most "
             f"{len(sentences) - 1}"
         )
-    texts = [words_in(one) for one in sentences]
+    texts = [words_in(sentence) for sentence in sentences]
     known = vocabulary(texts)
     counts = word_counts(texts, known)
     size = len(known) ** 0.5
@@ -238,7 +240,7 @@ def _computed(
     weights = attend(queries.unsqueeze(1), every, every).weights.squeeze(1)
     scores = queries @ keys.T / size
     chosen = tuple(_best(row, keep) for row in scores.tolist())
-    shared = [[len(set(one) & set(other)) for other in chosen] for one in chosen]
+    shared = [[len(set(chosen_one) & set(other)) for other in chosen] for chosen_one in chosen]
     heads = range(len(own))
     return Summarization(
         sentences=tuple(sentences),

@@ -68,7 +68,7 @@ class StackTrace:
 
     def step(self, part: str, layer: int = 1) -> SublayerTrace | None:
         """One of the steps, if the walk has it."""
-        return next((one for one in self.steps if (one.part, one.layer) == (part, layer)), None)
+        return next((step for step in self.steps if (step.part, step.layer) == (part, layer)), None)
 
 
 @dataclass(frozen=True)
@@ -306,8 +306,8 @@ def _weights(step: SublayerTrace, text: Text) -> list[Table]:
         [str(place) for place in range(1, count + 1)] for count in step.look.weights.shape[1:]
     )
     return [
-        table(text("transformer.head", number=number), one, rows, columns, kind="weights")
-        for number, one in enumerate(step.look.weights[:MOST_HEADS], 1)
+        table(text("transformer.head", number=number), weight, rows, columns, kind="weights")
+        for number, weight in enumerate(step.look.weights[:MOST_HEADS], 1)
     ]
 
 
@@ -347,7 +347,7 @@ class AblationMeasures:
         return (
             Words(text("transformer.changes_without_part_order")),
             table(text("transformer.measures"), values, rows, columns),
-            Words(" ".join(self._told(one, text) for one in chosen)),
+            Words(" ".join(self._told(chosen_one, text) for chosen_one in chosen)),
         )
 
     def _told(self, without: str, text: Text) -> str:
@@ -404,7 +404,7 @@ def _alike(states: Float64[Tensor, "T D"]) -> Float64[Tensor, ""]:
 
 def _longest(walk: TransformerTrace) -> Float64[Tensor, ""]:
     steps = (*walk.encoder.steps, *walk.decoder.steps)
-    return torch.stack([one.after.norm(dim=1).max() for one in steps]).max()
+    return torch.stack([step.after.norm(dim=1).max() for step in steps]).max()
 
 
 def ablation_name(without: str, text: Text) -> str:

@@ -158,9 +158,13 @@ def cooccurring_nouns(word: str, count: int = 6) -> Groups:
             f"ask for one of {', '.join(ambiguous_words())}"
         )
     lexicon = read_lexicon()
-    senses = [{" ".join(form) for form in one.noun.hindi} for one in lexicon.senses[word][:2]]
-    nouns = {form[0].lower() for one in lexicon.words.values() for form in (one.english, one.plural)
-             if len(form) == 1}  # fmt: skip
+    senses = [{" ".join(form) for form in sense.noun.hindi} for sense in lexicon.senses[word][:2]]
+    nouns = {
+        form[0].lower()
+        for noun in lexicon.words.values()
+        for form in (noun.english, noun.plural)
+        if len(form) == 1
+    }
     met: list[Counter[str]] = [Counter() for _ in senses]
     for seed in range(LOOKED_AT):
         twin = disambiguated_sentence(SentenceBuilder(seed))
@@ -327,7 +331,8 @@ class StaticVectors(LessonResult):
             return text("static_vectors.words_chosen_hand", held=held)
         words = "; ".join(", ".join(group) for group in (found.one, found.other))
         near, every = (
-            " / ".join(f"{one:.2f}" for one in cosines) for cosines in (found.cosines, found.every)
+            " / ".join(f"{cosine:.2f}" for cosine in cosines)
+            for cosines in (found.cosines, found.every)
         )
         none = text("static_vectors.form_two_groups")
         follows = senses_verdict(found, text) if found.apart else none
