@@ -190,6 +190,8 @@ def _asked_words() -> dict[str, str]:
             {*written(fill_template(SentenceBuilder(0), one))} for one in found
         )
     return {
-        about: [word for word in about.split() if all(word in sentence for sentence in sentences)][-1]
+        about: [word for word in about.split() if all(word in sentence for sentence in sentences)][
+            -1
+        ]
         for about, sentences in said.items()
     }

@@ -303,7 +303,9 @@ def _principal_places(
         "crowd_senses": tuple(one.sense for one in crowd),
         "paths": walked.unflatten(0, (len(examples), layers)),
         "path_senses": tuple(example.sense for example in examples),
-        "cues": tuple((example.words[cue], example.sense) for example in examples for cue in example.cues),
+        "cues": tuple(
+            (example.words[cue], example.sense) for example in examples for cue in example.cues
+        ),
         "cue_places": deciding,
         "explained": sizes[:2].square() / sizes.square().sum(),
     }

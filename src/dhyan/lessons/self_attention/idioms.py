@@ -235,7 +235,9 @@ class MixerComparison:
         """Both tables, and what they say of the notes' claim."""
         shares = [[mixer.seen, mixer.new, mixer.senses] for mixer in self.mixers]
         columns = (text("idioms.seen_idioms"), text("idioms.new_idioms"), text("idioms.new_senses"))
-        understood = [[100 * model_scores.idiom, 100 * model_scores.context] for model_scores in self.ladder]
+        understood = [
+            [100 * model_scores.idiom, 100 * model_scores.context] for model_scores in self.ladder
+        ]
         return (
             Words(text("idioms.learned_q_k_v")),
             table(

@@ -110,7 +110,9 @@ def _alike(folders: Sequence[Path], recipes: Sequence[Recipe]) -> None:
                     f"models: {folders[0]} and {folder} differ in [{part}]; give runs that differ "
                     "in heads, seed and steps alone"
                 )
-    kinds = [(_head_count(recipe), recipe.training.seed, recipe.training.steps) for recipe in recipes]
+    kinds = [
+        (_head_count(recipe), recipe.training.seed, recipe.training.steps) for recipe in recipes
+    ]
     if len(set(kinds)) < len(kinds):
         raise UserError("models: two runs have the same heads, seed and steps; name each once")
 
@@ -323,7 +325,9 @@ class PPAttachment(LessonResult):
             Curve(
                 text("pp_attachment.steps", steps=steps),
                 [
-                    fmean(_all(some, "new_persons")) if (some := self.of(steps, head_count)) else None
+                    fmean(_all(some, "new_persons"))
+                    if (some := self.of(steps, head_count))
+                    else None
                     for head_count in counts
                 ],
             )
