@@ -29,7 +29,7 @@ def build(recipe: Recipe, corpus: Ready, device: str) -> tuple[Translator, Train
         corpus,
         corpus.tokenizers,
         Path("nowhere"),
-        weigh=lambda model: None,
+        initialize=lambda model: None,
         device=torch.device(device),
     )
     trainer.save = lambda trainer: Path("nowhere")
