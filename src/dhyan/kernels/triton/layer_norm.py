@@ -24,6 +24,5 @@ def layer_norm(x, inside, weight, bias, width, epsilon, AXIS: tl.constexpr):
     """(x − mean) / √(variance + ε) · weight + bias; weight and bias are loaded already."""
     centred, _, rate = centre(x, inside, width, epsilon, AXIS)
     if AXIS == 1:
-        return centred * rate[:, None] * weight[None, :] + bias[None, :]
-    else:  # noqa: RET505 (Triton compiles one of the branches)
-        return centred * rate * weight + bias
+        rate, weight, bias = rate[:, None], weight[None, :], bias[None, :]
+    return centred * rate * weight + bias
