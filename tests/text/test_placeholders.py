@@ -27,7 +27,7 @@ PARTS = [
 ]
 texts = st.text() | st.lists(st.sampled_from(PARTS)).map(" ".join)
 tight = st.lists(st.sampled_from(PARTS)).map("".join)
-chosen = st.lists(st.sampled_from(KINDS), unique=True)
+chosen = st.lists(st.sampled_from(KINDS), min_size=1, unique=True)
 patient = settings(deadline=None)
 
 
@@ -62,6 +62,12 @@ def test_only_the_given_kinds_are_masked():
     text = "<b> 5 a@b.example www.c.example"
     for kind, span in zip(("tag", "number", "email", "url"), text.split(), strict=True):
         assert mask(text, [kind]) == (text.replace(span, A), (span,))
+
+
+def test_without_kinds_nothing_is_masked():
+    text = f"5 {A} www.c.example"
+    assert mask(text, ()) == (text, ())
+    assert mask_pair(text, text, ()) == (text, text)
 
 
 def test_a_repeated_span_has_one_placeholder():

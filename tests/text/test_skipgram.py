@@ -58,7 +58,7 @@ def test_rare_words_get_no_vector_and_the_most_frequent_come_first():
 def test_the_gradients_equal_autograd(monkeypatch, shared):
     moved = []
     monkeypatch.setattr(EmbeddingTable, "descend", lambda self, ids, by: moved.append((ids, by)))
-    monkeypatch.setattr(skipgram, "SHARED", shared)
+    monkeypatch.setattr(skipgram, "NEGATIVES_SHARED_BY", shared)
     learner = SkipGram.initial(torch.tensor([5, 4, 3, 2]), 3, 2, rng())
     learner.outputs.values.copy_(torch.randn(4, 3, generator=rng()))
     near = torch.tensor([[0, 1], [2, 3], [0, 0], [3, 1]])
@@ -110,13 +110,13 @@ def test_the_same_seed_gives_the_same_vectors_and_another_others():
 
 
 def test_a_corpus_in_stretches_gives_every_word(monkeypatch):
-    monkeypatch.setattr(skipgram, "STRETCH", 64)
+    monkeypatch.setattr(skipgram, "CHUNK_WORDS", 64)
     assert len(train_skip_gram(talk(60), width=8).words) == 9
 
 
 def test_epochs_are_reported_and_steps_are_limited(monkeypatch):
     heard = []
-    monkeypatch.setattr(skipgram, "BATCH", 100)
+    monkeypatch.setattr(skipgram, "BATCH_PAIRS", 100)
     train_skip_gram(talk(60), width=8, subsample=1.0, steps=3, on_progress=heard.append)
     assert len(heard) == 1
     assert heard[0].startswith("pass 1, step 3: loss ")
@@ -128,7 +128,11 @@ def test_epochs_are_reported_and_steps_are_limited(monkeypatch):
 @pytest.mark.parametrize(
     ("sentences", "given", "said"),
     [
-        ([["a", "b"]], {}, "of 2 words 0 come 5 times or more: give more text, or a smaller least"),
+        (
+            [["a", "b"]],
+            {},
+            "of 2 words 0 come 5 times or more: give more text, or a smaller min_count",
+        ),
         ([["a"], ["b"]] * 9, {}, "no two words of the corpus stand near each other"),
         ([["a", "b"]] * 9, {"width": 0}, "width is 0; give a whole number from 1 on"),
         ([["a", "b"]] * 9, {"steps": 0}, "steps is 0; give a whole number from 1 on"),

@@ -64,6 +64,8 @@ def mask_pair(source: str, target: str, kinds: Sequence[str]) -> tuple[str, str]
     and copied like any other. A private-use character of the source is always a span; one of the
     target that the source lacks becomes U+FFFD.
     """
+    if not kinds:
+        return source, target
     here, there = _spans(source, kinds), _spans(target, kinds)
     theirs = {normalize(target[start:stop]) for start, stop in there}
     signs: dict[str, str] = {}

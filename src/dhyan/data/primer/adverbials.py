@@ -1,4 +1,4 @@
-"""Where, when, how, with whom and to whom: what a clause says besides who does what."""
+"""Adverbials: place, time, manner, company, recipient and goal of a clause."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -9,7 +9,7 @@ from dhyan.data.primer.sentence_builder import PLURAL, Phrase, SentenceBuilder, 
 from dhyan.data.primer.sentence_pair import Word
 from dhyan.data.primer.verb_groups import ClausePlan, Modality, Tense
 
-ASKED = {"where": "कहाँ", "when": "कब", "why": "क्यों"}
+QUESTION_WORDS = {"where": "कहाँ", "when": "कब", "why": "क्यों"}
 TIMES = {
     Tense.HABITUAL: "habitual",
     Tense.PRESENT_PROGRESSIVE: "progressive",
@@ -20,7 +20,7 @@ TIMES = {
 DATED = frozenset(("past", "future"))
 OUTDOORS = frozenset(("places", "nature", "vehicles"))
 STRAIGHT = frozenset(("जा", "आ", "लौट", "भाग", "चल"))  # one goes घर, but runs घर तक
-FLEEING, LEAVING = "भाग", ("go",)
+FLEEING, DEPARTING = "भाग", ("go",)
 
 
 @dataclass(slots=True)
@@ -30,100 +30,115 @@ class Adverbials:
     english_first: list[Word] = field(default_factory=list)
     english_last: list[Word] = field(default_factory=list)
     hindi_first: list[Word] = field(default_factory=list)
-    hindi_between: list[Word] = field(default_factory=list)
+    hindi_after_subject: list[Word] = field(default_factory=list)
     before_verb: list[Word] = field(default_factory=list)
 
 
-def adverbials(builder: SentenceBuilder, plan: ClausePlan, doer: Phrase, node: int) -> Adverbials:
-    """All that is said around a verb, as far as there is room.
+def adverbials(
+    builder: SentenceBuilder, plan: ClausePlan, subject: Phrase, node: int
+) -> Adverbials:
+    """The adverbials of a clause, as far as there is room.
 
-    Hindi says it before the objects, as time, place, company, manner, recipient, goal; English
-    after them, as recipient, goal, manner, place, company, time.
+    In Hindi they precede the objects: time, place, company, manner, recipient, goal. In English
+    they follow them: recipient, goal, manner, place, company, time.
     """
-    around = Adverbials()
+    result = Adverbials()
     last = list[Word]()
     if plan.verb.recipient_nouns:
-        last += _recipient(builder, plan.verb, node, doer, around)
+        last += _recipient(builder, plan.verb, node, subject, result)
     if plan.verb.to and plan.question != "where":
-        last += _goal(builder, plan.verb, node, around)
-    if plan.question in ASKED:
-        _question(builder, plan.question, node, around)
+        last += _goal(builder, plan.verb, node, result)
+    if plan.question in QUESTION_WORDS:
+        _question(builder, plan.question, node, result)
     if plan.room > 1 and not plan.alone:
-        last = _circumstances(builder, plan, doer, node, around) + last
-    around.hindi_between += last
-    return around
+        last = _circumstances(builder, plan, subject, node, result) + last
+    result.hindi_after_subject += last
+    return result
 
 
 def _recipient(
-    builder: SentenceBuilder, verb: Verb, node: int, doer: Phrase, around: Adverbials
+    builder: SentenceBuilder, verb: Verb, node: int, subject: Phrase, result: Adverbials
 ) -> list[Word]:
     """To whom."""
     if "people" in verb.recipients and builder.flip(0.5):
-        found = name_phrase(builder, node, "को")
+        phrase = name_phrase(builder, node, "को")
     else:
         noun = builder.sample(verb.recipient_nouns)
-        found = noun_phrase(builder, noun, node, marker="को", room=0, own=doer.pronoun)
-    around.english_last += [("to", found.node, False), *found.english]
-    return found.hindi
+        phrase = noun_phrase(builder, noun, node, marker="को", room=0, own=subject.pronoun)
+    result.english_last += [("to", phrase.node, False), *phrase.english]
+    return phrase.hindi
 
 
-def _goal(builder: SentenceBuilder, verb: Verb, node: int, around: Adverbials) -> list[Word]:
+def _goal(builder: SentenceBuilder, verb: Verb, node: int, result: Adverbials) -> list[Word]:
     """Where to, or where from."""
-    away = builder.flip(0.25) and verb.english.base != LEAVING  # one leaves a place, and goes to it
+    from_goal = (
+        builder.flip(0.25) and verb.english.base != DEPARTING
+    )  # one leaves a place, and goes to it
     noun = builder.sample(read_lexicon().nouns["places"])
     straight = verb.hindi.stem in STRAIGHT and "हुए" not in verb.hindi.before
     into = straight and verb.hindi.stem != FLEEING  # सराय में भागना is to run about in it
-    bare = straight and noun.goal and not away
-    found = noun_phrase(builder, noun, node, oblique=True, room=0 if bare else 1, few=True)
+    bare = straight and noun.goal and not from_goal
+    phrase = noun_phrase(builder, noun, node, oblique=True, room=0 if bare else 1, few=True)
     at = noun.place[1] if noun.place else "में"
-    marker = "से" if away else "" if bare else at if into else "तक"
-    way = builder.add_node(found.node)
-    to = "from" if away else "to"
+    marker = "से" if from_goal else "" if bare else at if into else "तक"
+    direction = builder.add_node(phrase.node)
+    to = "from" if from_goal else "to"
     if not marker:
-        around.english_last += [(to, found.node, False), *found.english]
-        return found.hindi
-    around.english_last += [(to, way, True), *found.english]
-    return [*found.hindi, (marker, way, True)]
+        result.english_last += [(to, phrase.node, False), *phrase.english]
+        return phrase.hindi
+    result.english_last += [(to, direction, True), *phrase.english]
+    return [*phrase.hindi, (marker, direction, True)]
 
 
-def _question(builder: SentenceBuilder, question: str, node: int, around: Adverbials) -> None:
+def _question(builder: SentenceBuilder, question: str, node: int, result: Adverbials) -> None:
     """Where, when or why; Hindi question it right before the verb."""
-    asked = builder.add_node(node)
-    around.english_first.append((question, asked, True))
-    around.before_verb.append((ASKED[question], asked, True))
+    question_node = builder.add_node(node)
+    result.english_first.append((question, question_node, True))
+    result.before_verb.append((QUESTION_WORDS[question], question_node, True))
 
 
 def _circumstances(
-    builder: SentenceBuilder, plan: ClausePlan, doer: Phrase, node: int, around: Adverbials
+    builder: SentenceBuilder,
+    plan: ClausePlan,
+    subject: Phrase,
+    node: int,
+    result: Adverbials,
 ) -> list[Word]:
     """A manner, a place, company and a time; returns what Hindi says of them before the objects."""
     verb, question, room = plan.verb, plan.question, plan.room
-    between, manner = list[Word](), list[Word]()
-    if doer.person and not _even(plan) and builder.flip(0.12):
-        manner = _said(builder, builder.sample(read_lexicon().manner), node, around.english_last)
-    if room > 2 and doer.animate and not (question or placed(verb)) and builder.flip(0.25):
+    after_subject, manner = list[Word](), list[Word]()
+    if subject.person and not _excludes_manner(plan) and builder.flip(0.12):
+        manner = _adverb_words(
+            builder, builder.sample(read_lexicon().manner), node, result.english_last
+        )
+    if (
+        room > 2
+        and subject.animate
+        and not (question or excludes_place(verb))
+        and builder.flip(0.25)
+    ):
         english, hindi = locative_phrase(
             builder, builder.sample(read_lexicon().nouns["places"]), node, room - 3
         )
-        around.english_last += english
-        between += hindi
+        result.english_last += english
+        after_subject += hindi
     if (
         room > 3
-        and doer.person
-        and doer.number != PLURAL
-        and not (manner or met(verb))
+        and subject.person
+        and subject.number != PLURAL
+        and not (manner or has_human_object(verb))
         and builder.flip(0.12)
     ):
-        between += _company(builder, node, around)
-    between += manner
+        after_subject += _company(builder, node, result)
+    after_subject += manner
     times = times_of(TIMES.get(plan.tense, "")) if plan.modality == Modality.PLAIN else ()
     if not times or question == "when" or not builder.flip(0.3):
-        return between
+        return after_subject
     if plan.fronts and not question and builder.flip(0.4):
-        around.hindi_first += _time(builder, times, node, around.english_first)
-        around.english_first.append(punctuation(","))
-        return between
-    return _time(builder, times, node, around.english_last) + between
+        result.hindi_first += _time(builder, times, node, result.english_first)
+        result.english_first.append(punctuation(","))
+        return after_subject
+    return _time(builder, times, node, result.english_last) + after_subject
 
 
 def _time(
@@ -132,7 +147,7 @@ def _time(
     """One of these times or, where they are past or to come, now and then a date."""
     if times[0].tense in DATED and builder.flip(0.2):
         return _date(builder, node, english)
-    return _said(builder, builder.sample(times), node, english)
+    return _adverb_words(builder, builder.sample(times), node, english)
 
 
 def _date(builder: SentenceBuilder, node: int, english: list[Word]) -> list[Word]:
@@ -142,30 +157,32 @@ def _date(builder: SentenceBuilder, node: int, english: list[Word]) -> list[Word
     number, on = builder.add_node(own), builder.add_node(own)
     english += [("on", on, True), (day, number, True)]
     english += [(word, own, True) for word in month.english]
-    said = [(word, own, True) for word in month.hindi]
-    return [(day, number, True), *said, ("को", on, True)]
+    month_words = [(word, own, True) for word in month.hindi]
+    return [(day, number, True), *month_words, ("को", on, True)]
 
 
-def _said(builder: SentenceBuilder, adverb: Adverb, node: int, english: list[Word]) -> list[Word]:
+def _adverb_words(
+    builder: SentenceBuilder, adverb: Adverb, node: int, english: list[Word]
+) -> list[Word]:
     """An adverb, put at the end of the English words; returns the Hindi ones."""
     own = builder.add_node(node)
     english += [(word, own, True) for word in adverb.english]
     return [(word, own, True) for word in adverb.hindi]
 
 
-def _even(plan: ClausePlan) -> bool:
+def _excludes_manner(plan: ClausePlan) -> bool:
     """Whether there is no manner in which it is done."""
     return bool(plan.verb.rests or plan.verb.befalls or plan.question or plan.negated)
 
 
 @cache
-def met(verb: Verb) -> bool:
+def has_human_object(verb: Verb) -> bool:
     """Whether it is done to people: one who helps a man with Ravi may help Ravi's companion."""
     return any(noun.domain in PERSONS for noun in (*verb.object_nouns, *verb.recipient_nouns))
 
 
 @cache
-def placed(verb: Verb) -> bool:
+def excludes_place(verb: Verb) -> bool:
     """Whether one can hardly do it at a place: it has a goal, or is done to a place itself."""
     return verb.to or any(noun.domain in OUTDOORS for noun in verb.object_nouns)
 
@@ -176,8 +193,8 @@ def times_of(tense: str) -> tuple[Adverb, ...]:
     return tuple(time for time in read_lexicon().times if tense and time.tense == tense)
 
 
-def _company(builder: SentenceBuilder, node: int, around: Adverbials) -> list[Word]:
+def _company(builder: SentenceBuilder, node: int, result: Adverbials) -> list[Word]:
     friend = name_phrase(builder, node)
-    beside = builder.add_node(friend.node)
-    around.english_last += [("with", beside, True), *friend.english]
-    return [*friend.hindi, ("के", beside, True), ("साथ", beside, True)]
+    company_node = builder.add_node(friend.node)
+    result.english_last += [("with", company_node, True), *friend.english]
+    return [*friend.hindi, ("के", company_node, True), ("साथ", company_node, True)]

@@ -1,4 +1,4 @@
-"""Words of several meanings, among others that decide: the bank where money is, or the river."""
+"""Ambiguous words in disambiguating contexts: the bank of money, or of the river."""
 
 from typing import NamedTuple
 from zlib import crc32
@@ -56,7 +56,7 @@ LINKS = ("and", "because", "and then")
 
 
 def disambiguated_sentence(builder: SentenceBuilder) -> SentencePair:
-    """Someone went to the bank and deposited money: what is done tells which bank it was."""
+    """Someone went to the bank and deposited money: the action disambiguates the noun."""
     word = builder.choose(ambiguous_words(builder.core))
     sense = builder.choose(read_lexicon().senses[word])
     frame, cue, link = (
@@ -74,7 +74,7 @@ def disambiguated_sentence(builder: SentenceBuilder) -> SentencePair:
     first = _frame(builder, sense, frame, node)
     same = cue.verb.ergative == frame.ergative
     second = _cue(builder, cue, link, node, feminine=first.feminine, same=same)
-    builder.checks.append(_wanted(word, sense, first.said))
+    builder.checks.append(_make_check(word, sense, first.hindi_words))
     sides = (
         (*first.english, *second[0], punctuation(".")),
         (*first.hindi, *second[1], punctuation("।")),
@@ -84,20 +84,20 @@ def disambiguated_sentence(builder: SentenceBuilder) -> SentencePair:
 
 def is_held_out(word: str, frame: Frame, cue: Cue) -> bool:
     """Whether training never sees this word hindi_plural of so with this cue, by what Hindi says."""
-    said = (word, frame.hindi, frame.marker, cue.verb.hindi.stem, *cue.noun.hindi[0])
-    return crc32(" ".join(said).encode()) % HELD_OUT == 0
+    hindi_words = (word, frame.hindi, frame.marker, cue.verb.hindi.stem, *cue.noun.hindi[0])
+    return crc32(" ".join(hindi_words).encode()) % HELD_OUT == 0
 
 
-def _wanted(word: str, sense: Sense, said: str) -> TranslationCheck:
-    """The right noun, and no form of another meaning's."""
-    mine = {" ".join(form) for form in sense.noun.hindi}
+def _make_check(word: str, sense: Sense, hindi_words: str) -> TranslationCheck:
+    """The check that a translation has the right noun, and no form of another sense."""
+    own_forms = {" ".join(form) for form in sense.noun.hindi}
     others = {
         " ".join(form)
         for other in read_lexicon().senses[word]
         if other is not sense
         for form in other.noun.hindi
     }
-    return TranslationCheck("context", word, (said,), tuple(sorted(others - mine)))
+    return TranslationCheck("context", word, (hindi_words,), tuple(sorted(others - own_forms)))
 
 
 class Framed(NamedTuple):
@@ -106,7 +106,7 @@ class Framed(NamedTuple):
     english: list[Word]
     hindi: list[Word]
     feminine: bool
-    said: str
+    hindi_words: str
 
 
 def _frame(builder: SentenceBuilder, sense: Sense, frame: Frame, node: int) -> Framed:
@@ -117,15 +117,15 @@ def _frame(builder: SentenceBuilder, sense: Sense, frame: Frame, node: int) -> F
         marker = noun.place[1] if noun.place else "में"
     if frame.ergative and not marker and noun.domain == "animals":
         marker = "को"
-    said = noun.hindi[bool(marker) or not frame.ergative]
-    about = builder.add_node(word) if marker == ABOUT else node
+    hindi_words = noun.hindi[bool(marker) or not frame.ergative]
+    about_node = builder.add_node(word) if marker == ABOUT else node
     english = [*doer.english]
-    english += [(one, about if one == "about" else node, True) for one in frame.verb.split()]
+    english += [(one, about_node if one == "about" else node, True) for one in frame.verb.split()]
     english += [] if sense.kind == "maker" else [("the", word, False)]
     english += [(one, word, True) for one in noun.english]
-    hindi = [*doer.hindi, *((one, word, True) for one in said)]
+    hindi = [*doer.hindi, *((one, word, True) for one in hindi_words)]
     if marker == ABOUT:
-        hindi += [(one, about, True) for one in marker.split()]
+        hindi += [(one, about_node, True) for one in marker.split()]
     else:
         hindi += [(one, word, False) for one in marker.split()]
     hindi += [(one, node, True) for one in frame.before]
@@ -133,7 +133,7 @@ def _frame(builder: SentenceBuilder, sense: Sense, frame: Frame, node: int) -> F
     if frame.ergative:
         form = F if frame.before else M if marker else form_of(feminine=noun.feminine, plural=False)
     hindi.append((hindi_verb(frame.hindi).perfective[form], node, True))
-    return Framed(english, hindi, doer.form == F, " ".join(said))
+    return Framed(english, hindi, doer.form == F, " ".join(hindi_words))
 
 
 def _cue(
@@ -149,43 +149,52 @@ def _cue(
     words, hindi = cue.verb.english, cue.verb.hindi
     before: list[Word] = [(one, action, True) for one in hindi.before]
     if link == "because":
-        wish = builder.add_node(action)
-        he: Word = ("she" if feminine else "he", wish, False)
-        english = [("because", connective, True), he, ("wanted", wish, True), ("to", action, False)]
+        desire = builder.add_node(action)
+        he: Word = ("she" if feminine else "he", desire, False)
+        english = [
+            ("because", connective, True),
+            he,
+            ("wanted", desire, True),
+            ("to", action, False),
+        ]
         english += [(one, action, True) for one in words.base]
-        wants = [(hindi_verb("चाहना").habitual[F if feminine else M], wish, True)]
-        was: Word = (WAS[F if feminine else M], wish, False)
-        said = [("क्योंकि", connective, True), ("वह", wish, False), *hindi_object, *before]
-        said += [(hindi.infinitive[M], action, True), *wants, was]
-        return english + english_object, said
+        wants = [(hindi_verb("चाहना").habitual[F if feminine else M], desire, True)]
+        was: Word = (WAS[F if feminine else M], desire, False)
+        hindi_words = [("क्योंकि", connective, True), ("वह", desire, False), *hindi_object, *before]
+        hindi_words += [(hindi.infinitive[M], action, True), *wants, was]
+        return english + english_object, hindi_words
     english = [(one, connective, True) for one in link.split()]
     english += [(one, action, True) for one in words.past]
-    said = [(one, connective, True) for one in ("और फिर" if link == "and then" else "और").split()]
+    hindi_words = [
+        (one, connective, True) for one in ("और फिर" if link == "and then" else "और").split()
+    ]
     if not same:
-        said.append(("उसने" if cue.verb.ergative else "वह", action, False))
-    said += [*hindi_object, *before]
+        hindi_words.append(("उसने" if cue.verb.ergative else "वह", action, False))
+    hindi_words += [*hindi_object, *before]
     verb_form = form if cue.verb.ergative else F if feminine else M
-    said.append((hindi.perfective[verb_form], action, True))
-    return english + english_object, said
+    hindi_words.append((hindi.perfective[verb_form], action, True))
+    return english + english_object, hindi_words
 
 
 def _object(builder: SentenceBuilder, cue: Cue, action: int) -> tuple[list[Word], list[Word], int]:
     """What the cue is done to, as the lexicon says it."""
     noun: Noun = cue.noun
-    thing = builder.add_node(action)
+    object_node = builder.add_node(action)
     met = noun.domain in PERSONS or (noun.domain == "animals" and cue.article == "the")
     marker = cue.verb.marker or ("को" if met else "")
     english_words = noun.plural if cue.plural or noun.pair else noun.english
-    english: list[Word] = [(one, thing, True) for one in english_words]
-    hindi: list[Word] = [(one, thing, True) for one in noun.hindi[2 * cue.plural + bool(marker)]]
+    english: list[Word] = [(one, object_node, True) for one in english_words]
+    hindi: list[Word] = [
+        (one, object_node, True) for one in noun.hindi[2 * cue.plural + bool(marker)]
+    ]
     if cue.article == "the":
-        english.insert(0, ("the", thing, False))
+        english.insert(0, ("the", object_node, False))
     elif cue.article:
-        amount = builder.add_node(thing)
+        amount = builder.add_node(object_node)
         english.insert(0, (a_or_an(english[0][0]), amount, True))
         hindi.insert(0, ("एक", amount, True))
     if marker:
-        hindi.append((marker, thing, False))
+        hindi.append((marker, object_node, False))
     form = form_of(feminine=noun.feminine, plural=cue.plural)
     if cue.verb.agrees:
         form = F if cue.verb.agrees == "f" else M

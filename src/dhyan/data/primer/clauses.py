@@ -1,4 +1,4 @@
-"""Clauses of doing: name_phrase, a verb, and what it is done to."""
+"""Action clauses: subject, verb and object, in the word order of each language."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -79,14 +79,14 @@ def coordinated_names(builder: SentenceBuilder, node: int, case: str) -> Phrase:
 
 
 def object_marker(verb: Verb, noun: Noun) -> str:
-    """How Hindi marks this object of this verb: persons and animals by को, things not at all."""
+    """The Hindi marker of an object: को for persons and animals, none for things (differential)."""
     return verb.marker or ("को" if noun.domain in LIVING else "")
 
 
 def sample_object(
     builder: SentenceBuilder, verb: Verb, node: int, subject: Phrase, room: int
 ) -> Phrase:
-    """Whatever it may be done to."""
+    """An object of the verb: a noun phrase, a name or a pronoun."""
     noun = builder.sample_partner(verb.object_nouns, held_out_objects(verb))
     marker = object_marker(verb, noun)
     if noun.domain == "people" and marker and builder.flip(0.15):
@@ -94,12 +94,12 @@ def sample_object(
         if builder.is_ambiguous(key):
             return name_phrase(builder, node, marker)
         return object_pronoun(builder, key, node, marker, whose=_whose(marker))
-    known = None
+    definite = None
     if noun.domain == "animals" and not verb.marker:  # only one hindi_plural of before is marked
-        known = builder.flip(0.6)
-        marker = marker if known else ""
+        definite = builder.flip(0.6)
+        marker = marker if definite else ""
     return noun_phrase(
-        builder, noun, node, marker=marker, room=room, own=subject.pronoun, known=known
+        builder, noun, node, marker=marker, room=room, own=subject.pronoun, definite=definite
     )
 
 
@@ -135,28 +135,36 @@ def action_clause(
     plan = ClausePlan(verb, tense, room, modality, negated, question, fronts, alone)
     node, share = builder.add_node(parent), room // 2
     if question == "who":
-        doer = question_subject(builder, plan.case, node)
+        subject_phrase = question_subject(builder, plan.case, node)
     else:
-        doer = subject(builder, verb, plan.case, node, share)
-    patient, front = None, list[Word]()
+        subject_phrase = subject(builder, verb, plan.case, node, share)
+    object_phrase, fronted = None, list[Word]()
     if question in ("what", "how many"):
-        patient, front = question_object(builder, verb, question, node)
+        object_phrase, fronted = question_object(builder, verb, question, node)
     elif verb.object_nouns:
-        patient = object(builder, verb, node, doer, share)
-    around = adverbials(builder, plan, doer, node)
-    group = verb_group(builder, plan, node, agreement(plan, doer, patient), around.before_verb)
-    said = _linearize(doer, patient, group, around, front, inverted=plan.inverted)
-    said.node = node
+        object_phrase = object(builder, verb, node, subject_phrase, share)
+    clause_adverbials = adverbials(builder, plan, subject_phrase, node)
+    group = verb_group(
+        builder,
+        plan,
+        node,
+        agreement(plan, subject_phrase, object_phrase),
+        clause_adverbials.before_verb,
+    )
+    clause = _linearize(
+        subject_phrase, object_phrase, group, clause_adverbials, fronted, inverted=plan.inverted
+    )
+    clause.node = node
     if question == "whether":
-        said.hindi.insert(0, ("क्या", builder.add_node(node), True))
-    return said
+        clause.hindi.insert(0, ("क्या", builder.add_node(node), True))
+    return clause
 
 
 def question_subject(builder: SentenceBuilder, case: str, node: int) -> Phrase:
     """Who?"""
     who = builder.add_node(node)
-    said = {"": "कौन", "ने": "किसने", "को": "किसे"}[case]
-    return Phrase([("who", who, True)], [(said, who, True)], person=True, pronoun="", node=who)
+    clause = {"": "कौन", "ने": "किसने", "को": "किसे"}[case]
+    return Phrase([("who", who, True)], [(clause, who, True)], person=True, pronoun="", node=who)
 
 
 def question_object(
@@ -167,17 +175,19 @@ def question_object(
     if question == "what":
         return Phrase([], [("क्या", what, True)], node=what), [("what", what, True)]
     noun = builder.sample(countable_objects(verb))
-    many = builder.add_node(what)
-    front = [("how", many, True), ("many", many, True)] + [(w, what, True) for w in noun.plural]
-    said = "कितनी" if noun.feminine else "कितने"
-    hindi = [(said, many, True)] + [(w, what, True) for w in noun.hindi[2]]
+    quantity = builder.add_node(what)
+    fronted = [("how", quantity, True), ("many", quantity, True)] + [
+        (w, what, True) for w in noun.plural
+    ]
+    clause = "कितनी" if noun.feminine else "कितने"
+    hindi = [(clause, quantity, True)] + [(w, what, True) for w in noun.hindi[2]]
     form = form_of(feminine=noun.feminine, plural=True)
-    return Phrase([], hindi, who=MANY, form=form, number=PLURAL, node=what), front
+    return Phrase([], hindi, who=MANY, form=form, number=PLURAL, node=what), fronted
 
 
 @cache
 def countable_objects(verb: Verb) -> tuple[Noun, ...]:
-    """The objects one can ask the number of."""
+    """The countable objects of a verb, for how many."""
     if verb.marker:
         return ()
     return tuple(
@@ -189,28 +199,33 @@ def countable_objects(verb: Verb) -> tuple[Noun, ...]:
 
 
 def _linearize(
-    doer: Phrase,
-    patient: Phrase | None,
+    subject_phrase: Phrase,
+    object_phrase: Phrase | None,
     group: VerbGroup,
-    around: Adverbials,
-    front: list[Word],
+    clause_adverbials: Adverbials,
+    fronted: list[Word],
     *,
     inverted: bool,
 ) -> Clause:
     """Everything in its order: English question by its auxiliary first, Hindi ends in its verb."""
-    english = [*around.english_first, *front]
+    english = [*clause_adverbials.english_first, *fronted]
     if inverted:
-        english += [*group.auxiliary, *doer.english]
+        english += [*group.auxiliary, *subject_phrase.english]
     else:
-        english += [*doer.english, *group.auxiliary]
+        english += [*subject_phrase.english, *group.auxiliary]
     english += group.english
-    hindi = [*doer.before, *around.hindi_first, *doer.hindi, *around.hindi_between]
-    if patient:
-        english += patient.english
-        hindi += patient.hindi
-    english += around.english_last
+    hindi = [
+        *subject_phrase.before,
+        *clause_adverbials.hindi_first,
+        *subject_phrase.hindi,
+        *clause_adverbials.hindi_after_subject,
+    ]
+    if object_phrase:
+        english += object_phrase.english
+        hindi += object_phrase.hindi
+    english += clause_adverbials.english_last
     hindi += group.hindi
-    if patient:
-        hindi += patient.after
-    ends_in_relative = patient is not None and bool(patient.after)
-    return Clause(english, hindi, doer, ROOT, group.hindi, ends_in_relative)
+    if object_phrase:
+        hindi += object_phrase.after
+    ends_in_relative = object_phrase is not None and bool(object_phrase.after)
+    return Clause(english, hindi, subject_phrase, ROOT, group.hindi, ends_in_relative)

@@ -1,4 +1,4 @@
-"""Clauses of being: what something is like, where it is, and that it is there at all."""
+"""Copular clauses: predicate adjectives, locatives and existentials."""
 
 from functools import cache
 
@@ -94,7 +94,7 @@ def locative_clause(
         )
     else:
         known = True if question else None
-        subject = noun_phrase(builder, thing(builder, LYING), node, room=room - 3, known=known)
+        subject = noun_phrase(builder, thing(builder, LYING), node, room=room - 3, definite=known)
         place = builder.sample(resting_places())
     if question == "where":
         where = builder.add_node(node)

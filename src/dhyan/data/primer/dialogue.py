@@ -29,7 +29,7 @@ TENSES = (
     Tense.FUTURE,
     Tense.PAST_PROGRESSIVE,
 )
-ASKED = ("whether", "whether", "whether", "where", "when", "why", "what")
+QUESTIONS = ("whether", "whether", "whether", "where", "when", "why", "what")
 MODES = (
     Modality.PLAIN,
     Modality.PLAIN,
@@ -42,10 +42,10 @@ MODES = (
 
 GOALS = (("here", "यहाँ"), ("there", "वहाँ"), ("home", "घर"))
 
-Said = tuple[list[Word], list[Word], tuple[str, ...]]
+DialogueSentence = tuple[list[Word], list[Word], tuple[str, ...]]
 
 
-def dialogue_sentence(builder: SentenceBuilder, size: int) -> Said:
+def dialogue_sentence(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """Something said to someone or by someone: both sides, and other correct Hindi ones."""
     dice = builder.random()
     if dice < 0.35:
@@ -55,7 +55,7 @@ def dialogue_sentence(builder: SentenceBuilder, size: int) -> Said:
     return requested(builder, size) if dice < 0.9 else open_speaker(builder, size)
 
 
-def quoted(builder: SentenceBuilder, size: int) -> Said:
+def quoted(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """Sita said, “I am going”: her name tells that it is जा रही हूँ."""
     node = builder.add_node()
     speaker = name_phrase(builder, node, "ने")
@@ -81,14 +81,14 @@ def quoted(builder: SentenceBuilder, size: int) -> Said:
     )
 
 
-def addressed(builder: SentenceBuilder, size: int) -> Said:
+def addressed(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """Mother, are you going? The one spoken to decides between आप and तुम, and the gender."""
     english, hindi, key, feminine = _listener(builder)
     if builder.flip(0.4):
         said = _of_person(builder, size - 2, key, feminine=feminine, parent=ROOT)
         ends = (".", "।")
     else:
-        said = _asked_of(builder, size - 2, key, feminine=feminine)
+        said = _question_to(builder, size - 2, key, feminine=feminine)
         ends = ("?", "?")
     called = builder.add_node(said.node)
     words: list[Word] = [(word, called, True) for word in hindi.split()]
@@ -119,8 +119,8 @@ def _of_person(
     )  # fmt: skip
 
 
-def _asked_of(builder: SentenceBuilder, size: int, key: str, *, feminine: bool) -> Clause:
-    question, verb = builder.choose(ASKED), _personal(builder)
+def _question_to(builder: SentenceBuilder, size: int, key: str, *, feminine: bool) -> Clause:
+    question, verb = builder.choose(QUESTIONS), _personal(builder)
     while verb not in answering(question):
         verb = _personal(builder)
     subject = _pronoun(key, feminine=feminine)
@@ -142,7 +142,7 @@ def _pronoun(key: str, *, feminine: bool) -> Subject:
     return subject
 
 
-def requested(builder: SentenceBuilder, size: int) -> Said:
+def requested(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """Open the door: खोलो or खोलिए, as whom one question and a please decide; else both are right."""
     verb = _personal(builder)
     while verb.befalls or verb.recipient_nouns or not (verb.object_nouns or verb.to):
@@ -206,7 +206,7 @@ def _there(builder: SentenceBuilder, verb: Verb, node: int) -> Phrase:
     return Phrase([(english, place, True)], [(hindi, place, True)], node=place)
 
 
-def open_speaker(builder: SentenceBuilder, size: int) -> Said:
+def open_speaker(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """I am going: जा रहा हूँ, and as correctly जा रही हूँ, for nothing tells who speaks."""
     state = builder.source.getstate()
     said = _of_person(builder, size, "I", feminine=False, parent=ROOT)

@@ -9,7 +9,7 @@ from dhyan.data.primer.sentence_builder import THIRD_SINGULAR, Phrase, SentenceB
 from dhyan.data.primer.sentence_pair import ROOT, Word
 from dhyan.data.primer.verb_groups import BE, BEEN, DO, HAVE
 
-# What comes over someone: the English verb and its words, the Hindi ones, whether feminine.
+# States: the English verb and its words, the Hindi words, whether feminine.
 FEELINGS = (
     ("be", ("hungry",), ("भूख", "लगी"), True),
     ("be", ("thirsty",), ("प्यास", "लगी"), True),
@@ -17,8 +17,8 @@ FEELINGS = (
     ("have", ("a", "cold"), ("ज़ुकाम",), False),
     ("have", ("a", "headache"), ("सिरदर्द",), False),
 )
-LIKED = ("food", "fruits", "drinks", "animals", "games", "music", "clothes")
-WANTED = ("food", "fruits", "drinks", "school", "tools", "clothes")
+LIKABLE = ("food", "fruits", "drinks", "animals", "games", "music", "clothes")
+DESIRABLE = ("food", "fruits", "drinks", "school", "tools", "clothes")
 OWNERS = ("he", "she", "we")
 
 
@@ -45,17 +45,17 @@ def possession_clause(
 
 
 def _pronoun(builder: SentenceBuilder, node: int) -> Phrase:
-    """Someone by a pronoun who has something: मेरे पास."""
+    """A possessor as a pronoun: मेरे पास."""
     key, owner = builder.choose(OWNERS), builder.add_node(node)
     if builder.is_ambiguous(key):
         key = "we"
-    found = PRONOUNS[key]
+    pronoun_forms = PRONOUNS[key]
     return Phrase(
-        english=[(found.subject, owner, True)],
-        hindi=[(found.whose[1], owner, True)],
-        who=found.who,
+        english=[(pronoun_forms.subject, owner, True)],
+        hindi=[(pronoun_forms.whose[1], owner, True)],
+        who=pronoun_forms.who,
         form=form_of(feminine=key == "she", plural=key == "we"),
-        number=found.number,
+        number=pronoun_forms.number,
         pronoun=key,
         person=True,
         node=owner,
@@ -67,25 +67,25 @@ def liking_clause(
 ) -> Clause:
     """Ravi likes mangoes: रवि को आम पसंद हैं."""
     node = builder.add_node(parent)
-    holder = person(builder, node, "को", 1)
-    noun, liked = thing(builder, LIKED), builder.add_node(node)
+    experiencer = person(builder, node, "को", 1)
+    noun, liked = thing(builder, LIKABLE), builder.add_node(node)
     plural = not (noun.mass or noun.pair)
     words = noun.english if noun.mass else noun.plural
-    said = noun.hindi[2 if plural else 0]
+    hindi_words = noun.hindi[2 if plural else 0]
     end = WAS[form_of(feminine=noun.feminine, plural=plural)]
     if time != "past":
         end = COPULA[MANY if plural else ONE]
-    verb, no = _english(builder, "like", time, holder, node, negated=negated)
+    verb, no = _english(builder, "like", time, experiencer, node, negated=negated)
     return Clause(
-        [*holder.english, *verb, *((word, liked, True) for word in words)],
+        [*experiencer.english, *verb, *((word, liked, True) for word in words)],
         [
-            *holder.hindi,
-            *((word, liked, True) for word in said),
+            *experiencer.hindi,
+            *((word, liked, True) for word in hindi_words),
             ("पसंद", node, True),
             *no,
             (end, node, False),
         ],
-        holder,
+        experiencer,
         node,
     )
 
@@ -95,45 +95,49 @@ def wanting_clause(
 ) -> Clause:
     """Ravi wants a pen: रवि को एक क़लम चाहिए."""
     node = builder.add_node(parent)
-    holder = person(builder, node, "को", 1)
-    wish = indefinite_phrase(builder, thing(builder, WANTED), node)
-    verb, no = _english(builder, "want", time, holder, node, negated=negated)
+    experiencer = person(builder, node, "को", 1)
+    desired = indefinite_phrase(builder, thing(builder, DESIRABLE), node)
+    verb, no = _english(builder, "want", time, experiencer, node, negated=negated)
     end: list[Word] = [("चाहिए", node, True)]
     if time == "past":
-        end.append((WAS[wish.form], node, False))
+        end.append((WAS[desired.form], node, False))
     return Clause(
-        [*holder.english, *verb, *wish.english],
-        [*holder.hindi, *wish.hindi, *no, *end],
-        holder,
+        [*experiencer.english, *verb, *desired.english],
+        [*experiencer.hindi, *desired.hindi, *no, *end],
+        experiencer,
         node,
     )
 
 
 def _english(
-    builder: SentenceBuilder, base: str, time: str, holder: Phrase, node: int, *, negated: bool
+    builder: SentenceBuilder, base: str, time: str, experiencer: Phrase, node: int, *, negated: bool
 ) -> tuple[list[Word], list[Word]]:
     """The English verb, and the Hindi word that denies it if it is denied."""
     past = time == "past"
     if negated:
         no = builder.add_node(node)
-        helper: Word = ("did" if past else DO[holder.number], node, False)
+        helper: Word = ("did" if past else DO[experiencer.number], node, False)
         return [helper, ("not", no, True), (base, node, True)], [("नहीं", no, True)]
     if past:
         return [(base + ("d" if base.endswith("e") else "ed"), node, True)], []
-    return [(base + ("s" if holder.number == THIRD_SINGULAR else ""), node, True)], []
+    return [(base + ("s" if experiencer.number == THIRD_SINGULAR else ""), node, True)], []
 
 
 def feeling_clause(builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT) -> Clause:
     """Ravi is hungry: रवि को भूख लगी है."""
     node = builder.add_node(parent)
-    holder = person(builder, node, "को", 1)
-    verb, words, said, feminine = builder.choose(FEELINGS)
+    experiencer = person(builder, node, "को", 1)
+    verb, words, hindi_words, feminine = builder.choose(FEELINGS)
     past = time == "past"
     forms = (BEEN if past else BE) if verb == "be" else (("had",) * 3 if past else HAVE)
     end = WAS[F if feminine else M] if past else COPULA[ONE]
     return Clause(
-        [*holder.english, (forms[holder.number], node, False), *((w, node, True) for w in words)],
-        [*holder.hindi, *((word, node, True) for word in said), (end, node, False)],
-        holder,
+        [
+            *experiencer.english,
+            (forms[experiencer.number], node, False),
+            *((w, node, True) for w in words),
+        ],
+        [*experiencer.hindi, *((word, node, True) for word in hindi_words), (end, node, False)],
+        experiencer,
         node,
     )

@@ -1,4 +1,4 @@
-"""The lines of a lexicon, taken apart but not yet understood."""
+"""Parser of the lexicon file: lines into entries, with every error named by line."""
 
 import re
 import unicodedata
@@ -67,18 +67,18 @@ class Entry:
 
     def one_of(self, *tags: str) -> str:
         """The one of these tags that must be there."""
-        found = [tag for tag in self.tags if tag in tags]
-        if len(found) != 1:
-            found_tags = " and ".join(found) or "none"
+        parts = [tag for tag in self.tags if tag in tags]
+        if len(parts) != 1:
+            found_tags = " and ".join(parts) or "none"
             raise self.fault(f"has {found_tags} of {', '.join(tags)}; write exactly one of them")
-        return found[0]
+        return parts[0]
 
     def value(self, key: str) -> str:
         """What stands after `key:` in a tag, or nothing."""
-        found = [tag.partition(":")[2] for tag in self.tags if tag.startswith(key + ":")]
-        if len(found) > 1:
+        parts = [tag.partition(":")[2] for tag in self.tags if tag.startswith(key + ":")]
+        if len(parts) > 1:
             raise self.fault(f"has {key}: twice; write it once")
-        return found[0] if found else ""
+        return parts[0] if parts else ""
 
     def form(self, place: int = 0, *, of: int = 1) -> str:
         """A form of the English word, which may have so many, or nothing where it is not given."""
@@ -92,19 +92,19 @@ class Entry:
 
     def listed(self, place: int) -> tuple[str, ...]:
         """The domains and nouns of a field; a noun of several words goes on to the next of them."""
-        found: list[str] = []
+        parts: list[str] = []
         for word in self.field(place).split():
-            if found and found[-1][0] in "=-" and not (word in DOMAINS or word[0] in "=-"):
-                found[-1] += " " + word
+            if parts and parts[-1][0] in "=-" and not (word in DOMAINS or word[0] in "=-"):
+                parts[-1] += " " + word
             else:
-                found.append(word)
-        return tuple(found)
+                parts.append(word)
+        return tuple(parts)
 
 
 def near(word: str, known: Iterable[str]) -> str:
     """A word of nearly this spelling as a question, or nothing."""
-    found = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {found[0]}?" if found else ""
+    parts = get_close_matches(word, list(known), n=1)
+    return f"; did you mean {parts[0]}?" if parts else ""
 
 
 def read_entries(path: Path) -> Iterator[Entry]:
@@ -123,8 +123,8 @@ def read_entries(path: Path) -> Iterator[Entry]:
 
 
 def _heading(text: str, path: Path, number: int) -> tuple[str, str]:
-    found = HEADING.fullmatch(text)
-    section, domain = (found[1], found[2] or "") if found else (text, "")
+    parts = HEADING.fullmatch(text)
+    section, domain = (parts[1], parts[2] or "") if parts else (text, "")
     if section not in TAGS:
         raise file_error(path, number, f"no section {section!r}: write one of {', '.join(TAGS)}")
     if section == "nouns" and domain not in DOMAINS:
@@ -135,12 +135,12 @@ def _heading(text: str, path: Path, number: int) -> tuple[str, str]:
 
 def _entry(text: str, path: Path, number: int, section: str, domain: str) -> Entry:
     first, *fields = (part.strip() for part in text.split("|"))
-    found = LINE.fullmatch(first)
-    if not found:
+    parts = LINE.fullmatch(first)
+    if not parts:
         raise file_error(path, number, f"{first!r} is no entry: write ENGLISH = HINDI tags | field")
-    english = tuple(form.strip() for form in found["english"].split("/"))
-    tags = tuple((found["tags"] or "").split())
-    entry = Entry(path, number, section, domain, english, found["hindi"], tags, tuple(fields))
+    english = tuple(form.strip() for form in parts["english"].split("/"))
+    tags = tuple((parts["tags"] or "").split())
+    entry = Entry(path, number, section, domain, english, parts["hindi"], tags, tuple(fields))
     _check(entry)
     return entry
 

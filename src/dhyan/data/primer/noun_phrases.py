@@ -64,17 +64,17 @@ BARE, AGENT, DATIVE = "", "ने", "को"
 def pronoun_phrase(
     builder: SentenceBuilder, key: str, parent: int, case: str, *, feminine: bool
 ) -> Phrase:
-    """A pronoun as a subject: bare, as an agent or as one to whom things happen."""
-    found = PRONOUNS[key]
+    """A pronoun as a subject: direct, ergative or dative."""
+    phrase = PRONOUNS[key]
     node = builder.add_node(parent)
-    said = {BARE: found.direct, AGENT: found.agent, DATIVE: found.dative}[case]
-    plural = found.who in (YOU, MANY)
+    hindi_form = {BARE: phrase.direct, AGENT: phrase.agent, DATIVE: phrase.dative}[case]
+    plural = phrase.who in (YOU, MANY)
     return Phrase(
-        english=[(found.subject, node, True)],
-        hindi=[(said, node, True)],
-        who=found.who,
+        english=[(phrase.subject, node, True)],
+        hindi=[(hindi_form, node, True)],
+        who=phrase.who,
         form=form_of(feminine=feminine, plural=plural),
-        number=found.number,
+        number=phrase.number,
         pronoun=key,
         person=True,
         animate=True,
@@ -86,18 +86,18 @@ def object_pronoun(
     builder: SentenceBuilder, key: str, parent: int, marker: str, whose: int
 ) -> Phrase:
     """A pronoun as an object; `whose` is the form of the genitive, where the verb question for one."""
-    found = PRONOUNS[key]
+    phrase = PRONOUNS[key]
     node = builder.add_node(parent)
     hindi: list[Word]
     if marker in ("का", "की", "के"):
-        hindi = [(found.whose[whose], node, True)]
+        hindi = [(phrase.whose[whose], node, True)]
     elif marker == "को":
-        hindi = [(found.dative, node, True)]
+        hindi = [(phrase.dative, node, True)]
     elif marker == "से":
-        hindi = [(found.oblique + "से", node, True)]
+        hindi = [(phrase.oblique + "से", node, True)]
     else:
-        hindi = [(found.oblique, node, True), (marker, node, False)]
-    return Phrase([(found.object, node, True)], hindi, person=True, pronoun=key, node=node)
+        hindi = [(phrase.oblique, node, True), (marker, node, False)]
+    return Phrase([(phrase.object, node, True)], hindi, person=True, pronoun=key, node=node)
 
 
 DEMONSTRATIVES = {  # near and far: English, then Hindi by direct and oblique
@@ -109,14 +109,14 @@ DEMONSTRATIVES = {  # near and far: English, then Hindi by direct and oblique
 PLURALS = {"this": "these", "that": "those"}
 POSSESSORS = ("he", "she", "we", "they")
 PERSONS = frozenset(("people", "family"))
-SEEN = frozenset(("people", "places", "nature"))  # not anyone's own
-UNCOUNTED = frozenset(("games", "ideas"))  # chess and science have no article
+PUBLIC = frozenset(("people", "places", "nature"))  # not anyone's own
+WITHOUT_ARTICLE = frozenset(("games", "ideas"))  # chess and science have no article
 LIVING = frozenset(("people", "family", "animals"))
 SOME = ((("some",), "कुछ"), (("many",), "कई"))
 
 
 def name_phrase(builder: SentenceBuilder, parent: int, marker: str = "") -> Phrase:
-    """A person by name, who has not been named before."""
+    """A person by a name that is new in the sentence."""
     name: Name = builder.sample_new(read_lexicon().names)
     node = builder.add_node(parent)
     label = pronoun_of(person=True, feminine=name.gender == "f", plural=False)
@@ -139,7 +139,7 @@ class NounPhrasePlan(NamedTuple):
     """What decides how a noun phrase begins.
 
     `shape` is the form an adjective takes beside the noun, `own` the pronoun of whose it would be
-    if it were the subject's own, and `known` whether it has been mentioned before, if that is set.
+    if it were the subject's own, and `definite` whether it was mentioned before, if that is set.
     """
 
     noun: Noun
@@ -149,7 +149,7 @@ class NounPhrasePlan(NamedTuple):
     shape: int
     room: int
     own: str
-    known: bool | None
+    definite: bool | None
 
 
 def noun_phrase(
@@ -161,14 +161,14 @@ def noun_phrase(
     oblique: bool = False,
     room: int = 4,
     own: str = "",
-    known: bool | None = None,
+    definite: bool | None = None,
     few: bool = False,
     that: bool = False,
 ) -> Phrase:
-    """A noun with what goes with it.
+    """A noun with determiner and adjective.
 
-    A marker puts it into the oblique case and stands after it. `few` leaves it singular, and
-    `that` says that a relative clause will follow, which Hindi announces.
+    A marker puts it into the oblique case and follows it. `few` keeps it singular, and `that`
+    announces a relative clause by a demonstrative in Hindi.
     """
     node = builder.add_node(parent)
     oblique = oblique or bool(marker)
@@ -180,15 +180,15 @@ def noun_phrase(
         english: list[Word] = [("the", node, False)]
         hindi: list[Word] = [(DEMONSTRATIVES["that", hindi_plural][oblique], node, False)]
     else:
-        plan = NounPhrasePlan(noun, node, plural, oblique, shape, room, own, known)
+        plan = NounPhrasePlan(noun, node, plural, oblique, shape, room, own, definite)
         english, hindi = _determiner(builder, plan)
     if noun.adjectives and room > 1 and builder.flip(0.35):
         adjective = builder.sample_partner(noun.adjectives, held_out_adjectives(noun))
         quality = builder.add_node(node)
         english += [(word, quality, True) for word in adjective.english]
         hindi += [(word, quality, True) for word in adjective.hindi[shape]]
-    written = noun.plural if plural or noun.pair else noun.english
-    english += [(word, node, True) for word in written]
+    english_forms = noun.plural if plural or noun.pair else noun.english
+    english += [(word, node, True) for word in english_forms]
     if english[0][0] == "a":
         english[0] = (a_or_an(english[1][0]), english[0][1], True)
     hindi += [(word, node, True) for word in noun.hindi[(2 if plural else 0) + oblique]]
@@ -227,35 +227,35 @@ def _shape(feminine: bool, plural: bool, oblique: bool) -> int:
 
 
 def _determiner(builder: SentenceBuilder, plan: NounPhrasePlan) -> tuple[list[Word], list[Word]]:
-    """The words that come first: an article, a pointer, a number, a possessor, or nothing."""
+    """The determiner: an article, a demonstrative, a quantifier, a possessor, or nothing."""
     noun, node = plan.noun, plan.node
     if noun.domain == "family":
         return _possessor(builder, plan)
     dice = builder.random()
-    if plan.known is not None:
-        dice = 0.74 * dice if plan.known else 0.74 + 0.22 * dice
-    free = plan.room > 0 or plan.known is False
-    bare = noun.mass and noun.domain in UNCOUNTED
-    known = noun.only or (noun.mass and noun.domain in SEEN)
-    if not bare and (dice < 0.5 or known or not free):
+    if plan.definite is not None:
+        dice = 0.74 * dice if plan.definite else 0.74 + 0.22 * dice
+    free = plan.room > 0 or plan.definite is False
+    bare = noun.mass and noun.domain in WITHOUT_ARTICLE
+    definite = noun.only or (noun.mass and noun.domain in PUBLIC)
+    if not bare and (dice < 0.5 or definite or not free):
         return [("the", node, False)], []
-    if 0.62 <= dice < 0.74 and noun.domain not in SEEN and not bare:
+    if 0.62 <= dice < 0.74 and noun.domain not in PUBLIC and not bare:
         return _possessor(builder, plan)
     if noun.mass or noun.pair:
         return [], []
     own = builder.add_node(node)
-    if dice < 0.62 or plan.known:
-        words, said = _demonstrative(plan, near=dice < 0.57)
+    if dice < 0.62 or plan.definite:
+        words, hindi_form = _demonstrative(plan, proximal=dice < 0.57)
     else:
-        words, said = _quantifier(builder, dice, plural=plan.plural)
-    return [(word, own, True) for word in words], [(said, own, True)]
+        words, hindi_form = _quantifier(builder, dice, plural=plan.plural)
+    return [(word, own, True) for word in words], [(hindi_form, own, True)]
 
 
-def _demonstrative(plan: NounPhrasePlan, *, near: bool) -> tuple[tuple[str, ...], str]:
+def _demonstrative(plan: NounPhrasePlan, *, proximal: bool) -> tuple[tuple[str, ...], str]:
     """This, that, these or those; this after he and she, for वह वह किताब is one वह too many."""
-    word = "this" if near or plan.own in ("he", "she", "they") else "that"
-    said = DEMONSTRATIVES[word, plan.plural or plan.noun.honorific][plan.oblique]
-    return (PLURALS[word] if plan.plural else word,), said
+    word = "this" if proximal or plan.own in ("he", "she", "they") else "that"
+    hindi_form = DEMONSTRATIVES[word, plan.plural or plan.noun.honorific][plan.oblique]
+    return (PLURALS[word] if plan.plural else word,), hindi_form
 
 
 def _quantifier(
@@ -272,17 +272,20 @@ def _quantifier(
 
 def indefinite_phrase(builder: SentenceBuilder, noun: Noun, node: int) -> Phrase:
     """Something not mentioned before: a book, some books, milk."""
-    return noun_phrase(builder, noun, node, room=0, known=False)
+    return noun_phrase(builder, noun, node, room=0, definite=False)
 
 
 def locative_phrase(
-    builder: SentenceBuilder, place: Noun, node: int, room: int
+    builder: SentenceBuilder, location: Noun, node: int, room: int
 ) -> tuple[list[Word], list[Word]]:
-    """In, on or at a place."""
-    found = noun_phrase(builder, place, node, oblique=True, room=room, few=True)
-    where = builder.add_node(found.node)
-    preposition, postposition = place.place or ("in", "में")
-    return [(preposition, where, True), *found.english], [*found.hindi, (postposition, where, True)]
+    """A locative phrase: in, on or at a place."""
+    phrase = noun_phrase(builder, location, node, oblique=True, room=room, few=True)
+    where = builder.add_node(phrase.node)
+    preposition, postposition = location.place or ("in", "में")
+    return [(preposition, where, True), *phrase.english], [
+        *phrase.hindi,
+        (postposition, where, True),
+    ]
 
 
 @cache
@@ -291,18 +294,20 @@ def _number(number: int) -> tuple[tuple[str, ...], str]:
 
 
 def _possessor(builder: SentenceBuilder, plan: NounPhrasePlan) -> tuple[list[Word], list[Word]]:
-    """Whose it is; what is the subject's own is अपना in Hindi."""
+    """A possessor; the subject's own is the reflexive अपना in Hindi."""
     owner, shape = builder.add_node(plan.node), plan.shape
     if builder.flip(0.45):
         name = builder.sample_new(read_lexicon().names)
         builder.plain_pronouns.add("she" if name.gender == "f" else "he")
-        said: list[Word] = [(name.hindi, owner, True), (GENITIVE[shape], owner, True)]
-        return [(name.english + "'s", owner, True)], said
+        hindi_form: list[Word] = [(name.hindi, owner, True), (GENITIVE[shape], owner, True)]
+        return [(name.english + "'s", owner, True)], hindi_form
     subject = PRONOUNS.get(plan.own)
-    found = subject if subject and builder.flip(0.6) else PRONOUNS[builder.choose(POSSESSORS)]
+    phrase = subject if subject and builder.flip(0.6) else PRONOUNS[builder.choose(POSSESSORS)]
     if (
-        found.subject in builder.honorific_pronouns and found is not subject
+        phrase.subject in builder.honorific_pronouns and phrase is not subject
     ):  # whose would not be clear
-        found = PRONOUNS["we"]
-    own = subject is not None and found.possessive == subject.possessive
-    return [(found.possessive, owner, True)], [((OWN if own else found.whose)[shape], owner, True)]
+        phrase = PRONOUNS["we"]
+    own = subject is not None and phrase.possessive == subject.possessive
+    return [(phrase.possessive, owner, True)], [
+        ((OWN if own else phrase.whose)[shape], owner, True)
+    ]

@@ -67,8 +67,8 @@ def relativized_subject(
     noun = builder.sample(relativizable_subjects(verb))
     head = builder.add_node(node)
     plural = not (noun.mass or noun.pair or noun.honorific) and builder.flip(0.3)
-    many = plural or noun.honorific
-    form = form_of(feminine=noun.feminine, plural=many)
+    hindi_plural = plural or noun.honorific
+    form = form_of(feminine=noun.feminine, plural=hindi_plural)
     number = PLURAL if plural or noun.pair else THIRD_SINGULAR
     person = noun.domain in PERSONS
     label = pronoun_of(person=person, feminine=noun.feminine, plural=plural)
@@ -76,13 +76,20 @@ def relativized_subject(
     def which(builder: SentenceBuilder, verb: Verb, marked: str, node: int, room: int) -> Phrase:
         who = builder.add_node(node)
         shape = (2 if plural else 0) + bool(marked)
-        hindi: list[Word] = [(RELATIVE_DETERMINERS[many][bool(marked)], who, True)]
+        hindi: list[Word] = [(RELATIVE_DETERMINERS[hindi_plural][bool(marked)], who, True)]
         hindi += [(word, head, True) for word in noun.hindi[shape]]
         if marked:
             hindi.append((marked, head, False))
         english: list[Word] = [("who" if person else "that", who, True)]
         return Phrase(
-            english, hindi, MANY if many else ONE, form, number, label, person=person, animate=True
+            english,
+            hindi,
+            MANY if hindi_plural else ONE,
+            form,
+            number,
+            label,
+            person=person,
+            animate=True,
         )
 
     inner = action_clause(
@@ -98,8 +105,8 @@ def relativized_subject(
     named: list[Word] = [("the", head, False), *((word, head, True) for word in words)]
     return Phrase(
         english=[*named, *inner.english],
-        hindi=[(CORRELATIVES[case, many], head, False)],
-        who=MANY if many else ONE,
+        hindi=[(CORRELATIVES[case, hindi_plural], head, False)],
+        who=MANY if hindi_plural else ONE,
         form=form,
         number=number,
         pronoun=label,
@@ -115,35 +122,35 @@ def relativized_object(
 ) -> Phrase:
     """The book that Ravi bought, or reads: वह किताब …, जो रवि ने ख़रीदी, or जिसे रवि पढ़ता है."""
     noun = builder.sample_partner(verb.object_nouns, held_out_objects(verb))
-    does, suffers = verbs_with_subject(noun), verbs_with_object(noun)
-    found = noun_phrase(
+    done_by, done_to = verbs_with_subject(noun), verbs_with_object(noun)
+    phrase = noun_phrase(
         builder,
         noun,
         node,
         marker=object_marker(verb, noun),
         room=0,
         own=subject.pronoun,
-        that=noun.domain != "family" and bool(does or suffers),
+        that=noun.domain != "family" and bool(done_by or done_to),
         few=True,
     )
-    if not does and not suffers:
-        return found
-    mine = Phrase([], [], found.who, found.form, found.number, "")
-    by_itself = bool(does) and (noun.domain in PERSONS or not suffers)
-    who = builder.add_node(found.node)
+    if not done_by and not done_to:
+        return phrase
+    gap = Phrase([], [], phrase.who, phrase.form, phrase.number, "")
+    by_itself = bool(done_by) and (noun.domain in PERSONS or not done_to)
+    who = builder.add_node(phrase.node)
     person = noun.domain in PERSONS
     relative: Word = ("who" if person else "that", who, True)
-    many = noun.honorific
+    hindi_plural = noun.honorific
 
     def which(builder: SentenceBuilder, verb: Verb, marked: str, node: int, room: int) -> Phrase:
-        said: Word = (RELATIVE_PRONOUNS[marked, many], who, True)
+        clause: Word = (RELATIVE_PRONOUNS[marked, hindi_plural], who, True)
         return Phrase(
             [],
-            [said],
-            found.who,
-            found.form,
-            found.number,
-            found.pronoun,
+            [clause],
+            phrase.who,
+            phrase.form,
+            phrase.number,
+            phrase.pronoun,
             person=person,
             animate=True,
         )
@@ -154,8 +161,8 @@ def relativized_object(
             builder,
             tense,
             room,
-            parent=found.node,
-            verb=builder.sample(does),
+            parent=phrase.node,
+            verb=builder.sample(done_by),
             subject=which,
             fronts=False,
         )
@@ -165,16 +172,19 @@ def relativized_object(
             builder,
             tense,
             room,
-            parent=found.node,
-            verb=builder.sample(suffers),
-            object=lambda *_: mine,
+            parent=phrase.node,
+            verb=builder.sample(done_to),
+            object=lambda *_: gap,
             fronts=False,
         )
         by_agent = inner.about.hindi[-1][0].endswith("ने")  # otherwise जो might be who does it
-        hindi = [("जो" if by_agent else RELATIVE_PRONOUNS["को", many], who, True), *inner.hindi]
-    found.english = [*found.english, relative, *inner.english]
-    found.after = [punctuation(","), *hindi]
-    return found
+        hindi = [
+            ("जो" if by_agent else RELATIVE_PRONOUNS["को", hindi_plural], who, True),
+            *inner.hindi,
+        ]
+    phrase.english = [*phrase.english, relative, *inner.english]
+    phrase.after = [punctuation(","), *hindi]
+    return phrase
 
 
 MIN_DISTANCE = 6  # Hindi words between the noun and its verb
@@ -189,7 +199,7 @@ def long_distance_agreement(builder: SentenceBuilder, most: int) -> SentencePair
     """The girl who … is going: जो लड़की …, वह जा रही है. Nothing, if the two come too close."""
     builder.time = builder.choose(tuple(AGREEMENT_TENSES))
     verb = builder.sample(human_verbs())
-    said = action_clause(
+    clause = action_clause(
         builder,
         builder.choose(AGREEMENT_TENSES[builder.time]),
         min(most - 8, 10),
@@ -197,10 +207,10 @@ def long_distance_agreement(builder: SentenceBuilder, most: int) -> SentencePair
         subject=relativized_subject,
         fronts=False,
     )
-    head = next(place for place, word in enumerate(said.hindi) if word[1] == said.about.node)
-    if len(said.hindi) - len(said.verb) - head < MIN_DISTANCE:
+    head = next(place for place, word in enumerate(clause.hindi) if word[1] == clause.about.node)
+    if len(clause.hindi) - len(clause.verb) - head < MIN_DISTANCE:
         return None
-    shown = " ".join(word[0] for word in said.verb)
-    builder.checks.append(TranslationCheck("agreement", " ".join(verb.english.base), (shown,)))
-    sides = ((*said.english, punctuation(".")), (*said.hindi, punctuation("।")))
+    verb_text = " ".join(word[0] for word in clause.verb)
+    builder.checks.append(TranslationCheck("agreement", " ".join(verb.english.base), (verb_text,)))
+    sides = ((*clause.english, punctuation(".")), (*clause.hindi, punctuation("।")))
     return SentencePair(sides, tuple(builder.parents), (), tuple(builder.checks))

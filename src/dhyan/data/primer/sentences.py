@@ -1,4 +1,4 @@
-"""Whole sentences, of two words or sixty: statements alone or joined, and questions."""
+"""Sentences of two to sixty words: simple and complex statements, and questions."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -53,23 +53,23 @@ TENSES = {
     ),
     "future": (Tense.FUTURE,),
 }
-FRAMED = {
+SUBORDINATE_TENSES = {
     "present": (Tense.HABITUAL,),
     "past": (Tense.SIMPLE_PAST, Tense.PAST_PROGRESSIVE),
     "future": (Tense.CONDITIONAL,),
 }
-DENIABLE: tuple[Callable[..., Clause], ...] = (
+NEGATABLE_CLAUSES: tuple[Callable[..., Clause], ...] = (
     adjective_clause,
     adjective_clause,
     locative_clause,
     liking_clause,
     wanting_clause,
 )
-LATER: tuple[Callable[..., Clause], ...] = (
+FUTURE_STATE_CLAUSES: tuple[Callable[..., Clause], ...] = (
     *(adjective_clause, adjective_clause, locative_clause),
     *(existential_clause, existential_clause, possession_clause, possession_clause),
 )
-STATES = (*LATER, feeling_clause)
+STATE_CLAUSES = (*FUTURE_STATE_CLAUSES, feeling_clause)
 MODES = (Modality.CAN, Modality.WANTS, Modality.HAS_TO, Modality.SHOULD)
 COORDINATORS = {"and": "और", "but": "लेकिन", "because": "क्योंकि", "so": "इसलिए"}
 SUBORDINATORS = {"when": ("जब", "तब"), "although": ("हालाँकि", "फिर भी"), "if": ("अगर", "तो")}
@@ -108,10 +108,10 @@ class DiscourseContext(NamedTuple):
 def sentence(builder: SentenceBuilder, size: int) -> tuple[list[Word], list[Word]]:
     """A statement or a question of about so many English words."""
     if size < 16 and builder.flip(0.16):
-        asked = question(builder, size)
-        return [*asked.english, punctuation("?")], [*asked.hindi, punctuation("?")]
-    said = statement(builder, size, DiscourseContext(builder.choose(TIMES_DRAWN), fronts=True))
-    return [*said.english, punctuation(".")], [*said.hindi, punctuation("।")]
+        clause = question(builder, size)
+        return [*clause.english, punctuation("?")], [*clause.hindi, punctuation("?")]
+    clause = statement(builder, size, DiscourseContext(builder.choose(TIMES_DRAWN), fronts=True))
+    return [*clause.english, punctuation(".")], [*clause.hindi, punctuation("।")]
 
 
 def statement(builder: SentenceBuilder, size: int, context: DiscourseContext) -> Clause:
@@ -135,7 +135,7 @@ def simple(builder: SentenceBuilder, size: int, context: DiscourseContext) -> Cl
     builder.time = time = context.time
     room, parent = size - 5, context.parent
     again = context.after
-    if again and known(builder, again):
+    if again and can_use_pronoun(builder, again):
         return sample_action(
             builder, room, context, builder.sample(human_verbs()), pronoun_subject(again)
         )
@@ -144,10 +144,10 @@ def simple(builder: SentenceBuilder, size: int, context: DiscourseContext) -> Cl
             builder, room, context, builder.sample(read_lexicon().verbs), sample_subject
         )
     if builder.flip(0.55):
-        return builder.choose(LATER if time == "future" else STATES)(
+        return builder.choose(FUTURE_STATE_CLAUSES if time == "future" else STATE_CLAUSES)(
             builder, time, room, parent=parent
         )
-    state = builder.choose(DENIABLE[:3] if time == "future" else DENIABLE)
+    state = builder.choose(NEGATABLE_CLAUSES[:3] if time == "future" else NEGATABLE_CLAUSES)
     return state(builder, time, room, parent=parent, negated=builder.flip(0.25))
 
 
@@ -175,7 +175,7 @@ def sample_action(
     )
 
 
-def known(builder: SentenceBuilder, who: Phrase) -> bool:
+def can_use_pronoun(builder: SentenceBuilder, who: Phrase) -> bool:
     """Whether someone is hindi_plural of again: half the times that a pronoun would be clear."""
     return (
         who.person
@@ -226,7 +226,7 @@ def subordinate(
         inner = DiscourseContext(time, context.parent, context.after, ("and",))
         first = statement(builder, left, inner)
     else:
-        tense = builder.choose(FRAMED[time])
+        tense = builder.choose(SUBORDINATE_TENSES[time])
         alone = connective == "when"
         first = action_clause(
             builder, tense, left - 5, parent=context.parent, fronts=False, alone=alone
@@ -252,16 +252,16 @@ def reported_speech(builder: SentenceBuilder, size: int, context: DiscourseConte
         context.time
     ]
     again = context.after
-    subject = pronoun_subject(again) if again and known(builder, again) else anyone
-    says = action_clause(builder, tense, 0, parent=context.parent, verb=verb, subject=subject)
-    inner = context._replace(parent=says.node, after=says.about, fronts=False)
-    content = statement(builder, size - len(says.english) - 1, inner)
+    subject = pronoun_subject(again) if again and can_use_pronoun(builder, again) else anyone
+    matrix = action_clause(builder, tense, 0, parent=context.parent, verb=verb, subject=subject)
+    inner = context._replace(parent=matrix.node, after=matrix.about, fronts=False)
+    content = statement(builder, size - len(matrix.english) - 1, inner)
     that = builder.add_node(content.node)
     return Clause(
-        [*says.english, ("that", that, True), *content.english],
-        [*says.hindi, ("कि", that, True), *content.hindi],
-        says.about,
-        says.node,
+        [*matrix.english, ("that", that, True), *content.english],
+        [*matrix.hindi, ("कि", that, True), *content.hindi],
+        matrix.about,
+        matrix.node,
         ends_in_relative=content.ends_in_relative,
     )
 
@@ -305,10 +305,10 @@ def with_relative_clause(
 
 def no_pronoun(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
     """Whoever may do it, but not by a pronoun: वह वह किताब would be one वह too many."""
-    while (found := sample_subject(builder, verb, case, node, room)).pronoun in PRONOUNS:
-        if found.hindi[0][0] not in ("वह", "वे"):
+    while (verbs_found := sample_subject(builder, verb, case, node, room)).pronoun in PRONOUNS:
+        if verbs_found.hindi[0][0] not in ("वह", "वे"):
             break
-    return found
+    return verbs_found
 
 
 @cache

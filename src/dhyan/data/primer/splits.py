@@ -1,4 +1,4 @@
-"""The primer as streams of sentences: one for training, and tests that share none with it."""
+"""Splits of the primer: training, validation and test sets that share no sentence."""
 
 from collections.abc import Iterable, Iterator
 from itertools import count
@@ -27,10 +27,10 @@ SPLITS = (
     "attachment",
     "agreement",
 )
-NOVEL = frozenset(("unseen", "context"))  # by the pairs of words they show
-LONGER = 1.5
-PATIENCE = 20_000
-STEP = 1 << 32
+HELD_OUT_SPLITS = frozenset(("unseen", "context"))  # by the pairs of words they show
+LONGER_FACTOR = 1.5
+MAX_ATTEMPTS = 20_000
+SEED_STRIDE = 1 << 32
 
 
 class Bounds(NamedTuple):
@@ -51,7 +51,7 @@ def generate_sentences(
 
     Whatever the seeds, training shares no sentence, on either side, with any other split. "unseen"
     pairs words that training never pairs, "longer" has up to half as many words again, and
-    "context" agrees_with words of several meanings among others they never met in training. `core` is
+    "context" has ambiguous words in contexts that are held out from training. `core` is
     the share of the words that sentences are made of, those that go with the most others.
     """
     if split not in SPLITS:
@@ -73,53 +73,62 @@ def primer_pairs(sentences: Iterable[SentencePair], *, backwards: bool = False) 
 
 def generate_sentence(split: str, seed: int, index: int, bounds: Bounds = ANY) -> SentencePair:
     """One sentence of a stream."""
-    place = (seed * STEP + index) * len(SPLITS) + SPLITS.index(split)
-    builder = SentenceBuilder(place, held_out=split in NOVEL, core=bounds.core)
-    least, most = bounds.shortest, bounds.longest
+    seed_of_sentence = (seed * SEED_STRIDE + index) * len(SPLITS) + SPLITS.index(split)
+    builder = SentenceBuilder(seed_of_sentence, held_out=split in HELD_OUT_SPLITS, core=bounds.core)
+    min_words, max_words = bounds.shortest, bounds.longest
     if split == "longer":
-        least, most = most + 1, int(LONGER * most)
-    for _ in range(PATIENCE):
+        min_words, max_words = max_words + 1, int(LONGER_FACTOR * max_words)
+    for _ in range(MAX_ATTEMPTS):
         builder.clear()
-        found = _drawn(builder, split, least, most)
-        if found and _belongs(found, builder, split, least, most):
-            return found
-    raise UserError(f"the primer has no '{split}' sentence of {least} to {most} words")
+        sentence_pair = _sample(builder, split, min_words, max_words)
+        if sentence_pair and _in_split(sentence_pair, builder, split, min_words, max_words):
+            return sentence_pair
+    raise UserError(f"the primer has no '{split}' sentence of {min_words} to {max_words} words")
 
 
-def _drawn(builder: SentenceBuilder, split: str, least: int, most: int) -> SentencePair | None:
+def _sample(
+    builder: SentenceBuilder, split: str, min_words: int, max_words: int
+) -> SentencePair | None:
     match split:
         case "context":
             return disambiguated_sentence(builder)
         case "idiom" | "attachment":
             return sample_template(builder, split)
         case "agreement":
-            return long_distance_agreement(builder, most)
+            return long_distance_agreement(builder, max_words)
     dice = builder.random()
     if split not in ("unseen", "longer") and dice > 0.85:
         return disambiguated_sentence(builder) if dice > 0.9 else sample_template(builder)
-    size = int(least + (most - least + 1) * builder.random() ** (1 if split == "longer" else 2))
+    size = int(
+        min_words
+        + (max_words - min_words + 1) * builder.random() ** (1 if split == "longer" else 2)
+    )
     if dice < 0.1 and size < 20:
         english, hindi, others = dialogue_sentence(builder, size)
     else:
         (english, hindi), others = sentence(builder, size), ()
-    return _twin(builder, english, hindi, others)
+    return _sentence_pair(builder, english, hindi, others)
 
 
-def _twin(
+def _sentence_pair(
     builder: SentenceBuilder, english: list[Word], hindi: list[Word], others: tuple[str, ...]
 ) -> SentencePair:
     sides = (tuple(english), tuple(hindi))
     return SentencePair(sides, tuple(builder.parents), others, tuple(builder.checks))
 
 
-def _belongs(
-    sentence_pair: SentencePair, builder: SentenceBuilder, split: str, least: int, most: int
+def _in_split(
+    sentence_pair: SentencePair,
+    builder: SentenceBuilder,
+    split: str,
+    min_words: int,
+    max_words: int,
 ) -> bool:
     """Whether it has the right length and lies in the split."""
     words = sum(1 for word in sentence_pair.words[0] if word[1] >= 0)
-    if not least <= words <= most:
+    if not min_words <= words <= max_words:
         return False
-    if split in NOVEL and not builder.has_held_out_pair:
+    if split in HELD_OUT_SPLITS and not builder.has_held_out_pair:
         return False
     if split == "longer":  # than any of training
         return True

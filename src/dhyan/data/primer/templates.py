@@ -1,4 +1,4 @@
-"""Sentences written by hand, with places to fill: idioms, attachments, the notes' own examples."""
+"""Sentence templates with slots: idioms, attachment ambiguities, examples of the notes."""
 
 import re
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Filling:
     feminine: bool
     node: int
 
-    def said(self, mark: str, *, side: int) -> tuple[Word, ...]:
+    def text(self, mark: str, *, side: int) -> tuple[Word, ...]:
         """Its words on one side, as a mark question: oblique, or whose."""
         if side:
             return self.oblique if mark else self.hindi
@@ -67,14 +67,14 @@ class Filling:
 @cache
 def templates(kind: str = "") -> tuple[Template, ...]:
     """The sentences of one kind, or all."""
-    found, kind_now, about = [], "", ""
+    match, current_kind, about = [], "", ""
     for number, raw in enumerate(read_lines(TEMPLATES), 1):
         line = raw.partition("#")[0].strip()
         if heading := HEADING.fullmatch(line):
-            kind_now, about = heading[1], heading[2]
+            current_kind, about = heading[1], heading[2]
         elif line:
-            found.append(_template(line, kind_now, about, number))
-    return tuple(one for one in found if kind in ("", one.kind))
+            match.append(_template(line, current_kind, about, number))
+    return tuple(item for item in match if kind in ("", item.kind))
 
 
 def _template(line: str, kind: str, about: str, number: int) -> Template:
@@ -92,7 +92,7 @@ def _template(line: str, kind: str, about: str, number: int) -> Template:
 
 
 def _list(text: str) -> tuple[str, ...]:
-    return tuple(one.strip() for one in text.split(",") if one.strip())
+    return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def sample_template(builder: SentenceBuilder, kind: str = "") -> SentencePair:
@@ -109,14 +109,14 @@ def fill_template(builder: SentenceBuilder, template: Template) -> SentencePair:
         if digit not in nodes:
             nodes[digit] = builder.add_node(nodes["1"])
     english = _words(template.english, fillings, nodes, side=0)
-    hindi, *others = (_words(one, fillings, nodes, side=1) for one in template.hindi)
-    wanted = TranslationCheck(template.kind, template.about, template.right, template.wrong)
+    hindi, *others = (_words(item, fillings, nodes, side=1) for item in template.hindi)
+    check = TranslationCheck(template.kind, template.about, template.right, template.wrong)
     sides = (tuple(english), tuple(hindi))
     return SentencePair(
         sides,
         tuple(builder.parents),
         tuple(map(join_words, others)),
-        (wanted,) * bool(template.right),
+        (check,) * bool(template.right),
     )
 
 
@@ -127,16 +127,18 @@ def _words(
     for part in text.split():
         if part in PUNCTUATION:
             words.append(punctuation(part))
-        elif (found := PART.fullmatch(part)) is None:
+        elif (match := PART.fullmatch(part)) is None:
             raise file_error(
                 TEMPLATES, 0, f"{part!r} is no word of a template; write it as word_1 or {{A}}"
             )
-        elif found["slot"]:
-            filling = fillings[found["slot"]]
-            words += filling.said(found["mark"] or "", side=side)
+        elif match["slot"]:
+            filling = fillings[match["slot"]]
+            words += filling.text(match["mark"] or "", side=side)
         else:
-            said = found["word"] or found["her" if fillings[found["by"]].feminine else "his"]
-            words += [(one, nodes[found["node"]], found["role"] == "_") for one in said.split("+")]
+            text = match["word"] or match["her" if fillings[match["by"]].feminine else "his"]
+            words += [
+                (item, nodes[match["node"]], match["role"] == "_") for item in text.split("+")
+            ]
     return words
 
 
@@ -152,16 +154,18 @@ def _filling(builder: SentenceBuilder, kind: str, parent: int) -> Filling:
         return Filling(((name.english, node, True),), words, words, name.gender == "f", node)
     if kind in ("past", "future", "habitual", "progressive"):
         time, node = builder.sample(times_of(kind)), builder.add_node(parent)
-        words = tuple((one, node, True) for one in time.hindi)
-        return Filling(tuple((one, node, True) for one in time.english), words, words, False, node)
+        words = tuple((item, node, True) for item in time.hindi)
+        return Filling(
+            tuple((item, node, True) for item in time.english), words, words, False, node
+        )
     if kind == "place":
         return _place(builder, parent)
     noun = builder.sample(lexicon.choices(tuple(kind.split("+"))))
     node = builder.add_node(parent)
     return Filling(
-        tuple((one, node, True) for one in noun.english),
-        tuple((one, node, True) for one in noun.hindi[0]),
-        tuple((one, node, True) for one in noun.hindi[1]),
+        tuple((item, node, True) for item in noun.english),
+        tuple((item, node, True) for item in noun.hindi[0]),
+        tuple((item, node, True) for item in noun.hindi[1]),
         form_of(feminine=noun.feminine, plural=False) == F,
         node,
     )

@@ -203,24 +203,24 @@ def _with_mode(
     match modality:
         case Modality.CAN:
             auxiliary, english = [("can", other, True)], base
-            said, joined = forms.stem, (SAKNA.habitual[form], COPULA[who])
+            main_verb, joined = forms.stem, (SAKNA.habitual[form], COPULA[who])
         case Modality.SHOULD:
             auxiliary, english = [("should", other, True)], base
-            said, joined = forms.infinitive[form], ("चाहिए",)
+            main_verb, joined = forms.infinitive[form], ("चाहिए",)
         case Modality.WANTS:
             auxiliary = [(DO[number], other, False)] if helped else []
             wants = "wants" if number == THIRD_SINGULAR and not helped else "want"
             english = [(wants, other, True), to, *base]
-            said, joined = forms.infinitive[M], (CHAHNA.habitual[form], COPULA[who])
+            main_verb, joined = forms.infinitive[M], (CHAHNA.habitual[form], COPULA[who])
         case Modality.HAS_TO:
             auxiliary = [(DO[number], other, False)] if helped else []
             english = [("have" if helped else HAVE[number], other, True), to, *base]
-            said, joined = forms.infinitive[form], (COPULA[who],)
+            main_verb, joined = forms.infinitive[form], (COPULA[who],)
         case _:
             english = [("began", other, True), to, *base]
-            said, joined = forms.infinitive[MM], (LAGNA.perfective[form],)
-    hindi = [*_before_verb(plan.verb, node, question_words), (said, node, True)]
-    hindi += [(word, other, place == 0) for place, word in enumerate(joined)]
+            main_verb, joined = forms.infinitive[MM], (LAGNA.perfective[form],)
+    hindi = [*_before_verb(plan.verb, node, question_words), (main_verb, node, True)]
+    hindi += [(word, other, negation == 0) for negation, word in enumerate(joined)]
     if plan.negated:
         start = len(forms.before) + len(question_words)
         _negate(builder, auxiliary, english, hindi, NegationPosition(start, modality, other))
@@ -240,15 +240,15 @@ def _negate(
     auxiliary: list[Word],
     english: list[Word],
     hindi: list[Word],
-    place: NegationPosition,
+    negation: NegationPosition,
 ) -> None:
     """Put in not and नहीं: before the verb, but after what one does not want to do."""
-    where = place.start + (place.modality == Modality.WANTS)
-    if place.modality == Modality.CAN:
-        auxiliary[0] = ("cannot", place.node, True)
-        hindi.insert(where, ("नहीं", place.node, False))
+    where = negation.start + (negation.modality == Modality.WANTS)
+    if negation.modality == Modality.CAN:
+        auxiliary[0] = ("cannot", negation.node, True)
+        hindi.insert(where, ("नहीं", negation.node, False))
         return
-    no = builder.add_node(place.node)
+    no = builder.add_node(negation.node)
     english.insert(0, ("not", no, True))
     hindi.insert(where, ("नहीं", no, True))
 

@@ -56,54 +56,54 @@ def _partner_counts() -> Counter[object]:
 def ambiguous_words(share: float = 1.0) -> tuple[str, ...]:
     """The words of several meanings; of a core those that have the most cues."""
     senses = read_lexicon().senses
-    cues = {word: sum(len(one.cues) for one in found) for word, found in senses.items()}
+    cues = {word: sum(len(one.cues) for one in selected) for word, selected in senses.items()}
     size = max(FEWEST_SENSES, ceil(share * len(cues)))
-    kept = sorted(cues, key=lambda word: -cues[word])[:size]
-    return tuple(word for word in cues if word in kept)
+    selected_words = sorted(cues, key=lambda word: -cues[word])[:size]
+    return tuple(word for word in cues if word in selected_words)
 
 
 @cache
 def core_choices(choices: tuple[Choice, ...], share: float) -> tuple[Choice, ...]:
     """Those of a list that are in the core; where they are too few, the first ones of the list."""
     core = core_words(share)
-    found = tuple(one for one in choices if one in core)
-    return found if len(found) >= FEWEST else choices[:FEWEST]
+    selected = tuple(one for one in choices if one in core)
+    return selected if len(selected) >= FEWEST else choices[:FEWEST]
 
 
 Word = TypeVar("Word")
-EVERY = 10  # one pairing in so many is held out, of words that both have many others
-OFTEN = 8  # so many words of a list are drawn often, however short it is
+HELD_OUT_EVERY = 10  # one pairing in so many is held out, of words that both have many others
+FREQUENT_PREFIX = 8  # so many words of a list are drawn often, however short it is
 FEWEST_OBJECTS, FEWEST_VERBS, FEWEST_ADJECTIVES, FEWEST_NOUNS = 6, 4, 6, 40
 
 
 def is_held_out_pair(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether two words are never paired in training."""
-    return crc32(" ".join((*one, "+", *other)).encode()) % EVERY == 0
+    return crc32(" ".join((*one, "+", *other)).encode()) % HELD_OUT_EVERY == 0
 
 
 @cache
 def held_out_objects(verb: Verb) -> frozenset[Noun]:
     """The nouns that are not the object of this verb in training."""
-    known, nouns = _verbs_of(), verb.object_nouns
+    counts, nouns = _verbs_of(), verb.object_nouns
     if len(nouns) < FEWEST_OBJECTS:
         return frozenset()
     return frozenset(
         noun
         for noun in nouns
-        if known[noun] > FEWEST_VERBS and is_held_out_pair(verb.english.base, noun.english)
+        if counts[noun] > FEWEST_VERBS and is_held_out_pair(verb.english.base, noun.english)
     )
 
 
 @cache
 def held_out_adjectives(noun: Noun) -> frozenset[Adjective]:
     """The adjectives that do not go with this noun in training."""
-    known, adjectives = _nouns_of(), noun.adjectives
+    counts, adjectives = _nouns_of(), noun.adjectives
     if len(adjectives) < FEWEST_ADJECTIVES:
         return frozenset()
     return frozenset(
         one
         for one in adjectives
-        if known[one] > FEWEST_NOUNS and is_held_out_pair(one.english, noun.english)
+        if counts[one] > FEWEST_NOUNS and is_held_out_pair(one.english, noun.english)
     )
 
 
@@ -122,4 +122,4 @@ def _nouns_of() -> Counter[Adjective]:
 
 def _front(words: Sequence[Word]) -> Sequence[Word]:
     """The words of a list that are drawn most often."""
-    return words[: max(OFTEN, len(words) // 4)]
+    return words[: max(FREQUENT_PREFIX, len(words) // 4)]

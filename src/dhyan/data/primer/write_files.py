@@ -1,4 +1,4 @@
-"""The primer written as files: a corpus to train on, its tests, and all that is known of them."""
+"""Writes the primer as files: training corpus, tests, alignments and annotations."""
 
 import json
 import logging
@@ -42,12 +42,18 @@ def write_primer(
     counts = {}
     with atomic_folder(out) as folder:
         for split in SPLITS:
-            wanted = pairs if split == "train" else tests
+            count_wanted = pairs if split == "train" else tests
             least = shortest if split in BOUNDED else SHORTEST
             sentences = generate_sentences(split, seed=seed, shortest=least, longest=longest)
-            found = distinct(sentences, lambda sentence_pair: sentence_pair.english, wanted)
-            counts[split] = _write(folder, split, found)
-            few = "" if counts[split] == wanted else f", no more that differ of {wanted:,}"
+            sentences_found = distinct(
+                sentences, lambda sentence_pair: sentence_pair.english, count_wanted
+            )
+            counts[split] = _write(folder, split, sentences_found)
+            few = (
+                ""
+                if counts[split] == count_wanted
+                else f", no more that differ of {count_wanted:,}"
+            )
             logger.info(f"{split}: {counts[split]:,} pairs{few}")
         bounds = {"seed": seed, "shortest": shortest, "longest": longest}
         about = {"made by": f"dhyan {__version__}", **bounds, "pairs": counts}
@@ -58,10 +64,10 @@ def write_primer(
 def _write(folder: Path, split: str, sentences: Iterator[SentencePair]) -> int:
     """Write a split's files line by line; of training, which may be large, no table."""
     count, kinds = 0, ("en", "hi", "align") if split == "train" else ("en", "hi", "align", "jsonl")
-    with ExitStack() as held:
+    with ExitStack() as stack:
         files = [
-            held.enter_context((folder / f"{split}.{kind}").open("w", encoding="utf-8"))
-            for kind in kinds
+            stack.enter_context((folder / f"{split}.{suffix}").open("w", encoding="utf-8"))
+            for suffix in kinds
         ]
         for sentence_pair in sentences:
             count += 1
@@ -83,7 +89,7 @@ def as_row(sentence_pair: SentencePair) -> dict[str, object]:
         "english_heads": sentence_pair.heads(0),
         "hindi_heads": sentence_pair.heads(1),
         "wanted": [
-            {"kind": one.kind, "about": one.about, "right": one.right, "wrong": one.wrong}
-            for one in sentence_pair.wanted
+            {"kind": check.kind, "about": check.about, "right": check.right, "wrong": check.wrong}
+            for check in sentence_pair.wanted
         ],
     }
