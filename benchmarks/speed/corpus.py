@@ -1,4 +1,4 @@
-"""Pairs in memory, ready to train on: Multi30k, and made-up ids of one length."""
+"""Corpora in memory, encoded: Multi30k, and random ids of one length."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ SPECIAL = 4  # ids before the words
 
 
 @dataclass(frozen=True)
-class Ready:
-    """A corpus whose pairs are ids already: what a trainer asks of one."""
+class EncodedCorpus:
+    """A corpus of token ids, with the protocol of `dhyan.data.corpus.Corpus`."""
 
     examples: Examples
     tokenizers: tuple[Tokenizer, Tokenizer]
@@ -29,21 +29,21 @@ class Ready:
     fingerprint: str = ""
     sample: str = ""
 
-    def lessons(self, recipe: Recipe) -> Iterator[Pair]:
-        """Nothing is learned from it any more."""
+    def vocabulary_pairs(self, recipe: Recipe) -> Iterator[Pair]:
+        """None: the tokenizers are trained already."""
         return iter(())
 
-    def learn(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
-        """The vocabularies it has."""
+    def make_tokenizers(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
+        """Its tokenizers."""
         return self.tokenizers
 
-    def encode(self, source: Tokenizer, target: Tokenizer, longest: int) -> Examples:
-        """The ids it has."""
+    def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
+        """Its token ids."""
         return self.examples
 
 
 @cache
-def multi30k(folder: Path, pieces: int, *, first: int | None = None) -> Ready:
+def multi30k(folder: Path, pieces: int, *, first: int | None = None) -> EncodedCorpus:
     """English to German; the tokenizers are learned once and lie beside the text."""
     training, validation, test = (
         read(folder, part)[:first] for part in ("train", "valid", "test_2016_flickr")
@@ -51,7 +51,7 @@ def multi30k(folder: Path, pieces: int, *, first: int | None = None) -> Ready:
     source = _tokenizer(folder / f"bpe-{pieces}.en.json", [p.source for p in training], pieces)
     target = _tokenizer(folder / f"bpe-{pieces}.de.json", [p.target for p in training], pieces)
     examples = encode_pairs(training, source, target, max_tokens=256)
-    return Ready(examples, (source, target), validation, test, sample=training[0].source)
+    return EncodedCorpus(examples, (source, target), validation, test, sample=training[0].source)
 
 
 def read(folder: Path, part: str) -> list[Pair]:
@@ -64,7 +64,7 @@ def read(folder: Path, part: str) -> list[Pair]:
     return [Pair(one, other, line) for line, (one, other) in lines]
 
 
-def random_corpus(sentences: int, length: int, vocabulary: int, *, seed: int = 1) -> Ready:
+def random_corpus(sentences: int, length: int, vocabulary: int, *, seed: int = 1) -> EncodedCorpus:
     """Random ids; every source has `length` tokens and every target as many to say."""
     draw = np.random.default_rng(seed)
     sources, targets = SequenceBuilder(), SequenceBuilder()
@@ -73,7 +73,7 @@ def random_corpus(sentences: int, length: int, vocabulary: int, *, seed: int = 1
         sources.add([*words[0], EOS])
         targets.add([BOS, *words[1], EOS])
     words = numbered_words(vocabulary)
-    return Ready(Examples(sources.build(), targets.build()), (words, words))
+    return EncodedCorpus(Examples(sources.build(), targets.build()), (words, words))
 
 
 @cache

@@ -16,7 +16,7 @@ import torch
 
 from benchmarks.report import RESULTS, write_beside
 from benchmarks.speed.additive_attention import SHAPES, additive
-from benchmarks.speed.corpus import Ready, multi30k
+from benchmarks.speed.corpus import EncodedCorpus, multi30k
 from benchmarks.speed.hardware_limits import ceilings
 from benchmarks.speed.model_recipes import FULL, TINY, Size, bahdanau, luong, transformer
 from benchmarks.speed.quality import bleu, losses
@@ -66,7 +66,7 @@ class Here:
         names = ("data", "device", "quick", "seconds", "log")
         return {name: getattr(self, name) for name in names}
 
-    def corpus(self) -> Ready:
+    def corpus(self) -> EncodedCorpus:
         """Multi30k, or the first few sentences of it."""
         first = 40 if self.quick else None
         return multi30k(self.data / "multi30k", self.size.pieces, first=first)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.speed.corpus import Ready, random_corpus
+from benchmarks.speed.corpus import EncodedCorpus, random_corpus
 from benchmarks.speed.model_recipes import NEVER, Size, trained, transformer
 from benchmarks.speed.timing import TRAINED, Effort, Log, Row, Table
 from benchmarks.speed.transformers_peer import train_marian
@@ -22,7 +22,7 @@ from dhyan.training.trainer import Trainer
 OURS, PLAIN = "dhyan", "dhyan, plain"
 
 
-def build(recipe: Recipe, corpus: Ready, device: str) -> tuple[Translator, Trainer]:
+def build(recipe: Recipe, corpus: EncodedCorpus, device: str) -> tuple[Translator, Trainer]:
     """The translator and the trainer that `dhyan train` would make; nothing is saved."""
     home, trainer = build_run(
         recipe,
@@ -36,7 +36,7 @@ def build(recipe: Recipe, corpus: Ready, device: str) -> tuple[Translator, Train
     return home.translator, trainer
 
 
-def build_trainer(recipe: Recipe, corpus: Ready, device: str) -> Trainer:
+def build_trainer(recipe: Recipe, corpus: EncodedCorpus, device: str) -> Trainer:
     """The trainer alone."""
     return build(recipe, corpus, device)[1]
 
@@ -73,7 +73,7 @@ def tokens_per_second(
 
 def train_on_corpus(
     recipe: Callable[..., Recipe],
-    corpus: Ready,
+    corpus: EncodedCorpus,
     *,
     device: str,
     budgets: Sequence[int],
@@ -106,7 +106,9 @@ def train_on_corpus(
     return table.figures()
 
 
-def compare_losses(recipe: Recipe, corpus: Ready, device: str, budget: int) -> dict[str, Any]:
+def compare_losses(
+    recipe: Recipe, corpus: EncodedCorpus, device: str, budget: int
+) -> dict[str, Any]:
     """The first losses of both paths, over the same batches and without dropout."""
     recipe = trained(recipe, tokens_per_batch=budget)
     ours = losses(build_trainer(recipe, corpus, device), 4)
