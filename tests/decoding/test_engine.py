@@ -1,4 +1,4 @@
-"""The engine against the plain search: the same words, and scores to rounding."""
+"""The engine against the plain search: the same token ids, and scores to rounding."""
 
 import random
 from dataclasses import replace
@@ -22,14 +22,18 @@ from tests.insight.test_explain import translator_of
 from tests.laws.family import MODELS, VOCABULARY, build
 from tests.tiny_models import tiny_recipe, write_corpus
 
-SUITED = [kind for kind in MODELS if supports_model(build(*kind))]
-OFTEN = [("transformer", "transformer"), ("gru", "bahdanau-additive"), ("gru", "luong-general")]
+SUPPORTED_MODELS = [pair for pair in MODELS if supports_model(build(*pair))]
+COMMON_MODELS = [
+    ("transformer", "transformer"),
+    ("gru", "bahdanau-additive"),
+    ("gru", "luong-general"),
+]
 
 
-def lively(kind, seed):
-    """A model that says one thing here and another there, and comes to an end now and then."""
+def random_model(pair, seed):
+    """A random model with large output weights, which ends now and then."""
     torch.manual_seed(seed)
-    model = build(*kind).eval()
+    model = build(*pair).eval()
     with torch.no_grad():
         model.decoder.output.weight.mul_(4.0)
         model.decoder.output.bias[EOS] += random.Random(seed).choice([-1.0, 0.5, 2.0])
@@ -38,113 +42,122 @@ def lively(kind, seed):
 
 def sentences(seed, count):
     rng = random.Random(seed)
-    made = [
+    sources = [
         [*(rng.randrange(3, VOCABULARY) for _ in range(rng.randrange(0, 12))), EOS]
         for _ in range(count)
     ]
-    return made, [rng.randrange(1, 16) for _ in made]
+    return sources, [rng.randrange(1, 16) for _ in sources]
 
 
-def plainly(model, sources, limits, width, power):
-    source, limit = Tokens.pad(sources), torch.tensor(limits)
-    if width == 1:
-        found = greedy_search(model, source, max_length=limit, length_penalty=power)
-        return [[one] for one in found]
-    return beam_search(model, source, beam=width, max_length=limit, length_penalty=power)
+def plain_search(model, sources, max_lengths, beam, length_penalty):
+    source, limit = Tokens.pad(sources), torch.tensor(max_lengths)
+    if beam == 1:
+        results = greedy_search(model, source, max_length=limit, length_penalty=length_penalty)
+        return [[hypothesis] for hypothesis in results]
+    return beam_search(model, source, beam=beam, max_length=limit, length_penalty=length_penalty)
 
 
-def same(ours, theirs):
-    assert [[h.ids for h in own] for own in ours] == [[h.ids for h in own] for own in theirs]
-    assert [[h.finished for h in own] for own in ours] == [
-        [h.finished for h in own] for own in theirs
+def same(results, expected):
+    assert [[h.ids for h in hypotheses] for hypotheses in results] == [
+        [h.ids for h in hypotheses] for hypotheses in expected
     ]
-    for own, other in zip(ours, theirs, strict=True):
-        assert [h.score for h in own] == pytest.approx([h.score for h in other], abs=1e-4)
+    assert [[h.finished for h in hypotheses] for hypotheses in results] == [
+        [h.finished for h in hypotheses] for hypotheses in expected
+    ]
+    for hypotheses, other in zip(results, expected, strict=True):
+        assert [h.score for h in hypotheses] == pytest.approx([h.score for h in other], abs=1e-4)
 
 
-@pytest.mark.parametrize("kind", SUITED, ids=lambda kind: "-".join(kind))
-def test_the_engine_finds_what_the_plain_search_finds(kind):
-    seed = SUITED.index(kind)
-    model = lively(kind, seed)
-    sources, limits = sentences(seed, 5)
-    power = [0.0, 1.0, 0.6][seed % 3]
+@pytest.mark.parametrize("pair", SUPPORTED_MODELS, ids=lambda pair: "-".join(pair))
+def test_the_engine_equals_the_plain_search(pair):
+    seed = SUPPORTED_MODELS.index(pair)
+    model = random_model(pair, seed)
+    sources, max_lengths = sentences(seed, 5)
+    length_penalty = [0.0, 1.0, 0.6][seed % 3]
     engine = Engine(model, torch.float32)
-    for width in (1, 3):
-        found = engine.translate(sources, beam=width, max_lengths=limits, length_penalty=power)
-        same(found, plainly(model, sources, limits, width, power))
-    one = engine.translate(sources[:1], beam=1, max_lengths=limits[:1], length_penalty=power)
-    same(one, plainly(model, sources[:1], limits[:1], 1, power))
+    for beam in (1, 3):
+        results = engine.translate(
+            sources, beam=beam, max_lengths=max_lengths, length_penalty=length_penalty
+        )
+        same(results, plain_search(model, sources, max_lengths, beam, length_penalty))
+    hypothesis = engine.translate(
+        sources[:1], beam=1, max_lengths=max_lengths[:1], length_penalty=length_penalty
+    )
+    same(hypothesis, plain_search(model, sources[:1], max_lengths[:1], 1, length_penalty))
 
 
-def test_of_a_beam_only_so_many_are_told_as_are_asked_for():
-    model = lively(OFTEN[0], 5)
-    sources, limits = sentences(5, 6)
+def test_only_nbest_of_a_beam_are_returned():
+    model = random_model(COMMON_MODELS[0], 5)
+    sources, max_lengths = sentences(5, 6)
     engine = Engine(model, torch.float32)
-    found = engine.translate(sources, beam=4, max_lengths=limits, nbest=2)
-    same(found, [own[:2] for own in plainly(model, sources, limits, 4, 0.0)])
+    results = engine.translate(sources, beam=4, max_lengths=max_lengths, nbest=2)
+    same(
+        results,
+        [hypotheses[:2] for hypotheses in plain_search(model, sources, max_lengths, 4, 0.0)],
+    )
 
 
-@pytest.mark.parametrize("width", [1, 2, 5])
-@pytest.mark.parametrize("kind", OFTEN, ids=lambda kind: "-".join(kind))
-def test_places_go_to_those_who_wait(kind, width, monkeypatch):
-    """More sentences than places: they come and go, and move together towards the end."""
+@pytest.mark.parametrize("beam", [1, 2, 5])
+@pytest.mark.parametrize("pair", COMMON_MODELS, ids=lambda pair: "-".join(pair))
+def test_free_slots_go_to_waiting_sentences(pair, beam, monkeypatch):
+    """More sentences than slots: they take turns, and move together towards the end."""
     monkeypatch.setattr(engine_module, "MAX_SLOTS", 16)
-    model = lively(kind, 7)
-    sources, limits = sentences(7, 50)
+    model = random_model(pair, 7)
+    sources, max_lengths = sentences(7, 50)
     engine = Engine(model, torch.float32)
     for _ in range(2):
-        found = engine.translate(sources, beam=width, max_lengths=limits, length_penalty=1.0)
-        same(found, plainly(model, sources, limits, width, 1.0))
+        results = engine.translate(sources, beam=beam, max_lengths=max_lengths, length_penalty=1.0)
+        same(results, plain_search(model, sources, max_lengths, beam, 1.0))
 
 
-@pytest.mark.parametrize("kind", OFTEN, ids=lambda kind: "-".join(kind))
-def test_long_sentences_have_room_of_their_own(kind):
-    model = lively(kind, 3)
-    sources, limits = sentences(3, 4)
+@pytest.mark.parametrize("pair", COMMON_MODELS, ids=lambda pair: "-".join(pair))
+def test_long_sentences_get_slots_of_larger_capacity(pair):
+    model = random_model(pair, 3)
+    sources, max_lengths = sentences(3, 4)
     sources.append([5] * 30 + [EOS])
-    limits.append(38)
+    max_lengths.append(38)
     engine = Engine(model, torch.float32)
     engine_module.MIN_CAPACITY, before = 16, engine_module.MIN_CAPACITY
     try:
-        found = engine.translate(sources, beam=3, max_lengths=limits, length_penalty=0.0)
+        results = engine.translate(sources, beam=3, max_lengths=max_lengths, length_penalty=0.0)
     finally:
         engine_module.MIN_CAPACITY = before
     assert len(engine.slots) > 1
-    same(found, plainly(model, sources, limits, 3, 0.0))
+    same(results, plain_search(model, sources, max_lengths, 3, 0.0))
 
 
-def test_a_search_that_was_broken_off_leaves_nothing_behind():
-    model = lively(OFTEN[0], 2)
-    sources, limits = sentences(2, 6)
+def test_an_interrupted_search_leaves_nothing_behind():
+    model = random_model(COMMON_MODELS[0], 2)
+    sources, max_lengths = sentences(2, 6)
     engine = Engine(model, torch.float32)
-    wanted = engine.translate(sources, beam=2, max_lengths=limits)
+    expected = engine.translate(sources, beam=2, max_lengths=max_lengths)
     [slots] = engine.slots.values()
     with torch.inference_mode():
         slots.load([[4, EOS]] * 8, [50] * 8, range(8))
-    same(engine.translate(sources, beam=2, max_lengths=limits), wanted)
+    same(engine.translate(sources, beam=2, max_lengths=max_lengths), expected)
 
 
 @pytest.mark.parametrize("encoder", ["transformer-post-learned"])
 @pytest.mark.parametrize("decoder", ["luong-general", "transformer"])
 def test_sources_as_long_as_the_model_takes(encoder, decoder):
-    model = lively((encoder, decoder), 4)
+    model = random_model((encoder, decoder), 4)
     sources = [[5] * (model.encoder.max_length - 1) + [EOS], [4, EOS]]
-    found = Engine(model, torch.float32).translate(sources, beam=2, max_lengths=[4, 4])
-    same(found, plainly(model, sources, [4, 4], 2, 0.0))
+    results = Engine(model, torch.float32).translate(sources, beam=2, max_lengths=[4, 4])
+    same(results, plain_search(model, sources, [4, 4], 2, 0.0))
 
 
-def test_what_happens_to_a_model_later_does_not_change_its_engine():
-    model = lively(OFTEN[0], 1)
-    sources, limits = sentences(1, 3)
+def test_later_changes_of_a_model_do_not_change_its_engine():
+    model = random_model(COMMON_MODELS[0], 1)
+    sources, max_lengths = sentences(1, 3)
     engine = Engine(model, torch.float32)
-    wanted = plainly(model, sources, limits, 2, 0.0)
+    expected = plain_search(model, sources, max_lengths, 2, 0.0)
     with torch.no_grad():
         model.decoder.output.weight.zero_()
-    same(engine.translate(sources, beam=2, max_lengths=limits), wanted)
+    same(engine.translate(sources, beam=2, max_lengths=max_lengths), expected)
 
 
-def test_a_model_without_numbers_has_no_hypotheses():
-    model = lively(OFTEN[0], 1)
+def test_nan_weights_give_no_hypotheses():
+    model = random_model(COMMON_MODELS[0], 1)
     with torch.no_grad():
         model.decoder.output.bias.fill_(torch.nan)
     engine = Engine(model, torch.float32)
@@ -154,10 +167,12 @@ def test_a_model_without_numbers_has_no_hypotheses():
     assert engine.translate([[4, EOS]], beam=3, max_lengths=[5]) == [[]]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind not in SUITED], ids="-".join)
-def test_a_model_of_another_kind_is_refused(kind):
+@pytest.mark.parametrize(
+    "pair", [pair for pair in MODELS if pair not in SUPPORTED_MODELS], ids="-".join
+)
+def test_an_unsupported_decoder_is_an_error(pair):
     with pytest.raises(ValueError, match="plain search"):
-        Engine(build(*kind), torch.float32)
+        Engine(build(*pair), torch.float32)
 
 
 SUPPORTED = {
@@ -197,7 +212,7 @@ def test_the_engine_is_used_without_rules_and_constraints_only(monkeypatch):
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_a_fast_translator_says_what_a_plain_one_says(tmp_path, beam):
+def test_a_fast_translator_equals_a_plain_one(tmp_path, beam):
     source, target = write_corpus(tmp_path)
     recipe = tiny_recipe("transformer", source, target)
     list(train(recipe, tmp_path / "run", device="cpu"))
@@ -206,10 +221,10 @@ def test_a_fast_translator_says_what_a_plain_one_says(tmp_path, beam):
     options = {"beam": beam, "nbest": beam, "max_length": 12}
     if beam > 1:
         options["coverage_penalty"] = 0.1
-    heard = []
-    ours = replace(plain, fast=True)(texts, on_progress=heard.append, **options)
-    assert heard == [3]
-    for one, other in zip(ours, plain(texts, **options), strict=True):
-        assert one.text == other.text
-        assert one.score == pytest.approx(other.score, abs=1e-4)
-        assert len(one.others) == len(other.others)
+    progress = []
+    results = replace(plain, fast=True)(texts, on_progress=progress.append, **options)
+    assert progress == [3]
+    for hypothesis, other in zip(results, plain(texts, **options), strict=True):
+        assert hypothesis.text == other.text
+        assert hypothesis.score == pytest.approx(other.score, abs=1e-4)
+        assert len(hypothesis.others) == len(other.others)

@@ -1,4 +1,4 @@
-"""Models that speak together: the mean of their probabilities, whatever kind they are."""
+"""Ensembles: the mean of the probabilities of models of any kind."""
 
 from dataclasses import replace
 
@@ -40,80 +40,82 @@ def test_probabilities_are_the_mean(models):
 
 
 @torch.inference_mode()
-def test_a_word_at_a_time_equals_all_at_once_and_rows_can_be_reordered(models):
+def test_a_token_at_a_time_equals_all_at_once(models):
     ensemble = Ensemble(models)
     assert isinstance(ensemble, StepModel)
     state, rows = ensemble.start(SOURCE), torch.tensor([1, 0])
-    together = ensemble(BATCH)
-    for place in range(3):
-        logits, state = ensemble.step(BATCH.inputs.ids[:, place], state)
-        torch.testing.assert_close(logits, together[:, place], atol=1e-5, rtol=1e-4)
-    turned, _ = ensemble.step(BATCH.inputs.ids[rows, 3], state.select(rows))
+    batched = ensemble(BATCH)
+    for position in range(3):
+        logits, state = ensemble.step(BATCH.inputs.ids[:, position], state)
+        torch.testing.assert_close(logits, batched[:, position], atol=1e-5, rtol=1e-4)
+    reordered, _ = ensemble.step(BATCH.inputs.ids[rows, 3], state.select(rows))
     straight, _ = ensemble.step(BATCH.inputs.ids[:, 3], state)
-    torch.testing.assert_close(turned, straight[rows], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(reordered, straight[rows], atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("way", [{"beam": 1}, {"beam": 4, "nbest": 3}, {"sample": True}])
-def test_one_model_twice_is_the_model(translators, way):
-    for one in translators:
-        twice = join_translators([one, one])
-        for alone, both in zip(one(ENGLISH, **way), twice(ENGLISH, **way), strict=True):
+@pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 4, "nbest": 3}, {"sample": True}])
+def test_a_model_twice_is_the_model(translators, options):
+    for own in translators:
+        twice = join_translators([own, own])
+        for alone, both in zip(own(ENGLISH, **options), twice(ENGLISH, **options), strict=True):
             assert both.ids == alone.ids
             assert both.score == pytest.approx(alone.score, abs=1e-5)
 
 
-def test_models_of_any_kind_speak_together_in_any_order(translators):
-    said = join_translators(translators)(ENGLISH, beam=3)
-    assert said == join_translators([join_translators(translators[:2]), translators[2]])(
+def test_the_order_of_models_does_not_matter(translators):
+    translation = join_translators(translators)(ENGLISH, beam=3)
+    assert translation == join_translators([join_translators(translators[:2]), translators[2]])(
         ENGLISH, beam=3
     )
-    turned = join_translators(translators[::-1])(ENGLISH, beam=3)
-    assert [one.ids for one in said] == [one.ids for one in turned]
+    reordered = join_translators(translators[::-1])(ENGLISH, beam=3)
+    assert [own.ids for own in translation] == [own.ids for own in reordered]
 
 
 def test_every_attention_of_every_model_is_explained(translators):
-    voice = join_translators(translators)
-    [said] = voice(ENGLISH[0])
-    maps = {one.name: one for one in explain_translation(voice, ENGLISH[0], said)}
+    ensemble_translator = join_translators(translators)
+    [translation] = ensemble_translator(ENGLISH[0])
+    maps = {
+        own.name: own for own in explain_translation(ensemble_translator, ENGLISH[0], translation)
+    }
     for number, translator in enumerate(translators):
-        for one in explain_translation(translator, ENGLISH[0], said):
-            ours = maps.pop(f"models.{number}.{one.name}")
-            assert (ours.source, ours.target) == (one.source, one.target)
-            torch.testing.assert_close(ours.weights, one.weights)
+        for own in explain_translation(translator, ENGLISH[0], translation):
+            ours = maps.pop(f"models.{number}.{own.name}")
+            assert (ours.source, ours.target) == (own.source, own.target)
+            torch.testing.assert_close(ours.weights, own.weights)
     assert not maps
-    assert len(cross_maps(dhyan.explain(voice, ENGLISH[0]))) == 4
+    assert len(cross_maps(dhyan.explain(ensemble_translator, ENGLISH[0]))) == 4
 
 
-def test_every_model_counts_alike_in_an_alignment_however_many_attentions_it_has(models):
+def test_models_have_equal_weight_in_an_alignment(models):
     source, target = [[5, 6, 7, 2]], [[1, 6, 5, 4, 2]]
-    look = force_decode(Ensemble(models), source, target, torch.device("cpu"))
-    own = [force_decode(one, source, target, torch.device("cpu")) for one in models]
+    forced = force_decode(Ensemble(models), source, target, torch.device("cpu"))
+    separate = [force_decode(own, source, target, torch.device("cpu")) for own in models]
     torch.testing.assert_close(
-        look.source_attention(), torch.stack([one.source_attention() for one in own]).mean(0)
+        forced.source_attention(), torch.stack([own.source_attention() for own in separate]).mean(0)
     )
-    assert len({len(one.attention) for one in own}) > 1
-    torch.testing.assert_close(look.source_attention("models.1."), own[1].source_attention())
+    assert len({len(own.attention) for own in separate}) > 1
+    torch.testing.assert_close(forced.source_attention("models.1."), separate[1].source_attention())
     torch.testing.assert_close(
-        look.source_attention("layers.0"), own[1].source_attention("layers.0")
+        forced.source_attention("layers.0"), separate[1].source_attention("layers.0")
     )
 
 
 def test_models_in_training_stay_in_training(translators):
-    for one in translators:
-        one.model.train()
+    for own in translators:
+        own.model.train()
     join_translators(translators)("a dog")
-    assert all(module.training for one in translators for module in one.model.modules())
-    for one in translators:
-        one.model.eval()
+    assert all(module.training for own in translators for module in own.model.modules())
+    for own in translators:
+        own.model.eval()
 
 
-def test_the_narrowest_limits_hold(translators):
+def test_the_smallest_length_limits_hold(translators):
     first, second = translators[0], replace(translators[1], limits=LengthLimits(source=7, target=9))
     assert join_translators([first, second]).limits == LengthLimits(source=7, target=9)
     assert join_translators([first]).limits == first.limits
 
 
-def test_models_that_do_not_fit_are_refused_by_their_difference(translators):
+def test_models_with_other_vocabularies_are_an_error(translators):
     first = translators[0]
     longer = Tokenizer.train([*HINDI, "एक और वाक्य"], kind="unigram", size=400)
     words = Tokenizer.train(ENGLISH, kind="words", size=300)

@@ -16,8 +16,8 @@ from dhyan.decoding.rules import (
 from dhyan.decoding.search import greedy_search
 from dhyan.special_tokens import BOS, EOS, PAD
 from dhyan.text.tokenizer import KINDS, Tokenizer
+from tests.decoding.reference_search import SOURCES, beam_search_with, random_model
 from tests.laws.family import VOCABULARY
-from tests.reference_loops import SOURCES, lively, searched
 
 ROWS = 40
 TEXTS = [
@@ -27,105 +27,112 @@ TEXTS = [
 ]
 
 
-def talk(length, words=4):
-    """Rows that have said so many words of a few, BOS first, and scores of the next."""
+def hypotheses(length, words=4):
+    """Random hypotheses over few tokens, BOS first, and scores of the next token."""
     generator = torch.Generator().manual_seed(length)
-    said = torch.randint(4, 4 + words, (ROWS, length), generator=generator)
-    said = torch.cat([torch.full((ROWS, 1), BOS), said], dim=1)
+    ids = torch.randint(4, 4 + words, (ROWS, length), generator=generator)
+    ids = torch.cat([torch.full((ROWS, 1), BOS), ids], dim=1)
     scores = torch.randn(ROWS, VOCABULARY, generator=generator)
-    return said, scores, torch.arange(ROWS) % 3
+    return ids, scores, torch.arange(ROWS) % 3
 
 
-def silenced(rule, said, scores, sentence):
-    """The words each row may not say, PAD aside; all other scores must be as they were."""
-    left = rule(said, scores, sentence)
-    gone = left == -torch.inf
-    assert torch.equal(left[~gone], scores[~gone])
-    return [set(row.nonzero().flatten().tolist()) - {PAD} for row in gone]
+def forbidden_tokens(rule, ids, scores, sentence):
+    """The forbidden tokens of each row without PAD; all other scores must be unchanged."""
+    changed = rule(ids, scores, sentence)
+    forbidden = changed == -torch.inf
+    assert torch.equal(changed[~forbidden], scores[~forbidden])
+    return [set(row.nonzero().flatten().tolist()) - {PAD} for row in forbidden]
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 5, 9])
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_no_repeat_is_the_naive_check(size, length):
-    said, scores, sentence = talk(length)
-    found = silenced(no_repeat_ngram(size), said, scores, sentence)
-    for row, gone in zip(said.tolist(), found, strict=True):
-        heard = {tuple(row[i : i + size]) for i in range(1, len(row) - size + 1)}
-        again = {w for w in range(4, VOCABULARY) if (*row[1:], w)[-size:] in heard}
-        assert gone - {BOS} == again
+def test_no_repeat_ngram_equals_the_naive_check(size, length):
+    ids, scores, sentence = hypotheses(length)
+    results = forbidden_tokens(no_repeat_ngram(size), ids, scores, sentence)
+    for row, forbidden in zip(ids.tolist(), results, strict=True):
+        ngrams = {tuple(row[i : i + size]) for i in range(1, len(row) - size + 1)}
+        repeats = {w for w in range(4, VOCABULARY) if (*row[1:], w)[-size:] in ngrams}
+        assert forbidden - {BOS} == repeats
 
 
 @pytest.mark.parametrize("length", range(5))
-def test_a_prefix_leaves_its_own_word_and_then_all(length):
+def test_a_prefix_allows_its_token_and_later_all(length):
     prefixes = [[6, 7, 8], [], [9]]
-    said, scores, sentence = talk(length)
-    found = silenced(force_prefix(prefixes), said, scores, sentence)
-    everything = set(range(VOCABULARY)) - {PAD}
-    for which, gone in zip(sentence.tolist(), found, strict=True):
-        forced = prefixes[which][length : length + 1]
-        assert gone == (everything - set(forced) if forced else set())
+    ids, scores, sentence = hypotheses(length)
+    results = forbidden_tokens(force_prefix(prefixes), ids, scores, sentence)
+    all_tokens = set(range(VOCABULARY)) - {PAD}
+    for index, forbidden in zip(sentence.tolist(), results, strict=True):
+        forced = prefixes[index][length : length + 1]
+        assert forbidden == (all_tokens - set(forced) if forced else set())
 
 
 @pytest.mark.parametrize("length", range(6))
-def test_no_end_before_so_many_tokens(length):
-    said, scores, sentence = talk(length)
+def test_no_eos_before_the_minimum_length(length):
+    ids, scores, sentence = hypotheses(length)
     early = length < 3
-    assert silenced(min_length(3), said, scores, sentence) == [{EOS} if early else set()] * ROWS
+    assert (
+        forbidden_tokens(min_length(3), ids, scores, sentence) == [{EOS} if early else set()] * ROWS
+    )
 
 
-def searches(model, **options):
-    """All that greedy and beam search find for three sentences of different limits."""
-    limit = torch.tensor([5, 12, 9])
-    yield [[one] for one in greedy_search(model, SOURCES, max_length=limit, **options)]
-    yield searched(model, SOURCES, width=4, max_length=limit, **options)
-    yield searched(model, SOURCES, width=4, max_length=limit, groups=2, diversity=0.5, **options)
+def all_searches(model, **options):
+    """Greedy, beam and diverse beam search for three sentences of different maximum lengths."""
+    max_length = torch.tensor([5, 12, 9])
+    yield [
+        [hypothesis]
+        for hypothesis in greedy_search(model, SOURCES, max_length=max_length, **options)
+    ]
+    yield beam_search_with(model, SOURCES, width=4, max_length=max_length, **options)
+    yield beam_search_with(
+        model, SOURCES, width=4, max_length=max_length, groups=2, diversity=0.5, **options
+    )
 
 
-def test_a_translation_has_its_least_length():
-    model = lively(0, ending=20.0)
-    for found in searches(model, rules=[min_length(4)]):
-        assert all(len(h.ids) == 4 for own in found for h in own if h.finished)
-        assert any(h.finished for own in found for h in own)
+def test_hypotheses_have_the_minimum_length():
+    model = random_model(0, ending=20.0)
+    for results in all_searches(model, rules=[min_length(4)]):
+        assert all(len(h.ids) == 4 for own in results for h in own if h.finished)
+        assert any(h.finished for own in results for h in own)
 
 
 @pytest.mark.parametrize("size", [1, 2])
-def test_nothing_found_repeats_itself(size):
-    model = lively(1, ending=-20.0)
-    for found in searches(model, rules=[no_repeat_ngram(size)]):
-        for one in (h for own in found for h in own):
-            runs = [one.ids[i : i + size] for i in range(len(one.ids) - size + 1)]
+def test_no_ngram_occurs_twice(size):
+    model = random_model(1, ending=-20.0)
+    for results in all_searches(model, rules=[no_repeat_ngram(size)]):
+        for hypothesis in (h for own in results for h in own):
+            runs = [hypothesis.ids[i : i + size] for i in range(len(hypothesis.ids) - size + 1)]
             assert len(set(runs)) == len(runs)
 
 
-def test_every_sentence_begins_with_its_prefix_and_then_goes_on():
+def test_every_sentence_begins_with_its_prefix():
     prefixes = [(6, 7), (), (12, 11, 10, 9)]
-    free = list(searches(lively(2)))
-    for found, before in zip(
-        searches(lively(2), rules=[force_prefix(prefixes)]), free, strict=True
+    free = list(all_searches(random_model(2)))
+    for results, before in zip(
+        all_searches(random_model(2), rules=[force_prefix(prefixes)]), free, strict=True
     ):
-        for prefix, own in zip(prefixes, found, strict=True):
+        for prefix, own in zip(prefixes, results, strict=True):
             assert own
             assert all(h.ids[: len(prefix)] == prefix for h in own)
-        assert [h.ids for h in found[1]] == [h.ids for h in before[1]]
+        assert [h.ids for h in results[1]] == [h.ids for h in before[1]]
 
 
-def test_a_prefix_that_is_what_would_be_said_changes_nothing():
-    model = lively(3)
+def test_a_prefix_of_the_free_output_changes_nothing():
+    model = random_model(3)
     free = greedy_search(model, SOURCES, max_length=9)
     prefixes = [h.ids[:2] for h in free]
     assert greedy_search(model, SOURCES, max_length=9, rules=[force_prefix(prefixes)]) == free
 
 
-def test_rules_add_up():
-    said, scores, sentence = talk(3)
+def test_rules_combine():
+    ids, scores, sentence = hypotheses(3)
     for rule in (forbid_tokens(5, 6), min_length(9), no_repeat_ngram(1)):
-        scores = rule(said, scores, sentence)
-    gone = scores == -torch.inf
-    assert gone[:, [5, 6, EOS]].all()
-    assert gone.gather(1, said).all()
+        scores = rule(ids, scores, sentence)
+    forbidden = scores == -torch.inf
+    assert forbidden[:, [5, 6, EOS]].all()
+    assert forbidden.gather(1, ids).all()
 
 
-def test_what_makes_no_sense_is_refused():
+def test_an_ngram_of_no_tokens_is_an_error():
     with pytest.raises(ValueError, match="n-gram of 0 tokens"):
         no_repeat_ngram(0)
 
@@ -135,73 +142,75 @@ def tokenizer(request):
     return Tokenizer.train(TEXTS, kind=request.param, size=330)
 
 
-def banned(tokenizer, rule, said):
-    """The ids that may not follow what was said."""
-    scores = rule(torch.tensor([[BOS, *said]]), torch.zeros(1, len(tokenizer)), torch.tensor([0]))
+def banned(tokenizer, rule, ids):
+    """The ids that may not follow the given ones."""
+    scores = rule(torch.tensor([[BOS, *ids]]), torch.zeros(1, len(tokenizer)), torch.tensor([0]))
     return set((scores[0] == -torch.inf).nonzero().flatten().tolist())
 
 
 @pytest.mark.parametrize("term", ["cat", "का", "new york"])
 @pytest.mark.parametrize("before", ["", "the", "the (c", "the (क", "बिल्ली"])
-def test_a_forbidden_term_cannot_be_said_in_any_pieces(tokenizer, term, before):
-    """Whatever sequence of allowed pieces is drawn, the term is not among its words."""
+def test_a_forbidden_term_occurs_in_no_segmentation(tokenizer, term, before):
+    """Random sequences of allowed pieces never contain the term."""
     rule = forbid_terms(tokenizer, [term])
     start = tokenizer.encode(before)
-    letters = set(term.replace(" ", "▁")) | {"▁"}
-    spelling = [id for piece, id in tokenizer.piece_ids().items() if letters.issuperset(piece)]
-    chance = torch.Generator().manual_seed(0)
+    characters = set(term.replace(" ", "▁")) | {"▁"}
+    spelling = [id for piece, id in tokenizer.piece_ids().items() if characters.issuperset(piece)]
+    generator = torch.Generator().manual_seed(0)
     for _ in range(8):
         ids = list(start)
         for _ in range(12):
             allowed = sorted(set(spelling) - banned(tokenizer, rule, ids))
             if not allowed:
                 break
-            ids.append(allowed[torch.randint(len(allowed), (1,), generator=chance)])
+            ids.append(allowed[torch.randint(len(allowed), (1,), generator=generator)])
             assert not contains_words(tokenizer, tokenizer.encode(term), ids)
 
 
-def test_forbidding_a_term_leaves_words_that_only_hold_it(tokenizer):
+def test_words_that_contain_a_forbidden_term_are_allowed(tokenizer):
     rule = forbid_terms(tokenizer, ["cat"])
     ids = tokenizer.encode("a concatenated mat")
     for at, id in enumerate(ids):
         assert id not in banned(tokenizer, rule, ids[:at])
 
 
-def test_forbidding_a_term_stops_it_at_its_last_piece(tokenizer):
+def test_the_last_piece_of_a_forbidden_term_is_forbidden(tokenizer):
     rule = forbid_terms(tokenizer, ["cat"])
-    *begun, last = tokenizer.encode("the cat")
-    assert last in banned(tokenizer, rule, begun)
+    *prefix, last = tokenizer.encode("the cat")
+    assert last in banned(tokenizer, rule, prefix)
 
 
-def test_after_a_required_term_its_word_is_over(tokenizer):
+def test_the_word_ends_after_a_required_term(tokenizer):
     term = encode_phrase(tokenizer, "cat")
     rule = end_word_after(tokenizer, [[term]])
-    spelt = {id: piece for piece, id in tokenizer.piece_ids().items()}
-    stopped = banned(tokenizer, rule, term)
-    assert all(id in stopped for id, piece in spelt.items() if piece in ("s", "c", "ई", "ि"))
-    assert EOS not in stopped
-    assert not any(spelt[id].startswith(("▁", ")", "'")) for id in stopped)
+    pieces = {id: piece for piece, id in tokenizer.piece_ids().items()}
+    forbidden = banned(tokenizer, rule, term)
+    assert all(id in forbidden for id, piece in pieces.items() if piece in ("s", "c", "ई", "ि"))
+    assert EOS not in forbidden
+    assert not any(pieces[id].startswith(("▁", ")", "'")) for id in forbidden)
     assert not banned(tokenizer, rule, term[:-1])
 
 
 def test_rules_apply_to_the_rows_of_their_own_sentence(tokenizer):
     term = encode_phrase(tokenizer, "cat")
     rule = end_word_after(tokenizer, [[], [term]])
-    said = torch.tensor([[BOS, *term]] * 3)
-    scores = rule(said, torch.zeros(3, len(tokenizer)), torch.tensor([1, 0, 1]))
+    ids = torch.tensor([[BOS, *term]] * 3)
+    scores = rule(ids, torch.zeros(3, len(tokenizer)), torch.tensor([1, 0, 1]))
     assert [(row == -torch.inf).any().item() for row in scores] == [True, False, True]
 
 
-def test_forbidding_a_letter_leaves_the_bytes_of_others():
+def test_forbidding_a_letter_allows_bytes_of_other_letters():
     tokenizer = Tokenizer.train(TEXTS, kind="unigram", size=330)
-    kept = banned(tokenizer, forbid_terms(tokenizer, ["x"]), [])
-    assert not {id for piece, id in tokenizer.piece_ids().items() if piece == "<0xE0>"} & kept
+    forbidden = banned(tokenizer, forbid_terms(tokenizer, ["x"]), [])
+    assert not {id for piece, id in tokenizer.piece_ids().items() if piece == "<0xE0>"} & forbidden
 
 
-def test_a_required_phrase_may_repeat_itself_until_it_is_said():
+def test_a_required_phrase_may_repeat_until_it_occurs():
     rule = allow_required([[], [(5, 5, 6)]], no_repeat_ngram(1))
-    said = torch.tensor([[BOS, 7, 5], [BOS, 7, 5], [BOS, 7, 6]])
-    found = silenced(rule, said, torch.zeros(3, VOCABULARY), torch.tensor([0, 1, 1]))
-    assert found == [{BOS, 5, 7}, {BOS, 7}, {BOS, 6, 7}]
-    met = torch.tensor([[BOS, 5, 5, 6]])
-    assert silenced(rule, met, torch.zeros(1, VOCABULARY), torch.tensor([1])) == [{BOS, 5, 6}]
+    ids = torch.tensor([[BOS, 7, 5], [BOS, 7, 5], [BOS, 7, 6]])
+    results = forbidden_tokens(rule, ids, torch.zeros(3, VOCABULARY), torch.tensor([0, 1, 1]))
+    assert results == [{BOS, 5, 7}, {BOS, 7}, {BOS, 6, 7}]
+    complete = torch.tensor([[BOS, 5, 5, 6]])
+    assert forbidden_tokens(rule, complete, torch.zeros(1, VOCABULARY), torch.tensor([1])) == [
+        {BOS, 5, 6}
+    ]

@@ -1,4 +1,4 @@
-"""From text to text: nothing lost, nothing cut in silence."""
+"""The translator: batches, constraints, length bounds, placeholders, paragraphs."""
 
 import math
 from dataclasses import replace
@@ -24,44 +24,44 @@ def translator():
 
 
 @pytest.fixture(scope="module")
-def wordy():
-    """Whole words, so that other ids are another text."""
+def word_translator():
+    """A word vocabulary, so that other ids are another text."""
     return translator_of(("transformer", "transformer"), pieces="words")
 
 
-def test_as_many_come_out_as_go_in_and_empty_stays_empty(translator):
+def test_empty_sentences_stay_empty(translator):
     translation = translator(["", "a dog", "   ", "cats see mats", "\t"])
-    assert [bool(one.ids) for one in translation] == [False, True, False, True, False]
+    assert [bool(own.ids) for own in translation] == [False, True, False, True, False]
     assert translation[0].text == translation[2].text == translation[4].text == ""
-    assert all(one.finished for one in (translation[0], translation[2], translation[4]))
+    assert all(own.finished for own in (translation[0], translation[2], translation[4]))
     assert translator([]) == []
 
 
-def test_one_sentence_may_be_given_alone(translator):
+def test_a_single_sentence_is_a_list_of_one(translator):
     assert translator(ENGLISH[0]) == translator([ENGLISH[0]])
 
 
-@pytest.mark.parametrize("kind", [("bi-lstm", "bahdanau-additive"), ("transformer", "transformer")])
+@pytest.mark.parametrize("pair", [("bi-lstm", "bahdanau-additive"), ("transformer", "transformer")])
 @pytest.mark.parametrize("beam", [1, 4])
-def test_a_sentence_is_translated_alike_in_any_company(kind, beam):
-    translator = translator_of(kind)
+def test_a_translation_does_not_depend_on_its_batch(pair, beam):
+    translator = translator_of(pair)
     words = sorted({word for line in ENGLISH for word in line.split()})
     lines = [" ".join(words[i : i + n]) for n in (1, 3, 7) for i in range(len(words) - n)]
-    together = [one.text for one in translator(lines, beam=beam)]
-    assert together == [translator(line, beam=beam)[0].text for line in lines]
-    assert together[::-1] == [one.text for one in translator(lines[::-1], beam=beam)]
+    batched = [own.text for own in translator(lines, beam=beam)]
+    assert batched == [translator(line, beam=beam)[0].text for line in lines]
+    assert batched[::-1] == [own.text for own in translator(lines[::-1], beam=beam)]
 
 
-def test_runners_up_are_worse_or_equal_and_different(wordy):
-    [best] = wordy(ENGLISH[0], nbest=4, beam=2)
-    everyone = [best, *best.others]
-    assert len(everyone) == 4
-    assert len({one.ids for one in everyone}) == 4
-    finished = [one.score for one in everyone if one.finished]
+def test_runners_up_differ_and_are_sorted(word_translator):
+    [best] = word_translator(ENGLISH[0], nbest=4, beam=2)
+    all_translations = [best, *best.others]
+    assert len(all_translations) == 4
+    assert len({own.ids for own in all_translations}) == 4
+    finished = [own.score for own in all_translations if own.finished]
     assert finished == sorted(finished, reverse=True)
 
 
-def test_what_is_too_long_is_refused_by_its_place(translator):
+def test_sentences_that_are_too_long_are_named_by_index(translator):
     narrow = replace(translator, limits=LengthLimits(source=5))
     with pytest.raises(TooLong, match=r"\d+ tokens, but this model takes at most 5") as caught:
         narrow(["a", "cats see mats " * 3, "a", "mats see cats " * 4])
@@ -69,10 +69,10 @@ def test_what_is_too_long_is_refused_by_its_place(translator):
     assert [other.index for other in caught.value.others] == [3]
 
 
-def test_whoever_listens_is_told_how_far_it_has_come(translator):
-    told = []
-    replace(translator, tokens_per_batch=1)([*ENGLISH, ""], on_progress=told.append)
-    assert told == list(range(1, len(ENGLISH) + 1))
+def test_progress_is_reported_after_every_batch(translator):
+    progress = []
+    replace(translator, tokens_per_batch=1)([*ENGLISH, ""], on_progress=progress.append)
+    assert progress == list(range(1, len(ENGLISH) + 1))
 
 
 def max_length(request, limits=None, **options):
@@ -108,8 +108,8 @@ def test_the_maximum_length_has_room_for_required_terms():
     assert max_length(placeholders, max_length=2) == 2
 
 
-def test_a_long_term_of_a_short_sentence_is_said():
-    translator = leaning(translator_of(GRU, "characters"), [EOS])
+def test_a_long_term_of_a_short_sentence_fits():
+    translator = with_bias(translator_of(GRU, "characters"), [EOS])
     term = " ".join(HINDI * 2)
     [translation] = translator("mats", glossary={"mats": term}, beam=4, max_length=0)
     assert len(translation.ids) > 3 * len("mats") + 50
@@ -117,10 +117,10 @@ def test_a_long_term_of_a_short_sentence_is_said():
     assert term in translation.text
 
 
-def test_a_model_with_learned_places_does_not_run_out_of_them():
-    kind = ("transformer-post-learned", "transformer-post-learned")
+def test_learned_positions_bound_the_length():
+    pair = ("transformer-post-learned", "transformer-post-learned")
     translator = replace(
-        translator_of(kind, pieces="words"),
+        translator_of(pair, pieces="words"),
         limits=LengthLimits(source=40, target=42),
         options=DecodingOptions(beam=1),
     )
@@ -136,13 +136,13 @@ def test_a_model_in_training_stays_in_training(translator):
     translator.model.eval()
 
 
-# Kinds of pieces in turn, so that every option meets every kind of vocabulary.
+# Every option meets every kind of vocabulary.
 PIECES = pytest.mark.parametrize("pieces", ["words", "characters", "bpe", "unigram"])
 GRU = ("gru", "bahdanau-additive")
 
 
-def leaning(translator, ids, by=6.0):
-    """The same, its model more inclined to say these ids."""
+def with_bias(translator, ids, by=6.0):
+    """The same translator, with a bias towards these tokens."""
     with torch.no_grad():
         translator.model.decoder.output.bias[list(ids)] += by
     return translator
@@ -158,7 +158,7 @@ def words_of(translator, text):
 
 
 @PIECES
-def test_a_prefix_begins_the_translation_and_the_rest_is_free(pieces):
+def test_a_translation_begins_with_its_prefix(pieces):
     translator = translator_of(GRU, pieces)
     for beam in (1, 3):
         [translation] = translator(ENGLISH[0], prefixes="बड़ी बिल्लियाँ", beam=beam, max_length=40)
@@ -177,21 +177,21 @@ def test_every_sentence_can_have_its_own_prefix(translator):
         translator(["a", "b"], prefixes=["पर"])
 
 
-def test_a_prefix_that_says_what_is_forbidden_is_refused(translator):
+def test_a_forbidden_prefix_is_an_error(translator):
     for prefixes in ("पर को", ["पर को"]):
         with pytest.raises(UserError, match="'पर' is forbidden, but a prefix is 'पर को'"):
             translator(ENGLISH[0], prefixes=prefixes, forbidden=["है", "पर"])
 
 
 @PIECES
-def test_a_glossary_puts_whole_words_into_the_sentences_that_have_its_terms(pieces):
-    translator = leaning(translator_of(GRU, pieces), [EOS])
+def test_translations_contain_the_terms_of_the_glossary(pieces):
+    translator = with_bias(translator_of(GRU, pieces), [EOS])
     glossary = {"the cat": "चटाई पर", "Dog": "कुत्ता"}
     options = {"beam": 6, "max_length": 60, "nbest": 3}
     first, second, third = translator(ENGLISH, glossary=glossary, **options)
-    for one in (second, *second.others):
-        assert one.finished
-        words = words_of(translator, one.text)
+    for own in (second, *second.others):
+        assert own.finished
+        words = words_of(translator, own.text)
         assert "कुत्ता" in words
         assert ("चटाई", "पर") in zip(words, words[1:], strict=False)
     plain = translator(ENGLISH, **options)
@@ -199,8 +199,8 @@ def test_a_glossary_puts_whole_words_into_the_sentences_that_have_its_terms(piec
 
 
 @PIECES
-def test_a_term_that_repeats_itself_is_said_where_nothing_else_may(pieces):
-    translator = leaning(translator_of(GRU, pieces), [EOS])
+def test_a_required_term_may_repeat_ngrams(pieces):
+    translator = with_bias(translator_of(GRU, pieces), [EOS])
     term = "पर चटाई पर"
     [translation] = translator(
         "a dog", glossary={"dog": term}, no_repeat_ngram=1, beam=6, max_length=60
@@ -209,139 +209,146 @@ def test_a_term_that_repeats_itself_is_said_where_nothing_else_may(pieces):
     assert term in translation.text
 
 
-def test_terms_that_were_not_said_are_named():
+def test_missing_terms_are_listed():
     translator = translator_of(GRU, "words")
-    leaning(translator, [EOS], by=-20.0)
+    with_bias(translator, [EOS], by=-20.0)
     glossary = {"a": "कुत्ता", "cat": "बिल्ली को"}
     [translation] = translator("a cat", glossary=glossary, beam=2, nbest=2, max_length=4)
-    for one in (translation, *translation.others):
-        words = words_of(translator, one.text)
+    for own in (translation, *translation.others):
+        words = words_of(translator, own.text)
         pairs = list(zip(words, words[1:], strict=False))
-        wanted = {"कुत्ता": "कुत्ता" in words, "बिल्ली को": ("बिल्ली", "को") in pairs}
-        assert one.missing_terms == tuple(term for term, held in wanted.items() if not held)
-    assert any(one.missing_terms for one in (translation, *translation.others))
-    [whole] = translate_paragraphs(
+        expected = {"कुत्ता": "कुत्ता" in words, "बिल्ली को": ("बिल्ली", "को") in pairs}
+        assert own.missing_terms == tuple(term for term, occurs in expected.items() if not occurs)
+    assert any(own.missing_terms for own in (translation, *translation.others))
+    [paragraph] = translate_paragraphs(
         translator, ["a cat. cat."], glossary=glossary, beam=2, max_length=4
     )
-    assert whole.missing_terms == tuple(
-        term for _, one in whole.sentences for term in one.missing_terms
+    assert paragraph.missing_terms == tuple(
+        term for _, own in paragraph.sentences for term in own.missing_terms
     )
-    leaning(translator, [EOS], by=40.0)
+    with_bias(translator, [EOS], by=40.0)
     assert translator("a cat", glossary=glossary, beam=4, max_length=20)[0].missing_terms == ()
 
 
-WAYS = [{"beam": 1}, {"beam": 3}, {"beam": 4, "beam_groups": 2}, {"sample": True}]
+SEARCH_OPTIONS = [{"beam": 1}, {"beam": 3}, {"beam": 4, "beam_groups": 2}, {"sample": True}]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_where_no_word_is_left_a_translation_stops_or_the_rules_are_named(way):
+@pytest.mark.parametrize("search_options", SEARCH_OPTIONS)
+def test_a_dead_end_stops_a_translation_or_names_the_rules(search_options):
     translator = translator_of(GRU, "words")
     words = len(translator.target) - 3  # all but the marks
-    [translation] = translator("a dog", no_repeat_ngram=1, min_length=110, max_length=0, **way)
+    [translation] = translator(
+        "a dog", no_repeat_ngram=1, min_length=110, max_length=0, **search_options
+    )
     assert translation.no_token_allowed
     assert not translation.finished
-    [cut] = translator("a dog", min_length=4, max_length=5, **way)
-    assert not cut.no_token_allowed
+    [cut_off] = translator("a dog", min_length=4, max_length=5, **search_options)
+    assert not cut_off.no_token_allowed
     assert len(set(translation.ids)) == len(translation.ids) == words
     assert -100 < translation.score < 0
     every = [piece.strip("▁") for piece in translator.target.piece_ids()][4:]
     unknown = translator.target.piece_ids()["<unk>"]
-    leaning(translator, [unknown], by=-math.inf)
+    with_bias(translator, [unknown], by=-math.inf)
     with pytest.raises(
         UserError, match=r"no token is allowed with min_length 1, \d+ forbidden terms:"
     ):
-        translator("a dog", min_length=1, forbidden=every, **way)
+        translator("a dog", min_length=1, forbidden=every, **search_options)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_weights_that_have_diverged_are_told_from_rules(way):
-    translator = leaning(translator_of(GRU, "words"), [5], by=math.nan)
+@pytest.mark.parametrize("search_options", SEARCH_OPTIONS)
+def test_diverged_weights_are_an_error(search_options):
+    translator = with_bias(translator_of(GRU, "words"), [5], by=math.nan)
     with pytest.raises(UserError, match="its weights have diverged"):
-        translator("a dog", no_repeat_ngram=1, **way)
+        translator("a dog", no_repeat_ngram=1, **search_options)
 
 
-@pytest.mark.parametrize("way", [{}, {"beam_groups": 2, "diversity_penalty": 2.0}])
-def test_no_two_of_the_best_read_alike(way):
-    """A model that may say a word in one piece or in letters finds the same text twice."""
+@pytest.mark.parametrize("search_options", [{}, {"beam_groups": 2, "diversity_penalty": 2.0}])
+def test_no_two_of_nbest_have_the_same_text(search_options):
+    """A word in one token or in characters is the same text."""
     translator = translator_of(GRU, "unigram")
     pieces = translator.target.piece_ids()
-    leaning(translator, [pieces["▁"], EOS], by=9.0)
-    [translation] = translator("a dog", nbest=6, beam=6, max_length=8, **way)
-    everyone = [translation, *translation.others]
-    assert len({one.text for one in everyone}) == len(everyone) < 6
+    with_bias(translator, [pieces["▁"], EOS], by=9.0)
+    [translation] = translator("a dog", nbest=6, beam=6, max_length=8, **search_options)
+    all_translations = [translation, *translation.others]
+    assert len({own.text for own in all_translations}) == len(all_translations) < 6
 
 
-def test_what_is_forbidden_is_not_said():
+def test_forbidden_terms_do_not_occur():
     translator = translator_of(GRU, "words")
-    leaning(translator, translator.target.encode("पर को"), by=9.0)
-    for way in ({"beam": 1}, {"beam": 4}, {"sample": True, "nbest": 4}):
-        plain, spared = (
-            translator(ENGLISH[0], max_length=12, **way, forbidden=terms)
+    with_bias(translator, translator.target.encode("पर को"), by=9.0)
+    for search_options in ({"beam": 1}, {"beam": 4}, {"sample": True, "nbest": 4}):
+        plain, restricted = (
+            translator(ENGLISH[0], max_length=12, **search_options, forbidden=terms)
             for terms in ([], ["पर", "x"])
         )
         assert "पर" in words_of(translator, plain[0].text)
-        for one in (spared[0], *spared[0].others):
-            assert "पर" not in words_of(translator, one.text)
+        for own in (restricted[0], *restricted[0].others):
+            assert "पर" not in words_of(translator, own.text)
 
 
 @pytest.mark.parametrize("pieces", ["words", "unigram"])
-def test_bounds_and_repetition_hold_for_every_search(pieces):
+def test_length_bounds_and_no_repeat_hold_for_every_search(pieces):
     translator = translator_of(GRU, pieces)
-    for way in ({"beam": 1}, {"beam": 4}, {"beam": 4, "beam_groups": 2}, {"sample": True}):
+    for search_options in (
+        {"beam": 1},
+        {"beam": 4},
+        {"beam": 4, "beam_groups": 2},
+        {"sample": True},
+    ):
         [translation] = translator(
-            ENGLISH[0], min_length=6, max_length=20, no_repeat_ngram=2, **way
+            ENGLISH[0], min_length=6, max_length=20, no_repeat_ngram=2, **search_options
         )
         assert 6 <= len(translation.ids) <= 20
         pairs = list(zip(translation.ids, translation.ids[1:], strict=False))
         assert len(pairs) == len(set(pairs))
 
 
-def test_sampling_follows_from_the_seed_and_the_place_alone(translator):
-    drawn = translator(ENGLISH, sample=True, nbest=3)
-    assert drawn == translator(ENGLISH, sample=True, nbest=3)
-    assert drawn != translator(ENGLISH, sample=True, nbest=3, seed=2)
-    assert len({one.ids for one in (drawn[0], *drawn[0].others)}) > 1
-    for place, sentence in enumerate(ENGLISH):
-        [alone] = translator(sentence, sample=True, numbers=[place])
-        assert alone.ids == drawn[place].ids
-    together = replace(translator, tokens_per_batch=1)(ENGLISH, sample=True)
-    assert [one.ids for one in together] == [one.ids for one in drawn]
+def test_samples_follow_from_seed_and_sentence_number(translator):
+    sampled = translator(ENGLISH, sample=True, nbest=3)
+    assert sampled == translator(ENGLISH, sample=True, nbest=3)
+    assert sampled != translator(ENGLISH, sample=True, nbest=3, seed=2)
+    assert len({own.ids for own in (sampled[0], *sampled[0].others)}) > 1
+    for index, sentence in enumerate(ENGLISH):
+        [alone] = translator(sentence, sample=True, numbers=[index])
+        assert alone.ids == sampled[index].ids
+    batched = replace(translator, tokens_per_batch=1)(ENGLISH, sample=True)
+    assert [own.ids for own in batched] == [own.ids for own in sampled]
 
 
 def test_cold_sampling_is_greedy(translator):
     cold = translator(ENGLISH, sample=True, temperature=1e-4)
-    assert [one.ids for one in cold] == [one.ids for one in translator(ENGLISH, beam=1)]
+    assert [own.ids for own in cold] == [own.ids for own in translator(ENGLISH, beam=1)]
 
 
-def test_groups_say_more_different_first_words(wordy):
-    alike, apart = (
-        wordy(ENGLISH[0], nbest=4, beam=4, **way)[0]
-        for way in ({}, {"beam_groups": 4, "diversity_penalty": 9.0})
+def test_beam_groups_differ_in_their_first_tokens(word_translator):
+    plain_beam, diverse = (
+        word_translator(ENGLISH[0], nbest=4, beam=4, **search_options)[0]
+        for search_options in ({}, {"beam_groups": 4, "diversity_penalty": 9.0})
     )
     first = [
-        {one.ids[:1] for one in (translation, *translation.others)}
-        for translation in (alike, apart)
+        {own.ids[:1] for own in (translation, *translation.others)}
+        for translation in (plain_beam, diverse)
     ]
     assert len(first[1]) == 4 > len(first[0])
 
 
-def test_coverage_ranks_what_was_found_by_its_formula(wordy):
-    [plain] = wordy(ENGLISH[0], nbest=4)
-    [ranked] = wordy(ENGLISH[0], nbest=4, coverage_penalty=0.7)
-    found = {one.ids: one for one in (plain, *plain.others)}
-    everyone = [ranked, *ranked.others]
-    assert {one.ids for one in everyone} == set(found)
-    for one in everyone:
-        maps = cross_maps(explain_translation(wordy, ENGLISH[0], one, words=False))
-        seen = torch.stack([m.weights.mean(0) for m in maps]).mean(0).sum(0)[:-1]
-        bonus = 0.7 * sum(math.log(min(float(weight), 1.0)) for weight in seen)
-        assert one.score == pytest.approx(found[one.ids].score + bonus, abs=1e-4)
-    keys = [(not one.finished, -one.score) for one in everyone]
+def test_the_coverage_penalty_follows_its_formula(word_translator):
+    [plain] = word_translator(ENGLISH[0], nbest=4)
+    [ranked] = word_translator(ENGLISH[0], nbest=4, coverage_penalty=0.7)
+    results = {own.ids: own for own in (plain, *plain.others)}
+    all_translations = [ranked, *ranked.others]
+    assert {own.ids for own in all_translations} == set(results)
+    for own in all_translations:
+        maps = cross_maps(explain_translation(word_translator, ENGLISH[0], own, words=False))
+        coverage_by_token = torch.stack([m.weights.mean(0) for m in maps]).mean(0).sum(0)[:-1]
+        bonus = 0.7 * sum(math.log(min(float(weight), 1.0)) for weight in coverage_by_token)
+        assert own.score == pytest.approx(results[own.ids].score + bonus, abs=1e-4)
+    keys = [(not own.finished, -own.score) for own in all_translations]
     assert keys == sorted(keys)
 
 
-def test_coverage_can_change_the_order():
-    """A hypothesis that looked at everything passes one that is a little likelier."""
+def test_coverage_is_zero_when_all_is_covered():
+    """Coverage is 0 for full attention and large and negative for half."""
     full, half = torch.full((2, 2), 0.5), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
     assert coverage(full) == 0.0
     assert coverage(half) < -10
@@ -352,19 +359,21 @@ MASKED = ["\ue000 देखता है", "को \ue001 पर \ue000"]
 
 
 def with_placeholders(pieces):
-    """A model whose vocabulary has signs for what is kept."""
+    """A model whose vocabulary has placeholders."""
     torch.manual_seed(0)
     translator = translator_of(GRU, pieces)
     source = Tokenizer.train([*ENGLISH, *MASKED], kind=pieces, size=330)
     target = Tokenizer.train([*HINDI, *MASKED], kind=pieces, size=360)
     recipe = Recipe(encoder=ENCODERS["gru"], decoder=DECODERS["bahdanau-additive"])
     model = build_model(recipe, len(source), len(target)).eval()
-    kept = replace(translator, model=model, source=source, target=target, placeholders=PLACEHOLDERS)
-    return leaning(kept, [EOS])
+    masked = replace(
+        translator, model=model, source=source, target=target, placeholders=PLACEHOLDERS
+    )
+    return with_bias(masked, [EOS])
 
 
 @PIECES
-def test_what_is_kept_comes_through_whole_with_a_beam(pieces):
+def test_placeholders_survive_with_a_beam(pieces):
     translator = with_placeholders(pieces)
     text = "the cat sees 1,234.50 at https://example.org/a?b=1"
     [translation] = translator(text, beam=6, max_length=40)
@@ -380,7 +389,7 @@ def test_what_is_kept_comes_through_whole_with_a_beam(pieces):
 
 
 @PIECES
-def test_maps_show_what_was_kept(pieces):
+def test_attention_maps_show_the_spans(pieces):
     translator = with_placeholders(pieces)
     translation = translator("the cat sees 12:30", beam=4, max_length=40)[0]
     [only] = explain_translation(translator, "the cat sees 12:30", translation)
@@ -388,7 +397,7 @@ def test_maps_show_what_was_kept(pieces):
     assert "12:30" in only.target
 
 
-def test_terms_of_the_glossary_share_the_spans_of_the_sentence():
+def test_glossary_terms_share_placeholders_with_the_sentence():
     translator = with_placeholders("unigram")
     [translation] = translator(
         "the cat sees 5", glossary={"cat sees 5": "पर 5"}, beam=6, max_length=40
@@ -399,7 +408,7 @@ def test_terms_of_the_glossary_share_the_spans_of_the_sentence():
 
 
 @PIECES
-def test_a_term_for_a_kept_span_is_said_instead_of_it(pieces):
+def test_a_glossary_term_replaces_a_span(pieces):
     translator = with_placeholders(pieces)
     glossary = {"5": "देखता", "mat 6": "पर"}
     [translation] = translator("the cat sees 5 on mat 6", glossary=glossary, beam=6, max_length=40)
@@ -407,32 +416,32 @@ def test_a_term_for_a_kept_span_is_said_instead_of_it(pieces):
     assert {"देखता", "पर"} <= set(words_of(translator, translation.text))
     assert not {"5", "6"} & set(translation.text)
     assert translation.lost_placeholders == ()
-    [both] = translator(
+    [translations] = translator(
         "5 cats or 5 mats on mat 6", glossary={"5 cats": "देखता"}, beam=6, max_length=40
     )
-    assert "देखता" in both.text
-    assert {"5", "6"} <= set(both.text)
+    assert "देखता" in translations.text
+    assert {"5", "6"} <= set(translations.text)
 
 
-def test_a_kept_span_cannot_be_forbidden():
+def test_a_span_cannot_be_forbidden():
     with pytest.raises(UserError, match="'42' is forbidden, but the model copies such spans"):
         with_placeholders("unigram")("the cat sees 42", forbidden=["42"])
 
 
-def test_paragraphs_keep_their_gaps_and_are_translated_sentence_by_sentence(translator):
+def test_paragraphs_keep_the_spaces_between_sentences(translator):
     translator = replace(translator, source_language="en")
     sentences = ["The cats are sleeping.", "A dog sees the cat!", "Cats see mats?"]
     text = "  {}  {}\n\n{} ".format(*sentences)
-    [whole] = translate_paragraphs(translator, [text])
+    [paragraph] = translate_paragraphs(translator, [text])
     alone = translator(sentences)
-    assert whole.text == f"  {alone[0].text}  {alone[1].text}\n\n{alone[2].text} "
-    assert [one for _, one in whole.sentences] == alone
-    assert [sentence[-1] for sentence, _ in whole.sentences] == [".", "!", "?"]
-    assert whole.finished == all(one.finished for one in alone)
+    assert paragraph.text == f"  {alone[0].text}  {alone[1].text}\n\n{alone[2].text} "
+    assert [own for _, own in paragraph.sentences] == alone
+    assert [sentence[-1] for sentence, _ in paragraph.sentences] == [".", "!", "?"]
+    assert paragraph.finished == all(own.finished for own in alone)
     assert translate_paragraphs(translator, ["", " \t"])[1].text == " \t"
 
 
-def test_what_is_too_long_for_a_line_is_not_for_a_paragraph(translator):
+def test_a_paragraph_may_be_longer_than_a_sentence(translator):
     narrow = replace(translator, limits=LengthLimits(source=20), source_language="en")
     line = "A dog. " * 20
     with pytest.raises(TooLong):
@@ -443,10 +452,10 @@ def test_what_is_too_long_for_a_line_is_not_for_a_paragraph(translator):
     assert caught.value.index == 1
 
 
-def test_paragraphs_draw_the_same_in_any_company(translator):
+def test_samples_of_paragraphs_do_not_depend_on_the_batch(translator):
     texts = ["A dog. A cat.", "Mats. A cat. A dog."]
-    both = translate_paragraphs(translator, texts, sample=True)
+    translations = translate_paragraphs(translator, texts, sample=True)
     [second] = translate_paragraphs(translator, texts[1:], sample=True, numbers=[1])
-    assert both[1].text == second.text
+    assert translations[1].text == second.text
     with pytest.raises(UserError, match="a paragraph has one translation"):
         translate_paragraphs(translator, texts, nbest=2)

@@ -1,4 +1,4 @@
-"""The parts of a step of translating, against their definitions."""
+"""Kernels of a decoding step against their definitions."""
 
 from dataclasses import fields
 
@@ -60,9 +60,7 @@ def norm_of(width):
     ("sentences", "beam", "heads", "kv_heads", "width", "capacity"),
     [(1, 1, 1, 1, 1, 8), (3, 1, 4, 2, 5, 40), (2, 3, 2, 2, 8, 70), (2, 2, 3, 1, 7, 300)],
 )
-def test_a_new_word_looks_at_the_past_of_its_row(
-    sentences, beam, heads, kv_heads, width, capacity, dtype
-):
+def test_self_attention(sentences, beam, heads, kv_heads, width, capacity, dtype):
     rows = sentences * beam
     qkv = torch.randn(rows, (heads + 2 * kv_heads) * width).to(dtype)
     keys, values = torch.randn(2, rows + 1, kv_heads, capacity, width).to(dtype)
@@ -85,9 +83,7 @@ def test_a_new_word_looks_at_the_past_of_its_row(
     ("queries", "heads", "kv_heads", "width", "capacity"),
     [(1, 2, 2, 8, 6), (1, 2, 1, 5, 70), (5, 3, 3, 7, 33), (17, 2, 1, 16, 70), (67, 1, 1, 4, 67)],
 )
-def test_the_rows_of_a_sentence_look_at_its_source(
-    queries, heads, kv_heads, width, capacity, dtype
-):
+def test_cross_attention(queries, heads, kv_heads, width, capacity, dtype):
     query = torch.randn(3, queries, heads, width).to(dtype)
     memory = torch.randn(3, capacity, 2 * kv_heads, width).to(dtype)
     keys, values = memory.transpose(1, 2).split(kv_heads, dim=1)
@@ -100,7 +96,7 @@ def test_the_rows_of_a_sentence_look_at_its_source(
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("width", [1, 17, 64])
-def test_words_and_places_become_vectors(width, dtype):
+def test_embedding(width, dtype):
     embedding, position_vectors = torch.randn(9, width).to(dtype), torch.randn(5, width)
     tokens = torch.tensor([8, 0, 3, 3], dtype=torch.int32)
     steps = torch.tensor([4, 0], dtype=torch.int32)
@@ -114,7 +110,7 @@ def test_words_and_places_become_vectors(width, dtype):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("post_norm", [False, True])
 @pytest.mark.parametrize("width", [2, 17, 64])
-def test_what_a_step_found_joins_the_road(width, post_norm, dtype):
+def test_add_norm(width, post_norm, dtype):
     residual, norm = torch.randn(3, width), norm_of(width)
     result, bias = torch.randn(3, width).to(dtype), torch.randn(width).to(dtype)
     reference = residual.clone()
@@ -129,8 +125,8 @@ def test_what_a_step_found_joins_the_road(width, post_norm, dtype):
 @pytest.mark.parametrize(
     ("rows", "width", "outputs"), [(1, 16, 3), (2, 67, 19), (3, 16, 5), (7, 67, 40), (33, 40, 70)]
 )
-def test_products_lead_off_the_road_and_onto_it(rows, width, outputs, activation, dtype):
-    """Onto the road, off it by a norm, back to it, and off again."""
+def test_norm_linear_and_linear_add(rows, width, outputs, activation, dtype):
+    """Embed, project from the residual, add to it, and project again."""
     embedding, position_vectors = torch.randn(9, width).to(dtype), torch.randn(4, width)
     tokens, steps = torch.randint(9, (rows,)).int(), torch.randint(4, (rows,)).int()
     into, out_of = linear_layer(width, outputs, dtype), linear_layer(outputs, width, dtype)
@@ -152,7 +148,7 @@ def test_products_lead_off_the_road_and_onto_it(rows, width, outputs, activation
         close(part, reference.float(), dtype)
 
 
-def test_a_norm_with_gain_and_shift_leads_off_the_road():
+def test_norm_linear_with_weight_and_bias():
     residual, norm, out_of = torch.randn(2, 40), norm_of(40), linear_layer(40, 19, torch.float32)
     with reference_kernels():
         expected = norm_linear(residual, out_of, norm, None)
@@ -161,7 +157,7 @@ def test_a_norm_with_gain_and_shift_leads_off_the_road():
     close(layer_norm(residual, norm, like=out_of.weight), hidden, torch.float32)
 
 
-def test_a_source_is_kept_at_its_places():
+def test_write_cache():
     keys_values, slots = torch.randn(3, 37, 2 * 2 * 3 * 5), torch.tensor([4, 0, 2])
     ours, theirs = torch.zeros(2, 2, 2, 5, 3, 40, 5)
     attention.write_cache(keys_values, slots, ours)
@@ -173,7 +169,7 @@ def test_a_source_is_kept_at_its_places():
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("rows", [1, 2])
-def test_the_road_goes_on_as_a_norm_makes_it(rows, dtype):
+def test_linear_add_after_a_norm(rows, dtype):
     residual, result, before = torch.randn(rows, 40), torch.randn(rows, 19).to(dtype), norm_of(40)
     out_of = linear_layer(19, 40, dtype)
     with reference_kernels():
@@ -183,17 +179,17 @@ def test_the_road_goes_on_as_a_norm_makes_it(rows, dtype):
         projected = norm_linear(
             residual, in_dtype(linear_layer(40, 7, dtype), torch.float32), None, None
         )
-    kept = residual.clone()
+    before_call = residual.clone()
     close(linear_add(residual, result, out_of, None, before), expected, dtype)
-    assert torch.equal(residual, kept)
+    assert torch.equal(residual, before_call)
     assert projected.shape == (rows, 7)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("post_norm", [False, True])
 @pytest.mark.parametrize(("rows", "width", "outputs"), [(3, 16, 5), (17, 67, 40), (33, 40, 70)])
-def test_the_last_block_of_a_product_makes_the_norm(rows, width, outputs, post_norm, dtype):
-    """Twice over: who counts the blocks begins at nothing again."""
+def test_linear_add_norm(rows, width, outputs, post_norm, dtype):
+    """Twice: the block counters are zero again after a launch."""
     residual, out_of, norm = (
         torch.randn(rows, outputs),
         linear_layer(width, outputs, dtype),
@@ -208,9 +204,14 @@ def test_the_last_block_of_a_product_makes_the_norm(rows, width, outputs, post_n
         result = torch.randn(rows, width).to(dtype)
         hidden = linear_add_norm(ours, result, out_of, norm, block_counters, post_norm=post_norm)
         with reference_kernels():
-            single_way = in_dtype(out_of, torch.float32)
+            in_single_precision = in_dtype(out_of, torch.float32)
             expected = linear_add_norm(
-                theirs, result.float(), single_way, norm, block_counters, post_norm=post_norm
+                theirs,
+                result.float(),
+                in_single_precision,
+                norm,
+                block_counters,
+                post_norm=post_norm,
             )
         assert hidden.dtype == dtype
         close(hidden, expected, dtype)
@@ -219,7 +220,7 @@ def test_the_last_block_of_a_product_makes_the_norm(rows, width, outputs, post_n
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_a_product_whose_weights_are_read_ahead(dtype):
+def test_linear_with_prefetched_weights(dtype):
     hidden, into = torch.randn(17, 67).to(dtype), linear_layer(67, 40, dtype)
     with reference_kernels():
         expected = linear(hidden.float(), in_dtype(into, torch.float32))
@@ -236,7 +237,7 @@ def linear_layer(inputs, outputs, dtype):
 
 
 def steps_of_both(step_function, searches, rows, vocabulary, steps):
-    """Let the definition and the kernel see the same logits, step by step."""
+    """Run definition and kernel on the same logits, step by step."""
     defined, kernel = searches
     for step in range(steps):
         logits = torch.randn(rows, vocabulary) * 3
@@ -248,7 +249,7 @@ def steps_of_both(step_function, searches, rows, vocabulary, steps):
 
 
 @pytest.mark.parametrize("vocabulary", [4, 37, 5000])
-def test_the_likeliest_words_are_said(vocabulary):
+def test_greedy_step(vocabulary):
     searches = [GreedySearchState.empty(5, 9, CPU) for _ in range(2)]
     for search in searches:
         search.assign(torch.tensor([0, 1, 3, 4]), torch.tensor([8, 1, 3, 8], dtype=torch.int32))
@@ -259,7 +260,7 @@ def test_the_likeliest_words_are_said(vocabulary):
 
 
 @pytest.mark.parametrize(("width", "vocabulary"), [(2, 5), (3, 37), (5, 4200)])
-def test_beams_grow_and_end(width, vocabulary):
+def test_beam_step(width, vocabulary):
     searches = [BeamSearchState.empty(3, width, 12, CPU) for _ in range(2)]
     for search in searches:
         search.set_length_penalty(0.8)
@@ -274,7 +275,7 @@ def test_beams_grow_and_end(width, vocabulary):
             assert torch.allclose(value.float(), other.float(), atol=1e-4), part.name
 
 
-def test_hypotheses_are_followed_back_to_their_first_words():
+def test_backtrace():
     search = BeamSearchState.empty(4, 3, 9, CPU)
     search.ids.copy_(torch.randint(4, 99, search.ids.shape))
     search.backpointers.copy_(torch.randint(3, search.ids.shape))
@@ -292,7 +293,7 @@ def test_hypotheses_are_followed_back_to_their_first_words():
     assert not result[0, 1].any()
 
 
-def test_rows_without_numbers_end_at_minus_infinity():
+def test_nan_logits_end_with_a_score_of_minus_infinity():
     logits = torch.full((2, 8), torch.nan)
     logits[1] = torch.inf
     greedy, beams = GreedySearchState.empty(2, 4, CPU), BeamSearchState.empty(1, 2, 4, CPU)
