@@ -67,7 +67,10 @@ def test_the_case_that_catches_swaps_has_its_numbers():
     assert near(found.outputs, [[4.1602, 1.1940], [4.1651, 1.1948]], within=5e-5)
 
 
-@pytest.mark.parametrize(("name", "given"), [("D5", MONEY_BANK), ("D5/10", TENTHS), ("D5b", SWAPS)])
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("money_bank", MONEY_BANK), ("money_bank_tenth", TENTHS), ("money_bank_asymmetric", SWAPS)],
+)
 def test_an_example_is_known_by_its_name(name, given):
     named, found = self_attention_by_hand(example=name), money_bank(**given)
     assert named.words == ("money", "bank")
@@ -77,13 +80,13 @@ def test_an_example_is_known_by_its_name(name, given):
 
 def test_the_first_example_is_the_usual_one():
     assert torch.equal(
-        self_attention_by_hand(example="D4").outputs, self_attention_by_hand().outputs
+        self_attention_by_hand(example="cat_sat").outputs, self_attention_by_hand().outputs
     )
 
 
 def test_what_is_given_goes_before_the_example():
     found = self_attention_by_hand(
-        "a b", example="D5", embeddings=[[1, 0], [0, 1]], w_value=[[1, 0], [0, 1]]
+        "a b", example="money_bank", embeddings=[[1, 0], [0, 1]], w_value=[[1, 0], [0, 1]]
     )
     assert found.words == ("a", "b")
     assert found.queries.tolist() == [[2, 1], [1, 2]]
@@ -91,8 +94,10 @@ def test_what_is_given_goes_before_the_example():
 
 
 def test_an_example_that_there_is_not_is_refused():
-    with pytest.raises(UserError, match="example: 'D6' is none; there are D4, D5, D5/10, D5b"):
-        self_attention_by_hand(example="D6")
+    with pytest.raises(
+        UserError, match="example: 'dog_sat' is none; there are cat_sat, money_bank,"
+    ):
+        self_attention_by_hand(example="dog_sat")
 
 
 def test_saturation_after_the_root_is_told_and_only_then():
@@ -100,9 +105,9 @@ def test_saturation_after_the_root_is_told_and_only_then():
     told = {
         name: " ".join(self_attention_by_hand(example=name).text().split()) for name in EXAMPLES
     }
-    assert [name for name, text in told.items() if said in text] == ["D5"]
-    assert "Even after √2 a weight is 1.000" in told["D5"]
-    assert "√2 से भाग देने के बाद भी" in self_attention_by_hand(example="D5").text("hi")
+    assert [name for name, text in told.items() if said in text] == ["money_bank"]
+    assert "Even after √2 a weight is 1.000" in told["money_bank"]
+    assert "√2 से भाग देने के बाद भी" in self_attention_by_hand(example="money_bank").text("hi")
     assert said not in " ".join(money_bank(scale=False).text().split())
     assert not self_attention_by_hand("alone", embeddings=[[9, 9, 9, 9]]).saturated
 

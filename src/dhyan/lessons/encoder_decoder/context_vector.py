@@ -101,7 +101,7 @@ def context_vector(
     The weights are given, not learned; those of the decoder, which shows what the contexts are
     for, are drawn with the seed.
 
-    >>> [round(number, 3) for number in context().contexts[0].tolist()]
+    >>> [round(number, 3) for number in context_vector().contexts[0].tolist()]
     [0.31, 0.24, 0.775, 0.685]
     """
     words, said = parse_words(sentence), parse_words(target)

@@ -172,7 +172,7 @@ def score_costs(
     In every round each mechanism twice remembers the states and answers the queries one after the
     other, as a decoder asks them, without a fused kernel; before the first it warms up.
 
-    >>> prices([64], rounds=1).parameters["additive"]
+    >>> score_costs([64], rounds=1).parameters["additive"]
     (8320,)
     """
     sizes = _counts(widths=widths, source=[source], target=[target], batch=[batch], rounds=[rounds])

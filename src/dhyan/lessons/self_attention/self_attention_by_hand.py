@@ -37,10 +37,10 @@ _MONEY_BANK = Example(
 )
 _TENTHS = replace(_MONEY_BANK, embeddings=((0.2, 0.7), (0.9, 0.3)))
 EXAMPLES = {
-    "D4": Example("The cat sat", ((1, 0, 1, 0), (0, 1, 0, 1), (1, 1, 1, 1))),
-    "D5": _MONEY_BANK,
-    "D5/10": _TENTHS,
-    "D5b": replace(_TENTHS, w_key=((3, 5), (4, 1))),
+    "cat_sat": Example("The cat sat", ((1, 0, 1, 0), (0, 1, 0, 1), (1, 1, 1, 1))),
+    "money_bank": _MONEY_BANK,
+    "money_bank_tenth": _TENTHS,
+    "money_bank_asymmetric": replace(_TENTHS, w_key=((3, 5), (4, 1))),
 }
 
 
@@ -103,15 +103,15 @@ def self_attention_by_hand(
     w_key: Matrix | None = None,
     w_value: Matrix | None = None,
     scale: bool = True,
-    example: str = "D4",
+    example: str = "cat_sat",
 ) -> SelfAttentionByHand:
     """Attention within a sentence, from a vector for each word; every part may be one's own.
 
-    What is not given is that of an `example`: "D4" (The cat sat, whose matrices change nothing),
-    "D5" (money bank, saturated even after √2), "D5/10" (a tenth of its vectors), "D5b" (the same
-    with another W_k, whose scores are not symmetric).
+    Arguments left out are those of an `example`: "cat_sat" (The cat sat, with identity matrices),
+    "money_bank" (saturated even after √2), "money_bank_tenth" (a tenth of its vectors),
+    "money_bank_asymmetric" (the same with another W_k, whose scores are not symmetric).
 
-    >>> by_hand(scale=False).scores.tolist()
+    >>> self_attention_by_hand(scale=False).scores.tolist()
     [[2.0, 0.0, 2.0], [0.0, 2.0, 2.0], [2.0, 2.0, 4.0]]
     """
     if example not in EXAMPLES:

@@ -112,7 +112,7 @@ def weighted_sum(
 ) -> WeightedSum:
     """Mix the words of two sentences by given weights, and compare the words they share.
 
-    >>> mixing().first.mixed[1].tolist()
+    >>> weighted_sum().first.mixed[1].tolist()
     [7.0, 4.25]
     """
     first = _mixture("weights", parse_words(sentence), weights, vectors)

@@ -96,7 +96,7 @@ def cross_entropy(
 ) -> CrossEntropy:
     """The loss of a sentence from the probability that each of its words, the end too, was given.
 
-    >>> round(loss([0.4, 0.1, 0.1]).average, 3)
+    >>> round(cross_entropy([0.4, 0.1, 0.1]).average, 3)
     1.84
     """
     right = _probabilities(probabilities)

@@ -96,7 +96,7 @@ def causal_mask(
 
     Scores of given weights are their logarithms, of which the softmax makes the weights again.
 
-    >>> [round(one, 3) for one in mask().masked[1].tolist()]
+    >>> [round(one, 3) for one in causal_mask().masked[1].tolist()]
     [0.6, 0.4, 0.0]
     """
     words = parse_words(sentence)

@@ -254,7 +254,7 @@ def cross_attention(
     A small Transformer then learns the pair, beside a few others like it, in a few seconds, and
     tells the next word of every beginning.
 
-    >>> [round(one, 3) for one in cross(steps=1).cross_weights[1].tolist()]
+    >>> [round(one, 3) for one in cross_attention(steps=1).cross_weights[1].tolist()]
     [0.083, 0.083, 0.834]
     """
     source = parse_words(sentence)

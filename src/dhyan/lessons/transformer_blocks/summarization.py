@@ -203,7 +203,7 @@ def summarization(
     or perspectives of one's own, the lesson's are told in the language of the story; with one of
     them in Hindi, the other is the lesson's Hindi one.
 
-    >>> perspectives().chosen
+    >>> summarization().chosen
     ((1, 3, 5), (3, 4, 6), (4, 5, 6))
     """
     keep = parse_int("keep", keep)

@@ -54,7 +54,7 @@ def bag_of_words(
 ) -> BagOfWords:
     """Texts, parted by a stroke, over their own words or those of a vocabulary that is given.
 
-    >>> counts("mat cat mat / cat rat rat").counts.tolist()
+    >>> bag_of_words("mat cat mat / cat rat rat").counts.tolist()
     [[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]]
     """
     given = sentence.split("/") if isinstance(sentence, str) else sentence
