@@ -153,7 +153,7 @@ def test_new_nouns_were_never_beside_their_word(contexts):
     assert not met & {pair(one) for one in contexts.tests["new_nouns"]}
 
 
-def test_an_idiom_is_asked_about_at_a_word_that_both_readings_have(idioms):
+def test_an_idiom_is_probed_at_a_word_of_both_readings(idioms):
     labels: dict[str, set[int]] = {}
     for one in idioms.train:
         labels.setdefault(one.words[one.place], set()).add(one.label)

@@ -76,7 +76,7 @@ def test_a_wrong_argument_is_an_error_of_one_line(words, said, tmp_path):
     assert found.count("\n") == 1
 
 
-def test_a_notebook_is_shown_a_figure():
+def test_a_notebook_displays_a_figure():
     assert dhyan.lessons.self_attention_by_hand()._repr_svg_().startswith("<?xml")
 
 

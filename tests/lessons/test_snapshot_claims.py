@@ -27,7 +27,7 @@ def test_eight_heads_understand_attachment_better_than_one_as_wide():
     assert sign_flip_p_value(lead) == pytest.approx(8 / 256)
 
 
-def test_two_heads_alone_are_not_told_apart_from_one():
+def test_two_heads_alone_do_not_differ_from_one():
     found = dhyan.lessons.pp_attachment()
     assert sign_flip_p_value(found.lead(found.lengths[0], [2], "new_persons")) > 0.4
 

@@ -32,12 +32,12 @@ def test_every_field_comes_back_and_the_story_says_where_it_is_from(tmp_path):
         assert all(part in after[-1].text for part in ("dhyan train primer", "abacus", "1234567"))
 
 
-def test_what_was_never_kept_is_said_with_what_to_do(tmp_path):
+def test_a_missing_snapshot_is_an_error_with_advice(tmp_path):
     with pytest.raises(UserError, match="there is no snapshot of 'zebra': give model=RUN"):
         read_snapshot("zebra", tmp_path)
 
 
-def test_what_is_not_a_lesson_of_ours_is_not_kept(tmp_path):
+def test_only_lesson_results_are_written_as_snapshots(tmp_path):
     @dataclass(frozen=True)
     class Strange(LessonResult):
         """A value that no file should hold."""

@@ -93,7 +93,7 @@ def test_other_widths_are_taken_as_they_come():
         ({"sentence": ""}, "the sentence is empty"),
     ],
 )
-def test_what_does_not_fit_is_said(given, said):
+def test_a_wrong_argument_is_named_in_the_error(given, said):
     with pytest.raises(UserError, match="^" + said):
         bahdanau(**given)
 
@@ -142,7 +142,7 @@ def test_the_first_state_that_asks_is_the_bridges():
     assert torch.equal(first.keys, second.keys)
 
 
-def test_a_models_look_is_told_and_drawn():
+def test_a_models_attention_step_is_rendered():
     look = bahdanau(ENGLISH[0], model=untrained_translator("gru", "bahdanau-additive"), step=2)
     assert "These weights are those that dhyan.explain shows" in " ".join(look.text().split())
     assert "वही हैं" in look.text("hi")
@@ -159,12 +159,12 @@ def test_a_models_look_is_told_and_drawn():
         ("bahdanau-multihead-additive", "its attention has several heads"),
     ],
 )
-def test_a_model_of_another_kind_is_refused(decoder, said):
+def test_a_model_of_another_kind_is_an_error(decoder, said):
     with pytest.raises(UserError, match="^model: " + said):
         bahdanau(model=untrained_translator("gru", decoder))
 
 
-def test_a_step_past_the_end_and_numbers_beside_a_model_are_refused(tmp_path):
+def test_a_step_past_the_end_and_numbers_beside_a_model_are_errors(tmp_path):
     translator = untrained_translator("gru", "bahdanau-additive")
     with pytest.raises(UserError, match="^step 99: the translation has . steps"):
         bahdanau(model=translator, step=99)
@@ -176,7 +176,7 @@ def test_a_step_past_the_end_and_numbers_beside_a_model_are_refused(tmp_path):
         bahdanau(model=tmp_path / "nowhere")
 
 
-def test_what_a_trained_model_showed_is_kept():
+def test_the_snapshot_has_an_attention_step():
     look = bahdanau(model="snapshot")
     assert look.provenance is not None
     torch.testing.assert_close(

@@ -31,8 +31,8 @@ def written(folder, **models):
     return path
 
 
-def told(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 def test_attention_that_stays_and_a_bottleneck_that_falls_bear_the_claim_out(tmp_path):
@@ -41,20 +41,20 @@ def test_attention_that_stays_and_a_bottleneck_that_falls_bear_the_claim_out(tmp
     assert shown.holds
     assert shown.kept(attends=False) == pytest.approx((1 / 3,))
     assert shown.kept(attends=True) == pytest.approx((0.95,))
-    assert "keep 33 % for more than 30, those with it 95 %" in told(shown)
-    assert "with it holds." in told(shown)
-    assert "सही निकला" in told(shown, "hi")
+    assert "keep 33 % for more than 30, those with it 95 %" in flat_text(shown)
+    assert "with it holds." in flat_text(shown)
+    assert "सही निकला" in flat_text(shown, "hi")
     assert shown.places == ("1–10", "11–30", "31+")
     assert shown.standings[0].style == "dashed"
 
 
 @pytest.mark.parametrize(("without", "attentive"), [((90, 89, 88), 89), ((90, 60, 30), 60)])
-def test_where_the_numbers_do_not_bear_it_out_that_is_said(tmp_path, without, attentive):
+def test_a_claim_that_the_numbers_contradict_is_reported_so(tmp_path, without, attentive):
     path = written(tmp_path, bottleneck_forward=model(*without), luong_dot=model(90, 89, attentive))
     shown = bottleneck(path)
     assert shown.holds is False
-    assert "does not hold" in told(shown)
-    assert "नहीं निकला" in told(shown, "hi")
+    assert "does not hold" in flat_text(shown)
+    assert "नहीं निकला" in flat_text(shown, "hi")
 
 
 def test_short_sentences_say_nothing_of_long_ones(tmp_path):
@@ -63,8 +63,8 @@ def test_short_sentences_say_nothing_of_long_ones(tmp_path):
         bottleneck_forward=model(90, 60, 30, over=10),
         bahdanau=model(90, 90, 90, over=10),
     )
-    assert "no sentences long enough" in told(bottleneck(path))
-    assert "holds" not in told(bottleneck(path))
+    assert "no sentences long enough" in flat_text(bottleneck(path))
+    assert "holds" not in flat_text(bottleneck(path))
 
 
 def test_models_of_one_kind_only_say_nothing(tmp_path):
@@ -72,7 +72,7 @@ def test_models_of_one_kind_only_say_nothing(tmp_path):
     shown = bottleneck(path)
     assert shown.holds is None
     assert [one.attends for one in shown.standings] == [True, None]
-    assert "says nothing of the claim" in told(shown)
+    assert "says nothing of the claim" in flat_text(shown)
 
 
 def test_a_model_that_aligns_attends_and_a_shipped_recipe_is_known_by_its_name(tmp_path):
@@ -98,18 +98,18 @@ def test_models_may_be_chosen(tmp_path):
         bottleneck(path, models=["luong"])
 
 
-def test_without_a_report_the_kept_ladder_is_shown():
+def test_without_a_report_the_snapshot_is_shown():
     shown = bottleneck()
     assert len(shown.kept(attends=False)) == 3
     assert len(shown.kept(attends=True)) == len(shown.standings) - 3 > 5
     assert shown.over == 30
-    assert "Snapshot of" in told(shown)
+    assert "Snapshot of" in flat_text(shown)
     assert [one.name for one in bottleneck(models=["bahdanau"]).standings] == ["bahdanau"]
     with pytest.raises(UserError, match="snapshot has no 'luong'; it has bottleneck-forward"):
         bottleneck(models=["luong"])
 
 
-def test_a_report_that_is_not_there_is_said_and_how_to_make_one(tmp_path):
+def test_a_missing_report_is_an_error_with_the_command_that_makes_one(tmp_path):
     with pytest.raises(
         UserError, match="cannot be read .No such file or directory.*--ladder --quick"
     ):
@@ -126,14 +126,14 @@ def test_a_report_that_is_not_there_is_said_and_how_to_make_one(tmp_path):
         ('{"models": {"a": {"tests": {}}}, "main_test": "random"}', "has no BLEU by length"),
     ],
 )
-def test_another_file_is_refused(tmp_path, text, said):
+def test_another_file_is_an_error(tmp_path, text, said):
     path = tmp_path / "report.json"
     path.write_text(text)
     with pytest.raises(UserError, match=said):
         bottleneck(path)
 
 
-def test_the_kept_figures_are_those_of_the_repositorys_own_ladder():
+def test_the_snapshot_has_the_figures_of_the_ladder_report():
     results = sorted(RESULTS.glob("ladder_*.json"))
     shown, kept = bottleneck(results[-1]), bottleneck()
     assert [one.name for one in kept.standings] == [one.name for one in shown.standings]

@@ -93,11 +93,11 @@ def test_a_row_of_rounded_weights_is_a_row():
         ({"target": " "}, "the sentence is empty"),
     ],
 )
-def test_what_does_not_fit_is_said(given, said):
+def test_a_wrong_argument_is_named_in_the_error(given, said):
     with pytest.raises(UserError, match="^.*" + said.replace("(", r"\(")):
         context_vector(**given)
 
 
-def test_it_is_told_and_drawn_in_both_languages():
+def test_the_page_is_rendered_in_both_languages():
     assert "स्व-अवधान" in context_vector().text("hi")
     assert context_vector().figure(lang="hi", dark=True).axes

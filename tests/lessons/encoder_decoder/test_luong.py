@@ -58,7 +58,7 @@ def test_general_multiplies_s_from_the_left():
     torch.testing.assert_close(luong().scores[1], by_hand)
 
 
-def test_concat_is_bahdanaus_network_asked_by_another_state():
+def test_concat_is_bahdanaus_network_with_another_query():
     shown = luong()
     same = bahdanau(decoder=shown.decoder)
     torch.testing.assert_close(shown.scores[2], same.scores)
@@ -92,7 +92,7 @@ def test_the_parameters_are_named_in_both_languages():
         ({"v": [1]}, "v: w has 3 columns, so give 3 numbers"),
     ],
 )
-def test_what_does_not_fit_is_said(given, said):
+def test_a_wrong_argument_is_named_in_the_error(given, said):
     with pytest.raises(UserError, match="^" + said):
         luong(**given)
 
@@ -171,12 +171,12 @@ def test_a_window_is_shown_where_there_is_one():
         ("luong-multihead-dot", "its attention has several heads"),
     ],
 )
-def test_a_model_of_another_kind_is_refused(decoder, said):
+def test_a_model_of_another_kind_is_an_error(decoder, said):
     with pytest.raises(UserError, match="^model: " + said):
         luong(model=untrained_translator("gru", decoder))
 
 
-def test_what_a_trained_model_showed_is_kept():
+def test_the_snapshot_has_an_attention_step():
     look = luong(model="snapshot")
     assert look.provenance is not None
     torch.testing.assert_close(look.weights, look.scores.softmax(-1), atol=1e-3, rtol=0)
@@ -187,6 +187,6 @@ def test_what_a_trained_model_showed_is_kept():
         luong(model="snapshot", general=[[1]])
 
 
-def test_numbers_beside_a_model_are_refused():
+def test_numbers_beside_a_model_are_errors():
     with pytest.raises(UserError, match="^general: the model brings its own numbers"):
         luong(model=untrained_translator("gru", "luong-dot"), general=[[1]])

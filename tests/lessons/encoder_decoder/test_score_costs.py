@@ -98,7 +98,7 @@ def test_the_verdict_says_so_if_a_formula_is_wrong(shown):
         ({"rounds": 0}, "rounds: give whole numbers"),
     ],
 )
-def test_what_does_not_fit_is_said(given, said):
+def test_a_wrong_argument_is_named_in_the_error(given, said):
     with pytest.raises(UserError, match="^" + said):
         score_costs(**given)
 

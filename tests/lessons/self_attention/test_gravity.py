@@ -51,12 +51,12 @@ def test_the_scores_of_the_notes_would_saturate():
     assert "not the [0.2, 0.8] used here" in flat(found)
 
 
-def test_scores_that_give_the_weights_are_told_so():
+def test_scores_that_give_the_weights_are_reported():
     given = (torch.tensor([0.2, 0.8]).double().log() * 2**0.5).tolist()
     assert "the weights used here" in flat(gravity(scores=given))
 
 
-def test_only_the_notes_own_weights_are_said_to_come_from_a_drawing():
+def test_only_the_notes_weights_are_attributed_to_their_drawing():
     drawn = "they come from a drawing"
     assert drawn in flat(gravity())
     assert drawn not in flat(gravity(scores=[1, 2]))
@@ -108,7 +108,7 @@ def test_in_more_dimensions_there_is_no_plane_but_there_are_distances():
         ({"sentence": ""}, "the sentence is empty"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         gravity(**given)
 
@@ -136,7 +136,7 @@ def test_the_same_sentence_twice_moves_nothing(translator):
     assert found.distances.max() < 1e-12
 
 
-def test_a_word_that_the_model_does_not_know_is_refused(translator):
+def test_a_word_that_the_model_does_not_know_is_an_error(translator):
     with pytest.raises(UserError, match="this model does not know 'tiger'"):
         gravity("Ajay saw the tiger", "the tiger saw Ajay", word="tiger", model=translator)
     with pytest.raises(UserError, match="'bank' does not stand in 'Ajay saw money'"):
@@ -152,7 +152,7 @@ def test_a_model_takes_no_weights_of_the_readers(translator):
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])
-def test_the_story_of_a_model_is_told(translator, lang):
+def test_the_page_of_a_model_is_rendered(translator, lang):
     assert "bank 1" in gravity(model=translator).text(lang)
 
 
@@ -165,7 +165,7 @@ def test_whether_a_state_is_drawn_to_its_own_sentence_is_measured(translator):
     assert gravity(MODEL_SENTENCE, MODEL_SENTENCE, model=translator).to_cues is None
 
 
-def test_what_a_model_trained_before_does_is_kept():
+def test_the_snapshot_has_the_layers():
     found = gravity(model="snapshot")
     assert found.word == "bank"
     assert found.layered.sentences >= 100

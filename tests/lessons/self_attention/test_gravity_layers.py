@@ -120,7 +120,7 @@ def test_shares_are_counted_and_before_the_first_layer_nothing_is_nearer(found):
         ((0.9, 0.8), (0.9, 0.9), 0.5, "even compared with its other state it is hardly drawn"),
     ],
 )
-def test_what_is_said_follows_from_the_shares(found, cues, rest, own, said):
+def test_the_verdict_follows_from_the_shares(found, cues, rest, own, said):
     shares = [torch.tensor(one).double() for one in (cues, rest, (0.0, 0.9, own))]
     made = replace(found, nearer=shares[0], rest_nearer=shares[1], own=shares[2])
     assert said in verdict(made)
@@ -135,7 +135,7 @@ def test_an_encoder_without_layers_of_attention_is_looked_at_as_a_whole(translat
     assert measure_layers(translator, "bank", [MODEL_SENTENCE, "Ajay saw the bank."], 10) is None
 
 
-def test_the_lesson_shows_the_layers_where_they_are_asked_for(translator):
+def test_the_layers_are_shown_on_request(translator):
     shown = gravity(model=translator, sentences=20)
     assert shown.layered.sentences == 20
     assert "from layer to layer" in shown.text()

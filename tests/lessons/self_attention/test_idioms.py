@@ -28,8 +28,8 @@ from experiments.task_vectors import mixer_comparison
 from tests.lessons.untrained_models import untrained_translator
 
 
-def told(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 english = Text("en")
@@ -74,11 +74,11 @@ def _bare(sentence):
 NAMES = {"ravi", "asha", "ravi,", "asha,"}
 
 
-def test_the_kept_lesson_has_the_figures_of_the_benchmarks():
+def test_the_snapshot_has_the_figures_of_the_mixer_experiment():
     assert idioms().needed == mixer_comparison()
 
 
-def test_the_kept_model_says_best_wishes_and_not_a_leg():
+def test_the_snapshot_translates_break_a_leg_as_best_wishes():
     found = {(one.meant, "cake" in one.sentence): one for one in idioms().examples}
     assert set(found) == {(True, True), (True, False), (False, True), (False, False)}
     assert "शुभकामनाएँ" in found[True, False].translation
@@ -88,13 +88,13 @@ def test_the_kept_model_says_best_wishes_and_not_a_leg():
     assert all(one.met for one in found.values())
 
 
-def test_the_kept_lesson_says_what_contradicts_the_notes():
-    text = told(idioms())
+def test_the_snapshot_reports_what_contradicts_the_notes():
+    text = flat_text(idioms())
     assert "form scaled by √d, softmax(X Xᵀ/√d) X, learned" in text
     assert "against it the claim holds" in text
     assert "they gain for seen idioms, they lose for new idioms, a tie for new senses" in text
     assert "Against the mean, which learns nothing in the mixer, learned" in text
-    assert "लाभ परिचित मुहावरों में है, घाटा नए मुहावरों में, नए अर्थों में बराबरी" in told(idioms(), "hi")
+    assert "लाभ परिचित मुहावरों में है, घाटा नए मुहावरों में, नए अर्थों में बराबरी" in flat_text(idioms(), "hi")
 
 
 def test_the_verdict_on_the_mixers_follows_the_numbers():
@@ -110,19 +110,19 @@ def test_the_verdict_on_the_mixers_follows_the_numbers():
     assert text.endswith("they gain for seen idioms, new senses, they lose for new idioms.")
 
 
-def test_new_frames_that_fail_are_told():
+def test_failing_new_frames_are_reported():
     one = IdiomCounts("break a leg", 4, 3, 2, 2)
     shown = Idioms((IdiomTranslation("a", "b", "c", True, False),), (one,), (one,), (1, 2))
-    assert "5 of 6 sentences are understood, and 1 of 2 frames" in told(shown)
-    assert "So the frame counts" in told(shown)
-    assert "(meant: not understood)" in told(shown)
+    assert "5 of 6 sentences are understood, and 1 of 2 frames" in flat_text(shown)
+    assert "So the frame counts" in flat_text(shown)
+    assert "(meant: not understood)" in flat_text(shown)
     most = replace(shown, new=(IdiomCounts("break a leg", 10, 9, 10, 10),))
-    assert "hangs little on the frames of training, though not every" in told(most)
-    assert "So the frame counts" not in told(most)
-    assert "does not hang on the frames" in told(replace(most, frames=(2, 2)))
+    assert "hangs little on the frames of training, though not every" in flat_text(most)
+    assert "So the frame counts" not in flat_text(most)
+    assert "does not hang on the frames" in flat_text(replace(most, frames=(2, 2)))
 
 
-def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monkeypatch):
+def test_a_model_translates_every_frame_and_the_mixers_come_from_the_snapshot(monkeypatch):
     monkeypatch.setattr("dhyan.lessons.trained_model.knows_every_word", lambda model, text: True)
     monkeypatch.setattr(module, "knows_every_word", lambda model, text: True)
     untrained = untrained_translator("transformer", "transformer")
@@ -135,7 +135,7 @@ def test_a_model_is_asked_every_frame_and_the_mixers_come_from_what_is_kept(monk
     assert any(one.name == LEARNED for one in shown.needed.mixers)
 
 
-def test_what_does_not_fit_is_refused():
+def test_wrong_arguments_are_errors():
     with pytest.raises(UserError, match="the snapshot cannot translate it; give model=RUN"):
         idioms(sentence="Break a leg!")
     untrained = untrained_translator("transformer", "transformer")

@@ -70,7 +70,7 @@ def test_the_sentence_about_the_pace_follows_the_clock():
     assert "no faster" in " ".join(slow.text().split())
 
 
-def test_a_word_without_a_vector_and_a_length_of_nothing_are_refused():
+def test_a_word_without_a_vector_and_a_length_of_nothing_are_errors():
     with pytest.raises(UserError, match="vectors: 'tree' has none"):
         quick(sentence="money tree")
     with pytest.raises(UserError, match="lengths: give at least one whole number"):

@@ -14,7 +14,7 @@ def quick(**given):
     return query_key_value(**{"steps": 0, **given})
 
 
-def test_asked_sharply_the_dictionary_returns_two():
+def test_a_sharp_query_returns_the_dictionary_value_two():
     found = quick(sharpness=[1, 50])
     assert found.answers.tolist() == pytest.approx([(2 * e + 3 + 4) / (e + 2), 2])
 
@@ -40,7 +40,7 @@ def test_a_number_keeps_the_direction_and_a_matrix_changes_it():
     assert quick().made.tolist() == [[9, 3], [18, 6], [21, 15], [42, 39], [42, 12]]
 
 
-def test_matrices_that_only_stretch_are_told_as_such():
+def test_matrices_that_only_scale_are_described_as_such():
     stretch = [[3, 0], [0, 3]]
     found = quick(w_query=stretch, w_key=stretch, w_value=stretch)
     assert "None of these matrices turns x" in " ".join(found.text().split())
@@ -80,6 +80,6 @@ def test_three_vectors_fetch_what_one_in_all_roles_cannot():
         ({"steps": -1}, "steps is -1: give a whole number of at least 0"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         quick(**given)

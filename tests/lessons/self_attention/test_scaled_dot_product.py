@@ -93,7 +93,7 @@ def test_values_may_be_of_another_width_than_keys_but_queries_may_not():
         attend(torch.ones(3, 4), torch.ones(3, 5), torch.ones(3, 6))
 
 
-def test_what_is_said_of_gradients_and_accuracy_follows_the_figures():
+def test_the_verdict_on_gradients_and_accuracy_follows_the_figures():
     assert "so it vanishes; " in told(through=(0.005,))
     assert "0.30 times as large as with √dk, so it is smaller, but" in told(through=(0.3,))
     assert "so it does not vanish; " in told(through=(5.0,))
@@ -105,7 +105,7 @@ def test_what_is_said_of_gradients_and_accuracy_follows_the_figures():
     assert "89.0% without: √dk makes no clear difference." in told(right=0.89)
 
 
-def test_how_the_gradient_goes_within_the_run_is_told_and_that_it_is_one_seed():
+def test_the_gradient_during_the_run_is_reported_for_one_seed():
     assert "from one seed" in told()
     assert "within the run it grows (0.1 → 0.3)" in told(through=(0.1, 0.3))
     assert "within the run it falls (0.3 → 0.1)" in told(through=(0.3, 0.1))
@@ -137,7 +137,7 @@ def test_every_width_is_trained_with_the_root_and_without():
         ({"narrow": 0}, "narrow is 0: give a whole number of at least 1"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         quick(**given)
 

@@ -84,7 +84,7 @@ def test_the_first_example_is_the_usual_one():
     )
 
 
-def test_what_is_given_goes_before_the_example():
+def test_arguments_override_the_example():
     found = self_attention_by_hand(
         "a b", example="money_bank", embeddings=[[1, 0], [0, 1]], w_value=[[1, 0], [0, 1]]
     )
@@ -93,14 +93,14 @@ def test_what_is_given_goes_before_the_example():
     assert found.values.tolist() == [[1, 0], [0, 1]]
 
 
-def test_an_example_that_there_is_not_is_refused():
+def test_an_example_that_there_is_not_is_an_error():
     with pytest.raises(
         UserError, match="example: 'dog_sat' is none; there are cat_sat, money_bank,"
     ):
         self_attention_by_hand(example="dog_sat")
 
 
-def test_saturation_after_the_root_is_told_and_only_then():
+def test_saturation_is_reported_only_where_it_remains_after_scaling():
     said = "corrects for the width of queries and keys, not for large inputs"
     told = {
         name: " ".join(self_attention_by_hand(example=name).text().split()) for name in EXAMPLES
@@ -136,11 +136,11 @@ def test_values_may_be_wider_than_keys():
     assert found.outputs.shape == (2, 3)
 
 
-def test_queries_and_keys_of_different_width_are_refused():
+def test_queries_and_keys_of_different_width_are_errors():
     with pytest.raises(UserError, match="w_query and w_key must be equally wide"):
         money_bank(w_key=[[1, 0, 1], [0, 1, 1]])
 
 
-def test_a_row_too_few_is_refused():
+def test_a_row_too_few_is_an_error():
     with pytest.raises(UserError, match="embeddings: has 3 rows, but the words of 'a b' are 2"):
         self_attention_by_hand("a b")

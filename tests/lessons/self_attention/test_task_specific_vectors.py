@@ -27,8 +27,8 @@ from dhyan.lessons.self_attention.task_specific_vectors import (
 MODULE = "dhyan.lessons.self_attention.task_specific_vectors"
 
 
-def told(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_commonest_answer_is_that_of_the_fitting_and_blanks_do_not_count():
     assert commonest(torch.tensor([1, 1, 0, -1, -1, -1]), torch.tensor([1, 0, 0, -1])) == 1 / 3
 
 
-def test_the_kept_tasks_part_the_vectors_of_one_sentence():
+def test_the_snapshot_has_different_vectors_for_two_tasks():
     shown = task_specific_vectors()
     views = {one.task: one for one in shown.views}
     assert list(views) == [UNTRAINED, TRANSLATION, SENTIMENT]
@@ -82,17 +82,17 @@ def test_the_kept_tasks_part_the_vectors_of_one_sentence():
     assert judging[0].interval[0] > translating[0].interval[1]
     assert translating[1].interval[0] > judging[1].interval[1]
     assert float(shown.alike[1, 2]) < min(shown.again) - 0.1
-    assert "more so than by training anew for one task" in told(shown)
-    assert "the updates differ too (1500 against 750)" in told(shown)
-    assert "अद्यतनों की संख्या (1500 और 750)" in told(shown, "hi")
+    assert "more so than by training anew for one task" in flat_text(shown)
+    assert "the updates differ too (1500 against 750)" in flat_text(shown)
+    assert "अद्यतनों की संख्या (1500 और 750)" in flat_text(shown, "hi")
 
 
 def test_the_verdict_follows_the_numbers():
     shown = task_specific_vectors()
     same = replace(shown, again=(float(shown.alike[1, 2]), 0.9))
-    assert "no more than two trainings for one task" in told(same)
+    assert "no more than two trainings for one task" in flat_text(same)
     equal = tuple(replace(one, probed=(ProbeResult(5, 10),) * 3) for one in shown.views)
-    assert told(replace(shown, views=equal)).count("no clear difference") == 3
+    assert flat_text(replace(shown, views=equal)).count("no clear difference") == 3
 
 
 @pytest.mark.slow
@@ -127,6 +127,6 @@ def test_both_begin_with_the_same_weights_and_every_view_is_of_the_same_sentence
         ({"sentence": ""}, "the sentence is empty"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         task_specific_vectors(**given)

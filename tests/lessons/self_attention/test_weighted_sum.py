@@ -75,11 +75,11 @@ def test_sentences_of_ones_own_may_share_nothing():
         ({"sentence": ""}, "the sentence is empty"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         weighted_sum(**given)
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])
-def test_the_story_is_told(lang):
+def test_the_page_is_rendered(lang):
     assert "3.698" in " ".join(weighted_sum().text(lang).split())

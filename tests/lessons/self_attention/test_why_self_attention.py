@@ -65,11 +65,11 @@ def test_sentences_of_ones_own_need_no_states():
     assert torch.equal(again.across.weights, found.across.weights)
 
 
-def test_states_of_different_width_are_refused():
+def test_states_of_different_width_are_errors():
     with pytest.raises(UserError, match="target_states: have 2 numbers and states 3"):
         why_self_attention(target_states=[[1, 0], [0, 1], [1, 1]])
 
 
-def test_a_state_too_few_is_refused():
+def test_a_state_too_few_is_an_error():
     with pytest.raises(UserError, match="states: has 1 rows"):
         why_self_attention(states=[[1, 0, 0]])

@@ -34,8 +34,8 @@ from tests.laws.family import DECODERS, ENCODERS
 from tests.lessons.untrained_models import untrained_translator
 
 
-def told(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_the_plane_keeps_the_distances_of_points_in_a_plane():
     assert float(explained.sum()) == pytest.approx(1)
 
 
-def test_what_is_fitted_and_what_is_asked_pair_words_differently():
+def test_training_and_test_sentences_pair_words_differently():
     first, other = (
         {one.english for one in islice(contexts("bank", novel=novel, seed=1), 200)}
         for novel in (False, True)
@@ -116,7 +116,7 @@ def test_a_static_vector_gives_no_more_than_chance(shown):
 def test_even_an_untrained_encoder_mixes_its_sentence_in(shown):
     [one] = shown.words
     assert one.level(ALONE).probed.interval[0] > one.level(PLACED).probed.share
-    assert "But an untrained encoder mixes in the sentence too" in told(shown)
+    assert "But an untrained encoder mixes in the sentence too" in flat_text(shown)
 
 
 def test_the_last_vectors_are_those_the_decoder_is_given(reader):
@@ -138,28 +138,28 @@ def test_an_untrained_encoder_is_another_one_and_the_trained_one_stays(reader):
     )
 
 
-def test_the_kept_vectors_of_bank_part_by_meaning():
+def test_the_snapshot_separates_bank_by_meaning():
     bank = word_senses().words[0]
     assert bank.word == "bank"
     assert bank.level(STATIC).probed.share == bank.chance
     assert bank.last.probed.interval[0] > bank.level(PLACED).probed.interval[1]
-    assert "what is gained is the context's" in told(word_senses())
+    assert "what is gained is the context's" in flat_text(word_senses())
 
 
 def test_a_position_that_tells_less_than_chance_is_called_no_neutral_baseline(shown):
-    assert "Position falls below chance (bank 0.41" in told(word_senses())
-    assert "So it is no neutral baseline; chance is." in told(word_senses())
-    assert "तटस्थ आधार नहीं है" in told(word_senses(), "hi")
+    assert "Position falls below chance (bank 0.41" in flat_text(word_senses())
+    assert "So it is no neutral baseline; chance is." in flat_text(word_senses())
+    assert "तटस्थ आधार नहीं है" in flat_text(word_senses(), "hi")
     [one] = shown.words
     levels = tuple(
         replace(level, probed=ProbeResult(50, 100)) if level.name == PLACED else level
         for level in one.levels
     )
     even = replace(shown, words=(replace(one, levels=levels),))
-    assert "below chance" not in told(even)
+    assert "below chance" not in flat_text(even)
 
 
-def test_the_places_of_date_part_by_meaning_only_in_what_is_asked():
+def test_the_positions_of_date_differ_by_meaning_only_in_the_test_set():
     def early(sense, *, novel):
         made = islice(contexts("date", novel=novel, seed=1), 300)
         own = [one.english.split().index("date") for one in made if sense_of(one) == sense]
@@ -179,7 +179,7 @@ def test_the_verdict_follows_the_numbers(shown):
             taught = replace(last, few=share, few_error=0.001)
             levels = tuple(taught if level == last else level for level in one.levels)
             words.append(replace(one, levels=levels))
-        return told(replace(shown, words=tuple(words)))
+        return flat_text(replace(shown, words=tuple(words)))
 
     assert "teach a probe clearly more after" in with_few(1.0)
     assert "teach a probe clearly less after" in with_few(0.3)
@@ -198,14 +198,14 @@ def test_the_verdict_follows_the_numbers(shown):
         ({"model": "untrained", "sentences": 3}, "sentences is 3: give a whole number of at least"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     if "model" in given:
         given = {**given, "model": untrained_translator("transformer", "transformer")}
     with pytest.raises(UserError, match=message):
         word_senses(**given)
 
 
-def test_a_recurrent_encoder_is_refused():
+def test_a_recurrent_encoder_is_an_error():
     recurrent = next(name for name in ENCODERS if "transformer" not in name)
     with pytest.raises(UserError, match="its encoder is no Transformer's"):
         word_senses(untrained_translator(recurrent, "transformer"), words=WORDS[0])

@@ -43,7 +43,7 @@ def test_the_order_of_the_words_does_not_matter_to_the_total():
     )
 
 
-def test_it_is_told_in_both_languages():
+def test_the_text_is_in_both_languages():
     for lang in ("en", "hi"):
         text = cross_entropy([0.4, 0.1, 0.1]).text(lang)
         assert "5.521" in text
@@ -59,6 +59,6 @@ def test_it_is_told_in_both_languages():
         ({"probabilities": [0.5], "sentence": "come in"}, "1 of them for the 2 words"),
     ],
 )
-def test_what_is_no_probability_is_refused(given, message):
+def test_a_number_that_is_no_probability_is_an_error(given, message):
     with pytest.raises(UserError, match=message):
         cross_entropy(**given)

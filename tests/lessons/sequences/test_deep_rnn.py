@@ -34,8 +34,8 @@ from dhyan.text.tokenizer import Tokenizer
 from tests.lessons.untrained_models import HINDI, untrained_translator
 
 
-def told(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 WORD = ProbedFact("word", True, 0.1, 1000, ((1.0, 0.9, 0.5),))
@@ -65,33 +65,33 @@ def test_the_last_word_tells_the_tense():
 
 def test_the_verdict_follows_the_numbers():
     shown = shown_of(WORD, TENSE)
-    assert "hold the words holds" in told(shown)
-    assert "hold the sentence holds" in told(shown)
+    assert "hold the words holds" in flat_text(shown)
+    assert "hold the sentence holds" in flat_text(shown)
     flat = replace(TENSE, runs=((0.4, 0.5, 0.51),))
-    assert "no clear change" in told(shown_of(WORD, flat))
+    assert "no clear change" in flat_text(shown_of(WORD, flat))
     risen = replace(WORD, runs=((1.0, 0.5, 0.9),))
     turned = shown_of(risen, TENSE)
-    assert "hold the words does not hold for each" in told(turned)
-    assert "“निचली परतों में शब्द” का दावा इन" in told(turned, "hi")
+    assert "hold the words does not hold for each" in flat_text(turned)
+    assert "“निचली परतों में शब्द” का दावा इन" in flat_text(turned, "hi")
 
 
-def test_one_training_is_said_to_be_one():
-    assert "another seed may turn out otherwise" in told(shown_of(WORD))
-    assert "दूसरे बीज" in told(shown_of(WORD), "hi")
+def test_a_single_training_is_reported_as_one():
+    assert "another seed may turn out otherwise" in flat_text(shown_of(WORD))
+    assert "दूसरे बीज" in flat_text(shown_of(WORD), "hi")
     several = replace(WORD, runs=WORD.runs * 3)
-    assert "another seed" not in told(shown_of(several, seeds=(1, 2, 3)))
-    assert "from 3 seeds. It reached a loss of 1.00 and chrF++ 30.0 on 30" in told(
+    assert "another seed" not in flat_text(shown_of(several, seeds=(1, 2, 3)))
+    assert "from 3 seeds. It reached a loss of 1.00 and chrF++ 30.0 on 30" in flat_text(
         shown_of(several, seeds=(1, 2, 3))
     )
 
 
-def test_models_that_learned_little_are_said_to_have():
-    assert "learned the primer" not in told(shown_of(WORD))
-    assert "hardly translate" not in told(shown_of(WORD))
+def test_models_that_learned_little_are_described_as_such():
+    assert "learned the primer" not in flat_text(shown_of(WORD))
+    assert "hardly translate" not in flat_text(shown_of(WORD))
     little = replace(shown_of(WORD), chrfs=(9.0,))
-    assert "it can hardly translate yet" in told(little)
-    assert "encoders that have learned little" in told(little)
-    assert "अनुवाद वह अभी लगभग नहीं कर पाता" in told(little, "hi")
+    assert "it can hardly translate yet" in flat_text(little)
+    assert "encoders that have learned little" in flat_text(little)
+    assert "अनुवाद वह अभी लगभग नहीं कर पाता" in flat_text(little, "hi")
 
 
 def test_a_change_is_clear_only_if_the_trainings_agree_on_it():
@@ -108,7 +108,7 @@ def test_a_change_is_clear_only_if_the_trainings_agree_on_it():
 
 
 @pytest.mark.slow
-def test_every_layer_is_asked_and_the_embedding_knows_its_word():
+def test_every_layer_is_probed_and_the_embedding_identifies_its_word():
     shown = deep_rnn(layers=2, steps=2, width=24, pairs=200, sentences=150, seeds=[1, 2])
     assert [fact.name for fact in shown.facts] == ["word", "word_before", "tense", "question"]
     assert all(len(one.shares) == 3 for one in shown.facts)
@@ -126,7 +126,7 @@ def test_every_layer_is_asked_and_the_embedding_knows_its_word():
         ({"seeds": []}, "seeds: give at least one whole number in a list"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         deep_rnn(**given)
 
@@ -164,14 +164,14 @@ def test_the_last_layer_found_one_by_one_is_what_the_encoder_gives(cell, both):
     assert not torch.allclose(found[1], found[2])
 
 
-def test_every_layer_of_a_trained_encoder_is_asked_once_a_draw_and_kept(tmp_path):
+def test_every_layer_of_a_trained_encoder_is_probed_once_a_draw(tmp_path):
     shown = deep_rnn(model=reader_of(layers=2, bidirectional=True), sentences=200, seeds=[1, 2])
     assert [fact.name for fact in shown.facts] == ["word", "word_before", "tense", "question"]
     [own] = shown.trainings
     assert all(len(one.runs) == 2 and len(one.runs[0]) == 3 for one in own)
     assert own[0].shares[0] > 0.95
-    assert "A trained encoder of 2 GRU layers, read in both directions" in told(shown)
-    assert "this is one training" in told(shown)
+    assert "A trained encoder of 2 GRU layers, read in both directions" in flat_text(shown)
+    assert "this is one training" in flat_text(shown)
     write_snapshot(shown, "depth", Provenance("a", "b", "c", "d", "e"), tmp_path)
     assert read_snapshot("depth", tmp_path).trainings[0][0].count == own[0].count
 
@@ -195,17 +195,17 @@ def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
         return LayerProbes(trainings, 2, "gru", True, 200, (98.0, 99.0)[: len(trainings)])
 
     both = of((falls, rises), (falls, rises))
-    assert "hold the words holds; that higher layers hold the sentence holds." in told(both)
-    assert "2 trained encoders, each of 2 GRU layers" in told(both)
-    assert "reach chrF++ 98.0–99.0" in told(both)
+    assert "hold the words holds; that higher layers hold the sentence holds." in flat_text(both)
+    assert "2 trained encoders, each of 2 GRU layers" in flat_text(both)
+    assert "reach chrF++ 98.0–99.0" in flat_text(both)
     torn = of((full, rises), (full, flat))
-    assert "hold the words holds for 0 of these 1 questions" in told(torn)
-    assert "hold the sentence holds for 0 of these 1 questions" in told(torn)
-    assert "word +0.000 ± 0.000, +0.000 ± 0.000, at the ceiling" in told(torn)
+    assert "hold the words holds for 0 of these 1 questions" in flat_text(torn)
+    assert "hold the sentence holds for 0 of these 1 questions" in flat_text(torn)
+    assert "word +0.000 ± 0.000, +0.000 ± 0.000, at the ceiling" in flat_text(torn)
     slight = replace(WORD, runs=((1.0, 0.99, 0.985), (1.0, 0.99, 0.984), (1.0, 0.99, 0.986)))
-    assert "word −0.005 ± 0.002, clear but tiny" in told(of((slight, rises)))
-    assert "clear but tiny" not in told(both) + told(torn)
-    assert "इन 1 प्रश्नों में से 0 पर सही है" in told(torn, "hi")
+    assert "word −0.005 ± 0.002, clear but tiny" in flat_text(of((slight, rises)))
+    assert "clear but tiny" not in flat_text(both) + flat_text(torn)
+    assert "इन 1 प्रश्नों में से 0 पर सही है" in flat_text(torn, "hi")
 
 
 @pytest.mark.parametrize(
@@ -217,12 +217,12 @@ def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
         ({"sentences": 100}, "of 100 sentences of the primer it knows the words of 0, and 50"),
     ],
 )
-def test_what_a_trained_model_brings_itself_is_refused(given, message):
+def test_arguments_that_a_trained_model_determines_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         deep_rnn(**{"model": untrained_translator("gru", "bahdanau-plain-rnn-one-hot"), **given})
 
 
-def test_an_encoder_of_no_recurrent_layers_is_refused():
+def test_an_encoder_of_no_recurrent_layers_is_an_error():
     with pytest.raises(UserError, match="give one of recurrent layers"):
         deep_rnn(model=untrained_translator("transformer", "transformer"))
     with pytest.raises(UserError, match="reads backwards"):

@@ -14,8 +14,8 @@ from dhyan.text.tokenizer import Tokenizer
 from tests.tiny_models import tiny_recipe, write_corpus
 
 
-def told(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_the_steps_multiply_to_the_sentence():
     assert total == pytest.approx(shown.said.score, abs=1e-5)
 
 
-def test_each_word_said_is_the_likeliest_and_is_fed_back():
+def test_each_output_word_is_the_likeliest_and_is_fed_back():
     shown = greedy_decoding(steps=12)
     assert shown.steps[0].fed == "<start>"
     for before, after in zip(shown.steps, shown.steps[1:], strict=False):
@@ -48,7 +48,7 @@ def test_a_beam_of_one_is_greedy():
     shown = greedy_decoding("come in", steps=5, beam=1)
     assert shown.beam[0].text == shown.said.text
     assert shown.beam[0].score == pytest.approx(shown.said.score, abs=1e-5)
-    assert "its best is what greedy search said" in told(shown)
+    assert "its best is what greedy search said" in flat_text(shown)
 
 
 def test_it_says_what_the_translator_says(translator):
@@ -64,9 +64,9 @@ def test_the_verdict_follows_the_numbers():
     shown = greedy_decoding(steps=2)
     better = replace(shown.said, score=shown.said.score + log(3))
     worse = replace(shown.said, score=shown.said.score - log(3))
-    assert "3.00 times as likely" in told(replace(shown, beam=(better,)))
-    assert "3.00 times as unlikely" in told(replace(shown, beam=(worse,)))
-    assert "3.00 गुना अधिक" in told(replace(shown, beam=(better,)), "hi")
+    assert "3.00 times as likely" in flat_text(replace(shown, beam=(better,)))
+    assert "3.00 times as unlikely" in flat_text(replace(shown, beam=(worse,)))
+    assert "3.00 गुना अधिक" in flat_text(replace(shown, beam=(better,)), "hi")
 
 
 @pytest.mark.slow
@@ -85,6 +85,6 @@ def test_the_trained_toy_says_its_translation():
         ({"model": "no/such/run"}, "no/such/run"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         greedy_decoding(**given)

@@ -54,7 +54,7 @@ def one_line(shown):
     return " ".join(shown.text().split())
 
 
-def test_what_is_said_of_the_cost_follows_the_numbers():
+def test_the_verdict_on_cost_follows_the_numbers():
     assert "6.7 times fewer weights" in one_line(one_hot())
     assert "1.5 times more weights" in one_line(one_hot(words=1000, width=1000, cells=500))
 
@@ -78,7 +78,7 @@ def test_new_words_join_the_vocabulary():
         ),
     ],
 )
-def test_what_does_not_fit_is_said(given, said):
+def test_a_wrong_argument_is_named_in_the_error(given, said):
     with pytest.raises(UserError, match=said):
         one_hot(**given)
 

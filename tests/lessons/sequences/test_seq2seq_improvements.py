@@ -50,8 +50,8 @@ def written(folder, backwards=None, **models):
     return path
 
 
-def told(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 def test_a_gain_is_what_the_second_model_has_more(tmp_path):
@@ -78,15 +78,16 @@ def test_the_interval_of_a_difference_is_as_wide_as_both_together(tmp_path):
 def test_first_words_that_gain_and_last_that_lose_bear_the_claim_out(tmp_path):
     shown = seq2seq_improvements(written(tmp_path, forward=FORWARD, reversed=REVERSED))
     assert shown.changes[0].as_claimed
-    assert "the first words gain and the last lose holds in one training each. BLEU +10.0" in told(
-        shown
+    assert (
+        "the first words gain and the last lose holds in one training each. BLEU +10.0"
+        in flat_text(shown)
     )
-    assert "अंतिम को हानि” एक-एक प्रशिक्षण में सही है" in told(shown, "hi")
+    assert "अंतिम को हानि” एक-एक प्रशिक्षण में सही है" in flat_text(shown, "hi")
     turned = seq2seq_improvements(written(tmp_path, forward=REVERSED, reversed=FORWARD))
     assert not turned.changes[0].as_claimed
-    assert "the last lose does not hold in one training each. BLEU −10.0" in told(turned)
-    assert "it costs in one training each" in told(turned)
-    assert "अंतिम को हानि” एक-एक प्रशिक्षण में सही नहीं है" in told(turned, "hi")
+    assert "the last lose does not hold in one training each. BLEU −10.0" in flat_text(turned)
+    assert "it costs in one training each" in flat_text(turned)
+    assert "अंतिम को हानि” एक-एक प्रशिक्षण में सही नहीं है" in flat_text(turned, "hi")
 
 
 def test_what_chance_could_do_is_not_called_a_gain(tmp_path):
@@ -94,7 +95,7 @@ def test_what_chance_could_do_is_not_called_a_gain(tmp_path):
     shown = seq2seq_improvements(written(tmp_path, forward=FORWARD, reversed=few))
     assert shown.changes[0].gain.sign == 0
     assert [one.sign for one in shown.changes[0].by_place] == [0] * 5
-    assert "not told apart from no change" in told(shown)
+    assert "not told apart from no change" in flat_text(shown)
 
 
 def test_depth_is_judged_over_all_and_by_length(tmp_path):
@@ -103,23 +104,23 @@ def test_depth_is_judged_over_all_and_by_length(tmp_path):
     assert depth.as_claimed
     assert (
         "it is better at 1–10 words. That more layers do better holds in one training each"
-        in told(shown)
+        in flat_text(shown)
     )
     worse = seq2seq_improvements(written(tmp_path, reversed=DEEP, deep=FORWARD))
-    assert "it is better at no length. That more layers do better does not hold" in told(worse)
+    assert "it is better at no length. That more layers do better does not hold" in flat_text(worse)
 
 
-def test_a_report_of_both_directions_is_shown_in_both(tmp_path):
+def test_a_report_of_both_directions_has_both_gains(tmp_path):
     into = {"forward": model((60, 40), [0.8] * 5, language="en")}
     into["reversed"] = model((60, 40), [0.8] * 5, language="en")
     both = written(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
     shown = seq2seq_improvements(both)
     assert [one.into for one in shown.changes] == ["hi", "en"]
-    assert "Reversal, into English: first fifth +0.0" in told(shown)
-    assert "gain in another holds in one training of each model" in told(shown)
+    assert "Reversal, into English: first fifth +0.0" in flat_text(shown)
+    assert "gain in another holds in one training of each model" in flat_text(shown)
     into["reversed"] = model((70, 50), [0.8] * 5, language="en")
     alike = written(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
-    assert "gain in another is not seen" in told(seq2seq_improvements(alike))
+    assert "gain in another is not seen" in flat_text(seq2seq_improvements(alike))
 
 
 def test_a_report_without_intervals_has_gains_without(tmp_path):
@@ -132,7 +133,7 @@ def test_a_report_without_intervals_has_gains_without(tmp_path):
     [reversal] = shown.changes
     assert reversal.gain.low is None
     assert reversal.by_length[0].low is None
-    assert "BLEU +10.0, it helps in one training each" in told(shown)
+    assert "BLEU +10.0, it helps in one training each" in flat_text(shown)
 
 
 def test_embeddings_are_named_where_they_are_surely_better_or_worse():
@@ -147,17 +148,19 @@ def test_embeddings_are_named_where_they_are_surely_better_or_worse():
     assert starts[0].mean == 11
     assert (
         "Vectors of skip-gram are better than learned ones for bottleneck with 2,000 pairs (+5.0), "
-        "worse nowhere, elsewhere they are not told apart." in told(shown)
+        "worse nowhere, elsewhere they are not told apart." in flat_text(shown)
     )
-    assert "Fixed random vectors are better than learned ones nowhere, worse nowhere" in told(shown)
-    assert "2,000 युग्मों पर bottleneck में (+5.0)" in told(shown, "hi")
+    assert "Fixed random vectors are better than learned ones nowhere, worse nowhere" in flat_text(
+        shown
+    )
+    assert "2,000 युग्मों पर bottleneck में (+5.0)" in flat_text(shown, "hi")
 
 
-def test_what_was_measured_is_kept():
+def test_the_snapshot_has_the_measurements():
     shown = seq2seq_improvements()
     assert {one.what for one in shown.changes} == {"reversal", "depth"}
     assert {one.kind for one in shown.starts} == {"learned", "skip-gram", "random"}
-    assert "Snapshot of" in told(shown)
+    assert "Snapshot of" in flat_text(shown)
     assert shown.figure(lang="hi", dark=True).axes
 
 
@@ -172,7 +175,7 @@ def test_what_was_measured_is_kept():
         ),
     ],
 )
-def test_another_file_is_refused(tmp_path, text, said):
+def test_another_file_is_an_error(tmp_path, text, said):
     path = tmp_path / "report.json"
     path.write_text(text)
     with pytest.raises(UserError, match=said):

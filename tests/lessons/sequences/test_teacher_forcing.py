@@ -8,8 +8,8 @@ from dhyan.errors import UserError
 from dhyan.lessons.sequences.teacher_forcing import TeacherForcing, TrainingCurve, teacher_forcing
 
 
-def told(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 FAST = TrainingCurve(1.0, (10, 20), (1.5, 0.5), (20.0, 60.0), 1.0)
@@ -19,29 +19,29 @@ SLOW = TrainingCurve(0.0, (10, 20), (2.5, 1.5), (10.0, 30.0), 1.0)
 def test_the_verdict_follows_the_numbers():
     shown = TeacherForcing("numbers", 1, (FAST, SLOW))
     assert shown.faster
-    assert "converges faster holds in this run" in told(shown)
-    assert "loss 1.000 lower" in told(shown)
-    assert "free running not within 20 updates" in told(shown)
+    assert "converges faster holds in this run" in flat_text(shown)
+    assert "loss 1.000 lower" in flat_text(shown)
+    assert "free running not within 20 updates" in flat_text(shown)
     turned = TeacherForcing("numbers", 1, (replace(FAST, ratio=0.0), replace(SLOW, ratio=1.0)))
-    assert "converges faster does not hold" in told(turned)
-    assert "सही नहीं है" in told(turned, "hi")
+    assert "converges faster does not hold" in flat_text(turned)
+    assert "सही नहीं है" in flat_text(turned, "hi")
 
 
-def test_runs_that_pass_at_the_same_update_are_not_said_to_differ_in_speed():
+def test_runs_that_pass_at_the_same_update_do_not_differ_in_speed():
     near = replace(SLOW, losses=(2.5, -0.5))
     shown = TeacherForcing("numbers", 1, (FAST, near))
     assert not shown.faster
-    assert "not seen, both pass at the same update" in told(shown)
-    assert "दोनों एक ही अद्यतन पर" in told(shown, "hi")
+    assert "not seen, both pass at the same update" in flat_text(shown)
+    assert "दोनों एक ही अद्यतन पर" in flat_text(shown, "hi")
     neither = TeacherForcing("numbers", 1, (replace(FAST, losses=(1.5, 1.2)), SLOW))
-    assert "not seen, neither came so far" in told(neither)
-    assert "converges faster holds" not in told(shown) + told(neither)
+    assert "not seen, neither came so far" in flat_text(neither)
+    assert "converges faster holds" not in flat_text(shown) + flat_text(neither)
 
 
-def test_it_is_said_what_the_held_out_loss_is_fed():
+def test_the_held_out_loss_names_its_inputs():
     shown = TeacherForcing("numbers", 1, (FAST, SLOW))
-    assert "sentences held out, for all with the right words fed" in told(shown)
-    assert "सही शब्द देकर मापी गई है" in told(shown, "hi")
+    assert "sentences held out, for all with the right words fed" in flat_text(shown)
+    assert "सही शब्द देकर मापी गई है" in flat_text(shown, "hi")
 
 
 def test_the_level_is_passed_on_the_line_between_two_checks():
@@ -68,6 +68,6 @@ def test_equal_seeds_give_equal_curves_and_ratios_differ():
         ({"steps": 3}, "steps is 3: give a whole number of at least 10"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         teacher_forcing(**given)

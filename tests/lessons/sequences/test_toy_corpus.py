@@ -54,7 +54,7 @@ def test_a_parameter_moves_the_loss_by_its_gradient(shown):
     assert one.after < one.alone < one.before
 
 
-def test_the_rate_of_the_update_is_told(shown):
+def test_the_learning_rate_of_the_update_is_reported(shown):
     one = shown.update
     assert one.moved == pytest.approx(one.value - one.rate * one.gradient)
     for lang in ("en", "hi"):
@@ -97,7 +97,7 @@ def test_ones_own_pairs_and_parameter_are_followed():
     assert toy_corpus(sentence="come in", steps=1).words == ("come", "in")
 
 
-def test_it_is_told_in_both_languages(shown):
+def test_the_text_is_in_both_languages(shown):
     right = sum(shown.learned)
     assert f"{right} of 2 translations are right" in shown.text("en")
     assert f"2 में से {right} अनुवाद सही {'है' if right == 1 else 'हैं'}" in shown.text("hi")
@@ -117,6 +117,6 @@ def test_it_is_told_in_both_languages(shown):
         ({"learning_rate": 0.0}, "learning_rate is 0.0: give a number above 0"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         toy_corpus(**given)

@@ -26,7 +26,7 @@ def test_a_longer_sentence_begins_in_the_same_states():
     torch.testing.assert_close(long.read[:2], short.read)
 
 
-def test_each_word_said_is_fed_back():
+def test_each_output_word_is_fed_back():
     shown = unrolled_rnn(steps=0, limit=5)
     assert shown.fed[0] == "<start>"
     assert shown.fed[1:] == shown.said[:-1]
@@ -45,7 +45,7 @@ def test_once_learned_it_says_the_translation_and_ends():
     assert "It says: सोच लो <end>." in shown.text("en")
 
 
-def test_it_is_told_in_both_languages():
+def test_the_text_is_in_both_languages():
     shown = unrolled_rnn(steps=0, limit=2)
     assert "context vector" in shown.text("en")
     assert "संदर्भ सदिश" in shown.text("hi")
@@ -60,6 +60,6 @@ def test_it_is_told_in_both_languages():
         ({"steps": -1}, "steps is -1: give a whole number of at least 0"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         unrolled_rnn(**given)

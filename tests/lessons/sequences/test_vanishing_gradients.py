@@ -7,8 +7,8 @@ from dhyan.errors import UserError
 from dhyan.lessons.sequences.vanishing_gradients import gradient_norms, vanishing_gradients
 
 
-def told(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 def test_one_backward_pass_gives_the_norm_of_the_whole_matrix():
@@ -26,8 +26,8 @@ def test_an_lstm_fades_less_than_a_plain_rnn_and_both_fade():
     assert plain.factor < lstm.factor < opened.factor < 1
     assert plain.factor < gru.factor < 1
     assert plain.mean[-1] < lstm.mean[-1]
-    assert "claim holds here" in told(shown)
-    assert "दावा सही है" in told(shown, "hi")
+    assert "claim holds here" in flat_text(shown)
+    assert "दावा सही है" in flat_text(shown, "hi")
 
 
 def test_a_gate_that_never_forgets_keeps_the_gradient():
@@ -43,16 +43,16 @@ def test_the_verdict_follows_the_numbers():
     turned = type(shown)(
         tuple(type(one)(swapped[one.name], one.norms) for one in shown.cells), 10, 8, 1
     )
-    assert ("claim holds" in told(shown)) != ("claim holds" in told(turned))
+    assert ("claim holds" in flat_text(shown)) != ("claim holds" in flat_text(turned))
 
 
 def test_one_seed_is_no_mean():
     one, two = (
         vanishing_gradients(["gru"], length=5, width=4, seeds=n, forget=None) for n in (1, 2)
     )
-    assert "random words, of one seed." in told(one)
-    assert "mean of 2 seeds" in told(two)
-    assert "माध्य" not in told(one, "hi")
+    assert "random words, of one seed." in flat_text(one)
+    assert "mean of 2 seeds" in flat_text(two)
+    assert "माध्य" not in flat_text(one, "hi")
 
 
 def test_the_same_seeds_give_the_same_numbers():
@@ -71,6 +71,6 @@ def test_the_same_seeds_give_the_same_numbers():
         ({"seeds": 0}, "seeds is 0"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         vanishing_gradients(**given)

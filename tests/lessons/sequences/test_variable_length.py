@@ -6,8 +6,8 @@ from dhyan.errors import UserError
 from dhyan.lessons.sequences.variable_length import NOTHING, variable_length
 
 
-def told(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 @pytest.fixture(scope="module")
@@ -19,24 +19,24 @@ def test_padding_changes_no_logit_of_any_model(shown):
     assert [name for name, *_ in shown.apart] == ["LSTM", "GRU, Bahdanau", "Transformer"]
     for _, batch, wider in shown.apart:
         assert max(batch, wider) < NOTHING
-    assert "padding changes nothing" in told(shown)
-    assert "padding से कुछ नहीं बदलता" in told(shown, "hi")
+    assert "padding changes nothing" in flat_text(shown)
+    assert "padding से कुछ नहीं बदलता" in flat_text(shown, "hi")
 
 
-def test_what_is_said_does_not_depend_on_the_batch(shown):
+def test_the_output_does_not_depend_on_the_batch(shown):
     assert shown.said == shown.alone
 
 
-def test_a_limit_that_cuts_is_said(shown):
+def test_a_search_cut_by_its_limit_is_reported(shown):
     greedy, beam, usual = shown.long
     assert (greedy.said, beam.said) == (80, 80)
     assert (usual.limit, usual.said, usual.finished) == (68, 68, False)
 
 
-def test_the_long_text_is_said_to_be_nothing_learned(shown):
-    assert "the model here is untrained and is told to go on so long" in told(shown)
-    assert "nothing is learned" in told(shown)
-    assert "कुछ सीखा नहीं गया है" in told(shown, "hi")
+def test_the_long_output_is_described_as_untrained(shown):
+    assert "the model here is untrained and is told to go on so long" in flat_text(shown)
+    assert "nothing is learned" in flat_text(shown)
+    assert "कुछ सीखा नहीं गया है" in flat_text(shown, "hi")
 
 
 @pytest.mark.slow
@@ -53,7 +53,7 @@ def test_nice_to_meet_you_gets_another_length():
     shown = variable_length(asked=70)
     assert shown.said == tuple(target for _, target in shown.pairs)
     assert len(shown.said[0].split()) != len(shown.pairs[0][0].split())
-    assert "3 of 3 right" in told(shown)
+    assert "3 of 3 right" in flat_text(shown)
 
 
 def test_ones_own_pairs_may_have_any_lengths():
@@ -61,14 +61,14 @@ def test_ones_own_pairs_may_have_any_lengths():
     shown = variable_length(pairs, steps=0, asked=3, sentence="a")
     assert shown.unchanged
     assert [one.said for one in shown.long] == [3, 3, 3]
-    assert "0 met" in told(shown)
+    assert "0 met" in flat_text(shown)
 
 
 def test_the_verdict_follows_the_numbers(shown):
     moved = type(shown)(
         shown.pairs, (("LSTM", 0.1, 0.1),), shown.said, shown.alone, "a", 1, shown.long
     )
-    assert "padding changes them" in told(moved)
+    assert "padding changes them" in flat_text(moved)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,6 @@ def test_the_verdict_follows_the_numbers(shown):
         ({"sentence": ""}, "the sentence is empty"),
     ],
 )
-def test_what_does_not_fit_is_refused(given, message):
+def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         variable_length(**given)

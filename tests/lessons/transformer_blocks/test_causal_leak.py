@@ -43,6 +43,6 @@ def test_the_same_seed_gives_the_same_numbers():
         (lambda: causal_leak(""), "the sentence is empty"),
     ],
 )
-def test_what_does_not_fit_is_said(call, message):
+def test_a_wrong_argument_is_named_in_the_error(call, message):
     with pytest.raises(UserError, match=message):
         call()

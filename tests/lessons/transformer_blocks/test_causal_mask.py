@@ -14,7 +14,7 @@ def rows(found):
     return [[round(one, 3) for one in row] for row in found.tolist()]
 
 
-def test_how_are_you_is_masked_and_brought_back_to_one():
+def test_how_are_you_is_masked_and_renormalised():
     found = causal_mask()
     assert rows(found.weights) == [[0.2, 0.1, 0.7], [0.3, 0.2, 0.5], [0.6, 0.3, 0.1]]
     assert rows(found.masked) == [[1, 0, 0], [0.6, 0.4, 0], [0.6, 0.3, 0.1]]
@@ -81,6 +81,6 @@ def test_both_languages_show_minus_infinity_above_the_diagonal():
         (lambda: causal_mask(""), "the sentence is empty"),
     ],
 )
-def test_what_does_not_fit_is_said(call, message):
+def test_a_wrong_argument_is_named_in_the_error(call, message):
     with pytest.raises(UserError, match=message):
         call()

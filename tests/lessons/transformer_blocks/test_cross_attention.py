@@ -71,7 +71,7 @@ def test_permuting_the_input_permutes_the_weights_and_leaves_the_outputs():
     assert torch.equal(other.self_weights, found.self_weights)
 
 
-def test_the_projects_attention_asked_by_the_output_gives_the_same():
+def test_multi_head_attention_with_output_queries_gives_the_same():
     maps = [torch.randn(2, 2, dtype=torch.float64) for _ in range(3)]
     found = ask(w_query=maps[0], w_key=maps[1], w_value=maps[2])
     module = MultiHeadAttention(2, heads=1).double()
@@ -90,7 +90,7 @@ def test_the_projects_attention_asked_by_the_output_gives_the_same():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sentence", ["we are friends", "I like eating pizza"])
-def test_the_next_word_follows_from_what_was_said_and_from_the_source(sentence):
+def test_the_next_word_depends_on_the_prefix_and_the_source(sentence):
     heard = []
     found = cross_attention(sentence, hear=heard.append).following
     assert found.right == len(found.asked)
@@ -110,7 +110,7 @@ def test_the_story_counts_what_an_untrained_model_gets_wrong():
     assert "और चरणों" in found.text("hi")
 
 
-def test_vectors_written_by_hand_are_said_to_be():
+def test_handwritten_vectors_are_described_as_such():
     shown = cross_attention(steps=1)
     assert "written by hand" in " ".join(shown.text().split())
     assert "हाथ से लिखे गए" in " ".join(shown.text("hi").split())
@@ -133,6 +133,6 @@ def test_vectors_written_by_hand_are_said_to_be():
         (lambda: cross_attention(steps=0), "steps is 0: give a whole number of at least 1"),
     ],
 )
-def test_what_does_not_fit_is_said(call, message):
+def test_a_wrong_argument_is_named_in_the_error(call, message):
     with pytest.raises(UserError, match=message):
         call()

@@ -159,7 +159,7 @@ def test_many_heads_are_drawn_small_and_one_layer_with_its_numbers():
         assert drawn[-1].title == ("layer 3, head 2" if layer == 0 else "layer 2, head 2")
 
 
-def test_the_heads_of_a_model_trained_before_are_kept():
+def test_the_snapshot_has_the_heads():
     found = multi_head(model="snapshot")
     assert found.words[:-1] == ("The", "man", "saw", "the", "astronomer", "with", "a", "telescope.")
     layers, count = found.weights.shape[:2]
@@ -241,6 +241,6 @@ MAPS = ("w_query", "w_key", "w_value")
         ),
     ],
 )
-def test_what_does_not_fit_is_said(call, message):
+def test_a_wrong_argument_is_named_in_the_error(call, message):
     with pytest.raises(UserError, match=message):
         call()

@@ -49,7 +49,7 @@ def test_a_time_is_the_median_of_its_repeats_and_the_machine_is_named():
     assert "2 मापों की माध्यिका" in " ".join(found.text("hi").split())
 
 
-def test_the_story_is_told_in_both_languages():
+def test_the_page_is_in_both_languages():
     found = parallel_training(lengths=[2])
     assert "3 runs one by one" in found.text().replace("\n", " ")
     assert "समांतर" in found.text("hi")
@@ -62,6 +62,6 @@ def test_the_story_is_told_in_both_languages():
         ([0, 3], "lengths is 0: give a whole number of at least 1"),
     ],
 )
-def test_lengths_that_are_none_are_said(lengths, message):
+def test_wrong_lengths_are_errors(lengths, message):
     with pytest.raises(UserError, match=message):
         parallel_training(lengths=lengths)

@@ -134,7 +134,7 @@ def test_half_of_the_pairs_choose_and_the_others_are_measured(translator):
     assert found.odds == pytest.approx(float(odds.mean()), abs=1e-5)
 
 
-def test_what_is_said_of_the_head_follows_from_the_numbers():
+def test_the_verdict_on_the_head_follows_from_the_numbers():
     alone = text_of(told())
     assert "None of the encoder's heads, switched off alone, changes the answers much" in alone
     assert "and the decoder's, were not switched off" in alone
@@ -156,7 +156,7 @@ def test_what_is_said_of_the_head_follows_from_the_numbers():
         assert "0.10" in text_of(told(), lang)
 
 
-def test_a_model_that_does_not_know_the_words_is_refused(translator):
+def test_a_model_that_does_not_know_the_words_is_an_error(translator):
     strange = replace(
         translator, source=primer_translator().source.train(["a b"], kind="words", size=9)
     )

@@ -91,7 +91,7 @@ def test_runs_at_the_ceiling_are_counted():
     assert "ceiling" not in flat(shown(lambda seed: 0.1))
 
 
-def test_two_lengths_are_told_one_after_the_other():
+def test_two_lengths_are_reported_in_order():
     found = shown(lambda seed: 0.1, steps=(1500, 3000))
     assert found.lengths == (1500, 3000)
     for lang, word in (("en", "understood after 3,000 steps, by seed"), ("hi", "3,000 चरणों के बाद")):
@@ -134,7 +134,7 @@ def test_the_trainings_differ_in_heads_seed_and_steps_alone():
     assert longer.steps > STEPS
 
 
-def test_runs_trained_before_are_kept():
+def test_the_snapshot_has_the_runs():
     found = pp_attachment()
     assert found.provenance is not None
     assert {one.heads for one in found.runs} >= {1, 8}
@@ -174,7 +174,7 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_runs_of_a_folder_are_asked_the_same(trained):
+def test_runs_of_a_folder_are_tested_on_the_same_sentences(trained):
     heard = []
     found = pp_attachment(trained, sentences=6, hear=heard.append)
     assert [(one.heads, one.seed, one.steps) for one in found.runs] == [(1, 1, 4), (2, 1, 4)]
@@ -188,7 +188,7 @@ def test_runs_of_a_folder_are_asked_the_same(trained):
 
 
 @pytest.mark.soak
-def test_what_is_kept_of_runs_is_made_by_the_benchmark(trained, monkeypatch, tmp_path):
+def test_the_experiment_makes_the_snapshot_of_runs(trained, monkeypatch, tmp_path):
     for name, value in (("SENTENCES", 5), ("PAIRS", 4), ("ASKED", 6)):
         monkeypatch.setattr(f"experiments.pp_attachment.{name}", value)
     assert len(evaluate_heads(trained).runs) == 2
@@ -201,7 +201,7 @@ def test_what_is_kept_of_runs_is_made_by_the_benchmark(trained, monkeypatch, tmp
 
 
 @pytest.mark.soak
-def test_runs_that_are_not_alike_are_refused(trained, tmp_path):
+def test_runs_that_are_not_alike_are_errors(trained, tmp_path):
     files = write_corpus(tmp_path)
     for family in ("rnn", "transformer"):
         list(train(tiny_recipe(family, *files), tmp_path / family, threads=1))

@@ -110,7 +110,7 @@ def test_the_story_says_what_it_is_not(lang, trained, claimed):
     assert claimed in told
 
 
-def test_the_lessons_own_paragraph_is_told_in_the_language_of_the_story():
+def test_the_default_paragraph_is_in_the_language_of_the_page():
     shown = summarization()
     assert "[1] A transformer passes" in said(shown)
     assert "[1] ट्रांसफ़ॉर्मर एक कुंडली" in said(shown, "hi")
@@ -150,7 +150,7 @@ def test_the_figure_fits_a_page(lang):
         ),
     ],
 )
-def test_what_does_not_fit_is_said_in_one_line(call, message):
+def test_a_wrong_argument_is_an_error_of_one_line(call, message):
     with pytest.raises(UserError, match=message) as found:
         call()
     assert "\n" not in str(found.value)

@@ -23,7 +23,7 @@ def test_without_the_mask_the_loss_falls_to_nothing_and_the_model_can_say_nothin
 
 
 @pytest.mark.slow
-def test_a_few_steps_are_said_to_show_nothing():
+def test_too_few_steps_give_no_verdict():
     found = training_without_mask("three", task="numbers", steps=8)
     assert not found.cheated
     assert found.wanted == "तीन"
@@ -39,6 +39,6 @@ def test_a_few_steps_are_said_to_show_nothing():
         ({"steps": 3}, "steps is 3: give a whole number of at least 8"),
     ],
 )
-def test_what_does_not_fit_is_said(given, message):
+def test_a_wrong_argument_is_named_in_the_error(given, message):
     with pytest.raises(UserError, match=message):
         training_without_mask(**given)

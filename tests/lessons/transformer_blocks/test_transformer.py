@@ -100,7 +100,7 @@ def test_the_places_are_those_of_the_project():
         assert torch.allclose(sinusoids(12, width), theirs, atol=1e-6)
 
 
-def test_the_road_is_what_it_was_and_what_was_found():
+def test_the_residual_is_the_sum_of_input_and_output():
     _, hand = written("pre")
     walk = hand.walk(SOURCE, SAID)
     for side in (walk.encoder, walk.decoder):
@@ -196,7 +196,7 @@ def test_the_formula_counts_what_is_built(norm):
     )
 
 
-def test_the_largest_part_is_told_with_its_share():
+def test_the_largest_part_is_named_with_its_share():
     shown = transformer()
     assert max(shown.base.values()) < sum(shown.base.values()) / 2
     assert "the largest part of its parameters: feed-forward, 40%." in said(shown)
@@ -298,7 +298,7 @@ def test_the_shares_and_chances_of_a_trained_model_are_those_of_its_own_forward_
     )
 
 
-def test_a_trained_model_says_its_own_translation_if_none_is_given():
+def test_a_trained_model_translates_if_no_target_is_given():
     translator = untrained_translator("transformer", "transformer")
     shown = transformer("turn the lights on", model=translator)
     [best] = translator("turn the lights on")
@@ -308,13 +308,13 @@ def test_a_trained_model_says_its_own_translation_if_none_is_given():
         assert words in said(shown, lang)
 
 
-def test_an_encoder_that_looks_at_nothing_only_thinks():
+def test_an_encoder_without_attention_has_only_feed_forward_layers():
     shown = transformer("turn off", model=untrained_translator("transformer-none", "transformer"))
     assert shown.encoder_parts == (("feed_forward", 1), ("feed_forward", 2))
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])
-def test_the_story_is_told_and_drawn_in_both_languages(lang):
+def test_the_page_and_figure_are_in_both_languages(lang):
     shown = transformer()
     assert {"en": "blind to order", "hi": "क्रम नहीं दिखता"}[lang] in said(shown, lang)
     assert shown.figure(lang=lang, dark=True).get_size_inches()[0] < 9
@@ -366,7 +366,7 @@ def two_at_once():
         (lambda: transformer(model="/nowhere/run"), "/nowhere/run"),
     ],
 )
-def test_what_does_not_fit_is_said_in_one_line(call, message):
+def test_a_wrong_argument_is_an_error_of_one_line(call, message):
     with pytest.raises(UserError, match=message) as found:
         call()
     assert "\n" not in str(found.value)

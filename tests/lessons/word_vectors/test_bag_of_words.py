@@ -76,7 +76,7 @@ def test_words_lose_their_signs_in_every_script():
         ({"sentence": ["cat"], "vocabulary": "cat cat"}, "the vocabulary has 'cat' twice"),
     ],
 )
-def test_what_cannot_be_counted_is_said(given, said):
+def test_wrong_sizes_are_errors(given, said):
     with pytest.raises(UserError, match=said):
         bag_of_words(**given)
 

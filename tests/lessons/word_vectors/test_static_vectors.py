@@ -73,7 +73,7 @@ def test_the_words_that_are_left_out_are_named(lesson):
     assert "Left out" not in lesson(sentence="eating apple").text()
 
 
-def test_what_is_said_of_the_mean_follows_the_numbers(lesson):
+def test_the_verdict_on_the_mean_follows_the_numbers(lesson):
     assert "it points where their mean does" in " ".join(lesson().text().split())
     other = lesson(uses=[[0, 1]])
     assert "it points elsewhere than their mean" in " ".join(other.text().split())
@@ -130,7 +130,7 @@ def test_the_rule_takes_nouns_of_one_sense_that_are_never_beside_the_other():
     assert not {*money} & {*river}
 
 
-def test_words_chosen_by_hand_are_said_to_be_beside_what_the_rule_finds(lesson):
+def test_handpicked_words_are_reported_beside_those_of_the_rule(lesson):
     rows = {word: (1, 0.1 * n, 0) for n, word in enumerate(cooccurring_nouns("bank")[0])}
     rows |= {word: (0.1 * n, 1, 0) for n, word in enumerate(cooccurring_nouns("bank")[1])}
     rows |= dict.fromkeys(MONEY.split(), (1, 0, 0.1))
@@ -177,7 +177,7 @@ def test_the_story_has_the_static_vector(lesson, lang):
         ({"word": "banks"}, "'banks' is not among the 7 known ones; did you mean 'bank'"),
     ],
 )
-def test_what_does_not_fit_is_said(lesson, given, said):
+def test_a_wrong_argument_is_named_in_the_error(lesson, given, said):
     with pytest.raises(UserError, match=said):
         lesson(**given)
 

@@ -61,7 +61,7 @@ def test_an_unknown_word_names_the_nearest(royal):
         neighbours(royal, "king", count=0)
 
 
-def test_vectors_of_a_file_are_used_and_their_name_is_said(tmp_path):
+def test_vectors_of_a_file_are_used_and_the_file_is_named(tmp_path):
     lines = [f"{word} {' '.join(map(str, row))}" for word, row in ROYAL.items()]
     (tmp_path / "royal.vec").write_text(f"{len(lines)} 3\n" + "\n".join(lines))
     (tmp_path / "text.txt").write_text("The King, the queen.\nA man and a woman\nprince nobody\n")
@@ -81,7 +81,7 @@ def test_vectors_of_a_file_are_used_and_their_name_is_said(tmp_path):
         assert "royal.vec" in shown.text(lang)
 
 
-def test_a_file_of_vectors_alone_is_asked_for_its_most_frequent_words(tmp_path):
+def test_a_vector_file_alone_shows_its_most_frequent_words(tmp_path):
     lines = [f"{word} {' '.join(map(str, row))}" for word, row in ROYAL.items()]
     path = tmp_path / "royal.vec"
     path.write_text(f"{len(lines) + 1} 3\n" + "\n".join(["Delhi 1 0 0", *lines]))
@@ -114,7 +114,7 @@ def test_vectors_are_learned_from_a_text(tmp_path):
         ({"vectors": "glove.txt", "most": 1}, "most is 1: give a whole number of at least 2"),
     ],
 )
-def test_what_does_not_fit_is_said(given, said):
+def test_a_wrong_argument_is_named_in_the_error(given, said):
     with pytest.raises(UserError, match=said):
         lesson(**given)
 
