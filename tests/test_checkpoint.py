@@ -26,13 +26,13 @@ def run(tmp_path):
     return tmp_path
 
 
-def test_what_was_written_is_read_back(run):
+def test_written_files_are_read_back(run):
     assert checkpoint.read_checkpoint(run / "step-30") == FILES
     assert checkpoint.read_manifest(run / "step-30")["data_fingerprint"] == "abc"
     assert not list(run.glob("tmp-*"))
 
 
-def test_a_checkpoint_is_never_written_over(run):
+def test_a_checkpoint_is_never_overwritten(run):
     before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
     assert checkpoint.write_checkpoint(run, 30, FILES, **FACTS) == run / "step-30"
     assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
@@ -42,14 +42,14 @@ def test_a_checkpoint_is_never_written_over(run):
     assert checkpoint.read_checkpoint(run / "damaged-step-30") == FILES
 
 
-def test_one_that_is_damaged_is_set_aside_and_written_again(run):
+def test_a_damaged_checkpoint_is_moved_aside_and_rewritten(run):
     (run / "step-30" / "recipe.toml").write_bytes(b"")
     checkpoint.write_checkpoint(run, 30, FILES, **FACTS)
     assert checkpoint.read_checkpoint(run / "step-30") == FILES
     assert (run / "damaged-step-30" / "recipe.toml").read_bytes() == b""
 
 
-def test_one_whose_folder_was_not_known_to_be_on_disk_is_made_sure_of(run, monkeypatch):
+def test_an_existing_checkpoint_is_synced(run, monkeypatch):
     fsync, refused = os.fsync, [True, True, False]
 
     def failing(descriptor):
@@ -71,7 +71,7 @@ def test_one_whose_folder_was_not_known_to_be_on_disk_is_made_sure_of(run, monke
     ]
 
 
-def test_every_flipped_bit_is_noticed(run):
+def test_every_flipped_bit_is_detected(run):
     folder = run / "step-30"
     for path in folder.iterdir():
         good = path.read_bytes()
@@ -85,7 +85,7 @@ def test_every_flipped_bit_is_noticed(run):
     assert checkpoint.read_checkpoint(folder) == FILES
 
 
-def test_a_manifest_without_a_sum_of_its_own_is_still_read(run):
+def test_a_manifest_without_a_checksum_is_read(run):
     path = run / "step-30" / "manifest.json"
     facts = json.loads(path.read_text())
     del facts["manifest_version"], facts["checksum"]
@@ -103,7 +103,7 @@ def test_a_truncated_or_missing_file_is_named(run):
         checkpoint.read_checkpoint(run / "step-30")
 
 
-def test_the_newest_whole_one_is_taken_and_the_damaged_set_aside(log, run):
+def test_the_newest_valid_checkpoint_is_used_and_damaged_ones_moved_aside(log, run):
     (run / "step-30" / "manifest.json").unlink()
     folder, files = checkpoint.newest_valid_checkpoint(run, FILES)
     assert folder == run / "step-20"
@@ -115,7 +115,7 @@ def test_the_newest_whole_one_is_taken_and_the_damaged_set_aside(log, run):
     assert (run / "damaged-step-30").is_dir()
 
 
-def test_if_none_is_whole_that_is_said_not_passed_over(run):
+def test_without_a_valid_checkpoint_there_is_an_error(run):
     for step in (10, 20, 30):
         (run / f"step-{step}" / "recipe.toml").write_bytes(b"")
     for _ in range(2):
@@ -124,7 +124,7 @@ def test_if_none_is_whole_that_is_said_not_passed_over(run):
     assert checkpoint.steps_in(run) == [30, 20, 10]
 
 
-def test_a_manifest_that_leaves_something_out_is_damage(run):
+def test_an_incomplete_manifest_is_damage(run):
     with pytest.raises(UserError, match="lists no other.json"):
         checkpoint.read_checkpoint(run / "step-30", *FILES, "other.json")
     path = run / "step-30" / "manifest.json"
@@ -135,19 +135,19 @@ def test_a_manifest_that_leaves_something_out_is_damage(run):
             checkpoint.read_checkpoint(run / "step-30")
 
 
-def test_what_cannot_be_written_leaves_the_old_and_no_trace(run):
+def test_a_failed_write_leaves_earlier_checkpoints_alone(run):
     with pytest.raises(UserError, match="step-50: the checkpoint cannot be written.*needs"):
         checkpoint.write_checkpoint(run, 50, {**FILES, "no/such/folder": b""}, **FACTS)
     assert checkpoint.steps_in(run) == [30, 20, 10]
     assert not list(run.glob("tmp-*"))
 
 
-def test_an_empty_folder_has_no_newest(tmp_path):
+def test_an_empty_folder_has_no_checkpoint(tmp_path):
     assert checkpoint.newest_valid_checkpoint(tmp_path, FILES) is None
     assert checkpoint.newest_valid_checkpoint(tmp_path / "nowhere", FILES) is None
 
 
-def test_a_run_folder_means_its_best_then_its_last_then_its_newest(run):
+def test_a_run_folder_means_its_best_then_last_then_newest_checkpoint(run):
     assert checkpoint.find_checkpoint(run) == run / "step-30"
     checkpoint.write_pointer(run, "last.json", 20)
     assert checkpoint.find_checkpoint(run) == run / "step-20"
@@ -164,7 +164,7 @@ def test_a_run_folder_means_its_best_then_its_last_then_its_newest(run):
         *('{"checkpoint": "x"}', '{"checkpoint": "step-20", "step": 10}', '{"step": 10}'),
     ],
 )
-def test_a_pointer_to_nothing_is_named_not_passed_over(run, text):
+def test_a_pointer_to_nothing_is_an_error(run, text):
     (run / "best.json").write_text(text)
     with pytest.raises(UserError, match="best.json: names no checkpoint of this run; name step-30"):
         checkpoint.find_checkpoint(run)
@@ -180,7 +180,7 @@ def test_a_folder_without_a_model_is_named(tmp_path):
         checkpoint.find_checkpoint(tmp_path / "file")
 
 
-def test_old_ones_go_the_newest_and_the_best_stay(run):
+def test_old_checkpoints_are_deleted_but_the_newest_and_the_best(run):
     checkpoint.write_checkpoint(run, 40, FILES, **FACTS)
     checkpoint.delete_old_checkpoints(run, keep=2, best=10)
     assert checkpoint.steps_in(run) == [40, 30, 10]
@@ -188,12 +188,12 @@ def test_old_ones_go_the_newest_and_the_best_stay(run):
 
 
 @pytest.mark.parametrize("keep", [0, 1])
-def test_two_stay_whatever_is_asked(run, keep):
+def test_two_checkpoints_always_stay(run, keep):
     checkpoint.delete_old_checkpoints(run, keep=keep, best=None)
     assert checkpoint.steps_in(run) == [30, 20]
 
 
-def test_a_disk_without_room_is_said_before_anything_is_written(run, monkeypatch):
+def test_a_full_disk_is_an_error_before_anything_is_written(run, monkeypatch):
     usage = shutil.disk_usage(run)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     before = sorted(run.rglob("*"))
@@ -204,7 +204,7 @@ def test_a_disk_without_room_is_said_before_anything_is_written(run, monkeypatch
     assert sorted(run.rglob("*")) == before
 
 
-def test_a_file_that_cannot_be_changed_is_as_it_was(run, monkeypatch):
+def test_a_file_that_cannot_be_replaced_is_unchanged(run, monkeypatch):
     checkpoint.write_pointer(run, "last.json", 20)
     before = (run / "last.json").read_bytes()
 
@@ -219,7 +219,7 @@ def test_a_file_that_cannot_be_changed_is_as_it_was(run, monkeypatch):
 
 
 @pytest.mark.parametrize("call", ["fsync", "write"])
-def test_an_error_that_says_no_name_is_given_one(run, monkeypatch, call):
+def test_an_error_without_a_file_name_gets_one(run, monkeypatch, call):
     def failing(*arguments):
         raise OSError(5, "Input/output error")
 
@@ -231,7 +231,7 @@ def test_an_error_that_says_no_name_is_given_one(run, monkeypatch, call):
         checkpoint.write_pointer(run, "last.json", 30)
 
 
-def test_a_half_written_folder_is_no_checkpoint_and_is_replaced(run):
+def test_a_partly_written_folder_is_no_checkpoint(run):
     half = run / "tmp-step-40"
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"half")
@@ -240,13 +240,13 @@ def test_a_half_written_folder_is_no_checkpoint_and_is_replaced(run):
     assert checkpoint.read_checkpoint(run / "step-40") == FILES
 
 
-def test_tensors_survive():
+def test_tensors_are_read_back():
     tensors = {"a": torch.randn(3, 4), "b": torch.tensor(5.0), "c": torch.randn(4, 3).T}
     back = checkpoint.tensors_from_bytes(checkpoint.tensors_to_bytes(tensors))
     assert all(torch.equal(back[name], tensors[name]) for name in tensors)
 
 
-def test_a_folder_has_one_trainer_at_a_time_and_is_swept_of_what_trainers_leave(run):
+def test_a_lock_is_exclusive_and_removes_temporary_files(run):
     for name in ("tmp-step-40", "tmp-old-10", "tmp-mine", "tmp-step-notes", "tmp-old-10-mine"):
         (run / name).mkdir()
         (run / name / "file").write_text("something")
@@ -262,7 +262,7 @@ def test_a_folder_has_one_trainer_at_a_time_and_is_swept_of_what_trainers_leave(
     checkpoint.lock_run(run).close()
 
 
-def test_whoever_only_looks_keeps_nobody_out(run):
+def test_testing_the_lock_keeps_nobody_out(run):
     checkpoint.lock_run(run).close()
     with open(run / "lock", "rb") as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)

@@ -66,11 +66,11 @@ def found(look):
     return places
 
 
-def test_no_sign_is_there_that_is_not_seen():
+def test_no_file_has_invisible_characters():
     assert not found(UNSEEN.finditer)
 
 
-def test_no_secret_is_there():
+def test_no_file_has_secrets():
     planted = "tests/serving/"  # what its tests look for in logs
     assert not [place for place in found(secrets) if not place.startswith(planted)]
 
@@ -85,17 +85,17 @@ def test_no_secret_is_there():
         "password = " + '"correct-horse-battery"',
     ],
 )
-def test_a_secret_would_be_found(text):
+def test_a_secret_is_detected(text):
     assert list(secrets(text))
 
 
 @pytest.mark.parametrize("sign", ["\u202e", "\u2066", "\u200b", "\U000e0041"])
-def test_an_unseen_sign_would_be_found(sign):
+def test_an_invisible_character_is_detected(sign):
     assert UNSEEN.search(f"a{sign}b")
 
 
 @pytest.mark.soak
-def test_two_builds_of_the_wheel_are_one(tmp_path):
+def test_the_wheel_is_reproducible(tmp_path):
     sums = set()
     for number in (1, 2):
         out = tmp_path / str(number)

@@ -1,4 +1,4 @@
-"""A stage for all tests of this folder, and runs of both families that nobody disturbed."""
+"""A fork server for all tests of this folder, and undisturbed runs of both model families."""
 
 import shutil
 import tempfile
@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 
 from dhyan.checkpoint import read_checkpoint
-from tests.faults.fork_client import stage_in
+from tests.faults.fork_client import fork_server
 from tests.tiny_models import RECIPES, as_arguments, tiny_settings, write_corpus
 
 STEPS = 3
 
 
 @dataclass(frozen=True)
-class Story:
-    """A family's corpus, the words that train on it, and how such a run ends."""
+class TrainingCommand:
+    """The training command of a model family, its corpus, and an undisturbed run."""
 
     family: str
     files: tuple[Path, Path]
-    alone: Path
+    undisturbed: Path
 
-    def words(self, out, steps=STEPS, **more):
+    def arguments(self, out, steps=STEPS, **more):
         every = {
             "training.steps": steps,
             "training.save_every": 1,
@@ -32,51 +32,53 @@ class Story:
         settings = as_arguments(tiny_settings(self.family, *self.files, **every))
         return ("train", RECIPES[self.family], "--resume", "--threads", 1, "--out", out, *settings)
 
-    def ending(self, out, steps=STEPS):
-        """All that a run has come to, byte by byte."""
+    def final_files(self, out, steps=STEPS):
+        """The files of the last checkpoint, and best.json."""
         return read_checkpoint(out / f"step-{steps}"), (out / "best.json").read_bytes()
 
 
 @pytest.fixture(scope="session")
-def stage(tmp_path_factory):
-    with stage_in(tmp_path_factory.mktemp("stage")) as stage:
-        yield stage
+def server(tmp_path_factory):
+    with fork_server(tmp_path_factory.mktemp("server")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
-def told(stage, tmp_path_factory):
-    """The story of a family, made when it is first asked for."""
-    known = {}
+def training_of(server, tmp_path_factory):
+    """The training command of a family, with an undisturbed run made at its first use."""
+    commands = {}
 
-    def tell(family):
-        if family not in known:
+    def command(family):
+        if family not in commands:
             folder = tmp_path_factory.mktemp(family)
-            story = Story(family, write_corpus(folder, pairs=250), folder / "alone")
-            if not known:
-                stage.rehearse(*story.words(folder / "rehearsed"))
-            code, said = stage.run(*story.words(story.alone))
-            assert code == 0, said
-            known[family] = story
-        return known[family]
+            training = TrainingCommand(
+                family, write_corpus(folder, pairs=250), folder / "undisturbed"
+            )
+            if not commands:
+                server.warm_up(*training.arguments(folder / "warm-up"))
+            code, output = server.run(*training.arguments(training.undisturbed))
+            assert code == 0, output
+            commands[family] = training
+        return commands[family]
 
-    return tell
+    return command
 
 
 @pytest.fixture
-def swift():
-    """A folder in memory, where there is one: who is killed there leaves the same behind."""
+def memory_folder():
+    """A folder in /dev/shm if there is one, which is faster."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         yield Path(folder)
 
 
 @pytest.fixture
-def fresh(told, tmp_path):
-    """A copy of an undisturbed run, to be damaged."""
+def copy_of(training_of, tmp_path):
+    """A copy of an undisturbed run, which a test may damage."""
 
     def copy(family):
-        story = told(family)
-        shutil.copytree(story.alone, tmp_path / family)
-        return story, tmp_path / family
+        training = training_of(family)
+        shutil.copytree(training.undisturbed, tmp_path / family)
+        return training, tmp_path / family
 
     return copy

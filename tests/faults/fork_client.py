@@ -1,4 +1,4 @@
-"""Commands as children of a stage, alone or under strace, and what became of them."""
+"""Commands as children of a fork server, alone or under strace."""
 
 import json
 import os
@@ -20,8 +20,8 @@ CHANGES = ("openat", "mkdir", "fsync", "rename", "ftruncate", "unlink", "unlinka
 CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)$", re.MULTILINE)
 
 
-class Stage:
-    """Talks to a stage."""
+class ForkServer:
+    """A process with everything imported, which forks a child for each command."""
 
     def __init__(self, logs):
         self.logs = Path(logs)
@@ -40,24 +40,29 @@ class Stage:
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
-    def begin(self, *words, held=False, learn=None):
+    def start(self, *arguments, stopped=False, modules_file=None):
         self.count += 1
         log = self.logs / f"child-{self.count}.log"
-        facts = {"words": [str(word) for word in words], "log": str(log), "held": held}
-        pid = self.ask("begin", {**facts, "learn": learn and str(learn)})
+        options = {
+            "arguments": [str(argument) for argument in arguments],
+            "log": str(log),
+            "stopped": stopped,
+            "modules_file": modules_file and str(modules_file),
+        }
+        pid = self.ask("start", options)
         return Child(pid, log, self)
 
-    def run(self, *words, seconds=300):
-        """A command from its beginning to its end: its exit code and all it said."""
-        child = self.begin(*words)
-        return child.wait(seconds), child.said()
+    def run(self, *arguments, seconds=300):
+        """Run a command to its end: its exit code and output."""
+        child = self.start(*arguments)
+        return child.wait(seconds), child.output()
 
-    def rehearse(self, *words):
-        """Run a command once, and import here what it had to import there."""
-        learned = self.logs / "modules.json"
-        child = self.begin(*words, learn=learned)
-        assert child.wait() == 0, child.said()
-        self.ask("load", json.loads(learned.read_text()))
+    def warm_up(self, *arguments):
+        """Run a command once, and import in the server what it had to import."""
+        modules_file = self.logs / "modules.json"
+        child = self.start(*arguments, modules_file=modules_file)
+        assert child.wait() == 0, child.output()
+        self.ask("load", json.loads(modules_file.read_text()))
 
     def close(self):
         self.process.stdin.close()
@@ -68,40 +73,40 @@ class Stage:
 class Child:
     pid: int
     log: Path
-    stage: Stage
+    server: ForkServer
 
     def wait(self, seconds=300):
-        return self.stage.ask("wait", self.pid, seconds)
+        return self.server.ask("wait", self.pid, seconds)
 
     def send(self, number):
         os.kill(self.pid, number)
 
-    def until(self, fact):
-        """Wait until the kernel says this of it."""
+    def wait_for_status(self, text):
+        """Wait until /proc/PID/status contains a text."""
         until = time.monotonic() + 120
-        while fact not in Path(f"/proc/{self.pid}/status").read_text():
-            assert time.monotonic() < until, f"waited in vain for {fact!r}"
+        while text not in Path(f"/proc/{self.pid}/status").read_text():
+            assert time.monotonic() < until, f"waited in vain for {text!r}"
             time.sleep(0.002)
 
     def alive(self):
         """Whether it has not ended yet."""
         return "State:\tZ" not in Path(f"/proc/{self.pid}/status").read_text()
 
-    def said(self):
+    def output(self):
         return self.log.read_text() if self.log.exists() else ""
 
 
 @contextmanager
-def stage_in(logs):
-    stage = Stage(logs)
+def fork_server(logs):
+    server = ForkServer(logs)
     try:
-        yield stage
+        yield server
     finally:
-        stage.close()
+        server.close()
 
 
 def need_strace():
-    """Without strace nothing here is known, so its absence is a failure."""
+    """Fail if strace is not installed."""
     assert STRACE, "strace is not here: sudo apt-get install strace"
 
 
@@ -113,41 +118,41 @@ class Point:
     number: int
     about: str
 
-    def begins(self, words):
-        """Whether the call is written like this."""
-        return f"{self.call}({self.about}".startswith(words)
+    def starts_with(self, text):
+        """Whether the call, as strace writes it, starts like this."""
+        return f"{self.call}({self.about}".startswith(text)
 
     def inject(self, what):
-        """The words that make strace meddle with this call, and with no other."""
+        """The options that make strace change this call, and no other."""
         return "-e", f"inject={self.call}:{what}:when={self.number}"
 
 
-def attached(stage, words, *options):
-    """A command that runs under strace from its first moment, and its tracer."""
+def attached(server, arguments, *options):
+    """Start a command under strace; the child, its tracer and the log."""
     need_strace()
-    child = stage.begin(*words, held=True)
-    child.until("State:\tT")
+    child = server.start(*arguments, stopped=True)
+    child.wait_for_status("State:\tT")
     log, watched = child.log.with_suffix(".strace"), ",".join((*CHANGES, "write"))
     tracer = subprocess.Popen(
         [STRACE, "-f", "-y", "-s", "9", "-o", log, "-p", str(child.pid), "-e", f"trace={watched}"]
         + list(options),
         stderr=subprocess.DEVNULL,
     )
-    child.until(f"TracerPid:\t{tracer.pid}")
+    child.wait_for_status(f"TracerPid:\t{tracer.pid}")
     child.send(signal.SIGCONT)
     return child, tracer, log
 
 
-def traced(stage, words, *options, seconds=300):
-    """Run a command under strace to its end: its exit code, the calls, what it said."""
-    child, tracer, log = attached(stage, words, *options)
+def traced(server, arguments, *options, seconds=300):
+    """Run a command under strace to its end: exit code, system calls, output."""
+    child, tracer, log = attached(server, arguments, *options)
     code = child.wait(seconds)
     tracer.wait()
-    return code, log.read_text(errors="replace"), child.said()
+    return code, log.read_text(errors="replace"), child.output()
 
 
 def changes(calls, folder, kinds=CHANGES):
-    """Every call of these kinds that changes something in a folder, in their order."""
+    """The system calls of these kinds that change something in a folder, in order."""
     counts, found = Counter(), []
     for call, rest in CALL.findall(calls):
         counts[call] += 1
@@ -157,12 +162,12 @@ def changes(calls, folder, kinds=CHANGES):
 
 
 def spread(points, count):
-    """So many of the points, from the first to the last; all, if the count is 0."""
+    """`count` of the points, evenly spread; all if the count is 0."""
     chosen = range(count or len(points))
     return [points[(2 * n + 1) * len(points) // (2 * len(chosen))] for n in chosen]
 
 
 def newest_step(out):
-    """The newest checkpoint that is in place, or −1."""
+    """The step of the newest checkpoint, or −1."""
     names = [path.name.removeprefix("step-") for path in out.glob("step-*")]
     return max(map(int, names), default=-1)

@@ -19,35 +19,35 @@ ANYONE_MAY_TRACE = 0x59616D61
 torch.set_num_threads(1)
 
 
-def become(words, log, *, held, learn):
-    """Be a dhyan command whose output goes to a file; held, wait for SIGCONT first."""
+def run_command(arguments, log, *, stopped, modules_file):
+    """Run a dhyan command whose output goes to a file; `stopped`, wait for SIGCONT first."""
     ctypes.CDLL(None).prctl(ANYONE_MAY_TRACE, ctypes.c_ulong(-1 & 2**64 - 1), 0, 0, 0)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for descriptor, place in ((nothing, 0), (file, 1), (file, 2)):
-        os.dup2(descriptor, place)
-    sys.argv = ["dhyan", *words]
-    if held:
+    for descriptor, standard in ((nothing, 0), (file, 1), (file, 2)):
+        os.dup2(descriptor, standard)
+    sys.argv = ["dhyan", *arguments]
+    if stopped:
         os.kill(os.getpid(), signal.SIGSTOP)
     code = 1
     try:
         main()
-    except SystemExit as leaving:
-        code = leaving.code or 0
+    except SystemExit as error:
+        code = error.code or 0
     except BaseException:
         traceback.print_exc()
     sys.stdout.flush()
-    if learn:
-        with open(learn, "w") as file:
+    if modules_file:
+        with open(modules_file, "w") as file:
             json.dump(list(sys.modules), file)
     os._exit(code)
 
 
-def begin(words, log, *, held=False, learn=None):
-    """Fork a child that becomes a command; `learn` is a file for the modules it needed."""
+def start(arguments, log, *, stopped=False, modules_file=None):
+    """Fork a child that runs a command; the names of its modules are written to a file."""
     pid = os.fork()
     if not pid:
-        become(words, log, held=held, learn=learn)
+        run_command(arguments, log, stopped=stopped, modules_file=modules_file)
     return pid
 
 
@@ -65,7 +65,7 @@ def wait(pid, seconds):
 
 
 def load(names):
-    """Import all these, and let no child look through them for what can be freed."""
+    """Import modules, and keep them out of the garbage collection of the children."""
     for name in names:
         with suppress(Exception):
             importlib.import_module(name)
@@ -76,8 +76,8 @@ def load(names):
 if __name__ == "__main__":
     for line in sys.stdin:
         match json.loads(line):
-            case ["begin", facts]:
-                answer = begin(**facts)
+            case ["start", options]:
+                answer = start(**options)
             case ["wait", pid, seconds]:
                 answer = wait(pid, seconds)
             case ["load", names]:

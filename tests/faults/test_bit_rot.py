@@ -15,21 +15,21 @@ FLIPS, CUTS = 1000, 200
 NEEDED = (*MODEL_FILES, *STATE_FILES)
 
 
-def flipped(data, chance):
-    place = chance.randrange(8 * len(data))
+def flipped(data, rng):
+    place = rng.randrange(8 * len(data))
     bad = bytearray(data)
     bad[place // 8] ^= 1 << place % 8
     return bytes(bad)
 
 
-def cut(data, chance):
-    return data[: chance.randrange(len(data))]
+def cut(data, rng):
+    return data[: rng.randrange(len(data))]
 
 
-def test_every_flipped_bit_and_every_cut_is_noticed_named_and_gone_around(log, told, swift):
-    run = swift / "run"
-    shutil.copytree(told("rnn").alone, run)
-    newest, chance, noticed = newest_step(run), random.Random(5), Counter()
+def test_every_flipped_bit_and_truncation_is_detected_and_skipped(log, training_of, memory_folder):
+    run = memory_folder / "run"
+    shutil.copytree(training_of("rnn").undisturbed, run)
+    newest, rng, noticed = newest_step(run), random.Random(5), Counter()
     folder, older = run / f"step-{newest}", run / f"step-{newest - 1}"
     good_ones = read_checkpoint(older)
     paths = sorted(folder.iterdir())
@@ -38,7 +38,7 @@ def test_every_flipped_bit_and_every_cut_is_noticed_named_and_gone_around(log, t
         for number in range(count):
             path = paths[number % len(paths)]
             good = path.read_bytes()
-            path.write_bytes(harm(good, chance))
+            path.write_bytes(harm(good, rng))
             log.clear()
             assert newest_valid_checkpoint(run, NEEDED) == (older, good_ones)
             (line,) = log.messages
@@ -53,29 +53,29 @@ def test_every_flipped_bit_and_every_cut_is_noticed_named_and_gone_around(log, t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("harm", [flipped, cut])
-def test_a_damaged_checkpoint_is_gone_around_and_the_end_is_the_same(stage, fresh, harm):
-    story, run = fresh("rnn")
+def test_a_damaged_checkpoint_is_skipped_and_the_end_is_the_same(server, copy_of, harm):
+    training, run = copy_of("rnn")
     newest = newest_step(run)
     for name in ("model.safetensors", "training.safetensors", "manifest.json", "recipe.toml"):
         path = run / f"step-{newest}" / name
         path.write_bytes(harm(path.read_bytes(), random.Random(3)))
-        code, said = stage.run(*story.words(run))
-        assert code == 0, said
-        (line,) = [line for line in said.splitlines() if f"step-{newest}/{name}: " in line]
+        code, output = server.run(*training.arguments(run))
+        assert code == 0, output
+        (line,) = [line for line in output.splitlines() if f"step-{newest}/{name}: " in line]
         assert f"skipped, now damaged-step-{newest}" in line
         assert f"step-{newest - 1} is used" in line
-        assert story.ending(run) == story.ending(story.alone)
+        assert training.final_files(run) == training.final_files(training.undisturbed)
 
 
-def test_if_none_is_whole_the_run_ends_with_a_line_and_begins_nothing_anew(stage, fresh):
-    story, run = fresh("rnn")
+def test_without_a_valid_checkpoint_the_run_ends_with_an_error(server, copy_of):
+    training, run = copy_of("rnn")
     for folder in run.glob("step-*"):
         path = folder / "training.json"
         path.write_bytes(flipped(path.read_bytes(), random.Random(1)))
     before = sorted(run.rglob("*"))
-    code, said = stage.run(*story.words(run))
+    code, output = server.run(*training.arguments(run))
     assert code == 2
-    (line,) = [line for line in said.splitlines() if line.startswith("dhyan: ")]
+    (line,) = [line for line in output.splitlines() if line.startswith("dhyan: ")]
     assert "none of its" in line
     assert f"step-{newest_step(run)}/training.json: is not what manifest.json says" in line
     assert sorted(run.rglob("*")) == before

@@ -9,15 +9,15 @@ from tests.faults.conftest import STEPS
 from tests.faults.fork_client import CHANGES, changes, newest_step, spread, traced
 
 
-class Killed:
-    """A story's run, killed at one point after another; each time it must end as if left alone.
+class KilledRun:
+    """A run killed at one system call after another; each time it must end as if undisturbed.
 
-    It begins with nothing, or with what a folder `before` holds.
+    It starts with an empty folder, or with a copy of the folder `before`.
     """
 
-    def __init__(self, stage, story, out, before=None):
-        self.stage, self.story, self.out, self.before = stage, story, out, before
-        self.halves = 0
+    def __init__(self, server, training, out, before=None):
+        self.server, self.training, self.out, self.before = server, training, out, before
+        self.partial = 0
 
     def afresh(self):
         shutil.rmtree(self.out, ignore_errors=True)
@@ -25,10 +25,10 @@ class Killed:
             shutil.copytree(self.before, self.out)
 
     def points(self, kinds):
-        """The changes that a run makes if it is left alone."""
+        """The changes that a run makes if it is left undisturbed."""
         self.afresh()
-        code, calls, said = traced(self.stage, self.story.words(self.out))
-        assert code == 0, said
+        code, calls, output = traced(self.server, self.training.arguments(self.out))
+        assert code == 0, output
         points = changes(calls, self.out, kinds)
         assert len({point.call for point in points}) >= 6, "the changes of a save were not seen"
         return points
@@ -37,25 +37,29 @@ class Killed:
         """Be killed at a point."""
         self.afresh()
         kill = point.inject("signal=SIGKILL")
-        code, _, _ = traced(self.stage, self.story.words(self.out), *kill)
+        code, _, _ = traced(self.server, self.training.arguments(self.out), *kill)
         assert code == -signal.SIGKILL, f"{point} was not reached"
-        self.halves += bool(list(self.out.glob("tmp-step-*")))
+        self.partial += bool(list(self.out.glob("tmp-step-*")))
 
-    def goes_on(self, point):
+    def resume_after(self, point):
         """Go on from there to the end, which is the same."""
-        code, said = self.stage.run(*self.story.words(self.out))
-        assert code == 0, (point, said)
-        assert self.story.ending(self.out) == self.story.ending(self.story.alone), point
+        code, output = self.server.run(*self.training.arguments(self.out))
+        assert code == 0, (point, output)
+        assert self.training.final_files(self.out) == self.training.final_files(
+            self.training.undisturbed
+        ), point
         assert not list(self.out.glob("tmp-*")), point
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "count"), [("rnn", 0), ("transformer", 12)])
-def test_killed_at_every_change_of_a_save_it_loses_nothing(stage, told, family, count, swift):
-    before = Killed(stage, told(family), swift / "before")
+def test_a_kill_at_any_system_call_of_a_save_loses_nothing(
+    server, training_of, family, count, memory_folder
+):
+    before = KilledRun(server, training_of(family), memory_folder / "before")
     before.at(save_of(before.points(CHANGES), STEPS)[0])
     assert newest_step(before.out) == STEPS - 1
-    killed = Killed(stage, before.story, swift / "run", before.out)
+    killed = KilledRun(server, before.training, memory_folder / "run", before.out)
     points = save_of(killed.points(CHANGES), STEPS)
     calls = [point.call for point in points]
     assert {"openat", "fsync", "mkdir", "rename", "unlinkat", "rmdir"} == set(calls)
@@ -63,9 +67,11 @@ def test_killed_at_every_change_of_a_save_it_loses_nothing(stage, told, family, 
     chosen = spread(points, count)
     for point in chosen:
         killed.at(point)
-        killed.goes_on(point)
-    assert killed.halves > len(chosen) // 4, "void: few half-written checkpoints were seen"
-    print(f"{family}: {len(chosen)} of the {len(points)} points of a save, {killed.halves} halves")
+        killed.resume_after(point)
+    assert killed.partial > len(chosen) // 4, "void: few half-written checkpoints were seen"
+    print(
+        f"{family}: {len(chosen)} of the {len(points)} points of a save, {killed.partial} partial"
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,18 +82,20 @@ def test_killed_at_every_change_of_a_save_it_loses_nothing(stage, told, family, 
         pytest.param("transformer", (*CHANGES, "write"), 0, marks=pytest.mark.soak),
     ],
 )
-def test_killed_at_any_change_it_loses_nothing(stage, told, family, kinds, count, tmp_path):
-    killed = Killed(stage, told(family), tmp_path / "run")
+def test_a_kill_at_any_system_call_loses_nothing(
+    server, training_of, family, kinds, count, tmp_path
+):
+    killed = KilledRun(server, training_of(family), tmp_path / "run")
     points = killed.points(kinds)
     chosen = spread(points, count)
     for point in chosen:
         killed.at(point)
-        killed.goes_on(point)
-    assert killed.halves, "void: no half-written checkpoint was seen"
-    print(f"{family}: {len(chosen)} of {len(points)} points, {killed.halves} half-written ones")
+        killed.resume_after(point)
+    assert killed.partial, "void: no half-written checkpoint was seen"
+    print(f"{family}: {len(chosen)} of {len(points)} points, {killed.partial} half-written ones")
 
 
 def save_of(points, step):
     """The changes from the first of a save on."""
-    (begin,) = [n for n, p in enumerate(points) if p.begins(f'mkdir("RUN/tmp-step-{step}"')]
+    (begin,) = [n for n, p in enumerate(points) if p.starts_with(f'mkdir("RUN/tmp-step-{step}"')]
     return points[begin:]

@@ -27,43 +27,45 @@ def one_each(points, count):
 
 
 @pytest.fixture
-def saves(stage, told, tmp_path):
-    """A story, a folder, and the changes that each of its saves but the first makes there."""
-    story, out = told("rnn"), tmp_path / "run"
-    code, calls, said = traced(stage, story.words(out))
-    assert code == 0, said
+def saves(server, training_of, tmp_path):
+    """A training, a folder, and the changes that each of its saves but the first makes there."""
+    training, out = training_of("rnn"), tmp_path / "run"
+    code, calls, output = traced(server, training.arguments(out))
+    assert code == 0, output
     points = changes(calls, out, ERRORS)
-    begins = [n for n, point in enumerate(points) if point.begins('mkdir("RUN/tmp-step-')]
+    begins = [n for n, point in enumerate(points) if point.starts_with('mkdir("RUN/tmp-step-')]
     assert len(begins) == 1 + STEPS
-    return story, out, [points[a:b] for a, b in pairwise([*begins[1:], None])]
+    return training, out, [points[a:b] for a, b in pairwise([*begins[1:], None])]
 
 
 @pytest.mark.parametrize(
     "count",
     [pytest.param(QUICK, marks=pytest.mark.slow), pytest.param(ALL, marks=pytest.mark.soak)],
 )
-def test_whatever_cannot_be_written_the_run_goes_on_and_loses_nothing(stage, saves, count):
-    story, out, (first, second, last) = saves
+def test_training_goes_on_after_any_write_error(server, saves, count):
+    training, out, (first, second, last) = saves
     cases = [(p, error) for p in (*first, *second, *last) for error in ERRORS[p.call]]
     if count:
         cases = [*one_each(first + second, count), *one_each(last, count)]
     unsaved = 0
     for point, error in cases:
         shutil.rmtree(out)
-        code, calls, said = traced(stage, story.words(out), *point.inject(f"error={error}"))
-        case = (point, error, said)
+        code, calls, output = traced(
+            server, training.arguments(out), *point.inject(f"error={error}")
+        )
+        case = (point, error, output)
         assert f"{error} " in calls, case
         assert code == 0, case
         lines = [
-            line for line in said.splitlines() if "not saved" in line or "is whole, but" in line
+            line for line in output.splitlines() if "not saved" in line or "is whole, but" in line
         ]
-        lines += [line for line in said.splitlines() if "its lines are kept" in line]
+        lines += [line for line in output.splitlines() if "its lines are kept" in line]
         assert len(lines) == 1, case
         if "tmp-step-" in point.about:
             unsaved += 1
             assert "the checkpoint cannot be written" in lines[0], case
             assert " bytes" in lines[0], case
-        assert story.ending(out) == story.ending(story.alone), case
+        assert training.final_files(out) == training.final_files(training.undisturbed), case
         assert not list(out.glob("tmp-step-*")), case
         assert len(steps_in(out)) >= 2, case
         for step in steps_in(out):
@@ -73,16 +75,16 @@ def test_whatever_cannot_be_written_the_run_goes_on_and_loses_nothing(stage, sav
 
 
 @pytest.mark.slow
-def test_a_disk_that_stays_full_ends_the_run_after_three_and_room_lets_it_go_on(stage, saves):
-    story, out, ((first, *_), *_) = saves
+def test_a_full_disk_ends_the_run_after_three_saves_and_it_resumes_later(server, saves):
+    training, out, ((first, *_), *_) = saves
     shutil.rmtree(out)
     full = ("-e", f"inject=mkdir:error=ENOSPC:when={first.number}+")
-    code, _, said = traced(stage, story.words(out), *full)
-    assert code == 2, said
-    assert said.count("not saved, going on") == 2
-    (line,) = [line for line in said.splitlines() if line.startswith("dhyan: ")]
+    code, _, output = traced(server, training.arguments(out), *full)
+    assert code == 2, output
+    assert output.count("not saved, going on") == 2
+    (line,) = [line for line in output.splitlines() if line.startswith("dhyan: ")]
     assert "No space left on device; it needs " in line
     assert steps_in(out) == [0]
-    code, said = stage.run(*story.words(out))
-    assert code == 0, said
-    assert story.ending(out) == story.ending(story.alone)
+    code, output = server.run(*training.arguments(out))
+    assert code == 0, output
+    assert training.final_files(out) == training.final_files(training.undisturbed)

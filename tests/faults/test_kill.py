@@ -1,4 +1,4 @@
-"""Killed or asked to stop, again and again, a run ends in the same bits as one left alone."""
+"""KilledRun or asked to stop, again and again, a run ends in the same bits as one left undisturbed."""
 
 import json
 import random
@@ -22,25 +22,25 @@ RARELY = {"training.validate_every": 8}
         pytest.param("transformer", 50, 300, marks=pytest.mark.soak),
     ],
 )
-def test_kills_leave_no_trace(stage, told, family, kills, steps, tmp_path):
-    story, chance, out, seen = told(family), random.Random(7), tmp_path / "killed", []
-    words = story.words(out, steps, **RARELY)
+def test_a_killed_run_ends_in_the_same_bits(server, training_of, family, kills, steps, tmp_path):
+    training, rng, out, seen = training_of(family), random.Random(7), tmp_path / "killed", []
+    arguments = training.arguments(out, steps, **RARELY)
     for kill in range(kills):
-        child, reached = stage.begin(*words), newest_step(out)
+        child, reached = server.start(*arguments), newest_step(out)
         # The first kill falls before anything is saved; the others once the run has moved on.
         while kill and newest_step(out) <= reached and child.alive():
             time.sleep(0.002)
-        time.sleep(chance.uniform(0, 0.1) if kill else 0.05)
+        time.sleep(rng.uniform(0, 0.1) if kill else 0.05)
         child.send(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL, "the run ended before it could be killed"
         seen.append(newest_step(out))
     assert 0 < seen[-1] < steps
     assert len(set(seen)) > kills // 2, f"the kills fell too close together: {seen}"
-    code, said = stage.run(*words, seconds=600)
-    assert code == 0, said
-    alone = tmp_path / "alone"
-    assert stage.run(*story.words(alone, steps, **RARELY), seconds=600)[0] == 0
-    assert story.ending(out, steps) == story.ending(alone, steps)
+    code, output = server.run(*arguments, seconds=600)
+    assert code == 0, output
+    undisturbed = tmp_path / "undisturbed"
+    assert server.run(*training.arguments(undisturbed, steps, **RARELY), seconds=600)[0] == 0
+    assert training.final_files(out, steps) == training.final_files(undisturbed, steps)
     assert not list(out.glob("tmp-*"))
     print(f"{family}: {kills} kills, at {len(set(seen))} different steps")
 
@@ -53,27 +53,30 @@ def test_kills_leave_no_trace(stage, told, family, kills, steps, tmp_path):
         pytest.param("transformer", 20, marks=pytest.mark.soak),
     ],
 )
-def test_asked_to_stop_at_any_moment_it_saves_its_last_step_and_goes_on_later(
-    stage, told, family, stops, tmp_path
-):
-    story, chance, out, steps = told(family), random.Random(11), tmp_path / "stopped", 15 * stops
+def test_a_signal_at_any_moment_saves_the_last_step(server, training_of, family, stops, tmp_path):
+    training, rng, out, steps = (
+        training_of(family),
+        random.Random(11),
+        tmp_path / "stopped",
+        15 * stops,
+    )
     rare = {"training.save_every": 1000, "training.validate_every": 7}
     for stop in range(stops):
         number = (signal.SIGTERM, signal.SIGINT)[stop % 3 == 2]
         before = len(events(out))
-        child = stage.begin(*story.words(out, steps, **rare))
+        child = server.start(*training.arguments(out, steps, **rare))
         while len(events(out)) <= before and child.alive():
             time.sleep(0.002)
-        time.sleep(chance.uniform(0, 0.1))
+        time.sleep(rng.uniform(0, 0.1))
         child.send(number)
-        assert child.wait() == 128 + number, child.said()
-        assert "with --resume goes on from it" in child.said()
+        assert child.wait() == 128 + number, child.output()
+        assert "with --resume goes on from it" in child.output()
         assert newest_step(out) == last_step(out)
     assert stops // 2 < newest_step(out) < steps
-    alone = tmp_path / "alone"
-    for end in (out, alone):
-        assert stage.run(*story.words(end, steps, **rare), seconds=600)[0] == 0
-    assert story.ending(out, steps)[0] == story.ending(alone, steps)[0]
+    undisturbed = tmp_path / "undisturbed"
+    for end in (out, undisturbed):
+        assert server.run(*training.arguments(end, steps, **rare), seconds=600)[0] == 0
+    assert training.final_files(out, steps)[0] == training.final_files(undisturbed, steps)[0]
     print(f"{family}: {stops} stops")
 
 
@@ -89,12 +92,14 @@ def last_step(out):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_it_at_once_and_nothing_is_lost(stage, told, number, tmp_path):
-    story, out = told("rnn"), tmp_path / "run"
+def test_a_second_signal_ends_the_run_at_once(server, training_of, number, tmp_path):
+    training, out = training_of("rnn"), tmp_path / "run"
     never = {"training.save_every": 9999, "training.validate_every": 9999}
-    words = story.words(out, 4000, **never)
+    arguments = training.arguments(out, 4000, **never)
     # Every fsync from the thirteenth on, those of the second checkpoint, takes two seconds.
-    child, tracer, _ = attached(stage, words, "-e", "inject=fsync:delay_enter=2000000:when=13+")
+    child, tracer, _ = attached(
+        server, arguments, "-e", "inject=fsync:delay_enter=2000000:when=13+"
+    )
     while last_step(out) < 2:
         time.sleep(0.002)
     child.send(signal.SIGTERM)
@@ -105,16 +110,16 @@ def test_a_second_signal_ends_it_at_once_and_nothing_is_lost(stage, told, number
     tracer.wait()
     assert newest_step(out) == 0, "it waited for its checkpoint"
     assert list(out.glob("tmp-step-*"))
-    code, said = stage.run(*story.words(out, 3, **never))
-    assert code == 0, said
+    code, output = server.run(*training.arguments(out, 3, **never))
+    assert code == 0, output
     assert not list(out.glob("tmp-*"))
 
 
 @pytest.mark.slow
-def test_the_command_line_itself_stops_when_it_is_asked_to(told, tmp_path):
-    story, out = told("rnn"), tmp_path / "run"
+def test_the_command_stops_on_sigterm(training_of, tmp_path):
+    training, out = training_of("rnn"), tmp_path / "run"
     process = subprocess.Popen(
-        command(*story.words(out, 4000)),
+        command(*training.arguments(out, 4000)),
         stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(),
     )  # fmt: skip
     while newest_step(out) < 3 and process.poll() is None:

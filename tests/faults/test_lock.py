@@ -11,22 +11,20 @@ from tests.faults.fork_client import newest_step
 LONG = 4000
 
 
-def test_a_second_run_is_refused_by_the_first_ones_number_and_a_dead_one_holds_nothing(
-    stage, told, tmp_path
-):
-    story, out = told("rnn"), tmp_path / "run"
-    first = stage.begin(*story.words(out, LONG))
+def test_a_second_run_is_refused_and_a_dead_process_holds_no_lock(server, training_of, tmp_path):
+    training, out = training_of("rnn"), tmp_path / "run"
+    first = server.start(*training.arguments(out, LONG))
     while newest_step(out) < 1 and first.alive():
         time.sleep(0.01)
-    code, said = stage.run(*story.words(out, LONG))
+    code, output = server.run(*training.arguments(out, LONG))
     assert code == 2
-    assert said.splitlines()[-1] == (
+    assert output.splitlines()[-1] == (
         f"dhyan: {out}: process {first.pid} is training here; name another --out"
     )
     first.send(signal.SIGKILL)
     assert first.wait() == -signal.SIGKILL
     assert (out / "lock").read_text() == str(first.pid)
-    second = stage.begin(*story.words(out, LONG))
+    second = server.start(*training.arguments(out, LONG))
     reached = newest_step(out)
     while newest_step(out) <= reached and second.alive():
         time.sleep(0.01)
@@ -36,20 +34,20 @@ def test_a_second_run_is_refused_by_the_first_ones_number_and_a_dead_one_holds_n
 
 
 @pytest.mark.slow
-def test_one_that_stands_by_takes_over_at_once_and_ends_in_the_same_bits(stage, told, tmp_path):
-    story, out = told("rnn"), tmp_path / "run"
-    slow = story.words(out, 12)
-    first = stage.begin(*slow)
+def test_a_waiting_run_takes_over_and_ends_in_the_same_bits(server, training_of, tmp_path):
+    training, out = training_of("rnn"), tmp_path / "run"
+    slow = training.arguments(out, 12)
+    first = server.start(*slow)
     while newest_step(out) < 1 and first.alive():
         time.sleep(0.002)
     first.send(signal.SIGSTOP)
-    spare = stage.begin(*slow, "--wait")
-    while "waiting for its end" not in spare.said() and spare.alive():
+    spare = server.start(*slow, "--wait")
+    while "waiting for its end" not in spare.output() and spare.alive():
         time.sleep(0.002)
-    assert f"process {first.pid} is training here: waiting for its end" in spare.said()
+    assert f"process {first.pid} is training here: waiting for its end" in spare.output()
     assert spare.alive()
     first.send(signal.SIGKILL)
     assert first.wait() == -signal.SIGKILL
-    assert spare.wait() == 0, spare.said()
-    assert stage.run(*story.words(tmp_path / "alone", 12))[0] == 0
-    assert story.ending(out, 12) == story.ending(tmp_path / "alone", 12)
+    assert spare.wait() == 0, spare.output()
+    assert server.run(*training.arguments(tmp_path / "undisturbed", 12))[0] == 0
+    assert training.final_files(out, 12) == training.final_files(tmp_path / "undisturbed", 12)

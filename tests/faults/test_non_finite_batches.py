@@ -1,4 +1,4 @@
-"""What is not finite is neither learned from nor saved, and where it came from is said."""
+"""What is not finite is neither learned from nor saved, and where it came from is output."""
 
 import json
 from contextlib import nullcontext
@@ -84,7 +84,9 @@ def state(made):
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 @pytest.mark.parametrize("kind", POISONS)
-def test_a_poisoned_step_changes_nothing_and_is_told_with_its_examples(fake_graphs, kind, update):
+def test_a_step_that_is_not_finite_changes_nothing_and_names_its_examples(
+    fake_graphs, kind, update
+):
     spoils = has_row(trainer()[0].batches, 8)
     made = poisoned(kind, spoils, update, ema=0.9)
     left = poisoned(kind, lambda batch: False, update, ema=0.9)
@@ -103,7 +105,7 @@ def test_a_poisoned_step_changes_nothing_and_is_told_with_its_examples(fake_grap
 
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
-def test_one_poisoned_part_of_a_step_spoils_all_of_it_and_all_parts_are_named(fake_graphs, update):
+def test_one_batch_that_is_not_finite_skips_the_whole_step(fake_graphs, update):
     made = poisoned("loss nan", has_row(trainer()[0].batches, 4), update, accumulate=2)
     before = weights(made)
     events = list(made.run(1))
@@ -111,7 +113,7 @@ def test_one_poisoned_part_of_a_step_spoils_all_of_it_and_all_parts_are_named(fa
     assert events[0] == Skipped(1, (0, 4), tuple(range(8)), events[0].reason)
 
 
-def test_reports_leave_the_skipped_out():
+def test_reports_leave_skipped_steps_out():
     made = poisoned("loss inf", has_row(trainer()[0].batches, 4), report_every=4)
     events = list(made.run(4))
     assert [type(event) for event in events] == [Skipped, Stepped, Saved]
@@ -173,7 +175,7 @@ def between(first, last):
     return spoils
 
 
-def test_some_in_a_row_lead_back_to_the_checkpoint_and_past_those_batches(files, tmp_path):
+def test_too_many_skips_restore_the_checkpoint_and_skip_the_batches(files, tmp_path):
     out = tmp_path / "run"
     run = run_with(files, out, between(6, 8))
     events = list(run)
@@ -194,7 +196,7 @@ def test_some_in_a_row_lead_back_to_the_checkpoint_and_past_those_batches(files,
     assert noted == [batches.members(event.positions[0]) for event in skipped]
 
 
-def test_what_comes_after_a_return_is_the_checkpoint_with_other_batches(files, tmp_path):
+def test_a_restored_run_has_the_weights_of_the_checkpoint(files, tmp_path):
     run = run_with(files, tmp_path / "run", between(6, 8))
     events = iter(run)
     while not isinstance(event := next(events), Restored):
@@ -212,7 +214,7 @@ def test_what_comes_after_a_return_is_the_checkpoint_with_other_batches(files, t
 
 
 @pytest.mark.slow
-def test_a_run_that_returned_and_is_killed_then_ends_in_the_same_bits(files, tmp_path):
+def test_a_restored_run_that_is_killed_ends_in_the_same_bits(files, tmp_path):
     positions = {}
 
     def marked(batch):
@@ -238,7 +240,7 @@ def test_a_run_that_returned_and_is_killed_then_ends_in_the_same_bits(files, tmp
 
 
 @pytest.mark.parametrize("kind", POISONS)
-def test_poison_without_end_ends_the_run_with_the_examples_not_in_a_loop(files, tmp_path, kind):
+def test_endless_divergence_ends_the_run_and_names_the_examples(files, tmp_path, kind):
     run = run_with(files, tmp_path / "run", between(6, 10**9), kind)
     events = []
     with pytest.raises(UserError, match="before step 7, also after 2 restores of step 4") as end:
@@ -254,7 +256,7 @@ def test_poison_without_end_ends_the_run_with_the_examples_not_in_a_loop(files, 
 
 
 @pytest.mark.parametrize("value", [NAN, INF])
-def test_a_weight_that_goes_bad_is_never_saved_nor_validated(files, tmp_path, value):
+def test_a_weight_that_is_not_finite_is_never_saved(files, tmp_path, value):
     run = run_with(files, tmp_path / "run", lambda batch: False)
     events, spoilt = [], False
     for event in run:
@@ -270,7 +272,7 @@ def test_a_weight_that_goes_bad_is_never_saved_nor_validated(files, tmp_path, va
     all_on_disk_is_finite(tmp_path / "run")
 
 
-def test_an_optimizer_that_goes_bad_is_never_saved(files, tmp_path):
+def test_optimizer_state_that_is_not_finite_is_never_saved(files, tmp_path):
     run = run_with(files, tmp_path / "run", lambda batch: False)
     back = []
     for event in run:
@@ -282,7 +284,7 @@ def test_an_optimizer_that_goes_bad_is_never_saved(files, tmp_path):
     all_on_disk_is_finite(tmp_path / "run")
 
 
-def test_a_step_that_is_skipped_at_the_end_is_saved_all_the_same(files, tmp_path):
+def test_a_run_that_ends_with_skipped_steps_is_saved(files, tmp_path):
     run = run_with(files, tmp_path / "run", between(LAST - 1, LAST))
     list(run)
     saved = json.loads(read_checkpoint(tmp_path / "run" / f"step-{LAST}")["training.json"])
@@ -290,14 +292,14 @@ def test_a_step_that_is_skipped_at_the_end_is_saved_all_the_same(files, tmp_path
     all_on_disk_is_finite(tmp_path / "run")
 
 
-def test_while_steps_are_skipped_no_checkpoint_is_due(files, tmp_path):
+def test_no_checkpoint_is_due_while_steps_are_skipped(files, tmp_path):
     run = run_with(files, tmp_path / "run", between(8, 8))
     saved = [event.step for event in run if isinstance(event, Saved) and not event.best]
     assert 8 not in saved
     assert {4, 12} <= {*saved, *steps_in(tmp_path / "run")}
 
 
-def test_rows_of_a_batch_are_those_it_is_made_of(files, tmp_path):
+def test_members_are_the_examples_of_a_batch(files, tmp_path):
     for more in ({}, {"text.tokenizer": "bpe", "text.bpe_dropout": 0.1}):
         recipe = tiny_recipe("rnn", *files, **more)
         run = train(recipe, tmp_path / f"run-{len(more)}", threads=1)

@@ -1,4 +1,4 @@
-"""A batch too large for the memory is taken in parts, with the same gradient, and that is said."""
+"""A batch too large for the memory is taken in parts, with the same gradient, and that is output."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ def cramped(room, update=EagerUpdate, error="cuda", rows=6, **settings):
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 @pytest.mark.parametrize("error", ERRORS)
-def test_a_split_step_has_the_same_gradient_and_is_told(fake_graphs, update, error):
+def test_a_split_step_has_the_same_gradient_and_is_reported(fake_graphs, update, error):
     whole, parted = cramped(99, update), cramped(2, update, error)
     events = [list(made.run(3)) for made in (whole, parted)]
     torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-4, atol=1e-6)
@@ -76,7 +76,7 @@ def test_a_split_step_has_the_same_gradient_and_is_told(fake_graphs, update, err
 
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
-def test_several_batches_of_a_step_are_split_together_and_with_the_average(fake_graphs, update):
+def test_accumulated_batches_are_split_together(fake_graphs, update):
     settings = {"accumulate": 2, "ema": 0.8}
     whole, parted = cramped(99, update, **settings), cramped(3, update, **settings)
     list(whole.run(2))
@@ -87,7 +87,7 @@ def test_several_batches_of_a_step_are_split_together_and_with_the_average(fake_
         torch.testing.assert_close(average, parted.weights()[name], rtol=1e-4, atol=1e-6)
 
 
-def test_only_the_step_that_was_too_large_is_not_recorded(log, fake_graphs):
+def test_only_the_step_that_was_too_large_is_not_captured(log, fake_graphs):
     large = []
     made = cramped(2, CudaGraphUpdate, rows=4)
     objective = replace(made.settings.objective, when=lambda: made.state.step == 2)
@@ -103,7 +103,7 @@ def test_only_the_step_that_was_too_large_is_not_recorded(log, fake_graphs):
     assert all(key[0][0] == 4 for key in update.passes), "parts are not recorded"
 
 
-def test_one_pair_that_does_not_fit_is_said():
+def test_a_single_pair_that_does_not_fit_is_an_error():
     made = cramped(0)
     before = weights(made)
     with pytest.raises(
@@ -128,7 +128,7 @@ def test_halves_hold_the_same_rows_in_the_same_order():
     assert sizes == [[3, 2], [2, 1, 1, 1], [1, 1, 1, 1, 1]]
 
 
-def test_other_errors_are_not_taken_for_a_lack_of_memory():
+def test_other_errors_are_not_out_of_memory():
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
     made = cramped(2)
     wrong = replace(made.settings.objective, error=RuntimeError("shapes do not match"))

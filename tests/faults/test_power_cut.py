@@ -146,11 +146,11 @@ def found_after(state, folder, place):
     ],
 )
 def test_after_a_power_cut_the_last_checkpoint_or_a_newer_one_loads(
-    stage, told, family, every, tmp_path
+    server, training_of, family, every, tmp_path
 ):
-    story, out = told(family), tmp_path / "run"
-    code, calls, said = traced(stage, story.words(out), "-s", "9999999")
-    assert code == 0, said
+    training, out = training_of(family), tmp_path / "run"
+    code, calls, output = traced(server, training.arguments(out), "-s", "9999999")
+    assert code == 0, output
     disk, promised, seen, cuts = Disk(out), -1, {}, 0
     for line in calls.splitlines():
         call = line.partition(" ")[2].lstrip()

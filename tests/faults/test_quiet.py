@@ -1,4 +1,4 @@
-"""Quiet, a run says nothing but its result; what went wrong is said all the same."""
+"""Quiet, a run says nothing but its result; what went wrong is output all the same."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ COURSE = (
 
 
 @pytest.mark.parametrize("quiet", [True, False])
-def test_trouble_is_told_and_the_course_only_to_whoever_wants_it(capsys, quiet):
+def test_quiet_shows_problems_only(capsys, quiet):
     log_to_stderr(quiet=quiet)
     with plain_lines(RUN) as hear:
         for event in (*TROUBLE, *COURSE):
@@ -53,8 +53,8 @@ def test_trouble_is_told_and_the_course_only_to_whoever_wants_it(capsys, quiet):
     assert len(lines) == len(TROUBLE) + (0 if quiet else 3)
 
 
-def test_other_deterministic_flags_are_said(log, fresh, monkeypatch):
-    _, run = fresh("rnn")
+def test_other_deterministic_flags_are_logged(log, copy_of, monkeypatch):
+    _, run = copy_of("rnn")
     folder = run / f"step-{newest_step(run)}"
     warn_about_environment(folder, choose_device("cpu"))
     assert not any("deterministic" in line for line in log.messages)
@@ -69,27 +69,27 @@ def test_other_deterministic_flags_are_said(log, fresh, monkeypatch):
     assert log.messages.count(wanted) == 1
 
 
-def test_a_quiet_run_says_what_it_skipped_and_what_has_changed(stage, fresh):
-    story, run = fresh("rnn")
+def test_a_quiet_run_logs_skipped_checkpoints_and_a_changed_environment(server, copy_of):
+    training, run = copy_of("rnn")
     newest = newest_step(run)
     (run / f"step-{newest}" / "training.json").unlink()
-    words = [*map(str, story.words(run)), "--quiet"]
-    words[words.index("--threads") + 1] = "2"
-    code, said = stage.run(*words)
-    assert code == 0, said
-    skipped, threads, result = said.splitlines()
+    arguments = [*map(str, training.arguments(run)), "--quiet"]
+    arguments[arguments.index("--threads") + 1] = "2"
+    code, output = server.run(*arguments)
+    assert code == 0, output
+    skipped, threads, result = output.splitlines()
     assert f"skipped, now damaged-step-{newest}; step-{newest - 1} is used" in skipped
     assert threads == "was trained with threads 1, now 2: the last digits may differ"
     assert result.startswith(str(run))
 
 
 @pytest.mark.slow
-def test_a_quiet_run_says_that_it_begins_anew_and_what_was_not_saved(stage, told, tmp_path):
-    story, out = told("rnn"), tmp_path / "run"
+def test_a_quiet_run_logs_a_new_start_and_failed_saves(server, training_of, tmp_path):
+    training, out = training_of("rnn"), tmp_path / "run"
     full = ("-e", "inject=mkdir:error=ENOSPC:when=3")  # the run, step 0, step 1
-    code, _, said = traced(stage, (*story.words(out), "--quiet"), *full)
-    assert code == 0, said
-    anew, unsaved, result = said.splitlines()
+    code, _, output = traced(server, (*training.arguments(out), "--quiet"), *full)
+    assert code == 0, output
+    anew, unsaved, result = output.splitlines()
     assert anew == f"nothing to resume in {out}: starting from the beginning"
     assert "step 1  not saved, going on: " in unsaved
     assert result.startswith(str(out))

@@ -1,4 +1,4 @@
-"""A run goes on as it began, or it is said by name what has changed."""
+"""A run goes on as it began, or it is output by name what has changed."""
 
 import json
 from dataclasses import fields, is_dataclass, replace
@@ -46,9 +46,9 @@ def other(value):
 
 
 @pytest.mark.parametrize("family", ["rnn", "transformer"])
-def test_every_setting_is_refused_by_its_name_or_may_change(told, family):
-    story = told(family)
-    folder = story.alone / f"step-{newest_step(story.alone)}"
+def test_every_changed_setting_is_refused_by_name_or_allowed(training_of, family):
+    training = training_of(family)
+    folder = training.undisturbed / f"step-{newest_step(training.undisturbed)}"
     recipe = load_saved_recipe(read_checkpoint(folder))
     corpus = load_corpus(recipe)
     check_same(folder, recipe, recipe, corpus)
@@ -71,7 +71,7 @@ def test_every_setting_is_refused_by_its_name_or_may_change(told, family):
     assert len(refused) > 50
 
 
-def test_only_what_changes_no_bit_may_change():
+def test_only_settings_that_change_no_bit_may_change():
     shape = {key for key in MAY_CHANGE if key.startswith(("encoder.", "decoder.", "text."))}
     assert shape == set()
     assert "training.seed" not in MAY_CHANGE
@@ -84,40 +84,42 @@ def test_only_what_changes_no_bit_may_change():
     ("key", "before", "now"),
     [("training.seed", 1, 9), ("text.source_vocabulary_size", 320, 330), ("decoder.width", 24, 32)],
 )
-def test_the_command_line_refuses_in_one_line(stage, fresh, key, before, now):
-    story, run = fresh("rnn")
-    code, output = stage.run(*story.words(run, **{key: now}))
+def test_the_command_line_refuses_in_one_line(server, copy_of, key, before, now):
+    training, run = copy_of("rnn")
+    code, output = server.run(*training.arguments(run, **{key: now}))
     assert code == 2
     (line,) = [line for line in output.splitlines() if line.startswith("dhyan: ")]
     assert f"was trained with {key} = {before}, now it is {now}: " in line
 
 
 @pytest.mark.slow
-def test_other_threads_are_said(stage, fresh):
-    story, run = fresh("rnn")
-    words = list(map(str, story.words(run, 4)))
-    words[words.index("--threads") + 1] = "2"
-    code, output = stage.run(*words)
+def test_other_threads_are_logged(server, copy_of):
+    training, run = copy_of("rnn")
+    arguments = list(map(str, training.arguments(run, 4)))
+    arguments[arguments.index("--threads") + 1] = "2"
+    code, output = server.run(*arguments)
     assert code == 0, output
     assert "was trained with threads 1, now 2: the last digits may differ" in output
 
 
 @pytest.mark.slow
-def test_another_torch_device_and_data_are_said_or_refused(stage, fresh):
-    story, run = fresh("rnn")
+def test_another_environment_is_logged_and_other_data_are_refused(server, copy_of):
+    training, run = copy_of("rnn")
     folder = run / f"step-{newest_step(run)}"
     manifest = json.loads((folder / "manifest.json").read_text())
     sums, facts = manifest.pop("files"), {k: manifest[k] for k in manifest if k != "checksum"}
     facts["versions"]["torch"], facts["device"] = "1.0", "cuda"
     write_manifest(folder, facts, sums)
-    code, output = stage.run(*story.words(run, 4))
+    code, output = server.run(*training.arguments(run, 4))
     assert code == 0, output
     assert "was trained with torch 1.0, now " in output
     assert "was trained with device cuda, now cpu: the last digits may differ" in output
-    lines = story.files[1].read_text().splitlines()
-    moved = story.files[1].with_name("moved.hi")
+    lines = training.files[1].read_text().splitlines()
+    moved = training.files[1].with_name("moved.hi")
     moved.write_text("\n".join([*lines[1:], lines[0]]) + "\n")
-    words = [str(w).replace(str(story.files[1]), str(moved)) for w in story.words(run, 5)]
-    code, output = stage.run(*words)
+    arguments = [
+        str(w).replace(str(training.files[1]), str(moved)) for w in training.arguments(run, 5)
+    ]
+    code, output = server.run(*arguments)
     assert code == 2
     assert "was trained on other pairs" in output

@@ -42,7 +42,7 @@ def interrupted(run, at):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [4, 8])
-def test_a_validation_is_broken_off_and_made_up_for(tmp_path, at):
+def test_an_interrupted_validation_is_repeated_when_resumed(tmp_path, at):
     files = write_corpus(tmp_path, pairs=200)
     list(train(recipe(files), tmp_path / "straight", threads=1))
     events = interrupted(train(recipe(files), tmp_path / "run", threads=1), at)
@@ -63,7 +63,7 @@ def test_a_validation_is_broken_off_and_made_up_for(tmp_path, at):
     assert pointers[0] == pointers[1]
 
 
-def test_broken_off_the_weights_come_back_from_the_average():
+def test_an_interrupted_validation_restores_the_weights():
     made, saved = trainer(ema=0.9, validate_every=2, save_every=100)
     same, _ = trainer(ema=0.9)
 
@@ -80,7 +80,7 @@ def test_broken_off_the_weights_come_back_from_the_average():
         assert torch.equal(made.weights()[name], weight)
 
 
-def test_asked_to_stop_before_a_validation_it_does_not_begin_one():
+def test_an_interrupted_run_does_not_start_a_validation():
     made, saved = trainer(validate_every=2, save_every=100)
     made.validate = lambda: pytest.fail("it began one")
     for event in made.run(9):

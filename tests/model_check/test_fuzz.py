@@ -212,7 +212,7 @@ IN_A_FOLDER = ("manifest", "list-of-files", "pointer")
 
 @pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", LAWS)
-def test_only_faults_come_of(name, count, folder):
+def test_any_bytes_are_read_or_refused_with_one_line(name, count, folder):
     law, strategy = LAWS[name]
     call = partial(law, folder) if name in IN_A_FOLDER else law
 
@@ -231,7 +231,7 @@ def test_only_faults_come_of(name, count, folder):
     print(f"{name}: {count:,} tries, nothing but faults")
 
 
-def test_the_good_ones_are_taken(folder):
+def test_valid_files_are_read(folder):
     assert read_header(io.BytesIO(FILES["model.safetensors"]), len(FILES["model.safetensors"]))
     assert all(count_pieces(text) for text in TOKENIZERS)
     assert parse_saved_recipe(FILES["recipe.toml"])

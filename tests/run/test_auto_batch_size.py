@@ -22,31 +22,31 @@ def line(a_token, fixed=0):
 
 
 @pytest.mark.parametrize("memory", [10_000, 100_000, 999_999])
-def test_the_budget_fits_and_the_next_would_not(memory):
+def test_the_largest_batch_fits_and_the_next_would_not(memory):
     trial = line(20, fixed=500)
     found = largest(trial, memory, min_tokens=100, longest=50)
     assert found % 256 == 0
     assert 20 * found + 500 <= memory < 20 * (found + 256) + 500
 
 
-def test_a_budget_is_never_less_than_one_sentence_nor_more_than_the_most():
+def test_the_batch_size_is_bounded_on_both_sides():
     assert largest(line(1), 120, min_tokens=100, longest=50) == 100
     assert largest(line(1), 10**12, min_tokens=100, longest=50) == fit.MAX_TOKENS
 
 
-def test_memory_that_holds_no_sentence_is_a_fault():
+def test_memory_too_small_for_one_sentence_is_an_error():
     with pytest.raises(UserError, match="least for data.max_tokens, needs 100 MiB and 50 are free"):
         largest(line(2**20), 50 * 2**20, min_tokens=100, longest=50)
 
 
-def test_the_dearer_of_short_and_long_sentences_counts():
+def test_the_costlier_of_short_and_long_sentences_counts():
     quadratic = largest(lambda rows, n: rows * n * n, 10**6, min_tokens=52, longest=50)
     assert quadratic * 50 <= 10**6
     by_row = largest(lambda rows, n: rows * (1000 + n), 10**6, min_tokens=52, longest=50)
     assert by_row / fit.SHORT * (1000 + fit.SHORT) <= 10**6
 
 
-def test_a_device_that_refuses_is_asked_for_less():
+def test_the_batch_size_is_lowered_when_memory_runs_out():
     def trial(rows, length):
         if rows * length > 3000:
             raise torch.OutOfMemoryError("no")
@@ -59,20 +59,20 @@ def test_a_device_that_refuses_is_asked_for_less():
 @pytest.mark.parametrize(
     "kind", [("gru", "bahdanau-additive"), ("transformer", "transformer")], ids="+".join
 )
-def test_what_is_held_is_a_straight_line_in_the_rows(kind):
+def test_memory_is_linear_in_the_rows(kind):
     trial = PeakMemory(build(*kind), Objective(), 1, torch.device("cpu"))
     two, four, six = (trial(rows, 10) for rows in (2, 4, 6))
     assert six - four == pytest.approx(four - two, rel=0.02)
     assert six > two > 0
 
 
-def test_two_passes_hold_more_than_one():
+def test_r_drop_takes_more_memory():
     model, cpu = build("transformer", "transformer"), torch.device("cpu")
     once, twice = Objective(), Objective(r_drop=1.0)
     assert PeakMemory(model, twice, 1, cpu)(4, 10) > 1.5 * PeakMemory(model, once, 1, cpu)(4, 10)
 
 
-def test_this_machine_has_memory():
+def test_available_memory_is_positive():
     assert available(torch.device("cpu")) > 2**20
     assert full_batch(3, 7).labels.count == 18
 
@@ -89,7 +89,7 @@ def grouped(folder, limits, path="/a/b"):
     return fit.group_limits(folder / "groups", folder / "own")
 
 
-def test_a_container_with_less_memory_than_its_machine_counts(tmp_path, monkeypatch):
+def test_the_memory_limit_of_a_container_counts(tmp_path, monkeypatch):
     assert fit.group_limits(tmp_path / "none", tmp_path / "none") == []
     assert grouped(tmp_path, {".": ("max", 5, 1)}) == []
     assert grouped(tmp_path, {"a": (1000, 300, 100)}) == [800]
@@ -105,7 +105,7 @@ def files(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-def test_the_number_found_is_said_kept_and_used_when_resumed(log, files, tmp_path, monkeypatch):
+def test_the_batch_size_is_logged_saved_and_used_when_resumed(log, files, tmp_path, monkeypatch):
     recipe = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0, "training.steps": 2})
     monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
     run = train(recipe, tmp_path / "run", threads=1)
@@ -122,7 +122,7 @@ def test_the_number_found_is_said_kept_and_used_when_resumed(log, files, tmp_pat
     assert kept.training.tokens_per_batch == found
 
 
-def test_sentences_that_are_cut_anew_are_measured_at_their_longest(files, tmp_path, monkeypatch):
+def test_with_bpe_dropout_the_longest_allowed_sentence_is_measured(files, tmp_path, monkeypatch):
     monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
     seen = []
     monkeypatch.setattr(
@@ -134,7 +134,7 @@ def test_sentences_that_are_cut_anew_are_measured_at_their_longest(files, tmp_pa
     assert seen[0] < seen[1] == 62
 
 
-def test_finding_the_number_leaves_no_trace_in_the_run(files, tmp_path, monkeypatch):
+def test_choosing_a_batch_size_does_not_change_the_run(files, tmp_path, monkeypatch):
     monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
     found = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0, "training.steps": 2})
     run = train(found, tmp_path / "found", threads=1)
@@ -145,9 +145,7 @@ def test_finding_the_number_leaves_no_trace_in_the_run(files, tmp_path, monkeypa
     assert one == other
 
 
-def test_on_cuda_room_for_what_a_run_keeps_is_held_while_batches_are_tried(
-    files, tmp_path, monkeypatch
-):
+def test_on_cuda_optimizer_state_is_reserved_while_batches_are_tried(files, tmp_path, monkeypatch):
     model, taken = build("gru", "bahdanau-additive"), []
     run = train(tiny_recipe("rnn", *files), tmp_path / "run", threads=1)
     run.lock.close()

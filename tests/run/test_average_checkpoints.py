@@ -61,7 +61,7 @@ def test_an_average_can_be_loaded_and_is_the_mean_of_the_newest(run, files, tmp_
     list(train(begun, tmp_path / "tuned", threads=1))
 
 
-def test_the_command_writes_a_model_that_others_take(run, tmp_path, capsys):
+def test_the_command_writes_a_model_that_other_commands_load(run, tmp_path, capsys):
     out = tmp_path / "out"
     average_command([run], out=out, last=2)
     assert "step-6  the mean of step-6, step-4\n" in capsys.readouterr().out
@@ -72,7 +72,7 @@ def test_the_command_writes_a_model_that_others_take(run, tmp_path, capsys):
     assert steps_in(tmp_path / "other") == [4]
 
 
-def test_what_cannot_be_averaged_is_refused(run, files, tmp_path):
+def test_models_that_cannot_be_averaged_are_refused(run, files, tmp_path):
     with pytest.raises(
         UserError, match="holds 3 trained checkpoints, not 9; .*training.keep_checkpoints"
     ):
@@ -110,7 +110,7 @@ def test_other_vocabularies_are_refused(run, files, tmp_path):
         average([run / "step-2", other / "step-2"], tmp_path / "out")
 
 
-def test_the_start_of_a_run_is_never_averaged(run, tmp_path, capsys):
+def test_the_checkpoint_of_step_0_is_never_averaged(run, tmp_path, capsys):
     assert "step-0" not in [folder.name for folder in newest(run, 3)]
     with pytest.raises(UserError, match="holds 3 trained checkpoints, not 4"):
         newest(run, 4)
@@ -121,7 +121,7 @@ def test_the_start_of_a_run_is_never_averaged(run, tmp_path, capsys):
     assert f"the mean of {run / 'step-4'}, {run / 'step-2'}" in said
 
 
-def test_what_is_no_run_is_named(run, tmp_path):
+def test_a_folder_that_is_not_a_run_is_named(run, tmp_path):
     with pytest.raises(UserError, match="nowhere: no such folder"):
         newest(tmp_path / "nowhere", 2)
     with pytest.raises(
@@ -130,7 +130,7 @@ def test_what_is_no_run_is_named(run, tmp_path):
         newest(run / "step-6", 2)
 
 
-def test_two_models_that_began_from_one_can_be_averaged(run, files, tmp_path):
+def test_two_models_fine_tuned_from_one_can_be_averaged(run, files, tmp_path):
     for seed in (3, 4):
         settings = {"training.init_from": str(run), "training.seed": seed, "training.steps": 2}
         tuned = tiny_recipe("rnn", *files, **settings, **{"encoder.dropout": seed / 10})
@@ -140,7 +140,7 @@ def test_two_models_that_began_from_one_can_be_averaged(run, files, tmp_path):
     average([run / "step-6", tmp_path / "4" / "step-2"], tmp_path / "with the first")
 
 
-def test_other_architectures_are_refused_by_what_makes_them(run, files, tmp_path):
+def test_other_architectures_are_refused_by_their_setting(run, files, tmp_path):
     settings = {"training.steps": 2, "training.keep_checkpoints": 99, "encoder.width": 12}
     list(train(tiny_recipe("rnn", *files, **settings), tmp_path / "wide", threads=1))
     with pytest.raises(
@@ -149,7 +149,7 @@ def test_other_architectures_are_refused_by_what_makes_them(run, files, tmp_path
         average([run / "step-2", tmp_path / "wide" / "step-2"], tmp_path / "out")
 
 
-def test_an_average_cannot_be_resumed_and_the_way_on_is_said(run, files, tmp_path):
+def test_an_average_cannot_be_resumed(run, files, tmp_path):
     out = tmp_path / "mean"
     average(newest(run, 2), out)
     recipe = tiny_recipe("rnn", *files, **{"training.keep_checkpoints": 99, "training.steps": 8})
@@ -160,6 +160,6 @@ def test_an_average_cannot_be_resumed_and_the_way_on_is_said(run, files, tmp_pat
     assert dhyan.load(out)(["five"])
 
 
-def test_last_is_for_one_run(run, tmp_path):
+def test_last_takes_one_run(run, tmp_path):
     with pytest.raises(UserError, match="--last 2 is for one run, and 2 models are named"):
         average_command([run, run], out=tmp_path / "out", last=2)

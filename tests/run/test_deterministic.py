@@ -27,7 +27,7 @@ def trained(family, corpus, out, *, exact, steps=4, **how):
 
 
 @pytest.mark.parametrize("family", ["rnn", "transformer"])
-def test_a_run_computes_in_one_way_while_it_lasts_and_says_so(family, corpus, tmp_path):
+def test_deterministic_algorithms_are_on_during_the_run(family, corpus, tmp_path):
     plain, exact = tmp_path / "plain", tmp_path / "exact"
     assert not any(trained(family, corpus, plain, exact=False))
     assert all(trained(family, corpus, exact, exact=True))
@@ -38,7 +38,7 @@ def test_a_run_computes_in_one_way_while_it_lasts_and_says_so(family, corpus, tm
     assert weights[0] == weights[1], "a CPU has one way anyway"
 
 
-def test_a_run_goes_on_as_it_began(log, corpus, tmp_path):
+def test_a_deterministic_run_resumes_deterministically(log, corpus, tmp_path):
     out = tmp_path / "run"
     trained("rnn", corpus, out, exact=True)
     with pytest.raises(
@@ -67,7 +67,7 @@ def telling(monkeypatch):
 
 
 @pytest.mark.parametrize("before", [(False, False), (True, False), (True, True)])
-def test_what_was_told_before_holds_again_after(before, telling):
+def test_earlier_settings_are_restored_after_the_block(before, telling):
     telling(*before)
     with deterministic_algorithms(True):
         assert flags() == (True, False)
@@ -77,7 +77,7 @@ def test_what_was_told_before_holds_again_after(before, telling):
         assert flags() == before
 
 
-def test_a_run_that_is_left_leaves_no_trace(corpus, tmp_path):
+def test_a_closed_run_restores_the_settings(corpus, tmp_path):
     recipe = tiny_recipe("rnn", *corpus, **{"training.deterministic": True})
     events = iter(train(recipe, tmp_path / "run", device="cpu", threads=1))
     next(events)
@@ -87,7 +87,7 @@ def test_a_run_that_is_left_leaves_no_trace(corpus, tmp_path):
 
 
 @pytest.mark.soak
-def test_the_benchmark_kills_goes_on_and_compares(monkeypatch):
+def test_the_benchmark_kills_resumes_and_compares(monkeypatch):
     tiny = {"data.pairs": 200, "training.steps": 4, "training.save_every": 1}
     tiny |= {"training.validate_every": 4, "training.valid_sentences": 2}
     case = {"small": ("transformer2017-small", {"training.report_every": 1})}

@@ -58,7 +58,7 @@ def begun(family, files, trained, out, **more):
     return train(tiny_recipe(family, *files, **settings), out, threads=1)
 
 
-def test_it_begins_where_the_trained_model_ended(family, files, trained, tmp_path):
+def test_fine_tuning_starts_from_the_trained_weights(family, files, trained, tmp_path):
     out, events = trained
     last = [e for e in events if isinstance(e, Validated)][-1]
     run = begun(family, files, out / "step-12", tmp_path / "run")
@@ -69,7 +69,7 @@ def test_it_begins_where_the_trained_model_ended(family, files, trained, tmp_pat
     assert not run.trainer.optimizer.state
 
 
-def test_the_words_are_kept_and_it_is_said(log, family, trained, others, tmp_path):
+def test_keep_keeps_the_vocabulary(log, family, trained, others, tmp_path):
     old = dhyan.load(trained[0])
     run = begun(family, others, trained[0], tmp_path / "run")
     assert run.folder.translator.source.to_json() == old.source.to_json()
@@ -83,7 +83,7 @@ def test_the_words_are_kept_and_it_is_said(log, family, trained, others, tmp_pat
 
 
 @pytest.mark.parametrize("vocabulary", ["extend", "new"])
-def test_rows_follow_their_pieces(family, trained, others, tmp_path, vocabulary):
+def test_rows_follow_their_tokens(family, trained, others, tmp_path, vocabulary):
     more = {
         "training.init_vocabulary": vocabulary,
         "text.source_vocabulary_size": 360,
@@ -136,7 +136,9 @@ VARIANTS = {
 
 @pytest.mark.parametrize("vocabulary", ["extend", "new"])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_rows_follow_their_pieces_in_every_kind(files, others, tmp_path, variant, vocabulary):
+def test_rows_follow_their_tokens_in_every_architecture(
+    files, others, tmp_path, variant, vocabulary
+):
     few = {**VARIANTS[variant], "training.steps": 1}
     list(train(tiny_recipe("rnn", *files, **few), tmp_path / "old", threads=1))
     sizes = {"text.source_vocabulary_size": 360, "text.target_vocabulary_size": 370}
@@ -174,7 +176,7 @@ def test_new_rows_are_near_the_mean_and_differ():
     assert torch.equal(found, again)
 
 
-def test_pieces_are_matched_by_their_spelling():
+def test_tokens_are_matched_by_their_spelling():
     old = Tokenizer.train(["b a a"], kind="words", size=9)
     new = Tokenizer.train(["c c c a"], kind="words", size=9)
     rows = match_tokens(old, new).tolist()
@@ -201,16 +203,14 @@ def test_a_weight_that_does_not_fit_is_named(family, files, trained, tmp_path):
         ),
     ],
 )
-def test_a_beginning_that_makes_no_sense_is_refused(
-    family, files, trained, tmp_path, more, message
-):
+def test_contradicting_init_settings_are_refused(family, files, trained, tmp_path, more, message):
     size = len(dhyan.load(trained[0]).source)
     settings = {"text.source_vocabulary_size": size, "text.target_vocabulary_size": 340, **more}
     with pytest.raises(UserError, match=message):
         begun(family, files, trained[0], tmp_path / "run", **settings)
 
 
-def test_a_resumed_run_needs_its_model_no_more(family, files, trained, tmp_path):
+def test_a_resumed_run_does_not_need_the_pretrained_model(family, files, trained, tmp_path):
     model, whole, again = (tmp_path / name for name in ("model", "whole", "again"))
     shutil.copytree(trained[0] / "step-12", model)
     list(
@@ -225,7 +225,7 @@ def test_a_resumed_run_needs_its_model_no_more(family, files, trained, tmp_path)
     assert read_checkpoint(again / "step-4") == read_checkpoint(whole / "step-4")
 
 
-def test_the_command_line_has_words_for_it(family, files, trained, tmp_path):
+def test_the_command_line_has_init_options(family, files, trained, tmp_path):
     more = {
         "training.steps": 2,
         "text.source_vocabulary_size": 360,
@@ -245,7 +245,7 @@ def test_the_command_line_has_words_for_it(family, files, trained, tmp_path):
     assert json.loads((out / "last.json").read_text())["step"] == 2
 
 
-def test_a_model_stands_for_its_recipe(family, trained):
+def test_a_model_can_be_named_as_a_recipe(family, trained):
     path = find_recipe(str(trained[0] / "step-12"))
     assert (
         load_recipe(path).encoder
@@ -255,9 +255,7 @@ def test_a_model_stands_for_its_recipe(family, trained):
     assert find_recipe("nowhere") == "nowhere"
 
 
-def test_the_recipe_of_a_tuned_model_does_not_begin_where_that_did(
-    family, files, trained, tmp_path
-):
+def test_the_recipe_of_a_fine_tuned_model_has_no_init_from(family, files, trained, tmp_path):
     more = {"training.init_vocabulary": "new", "training.steps": 1}
     out = tmp_path / "tuned"
     list(begun(family, files, trained[0], out, **more))
@@ -271,7 +269,7 @@ def test_the_recipe_of_a_tuned_model_does_not_begin_where_that_did(
     assert (asked.training.init_from, asked.training.init_vocabulary) == (str(out), "extend")
 
 
-def test_carrying_is_the_same_every_time(family, files, trained):
+def test_transfer_is_deterministic(family, files, trained):
     origin = PretrainedModel.read(trained[0])
     new = Tokenizer.train(["nine nine two"], kind="unigram", size=290)
     found = []
@@ -284,7 +282,7 @@ def test_carrying_is_the_same_every_time(family, files, trained):
     assert torch.equal(*found)
 
 
-def test_another_architecture_is_said_before_any_data_are_read(family, trained, tmp_path):
+def test_another_architecture_is_refused_before_any_data_are_read(family, trained, tmp_path):
     other = {"rnn": "transformer", "transformer": "rnn"}[family]
     both = {"rnn": "rnn/bahdanau", "transformer": "transformer/transformer"}
     said = f"is {both[family]}, the recipe is {both[other]}: use the recipe"

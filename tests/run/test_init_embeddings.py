@@ -25,7 +25,7 @@ def write_vectors(folder, words, width=16):
     return path
 
 
-def test_words_found_have_their_vectors_and_others_keep_their_own(tmp_path):
+def test_known_words_get_their_vectors_and_others_stay_random(tmp_path):
     tokenizer = Tokenizer.train(["five six Seven eight"], kind="words", size=20)
     words = nn.Embedding(len(tokenizer), 16)
     before = words.weight.detach().clone()
@@ -40,7 +40,7 @@ def test_words_found_have_their_vectors_and_others_keep_their_own(tmp_path):
     assert torch.equal(words.weight[:4], before[:4])
 
 
-def test_another_width_is_a_fault(tmp_path):
+def test_vectors_of_another_width_are_an_error(tmp_path):
     tokenizer = Tokenizer.train(["five six"], kind="words", size=20)
     path = write_vectors(tmp_path, ["five"], width=9)
     with pytest.raises(UserError, match="vectors are 9 wide, the embedding 16"):
@@ -48,7 +48,7 @@ def test_another_width_is_a_fault(tmp_path):
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-def test_a_run_starts_from_the_file_and_needs_it_once(log, files, tmp_path, frozen):
+def test_a_resumed_run_does_not_need_the_word_vectors(log, files, tmp_path, frozen):
     path = write_vectors(tmp_path, ["five", "six", "hundred"])
     settings = {
         "text.tokenizer": "words",
@@ -75,7 +75,7 @@ def test_a_run_starts_from_the_file_and_needs_it_once(log, files, tmp_path, froz
     assert ours == theirs
 
 
-def test_a_file_that_is_not_there_is_said_before_any_data_are_read(files, tmp_path):
+def test_a_missing_file_is_refused_before_any_data_are_read(files, tmp_path):
     recipe = tiny_recipe("rnn", *files, **{"encoder.pretrained_embedding": "nowhere.txt"})
     with pytest.raises(UserError, match="encoder.pretrained_embedding: no file 'nowhere.txt'"):
         train(recipe, tmp_path / "run")
@@ -89,7 +89,7 @@ def test_a_file_that_is_not_there_is_said_before_any_data_are_read(files, tmp_pa
         ("transformer", "encoder", "width"),
     ],
 )
-def test_another_width_is_said_before_any_data_are_read(tmp_path, family, side, key):
+def test_another_width_is_refused_before_any_data_are_read(tmp_path, family, side, key):
     path = write_vectors(tmp_path, ["five"], width=9)
     recipe = tiny_recipe(
         family, "nowhere.en", "nowhere.hi", **{f"{side}.pretrained_embedding": str(path)}

@@ -28,7 +28,7 @@ def drawn(run):
     }
 
 
-def test_the_curves_are_those_of_the_metrics(files, tmp_path):
+def test_tensorboard_has_the_scalars_of_the_metrics(files, tmp_path):
     out = tmp_path / "run"
     recipe = tiny_recipe(
         "rnn", *files, **{"training.tensorboard": True, "training.keep_checkpoints": 99}
@@ -57,7 +57,7 @@ def test_without_the_setting_nothing_is_written(files, tmp_path):
     assert not (tmp_path / "run" / "tensorboard").exists()
 
 
-def test_without_the_package_a_run_is_refused_before_it_begins(files, tmp_path, monkeypatch):
+def test_without_the_package_a_run_is_refused(files, tmp_path, monkeypatch):
     monkeypatch.setattr("dhyan.run.tensorboard.find_spec", lambda name: None)
     with pytest.raises(UserError, match="pip install tensorboard"):
         require_tensorboard()
@@ -67,7 +67,7 @@ def test_without_the_package_a_run_is_refused_before_it_begins(files, tmp_path, 
     assert not (tmp_path / "run").exists()
 
 
-def test_only_what_has_numbers_is_drawn(tmp_path):
+def test_only_events_with_numbers_have_scalars(tmp_path):
     assert scalars(Saved(1, tmp_path, best=True)) == {}
     found = scalars(Stepped(1, 0, 2.0, 1e-3, 0.5, 100, 4.0))
     assert found["train/tokens_per_second"] == 25

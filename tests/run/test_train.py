@@ -39,7 +39,7 @@ def finished(family, files, tmp_path_factory):
     return recipe, out, events
 
 
-def test_events_tell_the_whole_story(finished):
+def test_events_describe_the_whole_run(finished):
     recipe, out, events = finished
     assert [e.step for e in events if isinstance(e, Stepped)] == list(range(1, 13))
     assert [e.step for e in events if isinstance(e, Validated)] == [4, 8, 12]
@@ -47,14 +47,14 @@ def test_events_tell_the_whole_story(finished):
     assert {"loss", "bleu", "chrf"} == set(events[-2].scores)
 
 
-def test_metrics_are_the_events_as_lines(finished):
+def test_metrics_are_the_events_as_json_lines(finished):
     recipe, out, events = finished
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert [line["event"] for line in lines] == [type(e).__name__.lower() for e in events]
     assert [line["step"] for line in lines] == [e.step for e in events]
 
 
-def test_a_checkpoint_stands_on_its_own(finished):
+def test_a_checkpoint_is_self_contained(finished):
     recipe, out, events = finished
     assert set(read_checkpoint(out / "step-12")) == {
         "recipe.toml",
@@ -78,7 +78,7 @@ def test_saving_and_loading_changes_nothing(finished, files):
         assert torch.equal(weight, dict(last.model.named_parameters())[name])
 
 
-def test_resumed_from_any_checkpoint_it_ends_in_the_same_bits(finished, tmp_path):
+def test_a_run_resumed_from_any_checkpoint_ends_in_the_same_bits(finished, tmp_path):
     recipe, out, events = finished
     wanted = read_checkpoint(out / "step-12")
     for step in (0, 6):
@@ -139,7 +139,7 @@ def test_what_is_saved_and_validated_is_the_average(family, files, tmp_path):
         assert other.trainer.validate() == last.scores
 
 
-def test_how_it_searches_may_change_when_resumed_and_changes_no_bit(finished, files, tmp_path):
+def test_decoding_options_may_change_when_resumed(finished, files, tmp_path):
     recipe, out, _ = finished
     copy = tmp_path / "run"
     shutil.copytree(out / "step-8", copy / "step-8")
@@ -173,14 +173,14 @@ def test_contradictions_are_refused_before_any_data_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value"), [("training.schedule", "plateau"), ("training.patience", 3)]
 )
-def test_what_follows_the_validations_needs_something_to_validate_on(tmp_path, key, value):
+def test_plateau_and_patience_need_validation_pairs(tmp_path, key, value):
     few = write_corpus(tmp_path, pairs=50)
     with pytest.raises(UserError, match=f"{key} = {value!r} follows .* nothing to validate on"):
         train(tiny_recipe("rnn", *few, **{key: value}), tmp_path / "run")
 
 
 @pytest.mark.parametrize("validated", [True, False])
-def test_two_are_kept_at_least_and_the_best_may_be_extra(files, tmp_path, validated):
+def test_two_checkpoints_are_kept_at_least_and_the_best(files, tmp_path, validated):
     few = files if validated else write_corpus(tmp_path, pairs=50)
     run = train(
         tiny_recipe("rnn", *few, **{"training.keep_checkpoints": 1}), tmp_path / "run", threads=1
@@ -191,7 +191,7 @@ def test_two_are_kept_at_least_and_the_best_may_be_extra(files, tmp_path, valida
     assert set(steps_in(tmp_path / "run")) == {12, 10, best} - {None}
 
 
-def test_a_cosine_made_longer_says_that_the_rate_changes(log, files, tmp_path):
+def test_extending_a_cosine_schedule_warns(log, files, tmp_path):
     settings = {"training.schedule": "cosine", "training.warmup_steps": 0, "training.steps": 2}
     list(train(tiny_recipe("rnn", *files, **settings), tmp_path / "run", threads=1))
     longer = tiny_recipe("rnn", *files, **{**settings, "training.steps": 4})
@@ -219,7 +219,7 @@ def test_only_the_newest_and_the_best_are_kept(files, tmp_path):
     assert set(steps_in(tmp_path / "run")) == {12, 10, best}
 
 
-def test_a_run_is_not_begun_over_another(finished):
+def test_a_run_is_not_started_over_another(finished):
     recipe, out, _ = finished
     with pytest.raises(UserError, match="holds a run already: add --resume"):
         train(recipe, out)
@@ -257,7 +257,7 @@ def test_resuming_on_other_data_is_refused(family, finished, files, tmp_path):
         files[1].write_text(kept)
 
 
-def test_a_run_can_be_made_longer(family, finished, files, tmp_path):
+def test_a_run_can_be_extended(family, finished, files, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(finished[1], copy)
     longer = tiny_recipe(family, *files, **{"training.steps": 14, "training.keep_checkpoints": 99})
@@ -265,7 +265,7 @@ def test_a_run_can_be_made_longer(family, finished, files, tmp_path):
     assert steps_in(copy)[0] == 14
 
 
-def test_a_damaged_checkpoint_is_passed_over_and_the_end_is_the_same(log, finished, tmp_path):
+def test_a_damaged_checkpoint_is_skipped_and_the_end_is_the_same(log, finished, tmp_path):
     recipe, out, _ = finished
     copy = tmp_path / "run"
     for step in (8, 10):
@@ -281,7 +281,7 @@ def test_a_damaged_checkpoint_is_passed_over_and_the_end_is_the_same(log, finish
 
 @pytest.mark.parametrize("stopped", [False, True])
 @pytest.mark.parametrize("failing", ["a file", "the run"])
-def test_a_last_save_that_fails_is_made_up_for(files, tmp_path, monkeypatch, stopped, failing):
+def test_a_failed_last_save_is_retried(files, tmp_path, monkeypatch, stopped, failing):
     steps = {"training.steps": 3 if stopped else 2, "training.save_every": 100}
     recipe, fsync, out = tiny_recipe("rnn", *files, **steps), os.fsync, tmp_path / "run"
     run, alone = (train(recipe, tmp_path / one, threads=1) for one in ("run", "alone"))
@@ -316,9 +316,7 @@ def test_a_last_save_that_fails_is_made_up_for(files, tmp_path, monkeypatch, sto
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-def test_pointers_that_fail_are_tried_again_and_made_up_for(
-    log, files, tmp_path, monkeypatch, failures
-):
+def test_failed_pointers_are_retried(log, files, tmp_path, monkeypatch, failures):
     recipe, left = tiny_recipe("rnn", *files, **{"training.steps": 1}), [failures]
     run = train(recipe, tmp_path / "run", threads=1)
 
@@ -338,12 +336,12 @@ def test_pointers_that_fail_are_tried_again_and_made_up_for(
     assert checkpoint.find_checkpoint(tmp_path / "run").name == "step-1"
 
 
-def test_nothing_to_resume_is_said(log, files, tmp_path):
+def test_nothing_to_resume_is_logged(log, files, tmp_path):
     train(tiny_recipe("rnn", *files), tmp_path / "run", resume=True)
     assert any("nothing to resume" in line for line in log.messages)
 
 
-def test_checkpoints_that_are_gone_are_not_begun_anew(files, tmp_path):
+def test_a_run_without_its_checkpoints_is_not_restarted(files, tmp_path):
     recipe = tiny_recipe("rnn", *files, **{"training.steps": 2})
     list(train(recipe, tmp_path / "run", threads=1))
     for step in steps_in(tmp_path / "run"):
@@ -381,7 +379,7 @@ def test_languages_are_read_off_file_names():
     assert {name: language_of(name) for name in names} == names
 
 
-def test_a_run_goes_on_from_wherever_its_files_lie(family, finished, files, tmp_path):
+def test_a_run_resumes_when_its_data_files_moved(family, finished, files, tmp_path):
     recipe, out, _ = finished
     copy, moved = tmp_path / "run", [tmp_path / file.name for file in files]
     shutil.copytree(out / "step-10", copy / "step-10")
@@ -400,21 +398,21 @@ def test_a_run_goes_on_from_wherever_its_files_lie(family, finished, files, tmp_
         assert ours[name] == theirs[name]
 
 
-def test_a_run_in_the_same_process_can_be_taken_up_again(files, tmp_path):
+def test_a_run_can_be_resumed_in_the_same_process(files, tmp_path):
     recipe = tiny_recipe("rnn", *files, **{"training.steps": 2})
     run = train(recipe, tmp_path / "run", threads=1)
     list(run)
     assert list(train(recipe, tmp_path / "run", resume=True, threads=1)) == []
 
 
-def test_without_validation_nothing_is_best_and_only_the_newest_stay(files, tmp_path):
+def test_without_validation_only_the_newest_checkpoints_stay(files, tmp_path):
     few = write_corpus(tmp_path, pairs=50)
     list(train(tiny_recipe("rnn", *few), tmp_path / "run", threads=1))
     assert steps_in(tmp_path / "run") == [12, 10]
     assert not (tmp_path / "run" / "best.json").exists()
 
 
-def test_what_is_held_out_and_what_is_left_out_is_said(log, tmp_path):
+def test_held_out_and_dropped_pairs_are_logged(log, tmp_path):
     source, target = write_corpus(tmp_path, pairs=300)
     source.write_text(source.read_text() * 2)
     target.write_text(target.read_text() * 2)
@@ -428,7 +426,7 @@ def test_what_is_held_out_and_what_is_left_out_is_said(log, tmp_path):
     assert any("there is no validation" in line for line in log.messages)
 
 
-def test_a_best_checkpoint_that_is_gone_is_not_named(finished, tmp_path):
+def test_a_missing_best_checkpoint_is_not_named(finished, tmp_path):
     recipe, out, _ = finished
     copy = tmp_path / "run"
     shutil.copytree(out / "step-10", copy / "step-10")
@@ -438,7 +436,7 @@ def test_a_best_checkpoint_that_is_gone_is_not_named(finished, tmp_path):
     dhyan.load(copy)
 
 
-def test_a_failed_start_does_not_hold_the_folder(finished, files, family, tmp_path):
+def test_a_failed_start_releases_the_lock(finished, files, family, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(finished[1] / "step-10", copy / "step-10")
     with pytest.raises(UserError) as kept:
@@ -447,24 +445,24 @@ def test_a_failed_start_does_not_hold_the_folder(finished, files, family, tmp_pa
     assert kept
 
 
-def test_a_model_may_take_less_than_it_was_trained_on(files, tmp_path):
+def test_max_source_length_may_be_below_max_tokens(files, tmp_path):
     short = {"decoding.max_source_length": 3, "training.steps": 4}
     list(train(tiny_recipe("rnn", *files, **short), tmp_path / "run", threads=1))
 
 
 @pytest.mark.parametrize("out", ["run", "run/below"])
-def test_an_out_that_is_a_file_is_said_before_the_pairs_are_read(tmp_path, out):
+def test_an_out_that_is_a_file_is_refused_before_reading_pairs(tmp_path, out):
     (tmp_path / "run").write_text("")
     with pytest.raises(UserError, match="cannot be written to: .*run is a file"):
         train(tiny_recipe("rnn", "nowhere.en", "nowhere.hi"), tmp_path / out)
 
 
-def test_without_data_the_remedy_is_said(tmp_path):
+def test_without_data_the_error_names_the_options(tmp_path):
     with pytest.raises(UserError, match="--source FILE --target FILE"):
         train(dhyan.config.load_recipe("bahdanau2015-small"), tmp_path / "run")
 
 
-def test_weights_that_do_not_fit_are_named(finished, tmp_path):
+def test_weights_of_another_shape_are_named(finished, tmp_path):
     from dhyan.models.build import build_model
     from dhyan.run.load import load_weights
 
@@ -483,15 +481,13 @@ def test_weights_that_do_not_fit_are_named(finished, tmp_path):
         ({"data.valid_source": "README.md"}, "README.md: has one side; give the target file too"),
     ],
 )
-def test_files_that_are_missing_are_said_before_the_first_is_read_through(
-    files, tmp_path, monkeypatch, more, said
-):
+def test_missing_files_are_refused_before_any_is_read(files, tmp_path, monkeypatch, more, said):
     monkeypatch.setattr("dhyan.data.corpus.read_files", lambda *args, **kw: pytest.fail("read"))
     with pytest.raises(UserError, match=said):
         train(tiny_recipe("rnn", *files, **more), tmp_path / "run")
 
 
-def test_a_run_that_is_worse_than_guessing_says_so(log, files, tmp_path):
+def test_a_loss_worse_than_guessing_is_logged(log, files, tmp_path):
     steps = {
         "training.steps": 4,
         "training.valid_sentences": 0,
@@ -507,7 +503,7 @@ def test_a_run_that_is_worse_than_guessing_says_so(log, files, tmp_path):
     assert not any("guessing" in line for line in log.messages)
 
 
-def test_a_device_that_is_not_there_is_named(monkeypatch):
+def test_a_missing_device_is_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for name in ("cuda", "cuda:1"):
         with pytest.raises(UserError, match=f"device '{name}': no GPU was found; give cpu"):

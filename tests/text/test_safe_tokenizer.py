@@ -40,6 +40,6 @@ def test_fields_of_newer_library_versions_are_refused():
         count_pieces(json.dumps(table))
 
 
-def test_none_is_learned_that_could_not_be_read():
+def test_no_tokenizer_is_learned_that_could_not_be_read():
     with pytest.raises(UserError, match=f"at most {MAX_PIECES}"):
         Tokenizer.train(SENTENCES, kind="words", size=MAX_PIECES + 1)

@@ -15,7 +15,7 @@ def network():
     return nn.Sequential(words, nn.Linear(5, 5), nn.LayerNorm(5), out)
 
 
-def test_inside_the_block_linear_maps_are_halved_unless_they_are_tied():
+def test_inside_the_block_untied_linear_layers_are_bfloat16():
     model = network()
     before = dict(model.named_parameters())
     with bf16_linear_weights(model):
@@ -45,7 +45,7 @@ def test_gradients_are_those_of_autocast():
         torch.testing.assert_close(found[0][name], gradient)
 
 
-def test_weights_come_back_after_a_fault():
+def test_weights_are_restored_after_an_error():
     model = network()
     before = list(model.parameters())
     with pytest.raises(RuntimeError, match="stop"), bf16_linear_weights(model):
@@ -53,7 +53,7 @@ def test_weights_come_back_after_a_fault():
     assert all(one is other for one, other in zip(model.parameters(), before, strict=True))
 
 
-def test_a_weight_that_is_not_used_gets_no_gradient():
+def test_an_unused_weight_gets_no_gradient():
     model = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
     with bf16_linear_weights(model):
         loss = model[0](torch.ones(1, 3, dtype=torch.bfloat16)).float().sum()

@@ -12,12 +12,12 @@ from dhyan.training.schedule import Plateau, constant, cosine, halving, inverse_
 STEPS = range(1, 300)
 
 
-def test_warm_up_is_a_straight_line():
+def test_warm_up_is_linear():
     assert [constant(warmup=4)(s) for s in (1, 2, 4, 9)] == [0.25, 0.5, 1, 1]
     assert constant()(1) == 1
 
 
-def test_halving_halves_after_every_so_many_steps():
+def test_halving_halves_every_so_many_steps():
     halved = halving(start=10, every=5)
     assert [halved(s) for s in (1, 10, 11, 15, 16, 21)] == [1, 1, 0.5, 0.5, 0.25, 0.125]
 
@@ -41,7 +41,7 @@ def test_cosine_is_that_of_loshchilov_and_hutter_after_the_warm_up():
     assert factor(steps) == factor(steps + 50) == pytest.approx(lowest)
 
 
-def test_a_plateau_falls_each_time_patience_is_lost_and_not_below_the_lowest():
+def test_a_plateau_reduces_the_rate_down_to_the_lowest():
     plateau = Plateau(factor=0.5, patience=3, lowest=0.2)
     assert [waited for waited in range(10) if plateau.reduces(waited)] == [3, 6, 9]
     assert [plateau.factor_after(falls) for falls in range(4)] == [1, 0.5, 0.25, 0.2]
@@ -56,7 +56,7 @@ def test_forcing_ratios_are_those_of_bengio():
         assert sigmoid(step) == pytest.approx(30 / (30 + exp(step / 30)))
 
 
-def test_no_step_is_too_late_for_a_ratio():
+def test_late_steps_do_not_overflow():
     late = 10**9
     assert forcing.inverse_sigmoid(k=1.0)(late) == 0
     assert forcing.exponential(k=0.5)(late) == 0
@@ -64,7 +64,7 @@ def test_no_step_is_too_late_for_a_ratio():
 
 
 @pytest.mark.parametrize("kind", ["linear", "exponential", "inverse_sigmoid"])
-def test_ratios_never_rise_and_are_chances(kind):
+def test_ratios_never_rise_and_are_probabilities(kind):
     k = {"exponential": 0.9}.get(kind, 5.0)
     ratio = make_forcing(
         Training(teacher_forcing_schedule=kind, teacher_forcing_slope=0.01, teacher_forcing_k=k)

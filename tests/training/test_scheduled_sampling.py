@@ -31,7 +31,7 @@ def batch():
     return Batch(source, target)
 
 
-def test_told_everything_word_by_word_equals_all_at_once(model, batch):
+def test_stepwise_teacher_forcing_equals_one_pass(model, batch):
     told = torch.ones_like(batch.inputs.mask)
     torch.testing.assert_close(
         decode_stepwise(model, batch, told), model(batch), atol=1e-5, rtol=1e-4
@@ -39,7 +39,7 @@ def test_told_everything_word_by_word_equals_all_at_once(model, batch):
     assert torch.equal(decode_with_forcing(model, batch, 1.0), model(batch))
 
 
-def test_told_nothing_it_goes_on_from_its_own_likeliest(model, batch):
+def test_free_running_continues_from_the_most_likely_token(model, batch):
     logits = decode_with_forcing(model, batch, 0.0)
     state, word = model.start(batch.source), batch.inputs.ids[:, 0]
     for place in range(logits.shape[1]):
@@ -48,7 +48,7 @@ def test_told_nothing_it_goes_on_from_its_own_likeliest(model, batch):
         word = wanted.argmax(dim=-1)
 
 
-def test_each_word_of_each_sentence_has_a_coin_of_its_own(model, batch):
+def test_each_token_is_forced_independently(model, batch):
     told = torch.zeros_like(batch.inputs.mask)
     told[1, 2] = True
     nothing, something = decode_with_forcing(model, batch, 0.0), decode_stepwise(model, batch, told)
@@ -58,7 +58,7 @@ def test_each_word_of_each_sentence_has_a_coin_of_its_own(model, batch):
     assert torch.equal(nothing[1, 2], something[1, 2]) != bool(other)
 
 
-def test_the_coins_follow_from_the_seed_and_have_the_chance_asked_for(monkeypatch, batch):
+def test_forced_tokens_follow_from_the_seed_and_have_the_probability(monkeypatch, batch):
     seen, model = [], build("gru", "luong-general")
 
     def spied(model, batch, told):
@@ -75,6 +75,6 @@ def test_the_coins_follow_from_the_seed_and_have_the_chance_asked_for(monkeypatc
     assert 0.2 < seen[0].float().mean() < 0.4
 
 
-def test_every_weight_learns_without_being_told(model, batch):
+def test_every_weight_gets_a_gradient_without_teacher_forcing(model, batch):
     decode_with_forcing(model, batch, 0.5).sum().backward()
     assert all(p.grad is not None for p in model.parameters())

@@ -113,7 +113,7 @@ def test_accumulating_batches_is_one_larger_batch():
     ]
 
 
-def test_a_run_in_two_parts_ends_in_the_same_weights():
+def test_a_resumed_run_ends_in_the_same_weights():
     whole, _ = trainer(dropout=0.3)
     list(whole.run(7))
     first, _ = trainer(dropout=0.3)
@@ -127,7 +127,7 @@ def test_a_run_in_two_parts_ends_in_the_same_weights():
     assert second.state.position == whole.state.position
 
 
-def test_dropout_really_draws():
+def test_dropout_changes_the_weights():
     still, _ = trainer(dropout=0.0)
     moving, _ = trainer(dropout=0.3)
     list(still.run(2)), list(moving.run(2))
@@ -146,7 +146,7 @@ def test_the_learning_rate_and_the_clip_reach_the_optimizer():
     assert (weights(made) - before).norm() < 1e-8
 
 
-def test_it_validates_saves_and_names_the_best():
+def test_the_trainer_validates_saves_and_names_the_best():
     scores = iter([{"loss": 3.0}, {"loss": 2.0}, {"loss": 2.5}])
     made, saved = trainer(scores=scores, validate_every=2, save_every=100)
     events = [e for e in made.run(6) if not isinstance(e, Stepped)]
@@ -163,7 +163,7 @@ def test_it_validates_saves_and_names_the_best():
 @pytest.mark.parametrize(
     ("stop_on", "course"), [("loss", [3.0, 2.0, 2.1, 2.2]), ("chrf", [1.0, 9.0, 8.0, 7.0])]
 )
-def test_it_stops_when_nothing_has_become_better_for_long_enough(stop_on, course):
+def test_early_stopping_after_patience_validations(stop_on, course):
     scores = iter([{"loss": 1.0, stop_on: value} for value in course])
     made, saved = trainer(
         scores=scores, validate_every=1, save_every=100, patience=2, stop_on=stop_on
@@ -175,7 +175,7 @@ def test_it_stops_when_nothing_has_become_better_for_long_enough(stop_on, course
     assert saved[-1] == 4
 
 
-def test_having_lost_patience_it_does_not_go_on_when_resumed():
+def test_a_run_out_of_patience_does_not_continue_when_resumed():
     scores = iter([{"loss": 1.0}, {"loss": 2.0}, {"loss": 2.0}, {"loss": 0.0}])
     made, saved = trainer(scores=scores, validate_every=1, save_every=100, patience=2)
     list(made.run(100))
@@ -186,21 +186,21 @@ def test_having_lost_patience_it_does_not_go_on_when_resumed():
     assert saved == []
 
 
-def test_divergence_is_said_and_never_saved():
+def test_divergence_is_an_error_and_never_saved():
     made, saved = trainer(learning_rate=float("inf"), save_every=2)
     with pytest.raises(UserError, match="diverged before step 2"):
         list(made.run(10))
     assert saved == []
 
 
-def test_a_score_that_is_no_number_is_never_the_best():
+def test_a_nan_score_is_never_the_best():
     scores = iter([{"loss": float("nan")}, {"loss": 3.0}])
     made, _ = trainer(scores=scores, validate_every=1, save_every=100)
     list(made.run(2))
     assert made.state.best_step == 2
 
 
-def test_asked_to_stop_it_saves_and_says_so():
+def test_stop_saves_and_yields_stopped():
     made, saved = trainer(save_every=100)
     events = []
     for event in made.run(50):
@@ -212,7 +212,7 @@ def test_asked_to_stop_it_saves_and_says_so():
     assert made.state.step <= 4
 
 
-def test_asked_to_stop_at_the_last_moment_it_still_saves(monkeypatch):
+def test_a_stop_after_the_save_decision_still_saves(monkeypatch):
     made, saved = trainer(validate_every=2, save_every=100)
     save_due = made._save_due
 
@@ -237,7 +237,7 @@ def test_reports_add_up():
     assert sum(e.tokens for e in events) == tokens
 
 
-def test_half_precision_trains_too():
+def test_bf16_trains():
     made, _ = trainer(objective=Objective(bf16=True))
     losses = [e.loss for e in made.run(30) if isinstance(e, Stepped)]
     assert losses[-1] < losses[0]
@@ -280,7 +280,7 @@ def test_padding_is_not_in_the_divergence():
     assert symmetric_kl(one, other, labels) == before > 0
 
 
-def test_the_average_is_a_sum_over_all_weights_there_were():
+def test_the_ema_is_a_weighted_sum_of_all_earlier_weights():
     made, _ = trainer(ema=0.6)
     course = [weights(made).double()]
     for _ in range(8):
@@ -295,7 +295,7 @@ def test_the_average_is_a_sum_over_all_weights_there_were():
     assert not torch.equal(found.float(), weights(made))
 
 
-def test_the_average_is_validated_and_the_weights_come_back_unchanged():
+def test_the_ema_is_validated_and_the_weights_are_restored():
     seen = []
     made, _ = trainer(ema=0.9, validate_every=3)
     made.validate = lambda: seen.append(weights(made)) or {"loss": 1.0}
@@ -306,7 +306,7 @@ def test_the_average_is_validated_and_the_weights_come_back_unchanged():
     assert torch.equal(weights(made), weights(same))
 
 
-def test_the_rate_falls_on_a_plateau_and_the_fall_survives_a_rest():
+def test_a_plateau_reduces_the_rate_also_when_resumed():
     course = [{"loss": value} for value in (3.0, 3.5, 3.2, 3.1, 3.3, 2.0, 2.5)]
     settings = {"plateau": Plateau(factor=0.1, patience=2), "validate_every": 1}
     made, _ = trainer(scores=iter(course), **settings)
@@ -317,7 +317,7 @@ def test_the_rate_falls_on_a_plateau_and_the_fall_survives_a_rest():
     assert rates == pytest.approx([1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5])
 
 
-def test_two_passes_are_told_the_same_words(monkeypatch):
+def test_both_passes_of_r_drop_have_the_same_forced_tokens(monkeypatch):
     seen = []
 
     def spied(model, batch, told):
@@ -347,7 +347,7 @@ def two_parts(course, first, steps, **settings):
 
 
 @pytest.mark.parametrize("end", [3, 5, 7])
-def test_the_validation_at_the_end_of_a_run_made_longer_changes_nothing(end):
+def test_the_last_validation_of_an_extended_run_changes_nothing(end):
     course = [{"loss": value} for value in (3.0, 3.5, 2.9, 3.2, 3.1, 3.3)]
     settings = {"plateau": Plateau(factor=0.1, patience=1), "validate_every": 2}
     straight, longer, rates = two_parts(course, end, 12, **settings)
@@ -360,7 +360,7 @@ def test_the_validation_at_the_end_of_a_run_made_longer_changes_nothing(end):
     assert straight.state.step == longer.state.step == 12
 
 
-def test_with_everything_on_a_run_in_two_parts_ends_in_the_same_weights():
+def test_a_resumed_run_with_every_option_ends_in_the_same_weights():
     objective = Objective(r_drop=1.0, forcing=linear(ratio=0.9, slope=0.1, least=0.2))
     options = {"objective": objective, "ema": 0.7, "dropout": 0.2, "accumulate": 2}
     whole, _ = trainer(**options)

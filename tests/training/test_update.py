@@ -30,7 +30,7 @@ def batch_threads():
     return [one for one in threading.enumerate() if one.name.startswith("batches")]
 
 
-def test_batches_made_ahead_are_the_same_in_the_same_order():
+def test_prefetched_batches_are_the_same_in_the_same_order():
     direct, ahead = DirectLoader(Endless(), CPU), Prefetcher(Endless(), CPU, depth=3)
     for position in (0, 4, 8, 12, 100, 104, 8, 12):
         one, other = direct.at(position), ahead.at(position)
@@ -49,7 +49,7 @@ class Breaking(Endless):
         return super().at(position)
 
 
-def test_a_fault_in_the_thread_is_raised_where_its_batch_is_asked_for():
+def test_an_error_in_the_thread_is_raised_with_its_batch():
     ahead, position = Prefetcher(Breaking(), CPU), 0
     for _ in range(3):
         position = ahead.at(position).next_position
@@ -58,7 +58,7 @@ def test_a_fault_in_the_thread_is_raised_where_its_batch_is_asked_for():
     ahead.close()
 
 
-def test_fed_ahead_a_run_ends_in_the_same_weights_and_leaves_no_thread():
+def test_prefetching_changes_no_weight_and_leaves_no_thread():
     plain, ahead = trainer(dropout=0.3, accumulate=2)[0], trainer(dropout=0.3, accumulate=2)[0]
     ahead.make_loader = Prefetcher
     list(plain.run(3)), list(ahead.run(3))
@@ -74,7 +74,7 @@ def test_fed_ahead_a_run_ends_in_the_same_weights_and_leaves_no_thread():
     assert not batch_threads()
 
 
-def test_the_way_of_a_step_is_kept_until_something_of_it_is_replaced():
+def test_the_update_is_kept_until_one_of_its_parts_is_replaced():
     made, seen = trainer()[0], []
     made.make_update = lambda parts: seen.append(parts) or EagerUpdate(parts)
     list(made.run(2))
@@ -87,7 +87,7 @@ def test_the_way_of_a_step_is_kept_until_something_of_it_is_replaced():
 
 
 @pytest.mark.parametrize("reference_kernels", [False, True])
-def test_a_plain_step_computes_by_the_definitions(reference_kernels):
+def test_reference_kernels_switch_fused_kernels_off(reference_kernels):
     model, fusing = build("transformer", "transformer"), []
     model.encoder.register_forward_pre_hook(lambda *_: fusing.append(fusable()))
     parts = UpdateParts(
@@ -107,7 +107,7 @@ def test_a_plain_step_computes_by_the_definitions(reference_kernels):
 
 
 @pytest.mark.parametrize("kind", ["adam", "adamw", "sgd"])
-def test_an_optimizer_made_ready_takes_the_step_it_would_have_taken(kind):
+def test_a_prepared_optimizer_takes_the_same_step(kind):
     recipe = tiny_recipe("rnn", "a", "b", **{"training.optimizer": kind})
     found = []
     for prepared in (False, True):
@@ -132,7 +132,7 @@ def test_an_optimizer_made_ready_takes_the_step_it_would_have_taken(kind):
     assert torch.equal(*found)
 
 
-def test_an_average_takes_in_the_weights_by_a_share_on_the_device():
+def test_the_ema_updates_with_a_share_on_the_device():
     model = build("gru", "luong-general")
     one, other = WeightEMA.start(model, 0.9), WeightEMA.start(model, 0.9)
     with torch.no_grad():
@@ -145,7 +145,7 @@ def test_an_average_takes_in_the_weights_by_a_share_on_the_device():
         torch.testing.assert_close(weight, other.weights[name])
 
 
-def test_a_run_keeps_the_multiple_its_batches_began_with(tmp_path, monkeypatch):
+def test_a_resumed_run_keeps_its_length_multiple(tmp_path, monkeypatch):
     recipe = tiny_recipe("rnn", *write_corpus(tmp_path), **{"training.steps": 4})
     rounded = {}
     for name in ("whole", "parted"):
@@ -166,7 +166,7 @@ def test_a_run_keeps_the_multiple_its_batches_began_with(tmp_path, monkeypatch):
     assert torch.equal(weights(ended[0]), weights(ended[1]))
 
 
-def test_a_plain_recipe_trains(tmp_path):
+def test_a_recipe_with_reference_kernels_trains(tmp_path):
     settings = {
         "training.kernels": "reference",
         "training.steps": 2,
@@ -215,7 +215,7 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.SGD])
-def test_a_replayed_run_ends_in_the_same_weights(fake_graphs, options, kind):
+def test_cuda_graphs_end_in_the_same_weights(fake_graphs, options, kind):
     plain = fused(trainer(dropout=0.3, **options)[0], kind)
     replayed = fused(trainer(dropout=0.3, **options)[0], kind)
     replayed.make_update = CudaGraphUpdate
@@ -234,7 +234,7 @@ def test_a_replayed_run_ends_in_the_same_weights(fake_graphs, options, kind):
     assert told == ({True, False} if options else {True})
 
 
-def test_a_replayed_run_goes_on_bit_for_bit(fake_graphs):
+def test_a_resumed_run_with_cuda_graphs_is_bitwise_equal(fake_graphs):
     whole, first, second = (fused(trainer(dropout=0.3, ema=0.9)[0]) for _ in range(3))
     for made in (whole, first, second):
         made.make_update = CudaGraphUpdate
@@ -248,9 +248,7 @@ def test_a_replayed_run_goes_on_bit_for_bit(fake_graphs):
     assert torch.equal(weights(whole), weights(second))
 
 
-def test_a_model_that_cannot_be_recorded_runs_as_it_is_and_that_is_said(
-    log, fake_graphs, monkeypatch
-):
+def test_a_model_that_cannot_be_captured_runs_eagerly_with_a_warning(log, fake_graphs, monkeypatch):
     def refuse(self, work):
         if getattr(work, "__name__", "") != "_take_optimizer_step":
             raise RuntimeError("it waits for the GPU\nand more")
@@ -267,7 +265,7 @@ def test_a_model_that_cannot_be_recorded_runs_as_it_is_and_that_is_said(
     ]
 
 
-def test_a_weight_that_gets_no_gradient_is_left_alone(fake_graphs):
+def test_a_weight_without_gradient_is_not_updated(fake_graphs):
     made = fused(trainer()[0], partial(torch.optim.AdamW, weight_decay=0.5))
     unused = torch.nn.Parameter(torch.ones(3))
     made.model.unused = unused
@@ -279,7 +277,7 @@ def test_a_weight_that_gets_no_gradient_is_left_alone(fake_graphs):
 
 
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
-def test_a_fused_optimizer_stands_still_where_it_is_told_to(kind):
+def test_a_fused_optimizer_skips_a_step_that_is_not_finite(kind):
     model = build("gru", "luong-general")
     optimizer, no, yes = kind(model.parameters(), lr=0.1, fused=True), *torch.tensor([False, True])
     for told in (yes, no, yes):

@@ -31,7 +31,7 @@ def endless():
     return Examples(TokenSequences(ids, offsets), TokenSequences(ids, offsets))
 
 
-def test_a_permutation_of_so_many_is_one():
+def test_a_permutation_of_a_billion_is_one():
     places = np.unique(np.random.default_rng(3).integers(0, SIZE, 300_000))
     there = Permutation(SIZE, (1, 0)).permute(places)
     assert there.min() >= 0
@@ -42,7 +42,7 @@ def test_a_permutation_of_so_many_is_one():
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 40])
-def test_a_run_goes_on_from_anywhere_at_once_and_in_little_memory(epoch):
+def test_any_position_is_reached_with_few_reads_and_little_memory(epoch):
     examples, chance = endless(), random.Random(epoch)
     window = Batches(examples, tokens_per_batch=4096, seed=1).window
     position = epoch * SIZE + chance.randrange(SIZE // window) * window
