@@ -25,24 +25,24 @@ def info(model: Model, as_json: AsJson = False) -> None:
     from dhyan.checkpoint import read_manifest
     from dhyan.model_check import read_model
 
-    read = read_model(model, allow_unknown_attention=True)
-    recipe, manifest = asdict(read.recipe), read_manifest(read.folder)
-    progress = _progress(read.folder, manifest)
+    checked = read_model(model, allow_unknown_attention=True)
+    recipe, manifest = asdict(checked.recipe), read_manifest(checked.folder)
+    progress = _progress(checked.folder, manifest)
     card = {
-        "folder": str(read.folder),
+        "folder": str(checked.folder),
         "about": recipe["about"],
         "languages": {side: recipe["data"][f"{side}_language"] or "unknown" for side in SIDES},
         "encoder": recipe["encoder"],
         "decoder": recipe["decoder"],
-        "parameters": sum(math.prod(tensor.shape) for tensor in read.header.tensors.values()),
+        "parameters": sum(math.prod(tensor.shape) for tensor in checked.header.tensors.values()),
         "vocabulary": {
-            "kind": recipe["text"]["tokenizer"],
-            **dict(zip(SIDES, read.sizes, strict=True)),
+            "tokenizer": recipe["text"]["tokenizer"],
+            **dict(zip(SIDES, checked.sizes, strict=True)),
         },
         "step": progress["step"],
         "scores": progress["scores"],
-        "made_with": manifest["versions"],
-        "data": manifest["data_fingerprint"],
+        "versions": manifest["versions"],
+        "fingerprint": manifest["data_fingerprint"],
         "files": {name: listed["sha256"] for name, listed in manifest["files"].items()},
     }
     if as_json:
