@@ -189,7 +189,7 @@ def test_runs_of_a_folder_are_tested_on_the_same_sentences(trained):
 
 @pytest.mark.soak
 def test_the_experiment_makes_the_snapshot_of_runs(trained, monkeypatch, tmp_path):
-    for name, value in (("SENTENCES", 5), ("PAIRS", 4), ("ASKED", 6)):
+    for name, value in (("SENTENCES", 5), ("PAIRS", 4), ("TEST_SENTENCES", 6)):
         monkeypatch.setattr(f"experiments.pp_attachment.{name}", value)
     assert len(evaluate_heads(trained).runs) == 2
     assert encoder_heads_snapshot(trained / "h2").holder.pairs == 2

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor, nn
 
-from dhyan.attention import Attended, DotScore, MultiHeadAttention, attend
+from dhyan.attention import Attended, MultiHeadAttention, attend
 from dhyan.config import Recipe, load_recipe
 from dhyan.data.batches import Batches, sorted_batches
 from dhyan.data.encode import encode_pairs
@@ -209,24 +209,30 @@ def _record_steps(
 
 @contextmanager
 def _record_gradients(model: nn.Module) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
-    """Inside, a backward pass leaves the squared gradients at the scores, a look its top weight."""
+    """Inside, a backward pass leaves the squared gradients at the scores, a forward pass top weights.
+
+    The gradient at the scores follows from the one at the weights: w (g − Σ w g).
+    """
     squares: list[Tensor] = []
     largest: list[Tensor] = []
 
-    def scored(module: nn.Module, inputs: object, scores: Tensor) -> None:
-        if scores.requires_grad:
-            scores.register_hook(lambda slope: squares.append(slope.square().sum()))
+    def record(module: nn.Module, inputs: object, attended: Attended) -> None:
+        if (weights := attended.weights) is None:
+            return
+        probs = weights.detach()
+        largest.append(probs.amax(-1).mean())
 
-    def looked(module: nn.Module, inputs: object, found: Attended) -> None:
-        if found.weights is not None:
-            largest.append(found.weights.detach().amax(-1).mean())
+        def record_scores(grad: Tensor) -> None:
+            score_grad = probs * (grad - (probs * grad).sum(-1, keepdim=True))
+            squares.append(score_grad.square().sum())
+
+        if weights.requires_grad:
+            weights.register_hook(record_scores)
 
     with ExitStack() as undo:
         for module in model.modules():
-            if isinstance(module, DotScore):
-                undo.callback(module.register_forward_hook(scored).remove)
-            elif isinstance(module, MultiHeadAttention):
-                undo.callback(module.register_forward_hook(looked).remove)
+            if isinstance(module, MultiHeadAttention):
+                undo.callback(module.register_forward_hook(record).remove)
         yield squares, largest
 
 
