@@ -1,4 +1,4 @@
-"""Every step of a recurrent decoder: all operands, and the same look again from them."""
+"""Decoder steps of a recurrent model: the attention can be recomputed from the operands."""
 
 import base64
 import json
@@ -26,23 +26,23 @@ KINDS = {
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 
 
-def read(decoder):
+def steps_of(decoder):
     translator = untrained_translator("gru", decoder)
-    [said] = translator(ENGLISH[0])
-    return translator, said, decoder_steps(translator, ENGLISH[0], said)
+    [translation] = translator(ENGLISH[0])
+    return translator, translation, decoder_steps(translator, ENGLISH[0], translation)
 
 
-def again(found):
-    """Scores from the operands alone."""
-    s, h = found.queries, found.states
-    match found.score:
+def recomputed_scores(steps):
+    """Attention scores from the operands."""
+    s, h = steps.queries, steps.states
+    match steps.score:
         case "additive":
-            asked = s @ found.query_layer.weight.T + found.query_layer.bias
-            return torch.tanh(asked[:, None] + h @ found.key_layer.weight.T) @ found.energy
+            projected = s @ steps.query_layer.weight.T + steps.query_layer.bias
+            return torch.tanh(projected[:, None] + h @ steps.key_layer.weight.T) @ steps.energy
         case "general":
-            return s @ found.key_layer.weight @ h.T
+            return s @ steps.key_layer.weight @ h.T
         case "location":
-            return (s @ found.query_layer.weight.T)[:, : len(h)]
+            return (s @ steps.query_layer.weight.T)[:, : len(h)]
         case "dot":
             return s @ h.T
         case "scaled_dot":
@@ -50,41 +50,41 @@ def again(found):
 
 
 @pytest.mark.parametrize("decoder", KINDS)
-def test_a_look_follows_from_its_operands(decoder):
-    _, _, found = read(decoder)
-    assert found.score == KINDS[decoder]
-    scores = again(found)
-    torch.testing.assert_close(found.scores, scores, **CLOSE)
-    hidden = scores.masked_fill(found.visibility == 0, -torch.inf)
-    weights = hidden.softmax(-1) * found.visibility
-    torch.testing.assert_close(found.weights, weights, **CLOSE)
-    torch.testing.assert_close(found.contexts, weights @ found.states, **CLOSE)
+def test_attention_can_be_recomputed_from_its_operands(decoder):
+    _, _, steps = steps_of(decoder)
+    assert steps.score == KINDS[decoder]
+    scores = recomputed_scores(steps)
+    torch.testing.assert_close(steps.scores, scores, **CLOSE)
+    hidden = scores.masked_fill(steps.visibility == 0, -torch.inf)
+    weights = hidden.softmax(-1) * steps.visibility
+    torch.testing.assert_close(steps.weights, weights, **CLOSE)
+    torch.testing.assert_close(steps.contexts, weights @ steps.states, **CLOSE)
 
 
 @pytest.mark.parametrize("decoder", KINDS)
-def test_its_weights_are_those_that_are_watched(decoder):
-    translator, said, found = read(decoder)
-    [shown] = explain_translation(translator, ENGLISH[0], said, words=False)
-    torch.testing.assert_close(found.weights, shown.weights[0], atol=1e-6, rtol=1e-5)
+def test_weights_equal_those_of_explain(decoder):
+    translator, translation, steps = steps_of(decoder)
+    [attention] = explain_translation(translator, ENGLISH[0], translation, words=False)
+    torch.testing.assert_close(steps.weights, attention.weights[0], atol=1e-6, rtol=1e-5)
 
 
-def test_only_a_decoder_that_looks_after_its_step_joins_context_and_state():
-    assert read("bahdanau-additive")[2].attentional is None
-    found = read("luong-general")[2]
-    both = torch.cat([found.contexts, found.queries], dim=-1)
-    joined = torch.tanh(both @ found.combine.weight.T + found.combine.bias)
-    torch.testing.assert_close(found.attentional, joined, **CLOSE)
+def test_only_luong_combines_context_and_state():
+    assert steps_of("bahdanau-additive")[2].attentional is None
+    steps = steps_of("luong-general")[2]
+    both = torch.cat([steps.contexts, steps.queries], dim=-1)
+    joined = torch.tanh(both @ steps.combine.weight.T + steps.combine.bias)
+    torch.testing.assert_close(steps.attentional, joined, **CLOSE)
 
 
-def test_a_window_leaves_out_what_it_does_not_see():
-    found = read("luong-monotonic-dot")[2]
-    assert (found.visibility == 0).any()
-    assert (found.weights[found.visibility == 0] == 0).all()
+def test_weights_outside_a_window_are_zero():
+    steps = steps_of("luong-monotonic-dot")[2]
+    assert (steps.visibility == 0).any()
+    assert (steps.weights[steps.visibility == 0] == 0).all()
 
 
-def test_a_score_that_looks_back_is_refused():
+def test_a_coverage_score_is_refused():
     with pytest.raises(UserError, match="CoverageScore; steps are shown for additive"):
-        read("bahdanau-coverage")
+        steps_of("bahdanau-coverage")
 
 
 def numbers(packed):
@@ -93,33 +93,33 @@ def numbers(packed):
 
 
 @pytest.mark.parametrize(("model", "after"), [("bahdanau", False), ("luong", True)])
-def test_all_steps_come_in_one_answer(client, model, after):
-    asked = {"text": TEXT, "model": model}
-    found = client.post("/api/step", json=asked).json()
-    trace = json.loads(client.post("/api/translate", json=asked).text)
-    assert found["attends_after_step"] is after
+def test_all_steps_come_in_one_response(client, model, after):
+    body = {"text": TEXT, "model": model}
+    steps = client.post("/api/step", json=body).json()
+    trace = json.loads(client.post("/api/translate", json=body).text)
+    assert steps["attends_after_step"] is after
     [block] = trace["attention"]
-    weights = numbers(found["weights"])
+    weights = numbers(steps["weights"])
     assert weights.shape == (len(trace["target"]["tokens"]), len(trace["source"]["tokens"]))
     torch.testing.assert_close(weights, numbers(block)[0], atol=1e-6, rtol=1e-5)
     torch.testing.assert_close(
-        numbers(found["contexts"]), weights @ numbers(found["states"]), **CLOSE
+        numbers(steps["contexts"]), weights @ numbers(steps["states"]), **CLOSE
     )
 
 
 def test_without_attention_every_step_gets_the_same_vector(client):
-    found = client.post("/api/step", json={"text": TEXT, "model": "bottleneck"}).json()
-    assert found["score"] == "bottleneck"
-    contexts = numbers(found["contexts"])
+    steps = client.post("/api/step", json={"text": TEXT, "model": "bottleneck"}).json()
+    assert steps["score"] == "bottleneck"
+    contexts = numbers(steps["contexts"])
     assert torch.equal(contexts, contexts[:1].expand_as(contexts))
 
 
 def test_a_transformer_is_refused_with_a_remedy(client):
-    answer = client.post("/api/step", json={"text": TEXT, "model": "transformer"})
-    assert answer.status_code == 400
-    assert "dhyan train bahdanau2015-small" in answer.json()["error"]["message"]
+    response = client.post("/api/step", json={"text": TEXT, "model": "transformer"})
+    assert response.status_code == 400
+    assert "dhyan train bahdanau2015-small" in response.json()["error"]["message"]
 
 
-def test_what_is_not_asked_for_is_refused(client):
-    answer = client.post("/api/step", json={"text": TEXT, "step": 1})
-    assert answer.status_code == 400
+def test_an_unknown_field_is_refused(client):
+    response = client.post("/api/step", json={"text": TEXT, "step": 1})
+    assert response.status_code == 400

@@ -90,16 +90,16 @@ def quick(monkeypatch, tmp_path):
     return tmp_path / "models"
 
 
-def until(true, seconds=90):
-    """Wait for something to be so."""
+def wait_for(condition, seconds=90):
+    """Wait until a condition holds."""
     end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come"
+    while not condition():
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.05)
 
 
 def is_settled(training):
-    return all(one.state not in ("waiting", "running") for one in training.progress())
+    return all(model.state not in ("waiting", "running") for model in training.progress())
 
 
 @pytest.mark.slow
@@ -107,16 +107,16 @@ def test_missing_models_are_trained_and_resumed_after_a_stop(quick):
     folder = quick / "bahdanau"
     trained, lines = {}, []
     first = DemoTraining(quick, trained.__setitem__, lines.append)
-    assert [one.state for one in first.progress()] == ["waiting"]
+    assert [model.state for model in first.progress()] == ["waiting"]
     first.start()
-    until((folder / "step-5").exists)
+    wait_for((folder / "step-5").exists)
     first.stop()
     stopped = max(steps_in(folder))
     assert 5 <= stopped < FEW["steps"]
     assert not trained_models(quick)
     second = DemoTraining(quick, trained.__setitem__, lines.append)
     second.start()
-    until(lambda: "bahdanau is ready" in lines)
+    wait_for(lambda: "bahdanau is ready" in lines)
     assert is_settled(second)
     assert trained == {"bahdanau": folder}
     assert trained_models(quick) == [folder]
@@ -133,8 +133,8 @@ def test_an_unwritable_cache_is_reported(tmp_path, monkeypatch):
     lines = []
     training = DemoTraining(tmp_path / "file" / "models", lambda name, folder: None, lines.append)
     training.start()
-    until(lambda: is_settled(training))
-    assert {one.state for one in training.progress()} == {"failed"}
+    wait_for(lambda: is_settled(training))
+    assert {model.state for model in training.progress()} == {"failed"}
     assert "cannot be trained" in lines[0]
 
 

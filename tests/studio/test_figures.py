@@ -25,52 +25,52 @@ def body(model="bahdanau", **more):
 def test_a_figure_equals_the_command_lines_byte_for_byte(client, models, kind, tmp_path):
     maps = cross_maps(explain(load(models[1]), SENTENCE, beam=1))
     save(heatmap(*maps[-1:]), tmp_path / f"own.{kind}")
-    answer = client.post(f"/api/figure.{kind}", json=body())
-    assert answer.status_code == 200
-    assert answer.content.startswith(MAGIC[kind])
-    assert answer.content == (tmp_path / f"own.{kind}").read_bytes()
+    response = client.post(f"/api/figure.{kind}", json=body())
+    assert response.status_code == 200
+    assert response.content.startswith(MAGIC[kind])
+    assert response.content == (tmp_path / f"own.{kind}").read_bytes()
 
 
 def test_heads_are_drawn_side_by_side_or_combined_with_a_title(models):
-    found = trace(load(models[3]), SENTENCE, beam=1)
+    own_trace = trace(load(models[3]), SENTENCE, beam=1)
 
-    def drawn(**more):
-        return select_map(found, FigureRequest(text=SENTENCE, **more))
+    def drawn(**fields):
+        return select_map(own_trace, FigureRequest(text=SENTENCE, **fields))
 
-    every, said = drawn()
-    assert (len(every.weights), said) == (2, "")
+    all_heads, title = drawn()
+    assert (len(all_heads.weights), title) == (2, "")
     for head, own in {
-        "avg": every.weights.mean(0),
-        "max": every.weights.amax(0),
-        "2": every.weights[1],
-        "9": every.weights[1],
+        "avg": all_heads.weights.mean(0),
+        "max": all_heads.weights.amax(0),
+        "2": all_heads.weights[1],
+        "9": all_heads.weights[1],
     }.items():
-        one, said = drawn(head=head)
-        assert torch.equal(one.weights, own[None])
-        assert said.startswith("Cross-attention, layer 2: ")
+        selected, title = drawn(head=head)
+        assert torch.equal(selected.weights, own[None])
+        assert title.startswith("Cross-attention, layer 2: ")
     assert drawn(layer=1)[0].name == "decoder.layers.0.cross_attention"
-    assert drawn(layer=7)[0].name == every.name
+    assert drawn(layer=7)[0].name == all_heads.name
     assert drawn(role="encoder_self")[0].source == drawn(role="encoder_self")[0].target
 
 
 def test_a_missing_attention_is_refused(client):
-    answer = client.post("/api/figure.svg", json=body(role="decoder_self"))
-    assert answer.status_code == 400
-    assert "no attention of that role" in answer.json()["error"]["message"]
+    response = client.post("/api/figure.svg", json=body(role="decoder_self"))
+    assert response.status_code == 400
+    assert "no attention of that role" in response.json()["error"]["message"]
     assert client.post("/api/figure.gif", json=body()).status_code == 400
     assert client.post("/api/figure.svg", json=body(head="0")).status_code == 400
 
 
 def test_a_subset_font_has_only_the_characters_of_the_text(client):
-    answer = client.get("/api/font/subset.ttf", params={"text": "क्षत्रिय abc"})
-    assert answer.headers["content-type"] == "font/ttf"
-    font = TTFont(BytesIO(answer.content))
+    response = client.get("/api/font/subset.ttf", params={"text": "क्षत्रिय abc"})
+    assert response.headers["content-type"] == "font/ttf"
+    font = TTFont(BytesIO(response.content))
     held = {chr(code) for code in font.getBestCmap()}
     assert set("क्षत्रिय") <= held
     assert not held & set("abcखगघ")
     assert "GSUB" in font
     assert "fvar" in font  # bold stays bold
-    assert len(answer.content) < 30_000
+    assert len(response.content) < 30_000
 
 
 def test_the_text_of_a_subset_font_is_limited(client):

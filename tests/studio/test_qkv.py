@@ -1,4 +1,4 @@
-"""One head as the page gets it, and attention over matrices of one's own."""
+"""One attention head with its operands, and attention over given matrices."""
 
 import base64
 
@@ -19,11 +19,11 @@ def numbers(packed):
     return torch.frombuffer(raw, dtype=torch.float32).reshape(packed["shape"]).double()
 
 
-def attended(client, **asked):
-    answer = client.post("/api/attend", json={**BANK, **asked})
-    assert answer.status_code == 200, answer.text
+def attend(client, **fields):
+    response = client.post("/api/attend", json={**BANK, **fields})
+    assert response.status_code == 200, response.text
     return [
-        torch.tensor(answer.json()[name], dtype=torch.float64) for name in ("weights", "outputs")
+        torch.tensor(response.json()[name], dtype=torch.float64) for name in ("weights", "outputs")
     ]
 
 
@@ -44,16 +44,16 @@ def test_a_head_can_be_recomputed_from_the_response(client, role, layer):
     own = weights @ projected("memory_inputs", "value")
     assert (weights - numbers(head["weights"])).abs().max() < 1e-5
     assert hidden.any() == (role == "decoder_self")
-    contexts = [numbers(one) for one in head["contexts"]]
+    contexts = [numbers(context) for context in head["contexts"]]
     assert (own - contexts[1]).abs().max() < 1e-5
     joined = torch.cat([contexts[0], own], dim=-1)
-    project = torch.cat([numbers(one) for one in head["output_weights"]])
+    project = torch.cat([numbers(weight) for weight in head["output_weights"]])
     whole = joined @ project + numbers(head["bias"])
     assert (whole - numbers(head["layer_output"])).abs().max() < 1e-5
 
 
 @pytest.mark.parametrize(
-    ("asked", "problem"),
+    ("fields", "message"),
     [
         ({"layer": 9}, "no attention of that role in layer 9"),
         ({"head": 9}, "head 9: encoder.layers.0"),
@@ -61,32 +61,32 @@ def test_a_head_can_be_recomputed_from_the_response(client, role, layer):
         ({"text": " "}, "the sentence is empty"),
     ],
 )
-def test_a_head_that_is_not_there_is_told(client, asked, problem):
-    answer = client.post("/api/head", json={**SENTENCE, **asked})
-    assert answer.status_code == 400
-    assert problem in answer.json()["error"]["message"]
+def test_a_missing_head_is_refused(client, fields, message):
+    response = client.post("/api/head", json={**SENTENCE, **fields})
+    assert response.status_code == 400
+    assert message in response.json()["error"]["message"]
 
 
-def test_the_case_that_catches_swaps_comes_out(client):
-    weights, outputs = attended(client)
+def test_queries_and_keys_are_not_swapped(client):
+    weights, outputs = attend(client)
     assert weights.numpy().round(4).tolist() == [[0.0199, 0.9801], [0.0175, 0.9825]]
     assert outputs.numpy().round(4).tolist() == [[4.1602, 1.1940], [4.1651, 1.1948]]
-    swapped, _ = attended(client, swapped=True)
+    swapped, _ = attend(client, swapped=True)
     assert swapped.numpy().round(4).tolist() == [[0.0925, 0.9075], [0.0818, 0.9182]]
 
 
 def test_attention_is_computed_in_double_precision(client):
-    last = [[0.1], [0.3]]
-    weights, outputs = attended(client, causal=True, scaled=False, output=last)
+    output_rows = [[0.1], [0.3]]
+    weights, outputs = attend(client, causal=True, scaled=False, output=output_rows)
     x, value, output = (
-        torch.tensor(one, dtype=torch.float64) for one in (BANK["x"], BANK["value"], last)
+        torch.tensor(rows, dtype=torch.float64) for rows in (BANK["x"], BANK["value"], output_rows)
     )
     assert weights[0].tolist() == [1, 0]
     assert (outputs - weights @ x @ value @ output).abs().max() < 1e-15
 
 
 @pytest.mark.parametrize(
-    ("asked", "problem"),
+    ("fields", "message"),
     [
         ({"key": [[1], [1]]}, "queries have 2 numbers and keys 1"),
         ({"value": [[1, 2]]}, "value: has 1 rows"),
@@ -95,13 +95,13 @@ def test_attention_is_computed_in_double_precision(client):
         ({"output": [[1]]}, "output: has 1 rows"),
     ],
 )
-def test_matrices_that_do_not_fit_are_told(client, asked, problem):
-    answer = client.post("/api/attend", json={**BANK, **asked})
-    assert answer.status_code == 400
-    assert problem in answer.json()["error"]["message"]
+def test_matrices_of_wrong_shapes_are_refused(client, fields, message):
+    response = client.post("/api/attend", json={**BANK, **fields})
+    assert response.status_code == 400
+    assert message in response.json()["error"]["message"]
 
 
 def test_numbers_that_are_too_large_are_refused(client):
-    answer = client.post("/api/attend", json={**BANK, "x": [[1e7, 0], [0, 1]]})
-    assert answer.status_code == 400
-    assert answer.json()["error"]["message"].startswith("x.0.0")
+    response = client.post("/api/attend", json={**BANK, "x": [[1e7, 0], [0, 1]]})
+    assert response.status_code == 400
+    assert response.json()["error"]["message"].startswith("x.0.0")

@@ -16,15 +16,15 @@ from tests.insight.test_explain import ENGLISH, translator_of
 
 
 @pytest.fixture(scope="module")
-def told():
+def trace_json():
     return trace(translator_of(("transformer", "transformer")), ENGLISH[0], model="mine").to_json()
 
 
 @pytest.fixture
-def saved(told, tmp_path):
+def saved(trace_json, tmp_path):
     """Written by hand, over many lines, as an editor may leave it."""
     path = tmp_path / "saved.json"
-    path.write_text(json.dumps(json.loads(told), indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(json.loads(trace_json), indent=1) + "\n", encoding="utf-8")
     return path
 
 
@@ -33,34 +33,34 @@ def client(saved):
     return TestClient(make_app(ModelRegistry([], [saved])), base_url="http://127.0.0.1")
 
 
-def test_a_saved_trace_is_listed_and_answers_its_own_sentence(client, told):
+def test_a_saved_trace_is_listed_and_answers_its_own_sentence(client, trace_json):
     [card] = client.get("/api/models").json()
     assert (card["name"], card["saved"], card["score"]) == ("saved", ENGLISH[0], "heads")
     assert card["views"] == ["translate", "heads"]
-    answer = client.post("/api/translate", json={"text": ENGLISH[0], "model": "saved"})
-    assert answer.json() == json.loads(told)
+    response = client.post("/api/translate", json={"text": ENGLISH[0], "model": "saved"})
+    assert response.json() == json.loads(trace_json)
     stream = client.post("/api/translate/stream", json={"text": ENGLISH[0]}).text
     assert stream.startswith("event: done\ndata: {")
-    assert json.loads(stream.splitlines()[1].removeprefix("data: ")) == json.loads(told)
+    assert json.loads(stream.splitlines()[1].removeprefix("data: ")) == json.loads(trace_json)
 
 
 def test_other_requests_need_a_model(client):
     for path, more in [("translate", {"text": "something else"}), ("head", {"text": ENGLISH[0]})]:
-        answer = client.post(f"/api/{path}", json=more)
-        assert answer.status_code == 400
-        assert f"this is a saved trace of “{ENGLISH[0]}”" in answer.json()["error"]["message"]
-        assert answer.json()["error"]["code"] == "trace_only"
+        response = client.post(f"/api/{path}", json=more)
+        assert response.status_code == 400
+        assert f"this is a saved trace of “{ENGLISH[0]}”" in response.json()["error"]["message"]
+        assert response.json()["error"]["code"] == "trace_only"
 
 
 def test_its_figure_is_drawn(client):
-    answer = client.post("/api/figure.svg", json={"text": ENGLISH[0], "head": "avg"})
-    assert answer.content.startswith(b"<?xml")
+    response = client.post("/api/figure.svg", json={"text": ENGLISH[0], "head": "avg"})
+    assert response.content.startswith(b"<?xml")
 
 
-def test_models_and_traces_are_registered_together(models, saved, told):
+def test_models_and_traces_are_registered_together(models, saved, trace_json):
     twin = saved.parent / "other" / "saved.json"
     twin.parent.mkdir()
-    twin.write_text(told, encoding="utf-8")
+    twin.write_text(trace_json, encoding="utf-8")
     registry = ModelRegistry(models[:1], [saved, twin])
     assert list(registry.models) == ["bottleneck", f"{saved.parent.name}-saved", "other-saved"]
 
@@ -94,7 +94,7 @@ def block(**parts):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (changed(schema="other/1"), "schema"),
         (changed(text=""), "text"),
@@ -111,13 +111,13 @@ def block(**parts):
         (block(layer=0), "attention.0.layer"),
     ],
 )
-def test_an_incomplete_trace_is_refused_in_one_line(told, tmp_path, change, words):
+def test_an_incomplete_trace_is_refused_in_one_line(trace_json, tmp_path, change, message):
     path = tmp_path / "broken.json"
-    path.write_text(json.dumps(change(json.loads(told))), encoding="utf-8")
-    with pytest.raises(UserError, match=words) as refused:
+    path.write_text(json.dumps(change(json.loads(trace_json))), encoding="utf-8")
+    with pytest.raises(UserError, match=message) as error:
         read_saved_trace(path)
-    assert "\n" not in str(refused.value)
-    assert str(path) in str(refused.value)
+    assert "\n" not in str(error.value)
+    assert str(path) in str(error.value)
 
 
 @pytest.mark.parametrize("content", [b"", b"no", b"[1]", b"\xff\xfe", b"[" * 100_000])

@@ -1,4 +1,4 @@
-"""`dhyan studio`: one command, one address, this machine alone."""
+"""`dhyan studio`: its address, its models, its port."""
 
 import json
 import socket
@@ -9,25 +9,25 @@ from tests.studio.running_server import running
 from tests.tiny_models import dhyan
 
 
-def answered(address, path=""):
-    with urllib.request.urlopen(address + path) as answer:
-        return answer.read().decode()
+def get(address, path=""):
+    with urllib.request.urlopen(address + path) as response:
+        return response.read().decode()
 
 
-def loaded(process):
+def mapped_libraries(process):
     """The libraries a process has mapped."""
     return Path(f"/proc/{process.pid}/maps").read_text()
 
 
-def test_it_prints_one_address_paints_without_torch_and_ends_by_ctrl_c(models, tmp_path):
+def test_the_page_is_served_without_torch_until_ctrl_c(models, tmp_path):
     with running(*map(str, models), cwd=tmp_path) as (process, address):
-        assert "<title>dhyan studio</title>" in answered(address)
-        assert len(json.loads(answered(address, "api/models"))) == 4
-        assert "libtorch" not in loaded(process)
+        assert "<title>dhyan studio</title>" in get(address)
+        assert len(json.loads(get(address, "api/models"))) == 4
+        assert "libtorch" not in mapped_libraries(process)
     assert process.returncode == 0
 
 
-def test_the_port_is_open_to_this_machine_alone(models, tmp_path):
+def test_the_port_is_open_on_loopback_only(models, tmp_path):
     with running(str(models[0]), cwd=tmp_path) as (process, address):
         port = int(address.rsplit(":", 1)[1].strip("/"))
         wanted = f"{port:04X}"
@@ -41,47 +41,47 @@ def test_the_port_is_open_to_this_machine_alone(models, tmp_path):
                     if line.split()[1].endswith(wanted)]  # fmt: skip
 
 
-def test_without_a_name_it_takes_the_models_that_lie_there(models, tmp_path):
+def test_models_in_the_run_folders_are_found(models, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "mine").symlink_to(models[1])
     (tmp_path / "runs" / "broken" / "step-1").mkdir(parents=True)
     with running(cwd=tmp_path) as (process, address):
-        [card] = json.loads(answered(address, "api/models"))
+        [card] = json.loads(get(address, "api/models"))
         assert card["name"] == "mine"
         assert "left out: " in process.stderr.readline()
 
 
 def test_a_saved_trace_is_shown_without_a_model(models, tmp_path):
     saved = tmp_path / "look.json"
-    shown = dhyan("show", models[1], "How are you?", "-o", saved)
-    assert shown.returncode == 0
+    result = dhyan("show", models[1], "How are you?", "-o", saved)
+    assert result.returncode == 0
     with running("--trace", str(saved), cwd=tmp_path) as (process, address):
-        [card] = json.loads(answered(address, "api/models"))
+        [card] = json.loads(get(address, "api/models"))
         assert card["saved"] == "How are you?"
-        assert "libtorch" not in loaded(process)
+        assert "libtorch" not in mapped_libraries(process)
 
 
-def test_with_no_model_at_all_it_says_what_it_trains_and_where(tmp_path):
+def test_without_a_model_demo_models_are_trained(tmp_path):
     with running(cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as (process, address):
-        pending = json.loads(answered(address, "api/models/pending"))
-        assert [one["name"] for one in pending] == [
+        pending = json.loads(get(address, "api/models/pending"))
+        assert [model["name"] for model in pending] == [
             "bahdanau",
             "transformer",
             "luong",
             "bottleneck",
         ]
-        assert json.loads(answered(address, "api/models")) == []
+        assert json.loads(get(address, "api/models")) == []
         line = process.stderr.readline()
         assert "no model is named: training bahdanau, transformer, luong, bottleneck once" in line
         assert str(tmp_path / "cache") in line
 
 
-def test_a_port_that_is_taken_is_one_line(models, tmp_path):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        done = dhyan("studio", models[0], "--no-browser", "--port", str(port), cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.decode().count("\n") == 1
-    assert f"127.0.0.1 port {port}: Address already in use" in done.stderr.decode()
+def test_a_taken_port_is_one_line_of_error(models, tmp_path):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        result = dhyan("studio", models[0], "--no-browser", "--port", str(port), cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.decode().count("\n") == 1
+    assert f"127.0.0.1 port {port}: Address already in use" in result.stderr.decode()

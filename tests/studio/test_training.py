@@ -33,11 +33,11 @@ ENDLESS = {**TINY, "training.steps": 1_000_000, "training.save_every": 1_000_000
 STEPS = ALL["training.steps"]  # of the small models
 
 
-def until(true, seconds=60):
-    """Wait for something to be so."""
+def wait_for(condition, seconds=60):
+    """Wait until a condition holds."""
     end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come"
+    while not condition():
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.05)
 
 
@@ -82,7 +82,7 @@ def test_one_job_runs_at_a_time_and_a_cancelled_one_leaves_a_checkpoint(tmp_path
     first = jobs.start("copy", "numbers", ENDLESS)
     with pytest.raises(UserError, match="copy-1 is in training"):
         jobs.start("copy", "numbers", TINY)
-    until(lambda: first.progress().step > 3)
+    wait_for(lambda: first.progress().step > 3)
     assert is_training(first.folder)
     assert first.progress().seconds_left > 0
     first.cancel()
@@ -90,7 +90,7 @@ def test_one_job_runs_at_a_time_and_a_cancelled_one_leaves_a_checkpoint(tmp_path
     assert max(steps_in(first.folder)) > 3
     assert not is_training(first.folder)
     second = jobs.start("copy", "numbers", ENDLESS)
-    assert [one.name for one in jobs.all()] == ["copy-1", "copy-2"]
+    assert [job.name for job in jobs.all()] == ["copy-1", "copy-2"]
     jobs.stop()
     assert second.state == "cancelled"
 
@@ -107,9 +107,9 @@ def test_a_job_stops_when_its_parent_is_killed(tmp_path):
     command = [sys.executable, "-c", code, str(tmp_path / "x"), json.dumps(ENDLESS)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as starter:
         int(starter.stdout.readline())
-        until(lambda: is_training(tmp_path / "x"))
+        wait_for(lambda: is_training(tmp_path / "x"))
         os.kill(starter.pid, signal.SIGKILL)
-    until(lambda: not is_training(tmp_path / "x"))
+    wait_for(lambda: not is_training(tmp_path / "x"))
 
 
 def test_following_a_run_needs_no_torch():
@@ -131,9 +131,9 @@ def tiny_toys(monkeypatch):
 
 def events_of(client, name):
     """All events of a run, each a kind and its data."""
-    answer = client.get(f"/api/runs/{name}/events")
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    blocks = [block.split("\n") for block in answer.text.strip().split("\n\n")]
+    response = client.get(f"/api/runs/{name}/events")
+    assert response.headers["content-type"].startswith("text/event-stream")
+    blocks = [block.split("\n") for block in response.text.strip().split("\n\n")]
     return [(kind[7:], json.loads(data[6:])) for kind, data in blocks]
 
 
@@ -145,8 +145,8 @@ def test_a_toy_is_trained_followed_probed_and_registered(tiny_toys):
     assert run["progress"]["state"] == "running"
     events = events_of(client, "copy-1")
     assert events[-1] == ("done", None)
-    told = [one for kind, data in events if kind == "metrics" for one in data["events"]]
-    assert [one["step"] for one in told if one["event"] == "stepped"] == list(range(1, 9))
+    logged = [event for kind, data in events if kind == "metrics" for event in data["events"]]
+    assert [event["step"] for event in logged if event["event"] == "stepped"] == list(range(1, 9))
     [now] = client.get("/api/runs").json()["runs"]
     assert now["checkpoints"] == [0, 2, 4, 6, 8]
     progress = now["progress"]
@@ -161,34 +161,34 @@ def test_a_toy_is_trained_followed_probed_and_registered(tiny_toys):
     assert {"loss", "bleu", "chrf"} <= set(progress["scores"])
     maps = []
     for step in (0, 8):
-        asked = {"run": "copy-1", "step": step, "text": run["probe"]}
-        found = client.post("/api/probe", json=asked).json()
-        assert (found["step"], found["target"]) == (step, "expected")
-        assert found["correct"] == (found["translation"] == run["expected"])
-        words = [token["text"] for token in found["trace"]["target"]["tokens"]]
+        body = {"run": "copy-1", "step": step, "text": run["probe"]}
+        probe = client.post("/api/probe", json=body).json()
+        assert (probe["step"], probe["target"]) == (step, "expected")
+        assert probe["correct"] == (probe["translation"] == run["expected"])
+        words = [token["text"] for token in probe["trace"]["target"]["tokens"]]
         assert words[:-1] == run["expected"].split()
-        maps.append(found["trace"]["attention"][0]["data"])
+        maps.append(probe["trace"]["attention"][0]["data"])
     assert maps[0] != maps[1]
-    until(lambda: "copy-1" in registry.models)
-    assert [one["name"] for one in client.get("/api/models").json()] == ["copy-1"]
+    wait_for(lambda: "copy-1" in registry.models)
+    assert [model["name"] for model in client.get("/api/models").json()] == ["copy-1"]
 
 
 def test_a_toy_can_be_cancelled(tiny_toys):
     client = TestClient(make_app(ModelRegistry([])), base_url="http://127.0.0.1")
     client.post("/api/toys", json={"kind": "reverse"})
-    answer = client.post("/api/toys", json={"kind": "copy"})
-    assert answer.status_code == 400
-    assert "reverse-1 is in training" in answer.json()["error"]["message"]
+    response = client.post("/api/toys", json={"kind": "copy"})
+    assert response.status_code == 400
+    assert "reverse-1 is in training" in response.json()["error"]["message"]
     client.post("/api/toys/reverse-1/cancel")
     assert events_of(client, "reverse-1")[-2][1]["state"] == "cancelled"
 
 
 def test_a_registered_model_is_followed_by_its_metrics_log(client):
-    runs = {one["name"]: one for one in client.get("/api/runs").json()["runs"]}
+    runs = {run["name"]: run for run in client.get("/api/runs").json()["runs"]}
     assert runs["bahdanau"]["curves"]
     assert max(runs["bahdanau"]["checkpoints"]) == STEPS
     [(_, metrics), (_, progress), (last, _)] = events_of(client, "bahdanau")
-    assert {one["event"] for one in metrics["events"]} == {"saved", "stepped", "validated"}
+    assert {event["event"] for event in metrics["events"]} == {"saved", "stepped", "validated"}
     assert (progress["state"], progress["step"], last) == ("done", STEPS, "done")
 
 
@@ -196,11 +196,11 @@ def test_checkpoints_are_probed_with_the_same_target_words(client):
     steps = client.get("/api/runs").json()["runs"][1]["checkpoints"]
     sides = set()
     for step in steps:
-        asked = {"run": "bahdanau", "step": step, "text": "The dog will sit."}
-        found = client.post("/api/probe", json=asked).json()
-        assert found["target"] == "best"
-        assert found["correct"] is None
-        sides.add(tuple(found["trace"]["target"]["words"]))
+        body = {"run": "bahdanau", "step": step, "text": "The dog will sit."}
+        probe = client.post("/api/probe", json=body).json()
+        assert probe["target"] == "best"
+        assert probe["correct"] is None
+        sides.add(tuple(probe["trace"]["target"]["words"]))
     assert len(steps) > 1
     assert len(sides) == 1
 
@@ -214,6 +214,6 @@ def test_checkpoints_are_probed_with_the_same_target_words(client):
     ],
 )
 def test_an_impossible_probe_is_refused(client, request_body, message):
-    answer = client.post("/api/probe", json=request_body)
-    assert answer.status_code == 400
-    assert message in answer.json()["error"]["message"]
+    response = client.post("/api/probe", json=request_body)
+    assert response.status_code == 400
+    assert message in response.json()["error"]["message"]

@@ -1,4 +1,4 @@
-"""Who may send requests and how many: API keys, rate limit, and the guard before every route.
+"""Access control: API keys, rate limit, and the request guard before every route.
 
 The key file has a line for each client: its name and the SHA-256 of its key. A key is 256 random
 bits, so a fast hash is enough.

@@ -1,4 +1,4 @@
-"""The server process: sockets, worker supervisor, and a shutdown that answers what was accepted."""
+"""The server process: sockets, worker supervisor, and a graceful shutdown that drains requests."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Translation for the routes: rate limit, scheduler, errors of single texts, disconnects."""
+"""Translation service of the routes: rate limit, scheduler, errors of texts, disconnects."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence

@@ -1,4 +1,4 @@
-"""The worker process as the server sees it: started, checked with a canary, restarted on exit."""
+"""Supervisor of the worker process: starts it, checks it with a canary, restarts it on exit."""
 
 import asyncio
 import logging

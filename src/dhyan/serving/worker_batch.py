@@ -1,4 +1,4 @@
-"""A batch the worker translates: from sending to its end, and how its answers are handed out."""
+"""Batches sent to the worker, and the pacing of their responses."""
 
 import asyncio
 import time

@@ -1,1 +1,1 @@
-"""The page on which a sentence is translated, and every number can be opened."""
+"""The studio: a local web page that translates and shows attention and every number."""

@@ -96,7 +96,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what arrives; after a refusal it is discarded."""
+        """Parse what arrives; after an error it is discarded."""
         if self.closed:
             self._discarded_bytes += len(data)
             if self._discarded_bytes > MAX_LINGER_BYTES:

@@ -1,4 +1,4 @@
-"""Middleware that refuses foreign hosts, foreign origins and oversized requests, before any body.
+"""Request guard middleware: refuses foreign hosts, foreign origins and oversized requests.
 
 A foreign `Host` is a name made to point at this machine (DNS rebinding); a foreign `Origin` is
 another page in the user's browser.

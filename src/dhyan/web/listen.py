@@ -1,4 +1,4 @@
-"""Where a server listens: address, allowed host names, and the bound socket."""
+"""Listening addresses: IP and port, allowed host names, and the bound socket."""
 
 import ipaddress
 import socket

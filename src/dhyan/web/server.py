@@ -1,4 +1,4 @@
-"""The life of a uvicorn server: startup, signals, and a shutdown that loses no connection."""
+"""Server lifecycle on uvicorn: startup, signals, and a shutdown that loses no connection."""
 
 import asyncio
 import socket

@@ -1,1 +1,1 @@
-"""What the page asks, one module for each kind of question; each adds its routes to the app."""
+"""Routes of the studio, one module for each view; each adds its routes to the app."""
