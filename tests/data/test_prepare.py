@@ -474,9 +474,9 @@ def test_the_command_takes_a_model_for_its_recipe_and_for_its_words(files, tmp_p
 
 def test_naming_files_by_a_setting_is_naming_them(files, tmp_path, capsys):
     named = [f"data.source={files[0]}", f"data.target={files[1]}"]
-    command("numbers", tmp_path / "ready", settings=named, quiet=True)
+    command("numbers", tmp_path / "ready", overrides=named, quiet=True)
     assert "356 pairs" in capsys.readouterr().out
-    train_command("numbers", out=str(tmp_path / "run"), settings=[*named, "training.steps=1"])
+    train_command("numbers", out=str(tmp_path / "run"), overrides=[*named, "training.steps=1"])
     assert "kept 400 pairs" in capsys.readouterr().err
 
 
