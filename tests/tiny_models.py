@@ -50,10 +50,10 @@ OFTEN = {
 
 def write_corpus(folder, pairs=400, kind=number_pairs):
     """Two text files of generated pairs."""
-    made = list(itertools.islice(kind(seed=5), pairs))
+    pairs_list = list(itertools.islice(kind(seed=5), pairs))
     source, target = Path(folder) / "a.en", Path(folder) / "a.hi"
-    source.write_text("".join(f"{p.source}\n" for p in made), encoding="utf-8")
-    target.write_text("".join(f"{p.target}\n" for p in made), encoding="utf-8")
+    source.write_text("".join(f"{p.source}\n" for p in pairs_list), encoding="utf-8")
+    target.write_text("".join(f"{p.target}\n" for p in pairs_list), encoding="utf-8")
     return source, target
 
 
@@ -112,18 +112,18 @@ def here(*arguments, stdin=b"", cwd=None):
         try:
             main()
             code = 0
-        except SystemExit as left:
-            code = int(left.code or 0)
-        said = []
+        except SystemExit as exit_error:
+            code = int(exit_error.code or 0)
+        outputs = []
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
             stream.seek(0)
-            said.append(stream.buffer.read())
-        return subprocess.CompletedProcess(sys.argv, code, *said)
+            outputs.append(stream.buffer.read())
+        return subprocess.CompletedProcess(sys.argv, code, *outputs)
     finally:
-        *streams, place = before
+        *streams, folder = before
         sys.argv, sys.stdin, sys.stdout, sys.stderr = streams
-        os.chdir(place)
+        os.chdir(folder)
         signal.signal(signal.SIGPIPE, handler)
         torch.set_num_threads(threads)
 

@@ -224,7 +224,7 @@ def test_the_same_call_gives_the_same_bits():
         lambda: SingleHeadAttention(AdditiveScore(6, 6, 5)),
         lambda: SingleHeadAttention(AdditiveScore(6, 6, 5), mask=causal),
         lambda: SingleHeadAttention(AdditiveScore(6, 6, 5), need_weights=True),
-        lambda: SingleHeadAttention(CoverageScore(6, 6, 5, filters=2, reach=1)),
+        lambda: SingleHeadAttention(CoverageScore(6, 6, 5, filters=2, radius=1)),
         lambda: MultiHeadAttention(6, 2, score=AdditiveScore(3, 3, 4)),
         lambda: MultiHeadAttention(6, 2, kv_heads=1, score=AdditiveScore(3, 3, 4)),
     ],
@@ -256,7 +256,7 @@ def test_attention_modules_equal_their_definition(attention, queries):
 def test_weights_exist_if_needed_or_dropped_out():
     memory = torch.randn(2, 5, 6)
     mask = torch.ones(2, 5, dtype=torch.bool)
-    for options in ({"fuse": False}, {"dropout": 0.5}):
+    for options in ({"need_weights": True}, {"dropout": 0.5}):
         attention = SingleHeadAttention(AdditiveScore(6, 6, 5), **options)
         attended = attention(torch.randn(2, 3, 6), attention.remember(memory, mask))
         assert attended.weights is not None
