@@ -70,7 +70,7 @@ def test_a_signal_at_any_moment_saves_the_last_step(server, training_of, family,
         time.sleep(rng.uniform(0, 0.1))
         child.send(number)
         assert child.wait() == 128 + number, child.output()
-        assert "with --resume goes on from it" in child.output()
+        assert "with --resume resumes the run" in child.output()
         assert newest_step(out) == last_step(out)
     assert stops // 2 < newest_step(out) < steps
     undisturbed = tmp_path / "undisturbed"

@@ -17,7 +17,7 @@ from dhyan.training.events import Restored, Saved, Skipped, Stepped
 from dhyan.training.loss import Objective
 from dhyan.training.update import EagerUpdate
 from tests.tiny_models import tiny_recipe, write_corpus
-from tests.training.test_trainer import trainer, weights
+from tests.training.test_trainer import make_trainer, weights
 from tests.training.test_update import FakeRecorder, fused
 
 NAN, INF, LAST = float("nan"), float("inf"), 12
@@ -67,19 +67,19 @@ def fake_graphs(monkeypatch):
 
 
 def poisoned(kind, spoils, update=EagerUpdate, **settings):
-    made = fused(trainer(**settings)[0])
-    made.make_update = update
+    trainer = fused(make_trainer(**settings)[0])
+    trainer.make_update = update
     objective = Poisoned(poison=POISONS[kind], spoils=spoils)
-    made.settings = replace(made.settings, objective=objective)
-    return made
+    trainer.settings = replace(trainer.settings, objective=objective)
+    return trainer
 
 
-def state(made):
+def state(trainer):
     """Every number of a trainer: weights, their average, and the optimizer's memory of them."""
-    kept = [made.optimizer.state[weight] for weight in made.model.parameters()]
+    kept = [trainer.optimizer.state[weight] for weight in trainer.model.parameters()]
     memory = [one[key].float().flatten() for one in kept for key in sorted(one)]
-    average = [one.flatten() for one in made.weights().values()]
-    return torch.cat([weights(made), *memory, *average])
+    average = [one.flatten() for one in trainer.weights().values()]
+    return torch.cat([weights(trainer), *memory, *average])
 
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
@@ -87,37 +87,37 @@ def state(made):
 def test_a_step_that_is_not_finite_changes_nothing_and_names_its_examples(
     fake_graphs, kind, update
 ):
-    spoils = has_row(trainer()[0].batches, 8)
-    made = poisoned(kind, spoils, update, ema=0.9)
+    spoils = has_row(make_trainer()[0].batches, 8)
+    trainer = poisoned(kind, spoils, update, ema=0.9)
     left = poisoned(kind, lambda batch: False, update, ema=0.9)
-    list(made.run(2)), list(left.run(2))
-    before = state(made).clone()
-    events = list(made.run(1))
-    assert torch.equal(state(made), before)
+    list(trainer.run(2)), list(left.run(2))
+    before = state(trainer).clone()
+    events = list(trainer.run(1))
+    assert torch.equal(state(trainer), before)
     (event,) = [event for event in events if isinstance(event, Skipped)]
     assert (event.step, event.positions, event.examples) == (3, (8,), (8, 9, 10, 11))
     assert "nan" in event.reason or "inf" in event.reason
     assert not [event for event in events if isinstance(event, Stepped)]
     left.state = replace(left.state, step=3, position=12)
-    list(made.run(3)), list(left.run(3))
-    assert torch.equal(state(made), state(left))
-    assert (made.state.skipped_steps, made.state.skipped_in_a_row) == (1, 0)
+    list(trainer.run(3)), list(left.run(3))
+    assert torch.equal(state(trainer), state(left))
+    assert (trainer.state.skipped_steps, trainer.state.skipped_in_a_row) == (1, 0)
 
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 def test_one_batch_that_is_not_finite_skips_the_whole_step(fake_graphs, update):
-    made = poisoned("loss nan", has_row(trainer()[0].batches, 4), update, accumulate=2)
-    before = weights(made)
-    events = list(made.run(1))
-    assert torch.equal(weights(made), before)
+    trainer = poisoned("loss nan", has_row(make_trainer()[0].batches, 4), update, accumulate=2)
+    before = weights(trainer)
+    events = list(trainer.run(1))
+    assert torch.equal(weights(trainer), before)
     assert events[0] == Skipped(1, (0, 4), tuple(range(8)), events[0].reason)
 
 
 def test_reports_leave_skipped_steps_out():
-    made = poisoned("loss inf", has_row(trainer()[0].batches, 4), report_every=4)
-    events = list(made.run(4))
+    trainer = poisoned("loss inf", has_row(make_trainer()[0].batches, 4), report_every=4)
+    events = list(trainer.run(4))
     assert [type(event) for event in events] == [Skipped, Stepped, Saved]
-    tokens = sum(int(made.batches.at(4 * n)[0].labels.mask.sum()) for n in (0, 2, 3))
+    tokens = sum(int(trainer.batches.at(4 * n)[0].labels.mask.sum()) for n in (0, 2, 3))
     assert events[1].tokens == tokens
     assert 0 < events[1].loss < 10
 
@@ -141,12 +141,12 @@ def run_with(files, out, spoils, kind="loss nan", resume=False):
     }
     recipe = tiny_recipe("rnn", *files, **quick, **often)
     run = train(recipe, out, resume=resume, threads=1)
-    made = run.trainer
+    trainer = run.trainer
     objective = Poisoned(
-        **{**vars(made.settings.objective), "poison": POISONS[kind], "spoils": spoils}
+        **{**vars(trainer.settings.objective), "poison": POISONS[kind], "spoils": spoils}
     )
-    made.settings = replace(
-        made.settings, objective=objective, max_skipped_in_a_row=3, max_restores=2
+    trainer.settings = replace(
+        trainer.settings, objective=objective, max_skipped_in_a_row=3, max_restores=2
     )
     return run
 

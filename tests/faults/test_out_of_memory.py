@@ -15,7 +15,7 @@ from dhyan.training.events import BatchSplit, Stepped
 from dhyan.training.loss import Objective
 from dhyan.training.out_of_memory import is_out_of_memory, split_batches
 from dhyan.training.update import EagerUpdate
-from tests.training.test_trainer import Endless, trainer, weights
+from tests.training.test_trainer import Endless, make_trainer, weights
 from tests.training.test_update import FakeRecorder, fused
 
 ERRORS = {
@@ -49,23 +49,23 @@ def fake_graphs(monkeypatch):
 
 
 def cramped(room, update=EagerUpdate, error="cuda", rows=6, **settings):
-    made = fused(trainer(batches=Endless(rows=rows), **settings)[0])
-    made.make_update = update
+    trainer = fused(make_trainer(batches=Endless(rows=rows), **settings)[0])
+    trainer.make_update = update
     objective = Cramped(room=room, error=ERRORS[error])
-    made.settings = replace(made.settings, objective=objective)
-    return made
+    trainer.settings = replace(trainer.settings, objective=objective)
+    return trainer
 
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_split_step_has_the_same_gradient_and_is_reported(fake_graphs, update, error):
-    whole, parted = cramped(99, update), cramped(2, update, error)
-    events = [list(made.run(3)) for made in (whole, parted)]
-    torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-4, atol=1e-6)
+    straight, parted = cramped(99, update), cramped(2, update, error)
+    events = [list(trainer.run(3)) for trainer in (straight, parted)]
+    torch.testing.assert_close(weights(parted), weights(straight), rtol=1e-4, atol=1e-6)
     split = [event for event in events[1] if isinstance(event, BatchSplit)]
     assert split == [BatchSplit(step, 4) for step in (1, 2, 3)]
     assert parted.state.split_steps == 3
-    assert whole.state.split_steps == 0
+    assert straight.state.split_steps == 0
     assert list(event_lines(split[0])) == ["step 1  out of memory: repeated in 4 parts"]
     for one, other in zip(
         *([e for e in es if isinstance(e, Stepped)] for es in events), strict=True
@@ -78,24 +78,24 @@ def test_a_split_step_has_the_same_gradient_and_is_reported(fake_graphs, update,
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 def test_accumulated_batches_are_split_together(fake_graphs, update):
     settings = {"accumulate": 2, "ema": 0.8}
-    whole, parted = cramped(99, update, **settings), cramped(3, update, **settings)
-    list(whole.run(2))
+    straight, parted = cramped(99, update, **settings), cramped(3, update, **settings)
+    list(straight.run(2))
     events = list(parted.run(2))
     assert [event.parts for event in events if isinstance(event, BatchSplit)] == [4, 4]
-    torch.testing.assert_close(weights(parted), weights(whole), rtol=1e-4, atol=1e-6)
-    for name, average in whole.weights().items():
+    torch.testing.assert_close(weights(parted), weights(straight), rtol=1e-4, atol=1e-6)
+    for name, average in straight.weights().items():
         torch.testing.assert_close(average, parted.weights()[name], rtol=1e-4, atol=1e-6)
 
 
 def test_only_the_step_that_was_too_large_is_not_captured(log, fake_graphs):
     large = []
-    made = cramped(2, CudaGraphUpdate, rows=4)
-    objective = replace(made.settings.objective, when=lambda: made.state.step == 2)
-    made.settings = replace(made.settings, objective=objective)
-    for event in made.run(5):
+    trainer = cramped(2, CudaGraphUpdate, rows=4)
+    objective = replace(trainer.settings.objective, when=lambda: trainer.state.step == 2)
+    trainer.settings = replace(trainer.settings, objective=objective)
+    for event in trainer.run(5):
         large += [event] if isinstance(event, BatchSplit) else []
     assert [event.step for event in large] == [3]
-    update = made.current_update()
+    update = trainer.current_update()
     assert update.capturable
     assert not update.out_of_memory
     assert log.messages == []
@@ -104,13 +104,13 @@ def test_only_the_step_that_was_too_large_is_not_captured(log, fake_graphs):
 
 
 def test_a_single_pair_that_does_not_fit_is_an_error():
-    made = cramped(0)
-    before = weights(made)
+    trainer = cramped(0)
+    before = weights(trainer)
     with pytest.raises(
         UserError, match="a single pair of up to .* tokens a side does not fit; make"
     ):
-        list(made.run(1))
-    assert torch.equal(weights(made), before)
+        list(trainer.run(1))
+    assert torch.equal(weights(trainer), before)
 
 
 def test_halves_hold_the_same_rows_in_the_same_order():
@@ -122,16 +122,16 @@ def test_halves_hold_the_same_rows_in_the_same_order():
         sizes.append([len(part.source) for part in parts])
         for side in ("source", "target"):
             joined = [getattr(part, side) for part in parts]
-            whole: Tokens = getattr(batch, side)
-            assert torch.cat([one.ids for one in joined]).equal(whole.ids)
-            assert torch.cat([one.mask for one in joined]).equal(whole.mask)
+            unsplit: Tokens = getattr(batch, side)
+            assert torch.cat([tokens.ids for tokens in joined]).equal(unsplit.ids)
+            assert torch.cat([tokens.mask for tokens in joined]).equal(unsplit.mask)
     assert sizes == [[3, 2], [2, 1, 1, 1], [1, 1, 1, 1, 1]]
 
 
 def test_other_errors_are_not_out_of_memory():
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
-    made = cramped(2)
-    wrong = replace(made.settings.objective, error=RuntimeError("shapes do not match"))
-    made.settings = replace(made.settings, objective=wrong)
+    trainer = cramped(2)
+    wrong = replace(trainer.settings.objective, error=RuntimeError("shapes do not match"))
+    trainer.settings = replace(trainer.settings, objective=wrong)
     with pytest.raises(RuntimeError, match="shapes do not match"):
-        list(made.run(1))
+        list(trainer.run(1))

@@ -12,7 +12,7 @@ from dhyan.cli.progress import stopped_by_signals
 from dhyan.run import train
 from dhyan.training.events import Saved, Stopped, Validated
 from tests.tiny_models import tiny_recipe, write_corpus
-from tests.training.test_trainer import trainer, weights
+from tests.training.test_trainer import make_trainer, weights
 
 
 def recipe(files):
@@ -64,27 +64,27 @@ def test_an_interrupted_validation_is_repeated_when_resumed(tmp_path, at):
 
 
 def test_an_interrupted_validation_restores_the_weights():
-    made, saved = trainer(ema=0.9, validate_every=2, save_every=100)
-    same, _ = trainer(ema=0.9)
+    trainer, saved = make_trainer(ema=0.9, validate_every=2, save_every=100)
+    same, _ = make_trainer(ema=0.9)
 
     def disturbed():
-        made.interrupt("asked to")
+        trainer.interrupt("asked to")
 
-    made.validate = disturbed
-    events = list(made.run(9))
+    trainer.validate = disturbed
+    events = list(trainer.run(9))
     list(same.run(2))
     assert isinstance(events[-1], Stopped)
     assert saved == [2]
-    assert torch.equal(weights(made), weights(same))
+    assert torch.equal(weights(trainer), weights(same))
     for name, weight in same.weights().items():
-        assert torch.equal(made.weights()[name], weight)
+        assert torch.equal(trainer.weights()[name], weight)
 
 
 def test_an_interrupted_run_does_not_start_a_validation():
-    made, saved = trainer(validate_every=2, save_every=100)
-    made.validate = lambda: pytest.fail("it began one")
-    for event in made.run(9):
-        if event.step == 2 and not made.stop_reason:
-            made.interrupt("asked to")
+    trainer, saved = make_trainer(validate_every=2, save_every=100)
+    trainer.validate = lambda: pytest.fail("it began one")
+    for event in trainer.run(9):
+        if event.step == 2 and not trainer.stop_reason:
+            trainer.interrupt("asked to")
     assert saved == [2]
-    assert made.state.validation_pending
+    assert trainer.state.validation_pending

@@ -74,7 +74,7 @@ class Joined(Endless):
         return Batch(*stack), position + 12
 
 
-def trainer(batches=None, scores=None, kind=("gru", "luong-general"), **settings):
+def make_trainer(batches=None, scores=None, kind=("gru", "luong-general"), **settings):
     torch.manual_seed(0)
     model = build(*kind)
     for module in model.modules():
@@ -83,7 +83,7 @@ def trainer(batches=None, scores=None, kind=("gru", "luong-general"), **settings
     settings.pop("dropout", None)
     decay = settings.pop("ema", 0.0)
     saved = []
-    made = Trainer(
+    trainer = Trainer(
         model=model,
         optimizer=torch.optim.Adam(model.parameters(), lr=1e-3),
         batches=batches or Endless(),
@@ -96,16 +96,16 @@ def trainer(batches=None, scores=None, kind=("gru", "luong-general"), **settings
         ema=WeightEMA.start(model, decay) if decay else None,
         save=lambda trainer: saved.append(trainer.state.step) or Path(f"step-{saved[-1]}"),
     )
-    return made, saved
+    return trainer, saved
 
 
-def weights(made):
-    return torch.cat([p.detach().flatten() for p in made.model.parameters()])
+def weights(trainer):
+    return torch.cat([p.detach().flatten() for p in trainer.model.parameters()])
 
 
 def test_accumulating_batches_is_one_larger_batch():
-    apart, _ = trainer(accumulate=3)
-    together, _ = trainer(batches=Joined())
+    apart, _ = make_trainer(accumulate=3)
+    together, _ = make_trainer(batches=Joined())
     one, other = list(apart.run(2)), list(together.run(2))
     torch.testing.assert_close(weights(apart), weights(together), atol=1e-6, rtol=1e-4)
     assert [e.tokens for e in one if isinstance(e, Stepped)] == [
@@ -114,49 +114,49 @@ def test_accumulating_batches_is_one_larger_batch():
 
 
 def test_a_resumed_run_ends_in_the_same_weights():
-    whole, _ = trainer(dropout=0.3)
-    list(whole.run(7))
-    first, _ = trainer(dropout=0.3)
+    straight, _ = make_trainer(dropout=0.3)
+    list(straight.run(7))
+    first, _ = make_trainer(dropout=0.3)
     list(first.run(4))
-    second, _ = trainer(dropout=0.3)
+    second, _ = make_trainer(dropout=0.3)
     second.model.load_state_dict(first.model.state_dict())
     restore(second, training_tensors(first), vars(first.state))
     torch.rand(17)  # whatever else draws random numbers in between
     list(second.run(3))
-    assert torch.equal(weights(whole), weights(second))
-    assert second.state.position == whole.state.position
+    assert torch.equal(weights(straight), weights(second))
+    assert second.state.position == straight.state.position
 
 
 def test_dropout_changes_the_weights():
-    still, _ = trainer(dropout=0.0)
-    moving, _ = trainer(dropout=0.3)
+    still, _ = make_trainer(dropout=0.0)
+    moving, _ = make_trainer(dropout=0.3)
     list(still.run(2)), list(moving.run(2))
     assert not torch.equal(weights(still), weights(moving))
 
 
 def test_the_learning_rate_and_the_clip_reach_the_optimizer():
-    made, _ = trainer(schedule=inverse_sqrt(warmup=2), clip=1e-9)
-    events = [e for e in made.run(4) if isinstance(e, Stepped)]
+    trainer, _ = make_trainer(schedule=inverse_sqrt(warmup=2), clip=1e-9)
+    events = [e for e in trainer.run(4) if isinstance(e, Stepped)]
     rates = [e.learning_rate for e in events]
     assert rates == pytest.approx([5e-4, 1e-3, 8.165e-4, 7.071e-4], rel=1e-3)
     assert all(e.gradient_norm > 1e-3 for e in events)
-    before = weights(made)
-    made.optimizer = torch.optim.SGD(made.model.parameters(), lr=1.0)
-    list(made.run(1))
-    assert (weights(made) - before).norm() < 1e-8
+    before = weights(trainer)
+    trainer.optimizer = torch.optim.SGD(trainer.model.parameters(), lr=1.0)
+    list(trainer.run(1))
+    assert (weights(trainer) - before).norm() < 1e-8
 
 
 def test_the_trainer_validates_saves_and_names_the_best():
     scores = iter([{"loss": 3.0}, {"loss": 2.0}, {"loss": 2.5}])
-    made, saved = trainer(scores=scores, validate_every=2, save_every=100)
-    events = [e for e in made.run(6) if not isinstance(e, Stepped)]
+    trainer, saved = make_trainer(scores=scores, validate_every=2, save_every=100)
+    events = [e for e in trainer.run(6) if not isinstance(e, Stepped)]
     assert [(e.step, e.best) for e in events if isinstance(e, Validated)] == [
         (2, True),
         (4, True),
         (6, False),
     ]
     assert saved == [2, 4, 6]
-    assert made.state.best_step == 4
+    assert trainer.state.best_step == 4
     assert [e.best for e in events if isinstance(e, Saved)] == [True, True, False]
 
 
@@ -165,71 +165,71 @@ def test_the_trainer_validates_saves_and_names_the_best():
 )
 def test_early_stopping_after_patience_validations(stop_on, course):
     scores = iter([{"loss": 1.0, stop_on: value} for value in course])
-    made, saved = trainer(
+    trainer, saved = make_trainer(
         scores=scores, validate_every=1, save_every=100, patience=2, stop_on=stop_on
     )
-    events = list(made.run(100))
+    events = list(trainer.run(100))
     assert isinstance(events[-1], Stopped)
     assert "step 2" in events[-1].reason
-    assert made.state.step == 4
+    assert trainer.state.step == 4
     assert saved[-1] == 4
 
 
 def test_a_run_out_of_patience_does_not_continue_when_resumed():
     scores = iter([{"loss": 1.0}, {"loss": 2.0}, {"loss": 2.0}, {"loss": 0.0}])
-    made, saved = trainer(scores=scores, validate_every=1, save_every=100, patience=2)
-    list(made.run(100))
-    again, saved = trainer(scores=scores, validate_every=1, save_every=100, patience=2)
-    again.state = made.state
+    trainer, saved = make_trainer(scores=scores, validate_every=1, save_every=100, patience=2)
+    list(trainer.run(100))
+    again, saved = make_trainer(scores=scores, validate_every=1, save_every=100, patience=2)
+    again.state = trainer.state
     assert [type(e) for e in again.run(97)] == [Stopped]
     assert again.state.step == 3
     assert saved == []
 
 
 def test_divergence_is_an_error_and_never_saved():
-    made, saved = trainer(learning_rate=float("inf"), save_every=2)
+    trainer, saved = make_trainer(learning_rate=float("inf"), save_every=2)
     with pytest.raises(UserError, match="diverged before step 2"):
-        list(made.run(10))
+        list(trainer.run(10))
     assert saved == []
 
 
 def test_a_nan_score_is_never_the_best():
     scores = iter([{"loss": float("nan")}, {"loss": 3.0}])
-    made, _ = trainer(scores=scores, validate_every=1, save_every=100)
-    list(made.run(2))
-    assert made.state.best_step == 2
+    trainer, _ = make_trainer(scores=scores, validate_every=1, save_every=100)
+    list(trainer.run(2))
+    assert trainer.state.best_step == 2
 
 
 def test_stop_saves_and_yields_stopped():
-    made, saved = trainer(save_every=100)
+    trainer, saved = make_trainer(save_every=100)
     events = []
-    for event in made.run(50):
+    for event in trainer.run(50):
         events.append(event)
         if event.step == 3:
-            made.stop("asked to")
+            trainer.stop("asked to")
     assert isinstance(events[-1], Stopped)
-    assert saved == [made.state.step]
-    assert made.state.step <= 4
+    assert saved == [trainer.state.step]
+    assert trainer.state.step <= 4
 
 
 def test_a_stop_after_the_save_decision_still_saves(monkeypatch):
-    made, saved = trainer(validate_every=2, save_every=100)
-    save_due = made._save_due
+    trainer, saved = make_trainer(validate_every=2, save_every=100)
+    save_due = trainer._save_due
 
     def save_due_then_signal():
         due = save_due()
-        made.stop("a signal after it was decided not to save")
+        trainer.stop("a signal after it was decided not to save")
         return due
 
-    monkeypatch.setattr(made, "_save_due", save_due_then_signal)
-    events = list(made.run(50))
-    assert saved == [made.state.step] == [2]
+    monkeypatch.setattr(trainer, "_save_due", save_due_then_signal)
+    events = list(trainer.run(50))
+    assert saved == [trainer.state.step] == [2]
     assert isinstance(events[-1], Stopped)
 
 
 def test_reports_add_up():
-    made, _ = trainer(report_every=3, save_every=4)
-    events = [e for e in made.run(10) if isinstance(e, Stepped)]
+    trainer, _ = make_trainer(report_every=3, save_every=4)
+    events = [e for e in trainer.run(10) if isinstance(e, Stepped)]
     assert [e.step for e in events] == [3, 4, 6, 8, 9, 10]
     tokens = sum(
         int(Endless().at(4 * n)[0].labels.mask.sum()) for n in itertools.islice(range(99), 10)
@@ -238,10 +238,10 @@ def test_reports_add_up():
 
 
 def test_bf16_trains():
-    made, _ = trainer(objective=Objective(bf16=True))
-    losses = [e.loss for e in made.run(30) if isinstance(e, Stepped)]
+    trainer, _ = make_trainer(objective=Objective(bf16=True))
+    losses = [e.loss for e in trainer.run(30) if isinstance(e, Stepped)]
     assert losses[-1] < losses[0]
-    assert all(p.dtype == torch.float32 for p in made.model.parameters())
+    assert all(p.dtype == torch.float32 for p in trainer.model.parameters())
 
 
 def test_r_drop_equals_a_naive_computation():
@@ -281,38 +281,38 @@ def test_padding_is_not_in_the_divergence():
 
 
 def test_the_ema_is_a_weighted_sum_of_all_earlier_weights():
-    made, _ = trainer(ema=0.6)
-    course = [weights(made).double()]
+    trainer, _ = make_trainer(ema=0.6)
+    course = [weights(trainer).double()]
     for _ in range(8):
-        list(made.run(1))
-        course.append(weights(made).double())
+        list(trainer.run(1))
+        course.append(weights(trainer).double())
     wanted = course[0]
     for step, now in enumerate(course[1:], start=1):
         decay = min(0.6, (1 + step) / (10 + step))
         wanted = decay * wanted + (1 - decay) * now
-    found = torch.cat([w.flatten() for w in made.weights().values()]).double()
+    found = torch.cat([w.flatten() for w in trainer.weights().values()]).double()
     torch.testing.assert_close(found, wanted, atol=1e-6, rtol=1e-5)
-    assert not torch.equal(found.float(), weights(made))
+    assert not torch.equal(found.float(), weights(trainer))
 
 
 def test_the_ema_is_validated_and_the_weights_are_restored():
     seen = []
-    made, _ = trainer(ema=0.9, validate_every=3)
-    made.validate = lambda: seen.append(weights(made)) or {"loss": 1.0}
-    same, _ = trainer()
-    list(made.run(3)), list(same.run(3))
-    found = torch.cat([w.flatten() for w in made.weights().values()])
+    trainer, _ = make_trainer(ema=0.9, validate_every=3)
+    trainer.validate = lambda: seen.append(weights(trainer)) or {"loss": 1.0}
+    same, _ = make_trainer()
+    list(trainer.run(3)), list(same.run(3))
+    found = torch.cat([w.flatten() for w in trainer.weights().values()])
     assert torch.equal(seen[0], found)
-    assert torch.equal(weights(made), weights(same))
+    assert torch.equal(weights(trainer), weights(same))
 
 
 def test_a_plateau_reduces_the_rate_also_when_resumed():
     course = [{"loss": value} for value in (3.0, 3.5, 3.2, 3.1, 3.3, 2.0, 2.5)]
     settings = {"plateau": Plateau(factor=0.1, patience=2), "validate_every": 1}
-    made, _ = trainer(scores=iter(course), **settings)
-    rates = [e.learning_rate for e in made.run(5) if isinstance(e, Stepped)]
-    again, _ = trainer(scores=iter(course[5:]), **settings)
-    again.state = made.state
+    trainer, _ = make_trainer(scores=iter(course), **settings)
+    rates = [e.learning_rate for e in trainer.run(5) if isinstance(e, Stepped)]
+    again, _ = make_trainer(scores=iter(course[5:]), **settings)
+    again.state = trainer.state
     rates += [e.learning_rate for e in again.run(2) if isinstance(e, Stepped)]
     assert rates == pytest.approx([1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5])
 
@@ -334,13 +334,13 @@ def test_both_passes_of_r_drop_have_the_same_forced_tokens(monkeypatch):
 
 
 def two_parts(course, first, steps, **settings):
-    """The trainer of a straight run, and one of a run that was made longer after some steps."""
-    straight, _ = trainer(scores=iter(course), **settings)
+    """The trainer of a straight run, and one of a run that was extended after some steps."""
+    straight, _ = make_trainer(scores=iter(course), **settings)
     rates = [[e.learning_rate for e in straight.run(steps) if isinstance(e, Stepped)], []]
     ended = 1 + first // settings["validate_every"]
-    short, _ = trainer(scores=iter([*course[: ended - 1], {"loss": 0.5}]), **settings)
+    short, _ = make_trainer(scores=iter([*course[: ended - 1], {"loss": 0.5}]), **settings)
     rates[1] += [e.learning_rate for e in short.run(first) if isinstance(e, Stepped)]
-    longer, _ = trainer(scores=iter(course[ended - 1 :]), **settings)
+    longer, _ = make_trainer(scores=iter(course[ended - 1 :]), **settings)
     longer.state = short.state
     rates[1] += [e.learning_rate for e in longer.run(steps - first) if isinstance(e, Stepped)]
     return straight, longer, rates
@@ -363,9 +363,9 @@ def test_the_last_validation_of_an_extended_run_changes_nothing(end):
 def test_a_resumed_run_with_every_option_ends_in_the_same_weights():
     objective = Objective(r_drop=1.0, forcing=linear(ratio=0.9, slope=0.1, least=0.2))
     options = {"objective": objective, "ema": 0.7, "dropout": 0.2, "accumulate": 2}
-    whole, _ = trainer(**options)
-    list(whole.run(6))
-    first, second = trainer(**options)[0], trainer(**options)[0]
+    straight, _ = make_trainer(**options)
+    list(straight.run(6))
+    first, second = make_trainer(**options)[0], make_trainer(**options)[0]
     list(first.run(4))
     with torch.no_grad():
         for name, weight in second.model.named_parameters():
@@ -373,6 +373,6 @@ def test_a_resumed_run_with_every_option_ends_in_the_same_weights():
     restore(second, training_tensors(first), vars(first.state))
     torch.rand(5)
     list(second.run(2))
-    assert torch.equal(weights(whole), weights(second))
-    for name, weight in whole.weights().items():
+    assert torch.equal(weights(straight), weights(second))
+    for name, weight in straight.weights().items():
         assert torch.equal(weight, second.weights()[name])

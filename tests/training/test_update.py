@@ -21,7 +21,7 @@ from dhyan.training.scheduled_sampling import linear
 from dhyan.training.update import EagerUpdate, UpdateParts, step_if
 from tests.laws.family import build
 from tests.tiny_models import tiny_recipe, write_corpus
-from tests.training.test_trainer import Endless, trainer, weights
+from tests.training.test_trainer import Endless, make_trainer, weights
 
 CPU = torch.device("cpu")
 
@@ -59,12 +59,15 @@ def test_an_error_in_the_thread_is_raised_with_its_batch():
 
 
 def test_prefetching_changes_no_weight_and_leaves_no_thread():
-    plain, ahead = trainer(dropout=0.3, accumulate=2)[0], trainer(dropout=0.3, accumulate=2)[0]
+    plain, ahead = (
+        make_trainer(dropout=0.3, accumulate=2)[0],
+        make_trainer(dropout=0.3, accumulate=2)[0],
+    )
     ahead.make_loader = Prefetcher
     list(plain.run(3)), list(ahead.run(3))
     assert plain.state == ahead.state
     assert torch.equal(weights(plain), weights(ahead))
-    broken = trainer(batches=Breaking())[0]
+    broken = make_trainer(batches=Breaking())[0]
     broken.make_loader = Prefetcher
     with pytest.raises(ValueError, match="the file is gone"):
         list(broken.run(9))
@@ -75,14 +78,14 @@ def test_prefetching_changes_no_weight_and_leaves_no_thread():
 
 
 def test_the_update_is_kept_until_one_of_its_parts_is_replaced():
-    made, seen = trainer()[0], []
-    made.make_update = lambda parts: seen.append(parts) or EagerUpdate(parts)
-    list(made.run(2))
-    made.settings = replace(made.settings, report_every=5)
-    list(made.run(2))
+    trainer, seen = make_trainer()[0], []
+    trainer.make_update = lambda parts: seen.append(parts) or EagerUpdate(parts)
+    list(trainer.run(2))
+    trainer.settings = replace(trainer.settings, report_every=5)
+    list(trainer.run(2))
     assert len(seen) == 1
-    made.optimizer = torch.optim.SGD(made.model.parameters(), lr=1.0)
-    list(made.run(1))
+    trainer.optimizer = torch.optim.SGD(trainer.model.parameters(), lr=1.0)
+    list(trainer.run(1))
     assert [type(one.optimizer).__name__ for one in seen] == ["Adam", "SGD"]
 
 
@@ -194,10 +197,10 @@ class FakeRecorder:
         return work
 
 
-def fused(made, kind=torch.optim.Adam):
+def fused(trainer, kind=torch.optim.Adam):
     """A trainer with an optimizer that can read its rate from the device."""
-    made.optimizer = kind(made.model.parameters(), lr=1e-3, fused=True)
-    return made
+    trainer.optimizer = kind(trainer.model.parameters(), lr=1e-3, fused=True)
+    return trainer
 
 
 @pytest.fixture
@@ -216,10 +219,10 @@ EVERYTHING = {
 @pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.SGD])
 def test_cuda_graphs_end_in_the_same_weights(fake_graphs, options, kind):
-    plain = fused(trainer(dropout=0.3, **options)[0], kind)
-    replayed = fused(trainer(dropout=0.3, **options)[0], kind)
+    plain = fused(make_trainer(dropout=0.3, **options)[0], kind)
+    replayed = fused(make_trainer(dropout=0.3, **options)[0], kind)
     replayed.make_update = CudaGraphUpdate
-    events = [list(made.run(5)) for made in (plain, replayed)]
+    events = [list(trainer.run(5)) for trainer in (plain, replayed)]
     for one, other in zip(*events, strict=True):
         if hasattr(one, "loss"):
             assert one.loss == pytest.approx(other.loss, rel=1e-5)
@@ -235,17 +238,17 @@ def test_cuda_graphs_end_in_the_same_weights(fake_graphs, options, kind):
 
 
 def test_a_resumed_run_with_cuda_graphs_is_bitwise_equal(fake_graphs):
-    whole, first, second = (fused(trainer(dropout=0.3, ema=0.9)[0]) for _ in range(3))
-    for made in (whole, first, second):
-        made.make_update = CudaGraphUpdate
-    list(whole.run(6)), list(first.run(4))
+    straight, first, second = (fused(make_trainer(dropout=0.3, ema=0.9)[0]) for _ in range(3))
+    for trainer in (straight, first, second):
+        trainer.make_update = CudaGraphUpdate
+    list(straight.run(6)), list(first.run(4))
     with torch.no_grad():
         for name, weight in second.model.named_parameters():
             weight.copy_(first.weights()[name])
     tensors = {name: tensor.clone() for name, tensor in training_tensors(first).items()}
     restore(second, tensors, vars(first.state))
     list(second.run(2))
-    assert torch.equal(weights(whole), weights(second))
+    assert torch.equal(weights(straight), weights(second))
 
 
 def test_a_model_that_cannot_be_captured_runs_eagerly_with_a_warning(log, fake_graphs, monkeypatch):
@@ -256,7 +259,7 @@ def test_a_model_that_cannot_be_captured_runs_eagerly_with_a_warning(log, fake_g
 
     capture = FakeRecorder.capture
     monkeypatch.setattr(FakeRecorder, "capture", refuse)
-    plain, replayed = fused(trainer(dropout=0.3)[0]), fused(trainer(dropout=0.3)[0])
+    plain, replayed = fused(make_trainer(dropout=0.3)[0]), fused(make_trainer(dropout=0.3)[0])
     replayed.make_update = CudaGraphUpdate
     list(plain.run(4)), list(replayed.run(4))
     torch.testing.assert_close(weights(plain), weights(replayed), rtol=1e-4, atol=1e-6)
@@ -266,14 +269,14 @@ def test_a_model_that_cannot_be_captured_runs_eagerly_with_a_warning(log, fake_g
 
 
 def test_a_weight_without_gradient_is_not_updated(fake_graphs):
-    made = fused(trainer()[0], partial(torch.optim.AdamW, weight_decay=0.5))
+    trainer = fused(make_trainer()[0], partial(torch.optim.AdamW, weight_decay=0.5))
     unused = torch.nn.Parameter(torch.ones(3))
-    made.model.unused = unused
-    made.optimizer.add_param_group({"params": [unused]})
-    made.make_update = CudaGraphUpdate
-    list(made.run(2))
+    trainer.model.unused = unused
+    trainer.optimizer.add_param_group({"params": [unused]})
+    trainer.make_update = CudaGraphUpdate
+    list(trainer.run(2))
     assert unused.tolist() == [1.0, 1.0, 1.0]
-    assert unused not in made.optimizer.state
+    assert unused not in trainer.optimizer.state
 
 
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
