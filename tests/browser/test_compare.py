@@ -5,9 +5,11 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-ASKED = f"/compare?q={quote('We are friends.')}&m=bottleneck&m2=bahdanau"
-ALIKE = f"/compare?q={quote('We are friends.')}&q2={quote('They are friends.')}&m=bahdanau"
-PAIR = f"/compare?q={quote('We are friends.')}&q2={quote('We see a dog.')}&m=bahdanau"
+ASKED = f"/compare?text={quote('We are friends.')}&model=bottleneck&model2=bahdanau"
+ALIKE = (
+    f"/compare?text={quote('We are friends.')}&text2={quote('They are friends.')}&model=bahdanau"
+)
+PAIR = f"/compare?text={quote('We are friends.')}&text2={quote('We see a dog.')}&model=bahdanau"
 
 
 def done(page):
@@ -25,7 +27,7 @@ def values(page, place):
 
 
 def test_the_second_model_is_another_of_the_shelf(studio):
-    page = studio.open("/compare?m=bahdanau")
+    page = studio.open("/compare?model=bahdanau")
     expect(page.locator(".tries button")).to_have_count(2)
     page.locator(".tries button").first.click()
     done(page)
@@ -39,7 +41,7 @@ def test_the_difference_is_b_minus_a_and_one_cursor_moves_in_all_maps(studio):
     assert delta == pytest.approx([b - a for a, b in zip(one, other, strict=True)], abs=1e-7)
     first = page.locator(".compare-side").first
     first.locator(".cell[data-row='1'][data-column='2']").click()
-    assert (query(page)["i"], query(page)["j"]) == ("2", "3")
+    assert (query(page)["target"], query(page)["source"]) == ("2", "3")
     for map in (".compare-side:last-child", ".compare-delta"):
         here = page.locator(f"{map} .cell[tabindex='0']")
         expect(here).to_have_attribute("data-row", "1")
@@ -56,10 +58,10 @@ def test_translations_of_other_words_are_compared_by_the_words_of_the_sentence(s
 def test_why_there_is_no_difference_is_said_and_swapping_exchanges_models_and_sentences(studio):
     page = done(studio.open(PAIR))
     assert page.locator(".compare-delta [role=grid]").count() == 0
-    expect(page.locator(".compare-delta")).to_contain_text("There is no map of differences")
+    expect(page.locator(".compare-delta")).to_contain_text("There is no difference map")
     before = [values(page, f".compare-side:{one}-child") for one in ("first", "last")]
     page.locator(".compare-swap").click()
     expect(page.locator("#second-sentence")).to_have_value("We are friends.")
     done(page)
     assert [values(page, f".compare-side:{one}-child") for one in ("last", "first")] == before
-    assert query(page)["q"] == "We see a dog."
+    assert query(page)["text"] == "We see a dog."

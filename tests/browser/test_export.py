@@ -15,7 +15,7 @@ from dhyan.run import load
 from dhyan.studio.export_html import interactive
 
 SENTENCE = "How are you?"
-ADDRESS = f"/translate?q={quote(SENTENCE)}&m="
+ADDRESS = f"/translate?text={quote(SENTENCE)}&model="
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_the_menu_is_walked_by_keys_and_gives_the_focus_back(page):
 
 
 def test_without_a_sentence_items_say_why_and_words_and_names_are_safe_in_files(studio):
-    page = studio.open("/translate?q=")
+    page = studio.open("/translate?text=")
     page.click("#export")
     items = page.get_by_role("menuitem")
     assert items.count() == 8
@@ -83,7 +83,7 @@ def test_without_a_sentence_items_say_why_and_words_and_names_are_safe_in_files(
     assert page.inner_text("#status") == "Translate a sentence first."
     table, name = page.evaluate(
         """async () => {
-          const { asCsv, named } = await import("/static/js/export-data.js");
+          const { asCsv, named } = await import("/static/js/export_csv.js");
           return [
             asCsv({ values: [[-0.5, 1], [-Infinity, 0.25]], rows: ["=1+1", 'a "b", c'],
               columns: ["@x", "-y"] }),
@@ -98,7 +98,9 @@ def test_without_a_sentence_items_say_why_and_words_and_names_are_safe_in_files(
 
 def test_the_open_menu_is_fit_for_everyone_and_for_a_small_window(studio):
     page = studio.open(
-        ADDRESS + "bahdanau&ui=hi", viewport={"width": 375, "height": 700}, color_scheme="dark"
+        ADDRESS + "bahdanau&language=hi",
+        viewport={"width": 375, "height": 700},
+        color_scheme="dark",
     )
     page.wait_for_selector("[role=gridcell]")
     page.click("#export")
@@ -120,7 +122,7 @@ def test_the_picture_as_seen_needs_nothing_else_and_as_png_is_twice_the_size(pag
     assert {"How", "are", "you"} <= texts
     assert said(page)[0] in texts
     assert root.find("{*}title").text.endswith(SENTENCE)
-    assert "/translate?q=" in root.find("{*}metadata").text
+    assert "/translate?text=" in root.find("{*}metadata").text
     assert "data:font/ttf;base64," in root.find("{*}style").text
     for one in root.iter():
         assert not {"class", "tabindex", "style"} & set(one.attrib)
@@ -131,7 +133,7 @@ def test_the_picture_as_seen_needs_nothing_else_and_as_png_is_twice_the_size(pag
     assert name.endswith(".png")
     assert abs(picture.width - 2 * (box["width"] + 32)) <= 2
     assert picture.text["Title"].endswith(SENTENCE)
-    assert "/translate?q=" in picture.text["Source"]
+    assert "/translate?text=" in picture.text["Source"]
     # Labels beside the map are drawn: there is ink left of the first cell.
     left = page.locator("[role=gridcell] rect").first.bounding_box()["x"] - box["x"]
     labels = picture.convert("L").crop((0, picture.height // 3, int(2 * left), picture.height))
@@ -139,7 +141,7 @@ def test_the_picture_as_seen_needs_nothing_else_and_as_png_is_twice_the_size(pag
 
 
 def test_a_large_map_takes_its_canvas_along(studio):
-    page = studio.open("/translate?u=tok&m=transformer&q=" + quote("how are you " * 24))
+    page = studio.open("/translate?unit=token&model=transformer&text=" + quote("how are you " * 24))
     page.wait_for_selector("canvas", timeout=10_000)
     root = ElementTree.fromstring(taken(page, "seen-svg")[1])
     [image] = [one for one in root.iter() if one.tag.endswith("}image")]
@@ -213,7 +215,7 @@ def test_the_page_as_a_file_shows_the_same_without_a_server_and_says_what_needs_
 def test_a_notebook_can_walk_through_a_trace(studio, models):
     from dhyan.insight.trace import trace
 
-    page = studio.open("/translate?q=")
+    page = studio.open("/translate?text=")
     shown = interactive(trace(load(models[1]), SENTENCE, model="bahdanau"))._repr_html_()
     outside = studio.contexts[-1].new_page()
     wrong = []

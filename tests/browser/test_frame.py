@@ -14,7 +14,7 @@ from dhyan.studio.routes import translate
 from dhyan.studio.static_files import VIEWS
 from tests.browser.conftest import Studio, serving
 
-SENTENCE = "q=The+bank+of+the+river+is+far.&m=transformer"
+SENTENCE = "text=The+bank+of+the+river+is+far.&model=transformer"
 WIDTHS = (375, 768, 1440)
 SCREENS = Path(__file__).parents[2] / "build" / "studio"  # kept, for whoever wants to look
 
@@ -36,7 +36,7 @@ def test_every_view_fits_every_window_and_is_closed_to_no_one(studio, view):
         page.screenshot(path=SCREENS / f"{view}-{width}.png")
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{view} is {wide} wide in a window of {width}"
-    for look in ("th=light", "th=dark&ui=hi"):
+    for look in ("theme=light", "theme=dark&language=hi"):
         page.goto(f"{studio.address}/{view}?{SENTENCE}&{look}")
         page.wait_for_selector("#view h1")
         found = Axe().run(still(page))
@@ -59,7 +59,7 @@ def test_a_link_reproduces_what_was_seen_and_back_leads_back(studio):
 
 
 def test_the_whole_way_needs_no_mouse(studio):
-    page = studio.open("/translate?m=bahdanau")
+    page = studio.open("/translate?model=bahdanau")
     page.keyboard.press("/")
     page.keyboard.type("How are you?")
     page.keyboard.press("Enter")
@@ -76,7 +76,7 @@ def test_the_whole_way_needs_no_mouse(studio):
 
 
 def test_letters_do_nothing_while_one_writes_or_when_switched_off(studio):
-    page = studio.open("/translate?m=bahdanau")
+    page = studio.open("/translate?model=bahdanau")
     page.locator("#sentence").fill("")
     page.locator("#sentence").press_sequentially("gs")
     assert "/step" not in page.url
@@ -90,8 +90,8 @@ def test_letters_do_nothing_while_one_writes_or_when_switched_off(studio):
 
 
 def test_bad_values_of_a_link_are_mended_and_said(studio):
-    page = studio.open("/translate?b=99&sc=none&m=bahdanau")
-    expect(page.locator("#status")).to_contain_text("sc is now lin")
+    page = studio.open("/translate?beam=99&scale=none&model=bahdanau")
+    expect(page.locator("#status")).to_contain_text("scale is now linear")
     assert page.locator("#beam").input_value() == "8"
 
 
@@ -123,7 +123,7 @@ def test_hindi_is_shaped_with_the_pages_own_font(studio):
 def test_the_server_may_stop_and_the_page_stays(browser, models):
     with serving(ModelRegistry(models)) as address:
         opened = Studio(browser, address)
-        page = opened.open("/translate?q=How+are+you%3F&m=bahdanau")
+        page = opened.open("/translate?text=How+are+you%3F&model=bahdanau")
         expect(page.locator("[role=gridcell]").first).to_be_visible()
     page.locator("#sentence").fill("We are friends.")
     page.keyboard.press("Enter")
@@ -141,9 +141,9 @@ def test_a_server_that_stops_in_the_middle_of_an_answer_is_told_of(browser, mode
     monkeypatch.setattr(translate, "trace_json", slow)
     with serving(ModelRegistry(models)) as address:
         opened = Studio(browser, address)
-        page = opened.open("/translate?q=How+are+you%3F&m=bahdanau")
+        page = opened.open("/translate?text=How+are+you%3F&model=bahdanau")
         expect(page.locator(".pair-target .pair-word").nth(2)).to_be_visible()
-    expect(page.locator("#status")).to_contain_text("stopped in the middle")
+    expect(page.locator("#status")).to_contain_text("stopped during the response")
     expect(page.locator("#sentence")).to_be_editable()
     opened.close()
 

@@ -8,14 +8,14 @@ from dhyan.run import load
 
 
 def test_bank_moves_as_the_notes_draw_it(studio):
-    page = studio.open("/gravity?gw=drawn")
+    page = studio.open("/gravity?gravity_weights=drawn")
     told = page.locator(".gravity-told .live").inner_text()
     assert "from [9, 3] to [7.6, 3.8]" in told
     assert "from 8.06 to 6.45" in told
 
 
 def test_a_point_is_moved_by_keys_or_the_pointer_and_the_link_keeps_it(studio):
-    page = studio.open("/gravity?gs=river")
+    page = studio.open("/gravity?gravity_sentence=river")
     bank = page.locator("[data-id=bank]")
     bank.focus()
     page.keyboard.press("ArrowRight")
@@ -25,7 +25,7 @@ def test_a_point_is_moved_by_keys_or_the_pointer_and_the_link_keeps_it(studio):
     assert page.evaluate("() => document.activeElement.dataset.id") == "bank"
     again = studio.open(page.url.removeprefix(studio.address))
     assert again.locator("[data-id=bank]").get_attribute("aria-label") == label
-    page.click("text=Put the words back")
+    page.click("text=Reset the words")
     assert bank.get_attribute("aria-label").startswith("bank at 9.0, 3.0;")
     box = page.locator("[data-id=bank] .plane-spot").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -40,14 +40,14 @@ def test_a_point_is_moved_by_keys_or_the_pointer_and_the_link_keeps_it(studio):
 
 
 def test_many_layers_bring_the_words_together(studio):
-    page = studio.open("/gravity?gs=both&gt=100&gl=8")
+    page = studio.open("/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=8")
     assert "nearly the same place" in page.locator(".gravity-told .live").inner_text()
-    page = studio.open("/gravity?gs=both&gt=100&gl=1")
+    page = studio.open("/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=1")
     assert "nearly the same place" not in page.locator(".gravity-told .live").inner_text()
 
 
 def test_a_model_is_shown_as_the_projection_it_is(studio, models):
-    page = studio.open("/gravity?gm=model&m=transformer&gl=2")
+    page = studio.open("/gravity?gravity_mode=model&model=transformer&gravity_layers=2")
     page.wait_for_selector(".plane-trail")
     caption = page.locator("figcaption").inner_text()
     width = load(models[3], device="cpu").model.encoder.token_embedding.weight.shape[1]

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from axe_playwright_python.sync_playwright import Axe
 
 QUESTION = {"text": "The bank of the river is far.", "model": "transformer"}
-ASKED = f"q={quote(QUESTION['text'])}&m=transformer"
+ASKED = f"text={quote(QUESTION['text'])}&model=transformer"
 TILES = ".heads-tile"
 
 
@@ -17,7 +17,7 @@ def missed(tile):
 
 
 def test_every_head_is_a_button_named_by_layer_head_and_badges(studio):
-    page = studio.open(f"/heads?{ASKED}&k=dec")
+    page = studio.open(f"/heads?{ASKED}&role=decoder_self")
     page.wait_for_selector(f"{TILES}[aria-label*='missed']")
     assert page.locator(f"{TILES}:not(.summary)").count() == 2 * 2
     assert page.locator(f"{TILES}.summary").count() == 2 * 2
@@ -27,12 +27,12 @@ def test_every_head_is_a_button_named_by_layer_head_and_badges(studio):
 
 
 def test_arrows_and_enter_enlarge_a_head_and_the_link_keeps_it(studio):
-    page = studio.open(f"/heads?{ASKED}&k=cross")
+    page = studio.open(f"/heads?{ASKED}&role=cross")
     page.locator(f"{TILES}[tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     assert page.locator(".heads-title").text_content() == "layer 1 · head 2"
-    assert "l=1&h=2" in page.url
+    assert "layer=1&head=2" in page.url
     trace = page.request.post(f"{studio.address}/api/translate", data=QUESTION).json()
     rows, columns = (len(trace[side]["words"]) for side in ("target", "source"))
     assert page.locator(".heads-large [role=gridcell]").count() == rows * columns
@@ -42,7 +42,7 @@ def test_arrows_and_enter_enlarge_a_head_and_the_link_keeps_it(studio):
 
 
 def test_heads_are_ordered_by_what_is_lost_without_them(studio):
-    page = studio.open(f"/heads?{ASKED}&k=cross&o=missed")
+    page = studio.open(f"/heads?{ASKED}&role=cross&order=missed")
     page.wait_for_selector(f"{TILES}[aria-label*='missed']")
     found = [missed(one) for one in page.locator(f"{TILES}:not(.summary)").all()]
     assert len(found) == 4
@@ -50,7 +50,7 @@ def test_heads_are_ordered_by_what_is_lost_without_them(studio):
 
 
 def test_a_head_switched_off_shows_both_translations(studio):
-    page = studio.open(f"/heads?{ASKED}&k=cross&l=2&h=1&ui=hi")
+    page = studio.open(f"/heads?{ASKED}&role=cross&layer=2&head=1&language=hi")
     page.locator("#heads-off").click()
     page.wait_for_selector(".heads-diff")
     answer = page.request.post(
@@ -61,15 +61,15 @@ def test_a_head_switched_off_shows_both_translations(studio):
         marked = page.locator(f".heads-diff {tag}").count()
         assert marked == sum(kind == change for _, kind in answer["words"])
     assert page.locator(".heads-table tbody tr").count() >= 2
-    assert "off=1" in page.url
+    assert "ablated=1" in page.url
     assert Axe().run(page, context="#view").violations_count == 0
 
 
 def test_a_recurrent_model_has_one_tile_and_a_way_on(studio):
-    page = studio.open(f"/heads?{ASKED.replace('transformer', 'bahdanau')}&k=enc")
+    page = studio.open(f"/heads?{ASKED.replace('transformer', 'bahdanau')}&role=encoder_self")
     page.wait_for_selector(TILES)
     assert page.locator(TILES).count() == 1
     assert page.locator("#heads-off").count() == 0
     page.get_by_text("Use transformer").click()
     page.wait_for_selector(f"{TILES}.summary")
-    assert "m=transformer" in page.url
+    assert "model=transformer" in page.url

@@ -10,7 +10,7 @@ def draw(page, **heat):
     """A map in an empty page of the studio; what it tells is kept under `told`."""
     page.evaluate(
         """async (given) => {
-          const { draw } = await import("/static/js/heat.js");
+          const { draw } = await import("/static/js/heatmap.js");
           globalThis.told = [];
           const tell = (kind) => (...args) => told.push([kind, ...args]);
           const began = performance.now();

@@ -118,7 +118,7 @@ def test_as_output_and_as_labels_they_are_text(browser, tmp_path, first):
         files[-1].write_text(json.dumps(as_trace(text)))
     with serving(ModelRegistry([], files)) as address:
         opened = Studio(browser, address)
-        page = opened.open("/translate?m=t0")
+        page = opened.open("/translate?model=t0")
         page.evaluate(WATCH)
         for number, text in enumerate(texts):
             page.locator("#model").select_option(f"t{number}")
@@ -140,7 +140,7 @@ def echoed(route):
 
 
 def test_as_input_they_are_text(studio):
-    page = studio.open("/translate?m=bahdanau")
+    page = studio.open("/translate?model=bahdanau")
     page.evaluate(WATCH)
     page.route("**/api/translate/stream", echoed)
     assert page.evaluate(TYPE_EACH, HOSTILE) == []
@@ -155,5 +155,7 @@ def test_as_input_they_are_text(studio):
 
 @pytest.mark.parametrize("text", HOSTILE[1::20])
 def test_in_a_link_they_are_text(studio, text):
-    page = studio.open(f"/translate?q={quote(text)}&m=bahdanau&run={quote(text)}&toy={quote(text)}")
+    page = studio.open(
+        f"/translate?text={quote(text)}&model=bahdanau&run={quote(text)}&toy={quote(text)}"
+    )
     expect(page.locator("#sentence")).to_have_value(text)

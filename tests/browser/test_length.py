@@ -51,7 +51,7 @@ def test_a_group_opened_by_keys_shows_sentences_and_one_of_them_opens_in_transla
     card.get_by_role("link").first.click()
     page.wait_for_url("**/translate?**")
     assert page.locator("#sentence").input_value() == sentence
-    assert "m=luong" in page.url
+    assert "model=luong" in page.url
     page.go_back()
     page.wait_for_selector(".length-card")
     assert "bucket=7" in page.url
@@ -59,7 +59,7 @@ def test_a_group_opened_by_keys_shows_sentences_and_one_of_them_opens_in_transla
 
 def test_a_link_brings_back_the_same_group_fit_for_everyone_in_a_small_window(studio):
     viewport = {"width": 375, "height": 800}
-    page = measured(studio, f"{SMALL}&bucket=2&ui=hi&th=dark", viewport=viewport)
+    page = measured(studio, f"{SMALL}&bucket=2&language=hi&theme=dark", viewport=viewport)
     assert page.locator(".length-card").count() == 4
     assert page.locator(".length-chooser [aria-checked=true]").inner_text() == "6–10"
     page.locator(".chart-table summary").first.click()

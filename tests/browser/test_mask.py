@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-ASKED = "q=The+bank+of+the+river+is+far.&m=transformer"
+ASKED = "text=The+bank+of+the+river+is+far.&model=transformer"
 PAST = ".mask-past [data-value]"
 
 
@@ -11,7 +11,7 @@ def values(page, selector=PAST):
 
 
 def test_future_and_padding_are_hatched_and_only_without_the_mask_something_leaks(studio):
-    page = studio.open(f"/mask?{ASKED}&p=3")
+    page = studio.open(f"/mask?{ASKED}&position=3")
     page.wait_for_selector(PAST)
     for cell in page.locator(".mask-map [role=gridcell]").all():
         row, column = (int(cell.get_attribute(f"data-{side}")) for side in ("row", "column"))
@@ -23,7 +23,7 @@ def test_future_and_padding_are_hatched_and_only_without_the_mask_something_leak
     page.wait_for_selector(".mask-verdict.leaks")
     assert len(values(page)) == 3
     assert all(value > 0 for value in values(page))
-    assert "mk=0" in page.url
+    assert "masked=0" in page.url
     assert "−∞" not in page.locator(".mask-map").inner_html()
     padding = page.locator(".mask-token.pad").first
     assert "gradient" in padding.evaluate("one => getComputedStyle(one).backgroundImage")
@@ -31,7 +31,7 @@ def test_future_and_padding_are_hatched_and_only_without_the_mask_something_leak
 
 
 def test_a_word_the_model_does_not_have_is_answered_with_words_to_choose(studio):
-    page = studio.open(f"/mask?{ASKED}&p=2")
+    page = studio.open(f"/mask?{ASKED}&position=2")
     page.wait_for_selector(PAST)
     page.locator("#mask-word").fill("qqq")
     page.keyboard.press("Enter")
@@ -47,7 +47,7 @@ def test_a_word_the_model_does_not_have_is_answered_with_words_to_choose(studio)
 
 
 def test_a_recurrent_decoder_has_nothing_to_remove_and_nothing_leaks(studio):
-    page = studio.open(f"/mask?{ASKED.replace('transformer', 'luong')}&mk=0&p=3")
+    page = studio.open(f"/mask?{ASKED.replace('transformer', 'luong')}&masked=0&position=3")
     page.wait_for_selector(PAST)
     assert values(page) == [0.0, 0.0, 0.0]
     assert page.locator(".mask [role=radio], .mask-map [role=grid]").count() == 0

@@ -17,19 +17,19 @@ BOAT = quote("Amit came to the bank and rowed the boat.")
 RIVER = quote("The bank of the river is far.")
 APPLE = quote("Apple launched a new phone while I was eating an orange.")
 SHOTS = {
-    "translate": f"/translate?q={BOAT}&m=bahdanau&i=2&j=5",
-    "ribbons": f"/translate?q={APPLE}&m=transformer&v=ribbons&i=6&th=dark",
-    "hindi": f"/translate?q={RIVER}&m=luong&ui=hi&i=3&j=2",
-    "step": f"/step?q={BOAT}&m=bahdanau&i=2&j=5",
-    "qkv": f"/qkv?q={RIVER}&m=transformer&k=enc&l=1&h=1&i=2",
+    "translate": f"/translate?text={BOAT}&model=bahdanau&target=2&source=5",
+    "ribbons": f"/translate?text={APPLE}&model=transformer&display=ribbons&target=6&theme=dark",
+    "hindi": f"/translate?text={RIVER}&model=luong&language=hi&target=3&source=2",
+    "step": f"/step?text={BOAT}&model=bahdanau&target=2&source=5",
+    "qkv": f"/qkv?text={RIVER}&model=transformer&role=encoder_self&layer=1&head=1&target=2",
     "toy": "/qkv?toy=cat",
-    "heads": f"/heads?q={APPLE}&m=transformer&k=cross",
-    "mask": f"/mask?q={RIVER}&m=transformer",
+    "heads": f"/heads?text={APPLE}&model=transformer&role=cross",
+    "mask": f"/mask?text={RIVER}&model=transformer",
     "gravity": "/gravity",
     "scale": "/scale",
-    "length": "/length?th=dark",
-    "train": f"/train?q={BOAT}&m=bahdanau",
-    "compare": f"/compare?q={BOAT}&m=bahdanau&m2=luong",
+    "length": "/length?theme=dark",
+    "train": f"/train?text={BOAT}&model=bahdanau",
+    "compare": f"/compare?text={BOAT}&model=bahdanau&model2=luong",
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-SENTENCE = "q=we+are+friends&m=transformer"
+SENTENCE = "text=we+are+friends&model=transformer"
 ROWS = """table => [...table.tBodies[0].rows].map((row) =>
     [...row.querySelectorAll("td[data-row]")].map((cell) => cell.textContent))"""
 
@@ -73,7 +73,7 @@ def test_masking_before_the_softmax_shares_out_what_is_left(studio):
 
 def test_an_edit_is_followed_at_once_and_kept_in_the_link(studio):
     page = studio.open("/qkv?toy=cat")
-    field = page.get_by_label("W_v, which makes values, row 1, column 1")
+    field = page.get_by_label("W_v, the value projection, row 1, column 1")
     field.fill("−2,5")
     assert table(page, 7)[0][0] == "-2.112".replace("-", "−")
     assert "v+-2.5_0_0_0" in page.url
@@ -98,7 +98,7 @@ def test_words_and_widths_can_be_anything(studio):
     assert page.locator("[data-stage='7'] [role=grid] td[data-row]").count() == 3
     assert page.locator("[data-stage='4'] .sign").inner_text() == "÷ √3 ="
     assert page.locator("[data-stage='7'] [role=grid] th").all_inner_texts()[-1] == "नदी"
-    page.get_by_role("button", name="Take away money").click()
+    page.get_by_role("button", name="Remove money").click()
     assert page.locator("[data-stage='3'] [role=grid] td[data-row]").count() == 4
     assert "words+bank+%E0%A4" in page.url
 
@@ -116,13 +116,13 @@ def test_dhyan_computes_the_same(studio):
 
 def test_a_toy_that_does_not_fit_is_mended_and_said(studio):
     page = studio.open("/qkv?toy=words+a+b*x+1_2+3_oops*q+I*k+I*v+I")
-    expect(page.locator("#status")).to_contain_text("do not fit (x); they were mended")
+    expect(page.locator("#status")).to_contain_text("do not fit (x); they were corrected")
     assert table(page, 3) == [["5", "3"], ["3", "9"]]
 
 
-@pytest.mark.parametrize("kind", ["enc", "dec", "cross"])
+@pytest.mark.parametrize("kind", ["encoder_self", "decoder_self", "cross"])
 def test_a_trained_head_agrees_at_every_stage(studio, kind):
-    page = studio.open(f"/qkv?{SENTENCE}&k={kind}&l=1&h=2&i=2")
+    page = studio.open(f"/qkv?{SENTENCE}&role={kind}&layer=1&head=2&target=2")
     page.wait_for_selector("[data-stage='10']")
     badges = page.locator(".badge").all_inner_texts()
     assert len(badges) == 8
@@ -134,7 +134,7 @@ def test_a_trained_head_agrees_at_every_stage(studio, kind):
 
 
 def test_any_number_opens_its_sum_and_a_row_of_the_map_asks_with_its_word(studio):
-    page = studio.open(f"/qkv?{SENTENCE}&k=enc")
+    page = studio.open(f"/qkv?{SENTENCE}&role=encoder_self")
     page.wait_for_selector("[data-stage='10']")
     grid = page.locator("[data-stage='4'] [role=grid]")
     grid.locator("[tabindex='0']").focus()
@@ -151,16 +151,16 @@ def test_any_number_opens_its_sum_and_a_row_of_the_map_asks_with_its_word(studio
     page.locator(".picture .cell[data-row='2'][data-column='1']").click()
     asks = page.locator("[data-stage='1'] tbody th").first.inner_text()
     assert asks == page.locator(".picture .label[data-row='2']").first.text_content()
-    assert "i=3" in page.url
-    page.locator("[data-key=h]").select_option("2")
+    assert "target=3" in page.url
+    page.locator("[data-key=head]").select_option("2")
     expect(page.locator("#status")).to_contain_text("Head 2 of layer 2")
 
 
 def test_a_recurrent_model_has_other_views(studio):
-    page = studio.open("/qkv?q=we+are+friends&m=bahdanau")
+    page = studio.open("/qkv?text=we+are+friends&model=bahdanau")
     assert "no queries, keys and values" in page.locator("#view").inner_text()
-    page.get_by_role("button", name="Take transformer").click()
+    page.get_by_role("button", name="Use transformer").click()
     page.wait_for_selector("[data-stage='10']")
-    page.goto(page.url.replace("m=transformer", "m=luong"))
+    page.goto(page.url.replace("model=transformer", "model=luong"))
     page.get_by_role("link", name="one step").last.click()
     page.wait_for_url("**/step?*")

@@ -31,7 +31,7 @@ def replay(browser, registry):
 
 
 def test_it_opens_on_its_sentence_says_what_needs_a_model_and_changes_to_another(replay):
-    page = replay.open("/step?q=something+else")
+    page = replay.open("/step?text=something+else")
     page.wait_for_selector("[role=gridcell]")
     assert "translate" in page.locator("main section").get_attribute("class")
     page.keyboard.press("g")

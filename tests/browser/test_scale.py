@@ -31,10 +31,10 @@ def test_the_softmax_at_width_64_is_hard_scaled_it_is_soft_and_a_slider_moves_th
     before = cells(page, "raw")
     assert before == pytest.approx([0.847, 0.218], abs=0.04)
     assert cells(page, "scaled") == pytest.approx([0.246, 0.867], abs=0.02)
-    width = page.locator("input[data-key=d]")
+    width = page.locator("input[data-key=dimension]")
     width.focus()
     page.keyboard.press("End")
-    assert "d=1024" in page.url
+    assert "dimension=1024" in page.url
     after = cells(page, "raw")
     assert after[0] > before[0]
     assert after[1] < before[1]
@@ -52,11 +52,11 @@ def test_the_softmax_at_width_64_is_hard_scaled_it_is_soft_and_a_slider_moves_th
     assert "1024" in page.locator(".scale-part .chart-line").first.inner_text()
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
-    assert "d=2" in page.url
+    assert "dimension=2" in page.url
 
 
 def test_the_variance_of_products_is_the_width_and_the_bars_are_softmaxes_that_sum_to_one(studio):
-    page = opened(studio, "?seed=3&nn=5&d=16")
+    page = opened(studio, "?seed=3&keys=5&dimension=16")
     rows = values(page, 0)
     assert len(rows) == 10
     for width, line, measured in rows:
@@ -70,7 +70,7 @@ def test_the_variance_of_products_is_the_width_and_the_bars_are_softmaxes_that_s
 
 
 def test_another_seed_gives_other_numbers_and_its_link_the_same_again(studio):
-    page = opened(studio, "?seed=7&nn=9")
+    page = opened(studio, "?seed=7&keys=9")
     before = cells(page, "raw")
     page.locator("input[data-key=seed]").focus()
     page.keyboard.press("ArrowRight")

@@ -8,11 +8,12 @@ from dhyan.studio.tensor_json import to_json
 from tests.lessons.untrained_models import ENGLISH, untrained_translator
 from tests.studio.test_decoder_step import KINDS
 
-HERE = "/step?q=the+man+is+tall&f=%E0%A4%86%E0%A4%A6%E0%A4%AE%E0%A5%80&i=1&j=2"  # says आदमी first
+PREFIX = "%E0%A4%86%E0%A4%A6%E0%A4%AE%E0%A5%80"  # आदमी
+HERE = f"/step?text=the+man+is+tall&prefix={PREFIX}&target=1&source=2"
 REDO = """async (found) => {
-  const { read, redo } = await import("/static/js/views/step_redo.js");
-  const all = read(found);
-  return all.queries.map((_, step) => redo(all, step).most);
+  const { unpackSteps, recomputeStep } = await import("/static/js/views/step/recompute.js");
+  const all = unpackSteps(found);
+  return all.queries.map((_, step) => recomputeStep(all, step).most);
 }"""
 ROWS = {
     "bahdanau": ["s", "Ws", "h", "Uh", "sum", "tanh", "e", "exp", "alpha", "ah", "c"],
@@ -44,7 +45,7 @@ def test_every_score_worked_out_on_the_page_is_the_models(studio):
 
 @pytest.mark.parametrize("model", ROWS)
 def test_a_step_flows_from_state_to_context_and_every_cell_opens_its_arithmetic(studio, model):
-    page = shown(studio, f"{HERE}&m={model}")
+    page = shown(studio, f"{HERE}&model={model}")
     assert rows(page) == ROWS[model]
     shares = page.locator(".row-alpha [data-value]").evaluate_all(
         "found => found.map((cell) => Number(cell.dataset.value))"
@@ -64,7 +65,7 @@ def test_a_step_flows_from_state_to_context_and_every_cell_opens_its_arithmetic(
 
 
 def test_another_number_of_a_vector_can_be_chosen_in_the_dialog(studio):
-    page = shown(studio, f"{HERE}&m=bahdanau", color_scheme="dark")
+    page = shown(studio, f"{HERE}&model=bahdanau", color_scheme="dark")
     page.locator(".row-c .strip-cell").first.click()
     page.keyboard.press("Tab")
     page.locator("dialog .strip-cell").nth(3).click()
@@ -75,16 +76,16 @@ def test_another_number_of_a_vector_can_be_chosen_in_the_dialog(studio):
 
 
 def test_keys_lead_about_and_nothing_plays_until_it_is_asked_to(studio):
-    page = shown(studio, f"{HERE}&m=bahdanau")
+    page = shown(studio, f"{HERE}&model=bahdanau")
     page.keyboard.press(".")
-    assert "i=2" in page.url
+    assert "target=2" in page.url
     second = page.locator(".step-said button:nth-child(2)[aria-current]")
     second.wait_for()
     page.keyboard.press(",")
     page.locator(".row-alpha [data-word='1']").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowUp")
-    assert "j=3" in page.url
+    assert "source=3" in page.url
     place = page.evaluate(
         "[document.activeElement.dataset.name, document.activeElement.dataset.word]"
     )
@@ -99,15 +100,15 @@ def test_keys_lead_about_and_nothing_plays_until_it_is_asked_to(studio):
 
 
 def test_a_step_past_the_last_is_the_last(studio):
-    page = shown(studio, "/step?q=the+man+is+tall&i=500&m=luong")
+    page = shown(studio, "/step?text=the+man+is+tall&target=500&model=luong")
     assert page.locator(".step-said button").last.get_attribute("aria-current") == "step"
 
 
 def test_models_without_such_a_step_lead_to_what_fits(studio):
-    page = studio.open(f"{HERE}&m=transformer")
+    page = studio.open(f"{HERE}&model=transformer")
     page.get_by_role("link", name="Open Q K V").wait_for()
     page.get_by_role("link", name="Show it with luong").click()
     page.wait_for_selector(".flow")
-    page = studio.open(f"{HERE}&m=bottleneck")
+    page = studio.open(f"{HERE}&model=bottleneck")
     page.wait_for_selector(".step-card .strip")
     assert "nothing to weigh" in page.locator(".step-card").inner_text()

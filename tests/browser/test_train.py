@@ -22,17 +22,17 @@ def test_a_models_curves_and_checkpoints_are_shown(studio):
     frames.last.focus()
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector(f".frame[data-step='{BEFORE}'][aria-checked=true]")
-    assert f"ck={BEFORE}" in page.url
-    page.wait_for_selector(f"text=After {BEFORE} steps it says:")
+    assert f"checkpoint={BEFORE}" in page.url
+    page.wait_for_selector(f"text=After {BEFORE} steps:")
 
 
 def test_a_link_to_a_checkpoint_shows_it_and_play_goes_on_from_it(studio):
-    page = studio.open(f"/train?run=transformer&ck={BEFORE}")
-    page.wait_for_selector(f"text=After {BEFORE} steps it says:")
+    page = studio.open(f"/train?run=transformer&checkpoint={BEFORE}")
+    page.wait_for_selector(f"text=After {BEFORE} steps:")
     page.wait_for_selector(".frame:last-child[aria-label*='largest weight']")
     page.keyboard.press("p")
-    page.wait_for_selector(f"text=After {STEPS} steps it says:")
-    assert "ck=" not in page.url
+    page.wait_for_selector(f"text=After {STEPS} steps:")
+    assert "checkpoint=" not in page.url
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_a_toy_can_be_cancelled_and_another_trained_and_opened_elsewhere(studio,
     page.click(".cancel")
     page.wait_for_selector("text=was stopped at step", timeout=90_000)
     page.click("[data-toy=copy]")
-    page.wait_for_selector("text=has learnt for 8 steps", timeout=90_000)
+    page.wait_for_selector("text=is trained for 8 steps", timeout=90_000)
     page.wait_for_selector(".frame:nth-child(5)[aria-label*='largest weight']")
     assert page.locator(".train-probe [role=row]").count() == len("namaste") + 1
     page.click("text=Open it in Translate")

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 SENTENCE = "How are you?"
 BEGINNING = "नदी का"  # the small models have little to say of themselves
-ASKED = f"/translate?q={quote(SENTENCE)}&m=bahdanau&f={quote(BEGINNING)}"
+ASKED = f"/translate?text={quote(SENTENCE)}&model=bahdanau&prefix={quote(BEGINNING)}"
 
 
 def trace(page, model="bahdanau", text=SENTENCE, prefix=BEGINNING):
@@ -39,7 +39,7 @@ def done(page):
 
 
 def test_a_written_sentence_becomes_a_map_of_the_models_own_weights(studio):
-    page = studio.open("/translate?m=bahdanau")
+    page = studio.open("/translate?model=bahdanau")
     expect(page.locator(".tries button")).to_have_count(3)
     page.keyboard.press("/")
     page.keyboard.type(SENTENCE)
@@ -70,25 +70,25 @@ def test_pointing_only_shades_the_words_and_the_whole_way_goes_without_a_mouse(s
     page.keyboard.press("Control+Home")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
-    assert (query(page)["i"], query(page)["j"]) == ("2", "2")
+    assert (query(page)["target"], query(page)["source"]) == ("2", "2")
     said = page.locator(".cell:focus").get_attribute("aria-label")
     expect(page.locator(".live")).to_contain_text(said)
     page.keyboard.press("Space")
-    assert query(page)["pin"] == "2"
+    assert query(page)["pinned"] == "2"
     page.keyboard.press("Enter")
     page.wait_for_url("**/step?*")
-    assert (query(page)["i"], query(page)["j"]) == ("2", "2")
+    assert (query(page)["target"], query(page)["source"]) == ("2", "2")
 
 
 def test_another_word_can_be_forced_and_taken_back(studio):
-    page = done(studio.open("/translate?q=the+dog&m=bahdanau"))
+    page = done(studio.open("/translate?text=the+dog&model=bahdanau"))
     own = [one["text"] for one in trace(page, text="the dog", prefix="")["target"]["tokens"]]
     choice = page.locator("button.chance").first
     word = choice.locator(".chance-word").text_content()
     choice.click()
     expect(page.locator(".forced-notice")).to_be_visible()
     expect(page.locator(".pair-target .pair-text").first).to_have_text(word)
-    assert query(page)["f"] == word
+    assert query(page)["prefix"] == word
     page.locator(".forced-notice button").click()
     expect(page.locator(".pair-target .pair-text").first).to_have_text(own[0])
     page.go_back()
@@ -96,7 +96,7 @@ def test_another_word_can_be_forced_and_taken_back(studio):
 
 
 def test_ribbons_are_as_wide_as_their_weights_and_can_be_walked(studio):
-    page = done(studio.open(f"{ASKED}&v=ribbons"))
+    page = done(studio.open(f"{ASKED}&display=ribbons"))
     expected = [value for line in weights(trace(page)) for value in line if value >= 0.02]
     assert page.locator(".ribbon").count() == len(expected)
     page.set_viewport_size({"width": 375, "height": 800})
@@ -104,7 +104,7 @@ def test_ribbons_are_as_wide_as_their_weights_and_can_be_walked(studio):
     page.locator(".ribbon-word[data-side=row]").first.focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".ribbon-word:focus")).to_have_attribute("data-at", "1")
-    assert query(page)["i"] == "2"
+    assert query(page)["target"] == "2"
     strong = page.locator(".ribbon.here").evaluate_all("(all) => all.map((one) => one.dataset.row)")
     assert set(strong) == {"1"}
     assert not Axe().run(page, context="main").response["violations"]
@@ -118,21 +118,21 @@ def test_keys_change_the_picture_and_a_link_reproduces_it(studio):
     expect(table).to_be_visible()
     assert "</s>" not in table.text_content()
     assert not Axe().run(page, context="main").response["violations"]
-    assert {key: query(page)[key] for key in ("sc", "sp", "n", "v")} == {
-        "sc": "sqrt", "sp": "0", "n": "0", "v": "table",
+    assert {key: query(page)[key] for key in ("scale", "specials", "numbers", "display")} == {
+        "scale": "sqrt", "specials": "0", "numbers": "0", "display": "table",
     }  # fmt: skip
     again = done(studio.open(page.url.removeprefix(studio.address)))
     assert again.locator("main").aria_snapshot() == page.locator("main").aria_snapshot()
 
 
 def test_a_head_of_the_transformer_is_chosen_and_a_summary_is_called_one(studio):
-    page = done(studio.open(f"/translate?q={quote(SENTENCE)}&m=transformer"))
+    page = done(studio.open(f"/translate?text={quote(SENTENCE)}&model=transformer"))
     expect(page.locator(".legend")).to_contain_text("summary")
-    page.locator("select[data-key=h]").select_option("2")
+    page.locator("select[data-key=head]").select_option("2")
     expect(page.locator(".legend")).not_to_contain_text("summary")
     page.locator(".cell[data-row='0'][data-column='1']").dblclick()
     page.wait_for_url("**/qkv?*")
-    assert [query(page)[key] for key in ("k", "l", "h", "j")] == ["cross", "2", "2", "2"]
+    assert [query(page)[key] for key in ("role", "layer", "head", "source")] == ["cross", "2", "2", "2"]
 
 
 def test_without_attention_there_is_one_vector_and_one_column(studio):
@@ -147,11 +147,11 @@ def test_without_attention_there_is_one_vector_and_one_column(studio):
 
 def test_a_long_sentence_is_drawn_and_a_longer_one_is_refused_in_words(studio):
     words = ["a"] * 129
-    page = done(studio.open(f"/translate?q={'+'.join(words[:128])}&m=bahdanau"))
+    page = done(studio.open(f"/translate?text={'+'.join(words[:128])}&model=bahdanau"))
     expect(page.locator("canvas.heat-canvas")).to_be_visible()
     page.locator(".heat-live").focus()
     page.keyboard.press("End")
-    assert query(page)["j"] == "129"  # with the end of the sentence
-    page = studio.open(f"/translate?q={'+'.join(words)}&m=bahdanau", wait=False)
+    assert query(page)["source"] == "129"  # with the end of the sentence
+    page = studio.open(f"/translate?text={'+'.join(words)}&model=bahdanau", wait=False)
     expect(page.locator("#status")).to_contain_text("at most 128")
     studio.wrong.clear()  # the browser's console names the refusal

@@ -1,6 +1,6 @@
 /** Questions to the server; what goes wrong is an error with a sentence to show. */
 
-import { alone, answer } from "./embedded.js";
+import { standalone, embeddedResponse } from "./embedded_trace.js";
 
 export class Problem extends Error {}
 
@@ -9,10 +9,10 @@ const sent = (body, signal) => ({ method: "POST", headers: { "content-type": "ap
 
 /** Ask with a body. @param {string} path @param {unknown} body */
 export const post = (path, body, signal) =>
-  (alone ? heldFor(path, body) : ask(path, sent(body, signal)));
+  (standalone ? heldFor(path, body) : ask(path, sent(body, signal)));
 
 /** Ask without one. @param {string} path */
-export const get = (path, signal) => (alone ? heldFor(path) : ask(path, { signal }));
+export const get = (path, signal) => (standalone ? heldFor(path) : ask(path, { signal }));
 
 /** A file; with a body if one is given. @returns {Promise<Blob>} */
 export async function file(path, body) {
@@ -27,7 +27,7 @@ export async function file(path, body) {
  * @param {(kind: string, data: any) => void} hear
  */
 export async function stream(path, body, hear, signal) {
-  if (alone) return hear("done", await heldFor(path, body));
+  if (standalone) return hear("done", await heldFor(path, body));
   const answered = await reach(path, body ? sent(body, signal) : { signal });
   const reader = answered.body.pipeThrough(new TextDecoderStream()).getReader();
   let waiting = "";
@@ -63,7 +63,7 @@ async function ask(path, options) {
 
 /** What a page that is a file has to say. */
 async function heldFor(path, body) {
-  const found = answer(path, body);
+  const found = embeddedResponse(path, body);
   if (found === undefined) throw new Problem("alone");
   return found;
 }

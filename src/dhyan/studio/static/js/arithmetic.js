@@ -9,15 +9,15 @@
  */
 
 import { el, svg, fill } from "./dom.js";
-import { said, sum, tiny } from "./numbers.js";
-import { say, learn } from "./words.js";
-import { strip, mostOf } from "./strips.js";
-import { signed, ink } from "./colour.js";
+import { formatNumber, sum, formatTiny } from "./numbers.js";
+import { message, addMessages } from "./messages.js";
+import { strip, mostOf } from "./vector_strips.js";
+import { signed, ink } from "./colors.js";
 
 const CLOSE = 1e-5; // of their size; models compute in single precision, the page in double
 const LARGEST_FIRST = "size";
 
-learn({
+addMessages({
   sum_agrees: ["agrees with the model to {0}", "मॉडल से {0} तक मेल खाता है"],
   sum_exact: ["agrees with the model to the last bit", "मॉडल से अंतिम बिट तक मेल खाता है"],
   sum_differs: ["differs from the model by {0}", "मॉडल से {0} का अंतर है"],
@@ -38,7 +38,7 @@ learn({
 export function agreement(difference, size = 1) {
   const same = difference <= CLOSE * Math.max(1, size);
   const key = difference === 0 ? "sum_exact" : same ? "sum_agrees" : "sum_differs";
-  return { same, words: say(key, tiny(difference)) };
+  return { same, words: message(key, formatTiny(difference)) };
 }
 
 /** The same as a small badge; not by colour alone. */
@@ -86,9 +86,9 @@ export function openSum(asked) {
   function sorting(now) {
     const choose = (value) => el("button", { type: "button", "aria-pressed": order === value,
       on: { click: () => { order = value; show(now); body.querySelector(".sum-order [aria-pressed=true]").focus(); } } },
-    say(value ? "sum_size" : "sum_order"));
-    return el("div", { class: "sum-order", role: "group", "aria-label": say("sum_sorting") },
-      el("span", { class: "quiet" }, say("sum_terms", now.terms.length)), choose(""), choose(LARGEST_FIRST));
+    message(value ? "sum_size" : "sum_order"));
+    return el("div", { class: "sum-order", role: "group", "aria-label": message("sum_sorting") },
+      el("span", { class: "quiet" }, message("sum_terms", now.terms.length)), choose(""), choose(LARGEST_FIRST));
   }
 
   show(asked);
@@ -113,13 +113,13 @@ export function openVector({ title, words, label, values, about }) {
 }
 
 const heading = (title, close) => el("header", {}, el("h2", { id: "sum-title" }, title),
-  el("button", { type: "button", class: "sum-close", "aria-label": say("close"), on: { click: close } }, "×"));
+  el("button", { type: "button", class: "sum-close", "aria-label": message("close"), on: { click: close } }, "×"));
 
 /** A number of any size: plain where that says something, 5.83e12 or 1.70e−11 where not. */
 function written(value, digits) {
   const size = Math.abs(value);
-  if (size < 1e6 && (size === 0 || size >= 10 ** (1 - digits))) return said(value, digits);
-  return Number.isFinite(value) ? value.toExponential(digits - 2).replaceAll("-", "−").replace("+", "") : said(value);
+  if (size < 1e6 && (size === 0 || size >= 10 ** (1 - digits))) return formatNumber(value, digits);
+  return Number.isFinite(value) ? value.toExponential(digits - 2).replaceAll("-", "−").replace("+", "") : formatNumber(value);
 }
 
 const product = (term) => term.reduce((total, one) => total * one, 1);
@@ -134,7 +134,7 @@ function result(now) {
     parts.push(el("div", {}, el("dt", {}, now.then.symbol), el("dd", { class: "number" }, written(found, 6))));
   }
   if (now.model !== undefined) {
-    parts.push(el("div", {}, el("dt", {}, say("sum_model")), el("dd", { class: "number" }, written(now.model, 6))));
+    parts.push(el("div", {}, el("dt", {}, message("sum_model")), el("dd", { class: "number" }, written(now.model, 6))));
   }
   const size = now.model !== undefined && mostOf([now.model, found], now.then ? [] : now.terms.map(product));
   return el("div", { class: "sum-result" }, el("dl", {}, ...parts),
@@ -152,7 +152,7 @@ function path(now) {
   const x = (at) => edge + (at / (steps.length - 1)) * (wide - 2 * edge);
   const y = (value) => tall - edge - ((value - low) / (high - low || 1)) * (tall - 2 * edge);
   return svg("svg", { class: "sum-path", viewBox: `0 0 ${wide} ${tall}`, role: "img",
-    "aria-label": say("sum_path") },
+    "aria-label": message("sum_path") },
   svg("line", { class: "sum-zero", x1: x(0), x2: x(steps.length - 1), y1: y(0), y2: y(0) }),
   svg("polyline", { class: "sum-line", points: steps.map((value, at) => `${x(at)},${y(value)}`).join(" ") }),
   svg("circle", { class: "sum-dot", cx: x(steps.length - 1), cy: y(steps.at(-1)), r: 4 }));
@@ -174,12 +174,12 @@ function terms(now, order) {
       el("td", {}, written(total, 4)));
   };
   const blank = now.symbols.map(() => null);
-  return el("div", { class: "sum-terms", tabindex: 0, role: "region", "aria-label": say("sum_table") },
+  return el("div", { class: "sum-terms", tabindex: 0, role: "region", "aria-label": message("sum_table") },
     el("table", { class: "numbers" },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "k"),
         ...now.symbols.map((symbol) => el("th", { scope: "col" }, symbol)),
         pair && el("th", { scope: "col" }, now.symbols.join(" · ")),
-        el("th", { scope: "col" }, say("sum_running")))),
+        el("th", { scope: "col" }, message("sum_running")))),
       el("tbody", {}, ...lines.map(({ term, at, made }) => line(now.names?.[at] ?? String(at + 1), term, made)),
         ...(now.plus ?? []).map((one) => line(`+ ${one.symbol}`, pair ? blank : [one.value], one.value)))));
 }

@@ -2,34 +2,33 @@
 
 import { el } from "./dom.js";
 import { file } from "./api.js";
-import { alone } from "./embedded.js";
-import { question } from "./asked.js";
+import { standalone } from "./embedded_trace.js";
+import { requestBody } from "./traces.js";
 import { state } from "./state.js";
-import { ROLES } from "./trace.js";
-import { learn, say } from "./words.js";
-import { tellOf } from "./tell.js";
-import { asCsv, named } from "./export-data.js";
-import { asPng, asSvg } from "./export-picture.js";
+import { addMessages, message } from "./messages.js";
+import { showStatus } from "./status.js";
+import { asCsv, named } from "./export_csv.js";
+import { asPng, asSvg } from "./export_image.js";
 
-learn({
-  export_menu: ["Take away", "साथ ले जाइए"],
-  export_seen: ["Picture as seen", "चित्र, जैसा दिख रहा है"],
+addMessages({
+  export_menu: ["Export", "साथ ले जाइए"],
+  export_seen: ["Image of the view", "चित्र, जैसा दिख रहा है"],
   export_seen_svg: ["sharp at any size", "हर आकार में साफ़"],
   export_seen_png: ["twice the pixels", "दुगुने पिक्सेल"],
   export_figure: ["Figure for print", "छपाई के लिए चित्र"],
-  export_figure_svg: ["letters as outlines", "अक्षर रेखाओं के रूप में"],
-  export_figure_png: ["216 dots to the inch", "216 बिंदु प्रति इंच"],
+  export_figure_svg: ["text as outlines", "अक्षर रेखाओं के रूप में"],
+  export_figure_png: ["216 dpi", "216 बिंदु प्रति इंच"],
   export_figure_pdf: ["for a paper", "शोधपत्र के लिए"],
   export_data: ["Numbers", "संख्याएँ"],
   export_csv: ["this table, for a spreadsheet", "यह सारणी, स्प्रेडशीट के लिए"],
-  export_json: ["the whole trace, to replay", "पूरा अभिलेख, दोबारा देखने के लिए"],
+  export_json: ["the complete trace, to replay", "पूरा अभिलेख, दोबारा देखने के लिए"],
   export_page: ["Page", "पृष्ठ"],
   export_html: ["one file; opens without a server", "एक फ़ाइल; बिना सर्वर के खुलती है"],
-  export_no_picture: ["There is no drawing on the page now.", "पृष्ठ पर अभी कोई चित्र नहीं है।"],
-  export_no_table: ["There is no table on the page now.", "पृष्ठ पर अभी कोई सारणी नहीं है।"],
+  export_no_picture: ["This view has no image to export.", "पृष्ठ पर अभी कोई चित्र नहीं है।"],
+  export_no_table: ["This view has no table to export.", "पृष्ठ पर अभी कोई सारणी नहीं है।"],
   export_no_trace: ["Translate a sentence first.", "पहले किसी वाक्य का अनुवाद कीजिए।"],
-  export_no_server: ["Needs `dhyan studio`; this page is a file.", "इसके लिए `dhyan studio` चाहिए; यह पृष्ठ एक फ़ाइल है।"],
-  export_working: ["Making {0} …", "{0} बन रही है …"],
+  export_no_server: ["Needs `dhyan studio`; this page is a saved file.", "इसके लिए `dhyan studio` चाहिए; यह पृष्ठ एक फ़ाइल है।"],
+  export_working: ["Exporting {0} …", "{0} बन रही है …"],
   export_saved: ["Saved {0}.", "{0} सहेज ली गई।"],
 });
 
@@ -43,12 +42,12 @@ learn({
 let taken = () => ({});
 
 /** Where the view on the page says what it has to take away. @param {() => Taken} from */
-export function exporting(from) {
+export function setExportSource(from) {
   taken = from;
 }
 
-const about = (found) => found.trace?.text ?? state.q;
-const described = (found) => ({ title: `${say(`view_${state.view}`)} · ${about(found)}`,
+const about = (found) => found.trace?.text ?? state.text;
+const described = (found) => ({ title: `${message(`view_${state.view}`)} · ${about(found)}`,
   text: found.trace?.translation ?? "", link: location.href });
 const drawn = (suffix) => (found) => file(`/api/figure.${suffix}`, figure(found));
 
@@ -66,10 +65,10 @@ const GROUPS = [
     ["json", "export_json", async (found) =>
       new Blob([JSON.stringify(found.trace), "\n"], { type: "application/json" }), noTrace]] },
   { name: "export_page", lacks: (found) => needsServer() || noTrace(found), ways: [
-    ["html", "export_html", () => file("/api/export.html", question())]] },
+    ["html", "export_html", () => file("/api/export.html", requestBody())]] },
 ];
 
-const needsServer = () => alone && "export_no_server";
+const needsServer = () => standalone && "export_no_server";
 function noTrace(found) {
   return !found.trace && "export_no_trace";
 }
@@ -84,10 +83,10 @@ const SHOWN = {
 /** The attention that the view shows, for the figure. */
 function figure({ trace }) {
   const usual = SHOWN[state.view] ?? SHOWN.translate;
-  const wanted = state.view === "heads" && ROLES[state.k] ? ROLES[state.k] : usual.role;
+  const wanted = (state.view === "heads" && state.role) || usual.role;
   const role = trace.attention.some((block) => block.role === wanted) ? wanted : "cross";
-  return { ...question(), role, layer: state.l || usual.layer, head: state.h || usual.head,
-    words: state.u === "word" };
+  return { ...requestBody(), role, layer: state.layer || usual.layer, head: state.head || usual.head,
+    words: state.unit === "word" };
 }
 
 /** Closes the menu, if it is open. */
@@ -99,7 +98,7 @@ export function openExport() {
   const button = document.querySelector("#export");
   const found = taken() ?? {};
   const menu = el("div", { class: "export-menu", role: "menu", id: "export-menu",
-    "aria-label": say("export_menu") }, ...GROUPS.map((one) => group(one, found, close)));
+    "aria-label": message("export_menu") }, ...GROUPS.map((one) => group(one, found, close)));
   const stop = new AbortController();
 
   function close(back = true) {
@@ -134,28 +133,28 @@ function group({ name, lacks, ways }, found, close) {
   const heading = `${name}-title`;
   const whole = lacks?.(found);
   return el("div", { role: "group", "aria-labelledby": heading },
-    el("p", { id: heading, class: "export-group", role: "presentation" }, say(name)),
+    el("p", { id: heading, class: "export-group", role: "presentation" }, message(name)),
     ...ways.map(([suffix, words, make, own]) => {
       const why = whole || own?.(found) || "";
       return el("div", { role: "menuitem", tabindex: -1, "data-way": `${name.slice(7)}-${suffix}`,
         "aria-disabled": Boolean(why), on: { click: () => {
-          if (why) return tellOf(say(why));
+          if (why) return showStatus(message(why));
           close();
           return take(suffix, found, make);
         } } },
-      el("b", {}, suffix.toUpperCase()), " ", el("span", {}, say(why || words)));
+      el("b", {}, suffix.toUpperCase()), " ", el("span", {}, message(why || words)));
     }));
 }
 
 /** Make a file and hand it over; the line below says how that went. */
 async function take(suffix, found, make) {
   const name = named(state, found.trace, suffix);
-  tellOf(say("export_working", name));
+  showStatus(message("export_working", name));
   try {
     hand(await make(found), name);
-    tellOf(say("export_saved", name));
+    showStatus(message("export_saved", name));
   } catch (error) {
-    tellOf(error);
+    showStatus(error);
   }
 }
 

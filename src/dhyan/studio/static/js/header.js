@@ -2,11 +2,11 @@
 
 import { el, fill } from "./dom.js";
 import { state, set, subscribe, address } from "./state.js";
-import { lang, say } from "./words.js";
-import { tellOf } from "./tell.js";
+import { lang, message } from "./messages.js";
+import { showStatus } from "./status.js";
 import { openExport } from "./export.js";
-import { openKeys } from "./keys.js";
-import { examples } from "./examples.js";
+import { openKeys } from "./keyboard.js";
+import { examples } from "./example_sentences.js";
 
 /** What a kind of attention is, for pages in Hindi: recipes tell it in English. */
 const IN_HINDI = {
@@ -26,28 +26,28 @@ export function header(models) {
   draw();
   subscribe((changed) => {
     settle();
-    if (changed.has("ui")) draw();
-    else if (["q", "m", "b", "th"].some((key) => changed.has(key))) fitted();
+    if (changed.has("language")) draw();
+    else if (["text", "model", "beam", "theme"].some((key) => changed.has(key))) fitted();
   });
 }
 
 /** The card of the model that is asked. */
-export const card = (name = state.m) => cards.find((one) => one.name === name);
+export const card = (name = state.model) => cards.find((one) => one.name === name);
 export const models = () => cards;
 
 /** Models that came or went while the page was open. */
-export function restock(now) {
+export function updateModels(now) {
   cards = now;
   draw();
 }
 
 /** A model to ask; a saved trace brings the only sentence it can be asked. */
-const asked = (m) => (card(m)?.saved ? { m, q: card(m).saved, b: 1, f: "" } : { m });
+const asked = (model) => (card(model)?.saved ? { model, text: card(model).saved, beam: 1, prefix: "" } : { model });
 
 /** Without a model the first is asked, and a saved trace for its own sentence. */
 function settle() {
-  if (!state.m && cards.length) set({ m: cards[0].name }, { quiet: true });
-  if (card()?.saved) set(asked(state.m), { quiet: true });
+  if (!state.model && cards.length) set({ model: cards[0].name }, { quiet: true });
+  if (card()?.saved) set(asked(state.model), { quiet: true });
 }
 
 const allSaved = () => cards.length > 0 && cards.every((one) => one.saved);
@@ -66,7 +66,7 @@ function mark() {
 function ask() {
   const box = el("textarea", { id: "sentence", rows: 1, maxlength: 500, lang: "en", spellcheck: "true",
     readonly: allSaved(),
-    "aria-label": say("sentence"), placeholder: say("write"),
+    "aria-label": message("sentence"), placeholder: message("write"),
     on: { input: grow, keydown: (event) => {
       if (event.key === "Enter" && !event.shiftKey) {
         event.preventDefault();
@@ -76,14 +76,14 @@ function ask() {
   return el("form", { class: "ask", role: "search", on: { submit: (event) => {
     event.preventDefault();
     send();
-  } } }, box, el("button", { class: "main", type: "submit" }, say("translate")));
+  } } }, box, el("button", { class: "main", type: "submit" }, message("translate")));
 }
 
 function send() {
   const words = document.querySelector("#sentence").value.normalize("NFC").trim();
-  if (!cards.length) tellOf(say("waits"));
-  if (words === state.q) document.dispatchEvent(new CustomEvent("again"));
-  else set({ q: words, i: 1, j: 1, f: "" });
+  if (!cards.length) showStatus(message("waits"));
+  if (words === state.text) document.dispatchEvent(new CustomEvent("again"));
+  else set({ text: words, target: 1, source: 1, prefix: "" });
 }
 
 function grow() {
@@ -97,34 +97,34 @@ function tools() {
     el("button", { type: "button", ...more, on: { click: act } }, words);
   const copy = async () => {
     await navigator.clipboard?.writeText(location.href).catch(() => {});
-    tellOf(say("copied"));
+    showStatus(message("copied"));
   };
   const next = { auto: "light", light: "dark", dark: "auto" };
   return el("div", { class: "tools" },
-    button(say("link"), copy, { id: "copy-link" }),
-    button(`${say("export")} ▾`, openExport, { id: "export", "aria-haspopup": "menu" }),
-    button("◐", () => set({ th: next[state.th] }, { quiet: true }), { id: "theme" }),
-    button(state.ui === "hi" ? "English" : "हिन्दी", () => set({ ui: state.ui === "hi" ? "en" : "hi" }),
-      { id: "ui", lang: state.ui === "hi" ? "en" : "hi" }),
-    button("?", openKeys, { id: "help", "aria-label": say("keys") }));
+    button(message("link"), copy, { id: "copy-link" }),
+    button(`${message("export")} ▾`, openExport, { id: "export", "aria-haspopup": "menu" }),
+    button("◐", () => set({ theme: next[state.theme] }, { quiet: true }), { id: "theme" }),
+    button(state.language === "hi" ? "English" : "हिन्दी", () => set({ language: state.language === "hi" ? "en" : "hi" }),
+      { id: "ui", lang: state.language === "hi" ? "en" : "hi" }),
+    button("?", openKeys, { id: "help", "aria-label": message("keys") }));
 }
 
 function chosen() {
   const select = (id, label, options, change) => el("label", {}, label,
     el("select", { id, on: { change: (event) => change(event.target.value) } },
       ...options.map(([value, words]) => el("option", { value }, words))));
-  const beams = [["1", say("greedy")], ...[2, 3, 4, 5, 6, 7, 8].map((k) => [String(k), say("beam", k)])];
+  const beams = [["1", message("greedy")], ...[2, 3, 4, 5, 6, 7, 8].map((k) => [String(k), message("beam", k)])];
   return el("div", { class: "chosen" },
-    select("model", say("model"), cards.map((one) => [one.name, one.name]), (m) => set(asked(m))),
-    select("beam", say("search"), beams, (b) => set({ b: Number(b) })),
+    select("model", message("model"), cards.map((one) => [one.name, one.name]), (model) => set(asked(model))),
+    select("beam", message("search"), beams, (beam) => set({ beam: Number(beam) })),
     el("span", { class: "quiet", id: "about" }));
 }
 
 /** Of several saved traces, the sentence of each. */
 function sentences() {
   return cards.length > 1 && el("ul", { class: "examples", tabindex: 0, role: "list",
-    "aria-label": say("sentence") }, ...cards.map((one) => el("li", {}, el("button", { type: "button",
-    lang: one.source_language, on: { click: () => set({ ...asked(one.name), i: 1, j: 1 }) } }, one.saved))));
+    "aria-label": message("sentence") }, ...cards.map((one) => el("li", {}, el("button", { type: "button",
+    lang: one.source_language, on: { click: () => set({ ...asked(one.name), target: 1, source: 1 }) } }, one.saved))));
 }
 
 /** What a model is: in its recipe's own line, or by its kind of attention. */
@@ -133,11 +133,11 @@ const about = (one) => (lang() === "hi" && IN_HINDI[one?.score]) || (one?.about 
 /** Everything in the header as the state has it. */
 function fitted() {
   const box = document.querySelector("#sentence");
-  if (box.value !== state.q) box.value = state.q;
+  if (box.value !== state.text) box.value = state.text;
   grow();
-  document.querySelector("#model").value = state.m;
-  document.querySelector("#beam").value = String(state.b);
+  document.querySelector("#model").value = state.model;
+  document.querySelector("#beam").value = String(state.beam);
   document.querySelector("#about").textContent =
-    card()?.saved ? say("saved", state.m) : about(card());
-  document.querySelector("#theme").setAttribute("aria-label", `${say("theme")}: ${say(state.th)}`);
+    card()?.saved ? message("saved", state.model) : about(card());
+  document.querySelector("#theme").setAttribute("aria-label", `${message("theme")}: ${message(state.theme)}`);
 }

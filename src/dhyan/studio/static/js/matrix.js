@@ -1,11 +1,11 @@
 /** Matrices between brackets: their cells can be lit, walked through and opened. */
 
 import { el, math } from "./dom.js";
-import { signed, weight as paint, ink } from "./colour.js";
-import { mostOf } from "./strips.js";
-import { say, learn } from "./words.js";
+import { signed, weight as paint, ink } from "./colors.js";
+import { mostOf } from "./vector_strips.js";
+import { message, addMessages } from "./messages.js";
 
-learn({ matrix_cell: ["{0}, {1}, {2}: {3}", "{0}, {1}, {2}: {3}"] });
+addMessages({ matrix_cell: ["{0}, {1}, {2}: {3}", "{0}, {1}, {2}: {3}"] });
 
 /**
  * @typedef {object} Matrix
@@ -174,7 +174,7 @@ function named(made, { text, lang }) {
 }
 
 const spoken = (of, row, column, r, c, words) =>
-  say("matrix_cell", of.about, row?.text ?? r + 1, column?.text ?? c + 1, words);
+  message("matrix_cell", of.about, row?.text ?? r + 1, column?.text ?? c + 1, words);
 
 /** Where a key leads among the cells that are shown. */
 export function moved(key, [row, column], down, across) {

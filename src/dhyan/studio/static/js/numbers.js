@@ -38,16 +38,16 @@ export function softmax(scores) {
 }
 
 /** The largest difference of two lists or tables. */
-export function apart(a, b) {
+export function maxDifference(a, b) {
   return a.reduce((most, one, at) =>
-    Math.max(most, Array.isArray(one) ? apart(one, b[at]) : Math.abs(one - b[at])), 0);
+    Math.max(most, Array.isArray(one) ? maxDifference(one, b[at]) : Math.abs(one - b[at])), 0);
 }
 
 /** Bits of a row of weights. */
 export const entropy = (row) => -sum(row.filter((one) => one > 0).map((p) => p * Math.log2(p)));
 
 /** A number with a true minus; weights lose their 0. */
-export function said(value, digits = 3, { weight = false } = {}) {
+export function formatNumber(value, digits = 3, { weight = false } = {}) {
   if (value === Infinity) return "∞";
   if (value === -Infinity) return "−∞";
   const written = value.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
@@ -55,5 +55,5 @@ export function said(value, digits = 3, { weight = false } = {}) {
 }
 
 /** A very small number in the form 1.2e−7. */
-export const tiny = (value) =>
+export const formatTiny = (value) =>
   value === 0 ? "0" : value.toExponential(1).replace("-", "−").replace("e+0", "");

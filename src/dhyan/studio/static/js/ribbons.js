@@ -4,7 +4,7 @@
  */
 
 import { el, svg } from "./dom.js";
-import { wide } from "./heat-layout.js";
+import { wide } from "./heatmap_layout.js";
 
 export const LEAST = 0.02; // weights that get a ribbon
 const HUES = 8;

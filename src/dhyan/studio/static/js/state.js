@@ -1,51 +1,51 @@
 /** What the page shows, as one value; the address bar always has all of it. */
 
-import { alone, framed } from "./embedded.js";
+import { standalone, framed } from "./embedded_trace.js";
 
 export let VIEWS = ["translate", "step", "qkv", "heads", "mask", "gravity", "scale", "length",
   "train", "compare"];
 
 /** Every key of the address: its usual value, and what it may be. */
 const KEYS = {
-  q: { usual: "", longest: 500 },
-  q2: { usual: "", longest: 500 },
-  m: { usual: "", longest: 200 },
-  m2: { usual: "", longest: 200 },
-  b: { usual: 1, least: 1, most: 8 },
-  k: { usual: "", of: ["", "enc", "dec", "cross"] },
-  l: { usual: 0, least: 0, most: 99 }, // 0: the view's own choice
-  h: { usual: "", pattern: /^(|avg|max|[1-9]\d?)$/ },
-  i: { usual: 1, least: 1, most: 600 },
-  j: { usual: 1, least: 1, most: 600 },
-  u: { usual: "word", of: ["word", "tok"] },
-  sc: { usual: "lin", of: ["lin", "sqrt"] },
-  sp: { usual: "1", of: ["0", "1"] },
-  n: { usual: "1", of: ["0", "1"] },
-  tr: { usual: "0", of: ["0", "1"] }, // Hindi in Latin letters too
-  pin: { usual: 0, least: 0, most: 600 }, // a target step that is held; 0: none
-  f: { usual: "", longest: 500 },
-  v: { usual: "map", of: ["map", "ribbons", "table"] },
+  text: { usual: "", longest: 500 },
+  text2: { usual: "", longest: 500 },
+  model: { usual: "", longest: 200 },
+  model2: { usual: "", longest: 200 },
+  beam: { usual: 1, least: 1, most: 8 },
+  role: { usual: "", of: ["", "encoder_self", "decoder_self", "cross"] },
+  layer: { usual: 0, least: 0, most: 99 }, // 0: the view's own choice
+  head: { usual: "", pattern: /^(|avg|max|[1-9]\d?)$/ },
+  target: { usual: 1, least: 1, most: 600 },
+  source: { usual: 1, least: 1, most: 600 },
+  unit: { usual: "word", of: ["word", "token"] },
+  scale: { usual: "linear", of: ["linear", "sqrt"] },
+  specials: { usual: "1", of: ["0", "1"] },
+  numbers: { usual: "1", of: ["0", "1"] },
+  transliterate: { usual: "0", of: ["0", "1"] }, // Hindi in Latin letters too
+  pinned: { usual: 0, least: 0, most: 600 }, // a target step that is held; 0: none
+  prefix: { usual: "", longest: 500 },
+  display: { usual: "map", of: ["map", "ribbons", "table"] },
   toy: { usual: "", longest: 6000 },
-  o: { usual: "", of: ["", "entropy", "diagonal", "previous", "first", "missed"] }, // order of heads
-  off: { usual: "0", of: ["0", "1"] }, // the head is switched off
-  mk: { usual: "1", of: ["0", "1"] }, // the mask is on
-  p: { usual: 0, least: 0, most: 600 }, // the place of a word that is changed; 0: the view's own choice
-  w: { usual: "", longest: 60 }, // the word told instead
+  order: { usual: "", of: ["", "entropy", "diagonal", "previous", "first", "missed"] }, // order of heads
+  ablated: { usual: "0", of: ["0", "1"] }, // the head is switched off
+  masked: { usual: "1", of: ["0", "1"] }, // the mask is on
+  position: { usual: 0, least: 0, most: 600 }, // the place of a word that is changed; 0: the view's own choice
+  word: { usual: "", longest: 60 }, // the word told instead
   run: { usual: "", longest: 200 },
-  ck: { usual: -1, least: -1, most: 1e9 }, // a checkpoint by its step; -1: the newest
+  checkpoint: { usual: -1, least: -1, most: 1e9 }, // a checkpoint by its step; -1: the newest
   each: { usual: 40, least: 2, most: 200 },
   bucket: { usual: 0, least: 0, most: 9 }, // 0: none
-  d: { usual: 64, least: 2, most: 1024 },
-  nn: { usual: 16, least: 2, most: 64 },
+  dimension: { usual: 64, least: 2, most: 1024 },
+  keys: { usual: 16, least: 2, most: 64 },
   seed: { usual: 1, least: 1, most: 9999 },
-  gm: { usual: "toy", of: ["toy", "model"] }, // gravity: of whom
-  gs: { usual: "money", of: ["money", "river", "both"] },
-  gw: { usual: "soft", of: ["soft", "drawn"] },
-  gt: { usual: 37, least: 5, most: 500 }, // temperature in hundredths
-  gl: { usual: 1, least: 1, most: 8 },
-  g: { usual: "", longest: 200 }, // points that were moved
-  ui: { usual: "en", of: ["en", "hi"] },
-  th: { usual: "auto", of: ["auto", "light", "dark"] },
+  gravity_mode: { usual: "toy", of: ["toy", "model"] }, // gravity: of whom
+  gravity_sentence: { usual: "money", of: ["money", "river", "both"] },
+  gravity_weights: { usual: "soft", of: ["soft", "drawn"] },
+  gravity_temperature: { usual: 37, least: 5, most: 500 }, // temperature in hundredths
+  gravity_layers: { usual: 1, least: 1, most: 8 },
+  gravity_points: { usual: "", longest: 200 }, // points that were moved
+  language: { usual: "en", of: ["en", "hi"] },
+  theme: { usual: "auto", of: ["auto", "light", "dark"] },
 };
 
 const hearers = new Set();
@@ -58,7 +58,7 @@ export function subscribe(hear) {
 }
 
 /** Only these views can be gone to from now on; says whether the one asked for is among them. */
-export function offer(views) {
+export function restrictViews(views) {
   VIEWS = VIEWS.filter((view) => views.includes(view));
   const here = VIEWS.includes(state.view);
   if (!here) state.view = VIEWS[0];
@@ -90,12 +90,12 @@ export function address(of = state) {
     if (value !== undefined && String(value) !== String(rule.usual)) query.set(key, String(value));
   }
   const words = query.toString();
-  return `${alone ? "#" : ""}/${of.view}${words ? `?${words}` : ""}`;
+  return `${standalone ? "#" : ""}/${of.view}${words ? `?${words}` : ""}`;
 }
 
 /** Read the address; returns what had to be mended, as pairs of a key and what was taken. */
 export function read(place = location) {
-  const [path, asked] = alone ? place.hash.slice(1).split("?") : [place.pathname, place.search];
+  const [path, asked] = standalone ? place.hash.slice(1).split("?") : [place.pathname, place.search];
   const query = new URLSearchParams(asked);
   const mended = [];
   const view = path.split("/")[1];
@@ -110,7 +110,7 @@ export function read(place = location) {
 
 export function listen(notice) {
   addEventListener("popstate", () => {
-    if (alone && !location.hash.startsWith("#/")) return; // a place in the page, not a state
+    if (standalone && !location.hash.startsWith("#/")) return; // a place in the page, not a state
     const before = { ...state };
     notice(read());
     tell(new Set(Object.keys(state).filter((key) => before[key] !== state[key])));

@@ -3,7 +3,7 @@
 /**
  * @typedef {object} Axis
  * @property {string} title
- * @property {"lin" | "log" | "names"} [scale] "lin" unless said
+ * @property {"linear" | "log" | "names"} [scale] "linear" unless said
  * @property {string[]} [names] of the places 0, 1, 2 … of a scale of names
  * @property {number} [from] the first number shown; else the least there is
  * @property {number} [to] the last number shown; else the largest there is

@@ -2,8 +2,8 @@
 
 import { unpack } from "./numbers.js";
 
-/** Attention roles: the short form in the address, and the name in a trace. */
-export const ROLES = { enc: "encoder_self", dec: "decoder_self", cross: "cross" };
+/** The roles of attentions. */
+export const ROLES = ["encoder_self", "decoder_self", "cross"];
 
 /** The attentions of a role, first layer first. @param {"encoder_self" | "decoder_self" | "cross"} role */
 export const blocksOf = (trace, role) =>
@@ -44,7 +44,7 @@ export function reduced(tables, which) {
 /**
  * A table by tokens or by words: what a word is given is a sum over its pieces, what it gives a
  * mean. Each row and column tells its text, whether it is special, and its tokens.
- * @param {{unit: "tok" | "word", specials: boolean}} how
+ * @param {{unit: "token" | "word", specials: boolean}} how
  */
 export function merged(trace, role, table, { unit, specials }) {
   const [rows, columns] = sides(trace, role).map((side) => groups(side, unit, specials));
@@ -55,7 +55,7 @@ export function merged(trace, role, table, { unit, specials }) {
 
 /** A side's tokens one by one, or gathered to words. */
 export function groups(side, unit, specials = true) {
-  const all = unit === "tok"
+  const all = unit === "token"
     ? side.tokens.map((token, at) => ({ text: token.text, special: marks(token), tokens: [at] }))
     : side.words.map((words, word) => {
       const tokens = side.tokens.flatMap((token, at) => (token.word === word ? [at] : []));

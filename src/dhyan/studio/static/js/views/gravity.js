@@ -2,15 +2,15 @@
 
 import { el, fill } from "../dom.js";
 import { controls, segments, slider } from "../controls.js";
-import { plane } from "../plane.js";
-import { said } from "../numbers.js";
+import { plane } from "../scatter_plot.js";
+import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
-import { learn, say } from "../words.js";
-import { far, placesOf, pulled, SENTENCES, written } from "./gravity-toy.js";
-import { modelPlane } from "./gravity-model.js";
+import { addMessages, message } from "../messages.js";
+import { far, placesOf, pulled, SENTENCES, written } from "./gravity/toy.js";
+import { modelPlane } from "./gravity/model.js";
 
-learn({
-  gravity_of: ["What is shown", "क्या दिखे"],
+addMessages({
+  gravity_of: ["Source of the vectors", "क्या दिखे"],
   gravity_toy: ["toy", "खिलौना"],
   gravity_model: ["this model", "यह मॉडल"],
   gravity_sentence: ["Sentence", "वाक्य"],
@@ -19,7 +19,7 @@ learn({
   gravity_drawn: ["as the notes draw: .8 / .2", "नोट्स के चित्र जैसे: .8 / .2"],
   gravity_temperature: ["Temperature", "तापमान"],
   gravity_layers: ["Layers", "परतें"],
-  gravity_reset: ["Put the words back", "शब्द वापस रखें"],
+  gravity_reset: ["Reset the words", "शब्द वापस रखें"],
   gravity_plane: ["Words in the plane: circles are embeddings, arrows lead to context vectors",
     "तल में शब्द: वृत्त एम्बेडिंग हैं, तीर संदर्भ सदिशों तक जाते हैं"],
   gravity_point: ["{0} at {1}, {2}; after attention at {3}, {4}. Arrow keys move it.",
@@ -28,7 +28,7 @@ learn({
     "○ एम्बेडिंग, → संदर्भ सदिश। वृत्त को खींचिए, या उस पर फ़ोकस करके तीर कुंजियाँ दबाइए (Shift: थोड़ा-थोड़ा)।"],
   gravity_moves: ["bank moves from [{0}, {1}] to [{2}, {3}].", "bank [{0}, {1}] से [{2}, {3}] पर जाता है।"],
   gravity_nearer: ["Its distance to {0} changes from {1} to {2}.", "{0} से उसकी दूरी {1} से {2} हो जाती है।"],
-  gravity_collapsed: ["After {0} layers all words are at nearly the same place: only mixing, layer after layer, makes them alike.",
+  gravity_collapsed: ["After {0} layers all words are at nearly the same point: averaging without residual connections makes them equal.",
     "{0} परतों के बाद सब शब्द लगभग एक ही जगह हैं: केवल मिलाते जाने से वे एक जैसे हो जाते हैं।"],
   gravity_row: ["Weights of the first layer: how much of each word (column) goes into a word (row)",
     "पहली परत के भार: हर शब्द (स्तंभ) का कितना भाग किसी शब्द (पंक्ति) में जाता है"],
@@ -39,7 +39,7 @@ learn({
 });
 
 export const lesson = {
-  title: ["Words attract each other", "शब्द एक-दूसरे को खींचते हैं"],
+  title: ["Attention as weighted averaging", "शब्द एक-दूसरे को खींचते हैं"],
   text: ["The embedding of bank is one point, whatever the sentence. Attention replaces it by a weighted mean of the sentence: beside money it moves towards money, beside river towards river.\nThe temperature divides the scores: a low one lets the best match win, a high one mixes evenly. At T = 0.37 the softmax gives bank the notes' weights, .2 and .8.",
     "bank की एम्बेडिंग एक ही बिंदु है, वाक्य कोई भी हो। अवधान उसकी जगह वाक्य का भारित माध्य रखता है: money के साथ वह money की ओर जाता है, river के साथ river की ओर।\nतापमान अंकों को भाग देता है: कम हो तो सबसे अच्छा मेल जीतता है, अधिक हो तो सब बराबर मिलते हैं। T = 0.37 पर softmax से bank को नोट्स वाले भार .2 और .8 मिलते हैं।"],
   ask: ["Raise the number of layers. Where do the words end up?", "परतों की संख्या बढ़ाइए। शब्द अंत में कहाँ पहुँचते हैं?"],
@@ -54,20 +54,20 @@ const TONES = { money: 3, bank: 1, river: 2 };
 export function open() {
   const place = el("div", { class: "gravity-place" });
   const node = el("section", { class: "gravity", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, say("view_gravity"))),
-    controls(segments(say("gravity_of"), "gm", [["toy", say("gravity_toy")], ["model", say("gravity_model")]])), place);
+    el("header", {}, el("h1", { id: "view-title" }, message("view_gravity"))),
+    controls(segments(message("gravity_of"), "gravity_mode", [["toy", message("gravity_toy")], ["model", message("gravity_model")]])), place);
   let shown = null;
 
   function show() {
     shown?.close();
-    shown = state.gm === "toy" ? toyPlane() : modelPlane();
+    shown = state.gravity_mode === "toy" ? toyPlane() : modelPlane();
     fill(place, shown.node);
   }
   show();
   return {
     node,
     update(changed) {
-      if (changed.has("gm")) show();
+      if (changed.has("gravity_mode")) show();
       else shown.update(changed);
     },
     taken: () => shown.taken(),
@@ -77,36 +77,36 @@ export function open() {
 
 /** The notes' words, which can be moved. */
 function toyPlane() {
-  const layers = slider(say("gravity_layers"), "gl", { least: 1, most: 8 });
-  const temperature = slider(say("gravity_temperature"), "gt", { least: 5, most: 500 }, (value) => said(value / 100, 2));
-  const reset = el("button", { type: "button", on: { click: () => set({ g: "" }, { quiet: true }) } }, say("gravity_reset"));
+  const layers = slider(message("gravity_layers"), "gravity_layers", { least: 1, most: 8 });
+  const temperature = slider(message("gravity_temperature"), "gravity_temperature", { least: 5, most: 500 }, (value) => formatNumber(value / 100, 2));
+  const reset = el("button", { type: "button", on: { click: () => set({ gravity_points: "" }, { quiet: true }) } }, message("gravity_reset"));
   const told = el("p", { class: "live", "aria-live": "polite" });
-  const picture = plane({ label: say("gravity_plane"), stars: [], range: RANGE, moved: (word, at) =>
-    set({ g: written({ ...placesOf(state.g), [word]: at }) }, { quiet: true }) });
-  const box = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": say("gravity_plane") }, picture);
-  const table = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": say("gravity_row") });
+  const picture = plane({ label: message("gravity_plane"), stars: [], range: RANGE, moved: (word, at) =>
+    set({ gravity_points: written({ ...placesOf(state.gravity_points), [word]: at }) }, { quiet: true }) });
+  const box = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("gravity_plane") }, picture);
+  const table = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("gravity_row") });
   const how = el("p", { class: "quiet" });
   const node = el("div", {},
-    controls(segments(say("gravity_sentence"), "gs", Object.entries(SENTENCES).map(([key, words]) => [key, words.join(" ")])),
-      segments(say("gravity_weights"), "gw", [["soft", say("gravity_soft")], ["drawn", say("gravity_drawn")]])),
+    controls(segments(message("gravity_sentence"), "gravity_sentence", Object.entries(SENTENCES).map(([key, words]) => [key, words.join(" ")])),
+      segments(message("gravity_weights"), "gravity_weights", [["soft", message("gravity_soft")], ["drawn", message("gravity_drawn")]])),
     controls(temperature, layers, reset),
     el("div", { class: "gravity-both" },
-      el("figure", { class: "gravity-figure" }, box, el("figcaption", { class: "quiet" }, say("gravity_caption"))),
+      el("figure", { class: "gravity-figure" }, box, el("figcaption", { class: "quiet" }, message("gravity_caption"))),
       el("div", { class: "gravity-told" }, told, table, how)));
   let seen = null;
 
   function render() {
-    const words = SENTENCES[state.gs];
-    const places = placesOf(state.g);
+    const words = SENTENCES[state.gravity_sentence];
+    const places = placesOf(state.gravity_points);
     const vectors = words.map((word) => places[word]);
-    const { stages, weights } = pulled(vectors, { layers: state.gl, temperature: state.gt / 100, drawn: state.gw === "drawn" });
+    const { stages, weights } = pulled(vectors, { layers: state.gravity_layers, temperature: state.gravity_temperature / 100, drawn: state.gravity_weights === "drawn" });
     seen = { values: weights[0], rows: words, columns: words };
     picture.update({ stars: words.map((word, at) => star(word, stages.map((stage) => stage[at]))) });
     fill(told, ...sentences(words, stages).flatMap((one) => [one, " "]));
     fill(table, weightTable(seen));
-    fill(how, say(state.gw === "drawn" ? "gravity_given" : "gravity_formula"));
-    temperature.hidden = state.gw === "drawn";
-    reset.disabled = state.g === "";
+    fill(how, message(state.gravity_weights === "drawn" ? "gravity_given" : "gravity_formula"));
+    temperature.hidden = state.gravity_weights === "drawn";
+    reset.disabled = state.gravity_points === "";
   }
 
   render();
@@ -115,7 +115,7 @@ function toyPlane() {
     update(changed) {
       layers.follow();
       temperature.follow();
-      if (["g", "gs", "gw", "gt", "gl"].some((key) => changed.has(key))) render();
+      if (["gravity_points", "gravity_sentence", "gravity_weights", "gravity_temperature", "gravity_layers"].some((key) => changed.has(key))) render();
     },
     taken: () => ({ picture, table: seen, trace: null }),
     close() {},
@@ -126,24 +126,24 @@ function toyPlane() {
 function star(word, places) {
   const [at, end] = [places[0], places.at(-1)];
   return { id: word, text: word, lang: "en", at, trail: places.slice(1), tone: TONES[word], free: true,
-    label: say("gravity_point", word, said(at[0], 1), said(at[1], 1), said(end[0], 1), said(end[1], 1)) };
+    label: message("gravity_point", word, formatNumber(at[0], 1), formatNumber(at[1], 1), formatNumber(end[0], 1), formatNumber(end[1], 1)) };
 }
 
 /** What became of bank, in words decided by the numbers. */
 function sentences(words, stages) {
   const bank = words.indexOf("bank");
   const [first, last] = [stages[0], stages.at(-1)];
-  const numbers = [...first[bank], ...last[bank]].map((value) => said(value, 2).replace(/\.?0+$/, ""));
-  const told = [say("gravity_moves", ...numbers), ...words.flatMap((word, at) => (at === bank ? []
-    : [say("gravity_nearer", word, said(far(first[bank], first[at]), 2), said(far(last[bank], first[at]), 2))]))];
+  const numbers = [...first[bank], ...last[bank]].map((value) => formatNumber(value, 2).replace(/\.?0+$/, ""));
+  const told = [message("gravity_moves", ...numbers), ...words.flatMap((word, at) => (at === bank ? []
+    : [message("gravity_nearer", word, formatNumber(far(first[bank], first[at]), 2), formatNumber(far(last[bank], first[at]), 2))]))];
   const alike = Math.max(...last.map((one) => far(one, last[0]))) < ALIKE;
-  return alike ? [...told, say("gravity_collapsed", stages.length - 1)] : told;
+  return alike ? [...told, message("gravity_collapsed", stages.length - 1)] : told;
 }
 
 function weightTable({ values, rows, columns }) {
-  return el("table", { class: "numbers" }, el("caption", { class: "quiet" }, say("gravity_row")),
+  return el("table", { class: "numbers" }, el("caption", { class: "quiet" }, message("gravity_row")),
     el("thead", {}, el("tr", {}, el("td"), ...columns.map((word) => el("th", { scope: "col", lang: "en" }, word)))),
     el("tbody", {}, ...values.map((line, row) => el("tr", {}, el("th", { scope: "row", lang: "en" }, rows[row]),
-      ...line.map((value) => el("td", {}, said(value)))))));
+      ...line.map((value) => el("td", {}, formatNumber(value)))))));
 }
 

@@ -2,17 +2,17 @@
 
 import { el, fill } from "../dom.js";
 import { state, set } from "../state.js";
-import { say } from "../words.js";
+import { message } from "../messages.js";
 import { openModel } from "./qkv/model.js";
 import { openToy } from "./qkv/toy.js";
 
-export { lesson } from "./qkv/words.js";
+export { lesson } from "./qkv/messages.js";
 
 export function open() {
   const place = el("div", { class: "qkv-place" });
-  const choice = el("div", { class: "segments", role: "group", "aria-label": say("qkv_about") });
+  const choice = el("div", { class: "segments", role: "group", "aria-label": message("qkv_about") });
   const node = el("section", { class: "qkv", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, say("qkv_title")), choice), place);
+    el("header", {}, el("h1", { id: "view-title" }, message("qkv_title")), choice), place);
   let toy = null;
   let inner = null;
 
@@ -23,7 +23,7 @@ export function open() {
       "aria-pressed": Boolean(value) === toy, on: { click: () => {
         if (Boolean(value) === toy) return;
         set({ toy: value });
-      } } }, say(words))));
+      } } }, message(words))));
     inner = toy ? openToy() : openModel();
     fill(place, inner.node);
   }

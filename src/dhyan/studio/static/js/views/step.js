@@ -1,26 +1,26 @@
 /** One decoder step of a recurrent model: every number of a look, worked out again on the page. */
 
-import "./step_words.js";
+import "./step/messages.js";
 import { el, fill, text } from "../dom.js";
 import { post } from "../api.js";
 import { badge } from "../arithmetic.js";
-import { question, traceOf } from "../asked.js";
+import { requestBody, fetchTrace } from "../traces.js";
 import { slider } from "../controls.js";
 import { card, models } from "../header.js";
-import { said, apart, tiny } from "../numbers.js";
+import { formatNumber, maxDifference, formatTiny } from "../numbers.js";
 import { state, set, address } from "../state.js";
-import { strip } from "../strips.js";
-import { tellOf } from "../tell.js";
-import { say } from "../words.js";
-import { flow, ROOMY, NARROW } from "./step_flow.js";
-import { read, redo } from "./step_redo.js";
+import { strip } from "../vector_strips.js";
+import { showStatus } from "../status.js";
+import { message } from "../messages.js";
+import { flow, ROOMY, NARROW } from "./step/computation.js";
+import { unpackSteps, recomputeStep } from "./step/recompute.js";
 
 export const lesson = {
   title: ["From a state to a context", "अवस्था से संदर्भ तक"],
-  text: ["Read the picture from top to bottom. A state of the decoder asks; every word of the sentence answers with a score; softmax makes shares of the scores; the states of the words are added up by these shares.\nNothing is drawn for show: every number is the model's or is worked out here from the numbers above it. Choose a cell to see its sum.",
+  text: ["Read the picture from top to bottom. A decoder state is the query; every encoder state gets a score; the softmax turns scores into weights; the context is the weighted sum of the states.\nEvery number is the model's own or is recomputed here from the numbers above it. Choose a cell to see its sum.",
     "चित्र को ऊपर से नीचे पढ़िए। डिकोडर की एक अवस्था पूछती है; वाक्य का हर शब्द एक अंक से उत्तर देता है; softmax अंकों से हिस्से बनाता है; शब्दों की अवस्थाएँ इन्हीं हिस्सों के अनुसार जोड़ी जाती हैं।\nयहाँ कुछ भी सजावट नहीं: हर संख्या मॉडल की है या ऊपर की संख्याओं से यहीं गिनी गई है। किसी ख़ाने को चुनिए और उसका योग देखिए।"],
-  ask: ["Go one step on. Which rows change, and which stay as they are?", "एक चरण आगे जाइए। कौन-सी पंक्तियाँ बदलती हैं और कौन-सी वैसी ही रहती हैं?"],
-  answer: ["The states of the words and what a matrix makes of them stay: they are worked out once for the sentence. All that depends on the state that asks is new, down to the context.",
+  ask: ["Go to the next step. Which rows change, and which stay the same?", "एक चरण आगे जाइए। कौन-सी पंक्तियाँ बदलती हैं और कौन-सी वैसी ही रहती हैं?"],
+  answer: ["The encoder states and their projections stay: they are computed once per sentence. Everything that depends on the query changes, down to the context.",
     "शब्दों की अवस्थाएँ और आव्यूह से बने उनके रूप वही रहते हैं: वे वाक्य के लिए एक बार गिने जाते हैं। पूछने वाली अवस्था पर जो कुछ निर्भर है, संदर्भ तक, वह सब नया है।"],
 };
 
@@ -31,9 +31,9 @@ const kept = new Map();
 
 /** All steps of the state's sentence, asked once. */
 async function stepsOf(signal) {
-  const body = question();
+  const body = requestBody();
   const key = JSON.stringify(body);
-  if (!kept.has(key)) kept.set(key, read(await post("/api/step", body, signal)));
+  if (!kept.has(key)) kept.set(key, unpackSteps(await post("/api/step", body, signal)));
   if (kept.size > MOST) kept.delete(kept.keys().next().value);
   return kept.get(key);
 }
@@ -43,7 +43,7 @@ export function open() {
   const picture = el("div", { class: "step-picture" });
   const under = el("div", { class: "step-under" });
   const node = el("section", { class: "step", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, say("step_title"))), top, picture, under);
+    el("header", {}, el("h1", { id: "view-title" }, message("step_title"))), top, picture, under);
   const full = new Set();
   let stop = new AbortController();
   let asked = null; // the trace and its steps
@@ -63,12 +63,12 @@ export function open() {
     fill(top);
     fill(under);
     if (card()?.score === "heads") return elsewhere();
-    fill(picture, el("p", { class: "quiet" }, state.q ? say("working") : say("nothing")));
-    if (!state.q || !state.m) return;
-    tellOf(say("working"));
+    fill(picture, el("p", { class: "quiet" }, state.text ? message("working") : message("nothing")));
+    if (!state.text || !state.model) return;
+    showStatus(message("working"));
     const { signal } = stop;
     try {
-      const [trace, found] = await Promise.all([traceOf({}, signal), stepsOf(signal)]);
+      const [trace, found] = await Promise.all([fetchTrace({}, signal), stepsOf(signal)]);
       if (signal.aborted) return;
       asked = { trace, found };
       if (found.score === "bottleneck") return single();
@@ -77,32 +77,32 @@ export function open() {
     } catch (error) {
       if (error.name === "AbortError") return;
       fill(picture, others());
-      tellOf(error);
+      showStatus(error);
     }
   }
 
   /** A Transformer has another view. */
   function elsewhere() {
-    fill(picture, el("div", { class: "card step-card" }, el("p", {}, say("step_heads", state.m)),
-      el("p", { class: "step-links" }, link({ view: "qkv" }, say("step_to_qkv")), ...fitting())));
-    tellOf(say("step_heads", state.m));
+    fill(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_heads", state.model)),
+      el("p", { class: "step-links" }, link({ view: "qkv" }, message("step_to_qkv")), ...fitting())));
+    showStatus(message("step_heads", state.model));
   }
 
   /** A model without attention: its one vector. */
   function single() {
     const { found } = asked;
-    const moved = Math.max(...found.contexts.map((one) => apart(one, found.contexts[0])));
-    fill(picture, el("div", { class: "card step-card" }, el("p", {}, say("step_bottleneck")),
-      strip({ label: "c", values: found.contexts[0], about: say("step_one_vector"), shown: 16 }),
-      el("p", { class: "quiet" }, say("step_same", found.contexts.length, tiny(moved))), others()));
-    tellOf(say("step_bottleneck"));
+    const moved = Math.max(...found.contexts.map((one) => maxDifference(one, found.contexts[0])));
+    fill(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_bottleneck")),
+      strip({ label: "c", values: found.contexts[0], about: message("step_one_vector"), shown: 16 }),
+      el("p", { class: "quiet" }, message("step_same", found.contexts.length, formatTiny(moved))), others()));
+    showStatus(message("step_bottleneck"));
   }
 
   const others = () => el("p", { class: "step-links" }, ...fitting());
 
   function fitting() {
-    const found = models().filter((one) => one.name !== state.m && FITTING.includes(one.score)).slice(0, 4);
-    return found.length ? found.map((one) => link({ m: one.name }, say("step_to_model", one.name))) : [el("span", {}, say("step_no_model"))];
+    const found = models().filter((one) => one.name !== state.model && FITTING.includes(one.score)).slice(0, 4);
+    return found.length ? found.map((one) => link({ model: one.name }, message("step_to_model", one.name))) : [el("span", {}, message("step_no_model"))];
   }
 
   const link = (patch, words) => el("a", { class: "button", href: address({ ...state, ...patch }), on: { click: (event) => {
@@ -114,12 +114,12 @@ export function open() {
   /** What does not change with the step: how it looks, and the controls. */
   function above() {
     const { found } = asked;
-    const button = (name, act, sign) => el("button", { type: "button", class: `step-${name}`, "aria-label": say(`step_${name}`),
+    const button = (name, act, sign) => el("button", { type: "button", class: `step-${name}`, "aria-label": message(`step_${name}`),
       on: { click: act } }, sign);
-    range = slider(say("step_choose"), "i", { least: 1, most: steps() }, (i) => say("step_of", Math.min(i, steps()), steps()));
+    range = slider(message("step_choose"), "target", { least: 1, most: steps() }, (i) => message("step_of", Math.min(i, steps()), steps()));
     fill(top,
-      el("p", { class: "step-order" }, say(found.after ? "step_looks_after" : "step_looks_before")),
-      el("div", { class: "step-said", role: "group", "aria-label": say("step_said") }),
+      el("p", { class: "step-order" }, message(found.after ? "step_looks_after" : "step_looks_before")),
+      el("div", { class: "step-said", role: "group", "aria-label": message("step_said") }),
       el("div", { class: "controls step-controls" }, button("before", () => go(-1), "←"), button("play", toggle, "▶"),
         button("after", () => go(1), "→"), range),
       el("div", { class: "step-check" }));
@@ -136,37 +136,37 @@ export function open() {
   }
 
   function render() {
-    const at = Math.min(state.i, steps()) - 1;
+    const at = Math.min(state.target, steps()) - 1;
     const drawn = done;
-    if (at + 1 !== state.i) set({ i: at + 1 }, { quiet: true });
+    if (at + 1 !== state.target) set({ target: at + 1 }, { quiet: true });
     if (drawn !== done) return; // the change has drawn it already
     const { trace, found } = asked;
     const moved = drawn?.at !== at;
-    done = moved ? { at, ...redo(found, at) } : { ...drawn };
+    done = moved ? { at, ...recomputeStep(found, at) } : { ...drawn };
     range.follow();
     telling(at);
     fill(top.querySelector(".step-check"), badge(done.most, done.size), el("span", { class: "quiet" },
-      say("step_redone", done.products.toLocaleString("en"))));
+      message("step_redone", done.products.toLocaleString("en"))));
     const about = { score: found.score, after: found.after, shift: done.here.shift, window: found.visibility.flat().some((one) => one < 1) };
-    const word = Math.min(state.j, words().length) - 1;
+    const word = Math.min(state.source, words().length) - 1;
     const held = document.activeElement?.dataset?.name;
     const left = picture.querySelector(".step-box")?.scrollLeft ?? 0;
-    const box = el("div", { class: "step-box", role: "region", tabindex: 0, "aria-label": say("step_scroll") },
+    const box = el("div", { class: "step-box", role: "region", tabindex: 0, "aria-label": message("step_scroll") },
       flow({ found, done, words: words(), about, full, at: word, source: languages().source, columns: columns(word),
-        choose: (word) => set({ j: word + 1 }, { quiet: true }),
+        choose: (word) => set({ source: word + 1 }, { quiet: true }),
         turn(row) {
           full[full.has(row) ? "delete" : "add"](row);
           render();
           picture.querySelector(`.row-${row} .strip-more`).focus();
         } }));
-    fill(picture, el("p", { class: "quiet" }, say("step_hint")), box);
+    fill(picture, el("p", { class: "quiet" }, message("step_hint")), box);
     box.scrollLeft = left;
     inView(box);
     if (held) picture.querySelector(`button[data-name="${held}"][data-word="${word}"]`)?.focus();
     after(trace.steps[at], trace.target.tokens[at]);
     if (!moved) return;
     const best = done.here.alpha.indexOf(Math.max(...done.here.alpha));
-    tellOf(say("step_strongest", at + 1, trace.target.tokens[at].text, words()[best], said(done.here.alpha[best]),
+    showStatus(message("step_strongest", at + 1, trace.target.tokens[at].text, words()[best], formatNumber(done.here.alpha[best]),
       top.querySelector(".badge").textContent));
   }
 
@@ -185,7 +185,7 @@ export function open() {
     const held = place.contains(document.activeElement);
     fill(place, ...asked.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
       class: i < at ? "past" : i === at ? "now" : "coming", "aria-current": i === at ? "step" : null,
-      on: { click: () => set({ i: i + 1 }, { quiet: true }) } }, token.text)));
+      on: { click: () => set({ target: i + 1 }, { quiet: true }) } }, token.text)));
     if (held) place.children[at].focus();
     place.scrollTop = place.children[at].offsetTop - place.clientHeight / 2;
   }
@@ -193,23 +193,23 @@ export function open() {
   /** What the step leads to: the likeliest words. */
   function after(step, token) {
     const most = step.top_tokens[0]?.[1] || 1;
-    fill(under, el("h2", {}, say("step_then"), " ", text(token.text, languages().target)),
-      el("p", { class: "quiet" }, say(asked.found.after ? "step_then_after" : "step_then_before")),
+    fill(under, el("h2", {}, message("step_then"), " ", text(token.text, languages().target)),
+      el("p", { class: "quiet" }, message(asked.found.after ? "step_then_after" : "step_then_before")),
       el("ol", { class: "step-likeliest" }, ...step.top_tokens.map(([word, share]) => el("li", { class: word === token.text ? "now" : null },
         text(word, languages().target), el("span", { class: "step-share", style: { "--share": share / most } }),
-        el("span", { class: "number" }, said(share))))));
+        el("span", { class: "number" }, formatNumber(share))))));
   }
 
   function go(by) {
-    const next = Math.min(Math.max(state.i + by, 1), steps());
-    set({ i: next }, { quiet: true });
+    const next = Math.min(Math.max(state.target + by, 1), steps());
+    set({ target: next }, { quiet: true });
   }
 
   function toggle() {
     if (!asked || !range) return;
     if (playing) return pause();
-    if (state.i >= steps()) set({ i: 1 }, { quiet: true });
-    playing = setInterval(() => (state.i >= steps() ? pause() : go(1)), PACE);
+    if (state.target >= steps()) set({ target: 1 }, { quiet: true });
+    playing = setInterval(() => (state.target >= steps() ? pause() : go(1)), PACE);
     shown();
   }
 
@@ -221,7 +221,7 @@ export function open() {
 
   function shown() {
     const button = top.querySelector(".step-play");
-    button?.setAttribute("aria-label", say(playing ? "step_pause" : "step_play"));
+    button?.setAttribute("aria-label", message(playing ? "step_pause" : "step_play"));
     if (button) button.textContent = playing ? "❚❚" : "▶";
   }
 
@@ -231,9 +231,9 @@ export function open() {
   return {
     node,
     update(changed) {
-      if (["q", "m", "b", "f"].some((key) => changed.has(key))) ask();
+      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) ask();
       else if (!done) return;
-      else if (changed.has("i") || changed.has("j")) render();
+      else if (changed.has("target") || changed.has("source")) render();
     },
     taken: () => ({ picture: null, trace: asked?.trace ?? null, table: done && {
       values: ["e", "exp", "alpha"].map((row) => done.here[row]), rows: ["e", "exp", "α"], columns: words() } }),

@@ -2,15 +2,15 @@
 
 import { el, fill } from "../dom.js";
 import { get, post, stream } from "../api.js";
-import { said } from "../numbers.js";
+import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
-import { learn, say } from "../words.js";
-import { tellOf } from "../tell.js";
-import { card, restock } from "../header.js";
-import { curves } from "./train-curves.js";
-import { probe } from "./train-probe.js";
+import { addMessages, message } from "../messages.js";
+import { showStatus } from "../status.js";
+import { card, updateModels } from "../header.js";
+import { curves } from "./train/curves.js";
+import { probe } from "./train/probe.js";
 
-learn({
+addMessages({
   train_run: ["Run", "रन"],
   train_models: ["Models", "मॉडल"],
   train_toys: ["Toys", "खिलौना-कार्य"],
@@ -25,7 +25,7 @@ learn({
   train_starting: ["{0}: making its sentences …", "{0}: वाक्य बनाए जा रहे हैं …"],
   train_going: ["{0}: step {1} of {2}, loss {3}", "{0}: चरण {1} / {2}, हानि {3}"],
   train_left: ["about {0} s left", "लगभग {0} से॰ शेष"],
-  train_done: ["{0} has learnt for {1} steps. It is among the models now.",
+  train_done: ["{0} is trained for {1} steps and is in the list of models now.",
     "{0} ने {1} चरणों तक सीखा। वह अब मॉडलों में है।"],
   train_cancelled: ["{0} was stopped at step {1}.", "{0} चरण {1} पर रोक दिया गया।"],
   train_failed: ["{0} failed: {1}", "{0} विफल रहा: {1}"],
@@ -35,8 +35,8 @@ learn({
 });
 
 export const lesson = {
-  title: ["Attention is learnt", "अवधान सीखा जाता है"],
-  text: ["At step 0 the weights are random numbers and every row is nearly even. Nobody ever tells the model where to look: only the loss of its words is made smaller.\nThe strip shows the same sentence at each checkpoint. Train a toy and watch the map fill in while the loss falls.",
+  title: ["Attention during training", "अवधान सीखा जाता है"],
+  text: ["At step 0 the weights are random numbers and every row is nearly even. Attention is not supervised: only the loss of the predicted words is minimised.\nThe strip shows the same sentence at each checkpoint. Train a toy and watch the map fill in while the loss falls.",
     "चरण 0 पर भार यादृच्छिक संख्याएँ हैं और हर पंक्ति लगभग बराबर बँटी है। मॉडल को कभी नहीं बताया जाता कि कहाँ देखना है: केवल उसके शब्दों की हानि घटाई जाती है।\nपट्टी में वही वाक्य हर चेकपॉइंट पर दिखता है। कोई खिलौना-कार्य सिखाइए और देखिए कि हानि घटते-घटते मानचित्र कैसे बनता है।"],
   ask: ["A model learns to reverse letters. Which way will the dark cells run when it can?",
     "एक मॉडल अक्षर उलटना सीखता है। सीख लेने पर गहरे ख़ाने किस दिशा में जाएँगे?"],
@@ -45,17 +45,17 @@ export const lesson = {
 };
 
 export function open() {
-  const choice = el("select", { on: { change: () => set({ run: choice.value, ck: -1 }) } });
-  const field = el("label", { class: "field" }, el("span", {}, say("train_run")), choice);
+  const choice = el("select", { on: { change: () => set({ run: choice.value, checkpoint: -1 }) } });
+  const field = el("label", { class: "field" }, el("span", {}, message("train_run")), choice);
   const toys = el("div", { class: "toy-buttons" });
   const going = el("div", { class: "toy-going" });
   const seen = probe((step) => lines.at(step));
   const lines = curves((step) => seen.choose(seen.near(step)));
   const both = el("div", { class: "train-both" }, seen.top, seen.node, lines.node);
   const node = el("section", { class: "train", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, say("view_train")), field),
+    el("header", {}, el("h1", { id: "view-title" }, message("view_train")), field),
     el("section", { class: "card toys", "aria-labelledby": "toys-title" },
-      el("h2", { id: "toys-title" }, say("train_now")), el("p", { class: "quiet" }, say("train_now_text")), toys, going),
+      el("h2", { id: "toys-title" }, message("train_now")), el("p", { class: "quiet" }, message("train_now_text")), toys, going),
     both);
   let runs = [];
   let shown = null;
@@ -68,30 +68,30 @@ export function open() {
       const found = await get("/api/runs", stop.signal);
       runs = found.runs.map(spoken);
       fill(toys, found.toys.map((kind) => el("button", { type: "button", "data-toy": kind,
-        on: { click: () => train(kind) } }, say(`train_${kind}`))));
+        on: { click: () => train(kind) } }, message(`train_${kind}`))));
       pick();
     } catch (error) {
-      tellOf(error);
+      showStatus(error);
     }
   }
 
   /** The run the address names; else one in training, the model that is asked, or the first. */
   function pick() {
     const named = runs.find((one) => one.name === state.run);
-    if (state.run && !named) tellOf(say("train_gone", state.run));
+    if (state.run && !named) showStatus(message("train_gone", state.run));
     const next = named ?? runs.find((one) => one.toy && one.progress.state === "running")
-      ?? runs.find((one) => one.name === state.m) ?? runs[0];
+      ?? runs.find((one) => one.name === state.model) ?? runs[0];
     options(next);
     both.hidden = !next;
-    if (!next) return fill(going, say("train_none"));
+    if (!next) return fill(going, message("train_none"));
     return follow(next);
   }
 
   function options(chosen) {
     const group = (label, some) => some.length > 0 && el("optgroup", { label }, ...some.map((one) =>
       el("option", { value: one.name, selected: one === chosen }, one.name)));
-    fill(choice, group(say("train_models"), runs.filter((one) => !one.toy)),
-      group(say("train_toys"), runs.filter((one) => one.toy)));
+    fill(choice, group(message("train_models"), runs.filter((one) => !one.toy)),
+      group(message("train_toys"), runs.filter((one) => one.toy)));
   }
 
   /** Hear a run from its first line on, until it has ended. */
@@ -107,7 +107,7 @@ export function open() {
       await stream(`/api/runs/${encodeURIComponent(run.name)}/events`, null, (kind, data) => hear(kind, data), signal);
       await ended(run, signal);
     } catch (error) {
-      tellOf(error);
+      showStatus(error);
     }
   }
 
@@ -128,14 +128,14 @@ export function open() {
     const running = shown.toy && now.state === "running";
     for (const one of toys.children) one.disabled = runs.some((run) => run.toy && run.progress.state === "running");
     if (!running) return fill(going, ...(shown.toy ? outcome(now) : []));
-    const words = now.loss === null ? say("train_starting", shown.name)
-      : say("train_going", shown.name, now.step, now.steps, said(now.loss, 3))
-        + (now.seconds_left === null ? "" : ` · ${say("train_left", Math.ceil(now.seconds_left))}`);
+    const words = now.loss === null ? message("train_starting", shown.name)
+      : message("train_going", shown.name, now.step, now.steps, formatNumber(now.loss, 3))
+        + (now.seconds_left === null ? "" : ` · ${message("train_left", Math.ceil(now.seconds_left))}`);
     const bar = going.querySelector("progress");
     if (!bar) {
       fill(going, el("progress", { max: now.steps, value: now.step, "aria-label": shown.name }),
         el("span", { class: "number" }, words), el("button", { type: "button", class: "cancel",
-          on: { click: cancel } }, say("train_cancel")));
+          on: { click: cancel } }, message("train_cancel")));
     } else {
       bar.value = now.step;
       going.querySelector("span").textContent = words;
@@ -145,10 +145,10 @@ export function open() {
 
   /** How a toy's training came out, and where to go with it. */
   function outcome(now) {
-    if (now.state === "failed") return [el("span", { class: "problem" }, say("train_failed", shown.name, now.error))];
-    const words = now.state === "done" ? say("train_done", shown.name, now.step) : say("train_cancelled", shown.name, now.step);
+    if (now.state === "failed") return [el("span", { class: "problem" }, message("train_failed", shown.name, now.error))];
+    const words = now.state === "done" ? message("train_done", shown.name, now.step) : message("train_cancelled", shown.name, now.step);
     return [el("span", {}, words), now.step > 0 && el("button", { type: "button",
-      on: { click: () => set({ view: "translate", m: shown.name, q: shown.probe, i: 1, j: 1, f: "" }) } }, say("train_open"))];
+      on: { click: () => set({ view: "translate", model: shown.name, text: shown.probe, target: 1, source: 1, prefix: "" }) } }, message("train_open"))];
   }
 
   async function ended(run, signal) {
@@ -156,10 +156,10 @@ export function open() {
     seen.checkpoints(run.checkpoints);
     if (!run.fresh) return;
     run.fresh = false;
-    restock(await get("/api/models", signal));
+    updateModels(await get("/api/models", signal));
     const { state: how, step, error: problem } = run.progress;
-    tellOf(how === "failed" ? say("train_failed", run.name, problem)
-      : say(how === "done" ? "train_done" : "train_cancelled", run.name, step));
+    showStatus(how === "failed" ? message("train_failed", run.name, problem)
+      : message(how === "done" ? "train_done" : "train_cancelled", run.name, step));
   }
 
   async function train(kind) {
@@ -168,9 +168,9 @@ export function open() {
       const run = { ...spoken(await post("/api/toys", { kind })), fresh: true };
       runs = [...runs, run];
       both.hidden = false;
-      set({ run: run.name, ck: -1 });
+      set({ run: run.name, checkpoint: -1 });
     } catch (error) {
-      tellOf(error);
+      showStatus(error);
       for (const one of toys.children) one.disabled = false;
     }
   }
@@ -179,7 +179,7 @@ export function open() {
     try {
       await post(`/api/toys/${encodeURIComponent(shown.name)}/cancel`, {});
     } catch (error) {
-      tellOf(error);
+      showStatus(error);
     }
   }
 
@@ -188,8 +188,8 @@ export function open() {
     node,
     update(changed) {
       if (changed.has("run")) pick();
-      else if (["q", "u", "sp"].some((key) => changed.has(key)) && shown) seen.about(shown);
-      else if (["ck", "sc"].some((key) => changed.has(key))) seen.see();
+      else if (["text", "unit", "specials"].some((key) => changed.has(key)) && shown) seen.about(shown);
+      else if (["checkpoint", "scale"].some((key) => changed.has(key))) seen.see();
     },
     taken() {
       const now = seen.seen();

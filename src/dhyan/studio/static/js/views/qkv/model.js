@@ -2,18 +2,18 @@
 
 import { el, fill } from "../../dom.js";
 import { post } from "../../api.js";
-import { question, traceOf, forget } from "../../asked.js";
+import { requestBody, fetchTrace, forgetTrace } from "../../traces.js";
 import { controls } from "../../controls.js";
 import { card, models } from "../../header.js";
-import { draw } from "../../heat.js";
-import { said } from "../../numbers.js";
+import { draw } from "../../heatmap.js";
+import { formatNumber } from "../../numbers.js";
 import { state, set, address } from "../../state.js";
 import { ROLES, blockAt, blocksOf, sides } from "../../trace.js";
-import { say } from "../../words.js";
-import { tellOf } from "../../tell.js";
+import { message } from "../../messages.js";
+import { showStatus } from "../../status.js";
 import { agreed } from "./stage.js";
 import { modelStages } from "./model_stages.js";
-import { redone, unpacked } from "./redo.js";
+import { recomputeHead, unpackHead } from "./recompute.js";
 import { presets } from "./toy.js";
 
 const attends = (one) => one?.encoder === "transformer" || one?.decoder === "transformer";
@@ -37,21 +37,21 @@ export function openModel() {
     const { signal } = stop;
     found = null;
     if (!attends(card())) return instead();
-    if (!state.q) return empty(el("p", {}, say("nothing")), toys());
-    if (!stages.childElementCount) fill(stages, el("p", { class: "quiet" }, say("qkv_working")));
-    tellOf(say("qkv_working"));
+    if (!state.text) return empty(el("p", {}, message("nothing")), toys());
+    if (!stages.childElementCount) fill(stages, el("p", { class: "quiet" }, message("qkv_working")));
+    showStatus(message("qkv_working"));
     try {
-      trace = await traceOf({}, signal);
+      trace = await fetchTrace({}, signal);
       const at = places(trace);
-      const sent = await post("/api/head", { ...question(), role: ROLES[at.k], layer: at.l, head: at.h }, signal);
-      const head = unpacked(sent);
-      found = { ...at, head, again: redone(head, at.h) };
+      const sent = await post("/api/head", { ...requestBody(), role: at.role, layer: at.layer, head: at.head }, signal);
+      const head = unpackHead(sent);
+      found = { ...at, operands: head, again: recomputeHead(head, at.head) };
       render();
-      tellOf(say("qkv_done", found.h, found.l, trace.model));
+      showStatus(message("qkv_done", found.head, found.layer, trace.model));
     } catch (error) {
       if (error.name === "AbortError") return null;
       empty(toys());
-      tellOf(error);
+      showStatus(error);
     }
     return null;
   }
@@ -60,15 +60,15 @@ export function openModel() {
   function instead() {
     const other = models().find(attends);
     empty(el("div", { class: "card" },
-      el("p", {}, state.m ? say("qkv_recurrent", state.m) : say("qkv_no_model")),
+      el("p", {}, state.model ? message("qkv_recurrent", state.model) : message("qkv_no_model")),
       el("p", { class: "ways" }, card() && el("a", { class: "button", href: address({ ...state, view: "step" }), on: { click: (event) => {
         event.preventDefault();
         set({ view: "step" });
-      } } }, say("qkv_to_step")),
-      other && el("button", { type: "button", on: { click: () => set({ m: other.name }) } }, say("qkv_switch", other.name)))), toys());
+      } } }, message("qkv_to_step")),
+      other && el("button", { type: "button", on: { click: () => set({ model: other.name }) } }, message("qkv_switch", other.name)))), toys());
   }
 
-  const toys = () => el("div", { class: "card" }, el("p", {}, say("qkv_toys_work")), presets(""));
+  const toys = () => el("div", { class: "card" }, el("p", {}, message("qkv_toys_work")), presets(""));
 
   function empty(...children) {
     for (const one of [chosen, overall, picture]) fill(one);
@@ -78,54 +78,54 @@ export function openModel() {
   function render() {
     chooser();
     const [asking, seen] = labels();
-    const { again, head } = found;
+    const { again, operands: head } = found;
     const gaps = Object.values(again.gaps);
     const count = [head.queries, head.keys, head.values, head.scores, head.weights, head.context, head.layerOutput]
       .reduce((total, table) => total + table.length * table[0].length, 0);
-    fill(overall, el("p", {}, say("qkv_overall", asking.length, count.toLocaleString("en"), gaps.length), " ", agreed(...gaps.reduce((a, b) => (a[0] >= b[0] ? a : b)))));
-    map = draw({ values: again.weights, rows: asking, columns: seen, label: say("qkv_map", found.h, found.l),
-      hidden: head.mask.map((line) => line.map((one) => !one)), scale: state.sc, at: at(), widest: picture.clientWidth,
-      says: (row, column, value) => say("attends", asking[row].text, seen[column].text, said(value)),
-      focus: (row, column) => set({ i: row + 1, j: column + 1 }, { quiet: true }) });
-    fill(picture, el("h2", {}, say("qkv_map_title")), el("p", { class: "quiet" }, say("qkv_map_text")), map);
+    fill(overall, el("p", {}, message("qkv_overall", asking.length, count.toLocaleString("en"), gaps.length), " ", agreed(...gaps.reduce((a, b) => (a[0] >= b[0] ? a : b)))));
+    map = draw({ values: again.weights, rows: asking, columns: seen, label: message("qkv_map", found.head, found.layer),
+      hidden: head.mask.map((line) => line.map((one) => !one)), scale: state.scale, at: at(), widest: picture.clientWidth,
+      says: (row, column, value) => message("attends", asking[row].text, seen[column].text, formatNumber(value)),
+      focus: (row, column) => set({ target: row + 1, source: column + 1 }, { quiet: true }) });
+    fill(picture, el("h2", {}, message("qkv_map_title")), el("p", { class: "quiet" }, message("qkv_map_text")), map);
     steps();
   }
 
   /** The word that asks and the one looked at, from 0 and within the sentence. */
   function at() {
-    const [asking, seen] = sides(trace, ROLES[found.k]);
-    return [Math.min(state.i, asking.tokens.length) - 1, Math.min(state.j, seen.tokens.length) - 1];
+    const [asking, seen] = sides(trace, found.role);
+    return [Math.min(state.target, asking.tokens.length) - 1, Math.min(state.source, seen.tokens.length) - 1];
   }
 
   function labels() {
     const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
-    const tongues = { enc: [source, source], dec: [target, target], cross: [target, source] }[found.k];
-    return sides(trace, ROLES[found.k]).map((side, which) =>
+    const tongues = { encoder_self: [source, source], decoder_self: [target, target], cross: [target, source] }[found.role];
+    return sides(trace, found.role).map((side, which) =>
       side.tokens.map((token) => ({ text: token.text, lang: tongues[which] })));
   }
 
   function steps() {
     const [asking, seen] = labels();
     const [i, j] = at();
-    fill(stages, ...modelStages({ head: found.head, again: found.again, i, j, asking, seen, number: found.h,
-      cross: found.k === "cross", many }));
+    fill(stages, ...modelStages({ head: found.operands, again: found.again, i, j, asking, seen, number: found.head,
+      cross: found.role === "cross", many }));
   }
 
   function chooser() {
     const numbered = (count) => Array.from({ length: count }, (_, one) => [String(one + 1), String(one + 1)]);
-    const block = blockAt(trace, ROLES[found.k], found.l);
-    const kinds = Object.keys(ROLES).filter((kind) => blocksOf(trace, ROLES[kind]).length);
+    const block = blockAt(trace, found.role, found.layer);
+    const roles = ROLES.filter((role) => blocksOf(trace, role).length);
     const [asking] = labels();
     fill(chosen, controls(
-      choice(say("qkv_kind"), "k", found.k, kinds.map((kind) => [kind, say(`qkv_${kind}`)]), String),
-      choice(say("layer"), "l", found.l, blocksOf(trace, ROLES[found.k]).map((one) => [String(one.layer), String(one.layer)]), Number),
-      choice(say("head"), "h", found.h, numbered(block.shape[0]), String),
-      choice(say("qkv_asks"), "i", at()[0] + 1, asking.map((one, place) => [String(place + 1), `${place + 1} · ${one.text}`]), Number),
+      choice(message("qkv_kind"), "role", found.role, roles.map((role) => [role, message(`qkv_${role}`)]), String),
+      choice(message("layer"), "layer", found.layer, blocksOf(trace, found.role).map((one) => [String(one.layer), String(one.layer)]), Number),
+      choice(message("head"), "head", found.head, numbered(block.shape[0]), String),
+      choice(message("qkv_asks"), "target", at()[0] + 1, asking.map((one, place) => [String(place + 1), `${place + 1} · ${one.text}`]), Number),
       el("button", { type: "button", class: "switch", "aria-pressed": many, on: { click: (event) => {
         many = !many;
         event.currentTarget.setAttribute("aria-pressed", String(many));
         steps();
-      } } }, say("qkv_numbers"))));
+      } } }, message("qkv_numbers"))));
   }
 
   function choice(label, key, value, options, typed) {
@@ -135,7 +135,7 @@ export function openModel() {
   }
 
   const again = () => {
-    forget();
+    forgetTrace();
     ask();
   };
   ask();
@@ -143,13 +143,13 @@ export function openModel() {
   return {
     node,
     update(changed) {
-      if (["q", "m", "b", "f", "k", "l", "h"].some((key) => changed.has(key))) {
+      if (["text", "model", "beam", "prefix", "role", "layer", "head"].some((key) => changed.has(key))) {
         const key = document.activeElement?.dataset?.key;
         ask().then(() => key && chosen.querySelector(`[data-key="${key}"]`)?.focus());
-      } else if (found && changed.has("sc")) {
+      } else if (found && changed.has("scale")) {
         render();
-      } else if (found && (changed.has("i") || changed.has("j"))) {
-        chosen.querySelector("[data-key=i]").value = String(at()[0] + 1);
+      } else if (found && (changed.has("target") || changed.has("source"))) {
+        chosen.querySelector("[data-key=target]").value = String(at()[0] + 1);
         map.move(at(), { focus: false, tell: false });
         steps();
       }
@@ -165,7 +165,7 @@ export function openModel() {
 
 /** The attention, layer and head of the state as this model has them. */
 function places(trace) {
-  const k = [state.k, "cross", "enc"].find((kind) => kind && blocksOf(trace, ROLES[kind]).length);
-  const block = blockAt(trace, ROLES[k], state.l || Infinity);
-  return { k, l: block.layer, h: Math.min(Math.max(Number(state.h) || 1, 1), block.shape[0]) };
+  const role = [state.role, "cross", "encoder_self"].find((one) => one && blocksOf(trace, one).length);
+  const block = blockAt(trace, role, state.layer || Infinity);
+  return { role, layer: block.layer, head: Math.min(Math.max(Number(state.head) || 1, 1), block.shape[0]) };
 }

@@ -1,8 +1,8 @@
 /** A stage of the computation: a heading, an equation of matrices, and one of its sums in a line. */
 
 import { el, indexed } from "../../dom.js";
-import { said, tiny } from "../../numbers.js";
-import { say } from "../../words.js";
+import { formatNumber, formatTiny } from "../../numbers.js";
+import { message } from "../../messages.js";
 import { formula } from "../../matrix.js";
 
 const WRITTEN = 4; // products written out in a line
@@ -12,7 +12,7 @@ const SINGLE = 1e-5; // what rounding to single precision may leave, of the larg
 export function agreed(gap, most) {
   const same = gap <= SINGLE * Math.max(1, most);
   const key = gap === 0 ? "sum_exact" : same ? "sum_agrees" : "sum_differs";
-  return marked(same, say(key, tiny(gap)));
+  return marked(same, message(key, formatTiny(gap)));
 }
 
 /** A badge that is not told by its colour alone. */
@@ -49,7 +49,7 @@ export const switched = (key, words, on, act) => el("button", { type: "button", 
 export function sumLine(name, terms, result, { plus = null, write = short } = {}) {
   const shown = terms.length > WRITTEN + 1 ? terms.slice(0, WRITTEN) : terms;
   const written = shown.map((term, place) => term.map((one, at) => bracketed(write(one), place + at)).join(" · "));
-  if (shown.length < terms.length) written.push(`… (${say("qkv_terms", terms.length)})`);
+  if (shown.length < terms.length) written.push(`… (${message("qkv_terms", terms.length)})`);
   if (plus !== null) written.push(bracketed(write(plus), 1));
   return `${name} = ${written.join(" + ")} = ${result}`;
 }
@@ -59,5 +59,5 @@ const bracketed = (words, at) => (at && words.startsWith("−") ? `(${words})` :
 /** A number as exactly as a line has room for. */
 export const short = (value) => {
   const digits = [0, 1, 2].find((count) => Math.abs(Number(value.toFixed(count)) - value) < 1e-9) ?? 3;
-  return said(value, digits);
+  return formatNumber(value, digits);
 };

@@ -2,23 +2,23 @@
 
 import { el, fill, indexed } from "../../dom.js";
 import { post } from "../../api.js";
-import { editable } from "../../editable.js";
-import { apart, tiny } from "../../numbers.js";
+import { matrixEditor } from "../../matrix_editor.js";
+import { maxDifference, formatTiny } from "../../numbers.js";
 import { state, set } from "../../state.js";
-import { say } from "../../words.js";
-import { tellOf } from "../../tell.js";
-import { mostOf } from "../../strips.js";
+import { message } from "../../messages.js";
+import { showStatus } from "../../status.js";
+import { mostOf } from "../../vector_strips.js";
 import { marked, stage } from "./stage.js";
 import { toyStages } from "./toy_stages.js";
-import { worked } from "./redo.js";
+import { computeToy } from "./recompute.js";
 import { MOST_WORDS, PRESETS, WIDEST, readToy, resized, without, write } from "./toy_state.js";
 
 const CLOSE = 1e-9; // of the largest number: both sides compute in double precision
 
 /** Buttons for the toys of the ladder. */
-export const presets = (chosen) => el("div", { class: "presets", role: "group", "aria-label": say("qkv_presets") },
+export const presets = (chosen) => el("div", { class: "presets", role: "group", "aria-label": message("qkv_presets") },
   ...Object.keys(PRESETS).map((name) => el("button", { type: "button", "data-toy": name, "aria-pressed": chosen === name,
-    on: { click: () => set({ toy: name }) } }, say(`qkv_${name}`))));
+    on: { click: () => set({ toy: name }) } }, message(`qkv_${name}`))));
 
 /** The toy of the state; what is edited goes to the address at once. */
 export function openToy() {
@@ -31,7 +31,7 @@ export function openToy() {
   let top = null;
 
   function work() {
-    now.found = worked(now.toy);
+    now.found = computeToy(now.toy);
     now.digits = digitsOf(now.toy, now.found);
     own = write(now.toy);
     fill(verdict);
@@ -61,30 +61,30 @@ export function openToy() {
     const buttons = top.querySelectorAll("[data-toy]");
     if (!buttons.length) fill(top, presets(named), el("p", { class: "quiet hint" }));
     for (const one of buttons) one.setAttribute("aria-pressed", String(one.dataset.toy === named));
-    fill(top.querySelector(".hint"), indexed(say(`qkv_hint_${named || "own"}`)));
+    fill(top.querySelector(".hint"), indexed(message(`qkv_hint_${named || "own"}`)));
   }
 
   function first() {
-    const editor = editable({ name: "X", about: say("qkv_m_X"), values: now.toy.x, words: now.toy.words,
+    const editor = matrixEditor({ name: "X", about: message("qkv_m_X"), values: now.toy.x, words: now.toy.words,
       change: (row, column, value) => { now.toy.x[row][column] = value; edited(); },
       rename: (place, word) => { now.toy.words[place] = word; edited(); },
       remove: (place) => { now.toy = without(now.toy, place); build(".add-word"); } });
     const { words, x, q, v } = now.toy;
     const add = el("button", { type: "button", class: "add-word", disabled: words.length >= MOST_WORDS,
-      on: { click: () => { now.toy = resized(now.toy, { words: words.length + 1 }); build(".add-word"); } } }, `+ ${say("qkv_add")}`);
-    return stage({ number: 1, title: say("qkv_words"), text: say("qkv_words_text") },
+      on: { click: () => { now.toy = resized(now.toy, { words: words.length + 1 }); build(".add-word"); } } }, `+ ${message("qkv_add")}`);
+    return stage({ number: 1, title: message("qkv_words"), text: message("qkv_words_text") },
       el("div", { class: "beginning" }, el("div", {}, editor, add), el("div", { class: "sizes" },
         stepper("dx", x[0].length), stepper("dk", q[0].length), stepper("dv", v[0].length))));
   }
 
   function stepper(key, value) {
-    const step = (by, sign, words) => el("button", { type: "button", "aria-label": say(words, key), "data-step": `${key}${sign}`,
+    const step = (by, sign, words) => el("button", { type: "button", "aria-label": message(words, key), "data-step": `${key}${sign}`,
       disabled: value + by < 1 || value + by > WIDEST, on: { click: () => {
         now.toy = resized(now.toy, { [key]: value + by });
         build(`[data-step="${key}${sign}"]:not(:disabled), [data-step^="${key}"]:not(:disabled)`);
       } } }, sign);
-    return el("div", { class: "stepper", role: "group", "aria-label": say(`qkv_${key}`) },
-      el("span", {}, say(`qkv_${key}`)), step(-1, "−", "qkv_less"), el("output", { class: "number" }, String(value)),
+    return el("div", { class: "stepper", role: "group", "aria-label": message(`qkv_${key}`) },
+      el("span", {}, message(`qkv_${key}`)), step(-1, "−", "qkv_less"), el("output", { class: "number" }, String(value)),
       step(1, "+", "qkv_more"));
   }
 
@@ -95,8 +95,8 @@ export function openToy() {
   }
 
   function last() {
-    return stage({ number: 9, title: say("qkv_check"), text: say("qkv_check_text") },
-      el("button", { type: "button", class: "main check", on: { click: check } }, say("qkv_check")), verdict);
+    return stage({ number: 9, title: message("qkv_check"), text: message("qkv_check_text") },
+      el("button", { type: "button", class: "main check", on: { click: check } }, message("qkv_check")), verdict);
   }
 
   async function check() {
@@ -106,11 +106,11 @@ export function openToy() {
       const told = await post("/api/attend", { x: toy.x, query: toy.q, key: toy.k, value: toy.v, output: toy.o,
         scaled: toy.scaled, causal: toy.causal, swapped: toy.swapped }, stop.signal);
       if (asked !== own) return;
-      const gaps = [apart(found.weights, told.weights), apart(found.outputs, told.outputs)];
+      const gaps = [maxDifference(found.weights, told.weights), maxDifference(found.outputs, told.outputs)];
       const same = Math.max(...gaps) <= CLOSE * Math.max(1, mostOf(...found.outputs));
-      fill(verdict, marked(same, say("qkv_checked", ...gaps.map((gap) => (gap ? tiny(gap) : say("qkv_zero"))))));
+      fill(verdict, marked(same, message("qkv_checked", ...gaps.map((gap) => (gap ? formatTiny(gap) : message("qkv_zero"))))));
     } catch (error) {
-      tellOf(error);
+      showStatus(error);
     }
   }
 
@@ -119,7 +119,7 @@ export function openToy() {
     const from = node.contains(document.activeElement) && document.activeElement.dataset.toy;
     now.toy = toy;
     build(from ? `[data-toy="${from}"]` : "");
-    if (mended.length) setTimeout(() => tellOf(say("qkv_mended", mended.join(", "))));
+    if (mended.length) setTimeout(() => showStatus(message("qkv_mended", mended.join(", "))));
   }
 
   take();

@@ -7,7 +7,7 @@
  * the ladder that was not changed is written by its name.
  */
 
-import { numberOf, rounded, wordOf } from "../../editable.js";
+import { numberOf, rounded, wordOf } from "../../matrix_editor.js";
 
 export const MOST_WORDS = 8;
 export const WIDEST = 8;

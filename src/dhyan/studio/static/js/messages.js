@@ -1,0 +1,98 @@
+/** What the page says, in English and in Hindi. */
+
+import { state } from "./state.js";
+
+const WORDS = {
+  skip: ["Skip to the picture", "सीधे चित्र पर जाएँ"],
+  sentence: ["Sentence", "वाक्य"],
+  write: ["Write a sentence in English", "अंग्रेज़ी में एक वाक्य लिखिए"],
+  translate: ["Translate", "अनुवाद"],
+  model: ["Model", "मॉडल"],
+  search: ["Search", "खोज"],
+  greedy: ["greedy", "लालची (greedy)"],
+  beam: ["beam {0}", "beam {0}"],
+  examples: ["Examples", "उदाहरण"],
+  link: ["Copy link", "लिंक कॉपी करें"],
+  copied: ["The link is copied.", "लिंक कॉपी हो गया।"],
+  export: ["Export", "निर्यात"],
+  theme: ["Theme", "रंग"],
+  auto: ["as the system", "सिस्टम जैसा"],
+  light: ["light", "हल्का"],
+  dark: ["dark", "गहरा"],
+  language: ["Language", "भाषा"],
+  keys: ["Keys", "कुंजियाँ"],
+  views: ["Views", "दृश्य"],
+  lesson: ["Lesson", "पाठ"],
+  predict: ["Predict first", "पहले अनुमान लगाइए"],
+  reveal: ["Show the answer", "उत्तर देखिए"],
+  close: ["Close", "बंद करें"],
+  ready: ["Ready. Write a sentence and press Enter.", "तैयार। वाक्य लिखिए और Enter दबाइए।"],
+  waits: ["No model is ready yet; the sentence is translated when the first is.",
+    "अभी कोई मॉडल तैयार नहीं है; वाक्य पहले मॉडल की प्रतीक्षा में है।"],
+  working: ["Translating …", "अनुवाद हो रहा है …"],
+  done: ["{0} · {1} tokens · {2} ms", "{0} · {1} टोकन · {2} ms"],
+  summary: ["{0} words; strongest link {1} ← {2}, {3}.", "{0} शब्द; सबसे मज़बूत कड़ी {1} ← {2}, {3}।"],
+  attends: ["{0} attends to {1}: {2}", "{0} का ध्यान {1} पर: {2}"],
+  unreachable: ["The server does not answer. Is `dhyan studio` still running? Start it again and reload.",
+    "सर्वर उत्तर नहीं दे रहा। क्या `dhyan studio` चल रहा है? उसे फिर से चलाकर पृष्ठ दोबारा खोलिए।"],
+  stopped: ["The server stopped during the response. Start `dhyan studio` again and retry.",
+    "सर्वर उत्तर के बीच में रुक गया। `dhyan studio` फिर से चलाइए और दोबारा कोशिश कीजिए।"],
+  alone: ["This is a saved trace, without a model to ask. For more, open the model in `dhyan studio`.",
+    "यह एक सहेजा हुआ अभिलेख है, इसके साथ कोई मॉडल नहीं है। और देखने के लिए मॉडल को `dhyan studio` में खोलिए।"],
+  saved: ["A saved trace of {0}", "{0} का सहेजा हुआ अभिलेख"],
+  mended: ["The link had an invalid value; {0} is now {1}.",
+    "लिंक में एक मान ठीक नहीं था; {0} अब {1} है।"],
+  map: ["map", "मानचित्र"],
+  ribbons: ["ribbons", "पट्टियाँ"],
+  table: ["table", "सारणी"],
+  words: ["words", "शब्द"],
+  tokens: ["tokens", "टोकन"],
+  unit: ["Units", "इकाई"],
+  scale: ["Colours", "रंग-मान"],
+  linear: ["linear", "रैखिक"],
+  root: ["square root", "वर्गमूल"],
+  specials: ["special tokens", "विशेष टोकन"],
+  layer: ["Layer", "परत"],
+  head: ["Head", "हेड"],
+  average: ["mean of heads", "हेडों का माध्य"],
+  largest: ["largest of heads", "हेडों में सबसे बड़ा"],
+  sum: ["Σ = {0}", "Σ = {0}"],
+  entropy: ["entropy {0} bits", "एंट्रॉपी {0} बिट"],
+  alternatives: ["Alternatives", "और क्या कहा जा सकता था"],
+  bottleneck: ["This model has one vector for the whole sentence: it always attends to the last encoder state, "
+    + "whatever the output.", "इस मॉडल के पास पूरे वाक्य के लिए एक ही सदिश है: वह जो भी कहे, अंत में पढ़ी गई "
+    + "अवस्था को ही देखता है।"],
+  nothing: ["Nothing here yet: write a sentence above, or choose an example.",
+    "अभी यहाँ कुछ नहीं है: ऊपर वाक्य लिखिए या कोई उदाहरण चुनिए।"],
+  heatLabel: ["Attention: each row is a word of the translation, each column a word of the sentence",
+    "अवधान: हर पंक्ति अनुवाद का एक शब्द है, हर स्तंभ मूल वाक्य का एक शब्द"],
+  view_translate: ["Translate", "अनुवाद"],
+  view_step: ["One step", "एक चरण"],
+  view_qkv: ["Q K V", "Q K V"],
+  view_heads: ["Heads", "हेड"],
+  view_mask: ["The mask", "मास्क"],
+  view_gravity: ["Gravity", "गुरुत्व"],
+  view_scale: ["Why √d", "√d क्यों"],
+  view_length: ["Length", "लंबाई"],
+  view_train: ["Training", "प्रशिक्षण"],
+  view_compare: ["Compare", "तुलना"],
+};
+
+/** The page's language. */
+export const lang = () => state.language ?? "en";
+
+/** A sentence in the page's language, {0} and so on replaced. @param {string} key */
+export function message(key, ...values) {
+  const pair = WORDS[key];
+  if (!pair) throw new Error(`no words for ${key}`);
+  const words = pair[lang() === "hi" ? 1 : 0];
+  return words.replace(/\{(\d)\}/g, (_, number) => String(values[Number(number)]));
+}
+
+/** Whether there are words under a key. */
+export const hasMessage = (key) => key in WORDS;
+
+/** More words, which a view brings with it under keys of its own. @param {Record<string, [string, string]>} more */
+export function addMessages(more) {
+  Object.assign(WORDS, more);
+}

@@ -1,0 +1,118 @@
+/** The words of the sentence in a trained encoder: their embeddings, and what its layers make of them. */
+
+import { el, fill } from "../../dom.js";
+import { post } from "../../api.js";
+import { controls, slider } from "../../controls.js";
+import { plane } from "../../scatter_plot.js";
+import { formatNumber } from "../../numbers.js";
+import { state, set } from "../../state.js";
+import { addMessages, message } from "../../messages.js";
+import { showStatus } from "../../status.js";
+import { card } from "../../header.js";
+
+addMessages({
+  gravity_working: ["Reading the sentence …", "वाक्य पढ़ा जा रहा है …"],
+  gravity_upto: ["Layers", "परतें"],
+  gravity_map: ["{0} in the plane: circles are embeddings, arrows lead to the vectors after layer {1}",
+    "तल में {0}: वृत्त एम्बेडिंग हैं, तीर परत {1} के बाद के सदिशों तक जाते हैं"],
+  gravity_projection: ["A projection: of {0} dimensions two are drawn, those in which the embeddings differ most; the axes stay the same for every layer. They hold {1} % of the variance of the embeddings and {2} % of that after layer {3}. Points that are close here need not be close in the full space.",
+    "यह एक प्रक्षेपण है: {0} विमाओं में से दो खींची गई हैं, जिनमें एम्बेडिंग सबसे अधिक भिन्न हैं; अक्ष हर परत के लिए वही रहते हैं। इनमें एम्बेडिंग के प्रसरण का {1} % और परत {3} के बाद के प्रसरण का {2} % है। यहाँ जो पास दिखे, वह सचमुच पास हो, यह आवश्यक नहीं।"],
+  gravity_recurrent: ["This encoder is recurrent: its states are not sums of embeddings but live in a space of their own. So there are two planes, each with its own two principal axes, and no arrows between them.",
+    "यह एनकोडर आवर्ती है: इसकी अवस्थाएँ एम्बेडिंगों का योग नहीं हैं, उनकी अपनी ही समष्टि है। इसलिए दो तल हैं, हर एक के अपने दो मुख्य अक्ष, और उनके बीच तीर नहीं।"],
+  gravity_embeddings: ["Embeddings", "एम्बेडिंग"],
+  gravity_states: ["States after the encoder", "एनकोडर के बाद की अवस्थाएँ"],
+  gravity_share: ["A projection: its axes hold {0} % and {1} % of the variance.",
+    "यह एक प्रक्षेपण है: अक्षों पर {0} % और {1} % प्रसरण है।"],
+  gravity_word: ["{0}, embedded at {1}, {2}; after layer {3} at {4}, {5}", "{0}, एम्बेडिंग {1}, {2} पर; परत {3} के बाद {4}, {5} पर"],
+  gravity_alone: ["{0} at {1}, {2}", "{0} {1}, {2} पर"],
+  gravity_furthest: ["In the full space {0} moves furthest (by {1}), {2} least ({3}).",
+    "पूरी समष्टि में {0} सबसे दूर जाता है ({1}), {2} सबसे कम ({3})।"],
+});
+
+const USUAL = "The bank of the river is far.";
+
+export function modelPlane() {
+  const layers = slider(message("gravity_upto"), "gravity_layers", { least: 1, most: 8 });
+  const knobs = controls(layers);
+  const place = el("div", {});
+  const node = el("div", {}, knobs, place);
+  let found = null;
+  let pictures = [];
+  let stop = new AbortController();
+
+  async function ask() {
+    stop.abort();
+    stop = new AbortController();
+    found = null;
+    knobs.hidden = true;
+    fill(place, el("p", { class: "quiet" }, message("gravity_working")));
+    try {
+      found = await post("/api/gravity", { text: state.text || USUAL, model: state.model }, stop.signal);
+      render();
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      fill(place, el("p", {}, error.message));
+      showStatus(error);
+    }
+  }
+
+  function render() {
+    if (!found) return;
+    const shared = found.axes === "shared";
+    knobs.hidden = !shared;
+    if (shared) {
+      layers.querySelector("input").max = String(found.stages.length - 1);
+      set({ gravity_layers: Math.min(state.gravity_layers, found.stages.length - 1) }, { quiet: true });
+      layers.follow();
+    }
+    fill(place, ...(shared ? together() : apart()));
+  }
+
+  /** One plane for all layers. */
+  function together() {
+    const last = Math.min(state.gravity_layers, found.stages.length - 1);
+    const [first, end] = [found.stages[0], found.stages[last]];
+    const stars = found.words.map((word, at) => ({ id: String(at), text: word, lang: card()?.source_language,
+      at: first.positions[at], trail: found.stages.slice(1, last + 1).map((stage) => stage.positions[at]), tone: tone(word),
+      label: message("gravity_word", word, ...numbers(first.positions[at]), last, ...numbers(end.positions[at])) }));
+    const label = message("gravity_map", state.text || USUAL, last);
+    pictures = [plane({ label, stars, axes: ["PC 1", "PC 2"] }, innerWidth < 700 ? undefined : { width: 760, height: 500 })];
+    const sorted = found.words.map((word, at) => [word, found.distances[at]]).sort((a, b) => b[1] - a[1]);
+    const told = last === found.stages.length - 1
+      && message("gravity_furthest", sorted[0][0], formatNumber(sorted[0][1], 1), sorted.at(-1)[0], formatNumber(sorted.at(-1)[1], 1));
+    return [figure(pictures[0], label, message("gravity_projection", found.width, percent(first), percent(end), last)),
+      told && el("p", {}, told)];
+  }
+
+  /** Embeddings and states, each by themselves. */
+  function apart() {
+    const titles = [message("gravity_embeddings"), message("gravity_states")];
+    pictures = found.stages.map((stage, number) => plane({ label: titles[number], axes: ["PC 1", "PC 2"],
+      stars: found.words.map((word, at) => ({ id: String(at), text: word, lang: card()?.source_language, at: stage.positions[at],
+        tone: tone(word), label: message("gravity_alone", word, ...numbers(stage.positions[at])) })) }, innerWidth < 700 ? undefined : { width: 420, height: 360 }));
+    return [el("p", {}, message("gravity_recurrent")), el("div", { class: "gravity-two" }, ...found.stages.map((stage, number) =>
+      el("div", {}, el("h2", {}, titles[number]), figure(pictures[number], titles[number],
+        message("gravity_share", ...stage.explained_variance.map((share) => formatNumber(100 * share, 0)))))))];
+  }
+
+  /** The same word has the same colour wherever it stands. */
+  const tone = (word) => (found.words.indexOf(word) % 6) + 1;
+
+  ask();
+  return {
+    node,
+    update(changed) {
+      if (changed.has("text") || changed.has("model")) ask();
+      else if (changed.has("gravity_layers")) render();
+    },
+    taken: () => ({ picture: pictures.at(-1) ?? null, trace: null, table: found && { columns: ["PC 1", "PC 2"], rows: found.words,
+      values: found.stages[found.axes === "shared" ? Math.min(state.gravity_layers, found.stages.length - 1) : 1].positions } }),
+    close: () => stop.abort(),
+  };
+}
+
+const numbers = (at) => at.map((value) => formatNumber(value, 1));
+const percent = (stage) => formatNumber(100 * stage.explained_variance.reduce((a, b) => a + b, 0), 0);
+const figure = (picture, label, caption) => el("figure", { class: "gravity-figure" },
+  el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": label }, picture),
+  el("figcaption", { class: "quiet" }, caption));
