@@ -132,7 +132,12 @@ def test_a_head_of_the_transformer_is_chosen_and_a_summary_is_called_one(studio)
     expect(page.locator(".legend")).not_to_contain_text("summary")
     page.locator(".cell[data-row='0'][data-column='1']").dblclick()
     page.wait_for_url("**/qkv?*")
-    assert [query(page)[key] for key in ("role", "layer", "head", "source")] == ["cross", "2", "2", "2"]
+    assert [query(page)[key] for key in ("role", "layer", "head", "source")] == [
+        "cross",
+        "2",
+        "2",
+        "2",
+    ]
 
 
 def test_without_attention_there_is_one_vector_and_one_column(studio):
