@@ -17,17 +17,17 @@ from dhyan.errors import UserError
         ("1.5h", Budget(seconds=5400.0)),
     ],
 )
-def test_a_number_is_steps_and_with_a_unit_time(text, budget):
+def test_a_budget_is_steps_or_a_time_with_a_unit(text, budget):
     assert parse_budget(text) == budget
 
 
 @pytest.mark.parametrize("text", ["", "0", "10x", "1.5", "-3", "m", "0s", "1,5s", "1,5"])
-def test_what_is_neither_is_refused_by_name(text):
+def test_an_invalid_budget_is_an_error(text):
     with pytest.raises(UserError, match="--budget"):
         parse_budget(text)
 
 
-def test_a_number_of_parameters_may_be_written_short():
+def test_a_parameter_count_may_have_a_suffix():
     assert [parse_count(text) for text in ("2M", "300k", "1_500", "0.5M", "")] == [
         2_000_000,
         300_000,

@@ -84,7 +84,7 @@ def written(done, **heard):
     return write_report(plan, read_tests(plan.folder), results, speeds, **facts)
 
 
-def test_all_have_the_same_words_and_nearly_the_same_size(done):
+def test_models_share_vocabularies_and_size(done):
     plan, facts, _ = done
     saved = {}
     for entry in plan.entries:
@@ -95,7 +95,7 @@ def test_all_have_the_same_words_and_nearly_the_same_size(done):
     assert facts["parameters_allowed"] == 42_000
 
 
-def test_a_step_budget_trains_exactly_so_many(done):
+def test_a_step_budget_trains_exactly_that_many_steps(done):
     _, facts, _ = done
     assert {one["steps"] for one in facts["models"].values()} == {4}
 
@@ -117,7 +117,7 @@ def test_the_report_has_every_model_and_figure(done):
         assert facts[key]
 
 
-def test_without_figures_the_page_is_whole_all_the_same(log, done, monkeypatch):
+def test_the_report_is_complete_without_figures(log, done, monkeypatch):
     plan, _, page = done
 
     def refuse(*given):
@@ -136,7 +136,7 @@ def test_without_figures_the_page_is_whole_all_the_same(log, done, monkeypatch):
     ]
 
 
-def test_a_percentage_has_its_number(done):
+def test_every_table_has_its_counts(done):
     _, facts, page = done
     assert page.count("| *sentences* |") == 2  # by length, and alignments
     assert "| *tokens* |" in page
@@ -153,7 +153,7 @@ def test_speeds_of_other_threads_are_measured_again(done):
     assert read_speed(plan, entry, **ALONE) == known
 
 
-def test_pairs_of_an_attempt_without_a_plan_are_made_anew(tmp_path):
+def test_pairs_of_an_interrupted_preparation_are_replaced(tmp_path):
     def made(pairs):
         recipe = tiny_recipe("rnn", "", "", **{"data.task": "numbers", "data.pairs": pairs})
         candidates = (Candidate("a", recipe), Candidate("b", recipe))
@@ -165,7 +165,7 @@ def test_pairs_of_an_attempt_without_a_plan_are_made_anew(tmp_path):
     assert made(150) < first
 
 
-def test_a_folder_of_somebody_else_is_not_touched(tmp_path):
+def test_a_foreign_folder_is_not_touched(tmp_path):
     mine = tmp_path / "out" / "corpus" / "mine.txt"
     mine.parent.mkdir(parents=True)
     mine.write_text("precious")
@@ -175,7 +175,7 @@ def test_a_folder_of_somebody_else_is_not_touched(tmp_path):
     assert mine.read_text() == "precious"
 
 
-def test_what_has_no_attention_has_no_alignment_and_layers_are_chosen_elsewhere(done):
+def test_alignment_needs_attention_and_selects_layers_on_other_sentences(done):
     _, facts, _ = done
     models = facts["models"]
     assert models["does-not"]["alignment"] is None
@@ -186,7 +186,7 @@ def test_what_has_no_attention_has_no_alignment_and_layers_are_chosen_elsewhere(
     assert found["tests"]["test"]["emits"]["sentences"] == 6
 
 
-def test_called_again_it_finds_its_plan(done, files):
+def test_the_same_request_resumes_the_plan(done, files):
     plan, _, _ = done
     assert make_plan(asked(files), plan.folder) == plan == read_plan(plan.folder)
     assert all(read_result(plan, entry) for entry in plan.entries)
@@ -201,13 +201,13 @@ def test_called_again_it_finds_its_plan(done, files):
         ({"gold": False}, "the tests"),
     ],
 )
-def test_called_with_something_else_it_says_what_differs(done, files, changes, message):
+def test_another_request_is_an_error_that_names_the_difference(done, files, changes, message):
     plan, _, _ = done
     with pytest.raises(UserError, match=message):
         make_plan(asked(files, **changes), plan.folder)
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_end(done, tmp_path):
+def test_a_resumed_run_ends_with_the_same_weights(done, tmp_path):
     plan, _, _ = done
     other = replace(plan, folder=tmp_path)
     entry = other.entries[0]
@@ -231,7 +231,7 @@ def timed(plan, folder, seconds):
     return replace(plan, folder=folder, budget=Budget(seconds=seconds), entries=(entry,)), entry
 
 
-def test_a_time_budget_ends_with_a_validation_and_is_not_spent_twice(done, tmp_path):
+def test_a_time_budget_ends_with_a_validation(done, tmp_path):
     plan, entry = timed(done[0], tmp_path, 0.02)
     events = trained(plan, entry)
     last = max(event.step for event in events)
@@ -240,7 +240,7 @@ def test_a_time_budget_ends_with_a_validation_and_is_not_spent_twice(done, tmp_p
     assert trained(plan, entry) == []
 
 
-def test_a_time_budget_counts_what_was_spent_before(done, tmp_path):
+def test_a_time_budget_counts_time_before_resumption(done, tmp_path):
     plan, entry = timed(done[0], tmp_path, 1000.0)
     run = start_run(plan, entry, **ALONE)
     for event in run:
@@ -252,7 +252,7 @@ def test_a_time_budget_counts_what_was_spent_before(done, tmp_path):
     assert spent > 0
 
 
-def test_a_recipe_that_cannot_be_built_is_named(files, tmp_path):
+def test_errors_name_the_recipe(files, tmp_path):
     source, target, _ = files
     wrong = tiny_recipe("rnn", source, target)
     narrow = replace(wrong.decoder, attention=replace(wrong.decoder.attention, score="dot"))
@@ -262,7 +262,7 @@ def test_a_recipe_that_cannot_be_built_is_named(files, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_process_that_fails_stops_the_others_and_says_why(done, tmp_path):
+def test_a_failing_process_stops_the_others(done, tmp_path):
     plan, _, _ = done
     elsewhere = replace(plan, folder=tmp_path)
     with pytest.raises(UserError, match=r"^(looks|does-not): .*no plan of a comparison here"):
@@ -275,7 +275,7 @@ def test_a_process_that_fails_stops_the_others_and_says_why(done, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_trains_side_by_side_and_does_nothing_twice(tmp_path):
+def test_parallel_training_resumes_without_repeating(tmp_path):
     words = ["compare", "numbers", "transformer2017-small", "--data", "numbers", "--budget", 3]
     words += ["--parameters", "30k", "--set", "data.pairs=200", "--set", "decoding.max_length=4"]
     words += ["--set", "text.tokenizer=words", "--threads", 1, "--out", "out"]
@@ -303,7 +303,7 @@ def test_the_command_trains_side_by_side_and_does_nothing_twice(tmp_path):
         (["--ladder", "--rungs", "bahdanau"], b"name another rung, or a recipe"),
     ],
 )
-def test_mistakes_are_one_line(words, message, tmp_path):
+def test_command_line_errors_are_one_line(words, message, tmp_path):
     done = here("compare", *words, "--out", "out", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
@@ -311,7 +311,7 @@ def test_mistakes_are_one_line(words, message, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_names_of_its_own_folders_are_refused(tmp_path):
+def test_reserved_names_are_refused(tmp_path):
     one = Candidate("corpus", load_recipe("numbers"))
     with pytest.raises(UserError, match="'corpus' is a folder of the comparison itself"):
         make_plan(PlanRequest((one,), Budget(steps=1), 0), tmp_path / "out")

@@ -34,7 +34,7 @@ def counting(recipe):
 
 @pytest.mark.parametrize("name", [*RUNGS, *OWN])
 @pytest.mark.parametrize("budget", [parse_count(one.parameters) for one in (QUICK, FULL)])
-def test_every_model_comes_within_three_percent_of_the_budget(name, budget):
+def test_scaled_models_are_within_three_percent_of_the_budget(name, budget):
     recipe = scale_to_budget({**RUNGS, **OWN}[name], budget, counting)
     assert counting(recipe) == pytest.approx(budget, rel=0.03)
 
@@ -55,13 +55,13 @@ def test_only_widths_change_and_they_are_multiples_of_eight(name):
         assert after.width % getattr(after, "heads", 1) == 0
 
 
-def test_a_recipe_that_fits_already_is_left_alone():
+def test_a_recipe_of_the_right_size_is_unchanged():
     recipe = RUNGS["bahdanau"]
     assert scale_to_budget(recipe, count(recipe), count) is recipe
 
 
 @pytest.mark.parametrize("budget", [1000, 10**12])
-def test_a_size_that_no_widths_make_is_refused_with_the_nearest(budget):
+def test_an_unreachable_size_is_an_error_with_the_nearest(budget):
     with pytest.raises(UserError, match="the nearest size is") as found:
         scale_to_budget(RUNGS["bahdanau"], budget, count)
     nearest = int(str(found.value).partition("size is ")[2].partition(":")[0].replace(",", ""))
@@ -78,7 +78,7 @@ def test_widths_that_must_be_equal_stay_equal(factor):
     assert tied.decoder.embedding_width == tied.decoder.width
 
 
-def test_word_vectors_keep_their_width():
+def test_pretrained_embeddings_keep_their_width():
     recipe = load_recipe("bahdanau2015-small", {"encoder.pretrained_embedding": "glove.txt"})
     assert scale_widths(recipe, 3.0).encoder.embedding_width == recipe.encoder.embedding_width
 

@@ -55,7 +55,7 @@ def test_each_model_is_compared_with_the_best():
     assert part["bleu_low"] <= part["bleu"] <= part["bleu_high"]
 
 
-def test_what_is_retained_is_the_score_of_long_sentences_as_a_share_of_the_short():
+def test_retained_bleu_is_long_over_short():
     short, long = sentences(5, 8), sentences(5, 40)
     forgot = [" ".join(text.split()[:20]) for text in long]
     bleu = count([*short, *forgot], [*short, *long], tokenizer="none")["bleu"]
@@ -66,7 +66,7 @@ def test_what_is_retained_is_the_score_of_long_sentences_as_a_share_of_the_short
     assert found["share"] < 0.5
 
 
-def test_where_no_sentence_is_long_the_last_group_is():
+def test_without_long_sentences_the_last_slice_counts_as_long():
     texts = [*sentences(3, 4), *sentences(3, 14)]
     bleu = count(texts, texts, tokenizer="none")["bleu"]
     found = bleu_retained(bleu, [4] * 3 + [14] * 3)
@@ -74,7 +74,7 @@ def test_where_no_sentence_is_long_the_last_group_is():
     assert bleu_retained(bleu, [4] * 6) is None
 
 
-def test_understanding_is_saying_the_right_word_and_no_wrong_one():
+def test_targeted_accuracy_needs_the_right_word_and_no_wrong_one():
     asked = [EvaluationExample("the river bank", "नदी का किनारा", wanted=(BANK,))] * 3 + [
         EvaluationExample("a", "b")
     ]
@@ -100,14 +100,14 @@ def test_other_references_count_and_empty_ones_do_not():
         count([said, said], [said, said], others=[()])
 
 
-def test_a_signature_says_that_another_reference_was_brought_to_normal_form():
+def test_the_signature_marks_normalised_references():
     plain = count(["a b"], ["a b"], others=[("c d",)], tokenizer="none")["bleu"]
     curly = count(["a b"], ["a b"], others=[("“c” d",)], tokenizer="none")["bleu"]
     assert "dhyan-normal" not in plain.signature()
     assert "dhyan-normal" in curly.signature()
 
 
-def test_tests_are_read_as_they_were_written(tmp_path):
+def test_test_sets_survive_json(tmp_path):
     question = EvaluationExample("the bank", "किनारा", ("तट",), "0-0 1?0", (BANK,))
     tests = EvaluationSets(
         (EvaluationSet("test", "about", (question,)),), EvaluationSet("valid", "", (question,))
@@ -120,7 +120,7 @@ def test_tests_are_read_as_they_were_written(tmp_path):
     assert reference_set.others == [("तट",)]
 
 
-def test_of_gold_links_half_choose_and_the_others_score(tmp_path):
+def test_half_of_the_gold_links_select_the_layer(tmp_path):
     lines = [f"a{n} b{n}\n" for n in range(6)]
     for name in ("t.en", "t.hi"):
         (tmp_path / name).write_text("".join(lines))

@@ -13,7 +13,7 @@ def test_fifths_are_fifths_of_the_sentence():
     assert fifths(torch.tensor([5, 2]), 5).tolist() == [[0, 1, 2, 3, 4], [0, 2, 4, 4, 4]]
 
 
-def test_shares_are_those_of_real_words_without_the_end():
+def test_accuracy_counts_real_tokens_without_eos():
     targets = [[BOS, 5, 6, 7, 8, 9, EOS], [BOS, 5, 6, EOS]]
     batch = Batch(Tokens.pad([[5, EOS], [6, EOS]]), Tokens.pad(targets))
     said = batch.labels.ids.clone()

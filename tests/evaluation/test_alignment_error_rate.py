@@ -31,12 +31,12 @@ def test_all_sure_links_and_any_possible_ones_are_without_error():
         assert (score.error_rate, score.precision, score.recall) == (0, 1, 1)
 
 
-def test_links_nobody_allows_are_all_error():
+def test_links_that_are_not_possible_are_errors():
     score = alignment_score([[(3, 3)]], [gold("0-0 1?2")])
     assert (score.error_rate, score.precision, score.recall) == (1, 0, 0)
 
 
-def test_it_is_och_and_neys_formula():
+def test_the_error_rate_is_that_of_och_and_ney():
     score = alignment_score(
         [[(0, 0), (1, 2), (5, 5)], [(0, 1)]], [gold("0-0 1-1 1?2"), gold("0-1")]
     )
@@ -51,27 +51,27 @@ def test_with_sure_links_only_it_is_one_less_the_f_measure():
     assert score.error_rate == pytest.approx(1 - balanced)
 
 
-def test_a_sentence_nobody_aligned_does_not_count():
+def test_a_sentence_without_gold_links_does_not_count():
     one = alignment_score([[(0, 0)], [(7, 7)]], [gold("0-0"), gold("")])
     assert (one.error_rate, one.sentences) == (0, 1)
 
 
-def test_nothing_found_is_all_error():
+def test_an_empty_alignment_has_error_rate_one():
     score = alignment_score([[]], [gold("0-0")])
     assert (score.error_rate, score.precision, score.recall) == (1, 0, 0)
 
 
-def test_a_link_twice_is_one_link():
+def test_a_repeated_link_counts_once():
     assert alignment_score([[(0, 0), (0, 0)]], [gold("0-0")]).error_rate == 0
 
 
 @pytest.mark.parametrize("word", ["0", "0-", "a-b", "0_1", "0-1-2", "-1-0", "1p2", "0-०"])
-def test_what_is_no_link_is_refused_by_its_line(word):
+def test_an_invalid_link_is_an_error_with_its_line(word):
     with pytest.raises(UserError, match="gold.txt:1: .* is no link; write 0-0"):
         gold(f"0-0 {word}")
 
 
-def test_links_beyond_the_sentence_are_refused():
+def test_links_beyond_the_sentence_are_errors():
     check_gold(gold("1-2"), "a b", "c d e", HERE)
     with pytest.raises(UserError, match="gold.txt:1: links source word 2, but the sentence has 2"):
         check_gold(gold("2-0"), "a b", "c d e", HERE)

@@ -21,24 +21,24 @@ def some_weights(rows=5, columns=7):
 
 
 @pytest.mark.parametrize("places", SIZES)
-def test_an_even_spread_has_the_most_entropy(places):
+def test_uniform_weights_have_maximal_entropy(places):
     weights = torch.full((3, places), 1 / places)
     torch.testing.assert_close(row_entropy(weights), torch.full((3,), log2(places)))
     assert (row_entropy(some_weights(columns=places)) <= log2(places) + 1e-5).all()
 
 
 @pytest.mark.parametrize("places", SIZES)
-def test_all_weight_in_one_place_has_none(places):
+def test_all_weight_on_one_position_has_entropy_zero(places):
     weights = torch.eye(places)
     assert (row_entropy(weights) == 0).all()
     assert (relative_entropy(weights) == 0).all()
 
 
-def test_two_even_places_are_one_bit():
+def test_two_equal_weights_have_one_bit():
     assert row_entropy(torch.tensor([[0.5, 0.0, 0.5, 0.0]])).item() == pytest.approx(1)
 
 
-def test_relative_entropy_lies_between_none_and_all():
+def test_relative_entropy_is_between_zero_and_one():
     even = torch.full((2, 5), 0.2)
     torch.testing.assert_close(relative_entropy(even), torch.ones(2))
     found = relative_entropy(some_weights())
@@ -60,18 +60,18 @@ def test_a_row_that_does_not_sum_to_one_has_the_entropy_of_its_shares():
     assert (row_entropy(torch.zeros(2, 4)) == 0).all()
 
 
-def test_a_source_word_is_covered_once_at_the_most():
+def test_coverage_is_at_most_one():
     one_word = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
     assert coverage(one_word).tolist() == [1, 0]
     assert coverage(torch.eye(4)).tolist() == [1, 1, 1, 1]
 
 
-def test_more_looks_never_cover_less():
+def test_more_attention_never_lowers_coverage():
     weights = some_weights()
     assert (coverage(weights) >= coverage(weights[:-1])).all()
 
 
-def test_the_figures_are_means_over_words_of_all_sentences():
+def test_statistics_are_means_over_all_words():
     sharp = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     even = torch.full((1, 4), 0.25)
     figures = attention_statistics([sharp, even])
@@ -81,6 +81,6 @@ def test_the_figures_are_means_over_words_of_all_sentences():
     assert figures.sentences == 2
 
 
-def test_without_a_sentence_there_is_nothing_to_measure():
+def test_no_sentences_is_an_error():
     with pytest.raises(UserError, match="no attention to measure"):
         attention_statistics([])

@@ -46,7 +46,7 @@ TESTS = [paired_bootstrap, randomisation]
 
 
 @pytest.mark.parametrize("key", METRICS)
-def test_an_interval_holds_the_score_and_has_a_width(systems, key):
+def test_an_interval_contains_the_score(systems, key):
     counts = systems["one"][key]
     found = interval(counts, resamples=200)
     assert found.low < counts.value() < found.high
@@ -60,27 +60,27 @@ def test_an_interval_narrows_with_the_number_of_sentences(systems):
     assert interval(counts, resamples=200).margin < interval(few, resamples=200).margin
 
 
-def test_sentences_that_are_all_alike_leave_nothing_to_chance():
+def test_equal_sentences_have_an_interval_of_width_zero():
     found = interval(count(["घर पानी"] * 5, ["घर नदी"] * 5, language="hi")["chrf"], resamples=50)
     assert found.margin == 0
 
 
 @pytest.mark.parametrize("compare", TESTS)
 @pytest.mark.parametrize("key", METRICS)
-def test_a_system_does_not_differ_from_itself(systems, compare, key):
+def test_a_system_compared_with_itself_has_p_one(systems, compare, key):
     found = compare(systems["one"][key], systems["one"][key])
     assert (found.value, found.p) == (0, 1)
 
 
 @pytest.mark.parametrize("compare", TESTS)
 @pytest.mark.parametrize("key", METRICS)
-def test_equally_good_systems_are_not_told_apart(systems, compare, key):
+def test_equally_good_systems_do_not_differ_significantly(systems, compare, key):
     assert compare(systems["one"][key], systems["equal"][key]).p > 0.1
 
 
 @pytest.mark.parametrize("compare", TESTS)
 @pytest.mark.parametrize("key", METRICS)
-def test_a_clearly_better_system_is_told_apart_from_either_side(systems, compare, key):
+def test_a_clearly_better_system_differs_significantly(systems, compare, key):
     one, better = systems["one"][key], systems["better"][key]
     there, back = compare(one, better), compare(better, one)
     assert there.p == back.p < 0.05
@@ -89,13 +89,13 @@ def test_a_clearly_better_system_is_told_apart_from_either_side(systems, compare
 
 
 @pytest.mark.parametrize("compare", TESTS)
-def test_the_seed_decides_what_is_drawn(systems, compare):
+def test_resampling_follows_the_seed(systems, compare):
     pair = systems["one"]["bleu"], systems["equal"]["bleu"]
     assert compare(*pair, seed=7) == compare(*pair, seed=7)
     assert len({compare(*pair, seed=seed).p for seed in range(4)}) > 1
 
 
-def test_drawing_in_parts_changes_nothing(systems, monkeypatch):
+def test_the_chunk_size_of_resampling_changes_nothing(systems, monkeypatch):
     counts, pair = systems["one"]["chrf"], (systems["one"]["bleu"], systems["equal"]["bleu"])
     whole, apart = bootstrap_scores(counts, resamples=50, seed=3), randomisation(*pair, trials=50)
     monkeypatch.setattr("dhyan.evaluation.significance.CHUNK", 7 * counts.sentences)
@@ -103,7 +103,7 @@ def test_drawing_in_parts_changes_nothing(systems, monkeypatch):
     assert randomisation(*pair, trials=50) == apart
 
 
-def test_coins_are_thrown_for_so_many_sentences_at_a_time(systems, monkeypatch):
+def test_randomisation_works_in_chunks(systems, monkeypatch):
     pair, seen = (systems["one"]["bleu"], systems["equal"]["bleu"]), []
     values = type(pair[0]).values
     monkeypatch.setattr(
@@ -115,7 +115,7 @@ def test_coins_are_thrown_for_so_many_sentences_at_a_time(systems, monkeypatch):
     assert max(seen) == 2 * 64 * 60
 
 
-def test_what_cannot_be_resampled_is_refused(systems):
+def test_too_few_resamples_or_sentences_are_errors(systems):
     alone = count(["घर"], ["घर"])["bleu"]
     with pytest.raises(UserError, match="one sentence cannot be resampled"):
         interval(alone)
@@ -126,7 +126,7 @@ def test_what_cannot_be_resampled_is_refused(systems):
             compare(alone, systems["one"]["bleu"])
 
 
-def test_a_judgement_has_what_was_asked_for(systems):
+def test_system_scores_have_the_requested_parts(systems):
     bare = score_system(systems["one"], resampling=Resampling(resamples=0))
     assert not bare.intervals
     assert not bare.differences

@@ -16,7 +16,7 @@ def bounds(parts):
     return [(part.least, part.most, part.sentences) for part in parts]
 
 
-def test_lengths_hold_every_sentence_once():
+def test_length_slices_contain_every_sentence_once():
     sources = [" ".join(["w"] * n) for n in (1, 5, 6, 10, 11, 60)]
     parts = by_length(counted(6), sources)
     assert bounds(parts) == [(1, 5, 2), (6, 10, 2), (11, 15, 1), (51, None, 1)]
@@ -38,7 +38,7 @@ def test_a_sentence_is_as_rare_as_its_rarest_word():
     assert bounds(parts) == [(0, 0, 1), (1, 4, 1), (20, 99, 2), (100, None, 1)]
 
 
-def test_a_sentence_without_words_has_no_rare_one():
+def test_a_sentence_without_words_is_in_the_last_slice():
     assert bounds(by_rarity(counted(1), ["…!"], {})) == [(100, None, 1)]
 
 
@@ -49,7 +49,7 @@ def test_the_worst_slice_is_where_the_mistakes_are():
     assert (rare.scores["bleu"].value, common.scores["bleu"].value) == (0, pytest.approx(100))
 
 
-def test_what_lies_below_the_first_start_belongs_to_it():
+def test_smaller_measures_belong_to_the_first_slice():
     assert bounds(slices(counted(3), [0, 1, 7], (2, 5))) == [(2, 4, 2), (5, None, 1)]
 
 
@@ -58,5 +58,5 @@ def test_words_are_counted_without_case_and_punctuation():
     assert frequencies(lines, ["cat the", "पानी?"]) == {"the": 2, "cat": 2, "पानी": 2}
 
 
-def test_two_spellings_of_a_letter_are_one_word():
+def test_two_encodings_of_a_character_are_one_word():
     assert frequencies(["ल\u095cका"], ["लड़का"]) == {"लड़का": 1}

@@ -37,7 +37,7 @@ def translator_of(kind, pieces="unigram"):
 
 
 @pytest.mark.parametrize("kind", MODELS, ids="+".join)
-def test_every_attention_has_a_map_whose_rows_sum_to_one_unless_it_fades(kind):
+def test_every_attention_has_a_map_with_normalised_rows(kind):
     translator = translator_of(kind)
     maps = dhyan.explain(translator, ENGLISH[0])
     names = {n for n, _ in translator.model.named_modules() if n.endswith("attention")}
@@ -52,7 +52,7 @@ def test_every_attention_has_a_map_whose_rows_sum_to_one_unless_it_fades(kind):
             torch.testing.assert_close(total, torch.ones_like(total))
 
 
-def test_maps_are_labelled_by_who_asks_and_what_is_seen():
+def test_rows_are_labelled_by_queries_and_columns_by_keys():
     translator = translator_of(("transformer", "transformer"))
     said = Translation("", 0.0, True, tuple(translator.target.encode(HINDI[1])))
     maps = {m.name: m for m in explain_translation(translator, ENGLISH[1], said)}
@@ -71,7 +71,7 @@ def test_maps_are_labelled_by_who_asks_and_what_is_seen():
     ]
 
 
-def test_words_gather_what_their_pieces_got():
+def test_weights_of_tokens_are_merged_to_words():
     translator = translator_of(("gru", "bahdanau-additive"))
     said = Translation("", 0.0, True, tuple(translator.target.encode(HINDI[0])))
     [whole] = explain_translation(translator, ENGLISH[0], said)
@@ -86,13 +86,13 @@ def test_words_gather_what_their_pieces_got():
 
 
 @pytest.mark.parametrize("words", [True, False])
-def test_a_word_the_model_does_not_know_is_labelled_as_it_was_written(words):
+def test_an_unknown_word_is_labelled_with_its_text(words):
     translator = translator_of(("gru", "luong-dot"), pieces="words")
     [only] = dhyan.explain(translator, "a Zebra, sees  naïve cats", words=words)
     assert only.source == ("a", "Zebra", ",", "sees", "naïve", "cats", "</s>")
 
 
-def test_letters_the_model_does_not_know_stay_in_their_word():
+def test_unknown_characters_stay_in_their_word():
     translator = translator_of(("gru", "luong-dot"), pieces="characters")
     text = "खाट cat zqx क\u200dष"
     [words] = dhyan.explain(translator, text)
@@ -109,7 +109,7 @@ def test_the_bottleneck_is_one_bright_column():
         assert (only.weights[..., column] == 1).all()
 
 
-def test_a_translation_that_was_cut_off_has_no_end():
+def test_a_translation_that_was_cut_off_has_no_eos():
     translator = translator_of(("gru", "luong-general"))
     said = Translation("", 0.0, False, tuple(translator.target.encode(HINDI[1])))
     [only] = explain_translation(translator, ENGLISH[1], said)
@@ -124,7 +124,7 @@ def test_maps_do_not_depend_on_the_search():
     assert torch.equal(again.weights, asked.weights)
 
 
-def test_two_models_can_be_watched_at_once():
+def test_two_models_can_be_watched_at_the_same_time():
     one, other = (translator_of(k).model for k in (("gru", "luong-dot"), ("gru", "luong-general")))
     batch = Batch(Tokens.pad([[5, 6, 2]]), Tokens.pad([[1, 7, 2]]))
     with watch(one) as first, watch(other) as second:
@@ -141,7 +141,7 @@ def test_explaining_leaves_a_model_in_training(monkeypatch):
     assert translator.model.training
 
 
-def test_threads_do_not_see_each_other():
+def test_threads_record_only_their_own_attention():
     translator = translator_of(("transformer", "transformer"))
     alone = {s: dhyan.explain(translator, s) for s in ENGLISH}
     found, plain = {}, translator(ENGLISH)

@@ -11,24 +11,24 @@ EVEN = torch.full((4, 4), 0.25)
 ALL = torch.stack([HERE, BEFORE, EVEN])
 
 
-def test_entropy_is_zero_for_one_place_and_the_logarithm_of_all_for_an_even_spread():
+def test_entropy_is_zero_for_one_position_and_log_s_for_uniform_weights():
     assert entropy(ALL).tolist() == pytest.approx([0, 0, 2])
 
 
-def test_rows_that_fade_have_the_entropy_of_their_shares_and_rows_of_zeros_none():
+def test_entropy_normalises_rows_and_is_zero_for_rows_of_zeros():
     faded = torch.tensor([[0.25, 0.25], [0.0, 0.0]])
     assert float(entropy(faded)) == pytest.approx(0.5)
 
 
-def test_distance_is_how_far_away_the_weight_lies():
+def test_distance_is_the_weighted_mean_distance():
     assert distance(ALL).tolist() == pytest.approx([0, (3 + 1 + 1 + 1) / 4, 1.25])
 
 
-def test_the_share_on_the_word_before_leaves_out_the_first_word():
+def test_previous_share_leaves_out_the_first_word():
     assert previous_share(ALL).tolist() == pytest.approx([0, 1, 0.25])
 
 
-def test_the_share_on_targets_leaves_out_rows_that_have_none():
+def test_target_share_leaves_out_rows_without_a_target():
     assert target_share(ALL, [0, 1, -1, 2]).tolist() == pytest.approx([2 / 3, 1 / 3, 0.25])
 
 
@@ -55,6 +55,6 @@ def test_measures_of_a_permuted_batch_of_heads_are_permuted():
         (lambda: target_share(EVEN, [0, 1, 2, 4]), "target 4 is beyond the last column, 3"),
     ],
 )
-def test_what_cannot_be_measured_is_said(call, message):
+def test_invalid_arguments_are_errors(call, message):
     with pytest.raises(UserError, match=message):
         call()

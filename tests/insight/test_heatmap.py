@@ -48,13 +48,13 @@ def test_a_short_i_stands_before_its_consonant(said):
     assert second == said["क"][0]
 
 
-def test_a_conjunct_is_one_letter(said):
+def test_a_conjunct_is_one_grapheme(said):
     assert len(said["क्ष"]) == 1
     assert len(said["त्र"]) == 1
     assert said["त्र"] != said["त"]
 
 
-def test_a_repha_is_drawn_after_the_consonant_it_crowns(said):
+def test_a_repha_is_drawn_after_its_consonant(said):
     consonant, repha = said["र्क"]
     assert consonant == said["क"][0]
     assert repha != said["र"][0]
@@ -66,7 +66,7 @@ def test_a_half_letter_joins_the_next(said):
     assert whole == said["त"][0]
 
 
-def test_a_nukta_makes_another_letter(said):
+def test_a_nukta_changes_the_glyph(said):
     assert len(said["ज़"]) == 1
     assert said["ज़"] != said["ज"]
 
@@ -84,7 +84,7 @@ def test_hindi_with_latin_draws_without_a_warning(tmp_path):
             save(figure, tmp_path / f"hard.{kind}")
 
 
-def test_what_no_font_has_is_said_in_one_warning(tmp_path):
+def test_missing_glyphs_are_named_in_one_warning(tmp_path):
     source = ["தமிழ்", "中文", "🙂", "tab\there", "zero\x00"]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -97,14 +97,14 @@ def test_what_no_font_has_is_said_in_one_warning(tmp_path):
     assert {"□□□", "□□", "tab here", "zero"} <= set(texts)
 
 
-def test_without_its_font_hindi_is_a_fault_in_one_line(monkeypatch):
+def test_hindi_without_a_font_is_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, FONT, None)
     with pytest.raises(UserError, match="pip install fontpkg-noto-sans-devanagari") as fault:
         heatmap(attend(ENGLISH, HINDI))
     assert "\n" not in str(fault.value)
 
 
-def test_without_the_font_of_hindi_english_is_drawn(monkeypatch, tmp_path):
+def test_english_is_drawn_without_the_hindi_font(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, FONT, None)
     drawn = glyphs(heatmap(attend(ENGLISH, ENGLISH)), tmp_path / "latin.svg")
     assert all(glyph.startswith("DejaVuSans-") for glyph in drawn["gives"])
@@ -137,7 +137,7 @@ def test_every_label_is_on_the_page(attention):
         assert page.containsy(box.y1), text.get_text()
 
 
-def test_words_are_level_where_they_fit_and_turned_where_they_do_not():
+def test_column_labels_are_horizontal_if_they_fit_and_rotated_otherwise():
     def turns(attention):
         texts = heatmap(attention).axes[0].texts
         return {t.get_rotation() for t in texts if t.get_text() in attention.source}
@@ -157,13 +157,13 @@ def test_cells_are_square_and_carry_the_weights():
     assert torch.equal(torch.tensor(mesh.get_array()), attention.weights[0].double())
 
 
-def test_a_figure_paints_a_weight_as_the_table_does():
+def test_a_figure_uses_the_colour_table():
     mesh = heatmap(attend(ENGLISH, HINDI)).axes[0].collections[0]
     weights = torch.linspace(0, 1, 1001).tolist()
     assert [to_hex(mesh.to_rgba(weight)) for weight in weights] == [paint(w) for w in weights]
 
 
-def test_numbers_stand_in_the_cells_when_there_is_room():
+def test_cells_have_numbers_when_there_is_room():
     weights = torch.tensor([[[0.004, 0.25, 0.999], [0.1, 0.9, 0.0]]])
     roomy = AttentionMap("decoder", "cross", 1, ("a", "b", "c"), ("d", "e"), weights)
     said = [text.get_text() for text in heatmap(roomy).axes[0].texts]
@@ -189,12 +189,12 @@ def test_maps_of_one_sentence_pair_are_captioned_by_role_and_layer():
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
-def test_maps_of_different_words_are_a_fault():
+def test_maps_of_different_sentences_are_an_error():
     with pytest.raises(UserError, match="different words"):
         heatmap(attend("ab", "cd"), attend("ab", "ce"))
 
 
-def test_nothing_to_draw_is_a_fault():
+def test_an_empty_map_is_an_error():
     with pytest.raises(UserError, match="no attention"):
         heatmap()
     with pytest.raises(UserError, match="no attention"):
@@ -226,7 +226,7 @@ def test_an_svg_has_outlines_and_a_pdf_has_its_fonts(tmp_path):
     assert b"/FontFile2" in (tmp_path / "a.pdf").read_bytes()
 
 
-def test_a_path_that_cannot_be_written_is_a_fault_and_leaves_nothing_behind(tmp_path):
+def test_an_unwritable_path_is_an_error_and_leaves_no_file(tmp_path):
     figure = heatmap(attend("a", "b"))
     (tmp_path / "file").write_text("")
     (tmp_path / "folder.png").mkdir()
@@ -253,12 +253,12 @@ def test_ink_is_readable_on_every_colour():
         assert weight >= 0.1 or contrast(GREY, paint(weight)) >= 4.5
 
 
-def test_a_weight_outside_the_range_takes_the_nearer_end():
+def test_weights_outside_the_range_are_clamped():
     assert paint(-1) == paint(0) == paint(float("nan")) == TABLE[0]
     assert paint(1) == paint(7) == TABLE[-1]
 
 
-def test_a_word_is_cut_between_letters_only():
+def test_a_word_is_shortened_between_graphemes():
     assert list(clusters("क्षत्रिय")) == ["क्ष", "त्रि", "य"]
     assert list(clusters("ज़िंदगी")) == ["ज़िं", "द", "गी"]
     assert list(clusters("cafe\u0301s")) == ["c", "a", "f", "e\u0301", "s"]

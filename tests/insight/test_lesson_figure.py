@@ -52,7 +52,7 @@ def placed(parts, widest=WIDEST):
 
 
 @pytest.mark.parametrize("widest", [200.0, 420.0, WIDEST, 2000.0])
-def test_no_part_lies_over_another(widest):
+def test_blocks_do_not_overlap(widest):
     boxes, wide, high = placed(PARTS, widest)
     for number, (left, top, right, bottom) in enumerate(boxes):
         assert right <= wide + 1e-6
@@ -62,7 +62,7 @@ def test_no_part_lies_over_another(widest):
             assert apart
 
 
-def test_tables_of_one_line_begin_their_rows_at_one_height():
+def test_tables_of_one_line_are_aligned_at_their_first_row():
     one = [[1.0]]
     parts = (table("with", one, ["a"], ["b"]), table("without", one, ["a"]), table("", one))
     (first, second, third), _, _ = placed(parts)
@@ -96,7 +96,7 @@ def test_every_number_can_be_read_on_its_cell(theme):
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 @pytest.mark.parametrize("kind", ["weights", "numbers"])
-def test_every_number_drawn_can_be_read_where_it_stands(theme, kind):
+def test_every_number_has_enough_contrast(theme, kind):
     scale = torch.linspace(0 if kind == "weights" else -1, 1, 200).view(10, 20).tolist()
     beyond = [[float("inf"), float("-inf"), float("nan"), *[0.0] * 17]]
     (page,) = draw_figure((table("", scale + beyond, kind=kind),), theme=theme, widest=900.0).axes
@@ -119,12 +119,12 @@ def test_names_of_faint_points_can_be_read():
         assert axes.texts[0].get_alpha() is None
 
 
-def test_blending_begins_at_one_and_ends_at_the_other():
+def test_blending_goes_from_one_colour_to_the_other():
     assert blend("#000000", "#ffffff", 0) == "#000000"
     assert blend("#000000", "#ffffff", 1) == "#ffffff"
 
 
-def test_the_same_sheet_gives_the_same_bytes(tmp_path):
+def test_the_same_figure_gives_the_same_bytes(tmp_path):
     for name in ("one.svg", "two.svg"):
         save(draw_figure(PARTS, title="again"), tmp_path / name)
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
@@ -137,7 +137,7 @@ def crowded(count, words=("bank", "किनारा", "river", "पैसा")
 
 
 @pytest.mark.parametrize("count", [2, 8, 20])
-def test_no_name_lies_over_another_or_a_point_or_the_edge(count):
+def test_labels_do_not_overlap_labels_points_or_the_edge(count):
     plane = crowded(count)
     axes = draw_figure((plane,)).axes[1]
     boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
@@ -151,13 +151,13 @@ def test_no_name_lies_over_another_or_a_point_or_the_edge(count):
         assert not any(box.padded(dot).contains(*place) for place in seen)
 
 
-def test_points_at_one_place_have_names_at_different_ones():
+def test_labels_of_coinciding_points_do_not_overlap():
     points = tuple(Point(f"{n}", 1, 1) for n in range(9))
     (axes,) = draw_figure((Plane("", points, up="height", across="width"),)).axes[1:]
     assert len({text.get_position() for text in axes.texts}) == 9
 
 
-def test_kinds_have_a_key_and_shapes_of_their_own():
+def test_kinds_of_points_have_a_legend_and_their_own_marker():
     cloud = tuple(Point("", n % 10, n // 10, kind=n % 3) for n in range(300))
     plane = Plane("cloud", (*cloud, Point("mean", 4.5, 14.5, kind=3)), kinds=("a", "b", "ग", "d"))
     figure = draw_figure((plane,))
@@ -184,7 +184,7 @@ def test_a_scatter_plot_needs_points_with_finite_coordinates():
         Plane("senses", (Point("bank", float("nan"), 0),))
 
 
-def test_by_logarithms_equal_factors_are_equal_steps_and_names_stand_at_their_ends():
+def test_a_log_axis_spaces_equal_factors_equally():
     curves = (Curve("a", [1, 10, 100]), Curve("b", [1, 0.1, 0.01], [1, 0.05, 0.0], [1, 0.2, 0.1]))
     (axes,) = draw_figure((Lines("", curves, ("1", "2", "3"), "x", "y", log=True),)).axes[1:]
     heights = axes.transData.transform([(0, value) for value in (0.01, 0.1, 1, 10, 100)])[:, 1]
@@ -195,7 +195,7 @@ def test_by_logarithms_equal_factors_are_equal_steps_and_names_stand_at_their_en
         assert names[one.name].y0 < end < names[one.name].y1
 
 
-def test_names_of_more_curves_than_fit_make_the_chart_higher():
+def test_many_curves_make_the_chart_higher():
     curves = tuple(Curve(f"curve {n}", [1, 2]) for n in range(20))
     (axes,) = draw_figure((Lines("", curves, ("1", "2"), "x", "y"),)).axes[1:]
     names = [text for text in axes.texts if text.get_text() != "y"]
@@ -205,7 +205,7 @@ def test_names_of_more_curves_than_fit_make_the_chart_higher():
     assert all(axes.bbox.containsy(line) for line in lines[1:])
 
 
-def test_a_curve_is_broken_where_it_has_no_value_and_that_is_explained():
+def test_a_curve_has_gaps_at_missing_values_with_an_explanation():
     values = [1.0, None, 3.0, 4.0, float("inf")]
     part = Lines("", (Curve("a", values), Curve("b", [None] * 5)), tuple("12345"), "x", "y",
                  gaps="A gap: not measured.")  # fmt: skip
@@ -219,7 +219,7 @@ def test_a_curve_is_broken_where_it_has_no_value_and_that_is_explained():
     assert "A gap: not measured." in as_plain_text("", (replace(whole, log=True),))
 
 
-def test_places_that_would_run_into_each_other_are_named_in_part():
+def test_ticks_that_would_overlap_are_thinned():
     def named(count):
         places = tuple(str(1000 + n) for n in range(count))
         part = Lines("", (Curve("a", list(range(count))),), places, "x", "y")
@@ -247,7 +247,7 @@ BARS = bars(
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-def test_bars_are_as_long_as_their_values_which_stand_at_their_ends(theme):
+def test_bars_are_proportional_to_their_values(theme):
     figure = draw_figure((BARS,), theme=theme)
     (page,) = figure.axes
     long = [(box.get_facecolor(), box.get_width()) for box in page.patches]
@@ -267,7 +267,7 @@ def test_bars_are_as_long_as_their_values_which_stand_at_their_ends(theme):
     assert all(figure.bbox.containsx(box.x0) and figure.bbox.containsx(box.x1) for box in boxes)
 
 
-def test_bars_are_printed_with_what_is_certain_of_them():
+def test_bars_are_printed_with_their_intervals():
     assert as_plain_text("", (BARS,)).splitlines()[2:] == [
         "BLEU   → points   | short · long",
         "  20.5 [19.0, 22.0]  −3.0 [−4.0, −2.0]   none",
@@ -285,7 +285,7 @@ def test_bars_are_printed_with_what_is_certain_of_them():
         ((["a"], [[1], [2]], ["x"]), "seen: 1 names for 2 groups of bars"),
     ],
 )
-def test_bars_that_do_not_fit_their_names_are_a_fault(given, said):
+def test_bars_without_a_name_are_an_error(given, said):
     with pytest.raises(UserError, match=said):
         bars("seen", *given)
 
@@ -302,13 +302,13 @@ def test_a_bare_table_is_small_and_is_printed_with_its_numbers():
     assert as_plain_text("", (bare,)).count("1.00") == 6
 
 
-def test_a_notebook_shows_a_sheet_by_itself():
+def test_a_notebook_displays_a_figure():
     figure = draw_figure(PARTS, theme=DARK)
     assert figure._repr_svg_().startswith("<?xml")
     assert DARK.paper in figure._repr_svg_()
 
 
-def test_numbers_are_written_as_people_write_them():
+def test_numbers_are_formatted_with_commas_and_minus_signs():
     whole = Table("", ((2.0, -1086.0),))
     assert [format_number(value, whole) for value in whole.values[0]] == ["2", "−1,086"]
     codes = table("", [[2309, 70000]], commas=False)
@@ -330,7 +330,7 @@ def test_printed_lines_have_every_number_and_name():
     assert all(len(line) < 120 for line in text.splitlines())
 
 
-def test_what_does_not_fit_is_said():
+def test_wrong_counts_are_errors():
     with pytest.raises(UserError, match="weights: 3 names for 2 rows or columns"):
         table("weights", [[1.0, 0.0], [0.0, 1.0]], ["a", "b", "c"])
     with pytest.raises(UserError, match="nothing to draw"):

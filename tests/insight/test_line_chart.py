@@ -17,18 +17,18 @@ heights = some.lists(some.floats(0, 100), min_size=1, max_size=12).map(sorted)
 
 
 @given(heights)
-def test_names_keep_a_gap_their_order_and_stay_on_the_page(wanted):
+def test_labels_keep_a_gap_and_their_order_within_the_page(wanted):
     found = spread(wanted, 5.0, 0.0, 100.0)
     assert all(b - a >= 5 - 1e-6 for a, b in pairwise(found))
     assert found[0] >= -1e-6
     assert found[-1] <= 100 + 1e-6
 
 
-def test_names_with_room_stand_where_they_want():
+def test_labels_with_room_stay_at_their_curve():
     assert spread([10.0, 50.0, 90.0], 5.0, 0.0, 100.0) == [10.0, 50.0, 90.0]
 
 
-def test_two_names_on_one_place_part_evenly():
+def test_two_labels_at_one_height_are_moved_apart_evenly():
     assert spread([50.0, 50.0], 4.0, 0.0, 100.0) == [48.0, 52.0]
 
 
@@ -36,7 +36,7 @@ def labels(figure):
     return [text.get_text() for text in figure.axes[0].texts]
 
 
-def test_every_system_is_named_and_what_is_missing_is_left_out(tmp_path):
+def test_every_curve_is_labelled_and_missing_values_are_left_out(tmp_path):
     lines = [
         Curve("ध्यान", [90.0, 80.0, None], [88.0, 79.0, None], [91.0, 82.0, None]),
         Curve("bottleneck", [70.0, 40.0, 10.0], style="dashed"),
@@ -50,7 +50,7 @@ def test_every_system_is_named_and_what_is_missing_is_left_out(tmp_path):
     assert len(sums) == 1
 
 
-def test_systems_of_one_style_differ_in_colour_and_styles_in_their_line():
+def test_curves_differ_in_colour_or_line_style():
     lines = [
         Curve(
             f"s{n}",
@@ -65,6 +65,6 @@ def test_systems_of_one_style_differ_in_colour_and_styles_in_their_line():
     assert len({(line.get_color(), line.get_marker()) for line in drawn}) == 12
 
 
-def test_nothing_is_refused():
+def test_an_empty_chart_is_an_error():
     with pytest.raises(UserError, match="nothing to draw"):
         curves([Curve("a", [None])], ["1"], **WORDS)

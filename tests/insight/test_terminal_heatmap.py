@@ -69,7 +69,7 @@ def test_weights_that_are_not_numbers_are_shown_as_such():
     assert "nan" in draw(attention).plain
 
 
-def test_several_heads_are_shown_by_their_mean_and_it_is_said():
+def test_several_heads_are_averaged_and_the_heading_says_so():
     weights = torch.tensor([[[1.0, 0.0]], [[0.5, 0.5]]])
     attention = AttentionMap("decoder", "cross", 1, ("a", "b"), ("c",), weights)
     assert "the mean of 2 heads" in draw(attention).plain.split("\n")[0]
@@ -134,5 +134,5 @@ def test_control_characters_in_words_do_not_reach_the_terminal():
     assert len(draw(attend(["a\nb"], ["c"])).plain.split("\n")) == 4
 
 
-def test_a_piece_that_begins_with_a_vowel_sign_gets_a_circle():
+def test_a_token_that_begins_with_a_vowel_sign_gets_a_dotted_circle():
     assert draw(attend(["a"], ["ि"])).plain.endswith(" ◌ि")

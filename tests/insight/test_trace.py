@@ -21,7 +21,7 @@ def seen(request):
     return translator, trace(translator, ENGLISH[0], model="mine", beam=2)
 
 
-def test_its_weights_are_those_that_explain_shows(seen):
+def test_a_trace_has_the_weights_of_explain(seen):
     translator, found = seen
     maps = {one.name: one for one in dhyan.explain(translator, ENGLISH[0], beam=2, words=False)}
     assert {block.name for block in found.attention} == set(maps)
@@ -32,7 +32,7 @@ def test_its_weights_are_those_that_explain_shows(seen):
         assert tuple(one.text for one in rows.tokens) == maps[block.name].target
 
 
-def test_every_token_belongs_to_a_word_and_every_step_has_its_chances(seen):
+def test_every_token_belongs_to_a_word_and_every_step_has_probabilities(seen):
     _, found = seen
     for side in (found.source, found.decoder_input, found.target):
         assert [one.word for one in side.tokens] == sorted(one.word for one in side.tokens)
@@ -44,7 +44,7 @@ def test_every_token_belongs_to_a_word_and_every_step_has_its_chances(seen):
         assert step.logprob <= torch.tensor(shares[0]).log() + 1e-5
 
 
-def test_it_comes_back_from_json(seen):
+def test_a_trace_survives_json(seen):
     _, found = seen
     again = Trace.from_json(found.to_json())
     assert again.steps == found.steps
@@ -66,13 +66,13 @@ def test_it_comes_back_from_json(seen):
         ),
     ],
 )
-def test_what_is_no_whole_trace_is_refused_in_one_line(change, said):
+def test_an_invalid_trace_is_an_error(change, said):
     found = trace(translator_of(("transformer", "transformer")), ENGLISH[0])
     with pytest.raises(UserError, match=said):
         Trace.from_json(change(json.loads(found.to_json())))
 
 
-def test_an_untouched_search_can_be_overheard():
+def test_a_search_can_be_observed_without_changing_it():
     translator = translator_of(KINDS[0])
     for beam in (1, 3):
         heard = []
@@ -83,7 +83,7 @@ def test_an_untouched_search_can_be_overheard():
             assert heard[-1] == list(said.ids)[: len(heard[-1])]
 
 
-def test_a_head_can_be_done_again_from_what_it_multiplied():
+def test_a_head_can_be_recomputed_from_its_operands():
     translator = translator_of(("transformer", "transformer"))
     [said] = translator(ENGLISH[0])
     found = trace_translation(translator, ENGLISH[0], said)
@@ -105,7 +105,7 @@ def test_a_head_can_be_done_again_from_what_it_multiplied():
         torch.testing.assert_close(outputs, one.layer_output, atol=1e-5, rtol=0)
 
 
-def test_what_has_no_such_head_says_so():
+def test_a_missing_head_is_an_error():
     transformer, recurrent = (translator_of(kind) for kind in (KINDS[2], KINDS[0]))
     [said] = transformer(ENGLISH[0])
     with pytest.raises(UserError, match="head 99: encoder.layers.0.self_attention has"):

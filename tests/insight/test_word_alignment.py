@@ -27,7 +27,7 @@ TEXTS = ["the cat, (the mat).", "कुत्ता बिल्ली को �
 
 
 @pytest.mark.parametrize("pieces", KINDS)
-def test_words_are_what_spaces_part(pieces):
+def test_words_are_separated_by_spaces(pieces):
     translator = translator_of(MODELS[0], pieces)
     for text in TEXTS:
         ids = translator.source.encode(text)
@@ -42,7 +42,7 @@ def test_words_are_what_spaces_part(pieces):
 
 
 @pytest.mark.parametrize("pieces", KINDS)
-def test_words_are_numbered_alike_with_and_without_their_text(pieces):
+def test_word_indices_are_the_same_with_and_without_the_text(pieces):
     tokenizer = translator_of(MODELS[0], pieces).target
     for text in (*HINDI, "की (यह) है।"):
         ids = tokenizer.encode(text)
@@ -50,7 +50,7 @@ def test_words_are_numbered_alike_with_and_without_their_text(pieces):
             assert word_indices(tokenizer, ids) == word_indices(tokenizer, ids, text)
 
 
-def test_pieces_of_a_word_belong_to_it():
+def test_tokens_of_a_word_have_its_index():
     translator = translator_of(MODELS[0], "characters")
     ids = translator.source.encode("a cat,")
     assert word_indices(translator.source, ids, "a cat,") == [0, 0, 1, 1, 1, 1, 1]
@@ -105,13 +105,13 @@ def test_one_attention_can_be_chosen_by_its_name():
         pair_weights(translator, ENGLISH[1], HINDI[1], attention="nose")
 
 
-def test_a_word_comes_from_where_most_of_its_weight_lies_but_not_from_the_end():
+def test_a_word_is_aligned_to_the_largest_weight_except_eos():
     weights = torch.tensor([[0.1, 0.3, 0.6], [0.5, 0.2, 0.3], [0.2, 0.7, 0.1]])
     assert WordAttention((), weights).alignment == [(1, 0), (0, 1), (1, 2)]
     assert pharaoh([(1, 0), (0, 1), (1, 2)]) == "0-1 1-0 1-2"
 
 
-def test_a_pair_is_aligned_as_if_it_had_been_said():
+def test_a_pair_is_aligned_by_forced_decoding():
     translator = translator_of(MODELS[0])
     [said] = translator(ENGLISH[0], max_length=30)
     words = said.text.split()
@@ -123,7 +123,7 @@ def test_a_pair_is_aligned_as_if_it_had_been_said():
     assert reading.weights.shape == (len(words), len(ENGLISH[0].split()) + 1)
 
 
-def test_where_only_the_end_is_looked_at_nothing_is_aligned():
+def test_words_that_attend_only_to_eos_are_not_aligned():
     translator = translator_of(MODELS[2])
     weights = pair_weights(translator, ENGLISH[1], HINDI[1])
     assert (weights[:, -1] == 1).all()
@@ -133,13 +133,13 @@ def test_where_only_the_end_is_looked_at_nothing_is_aligned():
 
 
 @pytest.mark.parametrize(("source", "target"), [("", "है"), ("a dog", ""), (" ", " ")])
-def test_nothing_has_no_words(source, target):
+def test_an_empty_sentence_has_no_words(source, target):
     translator = translator_of(MODELS[0])
     assert align_pair(translator, source, target) == []
     assert pair_weights(translator, source, target).shape == (0, 1)
 
 
-def test_what_was_kept_is_a_word():
+def test_a_placeholder_is_one_word():
     translator = replace(translator_of(MODELS[0]), placeholders=("tag", "number"))
     text = 'the cat <a href="x y"> 42'
     weights = pair_weights(translator, text, 'बिल्ली <a href="x y"> 42')

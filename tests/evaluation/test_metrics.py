@@ -12,7 +12,7 @@ SAID = ["वह घर जाता है।", "मैं पानी पी�
 WANTED = ["वह घर जाता है ।", "मैं दूध पीता हूँ ।", "लड़की एक किताब पढ़ती है ।"]
 
 
-def test_they_are_sacrebleus_figures():
+def test_scores_equal_sacrebleu():
     found = score(SAID, WANTED, language="hi")
     assert found["bleu"].value == sacrebleu.corpus_bleu(SAID, [WANTED], tokenize="intl").score
     assert found["chrf"].value == sacrebleu.corpus_chrf(SAID, [WANTED], word_order=2).score
@@ -20,7 +20,7 @@ def test_they_are_sacrebleus_figures():
     assert "nw:2" in found["chrf"].signature
 
 
-def test_a_danda_is_parted_from_its_word():
+def test_a_danda_is_split_from_its_word():
     assert score(["वह घर जाता है।"], ["वह घर जाता है ।"], language="hi")["bleu"].value > 99.9
 
 
@@ -47,7 +47,7 @@ def test_the_tokenizer_follows_the_language(language, references, wanted):
     assert bleu_tokenizer(language, references) == wanted
 
 
-def test_three_spellings_of_a_letter_score_alike():
+def test_three_encodings_of_a_character_score_equally():
     forms = [unicodedata.normalize(form, "लड़का ज़मीन पर है") for form in ("NFC", "NFD")]
     forms.append("ल\u095cका \u095bमीन पर है")
     figures = [score([one], [other])["chrf"].value for one in forms for other in forms]
@@ -68,7 +68,7 @@ def test_counts_must_agree():
         score([], [])
 
 
-def test_ter_is_asked_for_and_lower_is_better():
+def test_ter_is_optional_and_lower_is_better():
     assert set(score(SAID, WANTED)) == {"bleu", "chrf"}
     found = score(SAID, WANTED, language="hi", metrics=["ter"])["ter"]
     assert found.value == sacrebleu.corpus_ter(SAID, [WANTED], normalized=True).score
@@ -81,11 +81,11 @@ def test_ter_is_asked_for_and_lower_is_better():
     [("en", "norm:no|punct:yes|asian:no"), ("hi", "norm:yes|punct:yes|asian:no"),
      ("zh", "norm:yes|punct:yes|asian:yes")],
 )  # fmt: skip
-def test_ter_parts_words_as_the_language_asks(language, options):
+def test_ter_tokenises_by_language(language, options):
     assert options in score(["a"], ["b"], language=language, metrics=["ter"])["ter"].signature
 
 
-def test_ter_of_the_reference_is_zero_and_of_silence_is_a_hundred():
+def test_ter_of_the_reference_is_zero_and_of_an_empty_output_100():
     same, silent = (score(said, WANTED, metrics=["ter"])["ter"] for said in (WANTED, [""] * 3))
     assert same.value == 0
     assert silent.value == 100

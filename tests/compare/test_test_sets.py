@@ -19,12 +19,12 @@ def tests():
     return primer_tests(longest=15, sizes=FEW)
 
 
-def test_there_are_as_many_of_each_group_of_lengths(tests):
+def test_length_slices_have_equal_sizes(tests):
     groups = slice_rows(lengths(tests.main), LENGTHS)
     assert [(part.least, len(part.rows)) for part in groups] == [(1, 4), (6, 4), (11, 4)]
 
 
-def test_longer_is_longer_and_every_test_has_its_links(tests):
+def test_longer_sentences_are_longer_and_have_links(tests):
     by_name = {test_set.name: test_set for test_set in tests.sets}
     assert min(lengths(by_name["longer"])) > 15
     for test_set in (*tests.sets, tests.selection):
@@ -43,7 +43,7 @@ def test_unseen_pairings_are_of_words_that_the_vocabularies_have(tests):
 
 
 @pytest.mark.parametrize("shortest", [4, 9])
-def test_no_test_has_a_shorter_sentence_than_was_asked(shortest):
+def test_sentences_have_the_minimum_length(shortest):
     made = primer_tests(shortest=shortest, longest=12, sizes=FEW, splits=("unseen", "longer"))
     main, unseen, longer = made.sets
     for test_set in (main, unseen, made.selection):
@@ -52,14 +52,14 @@ def test_no_test_has_a_shorter_sentence_than_was_asked(shortest):
     assert f"of {shortest} to 12 words" in main.about
 
 
-def test_what_cannot_be_made_of_so_few_words_is_left_out_and_said(log, monkeypatch):
+def test_a_test_set_that_cannot_be_generated_is_left_out_and_logged(log, monkeypatch):
     monkeypatch.setattr(stream, "PATIENCE", 300)
     made = primer_tests(longest=4, sizes=FEW, splits=("agreement", "longer"))
     assert [test_set.name for test_set in made.sets] == ["random", "longer"]
     assert log.messages[0] == "test 'agreement': found 0 of 3 sentences; left out"
 
 
-def test_a_test_that_comes_short_is_kept_and_said(log, monkeypatch):
+def test_a_short_test_set_is_kept_and_logged(log, monkeypatch):
     monkeypatch.setattr(stream, "PATIENCE", 1200)
 
     def words(test_set):
@@ -77,13 +77,13 @@ def test_a_test_that_comes_short_is_kept_and_said(log, monkeypatch):
     assert log.messages == [f"test 'unseen': found {found} of 30 sentences"]
 
 
-def test_a_reference_says_what_is_wanted(tests):
+def test_references_contain_the_required_words(tests):
     for test_set in tests.sets:
         for one in test_set.examples:
             assert all(want.passes(one.target) for want in one.wanted), (one.target, one.wanted)
 
 
-def test_backwards_sides_and_links_change_places(tests):
+def test_backwards_swaps_sides_and_links(tests):
     back = primer_tests(longest=15, sizes=FEW, backwards=True)
     one, other = tests.selection, back.selection
     assert [q.source for q in one.examples] == [q.target for q in other.examples]

@@ -26,7 +26,7 @@ def candidates(*names):
     return name_candidates([(name, load_recipe(name)) for name in names])
 
 
-def test_data_words_batches_seed_and_search_are_those_of_the_first():
+def test_shared_settings_are_those_of_the_first_recipe():
     made = control_recipes(
         candidates("numbers", "sutskever2014", "transformer2017"), Budget(steps=40)
     )
@@ -36,7 +36,7 @@ def test_data_words_batches_seed_and_search_are_those_of_the_first():
             assert key.startswith(OWN) or key.removeprefix("training.") in OWN_TRAINING, key
 
 
-def test_a_step_budget_is_the_last_step_and_nothing_stops_before():
+def test_a_step_budget_disables_early_stopping():
     recipe = load_recipe("numbers", {"training.patience": 3})
     [one] = control_recipes([Candidate("a", recipe)], Budget(steps=40))
     assert one.recipe.training.steps == 40
@@ -44,7 +44,7 @@ def test_a_step_budget_is_the_last_step_and_nothing_stops_before():
     assert one.recipe.training.patience == 0
 
 
-def test_the_second_of_a_name_gets_a_number():
+def test_a_repeated_name_gets_a_number():
     assert [one.name for one in candidates("numbers", "reverse", "numbers")] == [
         "numbers",
         "reverse",
@@ -52,7 +52,7 @@ def test_the_second_of_a_name_gets_a_number():
     ]
 
 
-def test_no_two_have_one_name_whatever_the_recipes_are_called():
+def test_candidate_names_are_unique():
     recipe = load_recipe("numbers")
     made = name_candidates([("a", recipe), ("a-2", recipe), ("a", recipe)])
     assert [one.name for one in made] == ["a", "a-2", "a-3"]
@@ -66,12 +66,12 @@ def test_no_two_have_one_name_whatever_the_recipes_are_called():
         ({"training.tokens_per_batch": 0}, Budget(steps=9), "set one for all"),
     ],
 )
-def test_what_would_be_unfair_is_refused(settings, budget, message):
+def test_unfair_settings_are_refused(settings, budget, message):
     with pytest.raises(UserError, match=message):
         control_recipes([Candidate("numbers", load_recipe("numbers", settings))], budget)
 
 
-def test_the_ladder_has_twelve_rungs_of_different_names_each_with_a_sentence():
+def test_the_ladder_has_twelve_described_rungs():
     assert len({rung.name for rung in LADDER}) == len(LADDER) == 12
     assert all(rung.about for rung in LADDER)
 

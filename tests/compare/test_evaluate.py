@@ -13,7 +13,7 @@ MODELS = [("gru", "bahdanau-additive"), ("transformer", "transformer")]
 
 
 @pytest.mark.parametrize("names", MODELS, ids="+".join)
-def test_the_step_that_says_a_word_is_what_attention_of_gives(names):
+def test_the_emitting_step_has_the_weights_of_the_pair(names):
     translator = translator_of(names, "words")
     pairs = list(zip(ENGLISH, HINDI, strict=False))
     assert len({len(source.split()) for source, _ in pairs}) > 1
@@ -26,7 +26,7 @@ def test_the_step_that_says_a_word_is_what_attention_of_gives(names):
 
 
 @pytest.mark.parametrize("names", MODELS, ids="+".join)
-def test_the_step_that_reads_a_word_is_the_one_that_says_the_next(names):
+def test_the_reading_step_is_the_next_emitting_step(names):
     translator = translator_of(names, "words")
     text = " ".join(word for word in HINDI[0].split() if word.isalpha() or len(word) > 1)
     assert len(translator.target.encode(text)) == len(text.split())
@@ -38,20 +38,20 @@ def test_the_step_that_reads_a_word_is_the_one_that_says_the_next(names):
             assert not torch.allclose(reading.weights[:-1], said[:-1])
 
 
-def test_an_empty_sentence_has_no_readings():
+def test_an_empty_sentence_has_no_attention():
     assert attention_by_layer(translator_of(MODELS[0], "words"), [("a cat", ""), ("", "a")]) == [
         {},
         {},
     ]
 
 
-def test_a_bottleneck_does_not_attend():
+def test_a_bottleneck_has_no_attention():
     assert not attends(load_recipe("sutskever2014-small"))
     assert attends(load_recipe("luong2015-small"))
     assert attends(load_recipe("transformer2017-small"))
 
 
-def test_what_is_drawn_is_of_a_length_that_a_picture_bears():
+def test_drawn_examples_have_a_medium_length():
     asked = [EvaluationExample(" ".join("w" * length), "w") for length in range(1, 40)]
     tests = EvaluationSets(
         (EvaluationSet("test", "", tuple(asked)),), EvaluationSet("selection", "", ())

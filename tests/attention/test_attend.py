@@ -1,4 +1,4 @@
-"""Attention worked by hand, to the digit; tests are named by the section of the lecture notes."""
+"""Attention computed by hand, to the digit, as in the lecture notes."""
 
 import math
 
@@ -34,7 +34,7 @@ MONEY = [[0.7, 0.2, 0.1], [0.25, 0.7, 0.05], [0.1, 0.2, 0.7]]
 RIVER = [[0.8, 0.15, 0.05], [0.2, 0.78, 0.02], [0.4, 0.01, 0.59]]
 
 
-def test_d1_a_word_is_a_mix_of_its_sentence():
+def test_a_word_is_a_mix_of_its_sentence():
     money, river, bank, third = torch.randn(4, 5)
     for weights, first in ((MONEY, money), (RIVER, river)):
         words = torch.stack([first, bank, third])
@@ -48,13 +48,13 @@ def test_d1_a_word_is_a_mix_of_its_sentence():
     close(**table(with_river.context[1], [0.2 + 1.56 + 0.06]))
 
 
-def test_d2_without_softmax_the_mix_is_a_sum_of_products():
+def test_without_softmax_the_mix_is_a_sum_of_products():
     x = torch.randn(3, 4)
     bank = sum((x[1] @ x[j]) * x[j] for j in range(3))
     close((dot_scores(x, x) @ x)[1], bank)
 
 
-def test_d2_parameter_free_self_attention_is_softmax_x_xt_x():
+def test_parameter_free_self_attention_is_softmax_x_xt_x():
     x = torch.randn(1, 3, 4)
     attention = parameter_free_attention()
     context = attention(x, attention.remember(x, torch.ones(1, 3, dtype=torch.bool))).context
@@ -63,7 +63,7 @@ def test_d2_parameter_free_self_attention_is_softmax_x_xt_x():
     assert not list(attention.parameters())
 
 
-def test_d2_it_is_blind_to_order():
+def test_it_is_blind_to_order():
     x, order = torch.randn(1, 5, 4), torch.tensor([3, 0, 4, 1, 2])
     attention, real = parameter_free_attention(), torch.ones(1, 5, dtype=torch.bool)
     kept = attention(x, attention.remember(x, real)).context
@@ -71,13 +71,13 @@ def test_d2_it_is_blind_to_order():
     close(attention(mixed, attention.remember(mixed, real)).context, kept[:, order])
 
 
-def test_d3_a_dictionary_is_sharp_attention():
+def test_a_dictionary_is_sharp_attention():
     keys = torch.eye(3)
     found = dhyan.attend(keys[:1] * 100, keys, [[2.0], [3], [4]], score="dot")
     close(found.context, torch.tensor([[2.0]]))
 
 
-def test_d4_the_cat_sat():
+def test_the_cat_sat():
     x = [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]]
     words = torch.tensor(x, dtype=torch.float)
     close(dot_scores(words, words), torch.tensor([[2.0, 0, 2], [0, 2, 2], [2, 2, 4]]))
@@ -94,7 +94,7 @@ W_K = torch.tensor([[3.0, 4.0], [5.0, 1.0]])
 W_V = torch.tensor([[4.0, 1.0], [2.0, 1.0]])
 
 
-def test_d5_money_bank_is_saturated_even_when_scaled():
+def test_money_bank_is_saturated_even_when_scaled():
     q, k, v = MONEY_BANK @ W_Q, MONEY_BANK @ W_K, MONEY_BANK @ W_V
     close(q, torch.tensor([[11.0, 16], [21, 15]]))
     close(k, torch.tensor([[41.0, 15], [42, 39]]))
@@ -103,7 +103,7 @@ def test_d5_money_bank_is_saturated_even_when_scaled():
     close(**table(dhyan.attend(q, k, v).weights, [[0.0, 1.0], [0.0, 1.0]]))
 
 
-def test_d5_a_tenth_of_it_is_not():
+def test_a_tenth_of_it_is_not():
     q, k, v = (MONEY_BANK / 10 @ w for w in (W_Q, W_K, W_V))
     close(dot_scores(q, k), torch.tensor([[6.91, 10.86], [10.86, 14.67]]))
     raw = dhyan.attend(q, k, v, score="dot").weights
@@ -111,7 +111,7 @@ def test_d5_a_tenth_of_it_is_not():
     close(**table(dhyan.attend(q, k, v).weights, [[0.058, 0.942], [0.063, 0.937]]))
 
 
-def test_d5b_a_swapped_query_and_key_would_show():
+def test_a_swapped_query_and_key_would_show():
     w_k = torch.tensor([[3.0, 5.0], [4.0, 1.0]])
     q, k, v = (MONEY_BANK / 10 @ w for w in (W_Q, w_k, W_V))
     close(k, torch.tensor([[3.4, 1.7], [3.9, 4.8]]))
@@ -123,7 +123,7 @@ def test_d5b_a_swapped_query_and_key_would_show():
     close(**table(swapped, [[0.0925, 0.9075], [0.0818, 0.9182]], 4))
 
 
-def test_d5b_holds_in_the_module_too():
+def test_holds_in_the_module_too():
     attention = MultiHeadAttention(2, heads=1)
     w_k = torch.tensor([[3.0, 5.0], [4.0, 1.0]])
     maps = {"query": W_Q, "key": w_k, "value": W_V, "output": torch.eye(2)}
@@ -140,7 +140,7 @@ def test_d5b_holds_in_the_module_too():
     close(**table(attended.weights[0, 0], [[0.0199, 0.9801], [0.0175, 0.9825]], 4))
 
 
-def test_d6_the_variance_of_a_dot_product_grows_with_the_width_and_scaling_restores_it():
+def test_the_variance_of_a_dot_product_grows_with_the_width_and_scaling_restores_it():
     for width in (4, 64, 256):
         q, k = torch.randn(2, 20_000, 1, width)
         raw = dot_scores(q, k).var()
@@ -161,13 +161,13 @@ def test_d6_the_variance_of_a_dot_product_grows_with_the_width_and_scaling_resto
         ((1, 10), (0.0001, 0.9999), 4),
     ],
 )
-def test_d6_large_scores_saturate_the_softmax(scores, weights, digits):
+def test_large_scores_saturate_the_softmax(scores, weights, digits):
     values = torch.eye(2)
     found, _ = attend(torch.tensor([scores]).float(), values, torch.ones(1, 2, dtype=torch.bool))
     close(**table(found, [list(weights)], digits))
 
 
-def test_d6_values_may_be_wider_or_narrower_than_keys():
+def test_values_may_be_wider_or_narrower_than_keys():
     for width in (1, 7):
         values = torch.randn(2, 5, width)
         attended = dhyan.attend(torch.randn(2, 3, 4), torch.randn(2, 5, 4), values)
@@ -178,18 +178,18 @@ def test_d6_values_may_be_wider_or_narrower_than_keys():
 HOW_ARE_YOU = [[0.2, 0.1, 0.7], [0.3, 0.2, 0.5], [0.6, 0.3, 0.1]]
 
 
-def test_f4_masked_before_the_softmax_the_rows_are_renormalised():
+def test_masked_before_the_softmax_the_rows_are_renormalised():
     zeros, words = torch.zeros(3, 2), torch.eye(3)
     attended = dhyan.attend(zeros, zeros, words, score=given(HOW_ARE_YOU), causal=True)
     close(**table(attended.weights, [[1, 0, 0], [0.6, 0.4, 0], [0.6, 0.3, 0.1]]))
 
 
-def test_f4_masked_after_the_softmax_they_no_longer_sum_to_one():
+def test_masked_after_the_softmax_they_no_longer_sum_to_one():
     zeroed = torch.tensor(HOW_ARE_YOU).tril()
     close(**table(zeroed.sum(-1), [0.2, 0.5, 1.0]))
 
 
-def test_e3_no_future_token_leaks():
+def test_no_future_token_leaks():
     attention = MultiHeadAttention(8, heads=2, mask=causal)
     x, real = torch.randn(1, 5, 8), torch.ones(1, 5, dtype=torch.bool)
     changed = x.clone()
@@ -200,7 +200,7 @@ def test_e3_no_future_token_leaks():
     assert not torch.allclose(before[:, 3:], after[:, 3:])
 
 
-def test_e3_one_parallel_pass_equals_one_run_per_word_loss_and_gradients():
+def test_one_parallel_pass_equals_one_run_per_word_loss_and_gradients():
     attention = MultiHeadAttention(8, heads=2, mask=causal)
     x, real = torch.randn(1, 6, 8), torch.ones(1, 6, dtype=torch.bool)
 
@@ -223,7 +223,7 @@ def remembered(score, states):
     return SingleHeadAttention(score).remember(states[:, 0], torch.ones(states.shape[::2]) > 0)
 
 
-def test_b3_the_notes_additive_network_has_thirty_parameters_and_splits():
+def test_the_notes_additive_network_has_thirty_parameters_and_splits():
     score = AdditiveScore(4, 4, 3)
     assert sum(p.numel() for p in score.parameters()) == 30
     s, states = torch.randn(1, 1, 1, 4), torch.randn(1, 1, 4, 4)
@@ -291,7 +291,7 @@ def test_what_cannot_be_attended_is_said(arguments, settings, message):
         dhyan.attend(*arguments, **settings)
 
 
-def test_f1_the_loss_of_the_notes():
+def test_the_loss_of_the_notes():
     chances = torch.tensor([[0.4, 0.6], [0.1, 0.9], [0.1, 0.9]])
     logits = torch.cat([torch.full((3, 4), -100.0), chances.log()], dim=-1).unsqueeze(0)
     labels = Tokens.pad([[4, 4, 4]])
