@@ -280,7 +280,7 @@ def test_a_score_module_can_be_the_score():
     [
         (([[1.0]], [[1.0]], [[1.0]]), {"score": "cosine"}, "no score 'cosine'"),
         (([[1.0]], [[1.0], [2.0]], [[1.0]]), {}, "2 keys but 1 values"),
-        (([1.0], [[1.0]], [[1.0]]), {}, "at least 2-D"),
+        (([1.0], [[1.0]], [[1.0]]), {}, "at least two dimensions"),
         (([[1.0, 2.0]], [[1.0]], [[1.0]]), {}, "queries are 2 wide and keys 1"),
         (([[1.0]], [[[1.0]]], [[1.0]]), {}, "leading axes"),
         (([[1.0]], [[1.0]], [[1.0]]), {"mask": [[True] * 3]}, "does not broadcast"),

@@ -41,9 +41,9 @@ def test_a_point_is_moved_by_keys_or_the_pointer_and_the_link_keeps_it(studio):
 
 def test_many_layers_bring_the_words_together(studio):
     page = studio.open("/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=8")
-    assert "nearly the same place" in page.locator(".gravity-told .live").inner_text()
+    assert "nearly the same point" in page.locator(".gravity-told .live").inner_text()
     page = studio.open("/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=1")
-    assert "nearly the same place" not in page.locator(".gravity-told .live").inner_text()
+    assert "nearly the same point" not in page.locator(".gravity-told .live").inner_text()
 
 
 def test_a_model_is_shown_as_the_projection_it_is(studio, models):

@@ -10,7 +10,7 @@ ASKED = f"text={quote(QUESTION['text'])}&model=transformer"
 TILES = ".heads-tile"
 
 
-def missed(tile):
+def importance(tile):
     """The number of a tile's last badge, a power of ten with it."""
     written = tile.get_attribute("aria-label").rpartition(" ")[2]
     return float(written.replace("−", "-"))
@@ -18,10 +18,10 @@ def missed(tile):
 
 def test_every_head_is_a_button_named_by_layer_head_and_badges(studio):
     page = studio.open(f"/heads?{ASKED}&role=decoder_self")
-    page.wait_for_selector(f"{TILES}[aria-label*='missed']")
+    page.wait_for_selector(f"{TILES}[aria-label*='importance']")
     assert page.locator(f"{TILES}:not(.summary)").count() == 2 * 2
     assert page.locator(f"{TILES}.summary").count() == 2 * 2
-    badges = "entropy .*, diagonal .*, previous .*, first .*, missed "
+    badges = "entropy .*, diagonal .*, previous .*, first .*, importance "
     label = page.locator(TILES).first.get_attribute("aria-label")
     assert re.match(f"layer 1 · head 1, {badges}", label)
 
@@ -43,8 +43,8 @@ def test_arrows_and_enter_enlarge_a_head_and_the_link_keeps_it(studio):
 
 def test_heads_are_ordered_by_what_is_lost_without_them(studio):
     page = studio.open(f"/heads?{ASKED}&role=cross&order=missed")
-    page.wait_for_selector(f"{TILES}[aria-label*='missed']")
-    found = [missed(one) for one in page.locator(f"{TILES}:not(.summary)").all()]
+    page.wait_for_selector(f"{TILES}[aria-label*='importance']")
+    found = [importance(one) for one in page.locator(f"{TILES}:not(.summary)").all()]
     assert len(found) == 4
     assert found == sorted(found)
 

@@ -54,7 +54,7 @@ def test_scores_turned_over_are_caught(studio):
     assert "(.0199, .9801) (.0175, .9825)" in remark
     page.click("[data-toy=cat]")
     page.click("[data-switch=swapped]")
-    assert "cannot catch" in page.locator("[data-stage='6'] .remark").inner_text()
+    assert "cannot show" in page.locator("[data-stage='6'] .remark").inner_text()
 
 
 def test_masking_before_the_softmax_shares_out_what_is_left(studio):
@@ -130,7 +130,7 @@ def test_a_trained_head_agrees_at_every_stage(studio, kind):
         assert re.search(r"agrees with the model to (\d\.\de−[6-9]|the last bit)", words), words
     assert page.locator(".badge.other").count() == 0
     hidden = page.locator("[data-stage='6'] table").count()
-    assert bool(hidden) == (kind == "dec")
+    assert bool(hidden) == (kind == "decoder_self")
 
 
 def test_any_number_opens_its_sum_and_a_row_of_the_map_asks_with_its_word(studio):

@@ -111,4 +111,4 @@ def test_models_without_such_a_step_lead_to_what_fits(studio):
     page.wait_for_selector(".flow")
     page = studio.open(f"{HERE}&model=bottleneck")
     page.wait_for_selector(".step-card .strip")
-    assert "nothing to weigh" in page.locator(".step-card").inner_text()
+    assert "no attention" in page.locator(".step-card").inner_text()
