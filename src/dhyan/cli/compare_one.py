@@ -42,7 +42,7 @@ def compare_one(folder: Path, name: str, device: str, threads: int) -> None:
 
     plan, parent = read_plan(folder), os.getppid()
     if plan is None:
-        raise UserError(f"{folder}: no comparison is planned here; start one with dhyan compare")
+        raise UserError(f"{folder}: no plan of a comparison here; start one with dhyan compare")
 
     def parent_ended() -> bool:
         return os.getppid() != parent
