@@ -298,7 +298,7 @@ def test_a_thousand_lines_with_joiners_come_out_as_they_went_in(way, translators
     assert fault is None
 
 
-def test_what_is_no_fault_of_a_line_is_not_hidden(translators):
+def test_errors_of_the_program_are_not_hidden(translators):
     with pytest.raises(RuntimeError, match="a fault of our own"):
         through(Fails(translators["words"], {"six": RuntimeError("a fault of our own")}), b"six\n")
 

@@ -42,7 +42,7 @@ def mutant(content, chance):
 
 @pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", SEEDS)
-def test_only_a_fault_escapes_from_a_mutant(name, count, tmp_path):
+def test_only_a_user_error_escapes_from_a_mutant(name, count, tmp_path):
     chance, taken = random.Random(f"{name} {count}"), 0
     (tmp_path / "a.hi").write_bytes(HI)
     target = tmp_path / "a.hi" if ".en" in name else None

@@ -265,13 +265,13 @@ def test_the_same_file_twice_is_refused(tmp_path):
     assert_fault(f"{tmp_path}/link.hi", "source file again", ours, tmp_path / "link.hi")
 
 
-def test_a_name_cannot_break_the_line_of_its_fault(tmp_path):
+def test_a_name_cannot_break_the_line_of_its_error(tmp_path):
     ours, theirs = write(tmp_path, a_en=b"", a_hi=GOOD)
     odd = ours.rename(tmp_path / "a\n\x1b[31m.en")
     assert_fault(f"{tmp_path}/a\\n\\x1b[31m.en", "is empty", odd, theirs)
 
 
-def test_a_file_that_changes_while_it_is_read_is_a_fault(tmp_path):
+def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path):
     ours, theirs = write(tmp_path, a_en=GOOD * 9, a_hi=GOOD * 9)
     pairs = read_pairs(ours, theirs)
     next(pairs)
@@ -523,7 +523,7 @@ def test_pairs_with_too_many_tokens_are_dropped_with_their_line():
     ]
 
 
-def test_a_corpus_with_no_pair_short_enough_is_a_fault():
+def test_a_corpus_with_no_pair_short_enough_is_an_error():
     with pytest.raises(UserError, match="no pair has 1 to 2 tokens a side; allow longer"):
         encoded([("abc", "d")], longest=2)
 

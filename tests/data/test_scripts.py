@@ -137,7 +137,7 @@ def replace(path):
 
 
 @pytest.mark.parametrize("change", [grow, shrink, replace])
-def test_a_file_that_changes_under_the_reader_is_a_fault(change, tmp_path):
+def test_a_file_that_changes_under_the_reader_is_an_error(change, tmp_path):
     paths = tmp_path / "a.en", tmp_path / "a.hi"
     for path in paths:
         path.write_bytes(b"a line of some length\n" * 20_000)

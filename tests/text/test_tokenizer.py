@@ -456,7 +456,7 @@ def test_an_unknown_kind_is_refused_with_the_four_kinds():
 
 
 @every_kind
-def test_an_empty_corpus_is_a_fault(kind):
+def test_an_empty_corpus_is_an_error(kind):
     with pytest.raises(UserError, match="no text"):
         Tokenizer.train(["", " \t", "\u200b"], kind=kind, size=700)
 
@@ -478,7 +478,7 @@ def test_a_damaged_file_is_named(tmp_path, content):
         Tokenizer.load(path)
 
 
-def test_a_file_cut_short_or_not_ours_is_a_fault(tmp_path):
+def test_a_file_cut_short_or_not_ours_is_an_error(tmp_path):
     whole = LEARNED["bpe"].to_json()
     for text in (whole[: len(whole) // 2], whole.replace("<pad>", "<mask>")):
         with pytest.raises(UserError):

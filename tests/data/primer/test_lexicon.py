@@ -233,7 +233,7 @@ def test_precomposed_letters_are_made_the_usual_ones(written):
         ("[senses]\nbat = चमगादड़ m thing | play rice", r": bat: cue 'play rice': no verb 'play'"),
     ],
 )  # fmt: skip
-def test_a_fault_names_the_line_and_what_to_write(written, line, said):
+def test_an_error_names_the_line_and_what_to_write(written, line, said):
     with pytest.raises(UserError, match=said) as caught:
         written(SMALL + line)
     last = (SMALL + line).count("\n") + 1
@@ -246,7 +246,7 @@ def test_a_word_of_several_senses_is_no_noun_besides(written):
         written(SMALL + "[nouns food]\nbank = भात m")
 
 
-def test_words_before_any_section_are_a_fault(written):
+def test_words_before_any_section_are_an_error(written):
     with pytest.raises(UserError, match=r":2: 'rice = चावल m mass' stands before any \[section\]"):
         written("\nrice = चावल m mass")
 
