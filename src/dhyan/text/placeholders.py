@@ -48,11 +48,11 @@ def mask(text: str, kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
 def mask_like(text: str, source_spans: Sequence[str], kinds: Sequence[str]) -> str:
     """Mask a target text: spans of the source get the source's placeholders, others stay."""
     masked, spans = mask(text, kinds)
-    signs = {
+    replacements = {
         FIRST_CODE + at: placeholder(source_spans.index(span)) if span in source_spans else span
         for at, span in enumerate(spans)
     }
-    return masked.translate(signs)
+    return masked.translate(replacements)
 
 
 def mask_pair(source: str, target: str, kinds: Sequence[str]) -> tuple[str, str]:
@@ -68,16 +68,16 @@ def mask_pair(source: str, target: str, kinds: Sequence[str]) -> tuple[str, str]
         return source, target
     here, there = _spans(source, kinds), _spans(target, kinds)
     theirs = {normalize(target[start:stop]) for start, stop in there}
-    signs: dict[str, str] = {}
+    replacements: dict[str, str] = {}
     shared: dict[str, str] = {}
     for at, span in enumerate(_select(source[start:stop] for start, stop in here)):
         if normalize(span) in theirs or _is_placeholder(span):
-            signs[span] = placeholder(at)
+            replacements[span] = placeholder(at)
             shared.setdefault(normalize(span), placeholder(at))
-    said = {target[start:stop] for start, stop in there}
-    answers = {span: "\ufffd" for span in said if _is_placeholder(span)}
-    answers |= {span: shared[normalize(span)] for span in said if normalize(span) in shared}
-    return _replace(source, here, signs), _replace(target, there, answers)
+    target_spans = {target[start:stop] for start, stop in there}
+    answers = {span: "\ufffd" for span in target_spans if _is_placeholder(span)}
+    answers |= {span: shared[normalize(span)] for span in target_spans if normalize(span) in shared}
+    return _replace(source, here, replacements), _replace(target, there, answers)
 
 
 def restore(text: str, spans_kept: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -85,19 +85,21 @@ def restore(text: str, spans_kept: Sequence[str]) -> tuple[str, tuple[str, ...]]
 
     A placeholder without a span is dropped.
     """
-    said = {ord(sign) - FIRST_CODE for sign in re.findall(f"[{PLACEHOLDER_RANGE}]", text)}
+    target_spans = {
+        ord(character) - FIRST_CODE for character in re.findall(f"[{PLACEHOLDER_RANGE}]", text)
+    }
     spans = {
         FIRST_CODE + at: spans_kept[at] if at < len(spans_kept) else None
         for at in range(MAX_PLACEHOLDERS)
     }
     return text.translate(spans), tuple(
-        span for at, span in enumerate(spans_kept) if at not in said
+        span for at, span in enumerate(spans_kept) if at not in target_spans
     )
 
 
 def _spans(text: str, kinds: Sequence[str]) -> list[tuple[int, int]]:
-    found = (match.span() for match in _pattern(tuple(kinds)).finditer(text))
-    return [(start, stop) for start, stop in found if _stands_alone(text, start, stop)]
+    matches = (match.span() for match in _pattern(tuple(kinds)).finditer(text))
+    return [(start, stop) for start, stop in matches if _stands_alone(text, start, stop)]
 
 
 @lru_cache
@@ -105,8 +107,8 @@ def _pattern(kinds: tuple[str, ...]) -> re.Pattern[str]:
     for kind in kinds:
         if kind not in PATTERNS:
             raise UserError(f"no placeholder is called {kind!r}: choose among {', '.join(KINDS)}")
-    wanted = [pattern for kind, pattern in PATTERNS.items() if kind in kinds]
-    return re.compile("|".join([f"[{PLACEHOLDER_RANGE}]", *wanted]))
+    patterns = [pattern for kind, pattern in PATTERNS.items() if kind in kinds]
+    return re.compile("|".join([f"[{PLACEHOLDER_RANGE}]", *patterns]))
 
 
 def _stands_alone(text: str, start: int, stop: int) -> bool:
@@ -127,10 +129,10 @@ def _select(spans: Iterable[str]) -> tuple[str, ...]:
     return tuple(span for span in once if span in chosen)
 
 
-def _replace(text: str, spans: Iterable[tuple[int, int]], signs: Mapping[str, str]) -> str:
+def _replace(text: str, spans: Iterable[tuple[int, int]], replacements: Mapping[str, str]) -> str:
     parts, end = [], 0
     for start, stop in spans:
-        parts += [text[end:start], signs.get(text[start:stop], text[start:stop])]
+        parts += [text[end:start], replacements.get(text[start:stop], text[start:stop])]
         end = stop
     return "".join([*parts, text[end:]])
 

@@ -92,22 +92,24 @@ class Corpus:
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], min_count: int) -> "Corpus":
         """A corpus without its rare words."""
-        kept = list(sentences)
-        counted = Counter(word for sentence in kept for word in sentence)
+        sentence_list = list(sentences)
+        counted = Counter(word for sentence in sentence_list for word in sentence)
         common = [(word, count) for word, count in counted.most_common() if count >= min_count]
         if len(common) < 2:
             raise UserError(
                 f"of {len(counted):,} words {len(common)} come {min_count} times or more: "
                 "give more text, or a smaller min_count"
             )
-        places = {word: place for place, (word, _) in enumerate(common)}
-        found = [[places[word] for word in one if word in places] for one in kept]
-        lengths = torch.tensor([len(one) for one in found])
+        ids_by_word = {word: id for id, (word, _) in enumerate(common)}
+        word_pairs = [
+            [ids_by_word[word] for word in one if word in ids_by_word] for one in sentence_list
+        ]
+        lengths = torch.tensor([len(one) for one in word_pairs])
         return cls(
-            tuple(places),
+            tuple(ids_by_word),
             torch.tensor([count for _, count in common]),
-            torch.tensor([place for one in found for place in one]),
-            torch.arange(len(found)).repeat_interleave(lengths),
+            torch.tensor([id for one in word_pairs for id in one]),
+            torch.arange(len(word_pairs)).repeat_interleave(lengths),
         )
 
     def batches(
@@ -122,9 +124,11 @@ class Corpus:
                 self.sentence[start : start + CHUNK_WORDS],
             )
             kept_mask = torch.rand(len(ids), generator=rng) < keep_prob[ids]
-            found = pairs(ids[kept_mask], sentence[kept_mask], window, rng)
-            if len(found):
-                yield from found[torch.randperm(len(found), generator=rng)].split(BATCH_PAIRS)
+            word_pairs = pairs(ids[kept_mask], sentence[kept_mask], window, rng)
+            if len(word_pairs):
+                yield from word_pairs[torch.randperm(len(word_pairs), generator=rng)].split(
+                    BATCH_PAIRS
+                )
 
 
 def pairs(
@@ -132,13 +136,13 @@ def pairs(
 ) -> Int64[Tensor, "P 2"]:
     """Each word with those of its sentence within its reach, which is negative from 1 to `window`."""
     reach = torch.randint(1, window + 1, (len(ids),), generator=rng)
-    found = [ids.new_empty(0, 2)]
+    word_pairs = [ids.new_empty(0, 2)]
     for apart in range(1, min(window, len(ids) - 1) + 1):
         both = torch.stack((ids[:-apart], ids[apart:]), 1)
         together = sentence[:-apart] == sentence[apart:]
-        found.append(both[together & (reach[:-apart] >= apart)])
-        found.append(both[together & (reach[apart:] >= apart)].flip(1))
-    return torch.cat(found)
+        word_pairs.append(both[together & (reach[:-apart] >= apart)])
+        word_pairs.append(both[together & (reach[apart:] >= apart)].flip(1))
+    return torch.cat(word_pairs)
 
 
 @dataclass(frozen=True)

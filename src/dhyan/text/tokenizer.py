@@ -128,13 +128,13 @@ class Tokenizer:
         """
         counts = count_words(map(normalize, sentences))
         room, kind = max(size - len(self), 0), self.kind
-        known = self.piece_ids()
+        vocabulary = self.piece_ids()
         match kind:
             case "words":
-                new = [word for word in by_frequency(counts) if word not in known][:room]
-                backend = Backend(_table([*known, *new]))
+                new = [word for word in by_frequency(counts) if word not in vocabulary][:room]
+                backend = Backend(_table([*vocabulary, *new]))
             case "characters":
-                backend = Backend(_table([*known, *new_characters(counts, known, room)]))
+                backend = Backend(_table([*vocabulary, *new_characters(counts, vocabulary, room)]))
             case "bpe":
                 backend = Backend(extend_bpe(self._backend, counts, room))
             case _:
@@ -157,10 +157,10 @@ class Tokenizer:
         piece = self._pieces[id]
         if id < len(NAMES) or id in self._bytes:
             return ""
-        whole = (
+        is_word = (
             piece.startswith(WORD_MARK) or self._word_level or category(piece[0])[0] not in "LMN"
         )
-        return piece.removeprefix(WORD_MARK) if whole else ""
+        return piece.removeprefix(WORD_MARK) if is_word else ""
 
     def encode(self, text: str) -> list[int]:
         """The token ids of a text, which is normalised first; no special tokens are added."""
@@ -205,15 +205,15 @@ class Tokenizer:
         unknown = self._unknown(ids, text)
         spelled = [unknown.get(at, piece) for at, piece in enumerate(self._spelled(ids))]
         cut = enumerate(WORD_SPLIT.pre_tokenize_str("".join(spelled)))
-        owner = [number for number, (letters, _) in cut for _ in letters]
+        owner = [number for number, (characters, _) in cut for _ in characters]
         begin = list(accumulate(map(len, spelled), initial=0))
         words = []
-        for _, run in groupby(range(len(ids)), key=lambda place: owner[begin[place]]):
-            places = list(run)
-            first, last = places[0], places[-1] + 1
+        for _, run in groupby(range(len(ids)), key=lambda position: owner[begin[position]]):
+            positions = list(run)
+            first, last = positions[0], positions[-1] + 1
             named = [
                 NAMES[ids[at]] if ids[at] < len(NAMES) and at not in unknown else spelled[at]
-                for at in places
+                for at in positions
             ]
             words.append(Word("".join(named).removeprefix(WORD_MARK) or WORD_MARK, first, last))
         return words
@@ -229,14 +229,14 @@ class Tokenizer:
         """The text behind each unknown token, by its position."""
         if not text or UNK not in ids:
             return {}
-        clean, found = normalize(text), {}
+        clean, spellings = normalize(text), {}
         for at, (start, stop) in enumerate(self.offsets(text)):
             if ids[at] == UNK:
                 mark = (
                     WORD_MARK if at == 0 else ""
                 )  # the first word has no space before it to be marked
-                found[at] = mark + clean[start:stop].replace(" ", WORD_MARK)
-        return found
+                spellings[at] = mark + clean[start:stop].replace(" ", WORD_MARK)
+        return spellings
 
     def _spelled(self, ids: Iterable[int]) -> list[str]:
         """The text of each id; a character in bytes is emitted with its last byte.

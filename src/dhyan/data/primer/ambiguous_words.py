@@ -120,15 +120,18 @@ def _frame(builder: SentenceBuilder, sense: Sense, frame: Frame, node: int) -> F
     hindi_words = noun.hindi[bool(marker) or not frame.ergative]
     about_node = builder.add_node(word) if marker == ABOUT else node
     english = [*doer.english]
-    english += [(one, about_node if one == "about" else node, True) for one in frame.verb.split()]
+    english += [
+        (word_part, about_node if word_part == "about" else node, True)
+        for word_part in frame.verb.split()
+    ]
     english += [] if sense.kind == "maker" else [("the", word, False)]
-    english += [(one, word, True) for one in noun.english]
-    hindi = [*doer.hindi, *((one, word, True) for one in hindi_words)]
+    english += [(word_part, word, True) for word_part in noun.english]
+    hindi = [*doer.hindi, *((word_part, word, True) for word_part in hindi_words)]
     if marker == ABOUT:
-        hindi += [(one, about_node, True) for one in marker.split()]
+        hindi += [(word_part, about_node, True) for word_part in marker.split()]
     else:
-        hindi += [(one, word, False) for one in marker.split()]
-    hindi += [(one, node, True) for one in frame.before]
+        hindi += [(word_part, word, False) for word_part in marker.split()]
+    hindi += [(word_part, node, True) for word_part in frame.before]
     form = doer.form
     if frame.ergative:
         form = F if frame.before else M if marker else form_of(feminine=noun.feminine, plural=False)
@@ -147,7 +150,7 @@ def _cue(
     connective = builder.add_node(action)
     english_object, hindi_object, form = _object(builder, cue, action)
     words, hindi = cue.verb.english, cue.verb.hindi
-    before: list[Word] = [(one, action, True) for one in hindi.before]
+    before: list[Word] = [(word_part, action, True) for word_part in hindi.before]
     if link == "because":
         desire = builder.add_node(action)
         he: Word = ("she" if feminine else "he", desire, False)
@@ -157,16 +160,17 @@ def _cue(
             ("wanted", desire, True),
             ("to", action, False),
         ]
-        english += [(one, action, True) for one in words.base]
+        english += [(word_part, action, True) for word_part in words.base]
         wants = [(hindi_verb("चाहना").habitual[F if feminine else M], desire, True)]
         was: Word = (WAS[F if feminine else M], desire, False)
         hindi_words = [("क्योंकि", connective, True), ("वह", desire, False), *hindi_object, *before]
         hindi_words += [(hindi.infinitive[M], action, True), *wants, was]
         return english + english_object, hindi_words
-    english = [(one, connective, True) for one in link.split()]
-    english += [(one, action, True) for one in words.past]
+    english = [(word_part, connective, True) for word_part in link.split()]
+    english += [(word_part, action, True) for word_part in words.past]
     hindi_words = [
-        (one, connective, True) for one in ("और फिर" if link == "and then" else "और").split()
+        (word_part, connective, True)
+        for word_part in ("और फिर" if link == "and then" else "और").split()
     ]
     if not same:
         hindi_words.append(("उसने" if cue.verb.ergative else "वह", action, False))
@@ -183,9 +187,9 @@ def _object(builder: SentenceBuilder, cue: Cue, action: int) -> tuple[list[Word]
     met = noun.domain in PERSONS or (noun.domain == "animals" and cue.article == "the")
     marker = cue.verb.marker or ("को" if met else "")
     english_words = noun.plural if cue.plural or noun.pair else noun.english
-    english: list[Word] = [(one, object_node, True) for one in english_words]
+    english: list[Word] = [(word_part, object_node, True) for word_part in english_words]
     hindi: list[Word] = [
-        (one, object_node, True) for one in noun.hindi[2 * cue.plural + bool(marker)]
+        (word_part, object_node, True) for word_part in noun.hindi[2 * cue.plural + bool(marker)]
     ]
     if cue.article == "the":
         english.insert(0, ("the", object_node, False))

@@ -36,7 +36,7 @@ def person(builder: SentenceBuilder, node: int, marker: str, room: int) -> Phras
     return noun_phrase(builder, noun, node, marker=marker, room=room)
 
 
-def thing(builder: SentenceBuilder, domains: tuple[str, ...]) -> Noun:
+def sample_thing(builder: SentenceBuilder, domains: tuple[str, ...]) -> Noun:
     """A thing of one of these domains."""
     return builder.sample(read_lexicon().nouns[builder.choose(domains)])
 
@@ -49,7 +49,7 @@ def with_qualities() -> tuple[Noun, ...]:
 
 
 @cache
-def resting_places() -> tuple[Noun, ...]:
+def surfaces() -> tuple[Noun, ...]:
     """Furniture that things lie in or on."""
     return tuple(noun for noun in read_lexicon().nouns["furniture"] if noun.place)
 
@@ -93,9 +93,11 @@ def locative_clause(
             builder.sample(read_lexicon().nouns["places"]),
         )
     else:
-        known = True if question else None
-        subject = noun_phrase(builder, thing(builder, LYING), node, room=room - 3, definite=known)
-        place = builder.sample(resting_places())
+        definite = True if question else None
+        subject = noun_phrase(
+            builder, sample_thing(builder, LYING), node, room=room - 3, definite=definite
+        )
+        place = builder.sample(surfaces())
     if question == "where":
         where = builder.add_node(node)
         english: list[Word] = [("where", where, True)]
@@ -112,11 +114,11 @@ def existential_clause(
 ) -> Clause:
     """There are some books on the table: मेज़ पर कुछ किताबें हैं."""
     node = builder.add_node(parent)
-    noun = thing(builder, LYING)
+    noun = sample_thing(builder, LYING)
     while noun.mass or noun.pair:
-        noun = thing(builder, LYING)
+        noun = sample_thing(builder, LYING)
     subject = indefinite_phrase(builder, noun, node)
-    english, hindi = locative_phrase(builder, builder.sample(resting_places()), node, room - 3)
+    english, hindi = locative_phrase(builder, builder.sample(surfaces()), node, room - 3)
     is_, hai = copula(subject, time, node)
     words = [("there", node, False), *is_, *subject.english, *english]
     return Clause(words, [*hindi, *subject.hindi, *hai], subject, node)
@@ -148,11 +150,11 @@ def copular_clause(
         no = builder.add_node(node)
         is_.insert(1, ("not", no, True))
         hai.insert(0, ("नहीं", no, True))
-    said = [*subject.hindi, *hindi, *hai]
+    hindi_words = [*subject.hindi, *hindi, *hai]
     if not question:
-        return Clause([*subject.english, *is_, *english], said, subject, node)
-    turned = [is_[0], *subject.english, *is_[1:]]
+        return Clause([*subject.english, *is_, *english], hindi_words, subject, node)
+    inverted = [is_[0], *subject.english, *is_[1:]]
     if question == "where":
-        return Clause([*english, *turned], said, subject, node)
+        return Clause([*english, *inverted], hindi_words, subject, node)
     whether: Word = ("क्या", builder.add_node(node), True)
-    return Clause([*turned, *english], [whether, *said], subject, node)
+    return Clause([*inverted, *english], [whether, *hindi_words], subject, node)

@@ -1,4 +1,4 @@
-"""What people say to each other: I and you, requests, and what they leave open."""
+"""Dialogue: first and second person, forms of address, requests, quotations."""
 
 from dhyan.data.primer.clauses import Clause, Subject, action_clause, sample_object
 from dhyan.data.primer.lexicon import Verb, human_verbs, read_lexicon
@@ -8,7 +8,7 @@ from dhyan.data.primer.sentence_pair import CLOSING, OPENING, ROOT, Word, join_w
 from dhyan.data.primer.sentences import answering
 from dhyan.data.primer.verb_groups import Modality, Tense
 
-# Whom one speaks to: the words, whether one says आप or तुम, and whether it is a woman.
+# Forms of address: the words, the pronoun (आप or तुम), and whether feminine.
 ADDRESSED = (
     ("Sir", "सर", "you, sir", False),
     ("Madam", "मैडम", "you, sir", True),
@@ -59,20 +59,20 @@ def quoted(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """Sita said, “I am going”: her name tells that it is जा रही हूँ."""
     node = builder.add_node()
     speaker = name_phrase(builder, node, "ने")
-    said = _of_person(builder, size - 4, "I", feminine=speaker.pronoun == "she", parent=node)
+    clause = _of_person(builder, size - 4, "I", feminine=speaker.pronoun == "she", parent=node)
     english = [
         *speaker.english,
         ("said", node, True),
         punctuation(","),
         punctuation(OPENING),
-        *said.english,
+        *clause.english,
     ]
     hindi = [
         *speaker.hindi,
         ("कहा", node, True),
         punctuation(","),
         punctuation(OPENING),
-        *said.hindi,
+        *clause.hindi,
     ]
     return (
         [*english, punctuation("."), punctuation(CLOSING)],
@@ -85,16 +85,16 @@ def addressed(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """Mother, are you going? The one spoken to decides between आप and तुम, and the gender."""
     english, hindi, key, feminine = _listener(builder)
     if builder.flip(0.4):
-        said = _of_person(builder, size - 2, key, feminine=feminine, parent=ROOT)
+        clause = _of_person(builder, size - 2, key, feminine=feminine, parent=ROOT)
         ends = (".", "।")
     else:
-        said = _question_to(builder, size - 2, key, feminine=feminine)
+        clause = _question_to(builder, size - 2, key, feminine=feminine)
         ends = ("?", "?")
-    called = builder.add_node(said.node)
+    called = builder.add_node(clause.node)
     words: list[Word] = [(word, called, True) for word in hindi.split()]
     return (
-        [(english, called, True), punctuation(","), *said.english, punctuation(ends[0])],
-        [*words, punctuation(","), *said.hindi, punctuation(ends[1])],
+        [(english, called, True), punctuation(","), *clause.english, punctuation(ends[0])],
+        [*words, punctuation(","), *clause.hindi, punctuation(ends[1])],
         (),
     )
 
@@ -209,8 +209,8 @@ def _there(builder: SentenceBuilder, verb: Verb, node: int) -> Phrase:
 def open_speaker(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """I am going: जा रहा हूँ, and as correctly जा रही हूँ, for nothing tells who speaks."""
     state = builder.source.getstate()
-    said = _of_person(builder, size, "I", feminine=False, parent=ROOT)
-    english, hindi = [*said.english, punctuation(".")], [*said.hindi, punctuation("।")]
+    clause = _of_person(builder, size, "I", feminine=False, parent=ROOT)
+    english, hindi = [*clause.english, punctuation(".")], [*clause.hindi, punctuation("।")]
     builder.source.setstate(state)
     builder.clear()
     other = _of_person(builder, size, "I", feminine=True, parent=ROOT)

@@ -1,4 +1,4 @@
-"""The forms of English nouns and verbs, made from the one form in a dictionary."""
+"""English morphology: forms of nouns and verbs from the dictionary form."""
 
 import re
 from dataclasses import dataclass

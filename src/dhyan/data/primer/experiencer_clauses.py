@@ -1,7 +1,7 @@
 """Experiencer clauses: possession, liking, wanting, hunger; the Hindi subject takes a case marker."""
 
 from dhyan.data.primer.clauses import Clause
-from dhyan.data.primer.copula_clauses import copula, person, thing
+from dhyan.data.primer.copula_clauses import copula, person, sample_thing
 from dhyan.data.primer.hindi_morphology import COPULA, MANY, ONE, WAS, F, M
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.noun_phrases import PRONOUNS, indefinite_phrase
@@ -68,7 +68,7 @@ def liking_clause(
     """Ravi likes mangoes: रवि को आम पसंद हैं."""
     node = builder.add_node(parent)
     experiencer = person(builder, node, "को", 1)
-    noun, liked = thing(builder, LIKABLE), builder.add_node(node)
+    noun, liked = sample_thing(builder, LIKABLE), builder.add_node(node)
     plural = not (noun.mass or noun.pair)
     words = noun.english if noun.mass else noun.plural
     hindi_words = noun.hindi[2 if plural else 0]
@@ -96,7 +96,7 @@ def wanting_clause(
     """Ravi wants a pen: रवि को एक क़लम चाहिए."""
     node = builder.add_node(parent)
     experiencer = person(builder, node, "को", 1)
-    desired = indefinite_phrase(builder, thing(builder, DESIRABLE), node)
+    desired = indefinite_phrase(builder, sample_thing(builder, DESIRABLE), node)
     verb, no = _english(builder, "want", time, experiencer, node, negated=negated)
     end: list[Word] = [("चाहिए", node, True)]
     if time == "past":

@@ -1,4 +1,4 @@
-"""The forms of Hindi nouns, adjectives and verbs, made from the one form in a dictionary."""
+"""Hindi morphology: forms of nouns, adjectives and verbs from the dictionary form."""
 
 from dataclasses import dataclass
 
@@ -185,6 +185,8 @@ def _request(stem: str) -> str:
     return stem + "जिए" if stem.endswith("ी") else _short(stem) + "इए"
 
 
-def _future(wish: Four) -> tuple[tuple[str, str], ...]:
+def _future(subjunctive_forms: Four) -> tuple[tuple[str, str], ...]:
     ends = ("गा", "गे", "गा", "गे")
-    return tuple((form + end, form + "गी") for form, end in zip(wish, ends, strict=True))
+    return tuple(
+        (form + end, form + "गी") for form, end in zip(subjunctive_forms, ends, strict=True)
+    )

@@ -144,26 +144,28 @@ class Lexicon:
     def verb(self, word: str, thing: Noun | None = None) -> Verb:
         """The verb of an English one; of several, the first that takes this object."""
         base = _words(word)
-        found = [verb for verb in (*self.verbs, *self.speech) if verb.english.base == base]
-        if not found:
+        matches = [verb for verb in (*self.verbs, *self.speech) if verb.english.base == base]
+        if not matches:
             known = [" ".join(verb.english.base) for verb in self.verbs]
             raise UserError(f"no verb {word!r} in the lexicon{near(word, known)}")
-        fits = [verb for verb in found if thing is None or thing in verb.object_nouns]
-        if not fits and len(found) > 1:
-            raise UserError(f"no verb {word!r} in the lexicon takes {thing and _said(thing)!r}")
-        return (fits or found)[0]
+        fits = [verb for verb in matches if thing is None or thing in verb.object_nouns]
+        if not fits and len(matches) > 1:
+            raise UserError(
+                f"no verb {word!r} in the lexicon takes {thing and _english_word(thing)!r}"
+            )
+        return (fits or matches)[0]
 
     def choices(self, entries: tuple[str, ...]) -> tuple[Noun, ...]:
         """The nouns of these domains and of each `=word`, but no `-word`, short ones first."""
         if entries not in self.chosen:
-            found: dict[Noun, None] = {}
+            matches: dict[Noun, None] = {}
             for entry in entries:
                 one = (self.noun(entry[1:]),) if entry[0] in "=-" else self.nouns[entry]
-                found |= dict.fromkeys(one)
+                matches |= dict.fromkeys(one)
             for entry in entries:
                 if entry[0] == "-":
-                    del found[self.noun(entry[1:])]
-            self.chosen[entries] = tuple(sorted(found, key=lambda noun: len(_said(noun))))
+                    del matches[self.noun(entry[1:])]
+            self.chosen[entries] = tuple(sorted(matches, key=lambda noun: len(_english_word(noun))))
         return self.chosen[entries]
 
 
@@ -186,7 +188,7 @@ def read_lexicon(path: Path = LEXICON) -> Lexicon:
         manner=tuple(map(_adverb, entries["manner"])),
         times=tuple(map(_adverb, entries["times"])),
         months=tuple(map(_adverb, entries["months"])),
-        words={_said(noun): noun for noun in nouns},
+        words={_english_word(noun): noun for noun in nouns},
     )
     described = [_listed(entry, 0, lexicon) for entry in entries["adjectives"]]
     _apart(entries["adjectives"], described, lexicon)
@@ -203,7 +205,7 @@ def human_verbs() -> tuple[Verb, ...]:
     return tuple(verb for verb in read_lexicon().verbs if verb.named)
 
 
-def _said(noun: Noun) -> str:
+def _english_word(noun: Noun) -> str:
     return " ".join(noun.english)
 
 
@@ -223,7 +225,8 @@ def _apart(entries: list[Entry], partners: list[tuple[str, ...]], lexicon: Lexic
         for noun in lexicon.choices(listed):
             other = taken.setdefault((entry.english[0], len(entry.fields) > 1, noun), entry)
             if other is not entry:
-                reason = f"goes with {_said(noun)} on line {other.line} too; name it in one of them"
+                word = _english_word(noun)
+                reason = f"goes with {word} on line {other.line} too; name it in one of them"
                 raise entry.fault(reason)
 
 
@@ -318,14 +321,14 @@ def _listed(entry: Entry, place: int, lexicon: Lexicon) -> tuple[str, ...]:
 
 
 def _senses(entries: list[Entry], lexicon: Lexicon) -> dict[str, tuple[Sense, ...]]:
-    found: dict[str, tuple[Sense, ...]] = {}
+    matches: dict[str, tuple[Sense, ...]] = {}
     things = _things(lexicon)
     for entry in entries:
         kind, word = entry.one_of("place", "thing", "maker"), entry.english[0].lower()
         cues = [_cue(entry, cue.strip(), lexicon, things) for cue in entry.field(0).split(",")]
         sense = Sense(_noun(entry), kind, tuple(cues))
-        found[word] = (*found.get(word, ()), sense)
-    return found
+        matches[word] = (*matches.get(word, ()), sense)
+    return matches
 
 
 def _things(lexicon: Lexicon) -> dict[str, tuple[Noun, bool]]:

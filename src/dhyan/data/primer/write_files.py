@@ -42,17 +42,17 @@ def write_primer(
     counts = {}
     with atomic_folder(out) as folder:
         for split in SPLITS:
-            count_wanted = pairs if split == "train" else tests
+            target_count = pairs if split == "train" else tests
             least = shortest if split in BOUNDED else SHORTEST
             sentences = generate_sentences(split, seed=seed, shortest=least, longest=longest)
-            sentences_found = distinct(
-                sentences, lambda sentence_pair: sentence_pair.english, count_wanted
+            distinct_sentences = distinct(
+                sentences, lambda sentence_pair: sentence_pair.english, target_count
             )
-            counts[split] = _write(folder, split, sentences_found)
+            counts[split] = _write(folder, split, distinct_sentences)
             few = (
                 ""
-                if counts[split] == count_wanted
-                else f", no more that differ of {count_wanted:,}"
+                if counts[split] == target_count
+                else f", no more that differ of {target_count:,}"
             )
             logger.info(f"{split}: {counts[split]:,} pairs{few}")
         bounds = {"seed": seed, "shortest": shortest, "longest": longest}
