@@ -137,7 +137,7 @@ def value_of(formula, letters):
 
 def test_every_mechanism_of_ours_is_in_the_table():
     for kind in BUILT_IN:
-        spoken = {"scaled_dot": "scaled dot", "bottleneck": "none: the bottleneck"}.get(kind, kind)
+        spoken = {"scaled_dot": "scaled dot", "bottleneck": "no attention"}.get(kind, kind)
         assert re.search(rf"^\| {spoken}\b", PAGE, re.MULTILINE), kind
 
 
