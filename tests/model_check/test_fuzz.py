@@ -1,4 +1,4 @@
-"""Whatever the bytes of a model's files are, a reader takes them or says in one line why not."""
+"""Fuzzing: any bytes of a model's files are read, or refused in one line."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load
 
-from dhyan import atomic_folder as whole
+from dhyan import atomic_folder
 from dhyan.checkpoint import find_checkpoint, read_manifest
 from dhyan.config import dump_recipe
 from dhyan.errors import UserError
@@ -21,7 +21,7 @@ from dhyan.text.safe_tokenizer import count_pieces
 from dhyan.text.tokenizer import Tokenizer
 from tests.model_check.valid_model import STEP, model_files, tokenizer, write_model
 
-FEW, MANY = 60, 12_000
+FEW_EXAMPLES, MANY_EXAMPLES = 60, 12_000
 FILES = model_files()
 TOKENIZERS = [tokenizer(kind, 300).to_json() for kind in ("words", "bpe", "unigram")]
 ODD = [
@@ -52,18 +52,16 @@ VALUES = st.recursive(
 
 
 def changed(data, changes):
-    """Some bytes of a text taken out, and others put in."""
-    for place, gone, put in changes:
-        at = int(place * len(data))
-        data = data[:at] + put + data[at + gone :]
+    """Some bytes replaced by others."""
+    for share, length, inserted in changes:
+        offset = int(share * len(data))
+        data = data[:offset] + inserted + data[offset + length :]
     return data
 
 
 def replaced(table, draw):
-    """JSON with one of its values changed, taken out or doubled."""
-    spots = list(places(table))
-    spot = draw.draw(st.sampled_from(spots))
-    owner, key = spot
+    """JSON with one of its values changed, removed or renamed."""
+    owner, key = draw.draw(st.sampled_from(list(entries(table))))
     match draw.draw(st.sampled_from(["change", "remove", "rename"])):
         case "change":
             owner[key] = draw.draw(VALUES)
@@ -74,45 +72,45 @@ def replaced(table, draw):
     return table
 
 
-def places(table, most=12):
-    """Where values stand, a few of each table."""
-    keys = list(table)[:most] if isinstance(table, dict) else range(min(len(table), most))
+def entries(table, limit=12):
+    """The first entries of each table, as pairs of owner and key."""
+    keys = list(table)[:limit] if isinstance(table, dict) else range(min(len(table), limit))
     for key in keys:
         yield table, key
         if isinstance(table[key], dict | list):
-            yield from places(table[key])
+            yield from entries(table[key])
 
 
-def only_faults(call, *arguments):
-    """What a reader gives, or nothing where it refuses; any other error is let through."""
+def read_or_refuse(call, *arguments):
+    """The result of a reader, or None if it refuses with a UserError; other errors are raised."""
     try:
         return call(*arguments)
-    except UserError as fault:
-        said = str(fault)
-    assert "\n" not in said
-    assert len(said) < 3000
+    except UserError as error:
+        message = str(error)
+    assert "\n" not in message
+    assert len(message) < 3000
     return None
 
 
 def check_header(data):
-    found = only_faults(read_header, io.BytesIO(data), len(data))
-    if found is not None:
+    header = read_or_refuse(read_header, io.BytesIO(data), len(data))
+    if header is not None:
         loaded = load(data)
-        assert {name: one.shape for name, one in found.tensors.items()} == {
+        assert {name: entry.shape for name, entry in header.tensors.items()} == {
             name: tensor.shape for name, tensor in loaded.items()
         }
 
 
 def check_tokenizer(text):
-    count = only_faults(count_pieces, text)
-    taken = only_faults(Tokenizer.from_json, text)
-    if taken is not None:
-        assert len(taken) == count
-        taken.decode(taken.encode("one two ☃"))
+    count = read_or_refuse(count_pieces, text)
+    restored = read_or_refuse(Tokenizer.from_json, text)
+    if restored is not None:
+        assert len(restored) == count
+        restored.decode(restored.encode("one two ☃"))
 
 
 def check_recipe(data):
-    recipe = only_faults(parse_saved_recipe, data)
+    recipe = read_or_refuse(parse_saved_recipe, data)
     if recipe is not None:
         assert parse_saved_recipe(dump_recipe(recipe).encode()) == recipe
 
@@ -158,24 +156,24 @@ def fuzz_recipe(changes):
 
 
 def fuzz_manifest(folder, changes):
-    path = folder / whole.MANIFEST
+    path = folder / atomic_folder.MANIFEST
     good = path.read_bytes()
     try:
         path.write_bytes(changed(good, changes))
-        only_faults(read_manifest, folder)
+        read_or_refuse(read_manifest, folder)
     finally:
         path.write_bytes(good)
 
 
 def fuzz_manifest_table(folder, draw):
-    path = folder / whole.MANIFEST
+    path = folder / atomic_folder.MANIFEST
     good = path.read_bytes()
     table = json.loads(good)
-    for own in (whole.VERSION, whole.CHECKSUM):
+    for own in (atomic_folder.VERSION, atomic_folder.CHECKSUM):
         table.pop(own, None)
     try:
         path.write_bytes(json.dumps(replaced(table, draw)).encode())
-        only_faults(read_model, folder)
+        read_or_refuse(read_model, folder)
     finally:
         path.write_bytes(good)
 
@@ -184,8 +182,8 @@ def fuzz_pointer(folder, data):
     pointer = folder.parent / "best.json"
     pointer.write_bytes(data)
     try:
-        found = only_faults(find_checkpoint, folder.parent)
-        assert found in (None, folder)
+        checkpoint = read_or_refuse(find_checkpoint, folder.parent)
+        assert checkpoint in (None, folder)
     finally:
         os.unlink(pointer)
 
@@ -193,7 +191,7 @@ def fuzz_pointer(folder, data):
 def fuzz_bytes(data):
     check_header(data)
     check_recipe(data)
-    only_faults(count_pieces, data.decode("latin-1"))
+    read_or_refuse(count_pieces, data.decode("latin-1"))
 
 
 LAWS = {
@@ -210,7 +208,9 @@ LAWS = {
 IN_A_FOLDER = ("manifest", "list-of-files", "pointer")
 
 
-@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "count", [FEW_EXAMPLES, pytest.param(MANY_EXAMPLES, marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize("name", LAWS)
 def test_any_bytes_are_read_or_refused_with_one_line(name, count, folder):
     law, strategy = LAWS[name]
@@ -224,11 +224,11 @@ def test_any_bytes_are_read_or_refused_with_one_line(name, count, folder):
         suppress_health_check=list(HealthCheck),
     )
     @given(strategy)
-    def tried(drawn):
+    def fuzz(drawn):
         call(drawn)
 
-    tried()
-    print(f"{name}: {count:,} tries, nothing but faults")
+    fuzz()
+    print(f"{name}: {count:,} examples, only UserErrors")
 
 
 def test_valid_files_are_read(folder):
