@@ -87,7 +87,7 @@ def test_without_a_sentence_items_say_why_and_words_and_names_are_safe_in_files(
           return [
             asCsv({ values: [[-0.5, 1], [-Infinity, 0.25]], rows: ["=1+1", 'a "b", c'],
               columns: ["@x", "-y"] }),
-            named({ view: "heads", m: "../My:Model", q: "" }, { text: "नदी का / किनारा है" },
+            named({ view: "heads", model: "../My:Model", text: "" }, { text: "नदी का / किनारा है" },
               "svg", new Date(2026, 10, 15)),
           ];
         }"""
