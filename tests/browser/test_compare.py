@@ -50,9 +50,15 @@ def test_the_difference_is_b_minus_a_and_one_cursor_moves_in_all_maps(studio):
 
 
 def test_translations_of_other_words_are_compared_by_the_words_of_the_sentence(studio):
-    page = done(studio.open(ASKED))
+    for sentence in ("We are friends.", "The bank of the river is far.", "The man saw the dog."):
+        page = done(
+            studio.open(f"/compare?text={quote(sentence)}&model=bottleneck&model2=bahdanau")
+        )
+        if len(set(page.locator(".compare-said").all_text_contents())) == 2:
+            break
     rows = page.locator(".compare-sources tbody tr")
-    assert rows.locator("th").all_text_contents() == ["We", "are", "friends", ".", "</s>"]
+    words = [*sentence.removesuffix(".").split(), ".", "</s>"]
+    assert rows.locator("th").all_text_contents() == words
 
 
 def test_why_there_is_no_difference_is_said_and_swapping_exchanges_models_and_sentences(studio):
