@@ -116,12 +116,12 @@ def test_source_and_target_stay_together_on_the_way_into_a_batch(way, multiple, 
     expected = Counter(usable(*files[:2]) - held_out)
     if way == "mixed":
         expected += Counter(2 * sorted(usable(*files[2:])))
-    feed, position, seen = Prefetcher(batches, CPU, ahead=3), 0, Counter()
+    loader, position, seen = Prefetcher(batches, CPU, depth=3), 0, Counter()
     while position < batches.size:
-        fed = feed.at(position)
-        seen.update(numbers_of(fed.batch, source, target))
-        position = fed.after
-    feed.close()
+        loaded = loader.at(position)
+        seen.update(numbers_of(loaded.batch, source, target))
+        position = loaded.next_position
+    loader.close()
     assert seen == expected, "each comes as often as it should"
     some = next(iter(numbers_of(DirectLoader(batches, CPU).at(position).batch, source, target)))
     assert some in expected, "the next epoch too"
