@@ -6,7 +6,7 @@ from inspect import signature
 import pytest
 
 from dhyan.config import DecodingOptions
-from dhyan.config.settings import settings_of
+from dhyan.config.setting_declaration import settings_of
 from dhyan.errors import UnsupportedOption, UserError
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from dhyan.config import DecodingOptions, Recipe
+from dhyan.decoding.batch_search import coverage
 from dhyan.decoding.request import LengthLimits, Request, TooLong
-from dhyan.decoding.search_requests import coverage
 from dhyan.errors import UserError
 from dhyan.insight.explain import cross_maps, explain_translation
 from dhyan.models.build import build_model

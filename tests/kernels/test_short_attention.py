@@ -4,7 +4,12 @@ import pytest
 import torch
 
 from dhyan.kernels.reference import attend, scaled_dot_scores
-from dhyan.kernels.triton.packed_linear import are_adjacent, empty_like_layout, pack, packed_linear
+from dhyan.kernels.triton.fused_projections import (
+    are_adjacent,
+    empty_like_layout,
+    pack,
+    packed_linear,
+)
 
 
 def case(rows, heads, groups, queries, positions, width, kind=torch.float32):

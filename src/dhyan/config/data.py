@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from dhyan.config.settings import REQUIRED, setting
+from dhyan.config.setting_declaration import REQUIRED, setting
 
 Placeholder = Literal["url", "email", "number", "tag"]
 Task = Literal["", "primer", "numbers", "reverse", "copy", "dates"]

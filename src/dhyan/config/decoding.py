@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dhyan.config.settings import problems_in, setting, settings_of
+from dhyan.config.setting_declaration import problems_in, setting, settings_of
 from dhyan.errors import UnsupportedOption
 
 

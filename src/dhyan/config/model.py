@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dhyan.config.settings import setting
+from dhyan.config.setting_declaration import setting
 
 Activation = Literal["relu", "gelu", "swiglu"]
 Cell = Literal["lstm", "gru", "rnn"]

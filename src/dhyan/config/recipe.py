@@ -15,7 +15,7 @@ from dhyan.config.model import (
     TransformerDecoder,
     TransformerEncoder,
 )
-from dhyan.config.settings import problems_in, setting, unused_in
+from dhyan.config.setting_declaration import problems_in, setting, unused_in
 from dhyan.config.training import Training
 from dhyan.errors import UnsupportedOption, UserError
 

@@ -6,7 +6,7 @@ from math import inf
 
 from dhyan.config.data import Data, MixedCorpus
 from dhyan.config.recipe import Recipe
-from dhyan.config.settings import Setting, section_types, settings_of, shortened
+from dhyan.config.setting_declaration import Setting, section_types, settings_of, shortened
 from dhyan.config.toml import to_toml
 
 INTRODUCTION = """\

@@ -11,7 +11,7 @@ from types import UnionType
 from typing import Any, Literal, get_args, get_origin
 
 from dhyan.config.recipe import Recipe
-from dhyan.config.settings import section_types, settings_of
+from dhyan.config.setting_declaration import section_types, settings_of
 from dhyan.errors import UserError
 from dhyan.safe_io.files import read_file
 from dhyan.safe_io.json_toml import read_toml

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from dhyan.config.settings import setting
+from dhyan.config.setting_declaration import setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Tables of two or more columns: .tsv and .csv."""
+"""Read sentence pairs from tables with two or more columns: .tsv and .csv."""
 
 import csv
 import re

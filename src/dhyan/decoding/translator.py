@@ -7,6 +7,7 @@ from functools import cached_property
 import torch
 
 from dhyan.config import DecodingOptions
+from dhyan.decoding.batch_search import Searcher
 from dhyan.decoding.ensemble import Ensemble
 from dhyan.decoding.render import EMPTY, join_sentences, render
 from dhyan.decoding.render import Translation as Translation
@@ -14,7 +15,6 @@ from dhyan.decoding.request import LengthLimits as LengthLimits
 from dhyan.decoding.request import RequestBuilder
 from dhyan.decoding.request import TooLong as TooLong
 from dhyan.decoding.rules import Rule, forbid_terms
-from dhyan.decoding.search_requests import Searcher
 from dhyan.errors import UnsupportedOption, UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import EOS

@@ -1,4 +1,4 @@
-"""One spelling for every text, before it is cut into pieces."""
+"""Text normalisation: one sequence of code points for every text, before it is tokenized."""
 
 import re
 from itertools import chain, groupby

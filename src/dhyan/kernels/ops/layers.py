@@ -66,7 +66,7 @@ def packed_linear(
     """Every layer's output for the same x; linear layers of a model in training as one product."""
     linears = [layer for layer in layers if isinstance(layer, nn.Linear)]
     if len(linears) == len(layers) and use_training_kernels(linears[0].training, x):
-        from dhyan.kernels.triton.packed_linear import packed_linear as triton_packed_linear
+        from dhyan.kernels.triton.fused_projections import packed_linear as triton_packed_linear
 
         return triton_packed_linear(x, linears)
     return tuple(layer(x) for layer in layers)

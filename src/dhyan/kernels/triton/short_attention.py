@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from dhyan.kernels.triton.fused_projections import are_adjacent, empty_like_layout
 from dhyan.kernels.triton.masked_softmax import softmax
-from dhyan.kernels.triton.packed_linear import are_adjacent, empty_like_layout
 
 MAX_LENGTH, MAX_WIDTH = 128, 128  # what one program can hold
 

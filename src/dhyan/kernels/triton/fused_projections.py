@@ -1,4 +1,4 @@
-"""Packed projections: several linear layers of the same input as one matrix product."""
+"""Fused projections: several linear layers of the same input as one matrix product."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from dhyan.config.settings import (
+from dhyan.config.setting_declaration import (
     REQUIRED,
     json_schema,
     problems_in,
