@@ -8,7 +8,7 @@ import torch
 
 from dhyan.batch import Tokens
 from dhyan.config import DecodingOptions
-from dhyan.decoding import search_requests
+from dhyan.decoding import batch_search
 from dhyan.decoding.engine import engine as engine_module
 from dhyan.decoding.engine import engine_supports
 from dhyan.decoding.engine.engine import Engine, supports_model
@@ -192,7 +192,7 @@ def test_the_engine_supports_greedy_search_and_one_beam(name):
 
 def test_the_engine_is_used_without_rules_and_constraints_only(monkeypatch):
     used = []
-    monkeypatch.setattr(search_requests, "engine_for", lambda model: used.append(model) or Engine)
+    monkeypatch.setattr(batch_search, "engine_for", lambda model: used.append(model) or Engine)
     translator = replace(translator_of(("transformer", "transformer")), fast=True)
     rule, request = forbid_tokens(5), Request((5, EOS), 0, 0, max_length=3)
     for changes, rules, constraint, model in (
@@ -204,7 +204,7 @@ def test_the_engine_is_used_without_rules_and_constraints_only(monkeypatch):
         ({}, [], {}, Ensemble([translator.model, translator.model])),
     ):
         options = DecodingOptions(beam=2, **changes)
-        searcher = search_requests.Searcher(
+        searcher = batch_search.Searcher(
             model, options, rules, translator.target, translator.device, 4096, fast=True
         )
         list(searcher.search([replace(request, **constraint)]))
