@@ -27,6 +27,7 @@ from tests.tiny_models import environment
 
 PAGES = sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
 LONG = ("compare",)  # it trains a dozen models
+TABLES = ("reliability",)  # without commands
 SMALL = {
     "training.steps": 60, "training.validate_every": 30,
     "training.save_every": 30,
@@ -81,7 +82,11 @@ def in_process(words, folder):
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(p, marks=[pytest.mark.soak] * (p.stem in LONG), id=p.stem) for p in PAGES],
+    [
+        pytest.param(p, marks=[pytest.mark.soak] * (p.stem in LONG), id=p.stem)
+        for p in PAGES
+        if p.stem not in TABLES
+    ],
 )
 def test_every_command_of_a_page_runs(page, prepared, tmp_path):
     folder = tmp_path / "place"
