@@ -19,7 +19,7 @@ from tests.docs.test_guides import in_process
         ("pp_attachment", {"models": 5}, "models is 5: give a path or a list of paths"),
         ("weighted_sum", {"vectors": [1]}, "vectors is .1.: give names with values"),
         ("vanishing_gradients", {"forget": "abc"}, "forget is 'abc': give a number"),
-        ("toy_corpus", {"hear": 5}, "hear is 5: give a function"),
+        ("toy_corpus", {"on_progress": 5}, "on_progress is 5: give a function"),
         ("query_key_value", {"vector": 5}, "vector is 5: give a list of numbers"),
         ("bag_of_words", {"sentence": list(range(99))}, "…: give a text"),
     ],
@@ -34,7 +34,7 @@ def test_an_argument_of_the_wrong_type_is_named_with_the_right_one(lesson, given
     [
         ("self_attention_by_hand", "--sentence", ""),
         ("greedy_decoding", "--give", "sentence=5"),
-        ("toy_corpus", "--give", "hear=5"),
+        ("toy_corpus", "--give", "on_progress=5"),
         ("word_embeddings", "--give", "words=5"),
     ],
 )

@@ -9,7 +9,7 @@ import typer
 from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 
-PROGRESS = "hear"  # the argument through which a lesson that trains reports its progress
+PROGRESS = "on_progress"  # the argument through which a lesson that trains reports its progress
 
 
 def lesson(

@@ -59,7 +59,7 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 }
 
 Pairs = Sequence[Sequence[str]]
-Report = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def train_updates(
     steps: int,
     learning_rate: float,
     optimizer: str = "adam",
-    hear: Report | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> tuple[float, ...]:
     """Update the weights so often; the mean loss per word before each update, and after the last.
 
@@ -173,8 +173,8 @@ def train_updates(
     for step in range(steps + 1):
         mean = cross_entropy(model(batch), batch.labels, smoothing=0.0) / batch.labels.count
         losses.append(float(mean.detach()))
-        if hear and step % max(1, steps // 10) == 0:
-            hear(f"step {step}: loss {losses[-1]:.3f}")
+        if on_progress and step % max(1, steps // 10) == 0:
+            on_progress(f"step {step}: loss {losses[-1]:.3f}")
         if step < steps:
             updates.zero_grad()
             mean.backward()

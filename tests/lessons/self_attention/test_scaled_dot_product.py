@@ -146,7 +146,8 @@ def test_a_course_repeats_and_touches_nothing_else_that_is_random():
     before = torch.random.get_rng_state()
     heard = []
     first, again = (
-        train_head(key_width=8, scaled=True, steps=4, seed=3, hear=heard.append) for _ in range(2)
+        train_head(key_width=8, scaled=True, steps=4, seed=3, on_progress=heard.append)
+        for _ in range(2)
     )
     assert first == again
     assert first.steps == (1, 2, 3, 4)
@@ -157,7 +158,7 @@ def test_a_course_repeats_and_touches_nothing_else_that_is_random():
 @pytest.mark.soak
 def test_without_the_root_a_real_run_saturates_and_learns_less():
     good, raw = (
-        train_head(key_width=64, scaled=over, steps=100, seed=1, hear=None)
+        train_head(key_width=64, scaled=over, steps=100, seed=1, on_progress=None)
         for over in (True, False)
     )
     assert raw.largest[0] > 0.8 > good.largest[0]

@@ -92,7 +92,7 @@ def test_multi_head_attention_with_output_queries_gives_the_same():
 @pytest.mark.parametrize("sentence", ["we are friends", "I like eating pizza"])
 def test_the_next_word_depends_on_the_prefix_and_the_source(sentence):
     heard = []
-    found = cross_attention(sentence, hear=heard.append).following
+    found = cross_attention(sentence, on_progress=heard.append).following
     assert found.right == len(found.asked)
     assert sum(one.other for one in found.asked) >= 2
     assert heard[0].startswith("step 20, loss")

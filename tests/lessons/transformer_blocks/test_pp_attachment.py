@@ -176,7 +176,7 @@ def trained(tmp_path_factory):
 @pytest.mark.slow
 def test_runs_of_a_folder_are_tested_on_the_same_sentences(trained):
     heard = []
-    found = pp_attachment(trained, sentences=6, hear=heard.append)
+    found = pp_attachment(trained, sentences=6, on_progress=heard.append)
     assert [(one.heads, one.seed, one.steps) for one in found.runs] == [(1, 1, 4), (2, 1, 4)]
     assert found.new_persons == 6
     assert found.held_out > 40

@@ -9,7 +9,7 @@ from dhyan.lessons.transformer_blocks.training_without_mask import training_with
 @pytest.mark.soak
 def test_without_the_mask_the_loss_falls_to_nothing_and_the_model_can_say_nothing():
     heard = []
-    found = training_without_mask(steps=400, hear=heard.append)
+    found = training_without_mask(steps=400, on_progress=heard.append)
     assert found.unmasked.loss < 0.05
     assert found.unmasked.unseen_loss < 0.05
     assert found.unmasked.right < 0.1

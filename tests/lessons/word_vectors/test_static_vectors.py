@@ -184,7 +184,7 @@ def test_a_wrong_argument_is_named_in_the_error(lesson, given, said):
 
 @pytest.mark.soak
 def test_bank_learned_from_the_primer_lies_between_money_and_river_but_ocean_and_king_do_not():
-    found = learn_vectors(read_corpus("", 40_000, 1), "", steps=None, seed=1, hear=None)
+    found = learn_vectors(read_corpus("", 40_000, 1), "", steps=None, seed=1, on_progress=None)
     groups = (MONEY.split(), RIVER.split())
     bank, ocean, king = (between_senses(found, word, *groups) for word in ("bank", "ocean", "king"))
     assert (bank.cosines > bank.every).all()

@@ -414,7 +414,7 @@ def idioms(
     *,
     sentence: str | Sequence[str] | None = None,
     sentences: int = 300,
-    hear: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> Idioms:
     """Idioms as a trained model translates them: what was kept of one, or by a run's own.
 
@@ -433,16 +433,16 @@ def idioms(
     own = (
         None if sentence is None else (_translate_own(translator, " ".join(parse_words(sentence))),)
     )
-    asked = measure_idioms(translator, sentences, hear)
+    asked = measure_idioms(translator, sentences, on_progress)
     return replace(asked, examples=own or asked.examples, needed=_snapshot_measures())
 
 
 def measure_idioms(
-    translator: Translator, sentences: int = 300, hear: Callable[[str], None] | None = None
+    translator: Translator, sentences: int = 300, on_progress: Callable[[str], None] | None = None
 ) -> Idioms:
     """What a model makes of the primer's test and of the new frames."""
-    counted, told = _test_primer(translator, sentences, hear)
-    return Idioms(told, counted, *_test_frames(translator, hear))
+    counted, told = _test_primer(translator, sentences, on_progress)
+    return Idioms(told, counted, *_test_frames(translator, on_progress))
 
 
 def _snapshot_measures() -> MixerComparison | None:
@@ -455,11 +455,11 @@ def _snapshot_measures() -> MixerComparison | None:
 
 
 def _test_primer(
-    translator: Translator, sentences: int, hear: Callable[[str], None] | None
+    translator: Translator, sentences: int, on_progress: Callable[[str], None] | None
 ) -> tuple[tuple[IdiomCounts, ...], tuple[IdiomTranslation, ...]]:
     """The primer's test by idiom, and the first sentence of each reading of the notes' two."""
     twins = primer_sentences(translator, "idiom", sentences)
-    said = _translate(translator, [pair.english for pair in twins], hear)
+    said = _translate(translator, [pair.english for pair in twins], on_progress)
     asked = [
         (pair.wanted[0], is_idiomatic(pair), pair.wanted[0].passes(text))
         for pair, text in zip(twins, said, strict=True)
@@ -474,11 +474,11 @@ def _test_primer(
 
 
 def _test_frames(
-    translator: Translator, hear: Callable[[str], None] | None
+    translator: Translator, on_progress: Callable[[str], None] | None
 ) -> tuple[tuple[IdiomCounts, ...], tuple[int, int]]:
     """The same question in frames that the primer does not have."""
     asked = frame_sentences(translator)
-    said = _translate(translator, [one.english for one in asked], hear)
+    said = _translate(translator, [one.english for one in asked], on_progress)
     met = [one.wanted.passes(text) for one, text in zip(asked, said, strict=True)]
     judged = [(one.wanted, one.meant, right) for one, right in zip(asked, met, strict=True)]
     frames = {one.frame for one in asked}
@@ -514,11 +514,11 @@ def _translate_own(translator: Translator, text: str) -> IdiomTranslation:
 
 
 def _translate(
-    translator: Translator, texts: Sequence[str], hear: Callable[[str], None] | None
+    translator: Translator, texts: Sequence[str], on_progress: Callable[[str], None] | None
 ) -> list[str]:
     def count(done: int) -> None:
-        if hear:
-            hear(f"translated {done} of {len(texts)}")
+        if on_progress:
+            on_progress(f"translated {done} of {len(texts)}")
 
     return [one.text for one in translator(texts, on_progress=count)]
 

@@ -1,6 +1,6 @@
 """Why the scores are divided by √dk: variance, saturation, and gradients in a real training."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -25,6 +25,7 @@ from dhyan.kernels.backend import reference_kernels
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_ints
 from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.tiny_models import ProgressCallback
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.text.tokenizer import Tokenizer
@@ -82,7 +83,6 @@ def softmax_gradient_norm(weights: Float64[Tensor, "*A N"]) -> Float64[Tensor, "
 
 
 TRAINING_PAIRS, UNSEEN, CURVE_POINTS = 4000, 300, 10
-Hear = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class TrainingRun:
 
 
 def train_head(
-    *, key_width: int, scaled: bool, steps: int, seed: int, hear: Hear | None
+    *, key_width: int, scaled: bool, steps: int, seed: int, on_progress: ProgressCallback | None
 ) -> TrainingRun:
     """Train one head of a width, all else equal, by the project's own trainer."""
     recipe = _recipe(key_width, scaled, steps, seed)
@@ -126,7 +126,7 @@ def train_head(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = build_model(recipe, len(words), len(words))
-        rows = list(_record_steps(_trainer(recipe, model, examples), steps, hear))
+        rows = list(_record_steps(_trainer(recipe, model, examples), steps, on_progress))
     ends = [round(steps * part / CURVE_POINTS) for part in range(1, CURVE_POINTS + 1)]
     ends = list(dict.fromkeys(end for end in ends if end))
     starts = [0, *ends[:-1]]
@@ -183,7 +183,7 @@ def _trainer(recipe: Recipe, model: Seq2Seq, examples: Examples) -> Trainer:
 
 
 def _record_steps(
-    trainer: Trainer, steps: int, hear: Hear | None
+    trainer: Trainer, steps: int, on_progress: ProgressCallback | None
 ) -> Iterator[tuple[float, float, float, float]]:
     """Of every step: loss, gradient at the scores, gradient of the weights, largest weight."""
     asking = [
@@ -203,8 +203,8 @@ def _record_steps(
             yield event.loss, float(through), float(weights), float(torch.stack(largest).mean())
             squares.clear()
             largest.clear()
-            if hear and event.step % max(1, steps // 5) == 0:
-                hear(f"step {event.step}: loss {event.loss:.3f}")
+            if on_progress and event.step % max(1, steps // 5) == 0:
+                on_progress(f"step {event.step}: loss {event.loss:.3f}")
 
 
 @contextmanager
@@ -460,12 +460,12 @@ def scaled_dot_product(
     draws: int = DRAWS,
     steps: int = 200,
     seed: int = 1,
-    hear: Hear | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> ScaledDotProduct:
     """Measure dot products by width, then train wide and `narrow`, each with √dk and without it.
 
-    Training takes about 35 seconds on two cores; with `steps` 0 it is left out. `hear` is told how
-    it goes.
+    Training takes about 35 seconds on two cores; with `steps` 0 it is left out. `on_progress` gets
+    each line of progress.
     """
     sizes, draws = parse_ints("widths", widths), parse_int("draws", draws)
     width, narrow = parse_int("width", width), parse_int("narrow", narrow)
@@ -476,7 +476,7 @@ def scaled_dot_product(
     scores = parse_matrix("pairs", pairs)
     kinds = ((width, True), (width, False), (narrow, False), (narrow, True)) if steps else ()
     runs = tuple(
-        train_head(key_width=wide, scaled=over, steps=steps, seed=seed, hear=hear)
+        train_head(key_width=wide, scaled=over, steps=steps, seed=seed, on_progress=on_progress)
         for wide, over in kinds
     )
     variance, divided = (float(one.var(unbiased=False)) for one in (values, values / divide_by))

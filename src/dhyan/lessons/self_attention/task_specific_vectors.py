@@ -33,6 +33,7 @@ from dhyan.lessons.probes import (
 )
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import read_snapshot
+from dhyan.lessons.tiny_models import ProgressCallback
 from dhyan.lessons.trained_model import knows_every_word
 from dhyan.models.transformer import TransformerEncoder
 
@@ -89,8 +90,6 @@ PAIRS, BATCH, KINDS = 8000, 64, 3
 RATE = 1e-3
 UNTRAINED, TRANSLATION, SENTIMENT = "untrained", "translation", "sentiment"
 
-Hear = Callable[[str], None]
-
 
 @dataclass(frozen=True)
 class TrainedEncoders:
@@ -117,7 +116,7 @@ class TrainedEncoders:
 
 
 def train_two_tasks(
-    *, steps: int, seed: int, hear: Hear = lambda line: None, device: str = "cpu"
+    *, steps: int, seed: int, on_progress: ProgressCallback = lambda line: None, device: str = "cpu"
 ) -> TrainedEncoders:
     """Train a small Transformer to translate the primer, and its encoder anew to judge it."""
     from dhyan.run import train
@@ -132,9 +131,9 @@ def train_two_tasks(
             if isinstance(event, Validated):
                 scores = dict(event.scores)
             if isinstance(event, Stepped) and event.step % 100 == 0:
-                hear(f"translation: step {event.step}, loss {event.loss:.3f}")
+                on_progress(f"translation: step {event.step}, loss {event.loss:.3f}")
         judge, head, loss = _train_sentiment(
-            translator, deepcopy(first), steps=steps // 2, seed=seed, hear=hear
+            translator, deepcopy(first), steps=steps // 2, seed=seed, on_progress=on_progress
         )
     return TrainedEncoders(translator, first, judge.eval(), head, scores["chrf"], loss)
 
@@ -170,7 +169,12 @@ def two_task_recipe(*, steps: int, seed: int) -> Recipe:
 
 
 def _train_sentiment(
-    translator: Translator, encoder: TransformerEncoder, *, steps: int, seed: int, hear: Hear
+    translator: Translator,
+    encoder: TransformerEncoder,
+    *,
+    steps: int,
+    seed: int,
+    on_progress: ProgressCallback,
 ) -> tuple[TransformerEncoder, nn.Linear, float]:
     """Learn which sentences speak well or ill from the mean of the states; each kind as often."""
     made = generate_sentences("train", seed=seed, shortest=SHORTEST, longest=LONGEST, core=CORE)
@@ -197,7 +201,7 @@ def _train_sentiment(
         optimizer.step()
         recent = [*recent[-49:], loss.detach()]
         if step % 100 == 0:
-            hear(f"sentiment: step {step}, loss {float(torch.stack(recent).mean()):.3f}")
+            on_progress(f"sentiment: step {step}, loss {float(torch.stack(recent).mean()):.3f}")
     return encoder, head, float(torch.stack(recent).mean())
 
 
@@ -478,7 +482,7 @@ def task_specific_vectors(
     train: bool = False,
     steps: int = STEPS,
     seed: int = 1,
-    hear: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> TaskSpecificVectors:
     """What two tasks make of the same encoder: what was kept, or trained here and now.
 
@@ -487,9 +491,9 @@ def task_specific_vectors(
     said = " ".join(parse_words(sentence))
     steps, seed = parse_int("steps", steps, least=10), parse_int("seed", seed, least=0)
     if train:
-        heard = hear or (lambda line: None)
+        heard = on_progress or (lambda line: None)
         both, anew = (
-            train_two_tasks(steps=steps, seed=one, hear=heard) for one in (seed, seed + 1)
+            train_two_tasks(steps=steps, seed=one, on_progress=heard) for one in (seed, seed + 1)
         )
         return measure_tasks(both, anew, said, steps)
     if (said, steps, seed) != (SENTENCE, STEPS, 1):

@@ -305,7 +305,7 @@ def word_senses(
     words: str | Sequence[str] = WORDS,
     sentences: int = 300,
     seed: int = SEED,
-    hear: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> WordSenseProbes:
     """Probe a trained encoder for the meanings of words: what was kept of one, or a run's own.
 
@@ -335,8 +335,10 @@ def word_senses(
         if not probed:
             shown, before, after = kinds[:PLOTTED], vectors[-1][:PLOTTED], vectors[-2][:PLOTTED]
         probed.append(own)
-        if hear:
-            hear(f"{one}: {own.last.probed.share:.1%} of its meanings are read off the last layer")
+        if on_progress:
+            on_progress(
+                f"{one}: {own.last.probed.share:.1%} of its meanings are read off the last layer"
+            )
     return WordSenseProbes(tuple(probed), shown, *principal_plane(before), *principal_plane(after))
 
 

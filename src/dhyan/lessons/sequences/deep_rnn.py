@@ -30,7 +30,7 @@ from dhyan.lessons.probes import (
 )
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot
-from dhyan.lessons.tiny_models import Report
+from dhyan.lessons.tiny_models import ProgressCallback
 from dhyan.lessons.trained_model import load_translator
 from dhyan.models.rnn import RNNEncoder
 from dhyan.text.skipgram import single_thread
@@ -339,7 +339,7 @@ def deep_rnn(
     pairs: int = USUAL["pairs"],
     sentences: int = USUAL["sentences"],
     seeds: Sequence[int] = SEEDS,
-    hear: Report | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> LessonResult:
     """Train stacks of LSTMs on sentences of the primer and probe their encoders; about 50 seconds.
 
@@ -356,7 +356,7 @@ def deep_rnn(
     asked, losses, chrfs = [], [], []
     for seed in (seeds := parse_ints("seeds", seeds)):
         recipe = _recipe(layers=layers, steps=steps, width=width, pairs=pairs, seed=seed)
-        translator, scores = _train(recipe, hear)
+        translator, scores = _train(recipe, on_progress)
         fit = read_probe_sentences(translator, "valid", sentences)
         test = read_probe_sentences(translator, "random", sentences, but=fit.twins)
         states = [layer_states(translator, one.tokens) for one in (fit, test)]
@@ -385,7 +385,9 @@ def _probe_model(
     return probe_layers([model], sentences=count, seeds=parse_ints("seeds", seeds))
 
 
-def _train(recipe: Recipe, hear: Report | None) -> tuple[Translator, dict[str, float]]:
+def _train(
+    recipe: Recipe, on_progress: ProgressCallback | None
+) -> tuple[Translator, dict[str, float]]:
     from dhyan.run import train
     from dhyan.training.events import Stepped, Validated
 
@@ -395,8 +397,8 @@ def _train(recipe: Recipe, hear: Report | None) -> tuple[Translator, dict[str, f
         for event in run:
             if isinstance(event, Validated):
                 scores = dict(event.scores)
-            if hear and isinstance(event, Stepped) and event.step % 100 == 0:
-                hear(f"step {event.step}: loss {event.loss:.3f}")
+            if on_progress and isinstance(event, Stepped) and event.step % 100 == 0:
+                on_progress(f"step {event.step}: loss {event.loss:.3f}")
     return run.folder.translator, scores
 
 

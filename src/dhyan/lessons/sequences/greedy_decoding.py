@@ -16,7 +16,7 @@ from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.sequences.toy_corpus import PAIRS, toy_corpus
-from dhyan.lessons.tiny_models import Report
+from dhyan.lessons.tiny_models import ProgressCallback
 from dhyan.lessons.trained_model import load_translator
 from dhyan.special_tokens import BOS, EOS
 
@@ -113,7 +113,7 @@ def greedy_decoding(
     beam: int = 3,
     steps: int = 200,
     seed: int = 1,
-    hear: Report | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> GreedyDecoding:
     """Greedy decoding of a trained model, given as a Translator or a run's folder.
 
@@ -124,7 +124,7 @@ def greedy_decoding(
     parse_int("best", best)
     width = parse_int("beam", beam)
     if model is None:
-        speaker = _toy_model(sentence, steps=steps, seed=seed, hear=hear)
+        speaker = _toy_model(sentence, steps=steps, seed=seed, on_progress=on_progress)
     else:
         speaker = _trained_model(sentence, model)
     source, limit = speaker.source, speaker.limit
@@ -152,8 +152,10 @@ def _walk(speaker: _SearchModel, fed: Sequence[int], best: int) -> tuple[Step, .
     return tuple(found)
 
 
-def _toy_model(sentence: str, *, steps: int, seed: int, hear: Report | None) -> _SearchModel:
-    shown = toy_corpus(steps=steps, seed=seed, hear=hear)
+def _toy_model(
+    sentence: str, *, steps: int, seed: int, on_progress: ProgressCallback | None
+) -> _SearchModel:
+    shown = toy_corpus(steps=steps, seed=seed, on_progress=on_progress)
     source = Tokens.pad([shown.source.ids(parse_words(sentence))])
     words = shown.target
 

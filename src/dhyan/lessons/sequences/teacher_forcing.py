@@ -13,7 +13,7 @@ from dhyan.insight.blocks import Curve, Lines, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.tiny_models import Report
+from dhyan.lessons.tiny_models import ProgressCallback
 
 TASKS = ("numbers", "reverse")
 RATIOS = (1.0, 0.0)
@@ -156,7 +156,7 @@ def teacher_forcing(
     steps: int = 240,
     checks: int = 10,
     seed: int = 1,
-    hear: Report | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> TeacherForcing:
     """Train a small GRU with attention once for each ratio of right words; two take 40 seconds.
 
@@ -168,7 +168,9 @@ def teacher_forcing(
     parse_int("steps", steps, least=parse_int("checks", checks))
     if not isinstance(ratios, list | tuple) or not ratios or not all(map(_is_share, ratios)):
         raise UserError(f"ratios are {ratios!r}: give one or more numbers from 0 to 1 in a list")
-    runs = [_train(_recipe(task, float(ratio), steps, checks, seed), hear) for ratio in ratios]
+    runs = [
+        _train(_recipe(task, float(ratio), steps, checks, seed), on_progress) for ratio in ratios
+    ]
     return TeacherForcing(task, seed, tuple(runs))
 
 
@@ -176,7 +178,7 @@ def _is_share(given: object) -> bool:
     return isinstance(given, int | float) and 0 <= given <= 1
 
 
-def _train(recipe: Recipe, hear: Report | None) -> TrainingCurve:
+def _train(recipe: Recipe, on_progress: ProgressCallback | None) -> TrainingCurve:
     from dhyan.run import train
     from dhyan.training.events import Stepped, Validated
 
@@ -190,8 +192,8 @@ def _train(recipe: Recipe, hear: Report | None) -> TrainingCurve:
                 at.append(event.step)
                 losses.append(event.scores["loss"])
                 scores.append(event.scores["chrf"])
-                if hear:
-                    hear(f"ratio {ratio:g}, step {event.step}: loss {losses[-1]:.3f}")
+                if on_progress:
+                    on_progress(f"ratio {ratio:g}, step {event.step}: loss {losses[-1]:.3f}")
     return TrainingCurve(ratio, tuple(at), tuple(losses), tuple(scores), updates)
 
 

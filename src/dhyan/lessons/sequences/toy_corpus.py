@@ -18,7 +18,7 @@ from dhyan.lessons.tiny_models import (
     START,
     DecodedSteps,
     Pairs,
-    Report,
+    ProgressCallback,
     Vocabulary,
     decode,
     evenly_spaced,
@@ -298,7 +298,7 @@ def toy_corpus(
     parameter: str = PARAMETER,
     at: Sequence[int] | None = None,
     seed: int = 1,
-    hear: Report | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> ToyCorpus:
     """A tiny LSTM encoder-decoder on a corpus of a few pairs; it trains for two seconds.
 
@@ -323,7 +323,7 @@ def toy_corpus(
         steps=steps,
         learning_rate=learning_rate,
         optimizer=optimizer,
-        hear=hear,
+        on_progress=on_progress,
     )
     longest = 2 * max(len(parse_words(other)) for _, other in pairs) + 2
     predictions = [decode(model, source.ids(parse_words(one)), limit=longest) for one, _ in pairs]

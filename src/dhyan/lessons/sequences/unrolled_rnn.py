@@ -16,7 +16,7 @@ from dhyan.lessons.tiny_models import (
     END,
     START,
     DecodedSteps,
-    Report,
+    ProgressCallback,
     Vocabulary,
     decode,
     make_batch,
@@ -120,7 +120,7 @@ def unrolled_rnn(
     steps: int = 60,
     limit: int = 8,
     seed: int = 1,
-    hear: Report | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> UnrolledRNN:
     """A small encoder-decoder of `cell` lstm, gru or rnn, token by token, with every state.
 
@@ -133,7 +133,11 @@ def unrolled_rnn(
     )
     pair = make_batch([(" ".join(words), " ".join(right))], source, goal)
     train_updates(
-        model, pair, steps=parse_int("steps", steps, least=0), learning_rate=0.05, hear=hear
+        model,
+        pair,
+        steps=parse_int("steps", steps, least=0),
+        learning_rate=0.05,
+        on_progress=on_progress,
     )
     with torch.no_grad():
         read = states_by_token(model.encoder, pair.source)[0, :, :, 0]

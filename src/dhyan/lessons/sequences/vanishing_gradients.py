@@ -13,7 +13,7 @@ from dhyan.insight.blocks import Curve, Lines, Words, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.tiny_models import Report, evenly_spaced, parse_cell
+from dhyan.lessons.tiny_models import ProgressCallback, evenly_spaced, parse_cell
 from dhyan.models.recurrent_layers import Cell, Recurrence
 
 CELLS = ("rnn", "gru", "lstm")
@@ -142,7 +142,7 @@ def vanishing_gradients(
     width: int = 32,
     seeds: int = 8,
     forget: float | None = 1.0,
-    hear: Report | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> VanishingGradients:
     """The norm of the last state's gradient at each word before it, at the first weights.
 
@@ -160,8 +160,8 @@ def vanishing_gradients(
         plans.append((f"LSTM, forget {forget:+g}", "lstm", float(forget)))
     found: list[GradientDecay] = []
     for name, cell, bias in plans:
-        if hear:
-            hear(name)
+        if on_progress:
+            on_progress(name)
         norms = [gradient_norms(cell, length, width, seed, forget=bias) for seed in range(seeds)]
         found.append(GradientDecay(name, torch.stack(norms).log10()))
     return VanishingGradients(tuple(found), length, width, seeds)

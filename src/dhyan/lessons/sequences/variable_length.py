@@ -19,7 +19,7 @@ from dhyan.lessons.tiny_models import (
     END,
     START,
     Pairs,
-    Report,
+    ProgressCallback,
     Vocabulary,
     make_batch,
     read_pairs,
@@ -163,7 +163,7 @@ def variable_length(
     width: int = 8,
     steps: int = 120,
     seed: int = 1,
-    hear: Report | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> VariableLength:
     """Pairs of any lengths in one batch, and `asked` words out of a sentence; it takes 5 seconds.
 
@@ -182,7 +182,11 @@ def variable_length(
     ]
     long = _search_long(small, source.ids(words), parse_int("asked", asked))
     train_updates(
-        small, batch, steps=parse_int("steps", steps, least=0), learning_rate=0.03, hear=hear
+        small,
+        batch,
+        steps=parse_int("steps", steps, least=0),
+        learning_rate=0.03,
+        on_progress=on_progress,
     )
     most = 2 * batch.target.ids.shape[1]
     together = greedy_search(small, batch.source, max_length=most)

@@ -89,7 +89,7 @@ def next_words(
     *,
     steps: int,
     seed: int,
-    hear: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda line: None,
 ) -> NextWords:
     """Learn the pair and the lesson's own, then ask for every next word of its translation.
 
@@ -105,7 +105,7 @@ def next_words(
         Tokens.pad([[*(heard[word] for word in one), EOS] for one, _ in pairs]),
         Tokens.pad([[BOS, *(said[word] for word in other), EOS] for _, other in pairs]),
     )
-    loss = _train(model, batch, steps, hear)
+    loss = _train(model, batch, steps, on_progress)
     asked = _questions(source, target, others)
     answers = dict.fromkeys(one.wanted for one in asked)
     names = {**said, NAMES[EOS]: EOS}
@@ -138,7 +138,7 @@ def _questions(
     return tuple(found)
 
 
-def _train(model: Seq2Seq, batch: Batch, steps: int, hear: Callable[[str], None]) -> float:
+def _train(model: Seq2Seq, batch: Batch, steps: int, on_progress: Callable[[str], None]) -> float:
     """Adam on all pairs at once; the last loss per word."""
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
     last = 0.0
@@ -149,7 +149,7 @@ def _train(model: Seq2Seq, batch: Batch, steps: int, hear: Callable[[str], None]
         optimizer.step()
         last = float(loss.detach())
         if step % EVERY == 0:
-            hear(f"step {step}, loss {last:.3f}")
+            on_progress(f"step {step}, loss {last:.3f}")
     return last
 
 
@@ -247,7 +247,7 @@ def cross_attention(
     w_value: Matrix | None = None,
     steps: int = 120,
     seed: int = 1,
-    hear: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda line: None,
 ) -> CrossAttention:
     """Attention of an output within itself and over its input, from a vector for each word.
 
@@ -295,7 +295,7 @@ def cross_attention(
         self_outputs=within.context,
         cross_weights=across.weights,
         cross_outputs=across.context,
-        following=next_words(source, said, steps=steps, seed=seed, hear=hear),
+        following=next_words(source, said, steps=steps, seed=seed, on_progress=on_progress),
         by_hand=source_vectors is None or target_vectors is None,
     )
 

@@ -51,7 +51,7 @@ class TestSentences:
 
 
 def evaluate_runs(
-    folders: Sequence[Path], sentences: int, hear: Callable[[str], None]
+    folders: Sequence[Path], sentences: int, on_progress: Callable[[str], None]
 ) -> tuple[tuple[HeadsRun, ...], TestSentences, str]:
     """Every run by heads and seed, what it was asked, and how BLEU was reached."""
     recipes = [_recipe(folder) for folder in folders]
@@ -69,7 +69,7 @@ def evaluate_runs(
             new_persons=_understood(translator, asked.new_persons),
             bleu=bleu,
         )
-        hear(f"{folder}: {one.held_out:.3f}, {one.new_persons:.3f}, BLEU {one.bleu:.1f}")
+        on_progress(f"{folder}: {one.held_out:.3f}, {one.new_persons:.3f}, BLEU {one.bleu:.1f}")
         found.append(one)
     found.sort(key=lambda one: (one.steps, one.heads, one.seed))
     return tuple(found), asked, signature
@@ -366,7 +366,7 @@ def pp_attachment(
     models: str | Path | Sequence[str | Path] | None = None,
     *,
     sentences: int | None = None,
-    hear: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda line: None,
 ) -> LessonResult:
     """Runs with one head and with several, equally wide, asked to which word a phrase belongs.
 
@@ -383,7 +383,7 @@ def pp_attachment(
     runs, asked, signature = evaluate_runs(
         _folders(models),
         parse_int("sentences", SENTENCES if sentences is None else sentences, least=2),
-        hear,
+        on_progress,
     )
     return PPAttachment(
         runs=runs,

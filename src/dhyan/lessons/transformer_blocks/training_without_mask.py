@@ -130,7 +130,7 @@ def training_without_mask(
     task: str = "reverse",
     steps: int = 600,
     seed: int = 1,
-    hear: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda line: None,
 ) -> TrainingWithoutMask:
     """Train the recipe `reverse` with its mask and without, and let both models speak.
 
@@ -145,7 +145,15 @@ def training_without_mask(
         with TemporaryDirectory() as folder, seeded(seed):
             place = Path(folder)
             ways.append(
-                _train(place, sentence, task=task, steps=steps, seed=seed, masked=masked, hear=hear)
+                _train(
+                    place,
+                    sentence,
+                    task=task,
+                    steps=steps,
+                    seed=seed,
+                    masked=masked,
+                    on_progress=on_progress,
+                )
             )
     return TrainingWithoutMask(task, sentence, _expected(task, sentence), UNSEEN, *ways)
 
@@ -158,7 +166,7 @@ def _train(
     steps: int,
     seed: int,
     masked: bool,
-    hear: Callable[[str], None],
+    on_progress: Callable[[str], None],
 ) -> TrainingResult:
     """A model trained in a folder that is then forgotten, and what it says."""
     from dhyan.config import load_recipe
@@ -191,7 +199,7 @@ def _train(
             case Stepped():
                 losses[event.step] = event.loss
                 name = "with the mask" if masked else "without the mask"
-                hear(f"{name}: step {event.step}, loss {event.loss:.3f}")
+                on_progress(f"{name}: step {event.step}, loss {event.loss:.3f}")
             case Validated():
                 scores = dict(event.scores)
     validation = run.trainer.validate

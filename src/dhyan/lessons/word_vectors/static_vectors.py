@@ -362,7 +362,7 @@ def static_vectors(
     sentences: int = 60_000,
     steps: int | None = None,
     seed: int = 1,
-    hear: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> StaticVectors:
     """A word's static vector between its meanings; with its defaults it takes about 15 s.
 
@@ -377,7 +377,7 @@ def static_vectors(
     word = word.lower()
     chosen, groups = sense_words(word, one, other)
     texts = read_corpus(corpus, sentences, seed)
-    found = learn_vectors(texts, vectors, steps=steps, seed=seed, hear=hear)
+    found = learn_vectors(texts, vectors, steps=steps, seed=seed, on_progress=on_progress)
     source = (vectors or corpus).rpartition("/")[2]
     if chosen == BY_RULE:
         groups = with_vectors(groups, found, word)

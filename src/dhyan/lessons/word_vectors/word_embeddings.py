@@ -107,7 +107,7 @@ def word_embeddings(
     count: int = 6,
     steps: int | None = None,
     seed: int = 1,
-    hear: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> WordEmbeddings:
     """Neighbours of words, and of a − b + c; with its defaults it takes about 15 s on two cores.
 
@@ -124,7 +124,7 @@ def word_embeddings(
         found = read_most_frequent(vectors, parse_int("most", most, least=2))
     else:
         texts = read_corpus(corpus, sentences, seed)
-        found = learn_vectors(texts, vectors, steps=steps, seed=seed, hear=hear)
+        found = learn_vectors(texts, vectors, steps=steps, seed=seed, on_progress=on_progress)
     chosen = tuple(_as_known(word, found) for word in parse_words(words))
     lists = tuple(nearest_to(found, word, count=count) for word in chosen)
     shown = vocabulary(
@@ -166,11 +166,11 @@ def learn_vectors(
     *,
     steps: int | None,
     seed: int,
-    hear: Callable[[str], None] | None,
+    on_progress: Callable[[str], None] | None,
 ) -> WordVectors:
     """Vectors of the texts' words: learned from the texts, or read from a file if one is named."""
     if not path:
-        return train_skip_gram(texts, steps=steps, seed=seed, on_progress=hear)
+        return train_skip_gram(texts, steps=steps, seed=seed, on_progress=on_progress)
     found = read_vectors(path, vocabulary(texts))
     if len(found.words) < 2:
         raise UserError(
