@@ -11,9 +11,9 @@ from dhyan.special_tokens import NAMES
 from dhyan.text.tokenizer import Tokenizer
 
 
-def flat(found):
+def flat(result):
     """Its text without line breaks."""
-    return " ".join(found.text().split())
+    return " ".join(result.text().split())
 
 
 @pytest.fixture
@@ -45,35 +45,35 @@ def test_of_two_words_the_distance_shrinks_by_the_others_weight(share):
 
 
 def test_the_scores_of_the_notes_would_saturate():
-    found = gravity()
-    assert found.scaled.tolist() == pytest.approx([7.07, 22.63], abs=5e-3)
-    assert found.softmaxed.tolist() == pytest.approx([0, 1], abs=1e-6)
-    assert "not the [0.2, 0.8] used here" in flat(found)
+    result = gravity()
+    assert result.scaled.tolist() == pytest.approx([7.07, 22.63], abs=5e-3)
+    assert result.softmaxed.tolist() == pytest.approx([0, 1], abs=1e-6)
+    assert "not the [0.2, 0.8] used here" in flat(result)
 
 
 def test_scores_that_give_the_weights_are_reported():
-    given = (torch.tensor([0.2, 0.8]).double().log() * 2**0.5).tolist()
-    assert "the weights used here" in flat(gravity(scores=given))
+    scores = (torch.tensor([0.2, 0.8]).double().log() * 2**0.5).tolist()
+    assert "the weights used here" in flat(gravity(scores=scores))
 
 
 def test_only_the_notes_weights_are_attributed_to_their_drawing():
-    drawn = "they come from a drawing"
-    assert drawn in flat(gravity())
-    assert drawn not in flat(gravity(scores=[1, 2]))
-    assert drawn not in flat(gravity(weights=[0.5, 0.5], scores=[10, 32]))
+    remark = "they come from a drawing"
+    assert remark in flat(gravity())
+    assert remark not in flat(gravity(scores=[1, 2]))
+    assert remark not in flat(gravity(weights=[0.5, 0.5], scores=[10, 32]))
     assert "not the [0.5, 0.5] used here." in flat(gravity(weights=[0.5, 0.5], scores=[10, 32]))
     assert gravity(weights=[0.5, 0.5]).scores is None
 
 
-def test_with_three_words_one_may_be_left_behind():
-    found = gravity(
+def test_with_three_words_another_may_end_farther():
+    result = gravity(
         "money bank far",
         weights=[0.5, 0.5, 0],
         vectors={"money": [0, 0], "bank": [4, 0], "far": [9, 0], "river": [4, -4]},
     )
-    assert found.first.far_after.tolist() == pytest.approx([2, 7])
-    assert "not nearer to every other word" in flat(found)
-    assert found.scores is None
+    assert result.first.far_after.tolist() == pytest.approx([2, 7])
+    assert "not nearer to every other word" in flat(result)
+    assert result.scores is None
 
 
 def test_the_plane_shows_both_moves():
@@ -89,7 +89,7 @@ def test_in_more_dimensions_there_is_no_plane_but_there_are_distances():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"word": "tree"}, "word: 'tree' does not stand in 'money bank'"),
         ({"weights": [0.5, 0.4]}, "are not shares of 0 or more that sum to 1"),
@@ -108,32 +108,32 @@ def test_in_more_dimensions_there_is_no_plane_but_there_are_distances():
         ({"sentence": ""}, "the sentence is empty"),
     ],
 )
-def test_wrong_arguments_are_errors(given, message):
+def test_wrong_arguments_are_errors(arguments, message):
     with pytest.raises(UserError, match=message):
-        gravity(**given)
+        gravity(**arguments)
 
 
-def test_a_model_has_two_states_for_one_word(translator):
-    found = gravity(model=translator)
-    assert found.words[3] == found.other_words[3] == "bank"
-    far = float((found.states[3] - found.other_states[3]).norm())
+def test_a_word_has_a_state_per_sentence(translator):
+    result = gravity(model=translator)
+    assert result.words[3] == result.other_words[3] == "bank"
+    far = float((result.states[3] - result.other_states[3]).norm())
     assert far > 0
-    assert float(found.distances[found.shared.index("bank")]) == pytest.approx(far)
+    assert float(result.distances[result.shared.index("bank")]) == pytest.approx(far)
 
 
 def test_the_axes_explain_no_more_than_all_and_the_first_the_most(translator):
-    found = gravity(model=translator)
-    first, second = found.explained.tolist()
+    result = gravity(model=translator)
+    first, second = result.explained.tolist()
     assert 0 < second <= first
     assert first + second <= 1 + 1e-12
-    both = torch.cat([found.states, found.other_states])
+    both = torch.cat([result.states, result.other_states])
     total = (both - both.mean(0)).square().sum()
-    assert float(found.places.square().sum() / total) == pytest.approx(first + second)
+    assert float(result.coordinates.square().sum() / total) == pytest.approx(first + second)
 
 
 def test_the_same_sentence_twice_moves_nothing(translator):
-    found = gravity(MODEL_SENTENCE, MODEL_SENTENCE, model=translator)
-    assert found.distances.max() < 1e-12
+    result = gravity(MODEL_SENTENCE, MODEL_SENTENCE, model=translator)
+    assert result.distances.max() < 1e-12
 
 
 def test_a_word_that_the_model_does_not_know_is_an_error(translator):
@@ -144,11 +144,11 @@ def test_a_word_that_the_model_does_not_know_is_an_error(translator):
 
 
 def test_a_model_takes_no_weights_of_the_readers(translator):
-    for given in ({"weights": [0.5, 0.5]}, {"scores": [1, 2]}, {"vectors": {"bank": [1, 0]}}):
+    for arguments in ({"weights": [0.5, 0.5]}, {"scores": [1, 2]}, {"vectors": {"bank": [1, 0]}}):
         with pytest.raises(UserError, match="a model has vectors, weights and scores of its own"):
-            gravity(model=translator, **given)
+            gravity(model=translator, **arguments)
         with pytest.raises(UserError, match="a model has vectors, weights and scores of its own"):
-            gravity(model="snapshot", **given)
+            gravity(model="snapshot", **arguments)
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])
@@ -156,19 +156,23 @@ def test_the_page_of_a_model_is_rendered(translator, lang):
     assert "bank 1" in gravity(model=translator).text(lang)
 
 
-def test_whether_a_state_is_drawn_to_its_own_sentence_is_measured(translator):
-    found = gravity(model=translator)
-    bank, other = found.states[3], found.other_states[3]
-    cues = found.states[[found.words.index(one) for one in ("withdrew", "money")]]
-    assert float(found.to_cues[0, 0]) == pytest.approx(float((cues - bank).norm(dim=1).mean()))
-    assert float(found.to_cues[1, 0]) == pytest.approx(float((cues - other).norm(dim=1).mean()))
-    assert gravity(MODEL_SENTENCE, MODEL_SENTENCE, model=translator).to_cues is None
+def test_cue_distances_are_mean_distances_to_the_words_of_one_sentence(translator):
+    result = gravity(model=translator)
+    bank, other = result.states[3], result.other_states[3]
+    cues = result.states[[result.words.index(cue) for cue in ("withdrew", "money")]]
+    assert float(result.cue_distances[0, 0]) == pytest.approx(
+        float((cues - bank).norm(dim=1).mean())
+    )
+    assert float(result.cue_distances[1, 0]) == pytest.approx(
+        float((cues - other).norm(dim=1).mean())
+    )
+    assert gravity(MODEL_SENTENCE, MODEL_SENTENCE, model=translator).cue_distances is None
 
 
 def test_the_snapshot_has_the_layers():
-    found = gravity(model="snapshot")
-    assert found.word == "bank"
-    assert found.layered.sentences >= 100
-    assert found.provenance is not None
+    result = gravity(model="snapshot")
+    assert result.word == "bank"
+    assert result.by_layer.sentences >= 100
+    assert result.provenance is not None
     for lang, word in (("en", "from layer to layer"), ("hi", "परत-दर-परत")):
-        assert word in found.text(lang)
+        assert word in result.text(lang)

@@ -29,12 +29,12 @@ def translator():
 
 
 @pytest.fixture(scope="module")
-def found(translator):
+def measured(translator):
     return measure_layers(translator, "bank", [MODEL_SENTENCE, MODEL_OTHER], 40)
 
 
-def verdict(shown, lang="en"):
-    return shown.parts("bank", Text(lang))[-1].text
+def verdict(distances, lang="en"):
+    return distances.parts("bank", Text(lang))[-1].text
 
 
 def test_the_last_layer_is_what_the_encoder_hands_on(translator):
@@ -61,46 +61,46 @@ def test_the_cues_are_what_stands_after_the_link(translator):
     assert states_by_layer(translator, MODEL_SENTENCE, "bat", 0) is None
 
 
-def test_a_meaning_is_known_by_its_hindi():
-    assert [one[0] for one in meanings("bank")] == ["बैंक", "किनारा"]
+def test_a_meaning_is_identified_by_its_hindi():
+    assert [forms[0] for forms in meanings("bank")] == ["बैंक", "किनारा"]
     assert meaning_in("bank", "अजय ने किनारा देखा।") == 1
     assert meaning_in("bank", "अजय बैंक गया।") == 0
     assert meaning_in("bank", "अजय गया।") == 2
     assert meanings("money") == ()
 
 
-def test_pairs_share_the_word_and_its_place_and_differ_in_meaning(translator):
+def test_pairs_share_word_and_position_and_differ_in_meaning(translator):
     twins = islice(generate_sentences("context", longest=20, core=0.3), 60)
-    reads = [one for twin in twins if (one := context_states(translator, twin))]
-    two = list(opposite_pairs(reads))
-    assert len(two) > 20
-    for one, other in two:
-        assert (one.word, one.at) == (other.word, other.at)
-        assert one.sense != other.sense
+    contexts = [sentence for twin in twins if (sentence := context_states(translator, twin))]
+    pairs = list(opposite_pairs(contexts))
+    assert len(pairs) > 20
+    for sentence, other in pairs:
+        assert (sentence.word, sentence.at) == (other.word, other.at)
+        assert sentence.sense != other.sense
 
 
-def test_both_paths_begin_at_one_place_and_the_crowd_is_all_of_the_word(found):
-    assert torch.allclose(found.paths[0, 0], found.paths[1, 0])
-    assert not torch.allclose(found.paths[0, -1], found.paths[1, -1])
-    assert len(found.crowd) == len(found.crowd_senses) > 0
-    assert [name for name, _ in found.cues] == ["withdrew", "money", "photographed", "crocodile"]
-    plane = found.parts("bank", Text("en"))[0]
+def test_both_paths_start_at_the_same_point(measured):
+    assert torch.allclose(measured.paths[0, 0], measured.paths[1, 0])
+    assert not torch.allclose(measured.paths[0, -1], measured.paths[1, -1])
+    assert len(measured.word_coordinates) == len(measured.word_senses) > 0
+    assert [name for name, _ in measured.cues] == ["withdrew", "money", "photographed", "crocodile"]
+    plane = measured.parts("bank", Text("en"))[0]
     assert isinstance(plane, Plane)
     assert len(plane.moves) == 4
     assert plane.moves[0][:2] == pytest.approx(plane.moves[2][:2])
     assert plane.kinds == ("बैंक", "किनारा", "embedding")
 
 
-def test_shares_are_counted_and_before_the_first_layer_nothing_is_nearer(found):
-    assert found.sentences == 40
-    assert float(found.own[0]) == 0
-    for shares in (found.nearer, found.rest_nearer, found.own):
+def test_shares_are_counted_and_before_the_first_layer_nothing_is_nearer(measured):
+    assert measured.sentences == 40
+    assert float(measured.own[0]) == 0
+    for shares in (measured.nearer, measured.rest_nearer, measured.own):
         assert ((shares >= 0) & (shares <= 1)).all()
-    assert len(found.own) == len(found.nearer) + 1 == 3
+    assert len(measured.own) == len(measured.nearer) + 1 == 3
 
 
 @pytest.mark.parametrize(
-    ("cues", "rest", "own", "said"),
+    ("cues", "rest", "own", "phrase"),
     [
         ((0.9, 0.8), (0.5, 0.5), 0.9, "more often than to the rest"),
         ((0.9, 0.8), (0.9, 0.9), 0.9, "all draw together"),
@@ -120,23 +120,23 @@ def test_shares_are_counted_and_before_the_first_layer_nothing_is_nearer(found):
         ((0.9, 0.8), (0.9, 0.9), 0.5, "even compared with its other state it is hardly drawn"),
     ],
 )
-def test_the_verdict_follows_from_the_shares(found, cues, rest, own, said):
-    shares = [torch.tensor(one).double() for one in (cues, rest, (0.0, 0.9, own))]
-    made = replace(found, nearer=shares[0], rest_nearer=shares[1], own=shares[2])
-    assert said in verdict(made)
-    assert ("only 40% do" in verdict(made)) == (min(cues) < 0.5)
-    assert verdict(made, "hi")
+def test_the_verdict_follows_from_the_shares(measured, cues, rest, own, phrase):
+    shares = [torch.tensor(values).double() for values in (cues, rest, (0.0, 0.9, own))]
+    changed = replace(measured, nearer=shares[0], rest_nearer=shares[1], own=shares[2])
+    assert phrase in verdict(changed)
+    assert ("only 40% do" in verdict(changed)) == (min(cues) < 0.5)
+    assert verdict(changed, "hi")
 
 
-def test_an_encoder_without_layers_of_attention_is_looked_at_as_a_whole(translator):
+def test_an_encoder_without_self_attention_has_no_layer_distances(translator):
     other = primer_translator(encoder=config.RNNEncoder(width=16))
     assert measure_layers(other, "bank", [MODEL_SENTENCE, MODEL_OTHER], 10) is None
-    assert gravity(model=other, sentences=10).layered is None
+    assert gravity(model=other, sentences=10).by_layer is None
     assert measure_layers(translator, "bank", [MODEL_SENTENCE, "Ajay saw the bank."], 10) is None
 
 
-def test_the_layers_are_shown_on_request(translator):
-    shown = gravity(model=translator, sentences=20)
-    assert shown.layered.sentences == 20
-    assert "from layer to layer" in shown.text()
+def test_layer_distances_are_measured_on_request(translator):
+    result = gravity(model=translator, sentences=20)
+    assert result.by_layer.sentences == 20
+    assert "from layer to layer" in result.text()
     assert "distance from 1 to 2" in gravity(model=translator).text()

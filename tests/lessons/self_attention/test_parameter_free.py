@@ -8,31 +8,31 @@ from dhyan.errors import UserError
 from dhyan.lessons.self_attention.parameter_free import all_at_once, parameter_free, word_by_word
 
 
-def quick(**given):
-    return parameter_free(**{"lengths": (3,), **given})
+def quick(**arguments):
+    return parameter_free(**{"lengths": (3,), **arguments})
 
 
 def test_without_softmax_bank_is_the_sum_of_the_others_by_their_dot_products():
-    found = quick()
-    bank = found.vectors[1]
-    wanted = sum((bank @ other) * other for other in found.vectors)
-    assert torch.allclose(found.without_softmax[1], wanted)
+    result = quick()
+    bank = result.vectors[1]
+    expected = sum((bank @ other) * other for other in result.vectors)
+    assert torch.allclose(result.without_softmax[1], expected)
 
 
-def test_without_softmax_the_shares_do_not_sum_to_one_and_with_it_they_do():
-    found = quick()
-    assert (found.scores.sum(1) - 1).abs().min() > 0.1
-    assert torch.allclose(found.weights.sum(1), torch.ones(3, dtype=torch.float64))
+def test_only_with_softmax_each_row_sums_to_1():
+    result = quick()
+    assert (result.scores.sum(1) - 1).abs().min() > 0.1
+    assert torch.allclose(result.weights.sum(1), torch.ones(3, dtype=torch.float64))
 
 
 def test_it_is_the_parameter_free_attention_of_the_project():
-    found = quick()
-    states = found.vectors.unsqueeze(0)
+    result = quick()
+    states = result.vectors.unsqueeze(0)
     attention = parameter_free_attention()
     memory = attention.remember(states, torch.ones(1, 3, dtype=torch.bool))
-    assert torch.allclose(found.outputs, attention(states, memory).context[0])
-    x = found.vectors
-    assert torch.allclose(found.outputs, attend(x, x, x, score="dot").context)
+    assert torch.allclose(result.outputs, attention(states, memory).context[0])
+    x = result.vectors
+    assert torch.allclose(result.outputs, attend(x, x, x, score="dot").context)
 
 
 def test_there_is_no_parameter():
@@ -49,23 +49,23 @@ def test_the_shapes_are_those_of_the_notes():
 
 
 @pytest.mark.parametrize("count", [1, 3, 30])
-def test_one_by_one_gives_what_one_go_gives(count):
+def test_word_by_word_equals_all_at_once(count):
     x = torch.randn(count, 5, dtype=torch.float64)
     assert torch.allclose(all_at_once(x), word_by_word(x))
 
 
-def test_every_length_is_timed_both_ways():
-    found = parameter_free(lengths=(3, 30, 300))
-    assert found.lengths == (3, 30, 300)
-    assert min(*found.at_once, *found.one_by_one) > 0
-    assert max(found.differences) < 1e-12
+def test_every_length_is_timed_in_parallel_and_sequentially():
+    result = parameter_free(lengths=(3, 30, 300))
+    assert result.lengths == (3, 30, 300)
+    assert min(*result.parallel, *result.sequential) > 0
+    assert max(result.differences) < 1e-12
 
 
 def test_the_sentence_about_the_pace_follows_the_clock():
     from dataclasses import replace
 
-    found = quick()
-    fast, slow = (replace(found, at_once=(one,), one_by_one=(2.0,)) for one in (1.0, 4.0))
+    result = quick()
+    fast, slow = (replace(result, parallel=(seconds,), sequential=(2.0,)) for seconds in (1.0, 4.0))
     assert "2.0 times as fast" in " ".join(fast.text().split())
     assert "no faster" in " ".join(slow.text().split())
 

@@ -10,13 +10,13 @@ from dhyan.errors import UserError
 from dhyan.lessons.self_attention.query_key_value import RetrievalRun, query_key_value
 
 
-def quick(**given):
-    return query_key_value(**{"steps": 0, **given})
+def quick(**arguments):
+    return query_key_value(**{"steps": 0, **arguments})
 
 
 def test_a_sharp_query_returns_the_dictionary_value_two():
-    found = quick(sharpness=[1, 50])
-    assert found.answers.tolist() == pytest.approx([(2 * e + 3 + 4) / (e + 2), 2])
+    result = quick(sharpness=[1, 50])
+    assert result.answers.tolist() == pytest.approx([(2 * e + 3 + 4) / (e + 2), 2])
 
 
 @pytest.mark.parametrize(("ask", "value"), [("a", 2), ("b", 3), ("c", 4)])
@@ -29,45 +29,45 @@ def test_the_sharper_the_nearer():
     assert (errors.diff() < 0).all()
 
 
-def test_weights_of_a_soft_look_sum_to_one():
+def test_weights_of_a_soft_lookup_sum_to_1():
     assert torch.allclose(quick().weights.sum(1), torch.ones(5, dtype=torch.float64))
 
 
-def test_a_number_keeps_the_direction_and_a_matrix_changes_it():
+def test_a_scalar_keeps_the_direction_and_a_matrix_changes_it():
     degrees = quick().degrees
     assert degrees[:2].max() < 1e-4
     assert degrees[2:].min() > 1
-    assert quick().made.tolist() == [[9, 3], [18, 6], [21, 15], [42, 39], [42, 12]]
+    assert quick().transformed.tolist() == [[9, 3], [18, 6], [21, 15], [42, 39], [42, 12]]
 
 
 def test_matrices_that_only_scale_are_described_as_such():
     stretch = [[3, 0], [0, 3]]
-    found = quick(w_query=stretch, w_key=stretch, w_value=stretch)
-    assert "None of these matrices turns x" in " ".join(found.text().split())
+    result = quick(w_query=stretch, w_key=stretch, w_value=stretch)
+    assert "None of these matrices turns x" in " ".join(result.text().split())
 
 
 def test_the_sentence_about_the_roles_follows_the_figures():
-    ways = [
+    runs = [
         RetrievalRun("x", 1, 1.0, 0.5),
         RetrievalRun("xW", 1, 1.0, 0.5),
         RetrievalRun("3", 1, 0.0, 0.9),
     ]
-    found = quick()
-    assert "90% is right" in " ".join(replace(found, fetched=tuple(ways)).text().split())
-    ways[2] = replace(ways[2], share=0.5)
-    assert "does not show" in " ".join(replace(found, fetched=tuple(ways)).text().split())
+    result = quick()
+    assert "90% is right" in " ".join(replace(result, retrieval=tuple(runs)).text().split())
+    runs[2] = replace(runs[2], share=0.5)
+    assert "does not show" in " ".join(replace(result, retrieval=tuple(runs)).text().split())
 
 
 @pytest.mark.slow
-def test_three_vectors_fetch_what_one_in_all_roles_cannot():
-    plain, one, three = query_key_value().fetched
-    assert three.parameters <= one.parameters
+def test_separate_projections_retrieve_what_a_shared_one_cannot():
+    plain, shared, three = query_key_value().retrieval
+    assert three.parameters <= shared.parameters
     assert three.share > 0.95
-    assert max(plain.share, one.share) < 0.75
+    assert max(plain.share, shared.share) < 0.75
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"ask": "z"}, "ask: 'z' is no key of the dictionary; it has a, b, c"),
         ({"dictionary": {}}, "dictionary: give keys with numbers"),
@@ -80,6 +80,6 @@ def test_three_vectors_fetch_what_one_in_all_roles_cannot():
         ({"steps": -1}, "steps is -1: give a whole number of at least 0"),
     ],
 )
-def test_wrong_arguments_are_errors(given, message):
+def test_wrong_arguments_are_errors(arguments, message):
     with pytest.raises(UserError, match=message):
-        quick(**given)
+        quick(**arguments)

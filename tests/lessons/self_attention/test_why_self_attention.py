@@ -8,16 +8,16 @@ from dhyan.errors import UserError
 from dhyan.lessons.self_attention.why_self_attention import three_steps, why_self_attention
 
 
-def both(found):
+def both(result):
     return (
-        (found.across, found.target_states, found.states),
-        (found.within, found.states, found.states),
+        (result.cross_attention, result.target_states, result.states),
+        (result.self_attention, result.states, result.states),
     )
 
 
-def test_across_and_within_are_one_function():
+def test_cross_and_self_attention_are_the_same_function():
     for steps, queries, states in both(why_self_attention()):
-        again = three_steps(steps.asking, steps.answering, queries, states)
+        again = three_steps(steps.query_words, steps.key_words, queries, states)
         for name in ("scores", "weights", "contexts"):
             assert torch.equal(getattr(steps, name), getattr(again, name))
 
@@ -34,35 +34,38 @@ def test_the_three_steps_are_the_attention_of_luongs_decoder():
     for steps, queries, states in both(why_self_attention()):
         real = torch.ones(1, len(states), dtype=torch.bool)
         memory = attention.remember(states.unsqueeze(0), real)
-        found = attention(queries.unsqueeze(0), memory)
-        assert torch.allclose(steps.contexts, found.context[0])
+        attended = attention(queries.unsqueeze(0), memory)
+        assert torch.allclose(steps.contexts, attended.context[0])
 
 
-def test_across_there_is_a_row_for_each_target_word_and_within_for_each_source_word():
-    found = why_self_attention()
-    assert found.across.weights.shape == (3, 4)
-    assert found.within.weights.shape == (4, 4)
+def test_cross_attention_has_a_row_per_target_word_and_self_attention_per_source_word():
+    result = why_self_attention()
+    assert result.cross_attention.weights.shape == (3, 4)
+    assert result.self_attention.weights.shape == (4, 4)
 
 
-def test_scores_within_are_symmetric_and_weights_are_not():
-    within = why_self_attention().within
-    assert torch.allclose(within.scores, within.scores.T)
-    assert not torch.allclose(within.weights, within.weights.T)
+def test_self_attention_scores_are_symmetric_and_weights_are_not():
+    attention = why_self_attention().self_attention
+    assert torch.allclose(attention.scores, attention.scores.T)
+    assert not torch.allclose(attention.weights, attention.weights.T)
 
 
-def test_the_example_looks_where_the_translation_comes_from():
-    found = why_self_attention()
-    looked = [found.across.answering[at] for at in found.across.weights.argmax(1).tolist()]
-    assert looked == ["lights", "off", "turn"]
-    assert "लाइट → lights, बंद → off, करो → turn" in " ".join(found.text("hi").split())
+def test_the_example_aligns_each_word_with_its_translation():
+    result = why_self_attention()
+    top_keys = [
+        result.cross_attention.key_words[at]
+        for at in result.cross_attention.weights.argmax(1).tolist()
+    ]
+    assert top_keys == ["lights", "off", "turn"]
+    assert "लाइट → lights, बंद → off, करो → turn" in " ".join(result.text("hi").split())
 
 
-def test_sentences_of_ones_own_need_no_states():
-    found = why_self_attention("come in", "अंदर आ जाओ", width=5)
-    assert found.across.weights.shape == (3, 2)
-    assert found.states.shape == (2, 5)
+def test_given_sentences_need_no_states():
+    result = why_self_attention("come in", "अंदर आ जाओ", width=5)
+    assert result.cross_attention.weights.shape == (3, 2)
+    assert result.states.shape == (2, 5)
     again = why_self_attention("come in", "अंदर आ जाओ", width=5)
-    assert torch.equal(again.across.weights, found.across.weights)
+    assert torch.equal(again.cross_attention.weights, result.cross_attention.weights)
 
 
 def test_states_of_different_width_are_errors():

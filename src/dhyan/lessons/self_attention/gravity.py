@@ -25,22 +25,22 @@ from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import load_translator
 from dhyan.special_tokens import EOS, UNK
 
-# Both of the primer, the word at the same place.
+# Both of the primer, the word at the same position.
 MODEL_SENTENCE = "Ajay saw the bank and then withdrew the money."
 MODEL_OTHER = "Ajay saw the bank and then photographed the crocodile."
 
 
-NEAR = 0.05  # two points so near, of the plane's side, share one name
+NEAR = 0.05  # of the plot's side: two points nearer than this share one label
 
 
 @dataclass(frozen=True)
 class EncoderStatePull(LessonResult):
-    """The states of every word of two sentences; `distances` are those of the words they share.
+    """Encoder states of every word of two sentences; `distances` are of the words they share.
 
-    `places` are the states on the two axes of most variance, which explain the shares `explained`.
-    `to_cues` has a row for the word in each sentence and a column for each sentence: the mean
-    distance to the words that stand in that sentence only. `said` is how the model translates them,
-    and `layered` what holds of the word layer by layer, where that was measured.
+    `coordinates` are the states on the first two principal components, which explain the shares
+    `explained` of the variance. `cue_distances` has a row for the word in each sentence and a
+    column for each sentence: the mean distance to the words of that sentence only. `translations`
+    are the model's, and `by_layer` has the distances layer by layer, where they were measured.
     """
 
     word: str
@@ -50,33 +50,33 @@ class EncoderStatePull(LessonResult):
     other_words: tuple[str, ...]
     states: Float64[Tensor, "T D"]
     other_states: Float64[Tensor, "S D"]
-    places: Float64[Tensor, "N 2"]
+    coordinates: Float64[Tensor, "N 2"]
     explained: Float64[Tensor, " 2"]
     shared: tuple[str, ...]
     distances: Float64[Tensor, " K"]
     cosines: Float64[Tensor, " K"]
-    to_cues: Float64[Tensor, "2 2"] | None
-    said: tuple[str, str] = ("", "")
-    layered: LayerDistances | None = None
+    cue_distances: Float64[Tensor, "2 2"] | None
+    translations: tuple[str, str] = ("", "")
+    by_layer: LayerDistances | None = None
 
     def page(self, text: Text) -> Page:
-        """The plane, how far each shared word has come apart, and who is near to what."""
-        told = zip((self.sentence, self.other), self.said, strict=True)
+        """The scatter plot, the distances of shared words, and those to the cues."""
+        translated = zip((self.sentence, self.other), self.translations, strict=True)
         return Page(
             text("gravity.two_sentences_trained_model", word=self.word),
             (
                 *(
-                    Words(f"{number}. {sentence}" + (f" → {said}" if said else ""))
-                    for number, (sentence, said) in enumerate(told, 1)
+                    Words(f"{number}. {sentence}" + (f" → {translation}" if translation else ""))
+                    for number, (sentence, translation) in enumerate(translated, 1)
                 ),
                 Words(f"{self._apart(text)} {self._nearer(text)}".strip()),
-                *(self.layered.parts(self.word, text) if self.layered else self._plane(text)),
+                *(self.by_layer.parts(self.word, text) if self.by_layer else self._plane(text)),
             ),
         )
 
     def _plane(self, text: Text) -> tuple[Part, ...]:
-        """The states after the last layer, and how far those of shared words are apart."""
-        first, second = (round(100 * float(one)) for one in self.explained)
+        """States after the last layer, and the distances between those of shared words."""
+        first, second = (round(100 * float(share)) for share in self.explained)
         points = self._points()
         here, there = points[0], points[1]
         return (
@@ -91,31 +91,33 @@ class EncoderStatePull(LessonResult):
         )
 
     def _points(self) -> list[Point]:
-        """The word in both sentences, first, and the words that stand in one of them only."""
+        """The word in both sentences, then the words of one sentence only."""
         named = [(word, 0) for word in self.words] + [
             (other_word, 1) for other_word in self.other_words
         ]
-        every = [
-            Point(name, x, y, faint=name != self.word, kind=kind)
-            for (name, kind), (x, y) in zip(named, self.places.tolist(), strict=True)
+        points = [
+            Point(name, x, y, faint=name != self.word, kind=side)
+            for (name, side), (x, y) in zip(named, self.coordinates.tolist(), strict=True)
         ]
         here, there = (
-            next(one for one in every if (one.name, one.kind) == (self.word, kind))
-            for kind in (0, 1)
+            next(point for point in points if (point.name, point.kind) == (self.word, side))
+            for side in (0, 1)
         )
-        side = float((self.places.amax(0) - self.places.amin(0)).max())
-        merged = hypot(here.x - there.x, here.y - there.y) < NEAR * side
+        extent = float((self.coordinates.amax(0) - self.coordinates.amin(0)).max())
+        merged = hypot(here.x - there.x, here.y - there.y) < NEAR * extent
         names = (f"{self.word} 1, 2", "") if merged else (f"{self.word} 1", f"{self.word} 2")
-        own = [replace(one, name=name) for one, name in zip((here, there), names, strict=True)]
-        return own + [one for one in every if one.name not in self.shared]
+        word_points = [
+            replace(point, name=name) for point, name in zip((here, there), names, strict=True)
+        ]
+        return word_points + [point for point in points if point.name not in self.shared]
 
     def _cues(self, text: Text) -> tuple[Part, ...]:
-        if self.to_cues is None:
+        if self.cue_distances is None:
             return ()
         return (
             table(
                 text("gravity.mean_distance_words_only"),
-                self.to_cues,
+                self.cue_distances,
                 (f"{self.word} 1", f"{self.word} 2"),
                 ("1", "2"),
             ),
@@ -136,9 +138,9 @@ class EncoderStatePull(LessonResult):
 
     def _nearer(self, text: Text) -> str:
         """Whether each state is nearer to its own sentence's words than the other state is."""
-        if self.to_cues is None:
+        if self.cue_distances is None:
             return ""
-        (own, away), (strange, home) = self.to_cues.tolist()
+        (own, away), (strange, home) = self.cue_distances.tolist()
         pulled = (own < strange) + (home < away)
         return text(
             "gravity.sentences_state_nearer_words", pulled=pulled, single_pulled=pulled == 1
@@ -153,40 +155,41 @@ def encoder_state_pull(
     word: str,
     sentences: int = 0,
 ) -> EncoderStatePull:
-    """The encoder's states of two sentences, a word's being the mean of its pieces'.
+    """Encoder states of two sentences; a word's state is the mean of its tokens'.
 
-    Over so many further sentences of the primer it is measured layer by layer.
+    Over `sentences` of the primer the distances are measured layer by layer.
     """
     translator = load_translator(model)
-    read = [
-        _text(one) or usual for one, usual in ((sentence, MODEL_SENTENCE), (other, MODEL_OTHER))
+    texts = [
+        _text(argument) or default
+        for argument, default in ((sentence, MODEL_SENTENCE), (other, MODEL_OTHER))
     ]
-    (words, states), (other_words, others) = (_states(translator, text, word) for text in read)
+    (words, states), (other_words, others) = (_states(translator, text, word) for text in texts)
     both = torch.cat([states, others])
     centred = both - both.mean(0)
     left, sizes, _ = torch.linalg.svd(centred, full_matrices=False)
     total = sizes.square().sum()
     if total == 0:
         raise UserError("all states of both sentences are the same: there is nothing to draw")
-    shared = tuple(fromkey for fromkey in dict.fromkeys(words) if fromkey in other_words)
-    here = states[[words.index(one) for one in shared]]
-    there = others[[other_words.index(one) for one in shared]]
+    shared = tuple(name for name in dict.fromkeys(words) if name in other_words)
+    here = states[[words.index(name) for name in shared]]
+    there = others[[other_words.index(name) for name in shared]]
     return EncoderStatePull(
         word=word,
-        sentence=read[0],
-        other=read[1],
+        sentence=texts[0],
+        other=texts[1],
         words=words,
         other_words=other_words,
         states=states,
         other_states=others,
-        places=left[:, :2] * sizes[:2],
+        coordinates=left[:, :2] * sizes[:2],
         explained=sizes[:2].square() / total,
         shared=shared,
         distances=(here - there).norm(dim=1),
         cosines=cosine_similarity(here, there, dim=1),
-        to_cues=_to_cues(word, (words, states), (other_words, others)),
-        said=_translations(translator, read),
-        layered=measure_layers(translator, word, read, sentences) if sentences else None,
+        cue_distances=_cue_distances(word, (words, states), (other_words, others)),
+        translations=_translations(translator, texts),
+        by_layer=measure_layers(translator, word, texts, sentences) if sentences else None,
     )
 
 
@@ -195,14 +198,19 @@ def _translations(translator: Translator, texts: Sequence[str]) -> tuple[str, st
     return first.text, second.text
 
 
-def _to_cues(word: str, *sides: tuple[tuple[str, ...], Float64[Tensor, "_ D"]]) -> Tensor | None:
-    """From the word in each sentence to the words of each sentence alone; None if one has none."""
-    both = {side for side in sides[0][0] if side in sides[1][0]}
-    own = [states[names.index(word)] for names, states in sides]
+def _cue_distances(
+    word: str, *sides: tuple[tuple[str, ...], Float64[Tensor, "_ D"]]
+) -> Tensor | None:
+    """Mean distances from the word to the words of one sentence only; None if there are none."""
+    both = {name for name in sides[0][0] if name in sides[1][0]}
+    word_states = [states[names.index(word)] for names, states in sides]
     cues = [states[[name not in both for name in names]] for names, states in sides]
     if not all(map(len, cues)):
         return None
-    means = [[(some - one).norm(dim=1).mean() for some in cues] for one in own]
+    means = [
+        [(cue_states - word_state).norm(dim=1).mean() for cue_states in cues]
+        for word_state in word_states
+    ]
     return torch.stack([torch.stack(row) for row in means])
 
 
@@ -213,39 +221,39 @@ def _text(sentence: str | Sequence[str] | None) -> str | None:
 def _states(
     translator: Translator, text: str, word: str
 ) -> tuple[tuple[str, ...], Float64[Tensor, "T D"]]:
-    """Each word with its state; the word asked for must be there and be known."""
+    """Each word with its state; `word` must be in the text and in the vocabulary."""
     ids = translator.encode(text)
     longest = translator.limits.source
     if len(ids) - 1 > longest:
         raise UserError(
             f"{len(ids) - 1} tokens, but this model takes at most {longest}: say it shorter"
         )
-    found = [
+    word_spans = [
         span
         for span in translator.source.words(ids, text)
         if ids[span.first] != EOS and any(letter.isalnum() for letter in span.text)
     ]
-    spans = [one for one in found if one.text == word]
-    if not spans:
+    matches = [span for span in word_spans if span.text == word]
+    if not matches:
         raise UserError(f"word: {word!r} does not stand in {text!r}")
-    if UNK in ids[spans[0].first : spans[0].last]:
+    if UNK in ids[matches[0].first : matches[0].last]:
         raise UserError(f"word: this model does not know {word!r}; choose another word")
     source = Tokens.pad([ids]).to(translator.device)
     with evaluation_mode(translator.model), torch.no_grad():
         states = translator.model.encoder(source).states[0].double().cpu()
-    means = torch.stack([states[one.first : one.last].mean(0) for one in found])
-    return tuple(one.text for one in found), means
+    means = torch.stack([states[span.first : span.last].mean(0) for span in word_spans])
+    return tuple(span.text for span in word_spans), means
 
 
 SENTENCE, OTHER, WORD = "money bank", "river bank", "bank"
 WEIGHTS, SCORES = (0.2, 0.8), (10, 32)
-USUAL = (VECTORS, WEIGHTS, WEIGHTS, None)
+DEFAULTS = (VECTORS, WEIGHTS, WEIGHTS, None)
 Numbers = Sequence[float | int]
 
 
 @dataclass(frozen=True)
 class WordPull:
-    """A word before and after its sentence is mixed into it, and its distance to the others."""
+    """A word's vector before and after attention, and its distances to the other words."""
 
     words: tuple[str, ...]
     weights: Float64[Tensor, " T"]
@@ -258,7 +266,7 @@ class WordPull:
 
 @dataclass(frozen=True)
 class Gravity(LessonResult):
-    """One word in two sentences; and what the notes' scores would make of its weights."""
+    """One word in two sentences, and the softmax of the notes' scores."""
 
     word: str
     vectors: dict[str, Float64[Tensor, " D"]]
@@ -269,25 +277,27 @@ class Gravity(LessonResult):
     softmaxed: Float64[Tensor, " T"] | None
 
     def page(self, text: Text) -> Page:
-        """Where the word goes, how far it still is, and the remark about the scores."""
+        """Where the word moves, its distances, and a remark on the scores."""
         remark = self._remark(text)
         return Page(
             text("gravity.title"),
             (
-                Words(" ".join(self._pulled(text, one) for one in (self.first, self.second))),
+                Words(" ".join(self._pulled(text, pull) for pull in (self.first, self.second))),
                 *self._plane(text),
                 self._table(text),
                 *((Words(remark),) if remark else ()),
             ),
         )
 
-    def _pulled(self, text: Text, one: WordPull) -> str:
-        sentence, place = " ".join(one.words), _numbers(one.after)
+    def _pulled(self, text: Text, pull: WordPull) -> str:
+        sentence, position = " ".join(pull.words), _numbers(pull.after)
         far = ", ".join(
             f"{name} {before:.2f} → {after:.2f}"
-            for name, before, after in zip(one.others, one.far_before, one.far_after, strict=True)
+            for name, before, after in zip(
+                pull.others, pull.far_before, pull.far_after, strict=True
+            )
         )
-        nearer = bool((one.far_after < one.far_before - 1e-12).all())
+        nearer = bool((pull.far_after < pull.far_before - 1e-12).all())
         verdict = (
             text("gravity.nearer_other_word") if nearer else text("gravity.nearer_other_word_2")
         )
@@ -295,7 +305,7 @@ class Gravity(LessonResult):
             "gravity.mixture_distance",
             sentence=sentence,
             word=self.word,
-            place=place,
+            position=position,
             verdict=verdict,
             far=far,
         )
@@ -306,21 +316,21 @@ class Gravity(LessonResult):
         x, y = self.first.before.tolist()
         fixed = [_point(name, at, 2) for name, at in self.vectors.items() if name != self.word]
         moved = [
-            _point(f"{self.word} ({', '.join(one.others)})", one.after, kind)
-            for kind, one in enumerate((self.first, self.second))
+            _point(f"{self.word} ({', '.join(pull.others)})", pull.after, side)
+            for side, pull in enumerate((self.first, self.second))
         ]
         return (
             Plane(
                 text("gravity.pulled", word=self.word),
                 (*fixed, Point(self.word, x, y, faint=True, kind=6), *moved),
-                tuple((x, y, one.x, one.y) for one in moved),
+                tuple((x, y, point.x, point.y) for point in moved),
             ),
         )
 
     def _table(self, text: Text) -> Part:
         both = (self.first, self.second)
         before, after = (
-            torch.cat([getattr(one, far) for one in both]) for far in ("far_before", "far_after")
+            torch.cat([getattr(pull, far) for pull in both]) for far in ("far_before", "far_after")
         )
         return table(
             text("gravity.distance", word=self.word),
@@ -334,14 +344,14 @@ class Gravity(LessonResult):
             return ""
         width = len(self.first.before)
         raw, scaled, weights = map(_numbers, (self.scores, self.scaled, self.softmaxed))
-        given = _numbers(self.first.weights)
+        weights_used = _numbers(self.first.weights)
         same = bool((self.softmaxed - self.first.weights).abs().max() < 0.005)
         if same:
             verdict = text("gravity.weights_used")
         elif (self.scores.tolist(), self.first.weights.tolist()) == ([*SCORES], [*WEIGHTS]):
-            verdict = text("gravity.used_come_drawing_softmax", given=given)
+            verdict = text("gravity.used_come_drawing_softmax", weights_used=weights_used)
         else:
-            verdict = text("gravity.used", given=given)
+            verdict = text("gravity.used", weights_used=weights_used)
         return text(
             "gravity.softmax_scores_gives_weights",
             raw=raw,
@@ -364,19 +374,21 @@ def gravity(
     model: Translator | str | Path | None = None,
     sentences: int = 0,
 ) -> LessonResult:
-    """Pull a word by given weights in two sentences; or, with a `model`, look at its own states.
+    """Move a word by attention weights in two sentences; or, with a `model`, by its encoder.
 
     The model is a translator or the folder of a run; its encoder's states are drawn on their two
-    principal axes, and measured layer by layer over so many `sentences` of the primer. The model
-    "snapshot" is one that was trained before, with its own sentences.
+    principal axes, and measured layer by layer over `sentences` of the primer. The model
+    "snapshot" is the stored result of a trained model on its own sentences.
 
-    >>> [round(one, 1) for one in gravity().first.after.tolist()]
+    >>> [round(value, 1) for value in gravity().first.after.tolist()]
     [7.6, 3.8]
     """
     sentences = parse_int("sentences", sentences, least=0)
     if model is not None:
-        own = (vectors, weights, other_weights, scores)
-        if any(one is not usual for one, usual in zip(own, USUAL, strict=True)):
+        arguments = (vectors, weights, other_weights, scores)
+        if any(
+            argument is not default for argument, default in zip(arguments, DEFAULTS, strict=True)
+        ):
             raise UserError("a model has vectors, weights and scores of its own: leave these out")
     if model == SNAPSHOT:
         if sentence is not None or other is not None or word != WORD or sentences:
@@ -404,26 +416,26 @@ def gravity(
     if len(first.after) != len(second.after):
         raise UserError("vectors: those of the two sentences differ in length; give all the same")
     named = tuple(dict.fromkeys((*first.words, *second.words)))
-    places = dict(zip(named, lookup_vectors(named, vectors), strict=True))
+    vectors_by_word = dict(zip(named, lookup_vectors(named, vectors), strict=True))
     if scores is None and sentence is None and first.weights.tolist() == [*WEIGHTS]:
         scores = SCORES
     if scores is None:
-        return Gravity(word, places, first, second, None, None, None)
+        return Gravity(word, vectors_by_word, first, second, None, None, None)
     raw = parse_vector("scores", scores, count=len(first.words))
     scaled = raw / len(first.after) ** 0.5
-    return Gravity(word, places, first, second, raw, scaled, scaled.softmax(0))
+    return Gravity(word, vectors_by_word, first, second, raw, scaled, scaled.softmax(0))
 
 
 def _pull_word(
-    name: str, words: tuple[str, ...], word: str, vectors: VectorsByWord, given: Numbers
+    name: str, words: tuple[str, ...], word: str, vectors: VectorsByWord, argument: Numbers
 ) -> WordPull:
     if word not in words:
         raise UserError(f"word: {word!r} does not stand in {' '.join(words)!r}")
-    weights = parse_vector(name, given, count=len(words))
+    weights = parse_vector(name, argument, count=len(words))
     if (weights < 0).any() or abs(float(weights.sum()) - 1) > 1e-6:
         raise UserError(f"{name}: {_numbers(weights)} are not shares of 0 or more that sum to 1")
-    own = lookup_vectors(words, vectors)
-    before, after = own[words.index(word)], weights @ own
+    embeddings = lookup_vectors(words, vectors)
+    before, after = embeddings[words.index(word)], weights @ embeddings
     rest = [at for at, other_word in enumerate(words) if other_word != word]
     return WordPull(
         words,
@@ -431,16 +443,16 @@ def _pull_word(
         before,
         after,
         tuple(words[at] for at in rest),
-        (own[rest] - before).norm(dim=1),
-        (own[rest] - after).norm(dim=1),
+        (embeddings[rest] - before).norm(dim=1),
+        (embeddings[rest] - after).norm(dim=1),
     )
 
 
 def _numbers(values: Float64[Tensor, " N"]) -> str:
-    """Numbers in brackets, with no more digits than they need."""
-    return "[" + ", ".join(f"{round(one, 2):g}" for one in values.tolist()) + "]"
+    """Numbers in brackets, with at most two decimals."""
+    return "[" + ", ".join(f"{round(value, 2):g}" for value in values.tolist()) + "]"
 
 
-def _point(name: str, at: Float64[Tensor, " 2"], kind: int) -> Point:
+def _point(name: str, at: Float64[Tensor, " 2"], color_index: int) -> Point:
     x, y = at.tolist()
-    return Point(name, x, y, kind=kind)
+    return Point(name, x, y, kind=color_index)

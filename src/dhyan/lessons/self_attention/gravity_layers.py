@@ -20,15 +20,16 @@ from dhyan.lessons.trained_model import primer_sentences
 from dhyan.models.transformer import TransformerEncoder
 from dhyan.special_tokens import EOS
 
-LINKS = ("and", "because")  # what decides stands after them
+LINKS = ("and", "because")  # the cues follow them
 NO_CUES = frozenset("and then because he she wanted to the a an".split())
 
 
 @dataclass(frozen=True)
 class ContextStates:
-    """A sentence with its states by layer; `at` is the word, `cues` decide what it means.
+    """Encoder states of a sentence by layer; `at` indexes the ambiguous word.
 
-    `rest` are the other words that say something, and `sense` is the number of the meaning.
+    `cues` index the words that disambiguate it, `rest` the other content words; `sense` is the index
+    of its meaning.
     """
 
     word: str
@@ -42,38 +43,38 @@ class ContextStates:
     def far(
         self, others: Sequence[int], *, of: "ContextStates | None" = None
     ) -> Float64[Tensor, " L"]:
-        """The mean distance to these words, by layer: of the word here, or of another sentence."""
-        asks = of or self
-        word = asks.states[:, asks.at].unsqueeze(1)
+        """Mean distance by layer from the ambiguous word, or from that of another sentence."""
+        query_sentence = of or self
+        word = query_sentence.states[:, query_sentence.at].unsqueeze(1)
         return (self.states[:, list(others)] - word).norm(dim=-1).mean(dim=-1)
 
 
 def meanings(word: str) -> tuple[tuple[str, ...], ...]:
-    """The Hindi forms of each of a word's meanings; none of a word with one meaning."""
+    """Hindi forms of each meaning of an ambiguous word; empty for a word with one meaning."""
     senses = read_lexicon().senses.get(word, ())
     return tuple(tuple(" ".join(form) for form in sense.noun.hindi) for sense in senses)
 
 
 def meaning_in(word: str, hindi: str) -> int:
-    """Which of a word's meanings a Hindi text names; one too many if it names none."""
-    text, found = f" {hindi.replace('।', ' ')} ", meanings(word)
-    named = (at for at, forms in enumerate(found) if any(f" {form} " in text for form in forms))
-    return next(named, len(found))
+    """Index of the meaning that a Hindi text names; the number of meanings if it names none."""
+    text, senses = f" {hindi.replace('।', ' ')} ", meanings(word)
+    matches = (at for at, forms in enumerate(senses) if any(f" {form} " in text for form in forms))
+    return next(matches, len(senses))
 
 
 def context_states(translator: Translator, twin: SentencePair) -> ContextStates | None:
-    """A sentence of the primer's "context"; None if no other words are left to compare with."""
-    wanted = twin.wanted[0]
-    found = states_by_layer(
-        translator, twin.english, wanted.about, meaning_in(wanted.about, wanted.right[0])
+    """Layer states of a sentence of the primer's "context"; None without cues or other words."""
+    check = twin.wanted[0]
+    states = states_by_layer(
+        translator, twin.english, check.about, meaning_in(check.about, check.right[0])
     )
-    return found if found and found.cues and found.rest else None
+    return states if states and states.cues and states.rest else None
 
 
 def states_by_layer(
     translator: Translator, text: str, word: str, sense: int
 ) -> ContextStates | None:
-    """The states of a sentence before and after every layer; None if the word is not in it."""
+    """Encoder states before and after every layer; None if the word is not in the sentence."""
     ids = translator.encode(text)
     spans = [
         span
@@ -84,8 +85,10 @@ def states_by_layer(
     if word not in words:
         return None
     at = words.index(word)
-    link = next((place for place in range(at, len(words)) if words[place] in LINKS), len(words))
-    telling = [place for place, other_word in enumerate(words) if other_word.lower() not in NO_CUES]
+    link = next((index for index in range(at, len(words)) if words[index] in LINKS), len(words))
+    content_words = [
+        index for index, other_word in enumerate(words) if other_word.lower() not in NO_CUES
+    ]
     return ContextStates(
         word,
         sense,
@@ -97,26 +100,28 @@ def states_by_layer(
             ]
         ),
         at,
-        [place for place in telling if place > link],
-        [place for place in telling if place < link and place != at],
+        [index for index in content_words if index > link],
+        [index for index in content_words if index < link and index != at],
     )
 
 
 def opposite_pairs(reads: Sequence[ContextStates]) -> Iterator[tuple[ContextStates, ContextStates]]:
-    """Each sentence with one of another meaning that has the word at the same place."""
-    places: dict[tuple[str, int], list[ContextStates]] = defaultdict(list)
-    for one in reads:
-        places[one.word, one.at].append(one)
-    for group in places.values():
-        for number, one in enumerate(group):
-            turned = group[number + 1 :] + group[:number]
-            other = next((two for two in turned if two.sense != one.sense), None)
+    """Pairs each sentence with one of another meaning that has the word at the same position."""
+    by_position: dict[tuple[str, int], list[ContextStates]] = defaultdict(list)
+    for sentence in reads:
+        by_position[sentence.word, sentence.at].append(sentence)
+    for group in by_position.values():
+        for number, sentence in enumerate(group):
+            candidates = group[number + 1 :] + group[:number]
+            other = next(
+                (candidate for candidate in candidates if candidate.sense != sentence.sense), None
+            )
             if other:
-                yield one, other
+                yield sentence, other
 
 
 def _layers(translator: Translator, ids: list[int]) -> Iterator[Float64[Tensor, "T D"]]:
-    """What the encoder would hand on if it ended before the first layer, after it, and so on."""
+    """Final norm of the embedding and of each layer's output."""
     encoder = translator.model.encoder
     assert isinstance(encoder, TransformerEncoder)
     source = Tokens.pad([ids]).to(translator.device)
@@ -129,66 +134,67 @@ def _layers(translator: Translator, ids: list[int]) -> Iterator[Float64[Tensor, 
 
 
 SAME = 1e-9  # distances that differ by no more are equal
-MOST = 2 / 3  # of the pairs: a half would be chance
+MOST = 2 / 3  # share of the pairs; chance is a half
 
 
 @dataclass(frozen=True)
 class LayerDistances:
-    """Sentences of the primer in which other words, the cues, decide what a word means.
+    """Distances by layer from an ambiguous word to its cues, the words that disambiguate it.
 
-    States are those after each layer, and before the first, as the encoder's last normalisation
-    would hand them on, so that their lengths agree. `to_cues` and `to_rest` are the mean distances
-    from the word to its cues and to the sentence's words before it, by layer; `nearer` and
-    `rest_nearer` in what share of the sentences they shrink in a layer. `own` is in what share the
-    word is nearer to its cues than its state in a sentence with another meaning (`pairs`) is.
+    States are those before the first layer and after each one, passed through the encoder's final
+    norm so that their lengths agree. `cue_distances` and `rest_distances` are the mean distances
+    from the word to its cues and to the content words before them, by layer; `nearer` and
+    `rest_nearer` are the shares of sentences in which they shrink in a layer. `own` is the share of
+    `pairs` in which the word is nearer to its cues than its state in a sentence with another
+    meaning.
 
-    `paths` are the word's places in the two sentences told of, layer by layer, `crowd` those after
-    the last layer in all sentences of the word, `cues` those of the words that decide in the two.
+    On the principal axes, `paths` are the word's coordinates in the two examples, layer by layer,
+    `word_coordinates` those after the last layer in all sentences, `cue_coordinates` the cues'.
     """
 
     sentences: int
     right: int
-    to_cues: Float64[Tensor, " L"]
-    to_rest: Float64[Tensor, " L"]
+    cue_distances: Float64[Tensor, " L"]
+    rest_distances: Float64[Tensor, " L"]
     nearer: Float64[Tensor, " M"]
     rest_nearer: Float64[Tensor, " M"]
     own: Float64[Tensor, " L"]
     pairs: int
     senses: tuple[str, ...]
-    crowd: Float64[Tensor, "N 2"]
-    crowd_senses: tuple[int, ...]
+    word_coordinates: Float64[Tensor, "N 2"]
+    word_senses: tuple[int, ...]
     paths: Float64[Tensor, "2 L 2"]
     path_senses: tuple[int, ...]
     cues: tuple[tuple[str, int], ...]
-    cue_places: Float64[Tensor, "K 2"]
+    cue_coordinates: Float64[Tensor, "K 2"]
     explained: Float64[Tensor, " 2"]
 
     def parts(self, word: str, text: Text) -> tuple[Part, ...]:
-        """The plane, and what holds of many sentences."""
+        """The scatter plot, the tables and the verdict."""
         return (self._plane(word, text), *self._tables(text), Words(self._verdict(text)))
 
     def _plane(self, word: str, text: Text) -> Part:
-        first, second = (round(100 * float(one)) for one in self.explained)
-        crowd = [
-            Point("", x, y, faint=True, kind=kind)
-            for kind, (x, y) in zip(self.crowd_senses, self.crowd.tolist(), strict=True)
+        first, second = (round(100 * float(share)) for share in self.explained)
+        word_points = [
+            Point("", x, y, faint=True, kind=sense)
+            for sense, (x, y) in zip(self.word_senses, self.word_coordinates.tolist(), strict=True)
         ]
-        cues = [
-            Point(name, x, y, kind=kind)
-            for (name, kind), (x, y) in zip(self.cues, self.cue_places.tolist(), strict=True)
+        cue_points = [
+            Point(name, x, y, kind=sense)
+            for (name, sense), (x, y) in zip(self.cues, self.cue_coordinates.tolist(), strict=True)
         ]
         moves, named = [], []
-        for number, (path, kind) in enumerate(
+        for number, (path, sense) in enumerate(
             zip(self.paths.tolist(), self.path_senses, strict=True)
         ):
-            moves += [(*one, *other) for one, other in zip(path, path[1:], strict=False)]
+            moves += [(*start, *end) for start, end in zip(path, path[1:], strict=False)]
             x, y = path[-1]
-            named.append(Point(f"{word} {number + 1}", x, y, kind=kind))
+            named.append(Point(f"{word} {number + 1}", x, y, kind=sense))
         x, y = self.paths[:, 0].mean(0).tolist()
-        begin = Point(word, x, y, kind=len(self.senses))
+        start_point = Point(word, x, y, kind=len(self.senses))
         return Plane(
             text("gravity.layer_layer_axes_explain", word=word, first=first, second=second),
-            (*crowd, *cues, begin, *named),
+            (*word_points, *cue_points, start_point, *named),
             tuple(moves),
             kinds=(*self.senses, text("gravity.embedding")),
         )
@@ -214,105 +220,111 @@ class LayerDistances:
         )
 
     def _verdict(self, text: Text) -> str:
-        """Whether it is drawn, whether by its cues more than by the rest, and what follows."""
-        drawn, rest = (float(one.min()) for one in (self.nearer, self.rest_nearer))
-        own = float(self.own[-1])
-        told = text(
+        """Whether the word moves to its cues, and whether more than to the rest."""
+        cue_share, rest_share = (float(shares.min()) for shares in (self.nearer, self.rest_nearer))
+        pair_share = float(self.own[-1])
+        verdict = text(
             "gravity.sentences_them_translated_rightly", sentences=self.sentences, right=self.right
         )
-        if drawn <= 0.5:
-            told += self._not_nearer(text)
-        elif rest >= drawn:
-            told += text("gravity.most_layer_brings_word")
+        if cue_share <= 0.5:
+            verdict += self._not_nearer(text)
+        elif rest_share >= cue_share:
+            verdict += text("gravity.most_layer_brings_word")
         else:
-            told += text("gravity.most_layer_brings_word_nearer")
-        return told + text(
+            verdict += text("gravity.most_layer_brings_word_nearer")
+        return verdict + text(
             "gravity.pairs_chance_gives_half",
-            own=own,
+            own=pair_share,
             pairs=self.pairs,
-            pull=text(_pull_key(own, drawn)),
+            pull=text(_pull_key(pair_share, cue_share)),
         )
 
     def _not_nearer(self, text: Text) -> str:
-        """The layers in which most come no nearer to the words that decide what they mean."""
-        few = [(at, float(one)) for at, one in enumerate(self.nearer, 1) if one <= 0.5]
+        """The layers in which most words come no nearer to their cues."""
+        layers = [(at, float(share)) for at, share in enumerate(self.nearer, 1) if share <= 0.5]
         return "".join(
-            text("gravity.layer_most_words_come", at=at, share=share) for at, share in few
+            text("gravity.layer_most_words_come", at=at, share=share) for at, share in layers
         )
 
 
 def measure_layers(
-    translator: Translator, word: str, told: Sequence[str], sentences: int
+    translator: Translator, word: str, texts: Sequence[str], sentences: int
 ) -> LayerDistances | None:
-    """Measure so many sentences, and set those of the word on their principal axes.
+    """Measure `sentences` of the primer, and project those of the word on their principal axes.
 
-    None where the encoder is no Transformer, where the word has one meaning, or where the
-    sentences told of have no cues.
+    None if the encoder is no Transformer, if the word has one meaning, or if a text of `texts`
+    has no cues.
     """
     if not isinstance(translator.model.encoder, TransformerEncoder) or not meanings(word):
         return None
-    examples = [_example(translator, word, text) for text in told]
+    examples = [_example(translator, word, text) for text in texts]
     twins = primer_sentences(translator, "context", sentences)
-    said = translator([twin.english for twin in twins], beam=1)
-    reads = [found for twin in twins if (found := context_states(translator, twin))]
-    crowd = [read for read in reads if read.word == word]
-    if not crowd or not all(example and example.cues for example in examples):
+    translations = translator([twin.english for twin in twins], beam=1)
+    contexts = [states for twin in twins if (states := context_states(translator, twin))]
+    word_contexts = [context for context in contexts if context.word == word]
+    if not word_contexts or not all(example and example.cues for example in examples):
         return None
     by_cues, by_rest = (
-        torch.stack([read.far(getattr(read, name)) for read in reads]) for name in ("cues", "rest")
+        torch.stack([context.far(getattr(context, name)) for context in contexts])
+        for name in ("cues", "rest")
     )
     wins = [
-        one.far(one.cues) < one.far(one.cues, of=other) - SAME
-        for one, other in opposite_pairs(reads)
+        sentence.far(sentence.cues) < sentence.far(sentence.cues, of=opposite) - SAME
+        for sentence, opposite in opposite_pairs(contexts)
     ]
     shares = torch.stack(wins).double().mean(0) if wins else by_cues[0] * 0
     return LayerDistances(
-        sentences=len(reads),
-        right=sum(twin.wanted[0].passes(own.text) for twin, own in zip(twins, said, strict=True)),
-        to_cues=by_cues.mean(0),
-        to_rest=by_rest.mean(0),
+        sentences=len(contexts),
+        right=sum(
+            twin.wanted[0].passes(translation.text)
+            for twin, translation in zip(twins, translations, strict=True)
+        ),
+        cue_distances=by_cues.mean(0),
+        rest_distances=by_rest.mean(0),
         nearer=(by_cues.diff(dim=1) < 0).double().mean(0),
         rest_nearer=(by_rest.diff(dim=1) < 0).double().mean(0),
         own=shares,
         pairs=len(wins),
-        **_principal_places(crowd, [example for example in examples if example]),
+        **_principal_coordinates(word_contexts, [example for example in examples if example]),
     )
 
 
 def _example(translator: Translator, word: str, text: str) -> ContextStates | None:
-    """A sentence told of; its meaning is the one the model says."""
-    (said,) = translator([text], beam=1)
-    return states_by_layer(translator, text, word, meaning_in(word, said.text))
+    """An example sentence; its meaning is the one in the model's translation."""
+    (translation,) = translator([text], beam=1)
+    return states_by_layer(translator, text, word, meaning_in(word, translation.text))
 
 
-def _principal_places(
-    crowd: Sequence[ContextStates], examples: Sequence[ContextStates]
+def _principal_coordinates(
+    contexts: Sequence[ContextStates], examples: Sequence[ContextStates]
 ) -> dict[str, Any]:
-    """The word's states and the cues' on the two axes of most variance."""
-    layers = len(crowd[0].states)
-    last = torch.stack([one.states[-1, one.at] for one in crowd])
+    """The word's and the cues' states on the first two principal components."""
+    layers = len(contexts[0].states)
+    last = torch.stack([context.states[-1, context.at] for context in contexts])
     paths = torch.cat([example.states[:, example.at] for example in examples])
     cues = torch.cat([example.states[-1, example.cues] for example in examples])
     every = torch.cat([last, paths, cues])
     left, sizes, _ = torch.linalg.svd(every - every.mean(0), full_matrices=False)
-    at = left[:, :2] * sizes[:2]
-    own, walked, deciding = at.split([len(last), len(paths), len(cues)])
+    coordinates = left[:, :2] * sizes[:2]
+    word_coordinates, path_points, cue_points = coordinates.split(
+        [len(last), len(paths), len(cues)]
+    )
     return {
-        "senses": tuple(meaning[0] for meaning in meanings(crowd[0].word)),
-        "crowd": own,
-        "crowd_senses": tuple(one.sense for one in crowd),
-        "paths": walked.unflatten(0, (len(examples), layers)),
+        "senses": tuple(meaning[0] for meaning in meanings(contexts[0].word)),
+        "word_coordinates": word_coordinates,
+        "word_senses": tuple(context.sense for context in contexts),
+        "paths": path_points.unflatten(0, (len(examples), layers)),
         "path_senses": tuple(example.sense for example in examples),
         "cues": tuple(
             (example.words[cue], example.sense) for example in examples for cue in example.cues
         ),
-        "cue_places": deciding,
+        "cue_coordinates": cue_points,
         "explained": sizes[:2].square() / sizes.square().sum(),
     }
 
 
-def _pull_key(own: float, drawn: float) -> str:
-    """The key of what a share of pairs says; it compares two states and no more."""
-    if own <= MOST:
+def _pull_key(pair_share: float, cue_share: float) -> str:
+    """The catalogue key of the verdict on a share of pairs."""
+    if pair_share <= MOST:
         return "gravity.hardly_drawn"
-    return "gravity.drawn_by_comparison" if drawn <= 0.5 else "gravity.drawn"
+    return "gravity.drawn_by_comparison" if cue_share <= 0.5 else "gravity.drawn"

@@ -22,7 +22,7 @@ LENGTHS, WIDTH, REPEATS = (3, 30, 300), 64, 7
 
 @dataclass(frozen=True)
 class ParameterFree(LessonResult):
-    """Scores, what they alone would make, weights, outputs; and how long many words take."""
+    """Scores, their products without softmax, weights, outputs, and the time by length."""
 
     words: tuple[str, ...]
     vectors: Float64[Tensor, "T D"]
@@ -32,8 +32,8 @@ class ParameterFree(LessonResult):
     outputs: Float64[Tensor, "T D"]
     parameters: int
     lengths: tuple[int, ...]
-    at_once: tuple[float, ...]
-    one_by_one: tuple[float, ...]
+    parallel: tuple[float, ...]
+    sequential: tuple[float, ...]
     differences: tuple[float, ...]
 
     @property
@@ -43,10 +43,10 @@ class ParameterFree(LessonResult):
         return f"({count}×{width})({width}×{count})({count}×{width})"
 
     def page(self, text: Text) -> Page:
-        """First the dot products alone, then the softmax, then the clock."""
+        """The dot products, the softmax, then the times."""
         names = self.words
-        micro = [[1e6 * one for one in row] for row in (self.at_once, self.one_by_one)]
-        ways = (text("parameter_free.go"), text("parameter_free.one_by_one"))
+        micro = [[1e6 * seconds for seconds in row] for row in (self.parallel, self.sequential)]
+        methods = (text("parameter_free.go"), text("parameter_free.one_by_one"))
         columns = [text("parameter_free.words", n=n) for n in self.lengths]
         return Page(
             text("parameter_free.title"),
@@ -67,13 +67,13 @@ class ParameterFree(LessonResult):
                 ),
                 table("softmax(X Xᵀ) X", self.outputs, names, digits=3),
                 Words(text("parameter_free.time_more_words")),
-                table(text("parameter_free.microseconds"), micro, ways, columns, digits=0),
+                table(text("parameter_free.microseconds"), micro, methods, columns, digits=0),
                 Words(self._timed(text)),
             ),
         )
 
     def _timed(self, text: Text) -> str:
-        count, ratio = self.lengths[-1], self.one_by_one[-1] / self.at_once[-1]
+        count, ratio = self.lengths[-1], self.sequential[-1] / self.parallel[-1]
         most = max(self.differences)
         same = text("parameter_free.both_ways_give_same", most=most)
         if ratio > 1:
@@ -105,7 +105,7 @@ def parameter_free(
     x = lookup_vectors(words, vectors)
     scores = x @ x.T
     timed = [_timed(count, width, seed) for count in counts]
-    at_once, one_by_one, differences = (tuple(row[part] for row in timed) for part in range(3))
+    parallel, sequential, differences = (tuple(row[part] for row in timed) for part in range(3))
     weights = scores.softmax(-1)
     return ParameterFree(
         words=words,
@@ -116,34 +116,34 @@ def parameter_free(
         outputs=weights @ x,
         parameters=sum(weight.numel() for weight in parameter_free_attention().parameters()),
         lengths=counts,
-        at_once=at_once,
-        one_by_one=one_by_one,
+        parallel=parallel,
+        sequential=sequential,
         differences=differences,
     )
 
 
 def all_at_once(x: Float64[Tensor, "T D"]) -> Float64[Tensor, "T D"]:
-    """Every word asks in one product of matrices."""
+    """All queries in one matrix product."""
     return (x @ x.T).softmax(-1) @ x
 
 
 def word_by_word(x: Float64[Tensor, "T D"]) -> Float64[Tensor, "T D"]:
-    """One word asks after the other."""
+    """One query at a time."""
     return torch.stack([(x @ word).softmax(0) @ x for word in x])
 
 
 def _timed(count: int, width: int, seed: int) -> tuple[float, float, float]:
-    """Seconds in one go and one by one, the middle of several; and how much the results differ."""
-    chance = torch.Generator().manual_seed(seed)
-    x = torch.randn(count, width, generator=chance, dtype=torch.float64) / width**0.5
+    """Median seconds in parallel and word by word, and the largest difference of the results."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(count, width, generator=generator, dtype=torch.float64) / width**0.5
     difference = (all_at_once(x) - word_by_word(x)).abs().max()
     return _seconds(all_at_once, x), _seconds(word_by_word, x), float(difference)
 
 
-def _seconds(way: Callable[[Tensor], Tensor], x: Tensor) -> float:
-    taken = []
+def _seconds(function: Callable[[Tensor], Tensor], x: Tensor) -> float:
+    durations = []
     for _ in range(REPEATS):
         start = perf_counter()
-        way(x)
-        taken.append(perf_counter() - start)
-    return median(taken)
+        function(x)
+        durations.append(perf_counter() - start)
+    return median(durations)

@@ -1,4 +1,4 @@
-"""Query, key and value: a dictionary asked softly, three roles for a word, and why a matrix."""
+"""Query, key and value: attention as a soft dictionary lookup, and learned projections."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ Projected = tuple[Tensor, Tensor, Tensor]
 
 @dataclass(frozen=True)
 class RetrievalRun:
-    """How one way of sharing the roles learned: parameters, loss and share right on unseen rows."""
+    """A trained model: its projections, parameters, and loss and accuracy on unseen rows."""
 
-    kind: str
+    projections: str
     parameters: int
     loss: float
     share: float
 
 
 class SharedProjection(nn.Module):
-    """x as it is in all three roles, or one x W in all three."""
+    """Query, key and value are all x, or all x W."""
 
     def __init__(self, width: int, into: int | None) -> None:
         super().__init__()
@@ -42,8 +42,8 @@ class SharedProjection(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Projected:
         """The same vector three times."""
-        one = self.map(x)
-        return one, one, one
+        projected = self.map(x)
+        return projected, projected, projected
 
 
 class SeparateProjections(nn.Module):
@@ -60,10 +60,10 @@ class SeparateProjections(nn.Module):
 
 
 def train_retrieval(*, steps: int, seed: int) -> tuple[RetrievalRun, ...]:
-    """Train all three ways on the same rows; the one matrix is as wide as the three together.
+    """Train the three kinds of projections; the shared one is as wide as the three together.
 
-    A word is a letter and its place, both one-hot; asked for is the letter before it, the last one
-    for the first.
+    An input is a symbol and its position, both one-hot; the target is the symbol before it, for the
+    first the last one.
     """
     width = SYMBOLS + POSITIONS
     makers: dict[str, Callable[[], nn.Module]] = {
@@ -71,55 +71,59 @@ def train_retrieval(*, steps: int, seed: int) -> tuple[RetrievalRun, ...]:
         "q = k = v = x W": lambda: SharedProjection(width, 3 * NARROW),
         "x W_q, x W_k, x W_v": lambda: SeparateProjections(width, NARROW),
     }
-    return tuple(_trained(kind, make, steps, seed) for kind, make in makers.items())
+    return tuple(_train_one(projections, make, steps, seed) for projections, make in makers.items())
 
 
-def _trained(kind: str, make: Callable[[], nn.Module], steps: int, seed: int) -> RetrievalRun:
-    chance = torch.Generator().manual_seed(seed)
+def _train_one(
+    projections: str, make: Callable[[], nn.Module], steps: int, seed: int
+) -> RetrievalRun:
+    generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = make()
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
     for _ in range(steps):
-        letters = _rows(BATCH, chance)
-        loss = _loss(_answers(model, letters), letters)
+        symbols = _rows(BATCH, generator)
+        loss = _loss(_logits(model, symbols), symbols)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     unseen = _rows(UNSEEN, torch.Generator().manual_seed(seed + 1))
     with torch.no_grad():
-        answers = _answers(model, unseen)
-    right = answers.argmax(-1) == unseen.roll(1, dims=1)
+        logits = _logits(model, unseen)
+    right = logits.argmax(-1) == unseen.roll(1, dims=1)
     count = sum(weight.numel() for weight in model.parameters())
-    return RetrievalRun(kind, count, float(_loss(answers, unseen)), float(right.double().mean()))
+    return RetrievalRun(
+        projections, count, float(_loss(logits, unseen)), float(right.double().mean())
+    )
 
 
-def _rows(count: int, chance: torch.Generator) -> Int[Tensor, "B T"]:
-    return torch.randint(SYMBOLS, (count, POSITIONS), generator=chance)
+def _rows(count: int, generator: torch.Generator) -> Int[Tensor, "B T"]:
+    return torch.randint(SYMBOLS, (count, POSITIONS), generator=generator)
 
 
-def _answers(model: nn.Module, letters: Int[Tensor, "B T"]) -> Float[Tensor, "B T L"]:
-    places = torch.eye(POSITIONS).expand(len(letters), -1, -1)
-    x = torch.cat([functional.one_hot(letters, SYMBOLS).float(), places], dim=-1)
+def _logits(model: nn.Module, symbols: Int[Tensor, "B T"]) -> Float[Tensor, "B T L"]:
+    one_hot_positions = torch.eye(POSITIONS).expand(len(symbols), -1, -1)
+    x = torch.cat([functional.one_hot(symbols, SYMBOLS).float(), one_hot_positions], dim=-1)
     query, key, value = model(x)
-    read: Tensor = model.get_submodule("read")(attend(query, key, value).context)
-    return read
+    logits: Tensor = model.get_submodule("read")(attend(query, key, value).context)
+    return logits
 
 
-def _loss(answers: Float[Tensor, "B T L"], letters: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
-    return functional.cross_entropy(answers.flatten(0, 1), letters.roll(1, dims=1).flatten())
+def _loss(logits: Float[Tensor, "B T L"], symbols: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
+    return functional.cross_entropy(logits.flatten(0, 1), symbols.roll(1, dims=1).flatten())
 
 
 DICTIONARY: Mapping[str, float | int] = {"a": 2, "b": 3, "c": 4}
 SHARPNESS = (1, 2, 5, 10, 20)
 VECTOR = (9, 3)
 W_QUERY, W_KEY, W_VALUE = ((2, 1), (1, 2)), ((3, 4), (5, 1)), ((4, 1), (2, 1))
-MADE = ("x", "2 x", "x W_q", "x W_k", "x W_v")
+VECTOR_NAMES = ("x", "2 x", "x W_q", "x W_k", "x W_v")
 
 
 @dataclass(frozen=True)
 class QueryKeyValue(LessonResult):
-    """A dictionary's answers at each sharpness; what is made of a vector; who learned to fetch."""
+    """Soft dictionary lookups by sharpness, projections of a vector, and the retrieval runs."""
 
     keys: tuple[str, ...]
     values: Float64[Tensor, " N"]
@@ -127,23 +131,23 @@ class QueryKeyValue(LessonResult):
     sharpness: tuple[float, ...]
     weights: Float64[Tensor, "M N"]
     answers: Float64[Tensor, " M"]
-    made: Float64[Tensor, "5 D"]
+    transformed: Float64[Tensor, "5 D"]
     lengths: Float64[Tensor, " 5"]
     degrees: Float64[Tensor, " 5"]
-    fetched: tuple[RetrievalRun, ...]
+    retrieval: tuple[RetrievalRun, ...]
 
     def page(self, text: Text) -> Page:
-        """The dictionary, the vector, the three roles."""
-        asked, last = self.ask, float(self.answers[-1])
-        sharp = [f"{one:g}" for one in self.sharpness]
+        """The lookups, the projections, the retrieval runs."""
+        key, last = self.ask, float(self.answers[-1])
+        sharp = [f"{level:g}" for level in self.sharpness]
         return Page(
             text("query_key_value.title"),
             (
                 Words(
                     text(
                         "query_key_value.dictionary_gives_value_key",
-                        asked=asked,
-                        wanted=self._wanted(),
+                        key=key,
+                        value=self._exact_value(),
                         last=last,
                         sharpest=sharp[-1],
                     )
@@ -157,9 +161,9 @@ class QueryKeyValue(LessonResult):
                     digits=4,
                     after="→",
                 ),
-                table(f"d[{asked}]", self.answers.unsqueeze(1), digits=4),
-                Words(self._turned(text)),
-                table(text("query_key_value.vectors"), self.made, MADE, after="→"),
+                table(f"d[{key}]", self.answers.unsqueeze(1), digits=4),
+                Words(self._describe_directions(text)),
+                table(text("query_key_value.vectors"), self.transformed, VECTOR_NAMES, after="→"),
                 table(text("query_key_value.length"), self.lengths.unsqueeze(1)),
                 table(text("query_key_value.degrees_x"), self.degrees.unsqueeze(1)),
                 *self._learned(text),
@@ -167,30 +171,32 @@ class QueryKeyValue(LessonResult):
         )
 
     def _learned(self, text: Text) -> tuple[Part, ...]:
-        if not self.fetched:
+        if not self.retrieval:
             return ()
-        names = [one.kind for one in self.fetched]
-        right = [[100 * one.share] for one in self.fetched]
+        names = [run.projections for run in self.retrieval]
+        right = [[100 * run.share] for run in self.retrieval]
         return (
             Words(self._separated(text)),
             table(text("query_key_value.right"), right, names, digits=1),
-            table(text("query_key_value.loss"), [[one.loss] for one in self.fetched], digits=3),
+            table(text("query_key_value.loss"), [[run.loss] for run in self.retrieval], digits=3),
         )
 
-    def _wanted(self) -> float:
+    def _exact_value(self) -> float:
         return float(self.values[self.keys.index(self.ask)])
 
-    def _turned(self, text: Text) -> str:
-        turning = [name for name, degree in zip(MADE, self.degrees, strict=True) if degree > 1e-4]
+    def _describe_directions(self, text: Text) -> str:
+        turning = [
+            name for name, degree in zip(VECTOR_NAMES, self.degrees, strict=True) if degree > 1e-4
+        ]
         if turning:
             names = ", ".join(turning)
             return text("query_key_value.vector_become_three_number", names=names)
         return text("query_key_value.vector_become_three_none")
 
     def _separated(self, text: Text) -> str:
-        *shared, three = self.fetched
-        best = max(shared, key=lambda one: one.share)
-        found = text(
+        *shared, three = self.retrieval
+        best = max(shared, key=lambda run: run.share)
+        comparison = text(
             "query_key_value.separation_matter_way_learns",
             parameters=three.parameters,
             share=three.share,
@@ -201,7 +207,7 @@ class QueryKeyValue(LessonResult):
             why = text("query_key_value.scores_symmetric_before_after")
         else:
             why = text("query_key_value.show")
-        return found + why
+        return comparison + why
 
 
 def query_key_value(
@@ -216,7 +222,7 @@ def query_key_value(
     steps: int = 300,
     seed: int = 1,
 ) -> QueryKeyValue:
-    """Ask a dictionary softly, turn a vector by matrices, and train three ways to share the roles.
+    """Look up a dictionary softly, project a vector, and train three kinds of projections.
 
     Training takes about two seconds; with `steps` 0 it is left out.
     """
@@ -225,14 +231,14 @@ def query_key_value(
         raise UserError(f"ask: {ask!r} is no key of the dictionary; it has {', '.join(keys)}")
     sharp = parse_vector("sharpness", sharpness)
     steps, seed = parse_int("steps", steps, least=0), parse_int("seed", seed, least=0)
-    known = torch.eye(len(keys), dtype=torch.float64)
-    asked = sharp.unsqueeze(1) * known[keys.index(ask)]
-    answers, weights = attend(asked, known, values.unsqueeze(1), score="dot")
-    made = _made(vector, {"w_query": w_query, "w_key": w_key, "w_value": w_value})
-    lengths = made.norm(dim=1)
+    one_hot_keys = torch.eye(len(keys), dtype=torch.float64)
+    queries = sharp.unsqueeze(1) * one_hot_keys[keys.index(ask)]
+    answers, weights = attend(queries, one_hot_keys, values.unsqueeze(1), score="dot")
+    transformed = _transform(vector, {"w_query": w_query, "w_key": w_key, "w_value": w_value})
+    lengths = transformed.norm(dim=1)
     if lengths.min() == 0:
         raise UserError("vector: it, or what a matrix makes of it, is 0 and has no direction")
-    cosines = (made @ made[0]) / (lengths * lengths[0])
+    cosines = (transformed @ transformed[0]) / (lengths * lengths[0])
     return QueryKeyValue(
         keys=keys,
         values=values,
@@ -240,10 +246,10 @@ def query_key_value(
         sharpness=tuple(sharp.tolist()),
         weights=weights,
         answers=answers.squeeze(1),
-        made=made,
+        transformed=transformed,
         lengths=lengths,
         degrees=cosines.clamp(-1, 1).acos().rad2deg(),
-        fetched=train_retrieval(steps=steps, seed=seed) if steps else (),
+        retrieval=train_retrieval(steps=steps, seed=seed) if steps else (),
     )
 
 
@@ -254,11 +260,11 @@ def _entries(dictionary: Mapping[str, float | int]) -> tuple[tuple[str, ...], Te
     return tuple(map(str, dictionary)), rows.squeeze(1)
 
 
-def _made(vector: Sequence[float | int], maps: Mapping[str, Matrix]) -> Float64[Tensor, "5 D"]:
+def _transform(vector: Sequence[float | int], maps: Mapping[str, Matrix]) -> Float64[Tensor, "5 D"]:
     x = parse_vector("vector", vector).unsqueeze(0)
     width = x.shape[1]
-    turned = [
-        x @ parse_matrix(name, one, rows=width, columns=width, of="the numbers of the vector")
-        for name, one in maps.items()
+    products = [
+        x @ parse_matrix(name, matrix, rows=width, columns=width, of="the numbers of the vector")
+        for name, matrix in maps.items()
     ]
-    return torch.cat([x, 2 * x, *turned])
+    return torch.cat([x, 2 * x, *products])

@@ -14,7 +14,7 @@ from dhyan.lessons.catalogue import Text
 from dhyan.lessons.parsing import parse_words
 from dhyan.lessons.result import LessonResult, Page
 
-SATURATED = 0.9995  # a weight that is told as 1.000
+SATURATED = 0.9995  # a weight that is printed as 1.000
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ EXAMPLES = {
 
 @dataclass(frozen=True)
 class SelfAttentionByHand(LessonResult):
-    """Every matrix on the way from the words' vectors to their mixtures."""
+    """Every matrix from the embeddings to the outputs."""
 
     words: tuple[str, ...]
     embeddings: Float64[Tensor, "T D"]
@@ -59,7 +59,7 @@ class SelfAttentionByHand(LessonResult):
     outputs: Float64[Tensor, "T V"]
 
     def page(self, text: Text) -> Page:
-        """From left to right, as one computes it."""
+        """The matrices in the order of computation."""
         names, width = self.words, self.queries.shape[1]
         return Page(
             text("self_attention_by_hand.title"),
@@ -86,7 +86,7 @@ class SelfAttentionByHand(LessonResult):
 
     @property
     def saturated(self) -> bool:
-        """Whether a word of several has all the weight, although the scores were scaled."""
+        """Whether one of several words has all the weight although the scores were scaled."""
         scaled = not torch.equal(self.scaled, self.scores)
         return scaled and len(self.words) > 1 and float(self.weights.max()) >= SATURATED
 
@@ -105,7 +105,7 @@ def self_attention_by_hand(
     scale: bool = True,
     example: str = "cat_sat",
 ) -> SelfAttentionByHand:
-    """Attention within a sentence, from a vector for each word; every part may be one's own.
+    """Self-attention of a sentence from a vector for each word; every matrix can be given.
 
     Arguments left out are those of an `example`: "cat_sat" (The cat sat, with identity matrices),
     "money_bank" (saturated even after √2), "money_bank_tenth" (a tenth of its vectors),
@@ -116,19 +116,22 @@ def self_attention_by_hand(
     """
     if example not in EXAMPLES:
         raise UserError(f"example: {example!r} is none; there are {', '.join(EXAMPLES)}")
-    usual = EXAMPLES[example]
-    words = parse_words(usual.sentence if sentence is None else sentence)
-    vectors = usual.embeddings if embeddings is None else embeddings
+    default_example = EXAMPLES[example]
+    words = parse_words(default_example.sentence if sentence is None else sentence)
+    vectors = default_example.embeddings if embeddings is None else embeddings
     x = parse_matrix("embeddings", vectors, rows=len(words), of=f"the words of {' '.join(words)!r}")
     width = x.shape[1]
     unit = torch.eye(width, dtype=torch.float64)
-    own = {"w_query": w_query, "w_key": w_key, "w_value": w_value}
-    given = {name: getattr(usual, name) if one is None else one for name, one in own.items()}
+    overrides = {"w_query": w_query, "w_key": w_key, "w_value": w_value}
+    matrices = {
+        name: getattr(default_example, name) if matrix is None else matrix
+        for name, matrix in overrides.items()
+    }
     maps = {
         name: unit
-        if one is None
-        else parse_matrix(name, one, rows=width, of="the numbers of a vector")
-        for name, one in given.items()
+        if matrix is None
+        else parse_matrix(name, matrix, rows=width, of="the numbers of a vector")
+        for name, matrix in matrices.items()
     }
     queries, keys, values = (x @ projection for projection in maps.values())
     if queries.shape != keys.shape:

@@ -1,4 +1,4 @@
-"""A word as a mixture of its sentence: given weights, weighted sums, and a word that differs."""
+"""Weighted sum: each word becomes a mixture of its sentence's vectors by given weights."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,18 +24,20 @@ VECTORS: VectorsByWord = {
     "river": (12, -3),
     "flows": (11, -4),
 }
-TENTHS: VectorsByWord = {word: tuple(one / 10 for one in at) for word, at in VECTORS.items()}
+TENTHS: VectorsByWord = {
+    word: tuple(value / 10 for value in vector) for word, vector in VECTORS.items()
+}
 
 
 def lookup_vectors(words: Sequence[str], vectors: VectorsByWord) -> Float64[Tensor, "T D"]:
-    """The vector of each word, which is the same wherever the word stands."""
+    """The static vector of each word, the same in every context."""
     if not isinstance(vectors, Mapping):
         raise UserError('vectors: not a vector for each word, such as {"bank": [9, 3]}')
     for word in words:
         if word not in vectors:
             raise UserError(f"vectors: {word!r} has none; give one for each word of the sentence")
-    given = [vectors[word] for word in words]
-    return parse_matrix("vectors", given, rows=len(words), of="the words")
+    rows = [vectors[word] for word in words]
+    return parse_matrix("vectors", rows, rows=len(words), of="the words")
 
 
 SENTENCE, OTHER = "money bank grows", "river bank flows"
@@ -45,7 +47,7 @@ OTHER_WEIGHTS = ((0.8, 0.15, 0.05), (0.2, 0.78, 0.02), (0.4, 0.01, 0.59))
 
 @dataclass(frozen=True)
 class SentenceMixture:
-    """One sentence: its weights, its words' vectors, and what the weights make of them."""
+    """One sentence: weights, word vectors, and their weighted sums."""
 
     words: tuple[str, ...]
     weights: Float64[Tensor, "T T"]
@@ -68,7 +70,7 @@ class SentenceMixture:
 
 @dataclass(frozen=True)
 class WeightedSum(LessonResult):
-    """Two sentences, and how far apart the words they share have come."""
+    """Two sentences, and the distances between the mixtures of shared words."""
 
     first: SentenceMixture
     second: SentenceMixture
@@ -120,17 +122,17 @@ def weighted_sum(
     if first.mixed.shape[1] != second.mixed.shape[1]:
         raise UserError("vectors: those of the two sentences differ in length; give all the same")
     shared = tuple(word for word in dict.fromkeys(first.words) if word in second.words)
-    places = [(first.words.index(word), second.words.index(word)) for word in shared]
-    here, there = ([pair[side] for pair in places] for side in (0, 1))
-    differences = second.mixed[there] - first.mixed[here]
+    index_pairs = [(first.words.index(word), second.words.index(word)) for word in shared]
+    first_indices, second_indices = ([pair[side] for pair in index_pairs] for side in (0, 1))
+    differences = second.mixed[second_indices] - first.mixed[first_indices]
     return WeightedSum(first, second, shared, differences, differences.norm(dim=1))
 
 
 def _mixture(
-    name: str, words: tuple[str, ...], given: Matrix, vectors: VectorsByWord
+    name: str, words: tuple[str, ...], argument: Matrix, vectors: VectorsByWord
 ) -> SentenceMixture:
     of = f"the words of {' '.join(words)!r}"
-    weights = parse_matrix(name, given, rows=len(words), columns=len(words), of=of)
+    weights = parse_matrix(name, argument, rows=len(words), columns=len(words), of=of)
     sums = weights.sum(1)
     if (weights < 0).any():
         raise UserError(f"{name}: has a weight below 0; a share of a word is 0 or more")
@@ -140,5 +142,5 @@ def _mixture(
         raise UserError(
             f"{name}: the row of {words[row]!r} sums to {sums[row]:.4g}; make it sum to 1"
         )
-    own = lookup_vectors(words, vectors)
-    return SentenceMixture(words, weights, sums, own, weights @ own)
+    embeddings = lookup_vectors(words, vectors)
+    return SentenceMixture(words, weights, sums, embeddings, weights @ embeddings)

@@ -1,4 +1,4 @@
-"""Why "attention", and why "self": Luong's three steps, across two sequences and within one."""
+"""Cross-attention and self-attention: Luong's three steps across two sequences and within one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,35 +21,35 @@ TARGET_STATES = ((0, 0, 2), (0, 2, -1), (2, -1, 0))
 
 @dataclass(frozen=True)
 class AttentionSteps:
-    """Align, softmax, weighted sum."""
+    """Alignment scores, softmax weights and weighted sums."""
 
-    asking: tuple[str, ...]
-    answering: tuple[str, ...]
+    query_words: tuple[str, ...]
+    key_words: tuple[str, ...]
     scores: Float64[Tensor, "T S"]
     weights: Float64[Tensor, "T S"]
     contexts: Float64[Tensor, "T D"]
 
 
 def three_steps(
-    asking: tuple[str, ...],
-    answering: tuple[str, ...],
+    query_words: tuple[str, ...],
+    key_words: tuple[str, ...],
     queries: Float64[Tensor, "T D"],
     states: Float64[Tensor, "S D"],
 ) -> AttentionSteps:
     """Luong et al. (2015), dot: e_ij = s_i · h_j, α_i = softmax(e_i), c_i = Σ α_ij h_j."""
     scores = queries @ states.T
     weights = scores.softmax(-1)
-    return AttentionSteps(asking, answering, scores, weights, weights @ states)
+    return AttentionSteps(query_words, key_words, scores, weights, weights @ states)
 
 
 @dataclass(frozen=True)
 class WhySelfAttention(LessonResult):
-    """The states of both sequences, and the three steps across them and within the first."""
+    """States of both sequences; the three steps across them and within the first."""
 
     states: Float64[Tensor, "S D"]
     target_states: Float64[Tensor, "T D"]
-    across: AttentionSteps
-    within: AttentionSteps
+    cross_attention: AttentionSteps
+    self_attention: AttentionSteps
 
     def page(self, text: Text) -> Page:
         """Every step twice, side by side."""
@@ -58,46 +58,59 @@ class WhySelfAttention(LessonResult):
             (
                 Words(text("why_self_attention.attention_three_steps_align")),
                 table(
-                    text("why_self_attention.s_states_ask"), self.target_states, self.across.asking
+                    text("why_self_attention.s_states_ask"),
+                    self.target_states,
+                    self.cross_attention.query_words,
                 ),
                 table(
-                    text("why_self_attention.h_states_answer"), self.states, self.across.answering
+                    text("why_self_attention.h_states_answer"),
+                    self.states,
+                    self.cross_attention.key_words,
                 ),
                 *self._step(text, text("why_self_attention.align_s_i_h"), "scores"),
                 *self._step(text, text("why_self_attention.softmax_ij_row_sums"), "weights"),
                 *self._step(text, text("why_self_attention.weighted_sum_ij_h"), "contexts"),
-                Words(f"{self._across(text)} {self._within(text)}"),
+                Words(f"{self._describe_cross(text)} {self._describe_self(text)}"),
             ),
         )
 
     def _step(self, text: Text, name: str, which: str) -> tuple[Part, ...]:
         """A step across, and the same within."""
         kind: Kind = "weights" if which == "weights" else "numbers"
-        across = text("why_self_attention.across")
-        within = text("why_self_attention.within")
+        cross_title = text("why_self_attention.across")
+        self_title = text("why_self_attention.within")
         return (
             Words(name),
             *(
                 table(
                     title,
-                    getattr(one, which),
-                    one.asking,
-                    one.answering if which != "contexts" else (),
+                    getattr(steps, which),
+                    steps.query_words,
+                    steps.key_words if which != "contexts" else (),
                     kind=kind,
                 )
-                for one, title in ((self.across, across), (self.within, within))
+                for steps, title in (
+                    (self.cross_attention, cross_title),
+                    (self.self_attention, self_title),
+                )
             ),
         )
 
-    def _across(self, text: Text) -> str:
-        looked = self.across.weights.argmax(1).tolist()
-        pairs = zip(self.across.asking, (self.across.answering[at] for at in looked), strict=True)
-        shown = ", ".join(f"{one} → {other}" for one, other in pairs)
-        return text("why_self_attention.across_word_looks_most", shown=shown)
+    def _describe_cross(self, text: Text) -> str:
+        top_keys = self.cross_attention.weights.argmax(1).tolist()
+        pairs = zip(
+            self.cross_attention.query_words,
+            (self.cross_attention.key_words[at] for at in top_keys),
+            strict=True,
+        )
+        alignments = ", ".join(f"{query_word} → {key_word}" for query_word, key_word in pairs)
+        return text("why_self_attention.across_word_looks_most", alignments=alignments)
 
-    def _within(self, text: Text) -> str:
-        own = sum(at == most for at, most in enumerate(self.within.weights.argmax(1).tolist()))
-        count = len(self.within.asking)
+    def _describe_self(self, text: Text) -> str:
+        own = sum(
+            at == most for at, most in enumerate(self.self_attention.weights.argmax(1).tolist())
+        )
+        count = len(self.self_attention.query_words)
         return text(
             "why_self_attention.within_words_look_most", own=own, count=count, single_own=own == 1
         )
@@ -112,31 +125,31 @@ def why_self_attention(
     width: int = 3,
     seed: int = 1,
 ) -> WhySelfAttention:
-    """The three steps with the target's states asking, and with the sentence's own.
+    """The three steps with the target's states as queries, and with the sentence's own.
 
-    States of other sentences that are not given are drawn from the seed.
+    States that are not given are random, from the seed.
     """
-    answering, asking = parse_words(sentence), parse_words(target)
-    if (answering, asking) == (parse_words(SENTENCE), parse_words(TARGET)):
+    key_words, query_words = parse_words(sentence), parse_words(target)
+    if (key_words, query_words) == (parse_words(SENTENCE), parse_words(TARGET)):
         states = STATES if states is None else states
         target_states = TARGET_STATES if target_states is None else target_states
     width, seed = parse_int("width", width), parse_int("seed", seed, least=0)
-    h = _states("states", states, answering, width, seed)
-    s = _states("target_states", target_states, asking, h.shape[1], seed + 1)
+    h = _states("states", states, key_words, width, seed)
+    s = _states("target_states", target_states, query_words, h.shape[1], seed + 1)
     if s.shape[1] != h.shape[1]:
         raise UserError(
             f"target_states: have {s.shape[1]} numbers and states {h.shape[1]}: "
             "a dot product needs as many on both sides"
         )
     return WhySelfAttention(
-        h, s, three_steps(asking, answering, s, h), three_steps(answering, answering, h, h)
+        h, s, three_steps(query_words, key_words, s, h), three_steps(key_words, key_words, h, h)
     )
 
 
 def _states(
-    name: str, given: Matrix | None, words: tuple[str, ...], width: int, seed: int
+    name: str, argument: Matrix | None, words: tuple[str, ...], width: int, seed: int
 ) -> Float64[Tensor, "N D"]:
-    if given is None:
-        chance = torch.Generator().manual_seed(seed)
-        return torch.randn(len(words), width, generator=chance, dtype=torch.float64)
-    return parse_matrix(name, given, rows=len(words), of=f"the words of {' '.join(words)!r}")
+    if argument is None:
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randn(len(words), width, generator=generator, dtype=torch.float64)
+    return parse_matrix(name, argument, rows=len(words), of=f"the words of {' '.join(words)!r}")

@@ -1,4 +1,4 @@
-"""Attention is blind to order: the words change places, their outputs change places with them."""
+"""Permutation equivariance: without positions, attention ignores word order."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ HEADS, NOTHING = 2, 1e-9
 
 @dataclass(frozen=True)
 class WordOrder(LessonResult):
-    """Outputs in both orders, the second put back in the first's order before it is compared.
+    """Outputs in both orders; `permutation` maps the second order to the first.
 
-    `differences` are the largest |Δ|: a row for attention without parameters and one for heads
-    with fresh matrices, a column without positions and one with them.
+    `differences` are the largest |Δ| of a word: a row for attention without parameters and one for
+    untrained heads, a column without positions and one with them.
     """
 
     words: tuple[str, ...]
     other: tuple[str, ...]
-    places: tuple[int, ...]
+    permutation: tuple[int, ...]
     vectors: Float64[Tensor, "T D"]
     positions: Float64[Tensor, "T D"]
     outputs: Float64[Tensor, "T D"]
     other_outputs: Float64[Tensor, "T D"]
-    placed: Float64[Tensor, "T D"]
-    other_placed: Float64[Tensor, "T D"]
+    positioned_outputs: Float64[Tensor, "T D"]
+    other_positioned_outputs: Float64[Tensor, "T D"]
     differences: Float64[Tensor, "2 2"]
 
     def page(self, text: Text) -> Page:
@@ -51,8 +51,14 @@ class WordOrder(LessonResult):
                 Words(text("word_order.same_words_two_orders", here=here, there=there)),
                 table(text("word_order.outputs_first_order"), self.outputs, self.words),
                 table(text("word_order.outputs_second_order"), self.other_outputs, self.other),
-                table(text("word_order.positions_first_order"), self.placed, self.words),
-                table(text("word_order.positions_second_order"), self.other_placed, self.other),
+                table(
+                    text("word_order.positions_first_order"), self.positioned_outputs, self.words
+                ),
+                table(
+                    text("word_order.positions_second_order"),
+                    self.other_positioned_outputs,
+                    self.other,
+                ),
                 table(text("word_order.largest_word"), self.differences, rows, columns, digits=4),
                 Words(f"{self._blind(text)} {self._cured(text)}".strip()),
             ),
@@ -87,58 +93,67 @@ def word_order(
 ) -> WordOrder:
     """Attention over the same words in two orders; `other` is the sentence backwards if not given.
 
-    Vectors that are not given are drawn from the seed, one for each different word.
+    Vectors that are not given are random, from the seed, one for each distinct word.
     """
     words = parse_words(sentence)
-    turned = tuple(reversed(words)) if other is None else parse_words(other)
-    places, width, seed = (
-        _places(words, turned),
+    other_words = tuple(reversed(words)) if other is None else parse_words(other)
+    permutation, width, seed = (
+        _permutation(words, other_words),
         parse_int("width", width),
         parse_int("seed", seed, least=0),
     )
     x = _random_vectors(words, width, seed) if vectors is None else lookup_vectors(words, vectors)
     positions = Sinusoids(x.shape[1])(0, len(words)).double()
-    asked = [x, x[places], x + positions, x[places] + positions]
-    outputs, other_outputs, placed, other_placed = (
-        _attend(parameter_free_attention(), one) for one in asked
+    inputs = [x, x[permutation], x + positions, x[permutation] + positions]
+    outputs, other_outputs, positioned_outputs, other_positioned_outputs = (
+        _attend(parameter_free_attention(), sequence) for sequence in inputs
     )
     heads = _heads(x.shape[1], seed)
-    by_heads = [_attend(heads, one) for one in asked]
-    pairs = (outputs, other_outputs), (placed, other_placed), by_heads[:2], by_heads[2:]
-    differences = [(there - here[places]).abs().max() for here, there in pairs]
+    multihead_outputs = [_attend(heads, sequence) for sequence in inputs]
+    pairs = (
+        (outputs, other_outputs),
+        (positioned_outputs, other_positioned_outputs),
+        multihead_outputs[:2],
+        multihead_outputs[2:],
+    )
+    differences = [(there - here[permutation]).abs().max() for here, there in pairs]
     return WordOrder(
         words,
-        turned,
-        tuple(places),
+        other_words,
+        tuple(permutation),
         x,
         positions,
         outputs,
         other_outputs,
-        placed,
-        other_placed,
+        positioned_outputs,
+        other_positioned_outputs,
         torch.stack(differences).unflatten(0, (2, 2)),
     )
 
 
-def _places(words: tuple[str, ...], turned: tuple[str, ...]) -> list[int]:
-    """For each word of the other order, where it stands in the first."""
-    if Counter(words) != Counter(turned):
-        raise UserError(f"other: {' '.join(turned)!r} is not {' '.join(words)!r} in another order")
+def _permutation(words: tuple[str, ...], other_words: tuple[str, ...]) -> list[int]:
+    """For each word of the other order, its index in the first."""
+    if Counter(words) != Counter(other_words):
+        raise UserError(
+            f"other: {' '.join(other_words)!r} is not {' '.join(words)!r} in another order"
+        )
     left = {
         word: [at for at, other_word in enumerate(words) if other_word == word] for word in words
     }
-    return [left[word].pop(0) for word in turned]
+    return [left[word].pop(0) for word in other_words]
 
 
 def _random_vectors(words: tuple[str, ...], width: int, seed: int) -> Float64[Tensor, "T D"]:
-    kinds = list(dict.fromkeys(words))
-    chance = torch.Generator().manual_seed(seed)
-    table_of = torch.randn(len(kinds), width, generator=chance, dtype=torch.float64)
-    return table_of[[kinds.index(word) for word in words]]
+    distinct_words = list(dict.fromkeys(words))
+    generator = torch.Generator().manual_seed(seed)
+    embedding_table = torch.randn(
+        len(distinct_words), width, generator=generator, dtype=torch.float64
+    )
+    return embedding_table[[distinct_words.index(word) for word in words]]
 
 
 def _heads(width: int, seed: int) -> MultiHeadAttention:
-    """Heads with fresh weights; what else is random stays as it was."""
+    """Untrained heads; the global random state stays as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return MultiHeadAttention(width, HEADS if width % HEADS == 0 else 1).double()
