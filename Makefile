@@ -20,17 +20,18 @@ studio: .venv/ready     ## the page: translate, watch, and open every number
 test: .venv/ready browser tracer        ## every test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
-lint: .venv/ready       ## style, types and floors
+lint: .venv/ready       ## style, types, imports and numbers in the documents
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m benchmarks check-documents
 
 check: lint browser tracer      ## what a developer runs before every commit
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not soak"
 
 test-all: test          ## every test, then the long soaks, kept as a result
-	$(BIN)/python -m benchmarks soaks
+	$(BIN)/python -m benchmarks soak-tests
 
 format: .venv/ready     ## let ruff mend what it can
 	$(BIN)/ruff check --fix

@@ -1,4 +1,4 @@
-"""What failures cost: a training that is killed again and again, and where its time goes."""
+"""Goodput under failures: training that is killed periodically, and where its time goes."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-Line = Mapping[str, Any]
+Event = Mapping[str, Any]
 SETTINGS = {
     "data.pairs": 1000,
     "training.steps": 1_000_000,
@@ -20,42 +20,42 @@ SETTINGS = {
     "training.report_every": 5,
     "training.save_every": 50,
 }
-LEAST_SHARE = 0.9
+TARGET_SHARE = 0.9
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One process: when it began and was killed, and what it told meanwhile."""
+    """One process: when it started and was killed, and the events it reported."""
 
-    began: float
-    ended: float
-    told: Sequence[Line]
+    start: float
+    end: float
+    events: Sequence[Event]
 
     @property
-    def first(self) -> float:
+    def first_step(self) -> float:
         """When its first step began."""
-        steps = [line for line in self.told if line["event"] == "Stepped"]
-        return float(steps[0]["at"] - steps[0]["seconds"]) if steps else self.ended
+        steps = [event for event in self.events if event["event"] == "Stepped"]
+        return float(steps[0]["at"] - steps[0]["seconds"]) if steps else self.end
 
     def steps(self) -> Iterator[tuple[int, float]]:
-        """The last step of each report, and how long its steps took."""
-        for line in self.told:
-            if line["event"] == "Stepped":
-                yield int(line["step"]), float(line["seconds"])
+        """The last step of each report, and the seconds its steps took."""
+        for event in self.events:
+            if event["event"] == "Stepped":
+                yield int(event["step"]), float(event["seconds"])
 
     @property
-    def saved(self) -> int:
+    def saved_step(self) -> int:
         """The last step it saved, or −1."""
         return max(
-            (int(line["step"]) for line in self.told if line["event"] == "Saved"), default=-1
+            (int(event["step"]) for event in self.events if event["event"] == "Saved"), default=-1
         )
 
 
-class Child:
-    """A training in a process of its own, and what it has told so far."""
+class TrainingProcess:
+    """Training in its own process, and the events it has reported so far."""
 
     def __init__(self, out: Path, *, wait: bool) -> None:
-        self.told: list[Line] = []
+        self.events: list[Event] = []
         self.process = subprocess.Popen(
             [
                 sys.executable,
@@ -74,75 +74,83 @@ class Child:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.endswith("\n"):
-                self.told.append(json.loads(line))
+                self.events.append(json.loads(line))
 
     def kill(self) -> None:
-        """SIGKILL, and be there."""
-        assert self.process.poll() is None, "the training ended by itself"
+        """Send SIGKILL and wait for the process to end."""
+        assert self.process.poll() is None, "the training process ended before it was killed"
         self.process.kill()
         self.process.wait()
         self.reader.join()
 
 
-def failures(minutes: float = 10.0, every: float = 60.0, spare: float = 1) -> dict[str, object]:
-    """Kill a training every so many seconds, for so many minutes, and add up where they went.
+def goodput(
+    minutes: float = 10.0, kill_every: float = 60.0, *, standby: bool = True
+) -> dict[str, object]:
+    """Kill training every `kill_every` seconds, and account for the time.
 
-    With a spare, another process stands by (`dhyan train … --resume --wait`).
+    With `standby`, a second process waits to take over (`dhyan train … --resume --wait`).
     """
-    attempts, children = list[Attempt](), list[Child]()
+    attempts, processes = list[Attempt](), list[TrainingProcess]()
     with tempfile.TemporaryDirectory() as folder:
-        out, began = Path(folder) / "run", time.monotonic()
-        until = began + 60 * minutes
-        while time.monotonic() < until - 1:
-            children = children or [Child(out, wait=False)]
-            while spare and not children[0].told:  # it has the folder before another asks for it
+        out, start = Path(folder) / "run", time.monotonic()
+        end = start + 60 * minutes
+        while time.monotonic() < end - 1:
+            processes = processes or [TrainingProcess(out, wait=False)]
+            while standby and not processes[0].events:  # it locks the run before the standby asks
                 time.sleep(0.05)
-            children += [Child(out, wait=True)] if spare else []
-            time.sleep(max(0.0, min(began + every, until) - time.monotonic()))
-            killed = children.pop(0)
+            processes += [TrainingProcess(out, wait=True)] if standby else []
+            time.sleep(max(0.0, min(start + kill_every, end) - time.monotonic()))
+            killed = processes.pop(0)
             killed.kill()
-            attempts.append(Attempt(began, began := time.monotonic(), killed.told))
-            print(f"{len(attempts)}: saved step {attempts[-1].saved}", file=sys.stderr)
-        for child in children:
-            child.kill()
-    facts = {"minutes": minutes, "killed_every_seconds": every, "spare": bool(spare)}
-    found = account(attempts)
-    return {**facts, **found, "misses": misses(found)}
+            attempts.append(Attempt(start, start := time.monotonic(), killed.events))
+            print(f"{len(attempts)}: saved step {attempts[-1].saved_step}", file=sys.stderr)
+        for process in processes:
+            process.kill()
+    settings = {"minutes": minutes, "killed_every_seconds": kill_every, "standby": standby}
+    result = account(attempts)
+    return {**settings, **result, "misses": misses(result)}
 
 
-def misses(found: Mapping[str, Any]) -> list[str]:
-    """What is below the target, in words; nothing, if all is well."""
-    share, lost = found["effective_share"], {**found["seconds"]}
-    if share >= LEAST_SHARE:
+def misses(result: Mapping[str, Any]) -> list[str]:
+    """The missed target as a sentence; empty if it was reached."""
+    share, lost = result["effective_share"], {**result["seconds"]}
+    if share >= TARGET_SHARE:
         return []
-    lost.pop("steps_kept")
-    most = max(lost, key=lambda part: lost[part])
-    where = f"most went into {most}, {lost[most]} of {found['wall_seconds']} s"
-    return [f"effective_share: {share}, and {LEAST_SHARE} was wanted; {where}"]
+    lost.pop("useful_steps")
+    largest = max(lost, key=lambda part: lost[part])
+    loss = f"largest loss: {largest}, {lost[largest]} of {result['wall_seconds']} s"
+    return [f"effective_share: {share}, target {TARGET_SHARE}; {loss}"]
 
 
 def account(attempts: Sequence[Attempt]) -> dict[str, object]:
-    """Where the time went, in seconds, and the share of it that led somewhere."""
-    wall = attempts[-1].ended - attempts[0].began
-    kept, lost = 0.0, 0.0
-    for one in attempts:
-        kept += sum(seconds for step, seconds in one.steps() if step <= one.saved)
-        lost += sum(seconds for step, seconds in one.steps() if step > one.saved)
-    starting = sum(one.first - one.began for one in attempts)
-    between = sum(later.began - sooner.ended for sooner, later in pairwise(attempts))
-    parts = {"steps_kept": kept, "starting": starting, "steps_done_again": lost, "between": between}
-    parts["saving_and_the_rest"] = wall - sum(parts.values())
+    """Seconds by what they were spent on, and the share of steps that were not lost."""
+    wall = attempts[-1].end - attempts[0].start
+    useful, lost = 0.0, 0.0
+    for attempt in attempts:
+        saved = attempt.saved_step
+        useful += sum(seconds for step, seconds in attempt.steps() if step <= saved)
+        lost += sum(seconds for step, seconds in attempt.steps() if step > saved)
+    startup = sum(attempt.first_step - attempt.start for attempt in attempts)
+    between = sum(later.start - earlier.end for earlier, later in pairwise(attempts))
+    parts = {
+        "useful_steps": useful,
+        "startup": startup,
+        "repeated_steps": lost,
+        "between_processes": between,
+    }
+    parts["saving_and_other"] = wall - sum(parts.values())
     return {
         "kills": len(attempts),
-        "steps": attempts[-1].saved,
+        "steps": attempts[-1].saved_step,
         "wall_seconds": round(wall, 1),
-        "effective_share": round(kept / wall, 4),
+        "effective_share": round(useful / wall, 4),
         "seconds": {name: round(value, 1) for name, value in parts.items()},
     }
 
 
 def _train(out: Path, *, wait: bool) -> None:
-    """What is killed: the training of `dhyan train numbers --resume`, telling each event's time."""
+    """The process that is killed: `dhyan train numbers --resume`, printing each event's time."""
     from dhyan.config import load_recipe
     from dhyan.run import train
 

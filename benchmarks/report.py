@@ -1,4 +1,4 @@
-"""A result is a file: what was measured, on which machine, with which versions, at which commit."""
+"""Result files: what was measured, on which machine, with which versions, at which commit."""
 
 import json
 import os
@@ -15,9 +15,9 @@ PACKAGES = ("torch", "tokenizers", "numpy", "sacrebleu", "typer")
 PEERS = ("triton", "transformers")
 
 
-def write(what: str, figures: object) -> Path:
-    """Keep what was measured here and now with everything needed to judge it."""
-    facts = {
+def write_result(what: str, figures: object) -> Path:
+    """Write the result file of a benchmark that ran here, on the CPU."""
+    result = {
         "commit": git("rev-parse", "HEAD"),
         "changed_since": bool(git("status", "--porcelain", "--", "src")),
         "machine": machine(),
@@ -25,53 +25,53 @@ def write(what: str, figures: object) -> Path:
         "versions": {name: version(name) for name in PACKAGES},
         "figures": figures,
     }
-    return _kept(what, f"cpu{os.cpu_count()}", facts)
+    return _write(what, f"cpu{os.cpu_count()}", result)
 
 
-def write_beside(what: str, figures: object, *, accelerator: str, folder: Path) -> Path:
-    """Keep a measurement made beside other libraries, also where there is no repository.
+def write_device_result(what: str, figures: object, *, accelerator: str, folder: Path) -> Path:
+    """Write the result file of a benchmark on an accelerator, also outside a repository.
 
-    There the commit is unknown: `keep` adds it where there is one.
+    There the commit is unknown: `import_results` adds it.
     """
     try:
         commit, changed = git("rev-parse", "HEAD"), bool(git("status", "--porcelain", "--", "src"))
     except (OSError, subprocess.CalledProcessError):
         commit, changed = None, None
-    facts = {
+    result = {
         "commit": commit,
         "changed_since": changed,
         "machine": {**machine(), "accelerator": accelerator},
         "python": platform.python_version(),
-        "versions": {name: found for name in (*PACKAGES, *PEERS) if (found := _version(name))},
+        "versions": {name: number for name in (*PACKAGES, *PEERS) if (number := _version(name))},
         "figures": figures,
     }
     where = accelerator.split()[-1].lower() if accelerator else f"cpu{os.cpu_count()}"
-    return _kept(what, where, facts, folder)
+    return _write(what, where, result, folder)
 
 
-def keep(folder: Path, commit: str) -> list[Path]:
-    """Take up the results that another machine has brought, made of this commit."""
-    kept = []
+def import_results(folder: Path, commit: str) -> list[Path]:
+    """Copy result files of another machine; those without a commit get this one."""
+    imported = []
     for path in sorted(folder.glob("*_*_*.json")):
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        facts |= {"commit": facts["commit"] or git("rev-parse", commit)}
-        kept.append(RESULTS / path.name)
-        _dump(kept[-1], facts)
-    return kept
+        result = json.loads(path.read_text(encoding="utf-8"))
+        result |= {"commit": result["commit"] or git("rev-parse", commit)}
+        imported.append(RESULTS / path.name)
+        _write_json(imported[-1], result)
+    return imported
 
 
 def machine() -> dict[str, Any]:
-    """What this machine is."""
+    """Processor, cores and operating system."""
     return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 
-def write_brought(what: str, figures: Mapping[str, Any], *, where: str, commit: str) -> Path:
-    """Keep figures that another machine has brought: they say themselves where they are of.
+def write_imported(what: str, figures: Mapping[str, Any], *, where: str, commit: str) -> Path:
+    """Write the result file of figures measured elsewhere, with the machine they name.
 
-    Whether that machine had the commit and nothing else cannot be known here.
+    Whether that machine had uncommitted changes is unknown.
     """
     versions = dict(figures["versions"])
-    facts = {
+    result = {
         "commit": git("rev-parse", commit),
         "changed_since": None,
         "machine": figures["machine"],
@@ -79,31 +79,31 @@ def write_brought(what: str, figures: Mapping[str, Any], *, where: str, commit: 
         "versions": versions,
         "figures": figures,
     }
-    return _kept(what, where, facts)
+    return _write(what, where, result)
 
 
-def _kept(what: str, where: str, facts: Mapping[str, Any], folder: Path | None = None) -> Path:
+def _write(what: str, where: str, result: Mapping[str, Any], folder: Path | None = None) -> Path:
     now, folder = datetime.now(UTC), folder or RESULTS
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{what}_{where}_{now:%Y-%m-%d}.json"
-    _dump(path, {"what": what, "date": now.isoformat(timespec="seconds"), **facts})
+    _write_json(path, {"what": what, "date": now.isoformat(timespec="seconds"), **result})
     return path
 
 
-def _dump(path: Path, facts: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+def _write_json(path: Path, result: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def newest(what: str, folder: Path | None = None) -> Path:
-    """The newest result of its kind."""
-    found = (folder or RESULTS).glob(f"{what}_*.json")
-    return max(found, key=lambda path: path.stem.rpartition("_")[2])
+    """The newest result file of a benchmark."""
+    paths = (folder or RESULTS).glob(f"{what}_*.json")
+    return max(paths, key=lambda path: path.stem.rpartition("_")[2])
 
 
-def git(*words: str) -> str:
-    """What git says."""
+def git(*arguments: str) -> str:
+    """Output of a git command."""
     return subprocess.run(
-        ["git", *words], capture_output=True, text=True, check=True
+        ["git", *arguments], capture_output=True, text=True, check=True
     ).stdout.strip()
 
 

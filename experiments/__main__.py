@@ -29,12 +29,11 @@ def main(words: list[str]) -> None:
     """Run the experiment that the command line names."""
     match words:
         case ["mixer"]:
-            from benchmarks.ladder_page import newest_page
-            from benchmarks.report import write
+            from benchmarks.ladder_page import PAGE, newest_page
+            from benchmarks.report import write_result
 
-            print(write("mixer", measure_mixers()))
-            page = Path(__file__).parents[1] / "docs" / "ladder.md"
-            page.write_text(newest_page(), encoding="utf-8")
+            print(write_result("mixer", measure_mixers()))
+            PAGE.write_text(newest_page(), encoding="utf-8")
         case [name, folder, *commit]:
             from experiments.snapshots import make_snapshots, snapshots
 

@@ -160,8 +160,8 @@ def _idioms(*, kept: bool) -> Iterator[Reading]:
     keys, places = list(shown), _asked_words()
     for seed in count(STEP * (1 + kept)):
         draft = SentenceBuilder(seed)
-        about, label = key = draft.one(keys)
-        words = written(fill_template(draft, draft.one(shown[key])))
+        about, label = key = draft.choose(keys)
+        words = written(fill_template(draft, draft.choose(shown[key])))
         place = len(words) - 1 - words[::-1].index(places[about])
         yield Reading(words, place, label, (LITERAL, IDIOMATIC))
 

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from benchmarks.predictions import MENDED, PREDICTIONS
+from benchmarks.predictions import CHANGES, PREDICTIONS
 from experiments.ambiguous_readings import (
     Reading,
     Trial,
@@ -117,8 +117,11 @@ def mixer(
     return {
         "command": "python -m experiments mixer",
         "sizes": asdict(sizes),
-        "predictions": [{"says": one.says, "held": one.holds(found)} for one in PREDICTIONS],
-        "mended": MENDED,
+        "predictions": [
+            {"says": prediction.statement, "held": prediction.holds(found)}
+            for prediction in PREDICTIONS
+        ],
+        "changes": CHANGES,
         "found": found,
     }
 

@@ -16,17 +16,19 @@ NAMES = {"ours": "dhyan", "eager": "PyTorch", "compiled": "PyTorch, compiled"}
 MEASURES = {
     "forward_ms": "forward, ms",
     "both_ms": "forward and backward, ms",
-    "graph_forward_ms": "forward, recorded, ms",
-    "graph_both_ms": "forward and backward, recorded, ms",
+    "graph_forward_ms": "forward, CUDA graph, ms",
+    "graph_both_ms": "forward and backward, CUDA graph, ms",
     "both_gb": "extra memory, GB",
 }
 
 
-def additive(*, shapes: Sequence[tuple[int, ...]], compiled: bool, log: Log) -> dict[str, Any]:
-    """Milliseconds and memory at each shape, in bf16; the errors are compared first."""
+def additive_attention(
+    *, shapes: Sequence[tuple[int, ...]], compiled: bool, log: Log
+) -> dict[str, Any]:
+    """Milliseconds and memory at each shape in bf16; relative errors are checked first."""
     table = Table({"B T S A": [list(shape) for shape in shapes], "dtype": "bfloat16"}, log)
     if not torch.cuda.is_available():
-        table.failed["additive"] = "there is no GPU here"
+        table.failed["additive"] = "no GPU"
     for shape in shapes if torch.cuda.is_available() else ():
         at = " ".join(map(str, shape))
         with table.trying(at):
@@ -49,11 +51,11 @@ def additive_case(
     dtype: torch.dtype = torch.bfloat16,
     compiled: bool = True,
 ) -> dict[str, Any]:
-    """Additive attention by our kernels, by its definition and by the definition compiled."""
-    from dhyan.kernels.triton.additive_attention.attention import additive_attention
+    """Additive attention: fused kernels, reference in eager PyTorch, reference compiled."""
+    from dhyan.kernels.triton.additive_attention.attention import additive_attention as fused
 
     shape = (batch, queries, positions, width, breadth or width)
-    implementations: dict[str, Attend] = {"ours": additive_attention, "eager": _reference}
+    implementations: dict[str, Attend] = {"ours": fused, "eager": _reference}
     if compiled:
         implementations["compiled"] = torch.compile(_reference, dynamic=False)
     tensors, mask = _additive_inputs(shape, dtype)
@@ -73,7 +75,7 @@ def _reference(query: Tensor, keys: Tensor, values: Tensor, energy: Tensor, mask
 def _additive_inputs(
     shape: tuple[int, ...], dtype: torch.dtype, *, seed: int = 0
 ) -> tuple[list[Tensor], Tensor]:
-    """Random queries, keys, values and energy; a tenth of the positions is hidden."""
+    """Random queries, keys, values and energy; a tenth of the positions is masked."""
     batch, queries, positions, width, breadth = shape
     generator = torch.Generator("cuda").manual_seed(seed)
 
@@ -94,9 +96,9 @@ def _additive_inputs(
 def _relative_errors(
     implementations: dict[str, Attend], shape: tuple[int, ...], dtype: torch.dtype
 ) -> dict[str, list[float]]:
-    """‖found − exact‖ / ‖exact‖ of the context and the gradients of q, k, v and energy.
+    """‖output − exact‖ / ‖exact‖ of the context and the gradients of q, k, v and energy.
 
-    Over a few sentences, in double precision; ours may lose at most twice what PyTorch loses.
+    Against double precision on a few sentences; ours may be at most twice that of PyTorch.
     """
     small = (min(shape[0], 2), *shape[1:])
     tensors, mask = _additive_inputs(small, dtype, seed=1)
@@ -110,7 +112,7 @@ def _relative_errors(
         ]
     for ours, theirs in zip(results["ours"], results["eager"], strict=True):
         if not ours <= 2 * theirs + 1e-5:
-            raise AssertionError(f"our error of {ours:.2g}, theirs of {theirs:.2g}: {results}")
+            raise AssertionError(f"relative error {ours:.2g}; PyTorch has {theirs:.2g}: {results}")
     return results
 
 
@@ -143,29 +145,29 @@ def _measure(implementation: Attend, tensors: list[Tensor], mask: Tensor) -> dic
 
 
 def timed(run: Callable[[], object], *, seconds: float = 0.2) -> float:
-    """The median of many runs, by the device's clock, after some that do not count."""
+    """Median milliseconds of many runs by CUDA events, after warm-up runs."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    spent: list[float] = []
+    times: list[float] = []
     for warm in (True, False):
-        spent.clear()
-        while len(spent) < 5 or (sum(spent) < 1000 * seconds / (4 if warm else 1)):
+        times.clear()
+        while len(times) < 5 or (sum(times) < 1000 * seconds / (4 if warm else 1)):
             begin.record()
             run()
             end.record()
             end.synchronize()
-            spent.append(begin.elapsed_time(end))
-            if len(spent) >= 300:
+            times.append(begin.elapsed_time(end))
+            if len(times) >= 300:
                 break
-    return statistics.median(spent)
+    return statistics.median(times)
 
 
 def captured(run: Callable[[], object]) -> Callable[[], None]:
-    """The same kernels without their launches, by a CUDA graph."""
-    aside = torch.cuda.Stream()
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
+    """Capture a function in a CUDA graph; the result replays it."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
         run()
-    torch.cuda.current_stream().wait_stream(aside)
+    torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         run()
@@ -173,7 +175,7 @@ def captured(run: Callable[[], object]) -> Callable[[], None]:
 
 
 def extra_memory(run: Callable[[], object]) -> float:
-    """The most memory a run holds above what lay there before it, in GB."""
+    """Peak memory of a run above what was allocated before it, in GB."""
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()

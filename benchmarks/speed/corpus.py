@@ -1,4 +1,4 @@
-"""Corpora in memory, encoded: Multi30k, and random ids of one length."""
+"""Encoded corpora in memory: Multi30k, and random token ids of one length."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from dhyan.data.store import Examples, SequenceBuilder
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.tokenizer import Tokenizer
 
-SPECIAL = 4  # ids before the words
+SPECIAL = 4  # ids of special tokens
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,17 @@ class EncodedCorpus:
 
 
 @cache
-def multi30k(folder: Path, pieces: int, *, first: int | None = None) -> EncodedCorpus:
-    """English to German; the tokenizers are learned once and lie beside the text."""
+def multi30k(folder: Path, vocabulary: int, *, first: int | None = None) -> EncodedCorpus:
+    """English to German; the tokenizers are trained once and stored beside the text."""
     training, validation, test = (
         read(folder, part)[:first] for part in ("train", "valid", "test_2016_flickr")
     )
-    source = _tokenizer(folder / f"bpe-{pieces}.en.json", [p.source for p in training], pieces)
-    target = _tokenizer(folder / f"bpe-{pieces}.de.json", [p.target for p in training], pieces)
+    source = _tokenizer(
+        folder / f"bpe-{vocabulary}.en.json", [p.source for p in training], vocabulary
+    )
+    target = _tokenizer(
+        folder / f"bpe-{vocabulary}.de.json", [p.target for p in training], vocabulary
+    )
     examples = encode_pairs(training, source, target, max_tokens=256)
     return EncodedCorpus(examples, (source, target), validation, test, sample=training[0].source)
 
@@ -61,15 +65,15 @@ def read(folder: Path, part: str) -> list[Pair]:
         for language in ("en", "de")
     ]
     lines = enumerate(zip(*sides, strict=True), start=1)
-    return [Pair(one, other, line) for line, (one, other) in lines]
+    return [Pair(source, target, line) for line, (source, target) in lines]
 
 
 def random_corpus(sentences: int, length: int, vocabulary: int, *, seed: int = 1) -> EncodedCorpus:
-    """Random ids; every source has `length` tokens and every target as many to say."""
-    draw = np.random.default_rng(seed)
+    """Random token ids; every source and every target has `length` tokens."""
+    generator = np.random.default_rng(seed)
     sources, targets = SequenceBuilder(), SequenceBuilder()
     for _ in range(sentences):
-        words = draw.integers(SPECIAL, vocabulary, (2, length - 1)).tolist()
+        words = generator.integers(SPECIAL, vocabulary, (2, length - 1)).tolist()
         sources.add([*words[0], EOS])
         targets.add([BOS, *words[1], EOS])
     words = numbered_words(vocabulary)
@@ -78,15 +82,15 @@ def random_corpus(sentences: int, length: int, vocabulary: int, *, seed: int = 1
 
 @cache
 def numbered_words(vocabulary: int) -> Tokenizer:
-    """A vocabulary of so many made-up words."""
+    """A tokenizer with a vocabulary of generated words."""
     letters = ("".join(word) for word in product("abcdefghijklmnopqrstuvwxyz", repeat=4))
     sentence = " ".join(islice(letters, vocabulary))
     return Tokenizer.train([sentence], kind="words", size=vocabulary)
 
 
-def _tokenizer(path: Path, sentences: Sequence[str], pieces: int) -> Tokenizer:
+def _tokenizer(path: Path, sentences: Sequence[str], vocabulary: int) -> Tokenizer:
     if not path.exists():
         path.write_text(
-            Tokenizer.train(sentences, kind="bpe", size=pieces).to_json(), encoding="utf-8"
+            Tokenizer.train(sentences, kind="bpe", size=vocabulary).to_json(), encoding="utf-8"
         )
     return Tokenizer.from_json(path.read_text(encoding="utf-8"))

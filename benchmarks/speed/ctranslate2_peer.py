@@ -1,4 +1,4 @@
-"""CTranslate2 as a peer: a MarianMT converted for it, translating in a process of its own."""
+"""CTranslate2 for comparison: a converted MarianMT that translates in its own process."""
 
 import json
 import os
@@ -19,8 +19,8 @@ SPECIAL = ("</s>", "<unk>")
 
 
 @dataclass(frozen=True)
-class Try:
-    """Sentences as ids, to be translated into exactly so many tokens, so many times."""
+class TranslationJob:
+    """Source token ids, beam, output length, and the number of timed repeats."""
 
     source: list[list[int]]
     beam: int
@@ -29,55 +29,55 @@ class Try:
 
 
 @dataclass(frozen=True)
-class Converted:
-    """A model in CTranslate2's form, and the surroundings its process needs."""
+class ConvertedModel:
+    """A model in CTranslate2's format, and the environment variables of its process."""
 
     folder: Path
-    surroundings: dict[str, str]
+    environment: dict[str, str]
 
     def translate(
-        self, tries: Sequence[Try], *, dtype: str, device: str = "cuda"
+        self, jobs: Sequence[TranslationJob], *, dtype: str, device: str = "cuda"
     ) -> list[tuple[list[float], list[list[int]]]]:
-        """For every try the seconds of each repeat, and what was said."""
+        """The seconds of each repeat and the output token ids, per job."""
         requests = {
             "model": str(self.folder),
             "dtype": dtype,
             "device": device,
-            "tries": [asdict(one) for one in tries],
+            "jobs": [asdict(job) for job in jobs],
         }
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, __file__],
             input=json.dumps(requests),
             capture_output=True,
             text=True,
             check=False,
-            env=self.surroundings,
+            env=self.environment,
         )
-        if done.returncode:
-            raise RuntimeError(done.stderr[-500:])
-        return [(seconds, said) for seconds, said in json.loads(done.stdout)]
+        if process.returncode:
+            raise RuntimeError(process.stderr[-500:])
+        return [(seconds, outputs) for seconds, outputs in json.loads(process.stdout)]
 
 
 @contextmanager
-def converted(model: Any, packed: Path | None) -> Iterator[Converted]:
-    """This MarianMT as CTranslate2 has it; where that is not installed, from a tar of its wheel."""
+def convert_model(model: Any, archive: Path | None) -> Iterator[ConvertedModel]:
+    """Convert a MarianMT; where CTranslate2 is not installed, it is read from a tar of its wheel."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        surroundings = dict(os.environ)
-        if find_spec("ctranslate2") is None and packed is not None and packed.exists():
-            _unpack(packed, folder / "wheel")
+        environment = dict(os.environ)
+        if find_spec("ctranslate2") is None and archive is not None and archive.exists():
+            _unpack(archive, folder / "wheel")
             sys.path.insert(0, str(folder / "wheel"))
-            paths = [str(folder / "wheel"), surroundings.get("PYTHONPATH", "")]
-            surroundings["PYTHONPATH"] = ":".join(filter(None, paths))
-        surroundings |= _cublas_12(folder)
+            paths = [str(folder / "wheel"), environment.get("PYTHONPATH", "")]
+            environment["PYTHONPATH"] = ":".join(filter(None, paths))
+        environment |= _cublas_12(folder)
         _convert(model, folder / "model")
-        yield Converted(folder / "model", surroundings)
+        yield ConvertedModel(folder / "model", environment)
 
 
-def _unpack(packed: Path, place: Path) -> None:
-    """Write the plain files of a tar into a folder, and nothing else that it may hold."""
-    inside = place.resolve()
-    with tarfile.open(packed) as tar:
+def _unpack(archive: Path, destination: Path) -> None:
+    """Extract the regular files of a tar that lie inside the folder; skip everything else."""
+    inside = destination.resolve()
+    with tarfile.open(archive) as tar:
         for member in tar:
             path = (inside / member.name).resolve()
             file = tar.extractfile(member) if member.isreg() else None
@@ -88,73 +88,73 @@ def _unpack(packed: Path, place: Path) -> None:
                 shutil.copyfileobj(file, out)
 
 
-def _convert(model: Any, place: Path) -> None:
+def _convert(model: Any, folder: Path) -> None:
     from ctranslate2.converters.transformers import MarianMTLoader
 
     loader = MarianMTLoader()
     spec = loader.get_model_spec(model)
-    loader.set_vocabulary(spec, [word(i) for i in range(model.config.vocab_size - 1)])
-    spec.config.eos_token = spec.config.decoder_start_token = word(0)
-    spec.config.unk_token = word(1)
+    loader.set_vocabulary(spec, [word_of(i) for i in range(model.config.vocab_size - 1)])
+    spec.config.eos_token = spec.config.decoder_start_token = word_of(0)
+    spec.config.unk_token = word_of(1)
     spec.validate()
     spec.optimize()
-    place.mkdir()
-    spec.save(str(place))
+    folder.mkdir()
+    spec.save(str(folder))
 
 
-def word(id: int) -> str:
-    """A made-up word for an id; the first two are the end and the unknown."""
+def word_of(id: int) -> str:
+    """A generated word for a token id; the first two are </s> and <unk>."""
     return SPECIAL[id] if id < len(SPECIAL) else f"w{id}"
 
 
-def number(made: str) -> int:
-    """The id of a made-up word."""
-    return SPECIAL.index(made) if made in SPECIAL else int(made[1:])
+def token_id(word: str) -> int:
+    """The token id of a generated word."""
+    return SPECIAL.index(word) if word in SPECIAL else int(word[1:])
 
 
 def _cublas_12(folder: Path) -> dict[str, str]:
-    """The CUDA 13 libraries that torch has loaded, under the names CTranslate2 asks for."""
+    """The CUDA 13 libraries that torch has loaded, under the names that CTranslate2 loads."""
     import torch
 
     if not torch.cuda.is_available():
         return {}
     torch.ones(8, 8, device="cuda") @ torch.ones(8, 8, device="cuda")
     mapped = set(Path("/proc/self/maps").read_text().split())
-    links, places = folder / "links", []
+    links, folders = folder / "links", []
     links.mkdir()
     for name in ("libcublas.so", "libcublasLt.so"):
-        found = next(one for one in sorted(mapped) if Path(one).name.startswith(name))
-        (links / f"{name}.12").symlink_to(found)
-        places.append(str(Path(found).parent))
+        library = next(path for path in sorted(mapped) if Path(path).name.startswith(name))
+        (links / f"{name}.12").symlink_to(library)
+        folders.append(str(Path(library).parent))
     before = os.environ.get("LD_LIBRARY_PATH", "")
-    return {"LD_LIBRARY_PATH": ":".join(filter(None, [str(links), *places, before]))}
+    return {"LD_LIBRARY_PATH": ":".join(filter(None, [str(links), *folders, before]))}
 
 
-def _translated(requests: dict[str, Any]) -> list[tuple[list[float], list[list[int]]]]:
-    """What the process of its own does: translate again and again, and tell the seconds."""
+def _translate_jobs(requests: dict[str, Any]) -> list[tuple[list[float], list[list[int]]]]:
+    """Translate every job several times; its seconds and outputs. Runs in its own process."""
     import ctranslate2
 
     translator = ctranslate2.Translator(
         requests["model"], device=requests["device"], compute_type=requests["dtype"]
     )
-    found = []
-    for one in requests["tries"]:
-        source = [[word(i) for i in row] for row in one["source"]]
+    measurements = []
+    for job in requests["jobs"]:
+        source = [[word_of(i) for i in row] for row in job["source"]]
         seconds, results = [], []
-        for _ in range(one["repeats"] + 2):
-            began = perf_counter()
+        for _ in range(job["repeats"] + 2):
+            start = perf_counter()
             results = translator.translate_batch(
                 source,
-                beam_size=one["beam"],
-                min_decoding_length=one["length"],
-                max_decoding_length=one["length"],
+                beam_size=job["beam"],
+                min_decoding_length=job["length"],
+                max_decoding_length=job["length"],
                 max_batch_size=0,
             )
-            seconds.append(perf_counter() - began)
-        said = [[number(made) for made in result.hypotheses[0]] for result in results]
-        found.append((seconds[2:], said))
-    return found
+            seconds.append(perf_counter() - start)
+        outputs = [[token_id(word) for word in result.hypotheses[0]] for result in results]
+        measurements.append((seconds[2:], outputs))
+    return measurements
 
 
 if __name__ == "__main__":
-    json.dump(_translated(json.load(sys.stdin)), sys.stdout)
+    json.dump(_translate_jobs(json.load(sys.stdin)), sys.stdout)

@@ -1,4 +1,4 @@
-"""What the device can do at most: matrix products and copies."""
+"""Peak rates of the device: matrix products and copies."""
 
 from typing import Any
 
@@ -7,15 +7,15 @@ import torch
 from benchmarks.speed.timing import Log, Row, Table, throughputs
 
 
-def ceilings(*, device: str, quick: bool, log: Log) -> dict[str, Any]:
-    """The rate of a large bf16 product and of a large copy, on random numbers."""
+def hardware_limits(*, device: str, quick: bool, log: Log) -> dict[str, Any]:
+    """Rates of a large bf16 matrix product and a large copy, on random numbers."""
     side, size = (512, 2**20) if quick else (8192, 2**31)
     table = Table({"product": [side] * 3, "copied bytes": size}, log)
-    one, other = (torch.randn(side, side, device=device).bfloat16() for _ in range(2))
-    exact = one[:64].double() @ other.double()
-    apart = ((one[:64] @ other).double() - exact).norm() / exact.norm()
-    table.check("product", {"relative error": float(apart), "right": bool(apart < 1e-2)})
-    rates = throughputs(lambda: one @ other, 2 * side**3 / 1e12, repeats=10, warm=3)
+    left, right = (torch.randn(side, side, device=device).bfloat16() for _ in range(2))
+    exact = left[:64].double() @ right.double()
+    error = ((left[:64] @ right).double() - exact).norm() / exact.norm()
+    table.check("product", {"relative error": float(error), "right": bool(error < 1e-2)})
+    rates = throughputs(lambda: left @ right, 2 * side**3 / 1e12, repeats=10, warm=3)
     table.add(Row.of("bf16 product", f"{side}³", "TFLOP/s", rates))
     bytes_in = torch.randint(0, 255, (size,), dtype=torch.uint8, device=device)
     bytes_out = torch.empty_like(bytes_in)

@@ -1,4 +1,4 @@
-"""The models that are measured, as settings of a recipe."""
+"""Recipes of the models that the speed benchmarks measure."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,12 +16,12 @@ from dhyan.config import (
     TransformerEncoder,
 )
 
-NEVER = 10**9  # a step that does not come
+NEVER = 10**9  # a step that is never reached
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large the models are, and what they are trained and tried on."""
+    """Sizes of the models, and of the random sentences they train on and translate."""
 
     width: int = 512
     feed_forward_width: int = 2048
@@ -51,7 +51,7 @@ TRAINING = Training(
 
 
 def transformer(size: Size, *, shared: bool = True, dropout: float = 0.1) -> Recipe:
-    """Transformer-base as `transformers` and CTranslate2 have it: normalised after each step."""
+    """Transformer-base with post-norm, as `transformers` and CTranslate2 have it."""
     common: dict[str, Any] = {
         "width": size.width,
         "heads": size.heads,
@@ -75,14 +75,14 @@ def transformer(size: Size, *, shared: bool = True, dropout: float = 0.1) -> Rec
 
 
 def bahdanau(size: Size, *, dropout: float = 0.2) -> Recipe:
-    """JoeyNMT's setting: a bi-LSTM of two halves, and an LSTM that looks before each step."""
+    """JoeyNMT's configuration: a bi-LSTM encoder, and an LSTM decoder with additive attention."""
     width = size.recurrent
     return Recipe(
         data=Data(max_tokens=size.max_tokens),
         text=Text(
             tokenizer="bpe", source_vocabulary_size=size.pieces, target_vocabulary_size=size.pieces
         ),
-        encoder=_reader(size, dropout),
+        encoder=_encoder(size, dropout),
         decoder=BahdanauDecoder(
             attention=Attention(score="additive", score_width=width),
             cell="lstm",
@@ -96,14 +96,14 @@ def bahdanau(size: Size, *, dropout: float = 0.2) -> Recipe:
 
 
 def luong(size: Size, *, feeding: bool = True, dropout: float = 0.2) -> Recipe:
-    """The same, with the general score after each step."""
+    """The same encoder, and an LSTM decoder with Luong's general score."""
     width = size.recurrent
     return Recipe(
         data=Data(max_tokens=size.max_tokens),
         text=Text(
             tokenizer="bpe", source_vocabulary_size=size.pieces, target_vocabulary_size=size.pieces
         ),
-        encoder=_reader(size, dropout),
+        encoder=_encoder(size, dropout),
         decoder=LuongDecoder(
             attention=Attention(score="general"),
             cell="lstm",
@@ -116,7 +116,7 @@ def luong(size: Size, *, feeding: bool = True, dropout: float = 0.2) -> Recipe:
     )
 
 
-def _reader(size: Size, dropout: float) -> RNNEncoder:
+def _encoder(size: Size, dropout: float) -> RNNEncoder:
     half = size.recurrent // 2
     return RNNEncoder(
         cell="lstm", embedding_width=half, width=half, bidirectional=True, dropout=dropout

@@ -1,4 +1,4 @@
-"""Whether the fast path learns what the plain one learns: losses step by step, and BLEU."""
+"""Do fused kernels train as well as reference kernels? Losses step by step, and BLEU."""
 
 import json
 import os
@@ -18,16 +18,16 @@ from dhyan.config import Recipe
 
 MEDIUM = Size(256, 1024, 4, 3, 512, 8_000, 8_000)
 SMALL = Size(16, 32, 2, 1, 16, 300, 300)
-LOSS_WITHIN, BLEU_WITHIN = 0.005, 0.6  # a share of the loss, and points
+LOSS_TOLERANCE, BLEU_TOLERANCE = 0.005, 0.6  # relative, and in points
 LAST = 50  # steps whose losses are averaged
 
 
 @dataclass(frozen=True)
 class Job:
-    """One training in a process of its own."""
+    """One training run in its own process."""
 
     model: str
-    path: str  # "fast" or "plain"
+    kernels: str  # "fused" or "reference"
     precision: str = "bf16"
     seed: int = 1
     steps: int = 500
@@ -40,11 +40,11 @@ class Job:
 
     @property
     def who(self) -> str:
-        """The path and its precision."""
-        return f"{self.path}, {self.precision}"
+        """The kernels and the precision."""
+        return f"{self.kernels} kernels, {self.precision}"
 
     def recipe(self) -> Recipe:
-        """Its model and training."""
+        """The recipe of its model and training."""
         size = SMALL if self.quick else MEDIUM
         off: dict[str, Any] = {} if self.dropout else {"dropout": 0.0}
         build = {
@@ -62,12 +62,18 @@ class Job:
         )
 
 
-def losses(*, data: Path, device: str, quick: bool, seconds: float, log: Log) -> dict[str, Any]:
-    """One seed and one order of batches, without dropout: the losses after so many steps."""
+def compare_losses(
+    *, data: Path, device: str, quick: bool, seconds: float, log: Log
+) -> dict[str, Any]:
+    """Training losses with one seed, the same batches and no dropout."""
     steps = 6 if quick else 500
     jobs = [
-        Job(model, path, precision, steps=steps, data=str(data), device=device, quick=quick)
-        for path, precision in (("plain", "bf16"), ("fast", "bf16"), ("plain", "fp32"))
+        Job(model, kernels, precision, steps=steps, data=str(data), device=device, quick=quick)
+        for kernels, precision in (
+            ("reference", "bf16"),
+            ("fused", "bf16"),
+            ("reference", "fp32"),
+        )
         for model in ("bahdanau", "luong", "transformer")
         if (model, precision) != ("luong", "fp32")
     ]
@@ -81,21 +87,24 @@ def losses(*, data: Path, device: str, quick: bool, seconds: float, log: Log) ->
         table.add(Row(job.who, job.model, unit, mean, min(curve), max(curve), len(curve), note))
     for model in dict.fromkeys(job.model for job in jobs):
         means = {row.who: row.median for row in table.rows if row.at == model}
-        verdict: dict[str, Any] = {"right": False, "missing": "a run was not done in time"}
-        if means.keys() >= {"fast, bf16", "plain, bf16"}:
-            apart = abs(means["fast, bf16"] / means["plain, bf16"] - 1)
-            verdict = {"apart": apart, "right": apart <= LOSS_WITHIN}
-        table.check(f"{model}: fast within 0.5 % of plain", verdict)
+        verdict: dict[str, Any] = {"right": False, "missing": "a run did not finish"}
+        if means.keys() >= {"fused kernels, bf16", "reference kernels, bf16"}:
+            ratio = means["fused kernels, bf16"] / means["reference kernels, bf16"]
+            difference = abs(ratio - 1)
+            verdict = {"difference": difference, "right": difference <= LOSS_TOLERANCE}
+        table.check(f"{model}: fused within 0.5 % of reference kernels", verdict)
     return {**table.figures(), "runs": [run_record(job, result) for job, result in results.items()]}
 
 
-def bleu(*, data: Path, device: str, quick: bool, seconds: float, log: Log) -> dict[str, Any]:
-    """Three seeds by either path: BLEU of the test set, searched with a beam of five."""
+def compare_bleu(
+    *, data: Path, device: str, quick: bool, seconds: float, log: Log
+) -> dict[str, Any]:
+    """BLEU of the test set with a beam of five, three seeds with either kind of kernels."""
     plan = {"bahdanau": 4 if quick else 1000, "transformer": 4 if quick else 1500}
     jobs = [
         Job(
             model,
-            path,
+            kernels,
             seed=seed,
             steps=steps,
             tokens_per_batch=8192,
@@ -105,54 +114,59 @@ def bleu(*, data: Path, device: str, quick: bool, seconds: float, log: Log) -> d
             device=device,
             quick=quick,
         )
-        for path in ("plain", "fast")
+        for kernels in ("reference", "fused")
         for seed in ((1,) if quick else (1, 2, 3))
         for model, steps in plan.items()
     ]
     table = Table({"steps": plan, "tokens a batch": jobs[0].tokens_per_batch}, log)
     results = run_jobs(jobs, table, seconds=seconds)
     for model in plan:
-        scores: dict[str, dict[int, float]] = {"fast": {}, "plain": {}}
+        scores: dict[str, dict[int, float]] = {"fused": {}, "reference": {}}
         for job, result in results.items():
             if job.model == model:
-                scores[job.path][job.seed] = result["bleu"]
-        for path, by_seed in scores.items():
+                scores[job.kernels][job.seed] = result["bleu"]
+        for kernels, by_seed in scores.items():
             if by_seed:
                 note = f"mean {statistics.mean(by_seed.values()):.2f}, seeds {sorted(by_seed)}"
-                table.add(Row.of(f"{path}, bf16", model, "BLEU", list(by_seed.values()), note))
+                table.add(
+                    Row.of(f"{kernels} kernels, bf16", model, "BLEU", list(by_seed.values()), note)
+                )
         seed_count = len({job.seed for job in jobs})
         table.check(
-            f"{model}: means within 0.6", paired(scores["fast"], scores["plain"], seed_count)
+            f"{model}: means within 0.6",
+            compare_means(scores["fused"], scores["reference"], seed_count),
         )
     return {**table.figures(), "runs": [run_record(job, result) for job, result in results.items()]}
 
 
-def paired(fast: dict[int, float], plain: dict[int, float], seed_count: int) -> dict[str, Any]:
-    """How far the means are apart over the seeds that both have; right only with all of them."""
-    seeds = sorted(fast.keys() & plain.keys())
+def compare_means(
+    fused: dict[int, float], reference: dict[int, float], seed_count: int
+) -> dict[str, Any]:
+    """Difference of the means over the seeds that both have; right only if no seed is missing."""
+    seeds = sorted(fused.keys() & reference.keys())
     if not seeds:
         return {"seeds": seeds, "right": False}
-    apart = abs(statistics.mean(fast[seed] - plain[seed] for seed in seeds))
-    right = len(seeds) == seed_count and apart <= BLEU_WITHIN
-    return {"seeds": seeds, "apart": apart, "right": right}
+    difference = abs(statistics.mean(fused[seed] - reference[seed] for seed in seeds))
+    right = len(seeds) == seed_count and difference <= BLEU_TOLERANCE
+    return {"seeds": seeds, "difference": difference, "right": right}
 
 
 def run_record(job: Job, result: dict[str, Any]) -> dict[str, Any]:
-    """A run for the result file, its losses as means of fifty steps."""
+    """A run for the result file; losses are means over fifty steps."""
     curve = result["losses"]
     parts = [curve[at : at + LAST] for at in range(0, len(curve), LAST)]
     return {**asdict(job), **result, "losses": [round(statistics.mean(part), 5) for part in parts]}
 
 
 def run_jobs(
-    jobs: Sequence[Job], table: Table, *, seconds: float, at_once: int = 8
+    jobs: Sequence[Job], table: Table, *, seconds: float, parallel: int = 8
 ) -> dict[Job, dict[str, Any]]:
-    """The results of all jobs that finished in time; several share the device, untimed."""
+    """Results of the jobs that finished in time; several share the device, so none is timed."""
     end = perf_counter() + seconds
 
     def run_process(job: Job) -> dict[str, Any]:
         words = [sys.executable, "-m", "benchmarks.speed.quality", json.dumps(asdict(job))]
-        done = subprocess.run(
+        process = subprocess.run(
             words,
             capture_output=True,
             text=True,
@@ -160,15 +174,15 @@ def run_jobs(
             env={**os.environ, "OMP_NUM_THREADS": "2"},
             timeout=max(end - perf_counter(), 0.1),
         )
-        if done.returncode:
-            raise RuntimeError(f"{job}\n{done.stderr[-2000:]}")
-        return json.loads(done.stdout.splitlines()[-1])
+        if process.returncode:
+            raise RuntimeError(f"{job}\n{process.stderr[-2000:]}")
+        return json.loads(process.stdout.splitlines()[-1])
 
     results = {}
-    with ThreadPoolExecutor(min(at_once, os.cpu_count() or 1)) as pool:
-        for job, waiting in [(job, pool.submit(run_process, job)) for job in jobs]:
+    with ThreadPoolExecutor(min(parallel, os.cpu_count() or 1)) as pool:
+        for job, future in [(job, pool.submit(run_process, job)) for job in jobs]:
             with table.trying(f"{job.model}, {job.who}, seed {job.seed}"):
-                results[job] = waiting.result()
+                results[job] = future.result()
     return results
 
 
@@ -178,28 +192,30 @@ def run_job(job: Job) -> dict[str, Any]:
     from benchmarks.speed.training import build, with_reference_kernels
     from dhyan.training.events import Stepped, Validated
 
-    recipe, began = job.recipe(), perf_counter()
+    recipe, start = job.recipe(), perf_counter()
     size, first = recipe.text.source_vocabulary_size, 40 if job.quick else None
     corpus = multi30k(Path(job.data) / "multi30k", size, first=first)
-    recipe = with_reference_kernels(recipe) if job.path == "plain" else recipe
+    recipe = with_reference_kernels(recipe) if job.kernels == "reference" else recipe
     translator, trainer = build(recipe, corpus, job.device)
     trainer.settings = replace(trainer.settings, report_every=1)
     events = list(trainer.run(job.steps))
-    taught = perf_counter()
+    train_end = perf_counter()
     result: dict[str, Any] = {
         "losses": [event.loss for event in events if isinstance(event, Stepped)],
         "valid": [event.scores["loss"] for event in events if isinstance(event, Validated)][-1],
     }
     if job.test:
-        result |= score_test_set(translator, corpus.test[: job.test], plain=job.path == "plain")
-    return {**result, "seconds": perf_counter() - began, "taught": taught - began}
+        result |= score_test_set(
+            translator, corpus.test[: job.test], reference=job.kernels == "reference"
+        )
+    return {**result, "seconds": perf_counter() - start, "train_seconds": train_end - start}
 
 
-def score_test_set(translator: Any, pairs: Sequence[Any], *, plain: bool) -> dict[str, Any]:
+def score_test_set(translator: Any, pairs: Sequence[Any], *, reference: bool) -> dict[str, Any]:
     """BLEU of the test set, translated with a beam of five."""
     from dhyan.evaluation.metrics import score as score_texts
 
-    translator = replace(translator, fast=not plain, tokens_per_batch=32_768)
+    translator = replace(translator, fast=not reference, tokens_per_batch=32_768)
     outputs = translator([pair.source for pair in pairs], beam=5)
     translations = [translation.text for translation in outputs]
     references = [pair.target for pair in pairs]

@@ -1,4 +1,4 @@
-"""How the cost of training grows with the batch, the length and the width; and a picture of it."""
+"""Training throughput by batch size, sentence length and model width, and its figure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from benchmarks.speed.model_recipes import Size, bahdanau, trained, transformer
 from benchmarks.speed.timing import TRAINED, Log, Row, Table
 from benchmarks.speed.training import build_trainer, tokens_per_second
 
-AXES = {  # what grows, through which sizes; the rest stays
+AXES = {  # one size varies, the others stay fixed
     "sentences": (8, 32, 128, 512, 2048),
     "length": (8, 32, 128, 512),
     "width": (128, 256, 512, 1024),
@@ -18,27 +18,27 @@ AXES = {  # what grows, through which sizes; the rest stays
 SMALL_AXES = {"sentences": (2,), "length": (6,), "width": (8,)}
 TOKENS, LENGTH = 16_384, 32
 HEADINGS = {
-    "sentences": f"By the batch: sentences of {LENGTH} tokens, 512 wide",
-    "length": f"By the length: {TOKENS:,} tokens a batch, 512 wide",
-    "width": f"By the width: {TOKENS // LENGTH} sentences of {LENGTH} tokens",
+    "sentences": f"Batch size: sentences of {LENGTH} tokens, 512 wide",
+    "length": f"Sentence length: {TOKENS:,} tokens per batch, 512 wide",
+    "width": f"Model width: {TOKENS // LENGTH} sentences of {LENGTH} tokens",
 }
 FAMILIES = {"Transformer": transformer, "Bahdanau": bahdanau}
 
 
-def growth(*, size: Size, device: str, quick: bool, log: Log) -> dict[str, Any]:
-    """Target tokens a second of either family along every axis."""
+def scaling(*, size: Size, device: str, quick: bool, log: Log) -> dict[str, Any]:
+    """Target tokens per second of both model families along every axis."""
     axes = SMALL_AXES if quick else AXES
     table = Table({"axes": {k: list(v) for k, v in axes.items()}, "tokens": TOKENS}, log)
     for axis, sizes in axes.items():
         for number in sizes:
             for family in FAMILIES:
                 with table.trying(f"{family}, {axis} {number}"):
-                    rates = _pace(family, axis, number, size, device, quick=quick)
+                    rates = _throughput(family, axis, number, size, device, quick=quick)
                     table.add(Row.of(family, f"{axis} {number}", TRAINED, rates))
     return table.figures()
 
 
-def _pace(
+def _throughput(
     family: str, axis: str, number: int, size: Size, device: str, *, quick: bool
 ) -> list[float]:
     length = number if axis == "length" else (4 if quick else LENGTH)
@@ -53,8 +53,8 @@ def _pace(
     return tokens_per_second(trainer, steps=1 if quick else 3, windows=3)
 
 
-def picture(figures: Mapping[str, Any], path: Path) -> None:
-    """A curve for either family along every axis, by logarithms."""
+def draw_scaling(figures: Mapping[str, Any], path: Path) -> None:
+    """A curve per model family along every axis, with logarithmic scales."""
     from dhyan.insight.blocks import Curve, Lines
     from dhyan.insight.heatmap import save
     from dhyan.insight.lesson_figure import draw_figure
@@ -68,13 +68,13 @@ def picture(figures: Mapping[str, Any], path: Path) -> None:
                 for family in FAMILIES
             ),
             places=tuple(map(str, sizes)),
-            across={"sentences": "sentences a batch"}.get(axis, axis),
-            up="target tokens a second",
+            across={"sentences": "sentences per batch"}.get(axis, axis),
+            up="target tokens per second",
             log=True,
         )
         for axis, sizes in figures["shapes"]["axes"].items()
     ]
-    save(draw_figure(parts, title="What training costs as it grows"), path)
+    save(draw_figure(parts, title="Training throughput"), path)
 
 
 def _bands(rows: Sequence[Mapping[str, Any] | None]) -> tuple[list[float | None], ...]:

@@ -39,14 +39,14 @@ class Row:
         )
 
     def __str__(self) -> str:
-        spread = f"{short(self.low)}–{short(self.high)} of {self.repeats}"
+        spread = f"{short_number(self.low)}–{short_number(self.high)} of {self.repeats}"
         note = f"; {self.note}" if self.note else ""
-        return f"{self.who} | {self.at} | {short(self.median)} {self.unit} ({spread}{note})"
+        return f"{self.who} | {self.at} | {short_number(self.median)} {self.unit} ({spread}{note})"
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: steps in a stretch, stretches, and whether to check and compare."""
+    """How long to measure: steps per window, windows, and whether to check results first."""
 
     steps: int
     windows: int
@@ -55,7 +55,7 @@ class Effort:
 
 @dataclass
 class Table:
-    """The rows of a case as they come; a contestant that fails is a note, and the rest goes on."""
+    """Rows of a benchmark; an error in one system is recorded and the others still run."""
 
     shapes: dict[str, Any]
     log: Log
@@ -68,21 +68,21 @@ class Table:
         Table.last = self
 
     def add(self, row: Row) -> None:
-        """One more figure."""
+        """Add a row and log it."""
         self.rows.append(row)
         self.log(str(row))
 
     def check(self, name: str, measurements: Any) -> None:
-        """What was compared before anything was timed, and what came out."""
+        """Record the outcome of a correctness check."""
         self.checks[name] = measurements
         self.log(f"checked {name}: {measurements}")
 
     @contextmanager
     def trying(self, who: str) -> Iterator[None]:
-        """What goes wrong inside is noted, and the memory is given back."""
+        """Record an exception raised inside the block; free cached memory afterwards."""
         try:
             yield
-        except Exception as error:  # whatever another library raises
+        except Exception as error:  # other libraries raise anything
             self.failed[who] = f"{type(error).__name__}: {error}"[:500]
             self.log(f"FAILED {who}\n{traceback.format_exc()}")
         finally:
@@ -91,7 +91,7 @@ class Table:
                 torch.cuda.empty_cache()
 
     def figures(self) -> dict[str, Any]:
-        """All of it, for a file."""
+        """Everything, for the result file."""
         rows = [asdict(row) for row in self.rows]
         return {
             "shapes": self.shapes,
@@ -112,13 +112,13 @@ def throughputs(
 
 
 def synchronize() -> None:
-    """Wait until the device has nothing left to do."""
+    """Wait until the device is idle."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 
 
-def short(number: float) -> str:
-    """A figure as tables have it: 4.21, 57.3k, 1.02M."""
+def short_number(number: float) -> str:
+    """A number as the tables print it: 4.21, 57.3k, 1.02M."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if abs(number) >= size:
             return f"{number / size:.3g}{letter}" if abs(number) < 1000 * size else f"{number:.3g}"
@@ -126,7 +126,7 @@ def short(number: float) -> str:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    began = perf_counter()
+    start = perf_counter()
     work()
     synchronize()
-    return perf_counter() - began
+    return perf_counter() - start

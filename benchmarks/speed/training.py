@@ -1,4 +1,4 @@
-"""Training: real target tokens a second, by the trainer itself, beside plain loops and peers."""
+"""Training throughput in target tokens per second without padding, beside other systems."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -19,12 +19,12 @@ from dhyan.run.train import build_run
 from dhyan.training.events import Stepped
 from dhyan.training.trainer import Trainer
 
-OURS, PLAIN = "dhyan", "dhyan, plain"
+FUSED, REFERENCE = "dhyan", "dhyan, reference kernels"
 
 
 def build(recipe: Recipe, corpus: EncodedCorpus, device: str) -> tuple[Translator, Trainer]:
-    """The translator and the trainer that `dhyan train` would make; nothing is saved."""
-    home, trainer = build_run(
+    """The translator and the trainer of `dhyan train`; checkpoints are not written."""
+    run_folder, trainer = build_run(
         recipe,
         corpus,
         corpus.tokenizers,
@@ -33,7 +33,7 @@ def build(recipe: Recipe, corpus: EncodedCorpus, device: str) -> tuple[Translato
         device=torch.device(device),
     )
     trainer.save = lambda trainer: Path("nowhere")
-    return home.translator, trainer
+    return run_folder.translator, trainer
 
 
 def build_trainer(recipe: Recipe, corpus: EncodedCorpus, device: str) -> Trainer:
@@ -42,7 +42,7 @@ def build_trainer(recipe: Recipe, corpus: EncodedCorpus, device: str) -> Trainer
 
 
 def with_reference_kernels(recipe: Recipe) -> Recipe:
-    """The recipe by the definitions alone, kernel after kernel."""
+    """The recipe with `training.kernels = "reference"`."""
     return trained(recipe, kernels="reference")
 
 
@@ -55,9 +55,9 @@ def losses(trainer: Trainer, steps: int) -> list[float]:
 def tokens_per_second(
     trainer: Trainer, *, steps: int, windows: int, warm: int = 0, epochs: int = 0
 ) -> list[float]:
-    """Real target tokens a second in each of several stretches of so many steps.
+    """Target tokens per second, without padding, in each of several windows of `steps` steps.
 
-    First come at least the steps and epochs to warm up: in an epoch every shape comes by.
+    Warm-up takes at least `warm` steps and `epochs` epochs: an epoch has every batch shape.
     """
     trainer.settings = replace(trainer.settings, report_every=steps)
     rates: list[float] = []
@@ -80,7 +80,7 @@ def train_on_corpus(
     effort: Effort,
     log: Log,
 ) -> dict[str, Any]:
-    """Our fast path with growing batches, and the plain loop with the smallest."""
+    """Fused kernels at every batch size, and reference kernels at the smallest."""
     table = Table({"recipe": _shapes(recipe()), "sentences": len(corpus.examples)}, log)
     if effort.checks:
         with table.trying("check"):
@@ -88,39 +88,48 @@ def train_on_corpus(
     for budget in budgets:
         fused = trained(recipe(), tokens_per_batch=budget)
         both = effort.checks and budget == min(budgets)
-        for who, variant in ((OURS, fused), (PLAIN, with_reference_kernels(fused)))[: 1 + both]:
+        for who, variant in ((FUSED, fused), (REFERENCE, with_reference_kernels(fused)))[
+            : 1 + both
+        ]:
             with table.trying(f"{who}, {budget} tokens"):
-                trainer, began = build_trainer(variant, corpus, device), perf_counter()
+                trainer, start = build_trainer(variant, corpus, device), perf_counter()
                 steps = max(2, effort.steps * min(budgets) // budget)
-                if who == PLAIN:
+                if who == REFERENCE:
                     rates = tokens_per_second(trainer, steps=max(2, steps // 10), windows=3, warm=2)
                 else:
                     epochs = int(effort.checks)
                     rates = tokens_per_second(
                         trainer, steps=steps, windows=effort.windows, epochs=epochs
                     )
-                spent = f"{perf_counter() - began:.1f} s in all"
+                duration = f"{perf_counter() - start:.1f} s in total"
                 rows = trainer.state.position // trainer.state.step
                 at = f"{budget:,} tokens"
-                table.add(Row.of(who, at, TRAINED, rates, f"{rows} sentences a batch; {spent}"))
+                table.add(
+                    Row.of(who, at, TRAINED, rates, f"{rows} sentences per batch; {duration}")
+                )
     return table.figures()
 
 
 def compare_losses(
     recipe: Recipe, corpus: EncodedCorpus, device: str, budget: int
 ) -> dict[str, Any]:
-    """The first losses of both paths, over the same batches and without dropout."""
+    """First losses with fused and with reference kernels, same batches, without dropout."""
     recipe = trained(recipe, tokens_per_batch=budget)
-    ours = losses(build_trainer(recipe, corpus, device), 4)
-    theirs = losses(build_trainer(with_reference_kernels(recipe), corpus, device), 4)
-    apart = max(abs(variant / other - 1) for variant, other in zip(ours, theirs, strict=True))
-    return {"fast": ours, "plain": theirs, "apart": apart, "right": apart < 0.01}
+    fused = losses(build_trainer(recipe, corpus, device), 4)
+    reference = losses(build_trainer(with_reference_kernels(recipe), corpus, device), 4)
+    difference = max(abs(a / b - 1) for a, b in zip(fused, reference, strict=True))
+    return {
+        "fused": fused,
+        "reference": reference,
+        "difference": difference,
+        "right": difference < 0.01,
+    }
 
 
 def train_without_padding(
     size: Size, *, device: str, peers: Sequence[str], effort: Effort, log: Log
 ) -> dict[str, Any]:
-    """Transformer-base on made-up sentences of one length, beside MarianMT of `transformers`."""
+    """Transformer-base on random sentences of one length, beside MarianMT of `transformers`."""
     recipe = partial(transformer, size)
     shapes = {"sentences": size.sentences, "length": size.length, "vocabulary": size.vocabulary}
     table = Table({"recipe": _shapes(recipe()), **shapes}, log)
@@ -131,15 +140,15 @@ def train_without_padding(
         with table.trying("check"):
             table.check("losses", compare_losses(recipe(dropout=0.0), corpus, device, budget))
     fused = trained(recipe(), tokens_per_batch=budget)
-    for who, variant in ((OURS, fused), (PLAIN, with_reference_kernels(fused)))[
+    for who, variant in ((FUSED, fused), (REFERENCE, with_reference_kernels(fused)))[
         : 1 + effort.checks
     ]:
         with table.trying(who):
             trainer = build_trainer(variant, corpus, device)
             rates = tokens_per_second(trainer, steps=effort.steps // 10 + 1, windows=effort.windows)
             batch, _ = trainer.batches.at(0)
-            padded = f"a batch is {tuple(batch.labels.ids.shape)}"
-            table.add(Row.of(who, at, TRAINED, rates, padded))
+            note = f"batch shape {tuple(batch.labels.ids.shape)}"
+            table.add(Row.of(who, at, TRAINED, rates, note))
     train_marian(table, size, peers, device=device, effort=effort)
     return table.figures()
 

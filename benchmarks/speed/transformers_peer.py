@@ -1,4 +1,4 @@
-"""The peer for Transformers: MarianMT of `transformers`, and how fast it is trained."""
+"""MarianMT of `transformers` for comparison: the model and its training throughput."""
 
 from collections.abc import Callable, Sequence
 from math import log
@@ -15,7 +15,7 @@ Step = Callable[[], Tensor]
 
 
 def marian(size: Size, device: str) -> Any:
-    """A MarianMT of this size with fresh weights; its last id is the padding."""
+    """A MarianMT of this size with random weights; its last token id is padding."""
     from transformers import MarianConfig, MarianMTModel
 
     torch.manual_seed(1)
@@ -44,9 +44,9 @@ def marian(size: Size, device: str) -> Any:
 def marian_step(
     size: Size, *, half_weights: bool, compiled: str | None, device: str = "cuda"
 ) -> Step:
-    """One update of MarianMT with fused Adam on a batch without padding; it gives the loss.
+    """One training step of MarianMT with fused Adam on a batch without padding; returns the loss.
 
-    In half precision the weights are bf16, else fp32 under autocast. It has no label smoothing.
+    With `half_weights` the weights are bf16, else fp32 under autocast. No label smoothing.
     """
     model = marian(size, device).train()
     if half_weights:
@@ -82,27 +82,27 @@ def marian_step(
 def train_marian(
     table: Table, size: Size, names: Sequence[str], *, device: str, effort: Effort
 ) -> None:
-    """Time some of these ways to train it, each on batches without padding."""
+    """Time training in each of these configurations, on batches without padding."""
     steps = effort.steps // 10 + 1
     for name in names:
         with table.trying(name):
-            began = perf_counter()
+            start = perf_counter()
             half, mode = MARIANS[name]
             step = marian_step(size, half_weights=half, compiled=mode, device=device)
             first = float(step())
             table.check(f"{name}: first loss over ln V", first / log(size.vocabulary))
-            spent = f"{perf_counter() - began:.0f} s to the first step"
+            note = f"{perf_counter() - start:.0f} s to the first step"
 
-            def several(step: Step = step) -> None:
+            def run_steps(step: Step = step) -> None:
                 for _ in range(steps):
                     step()
 
             tokens = size.sentences * size.length * steps
-            rates = throughputs(several, tokens, repeats=effort.windows)
-            table.add(Row.of(name, f"{size.sentences} × {size.length}", TRAINED, rates, spent))
+            rates = throughputs(run_steps, tokens, repeats=effort.windows)
+            table.add(Row.of(name, f"{size.sentences} × {size.length}", TRAINED, rates, note))
 
 
-MARIANS = {  # whether the weights are bf16, and how it is compiled
+MARIANS = {  # bf16 weights, and the mode of torch.compile
     "transformers, autocast": (False, None),
     "transformers, bf16 weights": (True, None),
     "transformers, autocast, compiled": (False, "default"),

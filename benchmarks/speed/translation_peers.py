@@ -1,4 +1,4 @@
-"""A comparison in translating: the same made-up sentences for everyone, as long as their answers."""
+"""Translation throughput of several systems on the same random sentences."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.speed.ctranslate2_peer import Try, converted
+from benchmarks.speed.ctranslate2_peer import TranslationJob, convert_model
 from benchmarks.speed.model_recipes import Size
 from benchmarks.speed.timing import Effort, Row, Table, throughputs
 from benchmarks.speed.transformers_peer import marian
 
 UNIT = "output tokens/s"
-KINDS = {"cuda": ("float16", "int8_float16"), "cpu": ("float32", "int8")}
+DTYPES = {"cuda": ("float16", "int8_float16"), "cpu": ("float32", "int8")}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """So many sentences at once, searched with a beam of this width."""
+    """Batch size and beam width."""
 
     sentences: int
     beam: int
@@ -33,7 +33,7 @@ SETTINGS = (Setting(1, 1), Setting(128, 1), Setting(1024, 1), Setting(128, 5), S
 
 @dataclass(frozen=True)
 class Workload:
-    """What a contestant is given: sources as a tensor and as lists, the beam and the length."""
+    """Input of a search: sources as a tensor and as lists, beam, and output length."""
 
     ids: Tensor
     rows: list[list[int]]
@@ -46,7 +46,7 @@ Search = Callable[[Workload], Sequence[Sequence[int]]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The same made-up sentences for everyone, of one length and translated into as many tokens."""
+    """Random sentences of one length, translated by every system into as many tokens."""
 
     table: Table
     size: Size
@@ -55,9 +55,9 @@ class Comparison:
     effort: Effort
 
     def measure(self, who: str, search: Search, note: str = "", *, slow: bool = False) -> None:
-        """Time a search at every setting, if it says as many tokens as it is asked for.
+        """Time a search at every setting, provided its outputs have the required length.
 
-        A slow one is timed less often, and not with the most sentences.
+        A slow search is timed less often, and not at the largest batch size.
         """
         repeats = min(self.effort.windows, 2) if slow else self.effort.windows
         for setting in [
@@ -68,28 +68,28 @@ class Comparison:
                 outputs = search(workload)
                 if any(len(row) != workload.length for row in outputs):
                     raise ValueError(
-                        f"not {workload.length} tokens each: {list(map(len, outputs))}"
+                        f"expected {workload.length} tokens each, got {list(map(len, outputs))}"
                     )
                 tokens = setting.sentences * workload.length
                 rates = throughputs(lambda: search(workload), tokens, repeats=repeats)  # noqa: B023
                 self.table.add(Row.of(who, str(setting), UNIT, rates, note))
 
     def workload(self, setting: Setting) -> Workload:
-        """What everyone is given at a setting."""
+        """The input of every system at a setting."""
         ids = self.random_sources(setting.sentences)
         return Workload(ids.to(self.device), ids.tolist(), setting.beam, self.size.length)
 
-    def note(self, who: str, setting: Setting, seconds: Sequence[float]) -> None:
-        """What was timed elsewhere."""
+    def add_row(self, who: str, setting: Setting, seconds: Sequence[float]) -> None:
+        """Add a row that was timed in another process."""
         tokens = setting.sentences * self.size.length
-        rates = [tokens / setting for setting in seconds]
+        rates = [tokens / duration for duration in seconds]
         self.table.add(Row.of(who, str(setting), UNIT, rates))
 
     def random_sources(self, sentences: int) -> Tensor:
-        """The sources: the same every time."""
-        draw = torch.Generator().manual_seed(sentences)
+        """Random source token ids, the same in every run."""
+        generator = torch.Generator().manual_seed(sentences)
         shape = (sentences, self.size.length)
-        return torch.randint(4, self.size.vocabulary - 1, shape, generator=draw)
+        return torch.randint(4, self.size.vocabulary - 1, shape, generator=generator)
 
 
 def transformers_generate(comparison: Comparison) -> None:
@@ -100,30 +100,32 @@ def transformers_generate(comparison: Comparison) -> None:
     )
 
 
-def ctranslate2(comparison: Comparison, packed: Path | None) -> None:
+def ctranslate2(comparison: Comparison, archive: Path | None) -> None:
     """CTranslate2, in each of its precisions, with the weights of MarianMT."""
     device, few = comparison.device, comparison.workload(Setting(16, 1))
     model = marian(comparison.size, device).eval()
     expected = generate(model, few).tolist()
     repeats = comparison.effort.windows
-    tries = [try_of(comparison.workload(setting), repeats) for setting in comparison.settings]
-    with converted(model.cpu(), packed) as ready:
-        [(_, outputs)] = ready.translate([try_of(few, 1)], dtype="float32", device=device)
-        comparison.table.check("CTranslate2 says what transformers says", same(outputs, expected))
-        for dtype in KINDS[device]:
+    jobs = [job_of(comparison.workload(setting), repeats) for setting in comparison.settings]
+    with convert_model(model.cpu(), archive) as translator:
+        [(_, outputs)] = translator.translate([job_of(few, 1)], dtype="float32", device=device)
+        comparison.table.check(
+            "CTranslate2: share of tokens equal to transformers", matching_share(outputs, expected)
+        )
+        for dtype in DTYPES[device]:
             with comparison.table.trying(f"CTranslate2, {dtype}"):
-                rates = ready.translate(tries, dtype=dtype, device=device)
+                rates = translator.translate(jobs, dtype=dtype, device=device)
                 for setting, (seconds, _) in zip(comparison.settings, rates, strict=True):
-                    comparison.note(f"CTranslate2, {dtype}", setting, seconds)
+                    comparison.add_row(f"CTranslate2, {dtype}", setting, seconds)
 
 
-def try_of(workload: Workload, repeats: int) -> Try:
-    """The same, as CTranslate2 is asked."""
-    return Try(workload.rows, workload.beam, workload.length, repeats)
+def job_of(workload: Workload, repeats: int) -> TranslationJob:
+    """A workload as a job of CTranslate2."""
+    return TranslationJob(workload.rows, workload.beam, workload.length, repeats)
 
 
 def generate(model: Any, workload: Workload) -> Tensor:
-    """What `generate` says in exactly so many tokens, without the first one it is given."""
+    """Output of `generate` with exactly the required length, without the start token."""
     model.generation_config.eos_token_id = None
     with torch.inference_mode():
         outputs = model.generate(
@@ -136,8 +138,8 @@ def generate(model: Any, workload: Workload) -> Tensor:
     return outputs[:, 1:]
 
 
-def same(setting: Sequence[Sequence[int]], other: Sequence[Sequence[int]]) -> float:
-    """The share of places at which two searches say the same."""
-    rows = zip(setting, other, strict=True)
-    equal = [a == b for row, twin in rows for a, b in zip(row, twin, strict=True)]
+def matching_share(first: Sequence[Sequence[int]], second: Sequence[Sequence[int]]) -> float:
+    """Share of positions at which two outputs have the same token."""
+    rows = zip(first, second, strict=True)
+    equal = [a == b for row, other in rows for a, b in zip(row, other, strict=True)]
     return sum(equal) / len(equal)

@@ -1,4 +1,4 @@
-"""A result says where it was measured, and claims nothing of the machine that only keeps it."""
+"""Result files name the machine that measured, not the one that stores them."""
 
 import json
 from xml.etree import ElementTree
@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks import report
-from benchmarks.soaks import summed
+from benchmarks.soak_tests import summarize
 
 FIGURES = {
     "machine": {"gpu": "some", "processor": "another", "cores": 512, "system": "Plan 9"},
@@ -18,33 +18,38 @@ FIGURES = {
 @pytest.fixture(autouse=True)
 def results(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    monkeypatch.setattr(report, "git", lambda *words: " ".join(words))
+    monkeypatch.setattr(report, "git", lambda *arguments: " ".join(arguments))
 
 
-def test_what_another_machine_brought_is_said_to_be_of_it():
-    path = report.write_brought("ladder", FIGURES, where="far", commit="abc")
-    kept = json.loads(path.read_text())
-    assert kept["machine"] == FIGURES["machine"]
-    assert (kept["python"], kept["versions"]) == ("9.9.9", {"torch": "9.0"})
-    assert (kept["commit"], kept["changed_since"]) == ("rev-parse abc", None)
-    assert kept["figures"] == FIGURES
+def test_an_imported_result_names_its_own_machine():
+    path = report.write_imported("ladder", FIGURES, where="far", commit="abc")
+    result = json.loads(path.read_text())
+    assert result["machine"] == FIGURES["machine"]
+    assert (result["python"], result["versions"]) == ("9.9.9", {"torch": "9.0"})
+    assert (result["commit"], result["changed_since"]) == ("rev-parse abc", None)
+    assert result["figures"] == FIGURES
     assert path.name.startswith("ladder_far_")
 
 
-def test_what_was_measured_here_is_said_to_be_of_here():
-    kept = json.loads(report.write("start", FIGURES).read_text())
-    assert kept["machine"]["cores"] != 512
-    assert kept["changed_since"] is True
-    assert kept["versions"].keys() == set(report.PACKAGES)
+def test_a_local_result_names_this_machine():
+    result = json.loads(report.write_result("startup", FIGURES).read_text())
+    assert result["machine"]["cores"] != 512
+    assert result["changed_since"] is True
+    assert result["versions"].keys() == set(report.PACKAGES)
 
 
-def test_of_the_long_tests_is_kept_how_each_ended_and_what_it_said():
+def test_soak_tests_are_summarized_by_file():
     text = """<testsuites><testsuite>
       <testcase classname="a" time="1.4"><system-out>--- Captured ---
 10 of 10</system-out></testcase>
       <testcase classname="a" time="2.2"><failure/></testcase>
       <testcase classname="b" time="0.1"><skipped/></testcase></testsuite></testsuites>"""
-    found = summed([ElementTree.fromstring(text)])
-    assert found["ends"] == {"passed": 1, "failure": 1, "skipped": 1}
-    assert found["files"]["a"] == {"passed": 1, "failure": 1, "seconds": 4, "said": ["10 of 10"]}
-    assert found["files"]["b"] == {"skipped": 1, "seconds": 0, "said": []}
+    summary = summarize([ElementTree.fromstring(text)])
+    assert summary["outcomes"] == {"passed": 1, "failure": 1, "skipped": 1}
+    assert summary["files"]["a"] == {
+        "passed": 1,
+        "failure": 1,
+        "seconds": 4,
+        "output": ["10 of 10"],
+    }
+    assert summary["files"]["b"] == {"skipped": 1, "seconds": 0, "output": []}

@@ -179,5 +179,7 @@ def test_vectors_are_as_long_as_the_root_of_their_width_and_follow_from_the_seed
 def test_every_arm_and_every_prediction_has_its_figure_and_twice_the_same():
     figures = mixer(SIZES)
     assert all([*one["arms"]] == [*ARMS] for one in figures["found"].values())
-    assert [one["says"] for one in figures["predictions"]] == [one.says for one in PREDICTIONS]
+    assert [outcome["says"] for outcome in figures["predictions"]] == [
+        prediction.statement for prediction in PREDICTIONS
+    ]
     assert mixer(SIZES) == figures

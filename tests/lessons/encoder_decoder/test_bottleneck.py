@@ -1,14 +1,11 @@
 """BLEU by length, read off a report, and a verdict that follows its numbers."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from dhyan.errors import UserError
 from dhyan.lessons.encoder_decoder.bottleneck import bottleneck
-
-RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
 
 
 def model(*bleu, over=30, alignment=None):
@@ -133,11 +130,5 @@ def test_another_file_is_an_error(tmp_path, text, said):
         bottleneck(path)
 
 
-def test_the_snapshot_has_the_figures_of_the_ladder_report():
-    results = sorted(RESULTS.glob("ladder_*.json"))
-    shown, kept = bottleneck(results[-1]), bottleneck()
-    assert [one.name for one in kept.standings] == [one.name for one in shown.standings]
-    for one, other in zip(kept.standings, shown.standings, strict=True):
-        assert one.bleu == pytest.approx(other.bleu, rel=1e-4)
-        assert one.kept == pytest.approx(other.kept, rel=1e-3)
-    assert kept.figure(lang="hi", dark=True).axes
+def test_the_figure_can_be_drawn_dark_and_in_hindi():
+    assert bottleneck().figure(lang="hi", dark=True).axes

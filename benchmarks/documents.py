@@ -1,0 +1,113 @@
+"""Check that numbers in the documents are those of the result files: `check-documents`."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+from benchmarks import ladder, ladder_page
+from benchmarks.goodput_under_failures import TARGET_SHARE
+from benchmarks.report import newest
+from benchmarks.speed import tables
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def check_documents() -> list[str]:
+    """Every disagreement between a document and the result file it quotes, as a sentence."""
+    checks = (
+        _check_links,
+        _check_speed_tables,
+        _check_ladder_page,
+        _check_predictions,
+        _check_goodput,
+        _check_mechanisms,
+        _check_bottleneck_snapshot,
+    )
+    return [error for check in checks for error in check()]
+
+
+def _read_figures(path: Path) -> Mapping[str, Any]:
+    figures: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    return figures
+
+
+def _check_links() -> Iterator[str]:
+    """Every result file that a document links to exists."""
+    root = DOCS.parent
+    for page in (*root.glob("*.md"), *DOCS.glob("*.md"), tables.PAGE):
+        text = page.read_text(encoding="utf-8")
+        for name in re.findall(r"\]\((?:[^)\s]*/)?results/([\w.-]+\.json)\)", text):
+            if not (root / "benchmarks" / "results" / name).is_file():
+                yield f"{page.relative_to(root)}: there is no result file {name}"
+
+
+def _check_speed_tables() -> Iterator[str]:
+    text = tables.PAGE.read_text(encoding="utf-8")
+    written = text.partition(tables.BEGIN)[2].partition(tables.END)[0]
+    if written.strip() != tables.tables().strip():
+        yield "benchmarks/README.md: tables differ from results; run `python -m benchmarks tables`"
+
+
+def _check_ladder_page() -> Iterator[str]:
+    if ladder_page.PAGE.read_text(encoding="utf-8") != ladder_page.newest_page():
+        yield "docs/ladder.md: differs from the results; run `python -m benchmarks ladder`"
+    for name in ladder_page.IMAGES:
+        if not (ladder_page.PAGE.parent / "ladder" / name).is_file():
+            yield f"docs/ladder/{name}: is missing; run `python -m benchmarks ladder`"
+
+
+def _check_predictions() -> Iterator[str]:
+    """The predictions of the ladder's result are those of the code, with the same outcomes."""
+    path = newest("ladder")
+    figures = dict(_read_figures(path))
+    written = [(outcome["says"], outcome["held"]) for outcome in figures["predictions"]]
+    computed = [
+        (prediction.statement, bool(prediction.holds(figures))) for prediction in ladder.PREDICTIONS
+    ]
+    if written != computed:
+        yield f"{path.name}: predictions or outcomes differ from benchmarks/ladder.py"
+
+
+def _check_goodput() -> Iterator[str]:
+    path = newest("goodput")
+    figures = _read_figures(path)
+    share = figures["effective_share"]
+    if share < TARGET_SHARE or figures["misses"]:
+        yield f"{path.name}: effective_share is {share}; the target is {TARGET_SHARE}"
+
+
+def _check_mechanisms() -> Iterator[str]:
+    """The measured table of docs/mechanisms.md has the figures of the file it names."""
+    page = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
+    [link] = re.findall(r"\((\.\./benchmarks/results/mechanisms_\S+\.json)\)", page)
+    measured = _read_figures(DOCS / link)["mechanisms"]
+    rows = re.findall(r"^\| `([^`]+)` \| ([\d,]+) \| ([\d.]+) \| ([\d.]+)% \|", page, re.MULTILINE)
+    if {command for command, *_ in rows} != measured.keys():
+        yield f"docs/mechanisms.md: the commands of the table are not those of {link}"
+    for command, parameters, loss, exact in rows:
+        figures = measured.get(command, {})
+        shown = int(parameters.replace(",", "")), float(loss), round(float(exact) / 100, 6)
+        names = ("parameters", "valid_loss", "exact")
+        if shown != tuple(round(figures.get(name, -1), 6) for name in names):
+            yield f"docs/mechanisms.md: {command}: the figures are not those of {link}"
+
+
+def _check_bottleneck_snapshot() -> Iterator[str]:
+    """The snapshot of the lesson `bottleneck` has the figures of the newest ladder."""
+    from dhyan.lessons.encoder_decoder.bottleneck import bottleneck
+
+    path = newest("ladder")
+    snapshot, report = bottleneck().standings, bottleneck(path).standings
+    if [model.name for model in snapshot] != [model.name for model in report]:
+        yield f"snapshot of the lesson bottleneck: its models are not those of {path.name}"
+        return
+    for shown, measured in zip(snapshot, report, strict=True):
+        close = all(
+            value == exact or (value and exact and isclose(value, exact, rel_tol=1e-4))
+            for value, exact in zip(shown.bleu, measured.bleu, strict=True)
+        )
+        if not close or not isclose(shown.kept, measured.kept, rel_tol=1e-3):
+            yield f"snapshot of the lesson bottleneck: {shown.name} differs from {path.name}"
