@@ -1,4 +1,4 @@
-"""Scores by a small network: additive (Bahdanau et al., 2015), and with coverage (Tu et al., 2016)."""
+"""Scores by a small network: additive (Bahdanau et al., 2015), also with coverage (Tu et al., 2016)."""
 
 import torch
 from jaxtyping import Float
@@ -12,6 +12,7 @@ from dhyan.kernels.ops import AttentionOperands, additive_attention, additive_sc
 class AdditiveScore(nn.Module, Score):
     """e_ij = vᵀ tanh(W s_i + U h_j + b); W, U, b and v are the same at every step.
 
+    `query` holds W and b, `key` holds U, and `energy` is the vector v that gives the energy e_ij.
     With the previous decoder state as query it is the score of Bahdanau, Cho and Bengio (2015);
     with the current one, the 'concat' score of Luong, Pham and Manning (2015), since
     W [s; h] = W_s s + W_h h.
@@ -53,7 +54,7 @@ class AdditiveScore(nn.Module, Score):
         return HeadsAttended(context, weights, memory.advance(query.shape[2]))
 
     def operands(self, memory: Memory) -> AttentionOperands:
-        """An energy, and a query that is projected."""
+        """Those of an additive score: the vector v, and the projection of the query."""
         weight, bias = self.query.weight, self.query.bias
         return AttentionOperands(
             memory.keys, memory.values, memory.mask, weight, bias, energy=self.energy
@@ -64,8 +65,10 @@ class CoverageScore(nn.Module, Score):
     """e_ij = vᵀ tanh(W s_i + U h_j + V f_ij + b), where f_i = F ∗ Σ_{k<i} α_k.
 
     The attention a word received so far tells whether it is already translated: the coverage of Tu
-    et al. (2016). Filters that reach its neighbours also tell where the last steps attended: the
-    location-awareness of Chorowski et al. (2015).
+    et al. (2016), here without their fertility. The filters F are the location-awareness of
+    Chorowski et al. (2015), who convolve the weights of the last step alone; over the sum of all
+    steps they are the location-sensitive attention of Shen et al. (2018, Tacotron 2). The
+    convolution is written as a linear layer over windows of 2 · radius + 1 positions.
     """
 
     def __init__(

@@ -1,4 +1,8 @@
-"""No attention (Sutskever, Vinyals and Le, 2014): every query gets the encoder's final state."""
+"""No attention: every query gets the encoder's final state, as in Cho et al. (2014).
+
+Sutskever, Vinyals and Le (2014) only start the decoder with that state. A decoder with this
+attention reads it at every step too.
+"""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -10,6 +14,8 @@ from dhyan.attention.single_head import SingleHeadAttention
 
 class UniformScore(nn.Module, Score):
     """Zero for every pair: all unmasked positions get the same weight."""
+
+    uses_keys: bool = False
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S 0"]:
         """Empty: no state is matched."""

@@ -1,4 +1,7 @@
-"""Masks: all positions, causal, a single position, or a local window."""
+"""Masks: all positions, causal, a single position, or a local window.
+
+A position is real if it is no padding; every mask excludes padding.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -51,7 +54,7 @@ first_position = SinglePosition(first=True)
 class LocalWindow:
     """The i-th query attends to positions i − radius … i + radius: local-m of Luong et al. (2015).
 
-    Queries past the end of the sentence attend to its last positions.
+    Not in the paper: queries past the end of the sentence attend to its last positions.
     """
 
     radius: int

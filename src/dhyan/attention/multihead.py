@@ -14,9 +14,10 @@ from dhyan.kernels.ops import linear, packed_linear
 class MultiHeadAttention(nn.Module, Attention):
     """Several narrow attentions side by side, concatenated and projected; the same total width.
 
-    Self-attention remembers the states that are its queries, cross-attention those of another
-    sequence; masked self-attention has `mask=causal`. With fewer `kv_heads` than heads, several
-    heads share keys and values (Shazeer, 2019; Ainslie et al., 2023).
+    Self-attention takes keys and values from the states that are its queries, cross-attention from
+    those of another sequence. Masked self-attention has `mask=causal`; by default every query
+    attends to all real positions. With fewer `kv_heads` than heads, several heads share keys and
+    values (Shazeer, 2019; Ainslie et al., 2023).
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class MultiHeadAttention(nn.Module, Attention):
     def _memory(
         self, keys_and_values: Sequence[Float[Tensor, "B S K"]], mask: Bool[Tensor, "B S"]
     ) -> Memory:
-        """A score without keys is given the values instead, and ignores them."""
+        """The memory per head; a score that uses no keys gets the values in their place."""
         keys, values = (
             _split_heads(part, self.kv_heads) for part in (keys_and_values[0], keys_and_values[-1])
         )

@@ -15,7 +15,7 @@ from dhyan.kernels.ops import (
 class DotScore(nn.Module, Score):
     """e_ij = q_iᵀ k_j: no parameters, so query and key must be equally wide.
 
-    Scaled, it is divided by √dk, so that the scores' variance does not grow with the width.
+    Scaled, it is divided by √d_k, so that the scores' variance does not grow with the width.
     """
 
     def __init__(self, *, scaled: bool = False) -> None:

@@ -1,4 +1,12 @@
-"""Attention as score × mask × heads: the protocols, and the memory that queries attend to."""
+"""Attention as score × mask × heads: the protocols, and the memory that queries attend to.
+
+Letters of the shapes: B rows of a batch (sentences, or the hypotheses of a search), T queries,
+S positions of the memory, H heads, G groups of heads that share keys and values (H of them, or
+fewer), D width of the states, Q width of a query, K width of a key, E width of a head, A width of
+the additive score's hidden layer, C width of a context, R rows that are selected. In the recurrent
+models P is the number of parts of a state (an LSTM's h and c, or h alone), L that of layers.
+A position is real if it is no padding.
+"""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -109,7 +117,10 @@ class Attention(Protocol):
         return self(states, memory if past is None else past.append(memory))
 
     def operands(self, memory: Memory) -> AttentionOperands | None:
-        """What a step multiplies, if the fused loops of the recurrent decoders know how."""
+        """The tensors of one attention step, for the fused kernels of the recurrent decoders.
+
+        None if no kernel computes this mechanism.
+        """
         return None
 
 
@@ -117,8 +128,8 @@ class Attention(Protocol):
 class Mask(Protocol):
     """Which positions of a memory each query may attend to.
 
-    `causal` is False if only padding is masked, True if later positions are masked too, and None
-    for every other mask.
+    `causal` tells fused kernels which masks they can compute themselves: False if only padding is
+    masked, True if later positions are masked too, and None for every other mask.
     """
 
     @property
@@ -127,7 +138,7 @@ class Mask(Protocol):
     def __call__(
         self, query: Float[Tensor, "B H T Q"], memory: Memory
     ) -> Bool[Tensor, "#B #H T S"] | Float[Tensor, "#B #H T S"]:
-        """True where a query may attend; or a factor from 0 to 1 for its weight."""
+        """True where a query may attend; a soft window returns a factor from 0 to 1 per weight."""
         ...
 
 
@@ -168,5 +179,8 @@ class Score(Protocol):
         return HeadsAttended(context, weights, memory.advance(query.shape[2]))
 
     def operands(self, memory: Memory) -> AttentionOperands | None:
-        """What a step of single-head attention multiplies, if it is of the form known there."""
+        """The tensors of one step of single-head attention, for the fused recurrent kernels.
+
+        None if no kernel computes this score.
+        """
         return None

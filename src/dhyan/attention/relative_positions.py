@@ -14,7 +14,9 @@ class RotaryScore(nn.Module, Score):
     """q_i and k_j are rotated by angles that grow with i and j (Su et al., 2021).
 
     Their dot product then depends on their content and on i − j. The last query stands at the last
-    position, as in self-attention. The pairs rotated together lie half a width apart.
+    position, as in self-attention. Unlike the paper, which rotates adjacent coordinates together,
+    the two coordinates of a pair lie half a width apart, as in GPT-NeoX and LLaMA; the scores are
+    the same up to the order of the coordinates.
     """
 
     def __init__(self, width: int, *, scaled: bool = True) -> None:
@@ -83,7 +85,8 @@ def rotate(
 class AlibiScore(nn.Module, Score):
     """q_iᵀ k_j − m_h |i − j|: a penalty on distance, with its own slope m_h in each head h.
 
-    Press, Smith and Lewis (2022), with m_h = 2^(−8h/H). The last query stands at the last position.
+    Press, Smith and Lewis (2022), with m_h = 2^(−8h/H). The paper is causal, with i − j ≥ 0; the
+    absolute value extends it to encoders. The last query stands at the last position.
     """
 
     def __init__(self, heads: int, *, scaled: bool = True) -> None:

@@ -234,15 +234,15 @@ def _without_autocast(inputs: Tensor) -> torch.autocast:
 
 
 def unroll(
-    cell: Callable[..., tuple[Any, ...]], inputs: Float[Tensor, "B T W"], *state: Any
+    step: Callable[..., tuple[Any, ...]], inputs: Float[Tensor, "B T W"], *state: Any
 ) -> tuple[Any, ...]:
-    """A decoder's cell applied to one input after the other: all outputs, and the state after.
+    """A decoder's step applied to one input after the other: all outputs, and the state after.
 
-    `cell(input, *state)` returns an output and the next state.
+    `step(input, *state)` returns an output and the next state.
     """
     outputs = []
     for step_input in inputs.split(1, dim=1):
-        output, *state = cell(step_input, *state)  # type: ignore[assignment]
+        output, *state = step(step_input, *state)  # type: ignore[assignment]
         outputs.append(output)
     return torch.cat(outputs, dim=1), *state
 

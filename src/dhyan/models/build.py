@@ -135,7 +135,7 @@ def build_recurrent_decoder(
                 bridge,
                 width=settings.width,
                 context_width=context,
-                readout=settings.readout_width,
+                readout_width=settings.readout_width,
                 layers=settings.layers,
                 cell=settings.cell,
                 dropout=settings.dropout,

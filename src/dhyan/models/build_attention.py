@@ -35,7 +35,7 @@ def build_attention(
 ) -> Attention:
     """The attention from a recurrent decoder of this width to an encoder's states."""
     if settings.score == "bottleneck":
-        return bottleneck(mask=encoder.last_position)
+        return bottleneck(mask=encoder.final_state_mask)
     if settings.heads == 1:
         mechanism = build_score(settings, width, encoder.width, max_length)
         if isinstance(mechanism, Attention):
@@ -129,7 +129,7 @@ def build_heads(
 
 
 def build_self_attention(settings: config.TransformerEncoder, max_length: int) -> Attention | None:
-    """How an encoder's words look at each other, if they do."""
+    """The self-attention of an encoder layer; None if it has none."""
     if settings.self_attention == "learned":
         return build_heads(settings, max_length)
     return parameter_free_attention() if settings.self_attention == "parameter_free" else None
@@ -147,7 +147,7 @@ def _registered(name: str, query_width: int, key_width: int) -> Score | Attentio
     make = registered_factory(name)
     if make is None:
         known = mechanism_names()
-        hint = suggestion(name, known) or "; one of your own is mechanism known with --plugin FILE"
+        hint = suggestion(name, known) or "; load a mechanism of your own with --plugin FILE"
         raise ValueError(f"no attention is called {name!r} (there are {', '.join(known)}){hint}")
     mechanism = make(query_width, key_width)
     if not isinstance(mechanism, Score | Attention):

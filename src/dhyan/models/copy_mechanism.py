@@ -23,7 +23,7 @@ class CopyingState:
     source_ids: Int[Tensor, "B S"]
 
     def select(self, rows: Int[Tensor, " R"]) -> "CopyingState":
-        """The state of other rows."""
+        """The state of other rows: repeat, drop or reorder hypotheses."""
         return CopyingState(
             self.decoder.select(rows), self.memory.select(rows), self.source_ids[rows]
         )

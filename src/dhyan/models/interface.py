@@ -61,7 +61,7 @@ class Encoder(Protocol):
     """Encodes a sentence.
 
     Its states are `width` wide; its summary is a state of `summary_shape` (parts, layers, width),
-    flattened; `last_position` masks all but the state it read last; `max_length` is the most
+    flattened; `final_state_mask` masks all but the state it computed last; `max_length` is the most
     tokens it takes, if there is a limit.
     """
 
@@ -72,7 +72,7 @@ class Encoder(Protocol):
     @property
     def summary_shape(self) -> tuple[int, int, int]: ...  # noqa: D102
     @property
-    def last_position(self) -> Mask: ...  # noqa: D102
+    def final_state_mask(self) -> Mask: ...  # noqa: D102
     @property
     def max_length(self) -> int | None: ...  # noqa: D102
 

@@ -29,8 +29,9 @@ Recur = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 class RNNEncoder(nn.Module):
     """LSTM, GRU or Elman layers over the tokens; the final state of every layer is the summary.
 
-    `width` is that of one direction; in a bidirectional encoder each state has read the words on
-    both its sides. With `reverse` (Sutskever et al., 2014), the first word is the one read last.
+    `width` is that of one direction; in a bidirectional encoder (Schuster and Paliwal, 1997) each
+    state has read the words on both its sides. With `reverse` (Sutskever et al., 2014), the first
+    word is the one read last; `final_state_mask` selects the state that was computed last.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class RNNEncoder(nn.Module):
         self.width = 2 * width if bidirectional else width
         self.summary_shape = (STATE_PARTS[cell], layers, self.width)
         self.max_length = None
-        self.last_position = first_position if reverse else last_position
+        self.final_state_mask = first_position if reverse else last_position
         self.token_embedding = token_embedding
         self.dropout = nn.Dropout(dropout)
         self.rnn = CELLS[cell](
@@ -74,21 +75,22 @@ class RNNEncoder(nn.Module):
 
 @dataclass(frozen=True)
 class BahdanauState:
-    """The recurrent state s_i, and the memory of the source."""
+    """The recurrent state s_i of every layer, and the memory of the source."""
 
     hidden: Float[Tensor, "B P L D"]
     memory: Memory
 
     def select(self, rows: Int[Tensor, " R"]) -> "BahdanauState":
-        """The state of other rows."""
+        """The state of other rows: repeat, drop or reorder hypotheses."""
         return BahdanauState(self.hidden[rows], self.memory.select(rows))
 
 
 class BahdanauDecoder(nn.Module):
     """Attention from the previous state, then a recurrent step (Bahdanau, Cho and Bengio, 2015).
 
-    c_i = attention(s_{i-1}); s_i = f(s_{i-1}, y_{i-1}, c_i); the logits are read from s_i, y_{i-1}
-    and c_i through a maxout layer.
+    c_i = attention(s_{i-1}); s_i = f(s_{i-1}, y_{i-1}, c_i); the logits are computed from s_i,
+    y_{i-1} and c_i through a maxout layer of `readout_width`. That is equation 4 of the paper,
+    g(y_{i-1}, s_i, c_i); its appendix A.2.2 has s_{i-1} there instead.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class BahdanauDecoder(nn.Module):
         *,
         width: int,
         context_width: int,
-        readout: int,
+        readout_width: int,
         layers: int = 1,
         cell: Cell = "gru",
         dropout: float = 0.0,
@@ -110,12 +112,12 @@ class BahdanauDecoder(nn.Module):
         self.attention = attention
         self.bridge = bridge
         self.token_embedding = token_embedding
-        self.width = readout
+        self.width = readout_width
         inputs = token_embedding.embedding_dim + context_width
         self.recurrence = Recurrence(cell, inputs, width, layers, dropout=dropout)
-        self.readout = nn.Linear(width + inputs, 2 * readout)
+        self.readout = nn.Linear(width + inputs, 2 * readout_width)
         self.dropout = nn.Dropout(dropout)
-        self.output = output_layer(readout, token_embedding, tied=tied)
+        self.output = output_layer(readout_width, token_embedding, tied=tied)
 
     def attentions(self) -> list[AttentionLayer]:
         """The single attention to the source."""
@@ -138,16 +140,16 @@ class BahdanauDecoder(nn.Module):
     ) -> tuple[Float[Tensor, "B T R"], BahdanauState]:
         """Step by step, since each context needs the state before it; the readout all at once."""
         features, hidden, memory = bahdanau_decoder(
-            self.cell,
+            self.step,
             self.dropout(self.token_embedding(token_ids)),
             state.hidden,
             state.memory,
             layers=self.recurrence.rnn,
             operands=self.attention.operands(state.memory),
         )
-        return self.dropout(self.read_out(features)), BahdanauState(hidden, memory)
+        return self.dropout(self.maxout_readout(features)), BahdanauState(hidden, memory)
 
-    def cell(
+    def step(
         self,
         embedded: Float[Tensor, "B 1 W"],
         hidden: Float[Tensor, "B P L D"],
@@ -158,37 +160,40 @@ class BahdanauDecoder(nn.Module):
     ) -> tuple[Float[Tensor, "B 1 K"], Float[Tensor, "B P L D"], Memory]:
         """One step: [s_i; y_{i-1}; c_i], the state s_i, and the memory for the next step.
 
-        A search may pass an attention and a recurrence of its own that equal the decoder's.
+        A batched search passes its own implementations of the attention and the recurrence, which
+        compute the same but keep the source once for all hypotheses of a sentence.
         """
-        context, _, memory = (attention or self.attention)(hidden[:, 0, -1:], memory)
+        query = hidden[:, 0, -1:]  # the output h, without an LSTM's cell state, of the top layer
+        context, _, memory = (attention or self.attention)(query, memory)
         inputs = torch.cat([embedded, context], dim=-1)
         output, hidden = (recurrence or self.recurrence)(inputs, hidden)
         return torch.cat([output, inputs], dim=-1), hidden, memory
 
-    def read_out(self, features: Float[Tensor, "*B K"]) -> Float[Tensor, "*B R"]:
+    def maxout_readout(self, features: Float[Tensor, "*B K"]) -> Float[Tensor, "*B R"]:
         """The maxout layer (Goodfellow et al., 2013) before the output layer."""
         return maxout(self.readout(features))
 
 
 @dataclass(frozen=True)
 class LuongState:
-    """The recurrent state, the last attentional vector s̃, and the memory of the source."""
+    """The recurrent state s, the last attentional vector s̃, and the memory of the source."""
 
     hidden: Float[Tensor, "B P L D"]
     attentional: Float[Tensor, "B 1 D"]
     memory: Memory
 
     def select(self, rows: Int[Tensor, " R"]) -> "LuongState":
-        """The state of other rows."""
+        """The state of other rows: repeat, drop or reorder hypotheses."""
         return LuongState(self.hidden[rows], self.attentional[rows], self.memory.select(rows))
 
 
 class LuongDecoder(nn.Module):
     """A recurrent step, then attention from the current state (Luong, Pham and Manning, 2015).
 
-    s_i = f(s_{i-1}, y_{i-1}); c_i = attention(s_i); the logits are read from
-    s̃_i = tanh(W [c_i; s_i]). With input feeding, s̃_{i-1} is concatenated to y_{i-1}, so that the
-    decoder knows its earlier alignments; without, all steps run in one call.
+    s_i = f(s_{i-1}, y_{i-1}); c_i = attention(s_i); the logits are computed from
+    s̃_i = tanh(W [c_i; s_i]). The paper writes h_t for s_i and h̃_t for s̃_i; the letters here are
+    those of the Bahdanau decoder. With input feeding, s̃_{i-1} is concatenated to y_{i-1}, so that
+    the decoder knows its earlier alignments; without, all steps run in one call.
     """
 
     def __init__(
@@ -243,7 +248,7 @@ class LuongDecoder(nn.Module):
         before = state.hidden, state.attentional, state.memory
         if self.input_feeding:
             vectors, *after = luong_decoder(
-                self.cell,
+                self.step,
                 embedded,
                 *before,
                 layers=self.recurrence.rnn,
@@ -251,10 +256,10 @@ class LuongDecoder(nn.Module):
                 operands=self.attention.operands(state.memory),
             )
         else:
-            vectors, *after = self.cell(embedded, *before)
+            vectors, *after = self.step(embedded, *before)
         return self.dropout(vectors), LuongState(*after)
 
-    def cell(
+    def step(
         self,
         embedded: Float[Tensor, "B T W"],
         hidden: Float[Tensor, "B P L D"],
@@ -266,7 +271,8 @@ class LuongDecoder(nn.Module):
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B P L D"], Float[Tensor, "B 1 D"], Memory]:
         """One step, or without input feeding several: s̃ of each, and the state after them.
 
-        A search may pass an attention and a recurrence of its own that equal the decoder's.
+        A batched search passes its own implementations of the attention and the recurrence, which
+        compute the same but keep the source once for all hypotheses of a sentence.
         """
         inputs = torch.cat([embedded, attentional], dim=-1) if self.input_feeding else embedded
         output, hidden = (recurrence or self.recurrence)(inputs, hidden)

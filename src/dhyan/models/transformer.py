@@ -1,4 +1,10 @@
-"""The Transformer (Vaswani et al., 2017), with layer norm before or after each sub-layer."""
+"""The Transformer (Vaswani et al., 2017), with layer norm before or after each sub-layer.
+
+Post-norm is the paper's. Pre-norm (Wang et al., 2019; Xiong et al., 2020), the default, normalises
+the input of each sub-layer, so the sum that leaves the last layer needs one more, the final norm.
+The layers are written with fused operations: `residual_norm` and `add_norm` return the residual and
+its layer norm, so the norm of a sub-layer is computed together with the sum before it.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -42,7 +48,8 @@ class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward (figure 1, left); without attention, feed-forward alone.
 
     Pre-norm: x = x + dropout(self_attention(norm(x))). Post-norm, as in the paper:
-    x = norm(x + dropout(self_attention(x))).
+    x = norm(x + dropout(self_attention(x))). Layers without attention are a baseline that
+    shows what self-attention contributes.
     """
 
     def __init__(
@@ -63,7 +70,7 @@ class EncoderLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
-        """Every position attends to every real position."""
+        """Every position attends where the attention's mask allows; never to padding."""
         return self._pre_norm(x, source) if self.pre_norm else self._post_norm(x, source)
 
     def _pre_norm(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
@@ -84,7 +91,10 @@ class EncoderLayer(nn.Module):
 
 
 class TransformerEncoder(nn.Module):
-    """A stack of layers over embedded tokens; the summary is the mean of its states."""
+    """A stack of layers over embedded tokens; the summary is the mean of its states.
+
+    The paper has no summary: recurrent decoders over this encoder start from it.
+    """
 
     def __init__(
         self,
@@ -98,7 +108,7 @@ class TransformerEncoder(nn.Module):
         self.width = width
         self.summary_shape = (1, 1, width)
         self.max_length = embedding.positions.max_length
-        self.last_position = last_position
+        self.final_state_mask = last_position
         self.embedding = embedding
         self.layers = nn.ModuleList(layers)
         self.final_norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
@@ -135,7 +145,7 @@ class LayerState:
     source: Memory
 
     def select(self, rows: Int[Tensor, " R"]) -> "LayerState":
-        """The state of other rows."""
+        """The state of other rows: repeat, drop or reorder hypotheses."""
         return LayerState(self.past.select(rows), self.source.select(rows))
 
 
@@ -151,12 +161,15 @@ class TransformerState:
         return self.layers[0].past.mask.shape[1]
 
     def select(self, rows: Int[Tensor, " R"]) -> "TransformerState":
-        """The state of other rows."""
+        """The state of other rows: repeat, drop or reorder hypotheses."""
         return TransformerState(tuple(layer.select(rows) for layer in self.layers))
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, cross-attention, feed-forward (figure 1, right), pre- or post-norm."""
+    """Masked self-attention, cross-attention, feed-forward (figure 1, right), pre- or post-norm.
+
+    The layer itself masks nothing: `self_attention` must have been built with `mask=causal`.
+    """
 
     def __init__(
         self,
@@ -219,7 +232,10 @@ def _all_real(x: Float[Tensor, "B T D"]) -> Tensor:
 
 
 class TransformerDecoder(nn.Module):
-    """A stack of decoder layers over embedded tokens, and an output layer."""
+    """A stack of decoder layers over embedded tokens, and an output layer.
+
+    If `tied`, the output layer has the weights of the token embedding (Press and Wolf, 2017).
+    """
 
     def __init__(
         self,

@@ -75,7 +75,7 @@ class RecurrentStepper:
         self.attentional.index_fill_(0, slots, 0.0)
 
     def step(self, search: GreedySearchState | BeamSearchState) -> Float[Tensor, "R V"]:
-        """Read the tokens of the search with the decoder's cell; the logits of the next ones."""
+        """Read the tokens of the search by one step of the decoder; the logits of the next ones."""
         slots, decoder = len(search.steps), self.decoder
         hidden, attentional = self.hidden[:slots], self.attentional[:slots]
         if isinstance(search, BeamSearchState):
@@ -87,12 +87,12 @@ class RecurrentStepper:
         memory, attention = self._memory(slots), partial(attend_by_sentence, decoder)
         recurrence = partial(rnn_step, decoder.recurrence.rnn)
         if isinstance(decoder, BahdanauDecoder):
-            features, hidden, _ = decoder.cell(
+            features, hidden, _ = decoder.step(
                 embedded, hidden, memory, attention=attention, recurrence=recurrence
             )
-            vectors = decoder.read_out(features)
+            vectors = decoder.maxout_readout(features)
         else:
-            vectors, hidden, attentional, _ = decoder.cell(
+            vectors, hidden, attentional, _ = decoder.step(
                 embedded, hidden, attentional, memory, attention=attention, recurrence=recurrence
             )
         self.hidden[:slots].copy_(hidden.view_as(self.hidden[:slots]))

@@ -77,7 +77,7 @@ class AttentionMemory(Protocol):
 
 
 def bahdanau_decoder(
-    cell: Callable[..., tuple[Any, ...]],
+    step: Callable[..., tuple[Any, ...]],
     embedded: Float[Tensor, "B T W"],
     hidden: Float[Tensor, "B P L D"],
     memory: AttentionMemory,
@@ -85,12 +85,12 @@ def bahdanau_decoder(
     layers: nn.RNNBase,
     operands: AttentionOperands | None,
 ) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B P L D"], Any]:
-    """Bahdanau's cell over all tokens: [state; token; context] of each, the state, the memory.
+    """Bahdanau's decoder step over all tokens: [state; token; context] of each, the state, the memory.
 
-    `operands` are those of the cell's attention, if the kernel knows it.
+    `operands` are those of the decoder's attention, if the kernel knows it.
     """
     if operands is None or not use_loop_kernel(layers, embedded, operands):
-        features, hidden, memory = reference.unroll(cell, embedded, hidden, memory)
+        features, hidden, memory = reference.unroll(step, embedded, hidden, memory)
         return features, hidden, memory
     from dhyan.kernels.triton.recurrent.bahdanau_decoder import BahdanauLoop
 
@@ -109,7 +109,7 @@ def bahdanau_decoder(
 
 
 def luong_decoder(
-    cell: Callable[..., tuple[Any, ...]],
+    step: Callable[..., tuple[Any, ...]],
     embedded: Float[Tensor, "B T W"],
     hidden: Float[Tensor, "B P L D"],
     attentional: Float[Tensor, "B 1 D"],
@@ -119,12 +119,12 @@ def luong_decoder(
     combine: nn.Linear,
     operands: AttentionOperands | None,
 ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B P L D"], Float[Tensor, "B 1 D"], Any]:
-    """Luong's cell with input feeding over all tokens: attentional vectors, and the state after.
+    """Luong's decoder step, with input feeding, over all tokens: attentional vectors, and the state.
 
-    `operands` are those of the cell's attention, if the kernel knows it.
+    `operands` are those of the decoder's attention, if the kernel knows it.
     """
     if operands is None or not use_loop_kernel(layers, embedded, operands):
-        vectors, *state = reference.unroll(cell, embedded, hidden, attentional, memory)
+        vectors, *state = reference.unroll(step, embedded, hidden, attentional, memory)
         return vectors, state[0], state[1], state[2]
     from dhyan.kernels.triton.recurrent.luong_decoder import LuongLoop
 
