@@ -123,7 +123,7 @@ function written(value, digits) {
 }
 
 const product = (term) => term.reduce((total, one) => total * one, 1);
-const whole = (now) => now.total ?? sum(now.terms.map(product)) + sum((now.plus ?? []).map((one) => one.value));
+const whole = (now) => now.total ?? sum(now.terms.map(product)) + sum((now.plus ?? []).map((addend) => addend.value));
 
 /** The number in one line: what was added, what was made of it, and how far the model's is. */
 function result(now) {
@@ -145,7 +145,7 @@ function result(now) {
 function path(now) {
   const steps = [0];
   for (const term of now.terms) steps.push(steps.at(-1) + product(term));
-  for (const one of now.plus ?? []) steps.push(steps.at(-1) + one.value);
+  for (const addend of now.plus ?? []) steps.push(steps.at(-1) + addend.value);
   if (steps.length < 4) return null;
   const [low, high] = [Math.min(...steps), Math.max(...steps)];
   const [wide, tall, edge] = [640, 72, 6];
@@ -154,22 +154,22 @@ function path(now) {
   return svg("svg", { class: "sum-path", viewBox: `0 0 ${wide} ${tall}`, role: "img",
     "aria-label": message("sum_path") },
   svg("line", { class: "sum-zero", x1: x(0), x2: x(steps.length - 1), y1: y(0), y2: y(0) }),
-  svg("polyline", { class: "sum-line", points: steps.map((value, at) => `${x(at)},${y(value)}`).join(" ") }),
+  svg("polyline", { class: "sum-line", points: steps.map((value, index) => `${x(index)},${y(value)}`).join(" ") }),
   svg("circle", { class: "sum-dot", cx: x(steps.length - 1), cy: y(steps.at(-1)), r: 4 }));
 }
 
 /** Every term on a line: its factors, its product, the total so far. */
 function terms(now, order) {
-  const lines = now.terms.map((term, at) => ({ term, at, made: product(term) }));
+  const lines = now.terms.map((term, index) => ({ term, at: index, made: product(term) }));
   if (order === LARGEST_FIRST) lines.sort((a, b) => Math.abs(b.made) - Math.abs(a.made));
-  const most = mostOf(lines.map((one) => one.made));
+  const most = mostOf(lines.map((line) => line.made));
   const pair = now.symbols.length > 1;
   let total = 0;
   const line = (name, factors, made) => {
     total += made;
     const ground = signed(made, most);
     return el("tr", {}, el("th", { scope: "row" }, name),
-      ...factors.map((one) => el("td", {}, one === null ? "" : written(one, 4))),
+      ...factors.map((factor) => el("td", {}, factor === null ? "" : written(factor, 4))),
       pair && el("td", {}, el("span", { class: "sum-made", style: { background: ground, color: ink(ground) } }, written(made, 4))),
       el("td", {}, written(total, 4)));
   };
@@ -181,5 +181,5 @@ function terms(now, order) {
         pair && el("th", { scope: "col" }, now.symbols.join(" · ")),
         el("th", { scope: "col" }, message("sum_running")))),
       el("tbody", {}, ...lines.map(({ term, at, made }) => line(now.names?.[at] ?? String(at + 1), term, made)),
-        ...(now.plus ?? []).map((one) => line(`+ ${one.symbol}`, pair ? blank : [one.value], one.value)))));
+        ...(now.plus ?? []).map((addend) => line(`+ ${addend.symbol}`, pair ? blank : [addend.value], addend.value)))));
 }

@@ -88,7 +88,7 @@ export function chart(first) {
 
   /** Put the focus ring on a point, and say the point. */
   function mark(at, { focus = false, tell = true }) {
-    const place = at && plot.places.find((one) => one.at[0] === at[0] && one.at[1] === at[1]);
+    const place = at && plot.places.find((place) => place.at[0] === at[0] && place.at[1] === at[1]);
     if (!place) return line.replaceChildren(spec.hint ?? message("chart_hint"));
     const series = spec.series[at[0]];
     const words = (spec.says ?? usual(spec))(series, series.points[at[1]]);
@@ -152,14 +152,14 @@ function usual(spec) {
 function stepped(key, at, spec) {
   if (!at) return null;
   const [row, column] = at;
-  const real = (series) => series.points.flatMap((point, place) => (Number.isFinite(point.y) ? [place] : []));
+  const real = (series) => series.points.flatMap((point, index) => (Number.isFinite(point.y) ? [index] : []));
   const along = real(spec.series[row]);
   const stood = along.indexOf(column);
   const step = { ArrowLeft: stood - 1, ArrowRight: stood + 1, Home: 0, End: along.length - 1 }[key];
   if (step !== undefined) return [row, along[Math.min(Math.max(step, 0), along.length - 1)]];
   const by = { ArrowUp: -1, ArrowDown: 1 }[key];
   if (!by) return null;
-  const others = spec.series.flatMap((series, place) => (walked(series) ? [place] : []));
+  const others = spec.series.flatMap((series, index) => (walked(series) ? [index] : []));
   const other = others[(others.indexOf(row) + by + others.length) % others.length];
   const x = spec.series[row].points[column].x;
   const near = (place) => Math.abs(spec.series[other].points[place].x - x);
@@ -178,14 +178,14 @@ function nearest(plot, box, event) {
 /** A row for every x, a column for every series. */
 function asTable(spec) {
   const series = spec.series;
-  const xs = [...new Set(series.flatMap((one) => one.points.map((point) => point.x)))].sort((a, b) => a - b);
-  const known = series.map((one) => new Map(one.points.map((point) => [point.x, point])));
+  const xs = [...new Set(series.flatMap((series) => series.points.map((point) => point.x)))].sort((a, b) => a - b);
+  const known = series.map((series) => new Map(series.points.map((point) => [point.x, point])));
   const y = writer(spec.y);
   const cell = (point) => (!point || !Number.isFinite(point.y) ? "–"
     : y(point.y) + (point.low === undefined ? "" : ` (${y(point.low)} … ${y(point.high)})`));
   return el("table", { class: "numbers" },
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, spec.x.title),
-      ...series.map((one) => el("th", { scope: "col", lang: one.lang }, one.name)))),
+      ...series.map((series) => el("th", { scope: "col", lang: series.lang }, series.name)))),
     el("tbody", {}, ...xs.map((x) => el("tr", {}, el("th", { scope: "row" }, writer(spec.x)(x)),
       ...known.map((points) => el("td", {}, cell(points.get(x))))))));
 }

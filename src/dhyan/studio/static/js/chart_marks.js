@@ -24,25 +24,25 @@ export function drawn(spec, width) {
   const keys = top ? legend(spec, width) : null;
   const above = 12 + ROW + (keys?.height ?? 0);
   const below = height - ROW - (spec.x.title ? ROW : 4) - 6;
-  const y = placed(spec.y, spec.series.some((one) => one.kind === "bars") ? [0, ...ys] : ys, [below, above], 38);
+  const y = placed(spec.y, spec.series.some((series) => series.kind === "bars") ? [0, ...ys] : ys, [below, above], 38);
   const left = spec.left ?? Math.max(...y.ticks.map((tick) => wide(writer(spec.y)(tick))), 16) + 14;
   const right = width - (spec.right ?? (ends ? Math.max(...names.map(wide)) + 42 : 20));
   const x = placed(spec.x, all.map((point) => point.x), [left, right], 64);
   const frame = { spec, x, y, left, right, above, below, height, width };
-  const shapes = spec.series.map((_, at) => shape(frame, at));
+  const shapes = spec.series.map((_, index) => shape(frame, index));
   const node = svg("svg", { class: "chart-picture", width, height, viewBox: `0 0 ${width} ${height}`,
     role: "group", "aria-label": spec.label },
   svg("g", { role: "img", "aria-label": spec.summary ?? spec.label },
-    chosenAt(frame), grid(frame), ...shapes.map((one) => one.node), markers(frame),
+    chosenAt(frame), grid(frame), ...shapes.map((shape) => shape.node), markers(frame),
     ends && endNames(frame), keys?.node));
-  return { node, places: shapes.flatMap((one) => one.places) };
+  return { node, places: shapes.flatMap((shape) => shape.places) };
 }
 
 function grid({ spec, x, y, left, right, above, below }) {
   const every = thinned(x.ticks.map((tick) => [x.at(tick), wide(writer(spec.x)(tick)) + 8]));
-  const columns = x.ticks.map((tick, at) => [
+  const columns = x.ticks.map((tick, index) => [
     !x.band && svg("line", { x1: x.at(tick), x2: x.at(tick), y1: above, y2: below, class: "chart-grid" }),
-    at % every === 0 && svg("text", { x: x.at(tick), y: below + ROW - 3, "text-anchor": "middle",
+    index % every === 0 && svg("text", { x: x.at(tick), y: below + ROW - 3, "text-anchor": "middle",
       class: "chart-tick" },
       writer(spec.x)(tick))]);
   const rows = y.ticks.map((tick) => [
@@ -58,8 +58,8 @@ function grid({ spec, x, y, left, right, above, below }) {
 
 /** Every how many words there is room for, of words with a middle and a width each. */
 function thinned(places) {
-  const fits = (every) => places.every(([middle, room], at) => at % every || at < every
-    || middle - room / 2 >= places[at - every][0] + places[at - every][1] / 2);
+  const fits = (every) => places.every(([middle, room], index) => index % every || index < every
+    || middle - room / 2 >= places[index - every][0] + places[index - every][1] / 2);
   let every = 1;
   while (every < places.length && !fits(every)) every++;
   return every;
@@ -87,7 +87,7 @@ function shape(frame, at) {
   const series = frame.spec.series[at];
   const tone = toneOf(frame.spec, at);
   const shown = (point) => Number.isFinite(point.y) && Number.isFinite(frame.y.at(point.y)); // no log of 0
-  const real = series.points.map((point, place) => ({ ...point, place })).filter(shown);
+  const real = series.points.map((point, index) => ({ ...point, place: index })).filter(shown);
   const seen = walked(series);
   return series.kind === "bars" ? bars(frame, at, tone, real, seen) : lines(frame, at, tone, real, seen);
 }
@@ -110,7 +110,7 @@ function lines({ spec, x, y }, at, tone, real, seen) {
 }
 
 function bars({ spec, x, y, left, right }, at, tone, real, seen) {
-  const groups = spec.series.flatMap((series, place) => (series.kind === "bars" ? [place] : []));
+  const groups = spec.series.flatMap((series, index) => (series.kind === "bars" ? [index] : []));
   const room = (x.band || (right - left) / Math.max(real.length, 1)) * 0.8;
   const thick = Math.max(1, Math.min(room / groups.length, 48));
   const shift = (groups.indexOf(at) - (groups.length - 1) / 2) * thick;
@@ -152,10 +152,10 @@ function sample(series, tone, x, y) {
 
 /** Names where the lines end, pushed apart where they would meet. */
 function endNames({ spec, x, y, above, below }) {
-  const ended = spec.series.flatMap((series, at) => {
+  const ended = spec.series.flatMap((series, index) => {
     const last = series.points.filter((point) => Number.isFinite(point.y)).at(-1);
     if (!last || series.kind === "bars") return [];
-    return [{ series, tone: toneOf(spec, at), x: x.at(last.x), y: y.at(last.y) }];
+    return [{ series, tone: toneOf(spec, index), x: x.at(last.x), y: y.at(last.y) }];
   }).sort((a, b) => a.y - b.y);
   let free = above;
   for (const one of ended) free = (one.to = Math.max(one.y, free)) + ROW - 3;
@@ -170,11 +170,11 @@ function endNames({ spec, x, y, above, below }) {
 /** Names above the picture, as many in a row as there is room for. */
 function legend(spec, width) {
   let [x, row] = [2, 0];
-  const names = spec.series.map((series, at) => {
+  const names = spec.series.map((series, index) => {
     const room = 30 + wide(series.name) + 18;
     if (x > 2 && x + room > width) [x, row] = [2, row + 1];
     const y = 12 + ROW + 4 + row * ROW;
-    const made = svg("g", {}, sample(series, toneOf(spec, at), x, y),
+    const made = svg("g", {}, sample(series, toneOf(spec, index), x, y),
       svg("text", { x: x + 30, y: y + 4, class: "chart-name", lang: series.lang }, series.name));
     x += room;
     return made;

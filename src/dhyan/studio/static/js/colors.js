@@ -35,7 +35,7 @@ const bytes = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2
 
 function blend(one, other, share) {
   const [a, b] = [bytes(one), bytes(other)];
-  const mixed = a.map((value, at) => Math.round(value + share * (b[at] - value)));
+  const mixed = a.map((value, index) => Math.round(value + share * (b[index] - value)));
   return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }
 

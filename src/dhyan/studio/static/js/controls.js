@@ -12,11 +12,11 @@ export function segments(label, key, options) {
     "aria-checked": String(state[key]) === value, tabindex: String(state[key]) === value ? 0 : -1,
     "data-value": value, on: { click: () => choose(value) } }, words));
   function show(value, focus = false) {
-    for (const one of buttons) {
-      const own = one.dataset.value === value;
-      one.setAttribute("aria-checked", String(own));
-      one.setAttribute("tabindex", own ? "0" : "-1");
-      if (own && focus) one.focus();
+    for (const button of buttons) {
+      const own = button.dataset.value === value;
+      button.setAttribute("aria-checked", String(own));
+      button.setAttribute("tabindex", own ? "0" : "-1");
+      if (own && focus) button.focus();
     }
   }
   function choose(value, focus = false) {
@@ -27,7 +27,7 @@ export function segments(label, key, options) {
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (!by) return;
     event.preventDefault();
-    const at = buttons.findIndex((one) => one.getAttribute("aria-checked") === "true");
+    const at = buttons.findIndex((button) => button.getAttribute("aria-checked") === "true");
     choose(buttons[(at + by + buttons.length) % buttons.length].dataset.value, true);
   };
   if (!options.some(([value]) => value === String(state[key]))) buttons[0]?.setAttribute("tabindex", "0");

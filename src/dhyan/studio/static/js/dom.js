@@ -35,7 +35,7 @@ export function text(words, lang) {
 }
 
 /** Words in which W_q has its index below. @param {string} words */
-export const indexed = (words) => words.split(/(?<=W)_(\w)/).map((part, at) => (at % 2 ? el("sub", {}, part) : part));
+export const indexed = (words) => words.split(/(?<=W)_(\w)/).map((part, index) => (index % 2 ? el("sub", {}, part) : part));
 
 function furnish(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {

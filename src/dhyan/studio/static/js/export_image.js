@@ -86,7 +86,7 @@ function still(picture) {
   while (pairs.length) {
     const [seen, made, above] = pairs.pop();
     const look = getComputedStyle(seen);
-    [...seen.children].forEach((child, at) => pairs.push([child, made.children[at], look]));
+    [...seen.children].forEach((child, index) => pairs.push([child, made.children[index], look]));
     for (const { name } of [...made.attributes]) if (ONLY_HERE.test(name)) made.removeAttribute(name);
     if (!(seen instanceof SVGElement)) continue;
     for (const name of INHERITED) {

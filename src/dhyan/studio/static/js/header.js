@@ -32,7 +32,7 @@ export function header(models) {
 }
 
 /** The card of the model that is asked. */
-export const card = (name = state.model) => cards.find((one) => one.name === name);
+export const card = (name = state.model) => cards.find((card) => card.name === name);
 export const models = () => cards;
 
 /** Models that came or went while the page was open. */
@@ -50,7 +50,7 @@ function settle() {
   if (card()?.saved) set(asked(state.model), { quiet: true });
 }
 
-const allSaved = () => cards.length > 0 && cards.every((one) => one.saved);
+const allSaved = () => cards.length > 0 && cards.every((card) => card.saved);
 
 function draw() {
   fill(document.querySelector("#header"), mark(), ask(), tools(), chosen(),
@@ -115,7 +115,7 @@ function chosen() {
       ...options.map(([value, words]) => el("option", { value }, words))));
   const beams = [["1", message("greedy")], ...[2, 3, 4, 5, 6, 7, 8].map((k) => [String(k), message("beam", k)])];
   return el("div", { class: "chosen" },
-    select("model", message("model"), cards.map((one) => [one.name, one.name]), (model) => set(asked(model))),
+    select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(asked(model))),
     select("beam", message("search"), beams, (beam) => set({ beam: Number(beam) })),
     el("span", { class: "quiet", id: "about" }));
 }
@@ -123,8 +123,8 @@ function chosen() {
 /** Of several saved traces, the sentence of each. */
 function sentences() {
   return cards.length > 1 && el("ul", { class: "examples", tabindex: 0, role: "list",
-    "aria-label": message("sentence") }, ...cards.map((one) => el("li", {}, el("button", { type: "button",
-    lang: one.source_language, on: { click: () => set({ ...asked(one.name), target: 1, source: 1 }) } }, one.saved))));
+    "aria-label": message("sentence") }, ...cards.map((card) => el("li", {}, el("button", { type: "button",
+    lang: card.source_language, on: { click: () => set({ ...asked(card.name), target: 1, source: 1 }) } }, card.saved))));
 }
 
 /** What a model is: in its recipe's own line, or by its kind of attention. */

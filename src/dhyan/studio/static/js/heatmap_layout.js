@@ -11,20 +11,20 @@ const LEAST = 6; // pixels of a cell
 
 /** How large cells and labels are. @param {import("./heatmap.js").Heat} heat */
 export function measure(heat) {
-  const names = heat.rows.map((one) => Math.max(wide(mark(one) + one.text), 0.8 * wide(one.under ?? "")));
+  const names = heat.rows.map((row) => Math.max(wide(mark(row) + row.text), 0.8 * wide(row.under ?? "")));
   const beside = Math.ceil(Math.min(Math.max(...names, 24), BESIDE)) + 20;
-  const heads = heat.columns.map((one) => Math.min(wide(mark(one) + one.text), ABOVE));
+  const heads = heat.columns.map((column) => Math.min(wide(mark(column) + column.text), ABOVE));
   const above = Math.ceil(Math.max(...heads, 24) * SLANT) + 20;
   const feet = (heat.feet?.heads.length ?? 0) * FOOT;
   const count = heat.columns.length;
   const room = (heat.widest || 720) - beside - GAP - Math.max(feet, 34);
   const least = heat.least ?? LEAST;
   const cell = Math.max(least, Math.min(56, Math.floor(room / count)));
-  const doubled = heat.rows.some((one) => one.under);
+  const doubled = heat.rows.some((row) => row.under);
   const few = count > 60 && heat.values.length <= 40; // a wide map need not be a flat one
   const high = Math.max(Math.min(36, cell), doubled ? 38 : few ? 18 : least);
   const right = beside + cell * count;
-  const reach = Math.max(...heads.map((length, at) => beside + (at + 0.5) * cell + 10 + length * SLANT));
+  const reach = Math.max(...heads.map((length, index) => beside + (index + 0.5) * cell + 10 + length * SLANT));
   return { beside, above, cell, high, right, wide: Math.ceil(Math.max(right + feet, reach) + GAP),
     tall: above + high * heat.values.length + GAP };
 }
@@ -53,16 +53,16 @@ function cut(words, most) {
  */
 export function labels(heat, layout) {
   const skips = [Math.ceil(17 / layout.high), Math.ceil(20 / layout.cell)];
-  const columns = heat.columns.map((one, at) => {
-    const [x, y] = [layout.beside + (at + 0.5) * layout.cell + 4, layout.above - 8];
-    return written(one, { x, y, transform: `rotate(-45 ${x} ${y})`, "data-column": at }, ABOVE, at % skips[1]);
+  const columns = heat.columns.map((column, index) => {
+    const [x, y] = [layout.beside + (index + 0.5) * layout.cell + 4, layout.above - 8];
+    return written(column, { x, y, transform: `rotate(-45 ${x} ${y})`, "data-column": index }, ABOVE, index % skips[1]);
   });
-  const rows = heat.rows.map((one, at) => {
-    const y = layout.above + (at + 0.5) * layout.high + (one.under ? -2 : 5);
-    return svg("g", {}, written(one, { x: layout.beside - 10, y, "text-anchor": "end", "data-row": at },
-      BESIDE, at % skips[0]),
-    one.under && svg("text", { x: layout.beside - 10, y: y + 15, "text-anchor": "end", class: "label-under",
-      lang: `${one.lang ?? "hi"}-Latn` }, one.under));
+  const rows = heat.rows.map((row, index) => {
+    const y = layout.above + (index + 0.5) * layout.high + (row.under ? -2 : 5);
+    return svg("g", {}, written(row, { x: layout.beside - 10, y, "text-anchor": "end", "data-row": index },
+      BESIDE, index % skips[0]),
+    row.under && svg("text", { x: layout.beside - 10, y: y + 15, "text-anchor": "end", class: "label-under",
+      lang: `${row.lang ?? "hi"}-Latn` }, row.under));
   });
   const ground = (width, height) => svg("rect", { width, height, class: "label-ground" });
   const [top, left] = [
@@ -100,12 +100,12 @@ function written(one, place, most, rare) {
 /** What stands at the right of every row. */
 export function feet(heat, layout) {
   if (!heat.feet) return null;
-  return svg("g", { "aria-hidden": "true" }, ...heat.feet.rows.flatMap((line, row) => line.map((words, at) =>
-    foot(layout, words, at, layout.above + (row + 0.5) * layout.high + 4))));
+  return svg("g", { "aria-hidden": "true" }, ...heat.feet.rows.flatMap((line, row) => line.map((words, index) =>
+    foot(layout, words, index, layout.above + (row + 0.5) * layout.high + 4))));
 }
 
 const footHeads = (heat, layout) =>
-  (heat.feet?.heads ?? []).map((words, at) => foot(layout, words, at, layout.above - 10));
+  (heat.feet?.heads ?? []).map((words, index) => foot(layout, words, index, layout.above - 10));
 
 const foot = (layout, words, at, y) =>
   svg("text", { x: layout.right + (at + 1) * FOOT - 4, y, "text-anchor": "end", class: "foot" }, words);

@@ -24,9 +24,9 @@ async function begin() {
     .catch((error) => [null, showStatus(error)]);
   if (!models) return;
   setPalette(colours);
-  const saved = models.length > 0 && models.every((one) => one.saved);
+  const saved = models.length > 0 && models.every((model) => model.saved);
   document.documentElement.toggleAttribute("data-saved", saved);
-  const here = !saved || restrictViews(models.flatMap((one) => one.views));
+  const here = !saved || restrictViews(models.flatMap((model) => model.views));
   header(models);
   rail();
   keys();

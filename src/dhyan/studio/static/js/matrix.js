@@ -195,8 +195,8 @@ export function first(count, most, must = 0) {
 }
 
 /** The same with a gap (null) wherever some are left out. */
-const withGaps = (shown, count) => [...shown.flatMap((place, at) =>
-  (at && place !== shown[at - 1] + 1 ? [null, place] : [place])), ...(shown.at(-1) < count - 1 ? [null] : [])];
+const withGaps = (shown, count) => [...shown.flatMap((place, index) =>
+  (index && place !== shown[index - 1] + 1 ? [null, place] : [place])), ...(shown.at(-1) < count - 1 ? [null] : [])];
 
 /** A formula as one writes it: `Q = X W_q`, `Q K^T / √d_k`. @param {string} text */
 export function formula(text) {

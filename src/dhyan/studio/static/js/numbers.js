@@ -25,14 +25,14 @@ export const matmul = (a, b) => {
   const columns = transpose(b);
   return a.map((row) => columns.map((column) => dot(row, column)));
 };
-export const add = (a, b) => a.map((one, at) => one + b[at]);
+export const add = (a, b) => a.map((one, index) => one + b[index]);
 export const scaled = (a, by) => a.map((one) => one * by);
 
 /** Shares that sum to one; −∞ gets none, and a row of nothing but −∞ gets zeros. */
 export function softmax(scores) {
   const most = Math.max(...scores);
   if (most === -Infinity) return scores.map(() => 0);
-  const grown = scores.map((one) => Math.exp(one - most));
+  const grown = scores.map((score) => Math.exp(score - most));
   const total = sum(grown);
   return grown.map((one) => one / total);
 }

@@ -29,8 +29,8 @@ export function drawRibbons(ribbons) {
   const paths = bands.map((band) => svg("path", { d: shape(band, plan), class: `ribbon hue-${hue(ribbons, band.column)}`,
     "data-row": band.row, "data-column": band.column, "fill-opacity": (0.3 + 0.55 * band.value).toFixed(2) }));
   const [sources, targets] = [
-    ribbons.columns.map((one, at) => word(ribbons, plan, one, at, false)),
-    ribbons.rows.map((one, at) => word(ribbons, plan, one, at, true)),
+    ribbons.columns.map((column, index) => word(ribbons, plan, column, index, false)),
+    ribbons.rows.map((row, index) => word(ribbons, plan, row, index, true)),
   ];
   const picture = svg("svg", { viewBox: `0 0 ${plan.wide} ${plan.tall}`, width: plan.wide, height: plan.tall,
     class: "ribbons-picture" }, svg("g", { "aria-hidden": "true" }, ...paths), ...sources, ...targets);
@@ -38,12 +38,12 @@ export function drawRibbons(ribbons) {
 
   function point(row, column) {
     picture.classList.toggle("choosing", row !== null || column !== null);
-    for (const one of paths) {
-      const [own, seen] = [Number(one.dataset.row), Number(one.dataset.column)];
-      one.classList.toggle("here", row !== null ? own === row : column !== null && seen === column);
+    for (const path of paths) {
+      const [own, seen] = [Number(path.dataset.row), Number(path.dataset.column)];
+      path.classList.toggle("here", row !== null ? own === row : column !== null && seen === column);
     }
-    targets.forEach((one, at) => one.classList.toggle("here", at === row));
-    sources.forEach((one, at) => one.classList.toggle("here", row === null && at === column));
+    targets.forEach((target, index) => target.classList.toggle("here", index === row));
+    sources.forEach((source, index) => source.classList.toggle("here", row === null && index === column));
   }
 
   const placeOf = (found) => (found.dataset.side === "row" ? [Number(found.dataset.at), null] : [null, Number(found.dataset.at)]);
@@ -95,13 +95,13 @@ function planned(ribbons) {
   const size = (one) => Math.max(wide(one.text) * 1.15, wide(one.under ?? "") * 0.9);
   const widest = ribbons.widest || 720;
   const line = (words, needs, { unit, gap }, along) => {
-    const sizes = words.map((one, at) => Math.max(along(one), needs[at] * unit) + gap);
+    const sizes = words.map((word, index) => Math.max(along(word), needs[index] * unit) + gap);
     let from = 0;
     const middles = sizes.map((own) => (from += own) - own / 2);
     return { middles, length: from };
   };
   const [above, below] = [line(ribbons.columns, given, ACROSS, size), line(ribbons.rows, got, ACROSS, size)];
-  const doubled = ribbons.rows.some((one) => one.under);
+  const doubled = ribbons.rows.some((row) => row.under);
   const length = Math.max(above.length, below.length);
   if (length <= widest) {
     const centred = (one) => one.middles.map((at) => at + (length - one.length) / 2);
@@ -123,7 +123,7 @@ const kept = (value) => (value < LEAST ? 0 : value);
 
 /** The ribbons, weakest first; side by side where they leave a word and where they enter one. */
 function stacked(ribbons, plan) {
-  const start = (middles, needs) => middles.map((at, one) => at - (needs[one] * plan.unit) / 2);
+  const start = (middles, needs) => middles.map((at, index) => at - (needs[index] * plan.unit) / 2);
   const [out, into] = [start(plan.sources, plan.given), start(plan.targets, plan.got)];
   const bands = ribbons.values.flatMap((line, row) => line.map((value, column) => ({ row, column, value })))
     .filter((band) => band.value >= LEAST);

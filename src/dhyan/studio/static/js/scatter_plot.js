@@ -75,7 +75,7 @@ export function plane(first, { width, height } = size()) {
   }
 
   function keydown(event) {
-    const star = sky.stars.find((one) => one.free && one.id === event.target.dataset?.id);
+    const star = sky.stars.find((star) => star.free && star.id === event.target.dataset?.id);
     const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
     if (!star || !by) return;
     event.preventDefault();
@@ -193,8 +193,8 @@ function labelled(ends, width, height) {
 }
 
 /** Points of a way, near enough to each other that no word slips between them. */
-const along = (way) => way.flatMap(([x, y], at) => {
-  const [a, b] = way[at - 1] ?? [x, y];
+const along = (way) => way.flatMap(([x, y], index) => {
+  const [a, b] = way[index - 1] ?? [x, y];
   const count = Math.max(1, Math.ceil(Math.hypot(x - a, y - b) / 12));
   return Array.from({ length: count }, (_, part) => [a + ((x - a) * (part + 1)) / count, b + ((y - b) * (part + 1)) / count]);
 });

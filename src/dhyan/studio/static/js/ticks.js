@@ -27,7 +27,7 @@ export const writer = (axis) =>
 export function placed(axis, values, [start, end], apart) {
   if (axis.scale === "names") {
     const band = (end - start) / Math.max(axis.names.length, 1);
-    return { at: (value) => start + (value + 0.5) * band, ticks: axis.names.map((_, at) => at), band };
+    return { at: (value) => start + (value + 0.5) * band, ticks: axis.names.map((_, index) => index), band };
   }
   const fit = values.filter((value) => Number.isFinite(value) && (axis.scale !== "log" || value > 0));
   const most = Math.max(2, Math.floor(Math.abs(end - start) / apart));

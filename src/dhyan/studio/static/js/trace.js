@@ -56,9 +56,9 @@ export function merged(trace, role, table, { unit, specials }) {
 /** A side's tokens one by one, or gathered to words. */
 export function groups(side, unit, specials = true) {
   const all = unit === "token"
-    ? side.tokens.map((token, at) => ({ text: token.text, special: marks(token), tokens: [at] }))
+    ? side.tokens.map((token, index) => ({ text: token.text, special: marks(token), tokens: [index] }))
     : side.words.map((words, word) => {
-      const tokens = side.tokens.flatMap((token, at) => (token.word === word ? [at] : []));
+      const tokens = side.tokens.flatMap((token, index) => (token.word === word ? [index] : []));
       return { text: words, special: tokens.every((at) => marks(side.tokens[at])), tokens };
     });
   return specials ? all : all.filter((one) => !one.special);

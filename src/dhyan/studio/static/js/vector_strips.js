@@ -48,7 +48,7 @@ export function strip({ label, values, about, shown = FIRST, open, most = mostOf
 
   function render() {
     const count = all ? values.length : Math.min(shown, values.length);
-    fill(cells, ...values.slice(0, count).map((value, place) => cell(value, place)), long && !all &&
+    fill(cells, ...values.slice(0, count).map((value, index) => cell(value, index)), long && !all &&
       el("span", { class: "strip-rest", "aria-hidden": "true" }, "…"));
     if (!more) return;
     more.setAttribute("aria-expanded", String(all));
@@ -92,9 +92,9 @@ export function strip({ label, values, about, shown = FIRST, open, most = mostOf
 export function tiles(values, { shown = FIRST, most = mostOf(values), size = "numbers" } = {}) {
   if (size === "plain") return bands(values.slice(0, shown), most);
   return el("span", { class: `tiles ${size}`, "aria-hidden": "true" },
-    ...values.slice(0, shown).map((value, place) => {
+    ...values.slice(0, shown).map((value, index) => {
       const ground = signed(value, most);
-      return el("span", { class: "strip-cell", "data-place": place,
+      return el("span", { class: "strip-cell", "data-place": index,
         style: { background: ground, color: ink(ground) } }, size === "numbers" ? brief(value) : "");
     }));
 }
@@ -102,8 +102,8 @@ export function tiles(values, { shown = FIRST, most = mostOf(values), size = "nu
 /** Two lines of colours in one element: many words have many vectors. */
 function bands(values, most) {
   const half = Math.ceil(values.length / 2);
-  const line = (own) => `linear-gradient(90deg, ${own.map((value, at) =>
-    `${signed(value, most)} ${(at / half) * 100}% ${((at + 1) / half) * 100}%`).join(", ")})`;
+  const line = (own) => `linear-gradient(90deg, ${own.map((value, index) =>
+    `${signed(value, most)} ${(index / half) * 100}% ${((index + 1) / half) * 100}%`).join(", ")})`;
   return el("span", { class: "tiles plain", "aria-hidden": "true",
     style: { "background-image": [values.slice(0, half), values.slice(half)].filter((own) => own.length).map(line).join(", ") } });
 }
@@ -111,7 +111,7 @@ function bands(values, most) {
 /** The largest number of a vector, or of several, without its sign. */
 export function mostOf(...vectors) {
   let most = 1e-9;
-  for (const values of vectors) for (const one of values) if (Number.isFinite(one)) most = Math.max(most, Math.abs(one));
+  for (const values of vectors) for (const value of values) if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
   return most;
 }
 

@@ -13,7 +13,7 @@ import "./translate/messages.js";
 import { attentionView, strongest } from "./translate/attention_view.js";
 import "./compare/messages.js";
 import { matchTokens } from "./compare/match_tokens.js";
-import { bySource, difference } from "./compare/difference.js";
+import { sourceTable, difference } from "./compare/difference.js";
 
 export const lesson = {
   title: ["Compare two models", "वही शब्द, दूसरी नज़र"],
@@ -25,57 +25,57 @@ export const lesson = {
     "इसका कोई नियम नहीं: पंक्तियों के दाईं ओर की एंट्रॉपी की तुलना कीजिए और कई वाक्य आज़माइए। कम संख्या का अर्थ है पैनी नज़र।"],
 };
 
-const ASKED = ["text", "model", "text2", "model2", "beam"];
-const DRAWN = ["unit", "scale", "specials", "layer", "head", "numbers"];
+const REQUEST_KEYS = ["text", "model", "text2", "model2", "beam"];
+const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "numbers"];
 
 /** The model of B: the one named, the same for another sentence, or another of the shelf. */
-function second() {
+function secondModel() {
   if (card(state.model2)) return state.model2;
   if (state.text2) return state.model;
-  return models().find((one) => one.name !== state.model)?.name ?? state.model;
+  return models().find((model) => model.name !== state.model)?.name ?? state.model;
 }
 
 export function open() {
   const sides = ["a", "b"].map((name) => side(name));
   const live = el("p", { class: "live", "aria-live": "polite" });
   const [bar, notice, below] = ["bar", "notice", "below"].map((name) => el("div", { class: `compare-${name}` }));
-  const swap = el("button", { type: "button", class: "compare-swap", on: { click: exchange } }, `⇄ ${message("compare_swap")}`);
+  const swap = el("button", { type: "button", class: "compare-swap", on: { click: swapSides } }, `⇄ ${message("compare_swap")}`);
   const pair = el("div", { class: "compare-pair" }, sides[0].node, sides[1].node);
   const node = el("section", { class: "compare", "aria-labelledby": "view-title" },
     el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), swap),
     bar, notice, pair, live, below);
-  let [traces, seen, match, maps, chooser] = [null, null, null, [], []];
+  let [traces, views, match, maps, chooser] = [null, null, null, [], []];
   let stop = new AbortController();
 
   /** One of the two: what it is asked, what it said, and its map. */
   function side(name) {
-    const [said, picture, head] = [el("p", { class: "compare-said" }), el("div", { class: "compare-picture" }), el("div", { class: "compare-ask" })];
-    return { name, said, picture, head, node: el("section", { class: "card compare-side", "aria-label": message(`compare_${name}`) }, head, said, picture) };
+    const [translation, picture, head] = [el("p", { class: "compare-said" }), el("div", { class: "compare-picture" }), el("div", { class: "compare-ask" })];
+    return { name, translation, picture, head, node: el("section", { class: "card compare-side", "aria-label": message(`compare_${name}`) }, head, translation, picture) };
   }
 
-  function heads() {
+  function renderHeads() {
     fill(sides[0].head, el("span", { class: "compare-letter" }, "A"), el("b", {}, state.model),
       el("span", { class: "quiet" }, message("compare_header")));
-    const sentence = el("input", { type: "text", id: "second-sentence", maxlength: 500, lang: card(second())?.source_language,
+    const sentence = el("input", { type: "text", id: "second-sentence", maxlength: 500, lang: card(secondModel())?.source_language,
       placeholder: message("compare_same"), "aria-label": message("compare_second"),
       on: { change: (event) => set({ text2: event.target.value.normalize("NFC").trim() }) } });
     sentence.value = state.text2;
     const select = el("select", { id: "second-model", "aria-label": `B: ${message("model")}`, on: { change: (event) => set({ model2: event.target.value }) } },
-      ...models().map((one) => el("option", { value: one.name, selected: one.name === second() }, one.name)));
+      ...models().map((model) => el("option", { value: model.name, selected: model.name === secondModel() }, model.name)));
     fill(sides[1].head, el("span", { class: "compare-letter" }, "B"), select, sentence,
       models().length < 2 && !state.text2 && el("span", { class: "quiet" }, message("compare_only")));
   }
 
-  function exchange() {
-    const patch = { model: second(), model2: state.model };
+  function swapSides() {
+    const patch = { model: secondModel(), model2: state.model };
     set(state.text2 ? { ...patch, text: state.text2, text2: state.text } : patch);
   }
 
-  async function ask() {
+  async function load() {
     stop.abort();
     stop = new AbortController();
     traces = null;
-    heads();
+    renderHeads();
     const empty = !state.text || !state.model;
     node.classList.toggle("empty", empty);
     node.classList.toggle("waiting", true);
@@ -85,11 +85,11 @@ export function open() {
     const began = performance.now();
     try {
       traces = await Promise.all([fetchTrace({ prefix: "" }, stop.signal),
-        fetchTrace({ text: state.text2 || state.text, model: second(), prefix: "" }, stop.signal)]);
+        fetchTrace({ text: state.text2 || state.text, model: secondModel(), prefix: "" }, stop.signal)]);
       node.classList.toggle("waiting", false);
       fill(notice);
       render();
-      showStatus(message("done", `${state.model}, ${second()}`, traces.map((one) => one.target.tokens.length).join(" + "), Math.round(performance.now() - began)));
+      showStatus(message("done", `${state.model}, ${secondModel()}`, traces.map((trace) => trace.target.tokens.length).join(" + "), Math.round(performance.now() - began)));
     } catch (error) {
       if (error.name === "AbortError") return;
       fill(notice);
@@ -99,80 +99,80 @@ export function open() {
 
   function render() {
     if (!traces) return;
-    const names = [state.model, second()];
-    seen = traces.map((trace, at) => attentionView(trace, card(names[at]) ?? {}, { ...state, tr: "0" }));
-    match = matchTokens(...seen);
-    furnish();
-    maps = seen.map((one, at) => {
-      fill(sides[at].said, traces[at].translation || message("translate_silent"));
-      sides[at].said.lang = traces[at].translation ? card(names[at])?.target_language ?? "hi" : state.language;
-      const map = draw({ values: one.values, rows: one.rows, columns: one.columns, scale: state.scale, numbers: state.numbers === "1",
-        label: message("compare_map", at ? "B" : "A"), widest: sides[at].picture.clientWidth, least: least(one),
-        says: (row, column, value) => message("attends", one.rows[row].text, one.columns[column].text, formatNumber(value)),
-        feet: { heads: [message("translate_bits")], rows: one.bits.map((bits) => [bits === null ? "–" : formatNumber(bits, 2)]) },
-        at: place(at), hover: (row, column) => glance(at, row, column), focus: (row, column) => choose(at, row, column) });
-      fill(sides[at].picture, map);
+    const names = [state.model, secondModel()];
+    views = traces.map((trace, index) => attentionView(trace, card(names[index]) ?? {}, { ...state, tr: "0" }));
+    match = matchTokens(...views);
+    renderControls();
+    maps = views.map((view, index) => {
+      fill(sides[index].translation, traces[index].translation || message("translate_silent"));
+      sides[index].translation.lang = traces[index].translation ? card(names[index])?.target_language ?? "hi" : state.language;
+      const map = draw({ values: view.values, rows: view.rows, columns: view.columns, scale: state.scale, numbers: state.numbers === "1",
+        label: message("compare_map", index ? "B" : "A"), widest: sides[index].picture.clientWidth, least: least(view),
+        says: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
+        feet: { heads: [message("translate_bits")], rows: view.bits.map((bits) => [bits === null ? "–" : formatNumber(bits, 2)]) },
+        at: cursor(index), hover: (row, column) => preview(index, row, column), focus: (row, column) => choose(index, row, column) });
+      fill(sides[index].picture, map);
       return map;
     });
-    const delta = difference(...seen, match, { widest: below.clientWidth, least: signedLeast(seen[0]), numbers: state.numbers === "1", at: place(0),
-      hover: (row, column) => glance(0, row, column, true), focus: (row, column) => choose(0, row, column, true) });
+    const delta = difference(...views, match, { widest: below.clientWidth, least: signedLeast(views[0]), numbers: state.numbers === "1", at: cursor(0),
+      hover: (row, column) => preview(0, row, column, true), focus: (row, column) => choose(0, row, column, true) });
     if (delta.map) maps.push(delta.map);
-    const summary = seen.find((one) => ["avg", "max"].includes(one.which))?.which;
-    fill(below, delta.node, summary && el("p", { class: "quiet" }, message(`translate_summary_${summary}`)), match.read && !match.told && bySource(...seen));
-    announce(...place(0), true);
+    const summary = views.find((view) => ["avg", "max"].includes(view.which))?.which;
+    fill(below, delta.node, summary && el("p", { class: "quiet" }, message(`translate_summary_${summary}`)), match.sameSource && !match.sameTarget && sourceTable(...views));
+    announce(...cursor(0), true);
   }
 
-  const least = (one) => (one.columns.length > 60 ? 6 : sides[0].picture.clientWidth < 400 ? 24 : 18);
+  const least = (view) => (view.columns.length > 60 ? 6 : sides[0].picture.clientWidth < 400 ? 24 : 18);
 
-  const signedLeast = (one) => (least(one) === 24 && state.numbers === "1" ? 30 : least(one)); // a minus needs its room
+  const signedLeast = (view) => (least(view) === 24 && state.numbers === "1" ? 30 : least(view)); // a minus needs its room
 
   /** Where the cursor stands in A, or in B its partner. */
-  function place(at) {
-    const chosen = state.target > 1 || state.source > 1;
-    const [row, column] = [Math.min(state.target, seen[0].rows.length) - 1,
-      chosen ? Math.min(state.source, seen[0].columns.length) - 1 : strongest(seen[0].values[0])[0]];
-    return at ? [match.rows[0][row] ?? 0, match.columns[0][column] ?? 0] : [row, column];
+  function cursor(index) {
+    const selected = state.target > 1 || state.source > 1;
+    const [row, column] = [Math.min(state.target, views[0].rows.length) - 1,
+      selected ? Math.min(state.source, views[0].columns.length) - 1 : strongest(views[0].values[0])[0]];
+    return index ? [match.rows[0][row] ?? 0, match.columns[0][column] ?? 0] : [row, column];
   }
 
   /** A place in one of the two, as A has it and as B does; null where there is no partner. */
-  function places(at, row, column) {
-    const other = [row === null ? null : match.rows[at][row], column === null ? null : match.columns[at][column]];
-    return at ? [other, [row, column]] : [[row, column], other];
+  function positions(index, row, column) {
+    const partner = [row === null ? null : match.rows[index][row], column === null ? null : match.columns[index][column]];
+    return index ? [partner, [row, column]] : [[row, column], partner];
   }
 
-  function glance(at, row, column) {
-    const [a, b] = places(at, row, column);
+  function preview(index, row, column) {
+    const [a, b] = positions(index, row, column);
     maps[0].point(...a);
     maps[1].point(...b);
     maps[2]?.point(...a);
-    if (row === null && column === null) announce(...place(0), false);
+    if (row === null && column === null) announce(...cursor(0), false);
     else if (row !== null && column !== null) announce(...a, false, b);
   }
 
-  function choose(at, row, column, fromDelta = false) {
-    const [a, b] = places(at, row, column);
-    const still = { focus: false, tell: false };
-    if ((at || fromDelta) && a[0] !== null && a[1] !== null) maps[0].move(a, still);
-    if ((!at || fromDelta) && b[0] !== null && b[1] !== null) maps[1].move(b, still);
-    if (!fromDelta && a[0] !== null && a[1] !== null) maps[2]?.move(a, still);
+  function choose(index, row, column, fromDelta = false) {
+    const [a, b] = positions(index, row, column);
+    const silent = { focus: false, tell: false };
+    if ((index || fromDelta) && a[0] !== null && a[1] !== null) maps[0].move(a, silent);
+    if ((!index || fromDelta) && b[0] !== null && b[1] !== null) maps[1].move(b, silent);
+    if (!fromDelta && a[0] !== null && a[1] !== null) maps[2]?.move(a, silent);
     if (a[0] !== null && a[1] !== null) set({ target: a[0] + 1, source: a[1] + 1 }, { quiet: true });
     announce(...a, true, b);
   }
 
   /** Both numbers of a place, and their difference where they have one. */
-  function announce(row, column, aloud, partner = places(0, row, column)[1]) {
-    const words = (at, [own, given]) => (own === null || given === null ? `${at ? "B" : "A"}: –`
-      : `${at ? "B" : "A"}: ${message("attends", seen[at].rows[own].text, seen[at].columns[given].text, formatNumber(seen[at].values[own][given]))}`);
+  function announce(row, column, announced, partner = positions(0, row, column)[1]) {
+    const words = (index, [targetRow, sourceColumn]) => (targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
+      : `${index ? "B" : "A"}: ${message("attends", views[index].rows[targetRow].text, views[index].columns[sourceColumn].text, formatNumber(views[index].values[targetRow][sourceColumn]))}`);
     const delta = match.values && row !== null && column !== null ? ` · Δ ${formatNumber(match.values[row][column])}` : "";
-    live.setAttribute("aria-live", aloud ? "polite" : "off");
+    live.setAttribute("aria-live", announced ? "polite" : "off");
     live.textContent = `${words(0, [row, column])} · ${words(1, partner)}${delta}`;
   }
 
-  function furnish() {
-    const [layers, count] = [Math.max(...seen.map((one) => one.layers)), Math.max(...seen.map((one) => one.tables.length))];
-    if (bar.dataset.shape === `${layers} ${count}`) return chooser.forEach((one) => one.follow());
+  function renderControls() {
+    const [layers, count] = [Math.max(...views.map((view) => view.layers)), Math.max(...views.map((view) => view.tables.length))];
+    if (bar.dataset.shape === `${layers} ${count}`) return chooser.forEach((control) => control.follow());
     bar.dataset.shape = `${layers} ${count}`;
-    const numbered = (most) => Array.from({ length: most }, (_, at) => [String(at + 1), String(at + 1)]);
+    const numbered = (count) => Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
     if (count > 1 && !state.layer) state.layer = layers;
     if (count > 1 && !state.head) state.head = "avg";
     chooser = [
@@ -185,9 +185,9 @@ export function open() {
     return fill(bar, controls(...chooser));
   }
 
-  const again = () => {
+  const reload = () => {
     forgetTrace();
-    ask();
+    load();
   };
   let width = 0;
   const watcher = new ResizeObserver(() => {
@@ -195,24 +195,24 @@ export function open() {
     width = node.clientWidth;
   });
   watcher.observe(node);
-  queueMicrotask(ask);
-  document.addEventListener("again", again);
+  queueMicrotask(load);
+  document.addEventListener("again", reload);
   return {
     node,
     update(changed) {
-      if (ASKED.some((key) => changed.has(key))) ask();
-      else if (DRAWN.some((key) => changed.has(key))) render();
-      else if (seen && (changed.has("target") || changed.has("source"))) {
-        maps.forEach((map, at) => map.move(place(at === 1 ? 1 : 0), { focus: false, tell: false }));
-        announce(...place(0), true);
+      if (REQUEST_KEYS.some((key) => changed.has(key))) load();
+      else if (RENDER_KEYS.some((key) => changed.has(key))) render();
+      else if (views && (changed.has("target") || changed.has("source"))) {
+        maps.forEach((map, index) => map.move(cursor(index === 1 ? 1 : 0), { focus: false, tell: false }));
+        announce(...cursor(0), true);
       }
     },
     taken: () => ({ trace: traces?.[0] ?? null, picture: node.querySelector(".compare-delta svg") ?? node.querySelector(".compare-picture svg"),
-      table: match?.values ? { values: match.values, rows: seen[0].rows.map((one) => one.text), columns: seen[0].columns.map((one) => one.text) } : null }),
+      table: match?.values ? { values: match.values, rows: views[0].rows.map((row) => row.text), columns: views[0].columns.map((column) => column.text) } : null }),
     close() {
       stop.abort();
       watcher.disconnect();
-      document.removeEventListener("again", again);
+      document.removeEventListener("again", reload);
     },
   };
 }

@@ -6,7 +6,7 @@ import { plane } from "../scatter_plot.js";
 import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
 import { addMessages, message } from "../messages.js";
-import { far, placesOf, pulled, SENTENCES, written } from "./gravity/toy.js";
+import { distance, parsePoints, applyLayers, SENTENCES, formatPoints } from "./gravity/toy.js";
 import { modelPlane } from "./gravity/model.js";
 
 addMessages({
@@ -48,30 +48,30 @@ export const lesson = {
 };
 
 const RANGE = { x: [-1, 14], y: [-5, 9] };
-const ALIKE = 0.05;
+const COLLAPSE_DISTANCE = 0.05;
 const TONES = { money: 3, bank: 1, river: 2 };
 
 export function open() {
-  const place = el("div", { class: "gravity-place" });
+  const container = el("div", { class: "gravity-place" });
   const node = el("section", { class: "gravity", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_gravity"))),
-    controls(segments(message("gravity_of"), "gravity_mode", [["toy", message("gravity_toy")], ["model", message("gravity_model")]])), place);
-  let shown = null;
+    controls(segments(message("gravity_of"), "gravity_mode", [["toy", message("gravity_toy")], ["model", message("gravity_model")]])), container);
+  let plane = null;
 
   function show() {
-    shown?.close();
-    shown = state.gravity_mode === "toy" ? toyPlane() : modelPlane();
-    fill(place, shown.node);
+    plane?.close();
+    plane = state.gravity_mode === "toy" ? toyPlane() : modelPlane();
+    fill(container, plane.node);
   }
   show();
   return {
     node,
     update(changed) {
       if (changed.has("gravity_mode")) show();
-      else shown.update(changed);
+      else plane.update(changed);
     },
-    taken: () => shown.taken(),
-    close: () => shown.close(),
+    taken: () => plane.taken(),
+    close: () => plane.close(),
   };
 }
 
@@ -80,31 +80,31 @@ function toyPlane() {
   const layers = slider(message("gravity_layers"), "gravity_layers", { least: 1, most: 8 });
   const temperature = slider(message("gravity_temperature"), "gravity_temperature", { least: 5, most: 500 }, (value) => formatNumber(value / 100, 2));
   const reset = el("button", { type: "button", on: { click: () => set({ gravity_points: "" }, { quiet: true }) } }, message("gravity_reset"));
-  const told = el("p", { class: "live", "aria-live": "polite" });
-  const picture = plane({ label: message("gravity_plane"), stars: [], range: RANGE, moved: (word, at) =>
-    set({ gravity_points: written({ ...placesOf(state.gravity_points), [word]: at }) }, { quiet: true }) });
+  const summary = el("p", { class: "live", "aria-live": "polite" });
+  const picture = plane({ label: message("gravity_plane"), stars: [], range: RANGE, moved: (word, point) =>
+    set({ gravity_points: formatPoints({ ...parsePoints(state.gravity_points), [word]: point }) }, { quiet: true }) });
   const box = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("gravity_plane") }, picture);
   const table = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("gravity_row") });
-  const how = el("p", { class: "quiet" });
+  const explanation = el("p", { class: "quiet" });
   const node = el("div", {},
     controls(segments(message("gravity_sentence"), "gravity_sentence", Object.entries(SENTENCES).map(([key, words]) => [key, words.join(" ")])),
       segments(message("gravity_weights"), "gravity_weights", [["soft", message("gravity_soft")], ["drawn", message("gravity_drawn")]])),
     controls(temperature, layers, reset),
     el("div", { class: "gravity-both" },
       el("figure", { class: "gravity-figure" }, box, el("figcaption", { class: "quiet" }, message("gravity_caption"))),
-      el("div", { class: "gravity-told" }, told, table, how)));
-  let seen = null;
+      el("div", { class: "gravity-told" }, summary, table, explanation)));
+  let weightsTable = null;
 
   function render() {
     const words = SENTENCES[state.gravity_sentence];
-    const places = placesOf(state.gravity_points);
-    const vectors = words.map((word) => places[word]);
-    const { stages, weights } = pulled(vectors, { layers: state.gravity_layers, temperature: state.gravity_temperature / 100, drawn: state.gravity_weights === "drawn" });
-    seen = { values: weights[0], rows: words, columns: words };
-    picture.update({ stars: words.map((word, at) => star(word, stages.map((stage) => stage[at]))) });
-    fill(told, ...sentences(words, stages).flatMap((one) => [one, " "]));
-    fill(table, weightTable(seen));
-    fill(how, message(state.gravity_weights === "drawn" ? "gravity_given" : "gravity_formula"));
+    const points = parsePoints(state.gravity_points);
+    const vectors = words.map((word) => points[word]);
+    const { stages, weights } = applyLayers(vectors, { layers: state.gravity_layers, temperature: state.gravity_temperature / 100, drawn: state.gravity_weights === "drawn" });
+    weightsTable = { values: weights[0], rows: words, columns: words };
+    picture.update({ stars: words.map((word, index) => star(word, stages.map((stage) => stage[index]))) });
+    fill(summary, ...summarize(words, stages).flatMap((sentence) => [sentence, " "]));
+    fill(table, weightTable(weightsTable));
+    fill(explanation, message(state.gravity_weights === "drawn" ? "gravity_given" : "gravity_formula"));
     temperature.hidden = state.gravity_weights === "drawn";
     reset.disabled = state.gravity_points === "";
   }
@@ -117,27 +117,27 @@ function toyPlane() {
       temperature.follow();
       if (["gravity_points", "gravity_sentence", "gravity_weights", "gravity_temperature", "gravity_layers"].some((key) => changed.has(key))) render();
     },
-    taken: () => ({ picture, table: seen, trace: null }),
+    taken: () => ({ picture, table: weightsTable, trace: null }),
     close() {},
   };
 }
 
 /** A word at its places, first to last. */
-function star(word, places) {
-  const [at, end] = [places[0], places.at(-1)];
-  return { id: word, text: word, lang: "en", at, trail: places.slice(1), tone: TONES[word], free: true,
-    label: message("gravity_point", word, formatNumber(at[0], 1), formatNumber(at[1], 1), formatNumber(end[0], 1), formatNumber(end[1], 1)) };
+function star(word, points) {
+  const [start, end] = [points[0], points.at(-1)];
+  return { id: word, text: word, lang: "en", at: start, trail: points.slice(1), tone: TONES[word], free: true,
+    label: message("gravity_point", word, formatNumber(start[0], 1), formatNumber(start[1], 1), formatNumber(end[0], 1), formatNumber(end[1], 1)) };
 }
 
 /** What became of bank, in words decided by the numbers. */
-function sentences(words, stages) {
+function summarize(words, stages) {
   const bank = words.indexOf("bank");
   const [first, last] = [stages[0], stages.at(-1)];
   const numbers = [...first[bank], ...last[bank]].map((value) => formatNumber(value, 2).replace(/\.?0+$/, ""));
-  const told = [message("gravity_moves", ...numbers), ...words.flatMap((word, at) => (at === bank ? []
-    : [message("gravity_nearer", word, formatNumber(far(first[bank], first[at]), 2), formatNumber(far(last[bank], first[at]), 2))]))];
-  const alike = Math.max(...last.map((one) => far(one, last[0]))) < ALIKE;
-  return alike ? [...told, message("gravity_collapsed", stages.length - 1)] : told;
+  const sentences = [message("gravity_moves", ...numbers), ...words.flatMap((word, index) => (index === bank ? []
+    : [message("gravity_nearer", word, formatNumber(distance(first[bank], first[index]), 2), formatNumber(distance(last[bank], first[index]), 2))]))];
+  const collapsed = Math.max(...last.map((point) => distance(point, last[0]))) < COLLAPSE_DISTANCE;
+  return collapsed ? [...sentences, message("gravity_collapsed", stages.length - 1)] : sentences;
 }
 
 function weightTable({ values, rows, columns }) {

@@ -36,40 +36,40 @@ export function open() {
   const key = el("p", { class: "heads-key quiet" });
   const large = el("div", { class: "heads-large" });
   const meaning = el("div", { class: "heads-meaning" });
-  const tiles = tileGallery((tile) => {
+  const gallery = tileGallery((tile) => {
     set({ layer: tile.layer, head: tile.head }, { quiet: true });
     if (large.getBoundingClientRect().top > innerHeight * 0.8) large.scrollIntoView({ block: "start" });
   });
-  const both = el("div", { class: "heads-both", hidden: true }, tiles.node, large, meaning);
+  const content = el("div", { class: "heads-both", hidden: true }, gallery.node, large, meaning);
   const node = el("section", { class: "heads", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_heads"))),
     el("p", { class: "quiet" }, message("heads_intro")),
-    controls(kinds, order, special), note, key, both);
+    controls(kinds, order, special), note, key, content);
   let trace = null;
-  let missed = {};
-  let drawn = [];
-  let seen = null;
-  let again = () => {};
+  let importance = {};
+  let tiles = [];
+  let selectedView = null;
+  let updateAblation = () => {};
   let stop = new AbortController();
-  let asking = new AbortController();
+  let ablationRequest = new AbortController();
 
   /** The kind that is shown: the one asked for, if the model has it. */
-  function kind() {
-    const wanted = state.role || "encoder_self";
-    return blocksOf(trace, wanted).length ? wanted : "cross";
+  function shownRole() {
+    const role = state.role || "encoder_self";
+    return blocksOf(trace, role).length ? role : "cross";
   }
 
-  const languages = (what) => {
+  const languages = (role) => {
     const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
-    return { encoder_self: [source, source], decoder_self: [target, target], cross: [target, source] }[what];
+    return { encoder_self: [source, source], decoder_self: [target, target], cross: [target, source] }[role];
   };
 
-  async function ask() {
+  async function load() {
     stop.abort();
-    asking.abort();
+    ablationRequest.abort();
     stop = new AbortController();
-    [trace, missed, drawn, seen] = [null, {}, [], null];
-    both.hidden = true;
+    [trace, importance, tiles, selectedView] = [null, {}, [], null];
+    content.hidden = true;
     fill(note, el("p", { class: "quiet" }, state.text ? message("working") : message("nothing")));
     if (!state.text || !state.model) return;
     try {
@@ -85,180 +85,180 @@ export function open() {
   /** Everything anew; how much each head is missed is asked for once and written in as it comes. */
   async function show() {
     if (!trace) return;
-    both.hidden = false;
-    const what = kind();
-    const blocks = blocksOf(trace, what);
+    content.hidden = false;
+    const role = shownRole();
+    const blocks = blocksOf(trace, role);
     const many = blocks.some((block) => block.shape[0] > 1);
-    follow(what);
-    fill(note, ...(many ? [] : remark()));
+    syncControls(role);
+    fill(note, ...(many ? [] : noHeadsNotice()));
     fill(key, legend(message(state.scale === "sqrt" ? "root" : "linear"), state.scale),
       state.specials === "0" && ` · ${message("heads_partial")}`);
     fill(meaning, definitions(many));
-    render(what, blocks);
+    render(role, blocks);
     showStatus(message("heads_done", trace.model, blocks.length * blocks[0].shape[0]));
-    if (!many || missed[what]) return;
+    if (!many || importance[role]) return;
     try {
-      const found = await post("/api/heads/importance", { ...requestBody(), role: what }, stop.signal);
-      missed[what] = found.logprob_changes;
-      if (trace && kind() === what) render(what, blocks);
+      const response = await post("/api/heads/importance", { ...requestBody(), role }, stop.signal);
+      importance[role] = response.logprob_changes;
+      if (trace && shownRole() === role) render(role, blocks);
     } catch (error) {
       showStatus(error);
     }
   }
 
   /** One sentence about models without heads, and where to go from there. */
-  function remark() {
+  function noHeadsNotice() {
     const go = (words, patch) => el("a", { href: address({ ...state, ...patch }), class: "button",
       on: { click: (event) => {
         event.preventDefault();
         set(patch);
       } } }, words);
-    const other = models().find((one) => one.decoder === "transformer");
+    const other = models().find((model) => model.decoder === "transformer");
     return [el("p", {}, message("heads_recurrent"), state.role && state.role !== "cross" ? ` ${message("heads_none")}` : ""),
       el("p", { class: "heads-links" }, go(message("heads_step"), { view: "step" }),
         other && go(message("heads_take", other.name), { model: other.name }))];
   }
 
-  function follow(what) {
-    for (const one of kinds.querySelectorAll("button")) {
-      const own = one.dataset.value === what;
-      one.setAttribute("aria-checked", String(own));
-      one.setAttribute("tabindex", own ? "0" : "-1");
+  function syncControls(role) {
+    for (const button of kinds.querySelectorAll("button")) {
+      const selected = button.dataset.value === role;
+      button.setAttribute("aria-checked", String(selected));
+      button.setAttribute("tabindex", selected ? "0" : "-1");
     }
     special.setAttribute("aria-pressed", String(state.specials === "1"));
     order.querySelector("select").value = state.order;
   }
 
-  function render(what, blocks) {
-    const how = { unit: state.unit, specials: state.specials === "1" };
-    const made = blocks.flatMap((block, at) => {
-      const own = heads(block);
-      const names = own.map((_, head) => String(head + 1));
-      return [...names, ...(own.length > 1 ? ["avg", "max"] : [])].map((head) => {
-        const table = reduced(own, head);
-        const whole = merged(trace, what, table, { ...how, specials: true });
-        const part = how.specials ? whole : ordinary(whole);
+  function render(role, blocks) {
+    const options = { unit: state.unit, specials: state.specials === "1" };
+    const candidates = blocks.flatMap((block, index) => {
+      const tables = heads(block);
+      const names = tables.map((_, head) => String(head + 1));
+      return [...names, ...(tables.length > 1 ? ["avg", "max"] : [])].map((head) => {
+        const table = reduced(tables, head);
+        const fullView = merged(trace, role, table, { ...options, specials: true });
+        const shownView = options.specials ? fullView : withoutSpecials(fullView);
         const summary = !Number(head);
-        return { layer: block.layer, head, summary, shown: part, values: part.values, hidden: unseen(what, part),
+        return { layer: block.layer, head, summary, view: shownView, values: shownView.values, hidden: maskedCells(role, shownView),
           name: summary ? message(`heads_${head}_short`, block.layer)
-            : own.length > 1 ? message("heads_head", block.layer, head) : message("heads_single"),
-          short: !summary && own.length > 1 && message("heads_number", head),
+            : tables.length > 1 ? message("heads_head", block.layer, head) : message("heads_single"),
+          short: !summary && tables.length > 1 && message("heads_number", head),
           title: summary ? message(`heads_${head}`, block.layer) : null,
           badges: head === "max" ? {}
-            : headStatistics(whole.values, summary ? null : missed[what]?.[at]?.[Number(head) - 1] ?? null) };
+            : headStatistics(fullView.values, summary ? null : importance[role]?.[index]?.[Number(head) - 1] ?? null) };
       });
     });
-    drawn = made.filter((one) => one.values[0]?.length);
-    tiles.show(drawn, { order: state.order, scale: state.scale });
-    pick();
+    tiles = candidates.filter((tile) => tile.values[0]?.length);
+    gallery.show(tiles, { order: state.order, scale: state.scale });
+    selectTile();
   }
 
   /** The tile that the state names, or the nearest there is. */
-  function pick() {
-    const most = Math.max(...drawn.map((one) => Number(one.head) || 1));
-    const head = Number(state.head) ? String(Math.min(Number(state.head), most)) : state.head || "1";
-    const layer = Math.min(state.layer || 1, drawn.at(-1).layer);
-    Object.assign(node.dataset, { layer: `${layer} ${drawn.at(-1).layer}`, head: `${Number(head) || 0} ${most}` }); // for keys
-    enlarge(kind(), drawn.find((one) => one.layer === layer && one.head === head) ?? drawn[0]);
+  function selectTile() {
+    const headCount = Math.max(...tiles.map((tile) => Number(tile.head) || 1));
+    const head = Number(state.head) ? String(Math.min(Number(state.head), headCount)) : state.head || "1";
+    const layer = Math.min(state.layer || 1, tiles.at(-1).layer);
+    Object.assign(node.dataset, { layer: `${layer} ${tiles.at(-1).layer}`, head: `${Number(head) || 0} ${headCount}` }); // for keys
+    enlarge(shownRole(), tiles.find((tile) => tile.layer === layer && tile.head === head) ?? tiles[0]);
   }
 
-  function enlarge(what, tile) {
-    tiles.mark(tile.layer, tile.head);
-    seen = tile.shown;
-    const [asks, given] = languages(what);
+  function enlarge(role, tile) {
+    gallery.mark(tile.layer, tile.head);
+    selectedView = tile.view;
+    const [rowLanguage, columnLanguage] = languages(role);
     const title = tile.title ?? tile.name;
     const live = el("p", { class: "live", "aria-live": "polite" });
-    const off = el("div", {});
-    again = () => switchable(what, tile, off);
+    const ablationBox = el("div", {});
+    updateAblation = () => renderAblation(role, tile, ablationBox);
     const picture = el("div", { class: "picture" });
     fill(large, el("h2", { class: "heads-title" }, title),
-      el("p", { class: "heads-chips" }, ...STATISTICS.filter((one) => Number.isFinite(tile.badges[one])).map((one) =>
-        el("span", {}, `${message(`heads_${one}`)} `, el("b", { class: "number" }, formatStatistic(one, tile.badges[one])), " "))),
-      picture, live, off);
-    const spoken = (row, column) => message("attends", seen.rows[row].text, seen.columns[column].text,
-      tile.hidden?.[row][column] ? "−∞" : formatNumber(seen.values[row][column]));
-    const whole = tile.head !== "max" && state.specials === "1";
-    const told = (row, column) => fill(live, [spoken(row, column),
-      tile.head === "max" ? message("heads_no_sum") : message("sum", formatNumber(sum(seen.values[row]))),
-      ...(whole ? [message("entropy", formatNumber(entropy(seen.values[row]), 2))] : [])].join(" · "));
-    const at = [Math.min(state.target, seen.rows.length) - 1, Math.min(state.source, seen.columns.length) - 1];
-    fill(picture, draw({ values: seen.values, hidden: tile.hidden, scale: state.scale, at,
-      rows: seen.rows.map((one) => ({ text: one.text, lang: asks })),
-      columns: seen.columns.map((one) => ({ text: one.text, lang: given })),
+      el("p", { class: "heads-chips" }, ...STATISTICS.filter((key) => Number.isFinite(tile.badges[key])).map((key) =>
+        el("span", {}, `${message(`heads_${key}`)} `, el("b", { class: "number" }, formatStatistic(key, tile.badges[key])), " "))),
+      picture, live, ablationBox);
+    const cellText = (row, column) => message("attends", selectedView.rows[row].text, selectedView.columns[column].text,
+      tile.hidden?.[row][column] ? "−∞" : formatNumber(selectedView.values[row][column]));
+    const showEntropy = tile.head !== "max" && state.specials === "1";
+    const announce = (row, column) => fill(live, [cellText(row, column),
+      tile.head === "max" ? message("heads_no_sum") : message("sum", formatNumber(sum(selectedView.values[row]))),
+      ...(showEntropy ? [message("entropy", formatNumber(entropy(selectedView.values[row]), 2))] : [])].join(" · "));
+    const selection = [Math.min(state.target, selectedView.rows.length) - 1, Math.min(state.source, selectedView.columns.length) - 1];
+    fill(picture, draw({ values: selectedView.values, hidden: tile.hidden, scale: state.scale, at: selection,
+      rows: selectedView.rows.map((row) => ({ text: row.text, lang: rowLanguage })),
+      columns: selectedView.columns.map((column) => ({ text: column.text, lang: columnLanguage })),
       label: message("heads_map", title), numbers: state.numbers === "1", widest: large.clientWidth,
-      says: spoken,
+      says: cellText,
       focus: (row, column) => {
         set({ target: row + 1, source: column + 1 }, { quiet: true });
-        told(row, column);
+        announce(row, column);
       },
-      hover: (row, column) => row !== null && column !== null && told(row, column),
+      hover: (row, column) => row !== null && column !== null && announce(row, column),
       open: (row, column) => set({ view: card()?.score === "heads" ? "qkv" : "step", target: row + 1, source: column + 1 }) }));
-    told(...at);
-    again();
+    announce(...selection);
+    updateAblation();
   }
 
   /** The button that switches the head off, and what comes of it. */
-  async function switchable(what, tile, place) {
-    asking.abort();
-    asking = new AbortController();
-    if (tile.summary) return void fill(place, el("p", { class: "quiet" }, message("heads_summary_off")));
-    if (blocksOf(trace, what)[0].shape[0] === 1) return;
-    const off = state.ablated === "1";
-    const found = el("div", { class: "heads-answer" });
-    const button = el("button", { type: "button", class: off ? "" : "main", id: "heads-off",
-      on: { click: () => set({ ablated: off ? "0" : "1" }, { quiet: true }) } }, message(off ? "heads_on" : "heads_off"));
+  async function renderAblation(role, tile, container) {
+    ablationRequest.abort();
+    ablationRequest = new AbortController();
+    if (tile.summary) return void fill(container, el("p", { class: "quiet" }, message("heads_summary_off")));
+    if (blocksOf(trace, role)[0].shape[0] === 1) return;
+    const ablated = state.ablated === "1";
+    const resultBox = el("div", { class: "heads-answer" });
+    const button = el("button", { type: "button", class: ablated ? "" : "main", id: "heads-off",
+      on: { click: () => set({ ablated: ablated ? "0" : "1" }, { quiet: true }) } }, message(ablated ? "heads_on" : "heads_off"));
     const focused = document.activeElement?.id === "heads-off";
-    fill(place, el("div", { class: "card heads-off" }, el("h3", {}, message("heads_without")),
-      el("p", { class: "quiet" }, message("heads_switch")), button, found),
+    fill(container, el("div", { class: "card heads-off" }, el("h3", {}, message("heads_without")),
+      el("p", { class: "quiet" }, message("heads_switch")), button, resultBox),
     el("p", {}, el("a", { href: address({ ...state, view: "qkv", role: state.role || "encoder_self", layer: tile.layer, head: tile.head }) },
       message("heads_qkv"))));
     if (focused) button.focus();
-    if (!off) return;
-    fill(found, el("p", { class: "quiet" }, message("working")));
+    if (!ablated) return;
+    fill(resultBox, el("p", { class: "quiet" }, message("working")));
     try {
-      const answer = await post("/api/heads/ablation", { ...requestBody(), role: what, layer: tile.layer,
-        head: Number(tile.head) }, asking.signal);
-      fill(found, difference(answer, trace, languages("decoder_self")[0]));
-      showStatus(likelihood(answer));
+      const response = await post("/api/heads/ablation", { ...requestBody(), role, layer: tile.layer,
+        head: Number(tile.head) }, ablationRequest.signal);
+      fill(resultBox, difference(response, trace, languages("decoder_self")[0]));
+      showStatus(likelihood(response));
     } catch (error) {
       showStatus(error);
     }
   }
 
-  const anew = () => {
+  const reload = () => {
     forgetTrace();
-    ask();
+    load();
   };
-  ask();
-  document.addEventListener("again", anew);
+  load();
+  document.addEventListener("again", reload);
   return {
     node,
     update(changed) {
-      if (["text", "model", "beam", "prefix"].some((one) => changed.has(one))) ask();
-      else if (["role", "unit", "scale", "specials", "order"].some((one) => changed.has(one))) show();
-      else if (!drawn.length) return;
-      else if (["layer", "head", "numbers"].some((one) => changed.has(one))) pick();
-      else if (changed.has("ablated")) again();
+      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load();
+      else if (["role", "unit", "scale", "specials", "order"].some((key) => changed.has(key))) show();
+      else if (!tiles.length) return;
+      else if (["layer", "head", "numbers"].some((key) => changed.has(key))) selectTile();
+      else if (changed.has("ablated")) updateAblation();
     },
-    taken: () => ({ trace, picture: large.querySelector("svg"), table: seen && { values: seen.values,
-      rows: seen.rows.map((one) => one.text), columns: seen.columns.map((one) => one.text) } }),
+    taken: () => ({ trace, picture: large.querySelector("svg"), table: selectedView && { values: selectedView.values,
+      rows: selectedView.rows.map((row) => row.text), columns: selectedView.columns.map((column) => column.text) } }),
     close() {
       stop.abort();
-      asking.abort();
-      document.removeEventListener("again", anew);
+      ablationRequest.abort();
+      document.removeEventListener("again", reload);
     },
   };
 }
 
 /** A table without its special tokens. */
-function ordinary({ values, rows, columns }) {
-  const kept = (_, at) => !columns[at].special;
-  return { values: values.filter((_, at) => !rows[at].special).map((line) => line.filter(kept)),
-    rows: rows.filter((one) => !one.special), columns: columns.filter((one) => !one.special) };
+function withoutSpecials({ values, rows, columns }) {
+  const isOrdinary = (_, column) => !columns[column].special;
+  return { values: values.filter((_, index) => !rows[index].special).map((line) => line.filter(isOrdinary)),
+    rows: rows.filter((row) => !row.special), columns: columns.filter((column) => !column.special) };
 }
 
 /** Which cells of the translation's look at itself lie in the future. */
-function unseen(what, { rows, columns }) {
-  if (what !== "decoder_self") return undefined;
+function maskedCells(role, { rows, columns }) {
+  if (role !== "decoder_self") return undefined;
   return rows.map((row) => columns.map((column) => column.tokens[0] > row.tokens.at(-1)));
 }

@@ -11,7 +11,7 @@ import { state, set, address } from "../state.js";
 import { showStatus } from "../status.js";
 import { heads, reduced } from "../trace.js";
 import { message } from "../messages.js";
-import { form, moved, verdict } from "./mask/leak_test.js";
+import { leakForm, leakTable, verdict } from "./mask/leak_test.js";
 import "./mask/messages.js";
 
 const READABLE = 22; // pixels: cells that have room for −∞
@@ -29,36 +29,36 @@ export const lesson = {
 export function open() {
   const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
   const note = el("div", { class: "mask-note" });
-  const choose = el("div", {});
+  const chooser = el("div", {});
   const map = el("div", { class: "mask-map" });
-  const test = form(target);
-  const found = el("div", { class: "mask-found" });
-  const pads = el("div", {});
+  const test = leakForm(target);
+  const leakResult = el("div", { class: "mask-found" });
+  const paddingBox = el("div", {});
   const parts = el("div", { class: "mask-parts", hidden: true }, map,
     el("div", { class: "mask-leak" }, el("h2", {}, message("mask_leak")),
-      el("p", {}, message("mask_leak_text")), test.node, found), pads);
+      el("p", {}, message("mask_leak_text")), test.node, leakResult), paddingBox);
   const node = el("section", { class: "mask", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_mask"))),
-    el("p", { class: "quiet" }, message("mask_intro")), note, choose, parts, toy());
+    el("p", { class: "quiet" }, message("mask_intro")), note, chooser, parts, toy());
   let trace = null;
-  let answer = null;
-  let seen = null;
+  let leakResponse = null;
+  let shownTable = null;
   let stop = new AbortController();
-  let asking = new AbortController();
+  let leakRequest = new AbortController();
 
-  async function ask() {
+  async function load() {
     stop.abort();
-    asking.abort();
+    leakRequest.abort();
     stop = new AbortController();
-    [trace, answer, seen] = [null, null, null];
+    [trace, leakResponse, shownTable] = [null, null, null];
     parts.hidden = true;
-    fill(choose);
+    fill(chooser);
     fill(note, el("p", { class: "quiet" }, state.text ? message("working") : message("nothing")));
     if (!state.text || !state.model) return;
     try {
       trace = await fetchTrace({}, stop.signal);
       if (trace.decoder_input.tokens.length < 2) return void fill(note, el("p", {}, message("mask_too_short")));
-      await Promise.all([leak().catch(showStatus), pad()]);
+      await Promise.all([runLeakTest().catch(showStatus), renderPadding()]);
     } catch (error) {
       if (error.name === "AbortError") return;
       fill(note);
@@ -66,40 +66,40 @@ export function open() {
     }
   }
 
-  const pad = async () => fill(pads, padding(await post("/api/padding", requestBody(), stop.signal), source));
+  const renderPadding = async () => fill(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), source));
 
   /** The place that is changed: the one asked for, or one with words on both sides. */
-  function place() {
+  function changedPosition() {
     const last = trace.decoder_input.tokens.length - 1;
     return state.position ? Math.min(state.position, last) : Math.ceil((last + 1) / 2);
   }
 
   /** Tell the decoder another word, with the mask or without it. */
-  async function leak() {
-    asking.abort();
-    asking = new AbortController();
-    const switched = card()?.decoder === "transformer";
-    test.follow(trace.decoder_input.tokens, place());
-    const tell = (word) => post("/api/leak", { ...requestBody(), position: place(), word,
-      masked: !switched || state.masked === "1" }, asking.signal);
-    const told = await tell(state.word);
-    const refused = "suggestions" in told;
-    const first = !answer;
-    answer = refused ? await tell("") : told; // the picture is the same with any word
+  async function runLeakTest() {
+    leakRequest.abort();
+    leakRequest = new AbortController();
+    const hasMask = card()?.decoder === "transformer";
+    test.setTokens(trace.decoder_input.tokens, changedPosition());
+    const requestLeak = (word) => post("/api/leak", { ...requestBody(), position: changedPosition(), word,
+      masked: !hasMask || state.masked === "1" }, leakRequest.signal);
+    const response = await requestLeak(state.word);
+    const refused = "suggestions" in response;
+    const first = !leakResponse;
+    leakResponse = refused ? await requestLeak("") : response; // the picture is the same with any word
     parts.hidden = false;
-    test.offer(told);
-    if (first) furnish();
-    picture();
-    fill(found, ...(refused ? [] : moved(told, target)));
-    if (!refused) showStatus(verdict(told).words);
+    test.showSuggestions(response);
+    if (first) renderControls();
+    renderMap();
+    fill(leakResult, ...(refused ? [] : leakTable(response, target)));
+    if (!refused) showStatus(verdict(response).words);
   }
 
-  const again = () => leak().catch(showStatus);
+  const rerunLeakTest = () => runLeakTest().catch(showStatus);
 
   /** What there is to choose, or why there is nothing. */
-  function furnish() {
-    if (!answer.has_mask) {
-      const other = models().find((one) => one.decoder === "transformer");
+  function renderControls() {
+    if (!leakResponse.has_mask) {
+      const other = models().find((model) => model.decoder === "transformer");
       fill(note, el("p", {}, message("mask_recurrent")), other && el("p", {}, el("a", { class: "button mask-go",
         href: address({ ...state, model: other.name }), on: { click: (event) => {
           event.preventDefault();
@@ -108,80 +108,80 @@ export function open() {
       return;
     }
     fill(note);
-    const layers = answer.weights.map((_, at) => [String(at + 1), String(at + 1)]);
-    const count = answer.weights[0].shape[0];
-    const names = Array.from({ length: count }, (_, at) => [String(at + 1), String(at + 1)]);
-    fill(choose, controls(segments(message("mask_switch"), "masked", [["1", message("mask_on")], ["0", message("mask_off")]]),
+    const layers = leakResponse.weights.map((_, index) => [String(index + 1), String(index + 1)]);
+    const count = leakResponse.weights[0].shape[0];
+    const names = Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
+    fill(chooser, controls(segments(message("mask_switch"), "masked", [["1", message("mask_on")], ["0", message("mask_off")]]),
       list(message("layer"), "layer", layers),
       list(message("head"), "head", [...names, ["avg", message("average")], ["max", message("largest")]])));
   }
 
-  const shownLayer = () => Math.min(state.layer || 1, answer.weights.length);
-  const shownHead = () => (Number(state.head) ? String(Math.min(Number(state.head), answer.weights[0].shape[0])) : state.head || "1");
+  const shownLayer = () => Math.min(state.layer || 1, leakResponse.weights.length);
+  const shownHead = () => (Number(state.head) ? String(Math.min(Number(state.head), leakResponse.weights[0].shape[0])) : state.head || "1");
 
   /** The choices as the state has them. */
-  function follow() {
-    for (const one of choose.querySelectorAll("[role=radio]")) {
-      one.setAttribute("aria-checked", String(one.dataset.value === state.masked));
-      one.setAttribute("tabindex", one.dataset.value === state.masked ? "0" : "-1");
+  function syncControls() {
+    for (const radio of chooser.querySelectorAll("[role=radio]")) {
+      radio.setAttribute("aria-checked", String(radio.dataset.value === state.masked));
+      radio.setAttribute("tabindex", radio.dataset.value === state.masked ? "0" : "-1");
     }
-    const [layer, head] = ["layer", "head"].map((key) => choose.querySelector(`[data-key="${key}"]`));
+    const [layer, head] = ["layer", "head"].map((key) => chooser.querySelector(`[data-key="${key}"]`));
     if (layer) layer.value = String(shownLayer());
     if (head) head.value = shownHead();
   }
 
-  function picture() {
-    if (!answer.has_mask) return void fill(map);
-    follow();
-    const values = reduced(heads(answer.weights[shownLayer() - 1]), shownHead());
-    const words = answer.decoder_input.map((one) => ({ text: one, lang: target }));
+  function renderMap() {
+    if (!leakResponse.has_mask) return void fill(map);
+    syncControls();
+    const values = reduced(heads(leakResponse.weights[shownLayer() - 1]), shownHead());
+    const words = leakResponse.decoder_input.map((token) => ({ text: token, lang: target }));
     const later = words.map((_, row) => words.map((_, column) => column > row));
-    const hidden = answer.masked ? later : undefined;
+    const hidden = leakResponse.masked ? later : undefined;
     const ahead = sum(values.map((line, row) => sum(line.slice(row + 1))));
     const live = el("p", { class: "live", "aria-live": "polite" });
-    const told = (row, column) => (hidden?.[row][column] ? message("mask_cell_hidden", answer.decoder_input[row], answer.decoder_input[column])
-      : message("attends", answer.decoder_input[row], answer.decoder_input[column], formatNumber(values[row][column])));
+    const cellText = (row, column) => (hidden?.[row][column] ? message("mask_cell_hidden", leakResponse.decoder_input[row], leakResponse.decoder_input[column])
+      : message("attends", leakResponse.decoder_input[row], leakResponse.decoder_input[column], formatNumber(values[row][column])));
     const box = el("div", { class: "picture" });
     fill(map, el("h2", {}, message("mask_map")),
-      el("p", { class: answer.masked ? "quiet" : "mask-warning" }, answer.masked
+      el("p", { class: leakResponse.masked ? "quiet" : "mask-warning" }, leakResponse.masked
         ? message("mask_hatched", later.flat().filter(Boolean).length, later.flat().length)
         : message("mask_broken", `${Math.round((100 * ahead) / sum(values.map(sum)))} %`)), box, live);
-    fill(box, draw({ values, hidden, rows: words, columns: words, label: message("mask_map_label"), says: told,
+    fill(box, draw({ values, hidden, rows: words, columns: words, label: message("mask_map_label"), says: cellText,
       scale: state.scale, numbers: state.numbers === "1", least: READABLE, widest: map.clientWidth || undefined,
-      focus: (row, column) => fill(live, told(row, column)),
-      hover: (row, column) => row !== null && column !== null && fill(live, told(row, column)),
+      focus: (row, column) => fill(live, cellText(row, column)),
+      hover: (row, column) => row !== null && column !== null && fill(live, cellText(row, column)),
       open: (row, column) => set({ view: "qkv", role: "decoder_self", target: row + 1, source: column + 1 }) }));
-    seen = { values, rows: answer.decoder_input, columns: answer.decoder_input };
+    shownTable = { values, rows: leakResponse.decoder_input, columns: leakResponse.decoder_input };
   }
 
-  const anew = () => {
+  const reload = () => {
     forgetTrace();
-    ask();
+    load();
   };
-  ask();
-  document.addEventListener("again", anew);
+  load();
+  document.addEventListener("again", reload);
   return {
     node,
     update(changed) {
-      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) ask();
+      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load();
       else if (!trace) return;
-      else if (["position", "word", "masked"].some((key) => changed.has(key))) again();
-      else if (answer && ["layer", "head", "scale", "numbers"].some((key) => changed.has(key))) picture();
+      else if (["position", "word", "masked"].some((key) => changed.has(key))) rerunLeakTest();
+      else if (leakResponse && ["layer", "head", "scale", "numbers"].some((key) => changed.has(key))) renderMap();
     },
-    taken: () => ({ trace, picture: map.querySelector("svg"), table: seen ?? (answer && {
-      values: vector(answer.max_change).map((one) => [one]), rows: answer.decoder_input, columns: [message("mask_column_moved")] }) }),
+    taken: () => ({ trace, picture: map.querySelector("svg"), table: shownTable ?? (leakResponse && {
+      values: vector(leakResponse.max_change).map((change) => [change]), rows: leakResponse.decoder_input, columns: [message("mask_column_moved")] }) }),
     close() {
       stop.abort();
-      asking.abort();
-      document.removeEventListener("again", anew);
+      leakRequest.abort();
+      document.removeEventListener("again", reload);
     },
   };
 }
 
 /** A way to the worked example of the mask. */
 function toy() {
-  const there = { ...state, view: "qkv", toy: "how" };
-  return el("p", { class: "mask-toy" }, el("a", { href: address(there), on: { click: (event) => {
+  const target = { ...state, view: "qkv", toy: "how" };
+  return el("p", { class: "mask-toy" }, el("a", { href: address(target), on: { click: (event) => {
     event.preventDefault();
     set({ view: "qkv", toy: "how" });
   } } }, message("mask_toy")));
@@ -189,23 +189,23 @@ function toy() {
 
 const ROUNDING = 1e-3; // scores of words lie tens apart; sums taken in another order differ by less
 
-/** @param {{tokens: string[], padded_tokens: string[], padding_weight: number, max_change: number}} found @param {string} lang of the sentences */
-function padding(found, lang) {
-  const empty = found.tokens.length - found.padded_tokens.length;
+/** @param {{tokens: string[], padded_tokens: string[], padding_weight: number, max_change: number}} result @param {string} lang of the sentences */
+function paddingSection(result, lang) {
+  const empty = result.tokens.length - result.padded_tokens.length;
   const line = (words) => el("div", { class: "mask-sentence" },
-    ...words.map((one) => el("span", { class: "mask-token" }, text(one, lang))),
-    ...Array.from({ length: found.tokens.length - words.length }, () =>
+    ...words.map((word) => el("span", { class: "mask-token" }, text(word, lang))),
+    ...Array.from({ length: result.tokens.length - words.length }, () =>
       el("span", { class: "mask-token pad" }, el("span", {}, "<pad>"))));
   return el("div", { class: "mask-padding" },
     el("h2", {}, message("mask_padding")),
     el("p", {}, message("mask_padding_text")),
     el("div", { class: "picture", role: "region", tabindex: "0", "aria-label": message("mask_padding") },
-      el("div", { class: "mask-batch", role: "img", style: { "--count": found.tokens.length },
-        "aria-label": message("mask_padding_label", found.padded_tokens.length, empty) }, line(found.tokens), line(found.padded_tokens))),
-    el("p", {}, message("mask_padding_weight", found.padding_weight === 0 ? "0.0" : formatNumber(found.padding_weight, 4)), " ", same(found.max_change)));
+      el("div", { class: "mask-batch", role: "img", style: { "--count": result.tokens.length },
+        "aria-label": message("mask_padding_label", result.padded_tokens.length, empty) }, line(result.tokens), line(result.padded_tokens))),
+    el("p", {}, message("mask_padding_weight", result.padding_weight === 0 ? "0.0" : formatNumber(result.padding_weight, 4)), " ", paddingChange(result.max_change)));
 }
 
-function same(by) {
-  if (by === 0) return message("mask_padding_same");
-  return message(by < ROUNDING ? "mask_padding_rounding" : "mask_padding_moved", formatTiny(by));
+function paddingChange(change) {
+  if (change === 0) return message("mask_padding_same");
+  return message(change < ROUNDING ? "mask_padding_rounding" : "mask_padding_moved", formatTiny(change));
 }

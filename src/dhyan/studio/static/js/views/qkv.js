@@ -9,10 +9,10 @@ import { openToy } from "./qkv/toy.js";
 export { lesson } from "./qkv/messages.js";
 
 export function open() {
-  const place = el("div", { class: "qkv-place" });
+  const container = el("div", { class: "qkv-place" });
   const choice = el("div", { class: "segments", role: "group", "aria-label": message("qkv_about") });
   const node = el("section", { class: "qkv", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, message("qkv_title")), choice), place);
+    el("header", {}, el("h1", { id: "view-title" }, message("qkv_title")), choice), container);
   let toy = null;
   let inner = null;
 
@@ -25,7 +25,7 @@ export function open() {
         set({ toy: value });
       } } }, message(words))));
     inner = toy ? openToy() : openModel();
-    fill(place, inner.node);
+    fill(container, inner.node);
   }
 
   show();
@@ -36,9 +36,9 @@ export function open() {
         inner.update(changed);
         return;
       }
-      const held = node.contains(document.activeElement);
+      const focused = node.contains(document.activeElement);
       show();
-      if (held) choice.querySelector("[aria-pressed=true]").focus();
+      if (focused) choice.querySelector("[aria-pressed=true]").focus();
     },
     taken: () => inner.taken(),
     close: () => inner.close(),

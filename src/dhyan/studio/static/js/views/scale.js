@@ -12,7 +12,7 @@ import "./scale/messages.js";
 export { lesson } from "./scale/messages.js";
 
 const PAUSE = 150; // milliseconds a seed stands still before the variances are drawn anew
-const ALMOST_NOTHING = 0.1;
+const VANISHED = 0.1;
 const LINES = [ // what the right chart draws: its words, its colour, which mean of which softmax
   ["scale_largest_raw", 2, "largest", false], ["scale_largest_scaled", 1, "largest", true],
   ["scale_through_raw", 4, "through", false], ["scale_through_scaled", 3, "through", true],
@@ -20,23 +20,23 @@ const LINES = [ // what the right chart draws: its words, its colour, which mean
 const X = () => ({ title: message("scale_d"), scale: "log", base: 2, from: 2, to: 1024, written: String });
 
 export function open() {
-  const left = chart(spread());
-  const right = chart(hardness());
-  const below = chart(weights());
+  const left = chart(varianceChart());
+  const right = chart(softmaxChart());
+  const below = chart(weightChart());
   const table = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("scale_numbers") });
   const verdict = el("p", { class: "scale-verdict" });
-  const sliders = [widths(), slider(message("scale_count"), "keys", { least: 2, most: MOST_KEYS }),
+  const sliders = [widthSlider(), slider(message("scale_count"), "keys", { least: 2, most: MOST_KEYS }),
     slider(message("scale_seed"), "seed", { least: 1, most: 50 })];
-  const part = (key, drawn) => el("section", { class: "scale-part" }, el("h2", {}, message(key)), drawn);
+  const part = (key, figure) => el("section", { class: "scale-part" }, el("h2", {}, message(key)), figure);
   const node = el("section", { class: "scale", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("scale_title")), el("p", {}, message("scale_lead"))),
     controls(...sliders), table, verdict,
     el("div", { class: "scale-pair" }, part("scale_left", left), part("scale_right", right)),
     part("scale_below", below),
     el("p", { class: "quiet" }, message("scale_how", PAIRS, QUERIES)));
-  let waiting = 0;
+  let timer = 0;
 
-  function numbers() {
+  function renderNumbers() {
     const kinds = [[false, "scale_row_raw"], [true, "scale_row_scaled"]];
     const columns = ["scale_column_deviation", "scale_column_largest", "scale_column_through"];
     const row = ([scaled, key]) => {
@@ -49,46 +49,46 @@ export function open() {
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, message("scale_kind", state.dimension, state.keys)),
         ...columns.map((key) => el("th", { scope: "col" }, message(key))))),
       el("tbody", {}, ...kinds.map(row))));
-    fill(verdict, message("scale_bound", state.keys, formatNumber(1 - 1 / state.keys)), " ", dying());
+    fill(verdict, message("scale_bound", state.keys, formatNumber(1 - 1 / state.keys)), " ", vanishingText());
   }
 
   function follow() {
-    for (const one of sliders) one.follow();
+    for (const slider of sliders) slider.follow();
   }
 
-  numbers();
+  renderNumbers();
   return {
     node,
     update(changed) {
       if (!["dimension", "keys", "seed"].some((key) => changed.has(key))) return;
       follow();
-      numbers();
-      below.update(weights());
-      if (changed.has("keys") || changed.has("seed")) right.update(hardness());
+      renderNumbers();
+      below.update(weightChart());
+      if (changed.has("keys") || changed.has("seed")) right.update(softmaxChart());
       else right.update({ chosen: state.dimension });
       left.update({ chosen: state.dimension });
       if (changed.has("seed")) {
-        clearTimeout(waiting);
-        waiting = setTimeout(() => left.update(spread()), PAUSE);
+        clearTimeout(timer);
+        timer = setTimeout(() => left.update(varianceChart()), PAUSE);
       }
     },
     taken: () => ({ picture: right.picture, trace: null, table: { columns: WIDTHS.map(String),
       rows: LINES.map(([key]) => message(key)), values: LINES.map(([, , name, scaled]) =>
         WIDTHS.map((width) => means(state.seed, width, state.keys, scaled)[name])) } }),
-    close: () => clearTimeout(waiting),
+    close: () => clearTimeout(timer),
   };
 }
 
 /** A slider over the powers of two. */
-function widths() {
-  const shown = el("output", { class: "number" });
+function widthSlider() {
+  const output = el("output", { class: "number" });
   const input = el("input", { type: "range", min: 1, max: WIDTHS.length, step: 1, "data-key": "dimension",
     on: { input: () => set({ dimension: 2 ** Number(input.value) }, { quiet: true }) } });
-  const node = el("label", { class: "field slider" }, el("span", {}, message("scale_width")), input, shown);
+  const node = el("label", { class: "field slider" }, el("span", {}, message("scale_width")), input, output);
   function follow() {
     input.value = String(Math.round(Math.log2(state.dimension)));
     input.setAttribute("aria-valuetext", String(state.dimension));
-    shown.textContent = String(state.dimension);
+    output.textContent = String(state.dimension);
   }
   follow();
   return Object.assign(node, { follow });
@@ -97,53 +97,53 @@ function widths() {
 const choose = (_, point) => set({ dimension: point.x }, { quiet: true });
 
 /** The variance of products by their width. */
-function spread() {
-  const found = variances(state.seed);
-  const points = (values) => WIDTHS.map((x, at) => ({ x, y: values[at] }));
+function varianceChart() {
+  const measured = variances(state.seed);
+  const points = (values) => WIDTHS.map((x, index) => ({ x, y: values[index] }));
   return {
     label: message("scale_left"), x: X(), y: { title: message("scale_variance"), scale: "log", base: 2, from: 1, to: 2048,
       ticks: [1, 4, 16, 64, 256, 1024], written: (value) => formatNumber(value, value % 1 ? 1 : 0) },
-    summary: message("scale_summary", WIDTHS[0], formatNumber(found[0], 1), WIDTHS.at(-1), formatNumber(found.at(-1), 0)),
+    summary: message("scale_summary", WIDTHS[0], formatNumber(measured[0], 1), WIDTHS.at(-1), formatNumber(measured.at(-1), 0)),
     series: [{ name: message("scale_line"), points: points(WIDTHS), tone: 8, walk: false },
-      { name: message("scale_measured"), points: points(found), tone: 1 }],
+      { name: message("scale_measured"), points: points(measured), tone: 1 }],
     says: (series, point) => message("scale_point", point.x, message("scale_variance"), formatNumber(point.y, 1)),
     chosen: state.dimension, choose, legend: "top", height: 330,
   };
 }
 
 /** How hard the softmax is, by width. */
-function hardness() {
-  const both = [false, true].map((scaled) =>
+function softmaxChart() {
+  const meanRows = [false, true].map((scaled) =>
     WIDTHS.map((width) => means(state.seed, width, state.keys, scaled)));
   return {
     label: message("scale_right"), x: X(), y: { title: message("scale_share", QUERIES), from: 0, to: 1 },
-    summary: dying(),
+    summary: vanishingText(),
     series: LINES.map(([key, tone, name, scaled]) => ({ name: message(key), tone,
-      points: WIDTHS.map((x, at) => ({ x, y: both[Number(scaled)][at][name] })) })),
+      points: WIDTHS.map((x, index) => ({ x, y: meanRows[Number(scaled)][index][name] })) })),
     says: (series, point) => message("scale_point", point.x, series.name, formatNumber(point.y)),
     chosen: state.dimension, choose, legend: "top", height: 330,
   };
 }
 
 /** One softmax, drawn as it is and as it is scaled. */
-function weights() {
-  const found = scores(state.seed, state.dimension, state.keys);
+function weightChart() {
+  const rawScores = scores(state.seed, state.dimension, state.keys);
   const bars = (name, tone, values) => ({ name, tone, kind: "bars",
-    points: softmax(values).map((y, at) => ({ x: at, y })) });
+    points: softmax(values).map((y, index) => ({ x: index, y })) });
   return {
     label: message("scale_below"), height: 260, legend: "top",
-    x: { title: message("scale_key"), scale: "names", names: found.map((_, at) => String(at + 1)) },
+    x: { title: message("scale_key"), scale: "names", names: rawScores.map((_, index) => String(index + 1)) },
     y: { title: message("scale_weight"), from: 0, to: 1 },
-    series: [bars(message("scale_raw"), 2, found),
-      bars(message("scale_scaled"), 1, found.map((one) => one / Math.sqrt(state.dimension)))],
+    series: [bars(message("scale_raw"), 2, rawScores),
+      bars(message("scale_scaled"), 1, rawScores.map((score) => score / Math.sqrt(state.dimension)))],
     says: (series, point) => message("scale_bar", point.x + 1, series.name, formatNumber(point.y)),
   };
 }
 
 /** From which width on next to nothing passes the softmax; decided by the means. */
-function dying() {
-  const at = (width, scaled) => means(state.seed, width, state.keys, scaled).through;
-  const dead = WIDTHS.find((width) => at(width, false) < ALMOST_NOTHING);
-  const width = dead ?? WIDTHS.at(-1);
-  return message(dead ? "scale_dies" : "scale_lives", width, formatNumber(at(width, false)), formatNumber(at(width, true)));
+function vanishingText() {
+  const gradient = (width, scaled) => means(state.seed, width, state.keys, scaled).through;
+  const vanished = WIDTHS.find((width) => gradient(width, false) < VANISHED);
+  const width = vanished ?? WIDTHS.at(-1);
+  return message(vanished ? "scale_dies" : "scale_lives", width, formatNumber(gradient(width, false)), formatNumber(gradient(width, true)));
 }

@@ -12,7 +12,7 @@ import { state, set, address } from "../state.js";
 import { strip } from "../vector_strips.js";
 import { showStatus } from "../status.js";
 import { message } from "../messages.js";
-import { flow, ROOMY, NARROW } from "./step/computation.js";
+import { computationGrid, ROOMY, NARROW } from "./step/computation.js";
 import { unpackSteps, recomputeStep } from "./step/recompute.js";
 
 export const lesson = {
@@ -25,17 +25,17 @@ export const lesson = {
 };
 
 const PACE = 1400; // milliseconds a step is shown while playing
-const FITTING = ["additive", "concat", "dot", "scaled_dot", "general", "location"];
+const SUPPORTED_SCORES = ["additive", "concat", "dot", "scaled_dot", "general", "location"];
 const MOST = 4;
-const kept = new Map();
+const cache = new Map();
 
 /** All steps of the state's sentence, asked once. */
 async function stepsOf(signal) {
   const body = requestBody();
   const key = JSON.stringify(body);
-  if (!kept.has(key)) kept.set(key, unpackSteps(await post("/api/step", body, signal)));
-  if (kept.size > MOST) kept.delete(kept.keys().next().value);
-  return kept.get(key);
+  if (!cache.has(key)) cache.set(key, unpackSteps(await post("/api/step", body, signal)));
+  if (cache.size > MOST) cache.delete(cache.keys().next().value);
+  return cache.get(key);
 }
 
 export function open() {
@@ -46,63 +46,63 @@ export function open() {
     el("header", {}, el("h1", { id: "view-title" }, message("step_title"))), top, picture, under);
   const full = new Set();
   let stop = new AbortController();
-  let asked = null; // the trace and its steps
-  let done = null; // the step on the page
+  let response = null; // the trace and its steps
+  let computed = null; // the step on the page
   let playing = 0;
   let range = null;
 
-  const steps = () => asked.trace.target.tokens.length;
-  const words = () => asked.trace.source.tokens.map((token) => token.text);
+  const steps = () => response.trace.target.tokens.length;
+  const words = () => response.trace.source.tokens.map((token) => token.text);
   const languages = () => ({ source: card()?.source_language ?? "en", target: card()?.target_language ?? "hi" });
 
-  async function ask() {
+  async function load() {
     pause();
     stop.abort();
     stop = new AbortController();
-    asked = done = null;
+    response = computed = null;
     fill(top);
     fill(under);
-    if (card()?.score === "heads") return elsewhere();
+    if (card()?.score === "heads") return renderTransformerNotice();
     fill(picture, el("p", { class: "quiet" }, state.text ? message("working") : message("nothing")));
     if (!state.text || !state.model) return;
     showStatus(message("working"));
     const { signal } = stop;
     try {
-      const [trace, found] = await Promise.all([fetchTrace({}, signal), stepsOf(signal)]);
+      const [trace, operands] = await Promise.all([fetchTrace({}, signal), stepsOf(signal)]);
       if (signal.aborted) return;
-      asked = { trace, found };
-      if (found.score === "bottleneck") return single();
-      above();
+      response = { trace, operands };
+      if (operands.score === "bottleneck") return renderBottleneck();
+      renderTop();
       render();
     } catch (error) {
       if (error.name === "AbortError") return;
-      fill(picture, others());
+      fill(picture, alternatives());
       showStatus(error);
     }
   }
 
   /** A Transformer has another view. */
-  function elsewhere() {
+  function renderTransformerNotice() {
     fill(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_heads", state.model)),
-      el("p", { class: "step-links" }, link({ view: "qkv" }, message("step_to_qkv")), ...fitting())));
+      el("p", { class: "step-links" }, link({ view: "qkv" }, message("step_to_qkv")), ...compatibleModels())));
     showStatus(message("step_heads", state.model));
   }
 
   /** A model without attention: its one vector. */
-  function single() {
-    const { found } = asked;
-    const moved = Math.max(...found.contexts.map((one) => maxDifference(one, found.contexts[0])));
+  function renderBottleneck() {
+    const { operands } = response;
+    const difference = Math.max(...operands.contexts.map((context) => maxDifference(context, operands.contexts[0])));
     fill(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_bottleneck")),
-      strip({ label: "c", values: found.contexts[0], about: message("step_one_vector"), shown: 16 }),
-      el("p", { class: "quiet" }, message("step_same", found.contexts.length, formatTiny(moved))), others()));
+      strip({ label: "c", values: operands.contexts[0], about: message("step_one_vector"), shown: 16 }),
+      el("p", { class: "quiet" }, message("step_same", operands.contexts.length, formatTiny(difference))), alternatives()));
     showStatus(message("step_bottleneck"));
   }
 
-  const others = () => el("p", { class: "step-links" }, ...fitting());
+  const alternatives = () => el("p", { class: "step-links" }, ...compatibleModels());
 
-  function fitting() {
-    const found = models().filter((one) => one.name !== state.model && FITTING.includes(one.score)).slice(0, 4);
-    return found.length ? found.map((one) => link({ model: one.name }, message("step_to_model", one.name))) : [el("span", {}, message("step_no_model"))];
+  function compatibleModels() {
+    const compatible = models().filter((model) => model.name !== state.model && SUPPORTED_SCORES.includes(model.score)).slice(0, 4);
+    return compatible.length ? compatible.map((model) => link({ model: model.name }, message("step_to_model", model.name))) : [el("span", {}, message("step_no_model"))];
   }
 
   const link = (patch, words) => el("a", { class: "button", href: address({ ...state, ...patch }), on: { click: (event) => {
@@ -112,47 +112,47 @@ export function open() {
   } } }, words);
 
   /** What does not change with the step: how it looks, and the controls. */
-  function above() {
-    const { found } = asked;
+  function renderTop() {
+    const { operands } = response;
     const button = (name, act, sign) => el("button", { type: "button", class: `step-${name}`, "aria-label": message(`step_${name}`),
       on: { click: act } }, sign);
     range = slider(message("step_choose"), "target", { least: 1, most: steps() }, (i) => message("step_of", Math.min(i, steps()), steps()));
     fill(top,
-      el("p", { class: "step-order" }, message(found.after ? "step_looks_after" : "step_looks_before")),
+      el("p", { class: "step-order" }, message(operands.after ? "step_looks_after" : "step_looks_before")),
       el("div", { class: "step-said", role: "group", "aria-label": message("step_said") }),
-      el("div", { class: "controls step-controls" }, button("before", () => go(-1), "←"), button("play", toggle, "▶"),
-        button("after", () => go(1), "→"), range),
+      el("div", { class: "controls step-controls" }, button("before", () => moveStep(-1), "←"), button("play", toggle, "▶"),
+        button("after", () => moveStep(1), "→"), range),
       el("div", { class: "step-check" }));
   }
 
   /** How wide each word's column is: all with numbers if there is room, else the chosen one. */
-  function columns(at) {
+  function columns(step) {
     const beside = picture.clientWidth > 640 ? 208 : 0;
-    const wide = picture.clientWidth - beside - 4;
-    const each = Math.floor(wide / words().length);
+    const available = picture.clientWidth - beside - 4;
+    const each = Math.floor(available / words().length);
     if (each >= ROOMY) return words().map(() => Math.min(each, 150));
-    const others = Math.min(Math.max(Math.floor((wide - ROOMY - 8) / (words().length - 1)), NARROW), ROOMY - 1);
-    return words().map((_, j) => (j === at ? ROOMY + 8 : others));
+    const alternatives = Math.min(Math.max(Math.floor((available - ROOMY - 8) / (words().length - 1)), NARROW), ROOMY - 1);
+    return words().map((_, j) => (j === step ? ROOMY + 8 : alternatives));
   }
 
   function render() {
-    const at = Math.min(state.target, steps()) - 1;
-    const drawn = done;
-    if (at + 1 !== state.target) set({ target: at + 1 }, { quiet: true });
-    if (drawn !== done) return; // the change has drawn it already
-    const { trace, found } = asked;
-    const moved = drawn?.at !== at;
-    done = moved ? { at, ...recomputeStep(found, at) } : { ...drawn };
+    const step = Math.min(state.target, steps()) - 1;
+    const previous = computed;
+    if (step + 1 !== state.target) set({ target: step + 1 }, { quiet: true });
+    if (previous !== computed) return; // the change has drawn it already
+    const { trace, operands } = response;
+    const stepChanged = previous?.at !== step;
+    computed = stepChanged ? { at: step, ...recomputeStep(operands, step) } : { ...previous };
     range.follow();
-    telling(at);
-    fill(top.querySelector(".step-check"), badge(done.most, done.size), el("span", { class: "quiet" },
-      message("step_redone", done.products.toLocaleString("en"))));
-    const about = { score: found.score, after: found.after, shift: done.here.shift, window: found.visibility.flat().some((one) => one < 1) };
+    renderTokens(step);
+    fill(top.querySelector(".step-check"), badge(computed.most, computed.size), el("span", { class: "quiet" },
+      message("step_redone", computed.products.toLocaleString("en"))));
+    const about = { score: operands.score, after: operands.after, shift: computed.page.shift, window: operands.visibility.flat().some((visibility) => visibility < 1) };
     const word = Math.min(state.source, words().length) - 1;
-    const held = document.activeElement?.dataset?.name;
+    const focusedName = document.activeElement?.dataset?.name;
     const left = picture.querySelector(".step-box")?.scrollLeft ?? 0;
     const box = el("div", { class: "step-box", role: "region", tabindex: 0, "aria-label": message("step_scroll") },
-      flow({ found, done, words: words(), about, full, at: word, source: languages().source, columns: columns(word),
+      computationGrid({ operands, computed, words: words(), about, full, at: word, source: languages().source, columns: columns(word),
         choose: (word) => set({ source: word + 1 }, { quiet: true }),
         turn(row) {
           full[full.has(row) ? "delete" : "add"](row);
@@ -161,86 +161,86 @@ export function open() {
         } }));
     fill(picture, el("p", { class: "quiet" }, message("step_hint")), box);
     box.scrollLeft = left;
-    inView(box);
-    if (held) picture.querySelector(`button[data-name="${held}"][data-word="${word}"]`)?.focus();
-    after(trace.steps[at], trace.target.tokens[at]);
-    if (!moved) return;
-    const best = done.here.alpha.indexOf(Math.max(...done.here.alpha));
-    showStatus(message("step_strongest", at + 1, trace.target.tokens[at].text, words()[best], formatNumber(done.here.alpha[best]),
+    scrollToWord(box);
+    if (focusedName) picture.querySelector(`button[data-name="${focusedName}"][data-word="${word}"]`)?.focus();
+    renderPredictions(trace.steps[step], trace.target.tokens[step]);
+    if (!stepChanged) return;
+    const best = computed.page.alpha.indexOf(Math.max(...computed.page.alpha));
+    showStatus(message("step_strongest", step + 1, trace.target.tokens[step].text, words()[best], formatNumber(computed.page.alpha[best]),
       top.querySelector(".badge").textContent));
   }
 
   /** The chosen column is never out of sight. */
-  function inView(box) {
-    const [own, all] = [box.querySelector(".flow-word.here"), box.querySelector(".flow-heads .flow-head")]
-      .map((one) => one.getBoundingClientRect());
-    const place = box.getBoundingClientRect();
-    if (own.right > place.right) box.scrollLeft += own.right - place.right;
-    else if (own.left < place.left + all.width) box.scrollLeft -= place.left + all.width - own.left;
+  function scrollToWord(box) {
+    const [word, header] = [box.querySelector(".flow-word.here"), box.querySelector(".flow-heads .flow-head")]
+      .map((element) => element.getBoundingClientRect());
+    const frame = box.getBoundingClientRect();
+    if (word.right > frame.right) box.scrollLeft += word.right - frame.right;
+    else if (word.left < frame.left + header.width) box.scrollLeft -= frame.left + header.width - word.left;
   }
 
   /** The translation, word by word; the one being made is marked. */
-  function telling(at) {
-    const place = top.querySelector(".step-said");
-    const held = place.contains(document.activeElement);
-    fill(place, ...asked.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
-      class: i < at ? "past" : i === at ? "now" : "coming", "aria-current": i === at ? "step" : null,
+  function renderTokens(step) {
+    const row = top.querySelector(".step-said");
+    const focused = row.contains(document.activeElement);
+    fill(row, ...response.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
+      class: i < step ? "past" : i === step ? "now" : "coming", "aria-current": i === step ? "step" : null,
       on: { click: () => set({ target: i + 1 }, { quiet: true }) } }, token.text)));
-    if (held) place.children[at].focus();
-    place.scrollTop = place.children[at].offsetTop - place.clientHeight / 2;
+    if (focused) row.children[step].focus();
+    row.scrollTop = row.children[step].offsetTop - row.clientHeight / 2;
   }
 
   /** What the step leads to: the likeliest words. */
-  function after(step, token) {
-    const most = step.top_tokens[0]?.[1] || 1;
+  function renderPredictions(step, token) {
+    const largest = step.top_tokens[0]?.[1] || 1;
     fill(under, el("h2", {}, message("step_then"), " ", text(token.text, languages().target)),
-      el("p", { class: "quiet" }, message(asked.found.after ? "step_then_after" : "step_then_before")),
-      el("ol", { class: "step-likeliest" }, ...step.top_tokens.map(([word, share]) => el("li", { class: word === token.text ? "now" : null },
-        text(word, languages().target), el("span", { class: "step-share", style: { "--share": share / most } }),
-        el("span", { class: "number" }, formatNumber(share))))));
+      el("p", { class: "quiet" }, message(response.operands.after ? "step_then_after" : "step_then_before")),
+      el("ol", { class: "step-likeliest" }, ...step.top_tokens.map(([word, prob]) => el("li", { class: word === token.text ? "now" : null },
+        text(word, languages().target), el("span", { class: "step-share", style: { "--share": prob / largest } }),
+        el("span", { class: "number" }, formatNumber(prob))))));
   }
 
-  function go(by) {
+  function moveStep(by) {
     const next = Math.min(Math.max(state.target + by, 1), steps());
     set({ target: next }, { quiet: true });
   }
 
   function toggle() {
-    if (!asked || !range) return;
+    if (!response || !range) return;
     if (playing) return pause();
     if (state.target >= steps()) set({ target: 1 }, { quiet: true });
-    playing = setInterval(() => (state.target >= steps() ? pause() : go(1)), PACE);
-    shown();
+    playing = setInterval(() => (state.target >= steps() ? pause() : moveStep(1)), PACE);
+    showPlaying();
   }
 
   function pause() {
     clearInterval(playing);
     playing = 0;
-    shown();
+    showPlaying();
   }
 
-  function shown() {
+  function showPlaying() {
     const button = top.querySelector(".step-play");
     button?.setAttribute("aria-label", message(playing ? "step_pause" : "step_play"));
     if (button) button.textContent = playing ? "❚❚" : "▶";
   }
 
-  ask();
-  document.addEventListener("again", ask);
+  load();
+  document.addEventListener("again", load);
   document.addEventListener("play", toggle);
   return {
     node,
     update(changed) {
-      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) ask();
-      else if (!done) return;
+      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load();
+      else if (!computed) return;
       else if (changed.has("target") || changed.has("source")) render();
     },
-    taken: () => ({ picture: null, trace: asked?.trace ?? null, table: done && {
-      values: ["e", "exp", "alpha"].map((row) => done.here[row]), rows: ["e", "exp", "α"], columns: words() } }),
+    taken: () => ({ picture: null, trace: response?.trace ?? null, table: computed && {
+      values: ["e", "exp", "alpha"].map((row) => computed.page[row]), rows: ["e", "exp", "α"], columns: words() } }),
     close() {
       pause();
       stop.abort();
-      document.removeEventListener("again", ask);
+      document.removeEventListener("again", load);
       document.removeEventListener("play", toggle);
     },
   };

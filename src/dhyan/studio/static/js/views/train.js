@@ -48,165 +48,165 @@ export function open() {
   const choice = el("select", { on: { change: () => set({ run: choice.value, checkpoint: -1 }) } });
   const field = el("label", { class: "field" }, el("span", {}, message("train_run")), choice);
   const toys = el("div", { class: "toy-buttons" });
-  const going = el("div", { class: "toy-going" });
-  const seen = probe((step) => lines.at(step));
-  const lines = curves((step) => seen.choose(seen.near(step)));
-  const both = el("div", { class: "train-both" }, seen.top, seen.node, lines.node);
+  const progressBox = el("div", { class: "toy-going" });
+  const probeView = probe((step) => charts.markStep(step));
+  const charts = curves((step) => probeView.choose(probeView.nearestStep(step)));
+  const content = el("div", { class: "train-both" }, probeView.top, probeView.node, charts.node);
   const node = el("section", { class: "train", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_train")), field),
     el("section", { class: "card toys", "aria-labelledby": "toys-title" },
-      el("h2", { id: "toys-title" }, message("train_now")), el("p", { class: "quiet" }, message("train_now_text")), toys, going),
-    both);
+      el("h2", { id: "toys-title" }, message("train_now")), el("p", { class: "quiet" }, message("train_now_text")), toys, progressBox),
+    content);
   let runs = [];
-  let shown = null;
+  let currentRun = null;
   let events = [];
   let stop = new AbortController();
-  let drawing = 0;
+  let frameRequest = 0;
 
-  async function begin() {
+  async function loadRuns() {
     try {
-      const found = await get("/api/runs", stop.signal);
-      runs = found.runs.map(spoken);
-      fill(toys, found.toys.map((kind) => el("button", { type: "button", "data-toy": kind,
+      const response = await get("/api/runs", stop.signal);
+      runs = response.runs.map(withLanguages);
+      fill(toys, response.toys.map((kind) => el("button", { type: "button", "data-toy": kind,
         on: { click: () => train(kind) } }, message(`train_${kind}`))));
-      pick();
+      selectRun();
     } catch (error) {
       showStatus(error);
     }
   }
 
   /** The run the address names; else one in training, the model that is asked, or the first. */
-  function pick() {
-    const named = runs.find((one) => one.name === state.run);
-    if (state.run && !named) showStatus(message("train_gone", state.run));
-    const next = named ?? runs.find((one) => one.toy && one.progress.state === "running")
-      ?? runs.find((one) => one.name === state.model) ?? runs[0];
+  function selectRun() {
+    const requested = runs.find((run) => run.name === state.run);
+    if (state.run && !requested) showStatus(message("train_gone", state.run));
+    const next = requested ?? runs.find((run) => run.toy && run.progress.state === "running")
+      ?? runs.find((run) => run.name === state.model) ?? runs[0];
     options(next);
-    both.hidden = !next;
-    if (!next) return fill(going, message("train_none"));
-    return follow(next);
+    content.hidden = !next;
+    if (!next) return fill(progressBox, message("train_none"));
+    return followRun(next);
   }
 
-  function options(chosen) {
-    const group = (label, some) => some.length > 0 && el("optgroup", { label }, ...some.map((one) =>
-      el("option", { value: one.name, selected: one === chosen }, one.name)));
-    fill(choice, group(message("train_models"), runs.filter((one) => !one.toy)),
-      group(message("train_toys"), runs.filter((one) => one.toy)));
+  function options(selected) {
+    const group = (label, groupRuns) => groupRuns.length > 0 && el("optgroup", { label }, ...groupRuns.map((run) =>
+      el("option", { value: run.name, selected: run === selected }, run.name)));
+    fill(choice, group(message("train_models"), runs.filter((run) => !run.toy)),
+      group(message("train_toys"), runs.filter((run) => run.toy)));
   }
 
   /** Hear a run from its first line on, until it has ended. */
-  async function follow(run) {
+  async function followRun(run) {
     stop.abort();
     stop = new AbortController();
     const { signal } = stop;
-    [shown, events] = [run, []];
-    lines.follow([], 0, run.curves || run.progress.state === "running");
-    seen.about(run);
-    progress(run.progress);
+    [currentRun, events] = [run, []];
+    charts.update([], 0, run.curves || run.progress.state === "running");
+    probeView.setRun(run);
+    renderProgress(run.progress);
     try {
-      await stream(`/api/runs/${encodeURIComponent(run.name)}/events`, null, (kind, data) => hear(kind, data), signal);
-      await ended(run, signal);
+      await stream(`/api/runs/${encodeURIComponent(run.name)}/events`, null, (kind, data) => handleEvent(kind, data), signal);
+      await finishRun(run, signal);
     } catch (error) {
       showStatus(error);
     }
   }
 
-  function hear(kind, data) {
+  function handleEvent(kind, data) {
     if (kind === "metrics") {
       events = data.rewritten ? data.events : [...events, ...data.events];
-      cancelAnimationFrame(drawing);
-      drawing = requestAnimationFrame(() => lines.follow(events, shown.progress.steps, true));
+      cancelAnimationFrame(frameRequest);
+      frameRequest = requestAnimationFrame(() => charts.update(events, currentRun.progress.steps, true));
     } else if (kind === "progress") {
-      const more = data.checkpoints.length !== shown.checkpoints.length;
-      [shown.progress, shown.checkpoints] = [data, data.checkpoints];
-      progress(data);
-      if (more) seen.checkpoints(data.checkpoints);
+      const changed = data.checkpoints.length !== currentRun.checkpoints.length;
+      [currentRun.progress, currentRun.checkpoints] = [data, data.checkpoints];
+      renderProgress(data);
+      if (changed) probeView.checkpoints(data.checkpoints);
     }
   }
 
-  function progress(now) {
-    const running = shown.toy && now.state === "running";
-    for (const one of toys.children) one.disabled = runs.some((run) => run.toy && run.progress.state === "running");
-    if (!running) return fill(going, ...(shown.toy ? outcome(now) : []));
-    const words = now.loss === null ? message("train_starting", shown.name)
-      : message("train_going", shown.name, now.step, now.steps, formatNumber(now.loss, 3))
-        + (now.seconds_left === null ? "" : ` · ${message("train_left", Math.ceil(now.seconds_left))}`);
-    const bar = going.querySelector("progress");
+  function renderProgress(status) {
+    const running = currentRun.toy && status.state === "running";
+    for (const button of toys.children) button.disabled = runs.some((run) => run.toy && run.progress.state === "running");
+    if (!running) return fill(progressBox, ...(currentRun.toy ? outcome(status) : []));
+    const words = status.loss === null ? message("train_starting", currentRun.name)
+      : message("train_going", currentRun.name, status.step, status.steps, formatNumber(status.loss, 3))
+        + (status.seconds_left === null ? "" : ` · ${message("train_left", Math.ceil(status.seconds_left))}`);
+    const bar = progressBox.querySelector("progress");
     if (!bar) {
-      fill(going, el("progress", { max: now.steps, value: now.step, "aria-label": shown.name }),
+      fill(progressBox, el("progress", { max: status.steps, value: status.step, "aria-label": currentRun.name }),
         el("span", { class: "number" }, words), el("button", { type: "button", class: "cancel",
           on: { click: cancel } }, message("train_cancel")));
     } else {
-      bar.value = now.step;
-      going.querySelector("span").textContent = words;
+      bar.value = status.step;
+      progressBox.querySelector("span").textContent = words;
     }
-    return going;
+    return progressBox;
   }
 
   /** How a toy's training came out, and where to go with it. */
-  function outcome(now) {
-    if (now.state === "failed") return [el("span", { class: "problem" }, message("train_failed", shown.name, now.error))];
-    const words = now.state === "done" ? message("train_done", shown.name, now.step) : message("train_cancelled", shown.name, now.step);
-    return [el("span", {}, words), now.step > 0 && el("button", { type: "button",
-      on: { click: () => set({ view: "translate", model: shown.name, text: shown.probe, target: 1, source: 1, prefix: "" }) } }, message("train_open"))];
+  function outcome(status) {
+    if (status.state === "failed") return [el("span", { class: "problem" }, message("train_failed", currentRun.name, status.error))];
+    const words = status.state === "done" ? message("train_done", currentRun.name, status.step) : message("train_cancelled", currentRun.name, status.step);
+    return [el("span", {}, words), status.step > 0 && el("button", { type: "button",
+      on: { click: () => set({ view: "translate", model: currentRun.name, text: currentRun.probe, target: 1, source: 1, prefix: "" }) } }, message("train_open"))];
   }
 
-  async function ended(run, signal) {
-    lines.follow(events, shown.progress.steps, events.length > 0);
-    seen.checkpoints(run.checkpoints);
+  async function finishRun(run, signal) {
+    charts.update(events, currentRun.progress.steps, events.length > 0);
+    probeView.checkpoints(run.checkpoints);
     if (!run.fresh) return;
     run.fresh = false;
     updateModels(await get("/api/models", signal));
-    const { state: how, step, error: problem } = run.progress;
-    showStatus(how === "failed" ? message("train_failed", run.name, problem)
-      : message(how === "done" ? "train_done" : "train_cancelled", run.name, step));
+    const { state: outcomeState, step, error: problem } = run.progress;
+    showStatus(outcomeState === "failed" ? message("train_failed", run.name, problem)
+      : message(outcomeState === "done" ? "train_done" : "train_cancelled", run.name, step));
   }
 
   async function train(kind) {
-    for (const one of toys.children) one.disabled = true;
+    for (const button of toys.children) button.disabled = true;
     try {
-      const run = { ...spoken(await post("/api/toys", { kind })), fresh: true };
+      const run = { ...withLanguages(await post("/api/toys", { kind })), fresh: true };
       runs = [...runs, run];
-      both.hidden = false;
+      content.hidden = false;
       set({ run: run.name, checkpoint: -1 });
     } catch (error) {
       showStatus(error);
-      for (const one of toys.children) one.disabled = false;
+      for (const button of toys.children) button.disabled = false;
     }
   }
 
   async function cancel() {
     try {
-      await post(`/api/toys/${encodeURIComponent(shown.name)}/cancel`, {});
+      await post(`/api/toys/${encodeURIComponent(currentRun.name)}/cancel`, {});
     } catch (error) {
       showStatus(error);
     }
   }
 
-  begin();
+  loadRuns();
   return {
     node,
     update(changed) {
-      if (changed.has("run")) pick();
-      else if (["text", "unit", "specials"].some((key) => changed.has(key)) && shown) seen.about(shown);
-      else if (["checkpoint", "scale"].some((key) => changed.has(key))) seen.see();
+      if (changed.has("run")) selectRun();
+      else if (["text", "unit", "specials"].some((key) => changed.has(key)) && currentRun) probeView.setRun(currentRun);
+      else if (["checkpoint", "scale"].some((key) => changed.has(key))) probeView.render();
     },
     taken() {
-      const now = seen.seen();
-      return { picture: seen.picture(), trace: now?.trace ?? null,
-        table: now && { values: now.values, rows: now.rows.map((one) => one.text), columns: now.columns.map((one) => one.text) } };
+      const probed = probeView.current();
+      return { picture: probeView.picture(), trace: probed?.trace ?? null,
+        table: probed && { values: probed.values, rows: probed.rows.map((row) => row.text), columns: probed.columns.map((column) => column.text) } };
     },
     close() {
       stop.abort();
-      seen.close();
-      cancelAnimationFrame(drawing);
+      probeView.close();
+      cancelAnimationFrame(frameRequest);
     },
   };
 }
 
 /** A run with the languages of its model; one in training when the page finds it is news at its end. */
-function spoken(run) {
-  const known = card(run.name);
+function withLanguages(run) {
+  const modelCard = card(run.name);
   return { ...run, fresh: run.toy && run.progress.state === "running",
-    languages: known ? [known.source_language, known.target_language] : ["en", "hi"] };
+    languages: modelCard ? [modelCard.source_language, modelCard.target_language] : ["en", "hi"] };
 }

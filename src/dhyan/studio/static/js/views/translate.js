@@ -10,9 +10,9 @@ import { message } from "../messages.js";
 import { showStatus } from "../status.js";
 import { card } from "../header.js";
 import { streamTrace, forgetTrace } from "../traces.js";
-import { headOf, moved, ranked, attentionView, strongest, tokensOf } from "./translate/attention_view.js";
+import { headOf, convertPosition, ranked, attentionView, strongest, tokensOf } from "./translate/attention_view.js";
 import { sentencePair } from "./translate/sentence_pair.js";
-import { everyStep, ofColumn, ofRow } from "./translate/side_panel.js";
+import { everyStep, columnPanel, rowPanel } from "./translate/side_panel.js";
 import { legend } from "./translate/legend.js";
 import { bottleneckDiagram } from "./translate/bottleneck.js";
 import "./translate/messages.js";
@@ -27,44 +27,44 @@ export const lesson = {
 };
 
 const PACE = 1100; // milliseconds a step is shown while it plays
-const DRAWN = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
+const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
 
 export function open() {
-  const pair = sentencePair({ leave: () => look(), look: (row, column, { hover }) => (hover ? glance(row, column) : choose(row, column)) });
+  const pair = sentencePair({ leave: () => showSelection(), select: (row, column, { hover }) => (hover ? preview(row, column) : choose(row, column)) });
   const [bar, notice, picture, side, foot, more] = ["bar", "notice", "picture", "side", "foot", "more"].map((name) =>
     el("div", { class: `translate-${name}` }));
   const tabs = segments(message("translate_picture"), "display", [["map", message("map")], ["ribbons", message("ribbons")], ["table", message("table")]]);
   const live = el("p", { class: "live", "aria-live": "polite" });
-  const opener = el("button", { type: "button", class: "main opener", on: { click: () => openCell(...here()) } });
+  const opener = el("button", { type: "button", class: "main opener", on: { click: () => openCell(...selection()) } });
   const board = el("div", { class: "board" }, el("div", { class: "board-main" }, live, picture, opener, foot), side);
   const node = el("section", { class: "translate", "aria-labelledby": "view-title" },
     el("header", { class: "translate-head" }, el("h1", { id: "view-title" }, message("translate_title")), tabs), bar, notice, pair.node, board, more);
-  let [trace, seen, shown, playing] = [null, null, null, 0];
-  let by = ""; // what was chosen last: a "row", a "column", nothing yet
+  let [trace, view, display, playing] = [null, null, null, 0];
+  let selectedBy = ""; // what was chosen last: a "row", a "column", nothing yet
   let stop = new AbortController();
-  let chooser = [];
+  let choosers = [];
 
-  const about = () => card() ?? {};
-  const here = () => (by || state.pinned
-    ? [Math.min(state.target, seen.rows.length) - 1, Math.min(state.source, seen.columns.length) - 1]
-    : [0, strongest(seen.values[0])[0]]);
+  const modelCard = () => card() ?? {};
+  const selection = () => (selectedBy || state.pinned
+    ? [Math.min(state.target, view.rows.length) - 1, Math.min(state.source, view.columns.length) - 1]
+    : [0, strongest(view.values[0])[0]]);
 
-  async function ask() {
+  async function load() {
     stop.abort();
     stop = new AbortController();
     pause();
     trace = null;
-    by = state.target > 1 || state.source > 1 ? "row" : "";
+    selectedBy = state.target > 1 || state.source > 1 ? "row" : "";
     const empty = !state.text || !state.model;
     node.classList.toggle("waiting", true);
     node.classList.toggle("empty", empty);
     fill(notice, empty ? firstSteps() : el("p", { class: "quiet" }, message("working")));
     if (empty) return;
-    pair.begin(state.text, about().source_language);
+    pair.begin(state.text, modelCard().source_language);
     showStatus(message("working"));
     const began = performance.now();
     try {
-      trace = await streamTrace((heard) => pair.hear(heard, about().target_language), stop.signal);
+      trace = await streamTrace((tokens) => pair.showTokens(tokens, modelCard().target_language), stop.signal);
       node.classList.toggle("waiting", false);
       render();
       showStatus(message("done", trace.model, trace.target.tokens.length, Math.round(performance.now() - began)));
@@ -77,147 +77,147 @@ export function open() {
 
   /** The strongest link of the whole map, special tokens apart. */
   function summary() {
-    const rows = seen.rows.map((one, at) => at).filter((at) => !seen.rows[at].special && /[\p{L}\p{N}]/u.test(seen.rows[at].text));
-    const best = rows.map((row) => [row, ...strongest(seen.values[row].map((value, at) => (seen.columns[at].special ? -1 : value)))])
+    const rows = view.rows.map((row, index) => index).filter((index) => !view.rows[index].special && /[\p{L}\p{N}]/u.test(view.rows[index].text));
+    const best = rows.map((row) => [row, ...strongest(view.values[row].map((value, index) => (view.columns[index].special ? -1 : value)))])
       .sort((a, b) => b[2] - a[2])[0];
     const end = trace.finished ? "" : ` ${message("translate_unfinished")}`;
-    if (best && about().score === "bottleneck") return message("translate_from_one", rows.length) + end;
-    return best ? message("summary", rows.length, seen.rows[best[0]].text, seen.columns[best[1]].text, formatNumber(best[2])) + end
+    if (best && modelCard().score === "bottleneck") return message("translate_from_one", rows.length) + end;
+    return best ? message("summary", rows.length, view.rows[best[0]].text, view.columns[best[1]].text, formatNumber(best[2])) + end
       : trace.translation ? live.textContent + end : message("translate_silent");
   }
 
   function render() {
     if (!trace) return;
-    const before = seen;
-    seen = attentionView(trace, about(), state);
-    if (before && before.trace === trace && before.unit !== state.unit) {
-      set({ target: moved(state.target, before.rows, seen.rows), source: moved(state.source, before.columns, seen.columns), pinned: 0 }, { quiet: true });
+    const previous = view;
+    view = attentionView(trace, modelCard(), state);
+    if (previous && previous.trace === trace && previous.unit !== state.unit) {
+      set({ target: convertPosition(state.target, previous.rows, view.rows), source: convertPosition(state.source, previous.columns, view.columns), pinned: 0 }, { quiet: true });
     }
-    Object.assign(seen, { trace, unit: state.unit });
+    Object.assign(view, { trace, unit: state.unit });
     fill(notice, forcedNotice());
-    furnish();
-    pair.show(seen, trace, forcedRows());
-    shown = { map, ribbons, table }[state.display]();
+    renderControls();
+    pair.show(view, trace, forcedRows());
+    display = { map, ribbons, table }[state.display]();
     node.dataset.picture = state.display;
-    fill(picture, about().score === "bottleneck" && bottleneckDiagram(seen, picture.clientWidth - 42), shown);
-    fill(foot, legend(seen, state));
-    fill(more, everyStep(trace, seen));
-    opener.hidden = state.display !== "map" || about().score === "bottleneck";
-    look();
+    fill(picture, modelCard().score === "bottleneck" && bottleneckDiagram(view, picture.clientWidth - 42), display);
+    fill(foot, legend(view, state));
+    fill(more, everyStep(trace, view));
+    opener.hidden = state.display !== "map" || modelCard().score === "bottleneck";
+    showSelection();
   }
 
   /** The controls; made anew only where a model has other layers and heads. */
-  function furnish() {
-    const shape = `${seen.layers} ${seen.tables.length} ${about().target_language} ${state.display}`;
-    if (bar.dataset.shape === shape) return chooser.forEach((one) => one.follow());
+  function renderControls() {
+    const shape = `${view.layers} ${view.tables.length} ${modelCard().target_language} ${state.display}`;
+    if (bar.dataset.shape === shape) return choosers.forEach((control) => control.follow());
     bar.dataset.shape = shape;
-    const many = seen.tables.length > 1;
-    const numbered = (count) => Array.from({ length: count }, (_, at) => [String(at + 1), String(at + 1)]);
-    if (many && !state.layer) state.layer = seen.layers;
+    const many = view.tables.length > 1;
+    const numbered = (count) => Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
+    if (many && !state.layer) state.layer = view.layers;
     if (many && !state.head) state.head = "avg";
-    chooser = [
+    choosers = [
       tabs,
       segments(message("unit"), "unit", [["word", message("words")], ["token", message("tokens")]]),
       state.display !== "ribbons" && segments(message("scale"), "scale", [["linear", message("linear")], ["sqrt", message("root")]]),
-      many && list(message("layer"), "layer", numbered(seen.layers)),
-      many && list(message("head"), "head", [["avg", message("average")], ["max", message("largest")], ...numbered(seen.tables.length)]),
+      many && list(message("layer"), "layer", numbered(view.layers)),
+      many && list(message("head"), "head", [["avg", message("average")], ["max", message("largest")], ...numbered(view.tables.length)]),
       toggle(message("specials"), "specials"), state.display === "map" && toggle(message("translate_numbers"), "numbers"),
-      about().target_language === "hi" && toggle(message("translate_latin"), "transliterate"),
+      modelCard().target_language === "hi" && toggle(message("translate_latin"), "transliterate"),
     ].filter(Boolean);
     tabs.follow(); // they stand in the head and are not made anew
-    return fill(bar, controls(...chooser.filter((one) => one !== tabs), player()));
+    return fill(bar, controls(...choosers.filter((control) => control !== tabs), player()));
   }
 
   const map = () => draw({
-    values: seen.values, rows: seen.rows, columns: seen.columns, label: message("heatLabel"),
-    says: (row, column, value) => message("attends", seen.rows[row].text, seen.columns[column].text, formatNumber(value)),
-    scale: state.scale, at: here(), widest: picture.clientWidth, numbers: state.numbers === "1",
-    least: seen.columns.length > 60 ? 6 : seen.columns.length > 30 ? 14 : 24,
+    values: view.values, rows: view.rows, columns: view.columns, label: message("heatLabel"),
+    says: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
+    scale: state.scale, at: selection(), widest: picture.clientWidth, numbers: state.numbers === "1",
+    least: view.columns.length > 60 ? 6 : view.columns.length > 30 ? 14 : 24,
     pinned: state.pinned ? state.pinned - 1 : null,
     feet: { heads: ["Σ", message("translate_bits")],
-      rows: seen.sums.map((sum, row) => [formatNumber(sum), seen.bits[row] === null ? "–" : formatNumber(seen.bits[row], 2)]) },
-    focus: choose, hover: glance, open: openCell,
+      rows: view.sums.map((sum, row) => [formatNumber(sum), view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)]) },
+    focus: choose, hover: preview, open: openCell,
     pin: (row) => set({ pinned: state.pinned === row + 1 ? 0 : row + 1 }, { quiet: true }),
     label_click: choose,
   });
 
   const ribbons = () => drawRibbons({
-    values: seen.values, rows: seen.rows, columns: seen.columns, label: message("translate_ribbons"),
-    widest: picture.clientWidth, focus: choose, hover: glance,
+    values: view.values, rows: view.rows, columns: view.columns, label: message("translate_ribbons"),
+    widest: picture.clientWidth, focus: choose, hover: preview,
     says: (row, column) => {
-      const line = row !== null ? seen.values[row] : seen.values.map((values) => values[column]);
-      const others = row !== null ? seen.columns : seen.rows;
-      const told = ranked(line).slice(0, 3).map(([at, value]) => `${others[at].text} ${formatNumber(value)}`).join(", ");
-      return row !== null ? message("translate_word_from", seen.rows[row].text, told) : message("translate_word_to", seen.columns[column].text, told);
+      const weights = row !== null ? view.values[row] : view.values.map((values) => values[column]);
+      const others = row !== null ? view.columns : view.rows;
+      const summaryText = ranked(weights).slice(0, 3).map(([index, value]) => `${others[index].text} ${formatNumber(value)}`).join(", ");
+      return row !== null ? message("translate_word_from", view.rows[row].text, summaryText) : message("translate_word_to", view.columns[column].text, summaryText);
     },
   });
 
-  const table = () => asTable(seen, (row) => choose(row, null));
+  const table = () => asTable(view, (row) => choose(row, null));
 
   /** A row, a column or both are chosen: the address has them from now on. */
   function choose(row, column) {
-    if (!seen) return;
-    by = row === null ? "column" : "row";
-    set({ target: (row ?? here()[0]) + 1, source: (column ?? here()[1]) + 1 }, { quiet: true });
-    look();
-    shown.move?.(here(), { focus: false, tell: false });
+    if (!view) return;
+    selectedBy = row === null ? "column" : "row";
+    set({ target: (row ?? selection()[0]) + 1, source: (column ?? selection()[1]) + 1 }, { quiet: true });
+    showSelection();
+    display.move?.(selection(), { focus: false, tell: false });
   }
 
   /** Only looked at: nothing is chosen, and a row that is held stays. */
-  function glance(row, column) {
-    if (!seen) return;
-    if (row === null && column === null) look();
-    else if (!state.pinned) tell(row, column, false);
+  function preview(row, column) {
+    if (!view) return;
+    if (row === null && column === null) showSelection();
+    else if (!state.pinned) describe(row, column, false);
     else if (row !== null && column !== null) announce(cellWords(row, column), false);
   }
 
   /** What the address says is looked at. */
-  function look() {
-    if (!seen || !trace) return;
-    const [row, column] = here();
-    if (state.pinned) tell(Math.min(state.pinned, seen.rows.length) - 1, null, true);
-    else if (by === "column") tell(null, column, true);
-    else tell(row, column, true);
-    if (!state.pinned && !by) announce(summary(), true);
-    shown.hold?.(state.pinned ? state.pinned - 1 : null);
+  function showSelection() {
+    if (!view || !trace) return;
+    const [row, column] = selection();
+    if (state.pinned) describe(Math.min(state.pinned, view.rows.length) - 1, null, true);
+    else if (selectedBy === "column") describe(null, column, true);
+    else describe(row, column, true);
+    if (!state.pinned && !selectedBy) announce(summary(), true);
+    display.hold?.(state.pinned ? state.pinned - 1 : null);
   }
 
   const cellWords = (row, column) => [
-    message("attends", seen.rows[row].text, seen.columns[column].text, formatNumber(seen.values[row][column])),
-    message("sum", formatNumber(seen.sums[row])), seen.bits[row] !== null && message("entropy", formatNumber(seen.bits[row], 2)),
+    message("attends", view.rows[row].text, view.columns[column].text, formatNumber(view.values[row][column])),
+    message("sum", formatNumber(view.sums[row])), view.bits[row] !== null && message("entropy", formatNumber(view.bits[row], 2)),
   ].filter(Boolean).join(" · ");
 
-  function tell(row, column, aloud) {
-    pair.look(row, row === null ? column : null, seen, state.scale);
-    if (state.display === "map") shown.point(...(aloud ? [null, null] : [row, column]));
-    else if (aloud && !by && !state.pinned) shown.point?.(null, null);
-    else shown.point?.(row, row === null ? column : null);
-    for (const line of picture.querySelectorAll("tr[data-row]")) line.classList.toggle("here", Number(line.dataset.row) === row);
-    fill(side, row === null ? ofColumn(seen, column) : ofRow(seen, trace, row));
-    const [asked, given] = here();
-    fill(opener, message("translate_open", seen.rows[asked].text, seen.columns[given].text));
-    const at = state.display === "map" && column !== null ? column : strongest(seen.values[row] ?? [0])[0];
-    announce(row === null ? columnWords(column) : cellWords(row, at) + (state.pinned === row + 1 ? ` · ${message("translate_held")}` : ""), aloud);
+  function describe(row, column, announced) {
+    pair.highlight(row, row === null ? column : null, view, state.scale);
+    if (state.display === "map") display.point(...(announced ? [null, null] : [row, column]));
+    else if (announced && !selectedBy && !state.pinned) display.point?.(null, null);
+    else display.point?.(row, row === null ? column : null);
+    for (const weights of picture.querySelectorAll("tr[data-row]")) weights.classList.toggle("here", Number(weights.dataset.row) === row);
+    fill(side, row === null ? columnPanel(view, column) : rowPanel(view, trace, row));
+    const [selectedRow, selectedColumn] = selection();
+    fill(opener, message("translate_open", view.rows[selectedRow].text, view.columns[selectedColumn].text));
+    const index = state.display === "map" && column !== null ? column : strongest(view.values[row] ?? [0])[0];
+    announce(row === null ? columnWords(column) : cellWords(row, index) + (state.pinned === row + 1 ? ` · ${message("translate_held")}` : ""), announced);
   }
 
   function columnWords(column) {
-    const line = seen.values.map((values) => values[column]);
-    const [row, value] = strongest(line);
-    return message("translate_use", seen.columns[column].text, seen.rows[row].text, formatNumber(value), formatNumber(line.reduce((a, b) => a + b, 0), 2));
+    const weights = view.values.map((values) => values[column]);
+    const [row, value] = strongest(weights);
+    return message("translate_use", view.columns[column].text, view.rows[row].text, formatNumber(value), formatNumber(weights.reduce((a, b) => a + b, 0), 2));
   }
 
   /** Readers hear what is chosen, not what the pointer passes. */
-  function announce(words, aloud) {
-    live.setAttribute("aria-live", aloud ? "polite" : "off");
-    live.textContent = words;
+  function announce(text, announced) {
+    live.setAttribute("aria-live", announced ? "polite" : "off");
+    live.textContent = text;
   }
 
   function openCell(row, column) {
-    const [i, j] = tokensOf(seen, trace, row, column);
+    const [i, j] = tokensOf(view, trace, row, column);
     const same = i === row + 1 && j === column + 1;
-    const place = { target: i, source: j, pinned: 0, ...(same ? {} : { unit: "token" }) };
-    if (about().score === "heads") set({ view: "qkv", role: "cross", layer: seen.block.layer, head: headOf(seen, row, column), ...place });
-    else set({ view: "step", ...place });
+    const position = { target: i, source: j, pinned: 0, ...(same ? {} : { unit: "token" }) };
+    if (modelCard().score === "heads") set({ view: "qkv", role: "cross", layer: view.block.layer, head: headOf(view, row, column), ...position });
+    else set({ view: "step", ...position });
   }
 
   /** How many rows are the reader's own choice. */
@@ -225,13 +225,13 @@ export function open() {
     if (!state.prefix) return 0;
     let length = 0;
     const letters = (text) => text.replace(/\s/g, "");
-    return seen.rows.filter((one) => (length += letters(one.text).length) <= letters(state.prefix).length).length;
+    return view.rows.filter((row) => (length += letters(row.text).length) <= letters(state.prefix).length).length;
   }
 
   function forcedNotice() {
     if (!state.prefix) return null;
-    const kept = trace.translation.replace(/\s/g, "").startsWith(state.prefix.replace(/\s/g, ""));
-    return el("p", { class: "forced-notice card" }, message(kept ? "translate_forced" : "translate_misread", state.prefix), " ",
+    const followed = trace.translation.replace(/\s/g, "").startsWith(state.prefix.replace(/\s/g, ""));
+    return el("p", { class: "forced-notice card" }, message(followed ? "translate_forced" : "translate_misread", state.prefix), " ",
       el("button", { type: "button", on: { click: () => set({ prefix: "" }) } }, message("translate_back")));
   }
 
@@ -241,8 +241,8 @@ export function open() {
 
   function play() {
     if (playing) return pause();
-    if (!seen) return null;
-    playing = setInterval(() => choose((here()[0] + 1) % seen.rows.length, null), PACE);
+    if (!view) return null;
+    playing = setInterval(() => choose((selection()[0] + 1) % view.rows.length, null), PACE);
     return showPlaying();
   }
 
@@ -258,56 +258,56 @@ export function open() {
     if (button) button.textContent = playing ? `❚❚ ${message("translate_pause")}` : `▶ ${message("translate_play")}`;
   }
 
-  const again = () => {
+  const reload = () => {
     forgetTrace();
-    ask();
+    load();
   };
   let width = 0;
   const watcher = new ResizeObserver(() => {
-    const now = picture.clientWidth;
-    if (trace && Math.abs(now - width) > 24) render();
-    width = now;
+    const newWidth = picture.clientWidth;
+    if (trace && Math.abs(newWidth - width) > 24) render();
+    width = newWidth;
   });
   watcher.observe(node);
-  queueMicrotask(ask);
-  document.addEventListener("again", again);
+  queueMicrotask(load);
+  document.addEventListener("again", reload);
   document.addEventListener("play", play);
   return {
     node,
     update(changed) {
-      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) ask();
-      else if (DRAWN.some((key) => changed.has(key))) render();
+      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load();
+      else if (RENDER_KEYS.some((key) => changed.has(key))) render();
       else if (["target", "source", "pinned"].some((key) => changed.has(key))) {
-        look();
-        if (seen) shown?.move?.(here(), { focus: false, tell: false });
+        showSelection();
+        if (view) display?.move?.(selection(), { focus: false, tell: false });
       }
     },
     taken: () => ({ trace, picture: picture.querySelector("svg"),
-      table: seen && { values: seen.values, rows: seen.rows.map((one) => one.text), columns: seen.columns.map((one) => one.text) } }),
+      table: view && { values: view.values, rows: view.rows.map((row) => row.text), columns: view.columns.map((column) => column.text) } }),
     close() {
       stop.abort();
       pause();
       watcher.disconnect();
       pair.close();
-      document.removeEventListener("again", again);
+      document.removeEventListener("again", reload);
       document.removeEventListener("play", play);
     },
   };
 }
 
-function asTable(seen, choose) {
-  const best = seen.values.map((line) => strongest(line)[0]);
+function asTable(view, choose) {
+  const best = view.values.map((weights) => strongest(weights)[0]);
   return el("div", { class: "weights", role: "region", tabindex: 0, "aria-label": message("translate_table") },
     el("table", { class: "numbers" },
       el("caption", { class: "unseen" }, message("heatLabel")),
       el("thead", {}, el("tr", {}, el("td"),
-        ...seen.columns.map((one) => el("th", { scope: "col", lang: one.lang }, one.text)),
+        ...view.columns.map((column) => el("th", { scope: "col", lang: column.lang }, column.text)),
         el("th", { scope: "col", class: "foot-column" }, "Σ"), el("th", { scope: "col" }, message("translate_bits")))),
-      el("tbody", {}, ...seen.values.map((line, row) => el("tr", { "data-row": row, on: { click: () => choose(row) } },
-        el("th", { scope: "row", lang: seen.rows[row].lang }, seen.rows[row].text),
-        ...line.map((value, at) => el("td", { class: at === best[row] ? "best" : null }, formatNumber(value))),
-        el("td", { class: "foot-column" }, formatNumber(seen.sums[row])),
-        el("td", {}, seen.bits[row] === null ? "–" : formatNumber(seen.bits[row], 2)))))));
+      el("tbody", {}, ...view.values.map((weights, row) => el("tr", { "data-row": row, on: { click: () => choose(row) } },
+        el("th", { scope: "row", lang: view.rows[row].lang }, view.rows[row].text),
+        ...weights.map((value, index) => el("td", { class: index === best[row] ? "best" : null }, formatNumber(value))),
+        el("td", { class: "foot-column" }, formatNumber(view.sums[row])),
+        el("td", {}, view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)))))));
 }
 
 const TRIES = [
@@ -320,6 +320,6 @@ const firstSteps = () => el("div", { class: "start card" },
   el("h2", {}, message("translate_first")),
   el("p", {}, message("translate_first_text")),
   el("p", { class: "quiet" }, message("translate_first_try")),
-  el("ul", { class: "tries" }, ...TRIES.map(([words, why]) => el("li", {},
-    el("button", { type: "button", on: { click: () => set({ text: words, target: 1, source: 1, prefix: "" }) } },
-      el("span", { lang: "en" }, words), el("span", { class: "quiet" }, message(why)))))));
+  el("ul", { class: "tries" }, ...TRIES.map(([text, why]) => el("li", {},
+    el("button", { type: "button", on: { click: () => set({ text, target: 1, source: 1, prefix: "" }) } },
+      el("span", { lang: "en" }, text), el("span", { class: "quiet" }, message(why)))))));

@@ -29,89 +29,89 @@ addMessages({
     "पूरी समष्टि में {0} सबसे दूर जाता है ({1}), {2} सबसे कम ({3})।"],
 });
 
-const USUAL = "The bank of the river is far.";
+const DEFAULT_SENTENCE = "The bank of the river is far.";
 
 export function modelPlane() {
   const layers = slider(message("gravity_upto"), "gravity_layers", { least: 1, most: 8 });
-  const knobs = controls(layers);
-  const place = el("div", {});
-  const node = el("div", {}, knobs, place);
-  let found = null;
+  const layerControls = controls(layers);
+  const container = el("div", {});
+  const node = el("div", {}, layerControls, container);
+  let response = null;
   let pictures = [];
   let stop = new AbortController();
 
-  async function ask() {
+  async function load() {
     stop.abort();
     stop = new AbortController();
-    found = null;
-    knobs.hidden = true;
-    fill(place, el("p", { class: "quiet" }, message("gravity_working")));
+    response = null;
+    layerControls.hidden = true;
+    fill(container, el("p", { class: "quiet" }, message("gravity_working")));
     try {
-      found = await post("/api/gravity", { text: state.text || USUAL, model: state.model }, stop.signal);
+      response = await post("/api/gravity", { text: state.text || DEFAULT_SENTENCE, model: state.model }, stop.signal);
       render();
     } catch (error) {
       if (error.name === "AbortError") return;
-      fill(place, el("p", {}, error.message));
+      fill(container, el("p", {}, error.message));
       showStatus(error);
     }
   }
 
   function render() {
-    if (!found) return;
-    const shared = found.axes === "shared";
-    knobs.hidden = !shared;
+    if (!response) return;
+    const shared = response.axes === "shared";
+    layerControls.hidden = !shared;
     if (shared) {
-      layers.querySelector("input").max = String(found.stages.length - 1);
-      set({ gravity_layers: Math.min(state.gravity_layers, found.stages.length - 1) }, { quiet: true });
+      layers.querySelector("input").max = String(response.stages.length - 1);
+      set({ gravity_layers: Math.min(state.gravity_layers, response.stages.length - 1) }, { quiet: true });
       layers.follow();
     }
-    fill(place, ...(shared ? together() : apart()));
+    fill(container, ...(shared ? sharedPlane() : separatePlanes()));
   }
 
   /** One plane for all layers. */
-  function together() {
-    const last = Math.min(state.gravity_layers, found.stages.length - 1);
-    const [first, end] = [found.stages[0], found.stages[last]];
-    const stars = found.words.map((word, at) => ({ id: String(at), text: word, lang: card()?.source_language,
-      at: first.positions[at], trail: found.stages.slice(1, last + 1).map((stage) => stage.positions[at]), tone: tone(word),
-      label: message("gravity_word", word, ...numbers(first.positions[at]), last, ...numbers(end.positions[at])) }));
-    const label = message("gravity_map", state.text || USUAL, last);
+  function sharedPlane() {
+    const last = Math.min(state.gravity_layers, response.stages.length - 1);
+    const [first, end] = [response.stages[0], response.stages[last]];
+    const stars = response.words.map((word, index) => ({ id: String(index), text: word, lang: card()?.source_language,
+      at: first.positions[index], trail: response.stages.slice(1, last + 1).map((stage) => stage.positions[index]), tone: tone(word),
+      label: message("gravity_word", word, ...numbers(first.positions[index]), last, ...numbers(end.positions[index])) }));
+    const label = message("gravity_map", state.text || DEFAULT_SENTENCE, last);
     pictures = [plane({ label, stars, axes: ["PC 1", "PC 2"] }, innerWidth < 700 ? undefined : { width: 760, height: 500 })];
-    const sorted = found.words.map((word, at) => [word, found.distances[at]]).sort((a, b) => b[1] - a[1]);
-    const told = last === found.stages.length - 1
+    const sorted = response.words.map((word, index) => [word, response.distances[index]]).sort((a, b) => b[1] - a[1]);
+    const furthest = last === response.stages.length - 1
       && message("gravity_furthest", sorted[0][0], formatNumber(sorted[0][1], 1), sorted.at(-1)[0], formatNumber(sorted.at(-1)[1], 1));
-    return [figure(pictures[0], label, message("gravity_projection", found.width, percent(first), percent(end), last)),
-      told && el("p", {}, told)];
+    return [figure(pictures[0], label, message("gravity_projection", response.width, percent(first), percent(end), last)),
+      furthest && el("p", {}, furthest)];
   }
 
   /** Embeddings and states, each by themselves. */
-  function apart() {
+  function separatePlanes() {
     const titles = [message("gravity_embeddings"), message("gravity_states")];
-    pictures = found.stages.map((stage, number) => plane({ label: titles[number], axes: ["PC 1", "PC 2"],
-      stars: found.words.map((word, at) => ({ id: String(at), text: word, lang: card()?.source_language, at: stage.positions[at],
-        tone: tone(word), label: message("gravity_alone", word, ...numbers(stage.positions[at])) })) }, innerWidth < 700 ? undefined : { width: 420, height: 360 }));
-    return [el("p", {}, message("gravity_recurrent")), el("div", { class: "gravity-two" }, ...found.stages.map((stage, number) =>
+    pictures = response.stages.map((stage, number) => plane({ label: titles[number], axes: ["PC 1", "PC 2"],
+      stars: response.words.map((word, index) => ({ id: String(index), text: word, lang: card()?.source_language, at: stage.positions[index],
+        tone: tone(word), label: message("gravity_alone", word, ...numbers(stage.positions[index])) })) }, innerWidth < 700 ? undefined : { width: 420, height: 360 }));
+    return [el("p", {}, message("gravity_recurrent")), el("div", { class: "gravity-two" }, ...response.stages.map((stage, number) =>
       el("div", {}, el("h2", {}, titles[number]), figure(pictures[number], titles[number],
         message("gravity_share", ...stage.explained_variance.map((share) => formatNumber(100 * share, 0)))))))];
   }
 
   /** The same word has the same colour wherever it stands. */
-  const tone = (word) => (found.words.indexOf(word) % 6) + 1;
+  const tone = (word) => (response.words.indexOf(word) % 6) + 1;
 
-  ask();
+  load();
   return {
     node,
     update(changed) {
-      if (changed.has("text") || changed.has("model")) ask();
+      if (changed.has("text") || changed.has("model")) load();
       else if (changed.has("gravity_layers")) render();
     },
-    taken: () => ({ picture: pictures.at(-1) ?? null, trace: null, table: found && { columns: ["PC 1", "PC 2"], rows: found.words,
-      values: found.stages[found.axes === "shared" ? Math.min(state.gravity_layers, found.stages.length - 1) : 1].positions } }),
+    taken: () => ({ picture: pictures.at(-1) ?? null, trace: null, table: response && { columns: ["PC 1", "PC 2"], rows: response.words,
+      values: response.stages[response.axes === "shared" ? Math.min(state.gravity_layers, response.stages.length - 1) : 1].positions } }),
     close: () => stop.abort(),
   };
 }
 
-const numbers = (at) => at.map((value) => formatNumber(value, 1));
+const numbers = (position) => position.map((value) => formatNumber(value, 1));
 const percent = (stage) => formatNumber(100 * stage.explained_variance.reduce((a, b) => a + b, 0), 0);
 const figure = (picture, label, caption) => el("figure", { class: "gravity-figure" },
   el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": label }, picture),

@@ -9,17 +9,17 @@ const SMALL = 0.005; // nats: what is less is written with its power of ten,
 const NONE = 5e-7; // and what is less than this as nothing
 
 /** Nats, small ones as 3e−4. */
-export function nats(value) {
+export function formatNats(value) {
   const size = Math.abs(value);
   if (size < NONE) return "0.00";
   return size < SMALL ? value.toExponential(0).replaceAll("-", "−") : formatNumber(value, 2);
 }
 
 /** A change of them, with its sign. */
-export const change = (value) => `${value >= NONE ? "+" : ""}${nats(value)}`;
+export const formatChange = (value) => `${value >= NONE ? "+" : ""}${formatNats(value)}`;
 
 /** A badge's number: bits and nats with a point, shares without their 0. */
-export const formatStatistic = (key, value) => (key === "missed" ? change(value)
+export const formatStatistic = (key, value) => (key === "missed" ? formatChange(value)
   : formatNumber(value, 2, { weight: key !== "entropy" }));
 
 const mean = (values) => (values.length ? sum(values) / values.length : 0);
@@ -41,8 +41,8 @@ export function headStatistics(table, missed) {
 }
 
 /** Heads by a badge: the largest first; those whose loss costs most first. */
-export function ordered(heads, by) {
-  if (!by) return heads;
-  const worth = (one) => (by === "missed" ? -(one.badges.missed ?? 0) : one.badges[by]);
+export function sortHeads(heads, key) {
+  if (!key) return heads;
+  const worth = (head) => (key === "missed" ? -(head.badges.missed ?? 0) : head.badges[key]);
   return [...heads].sort((a, b) => worth(b) - worth(a));
 }

@@ -3,7 +3,7 @@
 import { el, fill } from "../../dom.js";
 import { thumbnail, arrowKeyNavigation } from "../../thumbnails.js";
 import { message } from "../../messages.js";
-import { STATISTICS, ordered, formatStatistic } from "./statistics.js";
+import { STATISTICS, sortHeads, formatStatistic } from "./statistics.js";
 
 const LEAST = 0.1; // nats: where less is missed, bars stay short
 
@@ -22,62 +22,62 @@ const LEAST = 0.1; // nats: where less is missed, bars stay short
 /** A box of tiles; `show(tiles, order, chosen)` fills it. @param {(tile: Tile) => void} choose */
 export function tileGallery(choose) {
   const node = el("div", { class: "heads-tiles", role: "group", "aria-label": message("heads_tiles") });
-  const enter = arrowKeyNavigation(node);
+  const setTabStop = arrowKeyNavigation(node);
 
   /** @param {Tile[]} tiles */
   function show(tiles, { order, scale }) {
     const focused = document.activeElement?.closest?.(".heads-tile")?.dataset.at;
-    const most = Math.max(...tiles.map((one) => Math.abs(one.badges.missed ?? 0)), LEAST);
-    const widest = Math.max(...tiles.map((one) => one.badges.entropy ?? 0), 1e-9);
-    const made = (tile) => button(tile, { scale, order, most, widest, choose });
-    const [heads, summaries] = [false, true].map((which) => tiles.filter((one) => one.summary === which));
+    const largest = Math.max(...tiles.map((tile) => Math.abs(tile.badges.missed ?? 0)), LEAST);
+    const widest = Math.max(...tiles.map((tile) => tile.badges.entropy ?? 0), 1e-9);
+    const tileButton = (tile) => button(tile, { scale, order, most: largest, widest, choose });
+    const [heads, summaries] = [false, true].map((which) => tiles.filter((tile) => tile.summary === which));
     const groups = order
-      ? [[message("heads_sorted", message(`heads_${order}`)), ordered(heads, order)]]
-      : [...new Set(heads.map((one) => one.layer))].map((layer) =>
-        [message("heads_layer", layer), heads.filter((one) => one.layer === layer)]);
+      ? [[message("heads_sorted", message(`heads_${order}`)), sortHeads(heads, order)]]
+      : [...new Set(heads.map((head) => head.layer))].map((layer) =>
+        [message("heads_layer", layer), heads.filter((head) => head.layer === layer)]);
     if (summaries.length) groups.push([message("heads_summaries"), summaries]);
-    fill(node, ...groups.flatMap(([name, own]) =>
-      [tiles.length > 1 && el("h2", {}, name), el("div", { class: "heads-row" }, ...own.map(made))]));
+    fill(node, ...groups.flatMap(([name, groupTiles]) =>
+      [tiles.length > 1 && el("h2", {}, name), el("div", { class: "heads-row" }, ...groupTiles.map(tileButton))]));
     node.querySelector(`[data-at="${focused}"]`)?.focus();
   }
 
   /** Which one is enlarged. */
   function mark(layer, head) {
-    const at = `${layer}-${head}`;
-    let chosen;
-    for (const one of node.querySelectorAll(".heads-tile")) {
-      one.setAttribute("aria-pressed", String(one.dataset.at === at));
-      if (one.dataset.at === at) chosen = one;
+    const id = `${layer}-${head}`;
+    let selected;
+    for (const button of node.querySelectorAll(".heads-tile")) {
+      button.setAttribute("aria-pressed", String(button.dataset.at === id));
+      if (button.dataset.at === id) selected = button;
     }
-    enter(chosen);
+    setTabStop(selected);
   }
   return { node, show, mark };
 }
 
 /** @param {Tile} tile */
-function button(tile, { scale, order, most, widest, choose }) {
-  const lines = STATISTICS.filter((key) => Number.isFinite(tile.badges[key]))
+function button(tile, { scale, order, most: largest, widest, choose }) {
+  const statistics = STATISTICS.filter((key) => Number.isFinite(tile.badges[key]))
     .map((key) => ({ key, words: formatStatistic(key, tile.badges[key]),
-      share: { entropy: tile.badges.entropy / widest, missed: Math.abs(tile.badges.missed ?? 0) / most }[key]
+      share: { entropy: tile.badges.entropy / widest, missed: Math.abs(tile.badges.missed ?? 0) / largest }[key]
         ?? tile.badges[key] }));
   return el("button", { type: "button", class: tile.summary ? "heads-tile summary" : "heads-tile",
     "aria-pressed": "false", "data-at": `${tile.layer}-${tile.head}`,
-    "aria-label": [tile.name, ...lines.map((one) => `${message(`heads_${one.key}`)} ${one.words}`)].join(", "),
+    "aria-label": [tile.name, ...statistics.map((statistic) => `${message(`heads_${statistic.key}`)} ${statistic.words}`)].join(", "),
     on: { click: () => choose(tile) } },
   el("span", { class: "heads-name" }, order || tile.summary || !tile.short ? tile.name : tile.short),
   thumbnail(tile.values, { hidden: tile.hidden, scale }),
-  el("span", { class: "heads-numbers" }, ...lines.map((one) =>
-    el("span", { class: one.key === order ? "heads-line by" : "heads-line" },
-      el("span", {}, message(`heads_${one.key}`)), el("span", { class: "number" }, one.words),
-      el("span", { class: "heads-bar", style: { width: `${Math.round(100 * one.share)}%` } })))));
+  el("span", { class: "heads-numbers" }, ...statistics.map((statistic) =>
+    el("span", { class: statistic.key === order ? "heads-line by" : "heads-line" },
+      el("span", {}, message(`heads_${statistic.key}`)), el("span", { class: "number" }, statistic.words),
+      el("span", { class: "heads-bar", style: { width: `${Math.round(100 * statistic.share)}%` } })))));
 }
 
 /** What each badge means. */
 export function definitions(withMissed) {
-  const shown = STATISTICS.filter((key) => key !== "missed" || withMissed);
+  const keys = STATISTICS.filter((key) => key !== "missed" || withMissed);
   return el("div", { class: "heads-legend" },
     el("h2", {}, message("heads_badges")),
-    el("dl", {}, ...shown.flatMap((key) => [el("dt", {}, message(`heads_${key}`)),
+    el("dl", {}, ...keys.flatMap((key) => [el("dt", {}, message(`heads_${key}`)),
       el("dd", {}, message(`heads_about_${key}`))])),
     el("p", { class: "quiet" }, message("heads_counted")));
 }

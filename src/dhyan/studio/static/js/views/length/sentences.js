@@ -7,63 +7,63 @@ import { message } from "../../messages.js";
 import { card } from "../../header.js";
 
 /** Cards of all models for a group; `results` are what the server measured. */
-export function sentencesOf(results, least, toneOf) {
+export function sentenceCards(results, minWords, toneOf) {
   const cards = results.map((result) => {
-    const part = result.buckets.find((one) => one.min_words === least);
-    return part && ofModel(result.model, part, toneOf(result.model));
+    const bucket = result.buckets.find((bucket) => bucket.min_words === minWords);
+    return bucket && modelCard(result.model, bucket, toneOf(result.model));
   });
   return el("div", { class: "length-cards" }, ...cards);
 }
 
-function ofModel(model, part, tone) {
-  const listed = (sentences) => el("ol", {}, ...sentences.map((one) => item(model, one)));
+function modelCard(model, bucket, tone) {
+  const sentenceList = (sentences) => el("ol", {}, ...sentences.map((sentence) => item(model, sentence)));
   return el("section", { class: `card length-card tone-${tone}`, "aria-label": model },
     el("h3", {}, el("span", { class: "length-swatch", "aria-hidden": "true" }), model,
-      el("span", { class: "quiet number" }, ` BLEU ${formatNumber(part.value, 1)}`)),
-    el("h4", {}, message("length_worst")), listed(part.worst),
-    el("details", {}, el("summary", {}, message("length_best")), listed(part.best)));
+      el("span", { class: "quiet number" }, ` BLEU ${formatNumber(bucket.value, 1)}`)),
+    el("h4", {}, message("length_worst")), sentenceList(bucket.worst),
+    el("details", {}, el("summary", {}, message("length_best")), sentenceList(bucket.best)));
 }
 
-function item(model, one) {
+function item(model, sentence) {
   const { source_language: source = "en", target_language: target = "hi" } = card(model) ?? {};
-  const there = { view: "translate", text: one.source, model, target: 1, source: 1, prefix: "" };
-  const [wanted, heard] = [one.reference.split(/\s+/), one.translation.split(/\s+/).filter(Boolean)];
-  const same = shared(wanted, heard);
+  const patch = { view: "translate", text: sentence.source, model, target: 1, source: 1, prefix: "" };
+  const [reference, hypothesis] = [sentence.reference.split(/\s+/), sentence.translation.split(/\s+/).filter(Boolean)];
+  const matches = longestCommonSubsequence(reference, hypothesis);
   const row = (label, words, lang) => [el("dt", {}, label), el("dd", { lang }, ...words)];
   return el("li", {},
-    el("dl", {}, ...row(message("length_source"), [one.source], source),
-      ...row(message("length_reference"), marked(wanted, same.map(([at]) => at), "length-missed"), target),
-      ...row(message("length_said"), heard.length ? marked(heard, same.map(([, at]) => at), "length-wrong")
-        : [message("length_silent")], heard.length ? target : null)),
+    el("dl", {}, ...row(message("length_source"), [sentence.source], source),
+      ...row(message("length_reference"), markWords(reference, matches.map(([index]) => index), "length-missed"), target),
+      ...row(message("length_said"), hypothesis.length ? markWords(hypothesis, matches.map(([, index]) => index), "length-wrong")
+        : [message("length_silent")], hypothesis.length ? target : null)),
     el("p", { class: "length-foot" },
-      el("span", { class: "quiet" }, message("length_score", formatNumber(one.score, 1))),
-      el("a", { href: address({ ...state, ...there }),
-        "aria-label": message("length_open_long", model, one.source), on: { click: (event) => {
+      el("span", { class: "quiet" }, message("length_score", formatNumber(sentence.score, 1))),
+      el("a", { href: address({ ...state, ...patch }),
+        "aria-label": message("length_open_long", model, sentence.source), on: { click: (event) => {
           if (event.ctrlKey || event.metaKey || event.shiftKey) return;
           event.preventDefault();
-          set(there);
+          set(patch);
         } } }, `${message("length_open")} →`)));
 }
 
 /** Words, those that the other sentence does not share underlined. */
-function marked(words, kept, name) {
-  const known = new Set(kept);
-  return words.flatMap((word, at) => [known.has(at) ? word : el("span", { class: name }, word), " "]);
+function markWords(words, matched, name) {
+  const matchedSet = new Set(matched);
+  return words.flatMap((word, index) => [matchedSet.has(index) ? word : el("span", { class: name }, word), " "]);
 }
 
 /** The places of the longest sequence of words that two sentences share. */
-function shared(one, other) {
-  const most = Array.from({ length: one.length + 1 }, () => new Uint16Array(other.length + 1));
-  for (let a = one.length - 1; a >= 0; a--) {
-    for (let b = other.length - 1; b >= 0; b--) {
-      most[a][b] = one[a] === other[b] ? most[a + 1][b + 1] + 1 : Math.max(most[a + 1][b], most[a][b + 1]);
+function longestCommonSubsequence(left, right) {
+  const lengths = Array.from({ length: left.length + 1 }, () => new Uint16Array(right.length + 1));
+  for (let a = left.length - 1; a >= 0; a--) {
+    for (let b = right.length - 1; b >= 0; b--) {
+      lengths[a][b] = left[a] === right[b] ? lengths[a + 1][b + 1] + 1 : Math.max(lengths[a + 1][b], lengths[a][b + 1]);
     }
   }
-  const places = [];
-  for (let [a, b] = [0, 0]; a < one.length && b < other.length;) {
-    if (one[a] === other[b]) places.push([a++, b++]);
-    else if (most[a + 1][b] >= most[a][b + 1]) a++;
+  const pairs = [];
+  for (let [a, b] = [0, 0]; a < left.length && b < right.length;) {
+    if (left[a] === right[b]) pairs.push([a++, b++]);
+    else if (lengths[a + 1][b] >= lengths[a][b + 1]) a++;
     else b++;
   }
-  return places;
+  return pairs;
 }

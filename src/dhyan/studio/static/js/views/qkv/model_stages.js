@@ -7,12 +7,12 @@ import { formatNumber } from "../../numbers.js";
 import { brief, tiles } from "../../vector_strips.js";
 import { set } from "../../state.js";
 import { message } from "../../messages.js";
-import { above, agreed, equation, stage, sumLine } from "./stage.js";
+import { withBias, agreementBadge, equation, stage, sumLine } from "./stage.js";
 
 const FEW = { numbers: 4, words: 9 };
 const MANY = { numbers: 24, words: 40 };
-const column = (table, at) => table.map((line) => line[at]);
-const weighed = (value) => (value === 0 ? "0" : formatNumber(value, 3, { weight: true }));
+const columnOf = (table, column) => table.map((line) => line[column]);
+const formatWeight = (value) => (value === 0 ? "0" : formatNumber(value, 3, { weight: true }));
 
 /**
  * @typedef {object} Shown
@@ -23,13 +23,13 @@ const weighed = (value) => (value === 0 ? "0" : formatNumber(value, 3, { weight:
  * @property {number} number of the head @property {boolean} cross @property {boolean} many
  */
 
-/** @param {Shown} now */
-export function modelStages(now) {
-  const { head, again, i, j, asking, seen } = now;
-  const { numbers, words } = now.many ? MANY : FEW;
-  const asker = asking[i];
+/** @param {Shown} step */
+export function modelStages(step) {
+  const { head, computed, i, j, queryTokens, keyTokens } = step;
+  const { numbers, words } = step.expanded ? MANY : FEW;
+  const queryToken = queryTokens[i];
   const tokens = (count) => first(count, words, j);
-  const few = (count, at = 0) => first(count, numbers, at);
+  const few = (count, start = 0) => first(count, numbers, start);
 
   /** A part of a matrix as large as there is room for. */
   function part(values, name, about, { rows, columns, down = places(values.length), across = few(values[0].length),
@@ -39,151 +39,151 @@ export function modelStages(now) {
   }
 
   /** An equation whose result can be pointed at: what it is made of lights up and is written below. */
-  function working({ parts, sign = "=", result, light, line, at, gap }) {
-    const told = el("p", { class: "work number" });
-    const made = result((row, place) => {
-      light(row, place);
-      made.light({ row, column: place });
-      told.textContent = line(row, place);
+  function interactiveEquation({ parts, sign = "=", result, light, line, at: start, gap }) {
+    const arithmetic = el("p", { class: "work number" });
+    const resultMatrix = result((row, column) => {
+      light(row, column);
+      resultMatrix.light({ row, column });
+      arithmetic.textContent = line(row, column);
     });
-    light(...at);
-    made.light({ row: at[0], column: at[1] });
-    told.textContent = line(...at);
-    return [equation(...parts, sign, made), told, gap && el("p", { class: "verdict" }, agreed(...gap))];
+    light(...start);
+    resultMatrix.light({ row: start[0], column: start[1] });
+    arithmetic.textContent = line(...start);
+    return [equation(...parts, sign, resultMatrix), arithmetic, gap && el("p", { class: "verdict" }, agreementBadge(...gap))];
   }
 
   /** left · right + bias, with every product to be seen. */
-  function product({ left, right, bias, result, terms, title, value, model, symbols, names, at, gap }) {
-    const plus = (place) => bias && [{ symbol: "b", value: bias.values[place] }];
-    const sum = (row, place) => ({ title: title(row, place), terms: terms(row, place), symbols, names,
-      plus: plus(place) ?? [], model: model(row, place) });
-    const open = (row, place) => openSum(sum(row, place));
-    return working({ at, gap,
-      parts: [left, "×", bias ? above(right, bias.node) : right],
+  function product({ left, right, bias, result, terms, title, value, model, symbols, names, at: start, gap }) {
+    const plus = (column) => bias && [{ symbol: "b", value: bias.values[column] }];
+    const sum = (row, column) => ({ title: title(row, column), terms: terms(row, column), symbols, names,
+      plus: plus(column) ?? [], model: model(row, column) });
+    const open = (row, column) => openSum(sum(row, column));
+    return interactiveEquation({ at: start, gap,
+      parts: [left, "×", bias ? withBias(right, bias.node) : right],
       result: (touch) => result(touch, open),
-      light: (row, place) => {
+      light: (row, column) => {
         left.light({ row });
-        right.light({ column: place });
-        bias?.node.light({ column: place });
+        right.light({ column });
+        bias?.node.light({ column });
       },
-      line: (row, place) => sumLine(title(row, place), terms(row, place), formatNumber(value(row, place), 3),
-        { plus: bias ? bias.values[place] : null, write: (one) => formatNumber(one, 3) }),
+      line: (row, column) => sumLine(title(row, column), terms(row, column), formatNumber(value(row, column), 3),
+        { plus: bias ? bias.values[column] : null, write: (value) => formatNumber(value, 3) }),
     });
   }
 
-  const biased = (values, name) => ({ values, node: part([values], name, "qkv_m_b") });
+  const biasOf = (values, name) => ({ values, node: part([values], name, "qkv_m_b") });
 
   /** x W + b for one word that asks, or for all that are seen. */
-  function projected({ letter, own, key, role, x, rows, down, alone = false, at }) {
+  function projection({ letter, layer, key, role, x, rows, down, alone = false, at: start }) {
     const upper = letter.toUpperCase();
-    const title = (row, place) => message("qkv_number", message(role, rows[row].text), place + 1);
-    return product({ at, gap: again.gaps[key], symbols: ["x", `W_${letter}`],
+    const title = (row, column) => message("qkv_number", message(role, rows[row].text), column + 1);
+    return product({ at: start, gap: computed.gaps[key], symbols: ["x", `W_${letter}`],
       left: part(x, letter === "q" ? "x" : "X", letter === "q" ? "qkv_m_x" : "qkv_m_seen", { rows, down, alone }),
-      right: part(own.weight, `W_${letter}`, `qkv_m_W${letter}`, { down: few(own.weight.length) }),
-      bias: biased(own.bias, `b_${letter}`),
-      result: (touch, open) => part(again[key], letter === "q" ? "q" : upper, `qkv_m_${upper}`, { rows, down, alone, touch, open, at }),
-      terms: (row, place) => x[row].map((one, k) => [one, own.weight[k][place]]),
-      value: (row, place) => again[key][row][place], model: (row, place) => head[key][row][place], title });
+      right: part(layer.weight, `W_${letter}`, `qkv_m_W${letter}`, { down: few(layer.weight.length) }),
+      bias: biasOf(layer.bias, `b_${letter}`),
+      result: (touch, open) => part(computed[key], letter === "q" ? "q" : upper, `qkv_m_${upper}`, { rows, down, alone, touch, open, at: start }),
+      terms: (row, column) => x[row].map((value, k) => [value, layer.weight[k][column]]),
+      value: (row, column) => computed[key][row][column], model: (row, column) => head[key][row][column], title });
   }
 
-  const asked = () => stage({ number: 1, title: message("qkv_ask_stage"), rule: "q = x W_q + b_q", text: message("qkv_ask_text", asker.text) },
-    el("div", { class: "made made-q" }, ...projected({ letter: "q", own: head.query, key: "queries", role: "qkv_q",
-      x: head.queryInputs, rows: asking, down: [i], alone: true, at: [i, 0] })));
-  const all = tokens(seen.length);
-  const keyed = () => stage({ number: 2, title: message("qkv_key_stage"), rule: "K = X W_k + b_k",
-    text: `${message("qkv_key_text")} ${now.cross ? message("qkv_key_cross") : ""}` },
-  el("div", { class: "made made-k" }, ...projected({ letter: "k", own: head.key, key: "keys", role: "qkv_k",
-    x: head.memoryInputs, rows: seen, down: all, at: [j, 0] })));
-  const valued = () => stage({ number: 3, title: message("qkv_value_stage"), rule: "V = X W_v + b_v", text: message("qkv_value_text") },
-    el("div", { class: "made made-v" }, ...projected({ letter: "v", own: head.value, key: "values", role: "qkv_v",
-      x: head.memoryInputs, rows: seen, down: all, at: [j, 0] })));
+  const queryStage = () => stage({ number: 1, title: message("qkv_ask_stage"), rule: "q = x W_q + b_q", text: message("qkv_ask_text", queryToken.text) },
+    el("div", { class: "made made-q" }, ...projection({ letter: "q", layer: head.query, key: "queries", role: "qkv_q",
+      x: head.queryInputs, rows: queryTokens, down: [i], alone: true, at: [i, 0] })));
+  const keyColumns = tokens(keyTokens.length);
+  const keyStage = () => stage({ number: 2, title: message("qkv_key_stage"), rule: "K = X W_k + b_k",
+    text: `${message("qkv_key_text")} ${step.cross ? message("qkv_key_cross") : ""}` },
+  el("div", { class: "made made-k" }, ...projection({ letter: "k", layer: head.key, key: "keys", role: "qkv_k",
+    x: head.memoryInputs, rows: keyTokens, down: keyColumns, at: [j, 0] })));
+  const valueStage = () => stage({ number: 3, title: message("qkv_value_stage"), rule: "V = X W_v + b_v", text: message("qkv_value_text") },
+    el("div", { class: "made made-v" }, ...projection({ letter: "v", layer: head.value, key: "values", role: "qkv_v",
+      x: head.memoryInputs, rows: keyTokens, down: keyColumns, at: [j, 0] })));
 
-  const row = (values, name, about, more = {}) =>
-    part(values, name, about, { rows: asking, down: [i], alone: true, columns: seen, across: all, ...more });
-  const two = (value) => formatNumber(value, 2);
+  const queryRow = (values, name, about, more = {}) =>
+    part(values, name, about, { rows: queryTokens, down: [i], alone: true, columns: keyTokens, across: keyColumns, ...more });
+  const twoDigits = (value) => formatNumber(value, 2);
 
-  function scored() {
-    const turned = head.keys[0].map((_, at) => column(again.keys, at));
+  function scoreStage() {
+    const transposedKeys = head.keys[0].map((_, index) => columnOf(computed.keys, index));
     return stage({ number: 4, title: message("qkv_scores"), rule: "s = q K^T", text: message("qkv_scores_text") },
-      ...product({ at: [i, j], gap: again.gaps.scores, symbols: ["q", "k"],
-        left: part(again.queries, "q", "qkv_m_Q", { rows: asking, down: [i], alone: true }),
-        right: part(turned, "K^T", "qkv_m_K", { columns: seen, down: few(turned.length), across: all }),
-        result: (touch, open) => row(again.scores, "s", "qkv_m_S", { write: two, touch, open, at: [i, j] }),
-        terms: (own, place) => again.queries[own].map((one, k) => [one, again.keys[place][k]]),
-        title: (own, place) => message("qkv_score_of", asking[own].text, seen[place].text),
-        value: (own, place) => again.scores[own][place], model: (own, place) => head.scores[own][place] }));
+      ...product({ at: [i, j], gap: computed.gaps.scores, symbols: ["q", "k"],
+        left: part(computed.queries, "q", "qkv_m_Q", { rows: queryTokens, down: [i], alone: true }),
+        right: part(transposedKeys, "K^T", "qkv_m_K", { columns: keyTokens, down: few(transposedKeys.length), across: keyColumns }),
+        result: (touch, open) => queryRow(computed.scores, "s", "qkv_m_S", { write: twoDigits, touch, open, at: [i, j] }),
+        terms: (row, column) => computed.queries[row].map((query, k) => [query, computed.keys[column][k]]),
+        title: (row, column) => message("qkv_score_of", queryTokens[row].text, keyTokens[column].text),
+        value: (row, column) => computed.scores[row][column], model: (row, column) => head.scores[row][column] }));
   }
 
-  function divided() {
+  function scaleStage() {
     const width = head.keys[0].length;
     const about = { number: 5, title: message("qkv_divide"), rule: "s / √d_k" };
     if (head.scale === 1) return stage({ ...about, text: message("qkv_undivided") });
-    const left = row(again.scores, "s", "qkv_m_S", { write: two });
-    const title = (place) => message("qkv_score_of", asker.text, seen[place].text);
+    const left = queryRow(computed.scores, "s", "qkv_m_S", { write: twoDigits });
+    const title = (column) => message("qkv_score_of", queryToken.text, keyTokens[column].text);
     return stage({ ...about, text: message("qkv_divide_text", width, formatNumber(head.scale, 3)) },
-      ...working({ at: [i, j], parts: [left], sign: `÷ √${width} =`, light: (own, place) => left.light({ row: own, column: place }),
-        line: (own, place) => `${title(place)} = ${formatNumber(again.scores[own][place], 3)} ÷ ${formatNumber(head.scale, 3)} = ${formatNumber(again.divided[own][place], 3)}`,
-        result: (touch) => row(again.divided, "s / √d_k", "qkv_m_D", { write: two, touch, at: [i, j],
-          open: (own, place) => openSum({ title: title(place), terms: [[again.scores[own][place], 1 / head.scale]],
-            symbols: ["s", `1/√${width}`], model: head.scores[own][place] / head.scale }) }) }));
+      ...interactiveEquation({ at: [i, j], parts: [left], sign: `÷ √${width} =`, light: (row, column) => left.light({ row, column }),
+        line: (row, column) => `${title(column)} = ${formatNumber(computed.scores[row][column], 3)} ÷ ${formatNumber(head.scale, 3)} = ${formatNumber(computed.divided[row][column], 3)}`,
+        result: (touch) => queryRow(computed.divided, "s / √d_k", "qkv_m_D", { write: twoDigits, touch, at: [i, j],
+          open: (row, column) => openSum({ title: title(column), terms: [[computed.scores[row][column], 1 / head.scale]],
+            symbols: ["s", `1/√${width}`], model: head.scores[row][column] / head.scale }) }) }));
   }
 
-  function masked() {
+  function maskStage() {
     const about = { number: 6, title: message("qkv_mask"), rule: "s + m" };
-    if (again.mask[i].every((one) => one === 0)) return stage({ ...about, text: message("qkv_unhidden", asker.text) });
+    if (computed.mask[i].every((value) => value === 0)) return stage({ ...about, text: message("qkv_unhidden", queryToken.text) });
     return stage({ ...about, text: message("qkv_mask_text") }, equation(
-      row(again.divided, head.scale === 1 ? "s" : "s / √d_k", "qkv_m_D", { write: two }), "+",
-      row(again.mask, "m", "qkv_m_M", { write: (value) => formatNumber(value, 0), tint: "" }), "=",
-      row(again.masked, "s + m", "qkv_m_SM", { write: two })));
+      queryRow(computed.divided, head.scale === 1 ? "s" : "s / √d_k", "qkv_m_D", { write: twoDigits }), "+",
+      queryRow(computed.mask, "m", "qkv_m_M", { write: (value) => formatNumber(value, 0), tint: "" }), "=",
+      queryRow(computed.masked, "s + m", "qkv_m_SM", { write: twoDigits })));
   }
 
-  function shared() {
-    const left = row(again.masked, "s", "qkv_m_SM", { write: two });
-    const title = (place) => message("qkv_weight_of", asker.text, seen[place].text);
-    const most = Math.max(...again.masked[i]);
-    const made = again.masked[i].map((one) => [Math.exp(one - most)]);
+  function softmaxStage() {
+    const left = queryRow(computed.masked, "s", "qkv_m_SM", { write: twoDigits });
+    const title = (column) => message("qkv_weight_of", queryToken.text, keyTokens[column].text);
+    const largest = Math.max(...computed.masked[i]);
+    const exponentials = computed.masked[i].map((score) => [Math.exp(score - largest)]);
     return stage({ number: 7, title: message("qkv_softmax"), rule: "α = softmax ( s )", text: message("qkv_softmax_text") },
-      ...working({ at: [i, j], gap: again.gaps.weights, parts: [left], sign: "→", light: (own) => left.light({ row: own }),
-        line: (own, place) => `${title(place)} = e^(${two(again.masked[own][place])}) ÷ Σ e^s = ${weighed(again.weights[own][place])}`,
-        result: (touch) => row(again.weights, "α", "qkv_m_A", { write: weighed, tint: "weights", touch, at: [i, j],
-          open: (own, place) => openSum({ title: title(place), terms: made, symbols: ["e^(s − max)"],
-            names: seen.map((one) => one.text), model: head.weights[own][place],
-            then: { symbol: `${seen[place].text} ÷ Σ`, value: again.weights[own][place] } }) }) }));
+      ...interactiveEquation({ at: [i, j], gap: computed.gaps.weights, parts: [left], sign: "→", light: (row) => left.light({ row }),
+        line: (row, column) => `${title(column)} = e^(${twoDigits(computed.masked[row][column])}) ÷ Σ e^s = ${formatWeight(computed.weights[row][column])}`,
+        result: (touch) => queryRow(computed.weights, "α", "qkv_m_A", { write: formatWeight, tint: "weights", touch, at: [i, j],
+          open: (row, column) => openSum({ title: title(column), terms: exponentials, symbols: ["e^(s − max)"],
+            names: keyTokens.map((token) => token.text), model: head.weights[row][column],
+            then: { symbol: `${keyTokens[column].text} ÷ Σ`, value: computed.weights[row][column] } }) }) }));
   }
 
-  const mixed = () => stage({ number: 8, title: message("qkv_mix"), rule: "z = Σ α v", text: message("qkv_mix_text") },
-    ...product({ at: [i, 0], gap: again.gaps.mixed, symbols: ["α", "v"], names: seen.map((one) => one.text),
-      left: row(again.weights, "α", "qkv_m_A", { write: weighed, tint: "weights" }),
-      right: part(again.values, "V", "qkv_m_V", { rows: seen, down: all }),
-      result: (touch, open) => part(again.mixed, "z", "qkv_m_Z", { rows: asking, down: [i], alone: true, touch, open, at: [i, 0] }),
-      terms: (own, place) => again.weights[own].map((share, k) => [share, again.values[k][place]]),
-      title: (own, place) => message("qkv_mixed_of", asking[own].text, place + 1),
-      value: (own, place) => again.mixed[own][place], model: (own, place) => head.context[own][place] }));
+  const contextStage = () => stage({ number: 8, title: message("qkv_mix"), rule: "z = Σ α v", text: message("qkv_mix_text") },
+    ...product({ at: [i, 0], gap: computed.gaps.context, symbols: ["α", "v"], names: keyTokens.map((token) => token.text),
+      left: queryRow(computed.weights, "α", "qkv_m_A", { write: formatWeight, tint: "weights" }),
+      right: part(computed.values, "V", "qkv_m_V", { rows: keyTokens, down: keyColumns }),
+      result: (touch, open) => part(computed.context, "z", "qkv_m_Z", { rows: queryTokens, down: [i], alone: true, touch, open, at: [i, 0] }),
+      terms: (row, column) => computed.weights[row].map((weight, k) => [weight, computed.values[k][column]]),
+      title: (row, column) => message("qkv_mixed_of", queryTokens[row].text, column + 1),
+      value: (row, column) => computed.context[row][column], model: (row, column) => head.context[row][column] }));
 
-  function joined() {
+  function concatStage() {
     const width = head.keys[0].length;
-    const heads = head.contexts.map((context, at) => {
-      const own = at === now.number - 1;
-      return el("button", { type: "button", class: "head-part", "aria-pressed": own, on: { click: () => set({ head: String(at + 1) }, { quiet: true }) } },
-        el("span", {}, message("qkv_head_n", at + 1)), tiles(own ? again.mixed[i] : context[i], { shown: 4 }));
+    const heads = head.contexts.map((context, index) => {
+      const selected = index === step.number - 1;
+      return el("button", { type: "button", class: "head-part", "aria-pressed": selected, on: { click: () => set({ head: String(index + 1) }, { quiet: true }) } },
+        el("span", {}, message("qkv_head_n", index + 1)), tiles(selected ? computed.context[i] : context[i], { shown: 4 }));
     });
     return stage({ number: 9, title: message("qkv_join"), rule: "z = z_1 … z_h",
       text: message("qkv_join_text", head.contexts.length, width, head.contexts.length * width) }, el("div", { class: "head-parts" }, ...heads));
   }
 
-  function handed() {
-    const from = (now.number - 1) * head.keys[0].length;
-    const inner = few(again.joined[0].length, from);
-    return stage({ number: 10, title: message("qkv_final", asker.text), rule: "y = z W_O + b_O", text: message("qkv_final_text") },
-      ...product({ at: [i, 0], gap: again.gaps.whole, symbols: ["z", "W_O"],
-        left: part(again.joined, "z", "qkv_m_C", { rows: asking, down: [i], alone: true, across: inner }),
+  function outputStage() {
+    const from = (step.number - 1) * head.keys[0].length;
+    const inner = few(computed.concatenated[0].length, from);
+    return stage({ number: 10, title: message("qkv_final", queryToken.text), rule: "y = z W_O + b_O", text: message("qkv_final_text") },
+      ...product({ at: [i, 0], gap: computed.gaps.layerOutput, symbols: ["z", "W_O"],
+        left: part(computed.concatenated, "z", "qkv_m_C", { rows: queryTokens, down: [i], alone: true, across: inner }),
         right: part(head.outputWeight, "W_O", "qkv_m_Wo", { down: inner }),
-        bias: biased(head.bias, "b_O"),
-        result: (touch, open) => part(again.whole, "y", "qkv_m_Y", { rows: asking, down: [i], alone: true, touch, open, at: [i, 0] }),
-        terms: (own, place) => again.joined[own].map((one, k) => [one, head.outputWeight[k][place]]),
-        title: (own, place) => message("qkv_output_of", asking[own].text, place + 1),
-        value: (own, place) => again.whole[own][place], model: (own, place) => head.layerOutput[own][place] }));
+        bias: biasOf(head.bias, "b_O"),
+        result: (touch, open) => part(computed.layerOutput, "y", "qkv_m_Y", { rows: queryTokens, down: [i], alone: true, touch, open, at: [i, 0] }),
+        terms: (row, column) => computed.concatenated[row].map((value, k) => [value, head.outputWeight[k][column]]),
+        title: (row, column) => message("qkv_output_of", queryTokens[row].text, column + 1),
+        value: (row, column) => computed.layerOutput[row][column], model: (row, column) => head.layerOutput[row][column] }));
   }
 
-  return [asked(), keyed(), valued(), scored(), divided(), masked(), shared(), mixed(), joined(), handed()];
+  return [queryStage(), keyStage(), valueStage(), scoreStage(), scaleStage(), maskStage(), softmaxStage(), contextStage(), concatStage(), outputStage()];
 }

@@ -8,18 +8,18 @@ import { formula } from "../../matrix.js";
 const WRITTEN = 4; // products written out in a line
 const SINGLE = 1e-5; // what rounding to single precision may leave, of the largest number
 
-/** Whether two computations differ by rounding alone, as a badge. @param {number} gap @param {number} most the largest number */
-export function agreed(gap, most) {
-  const same = gap <= SINGLE * Math.max(1, most);
+/** Whether two computations differ by rounding alone, as a badge. @param {number} gap @param {number} largest the largest number */
+export function agreementBadge(gap, largest) {
+  const same = gap <= SINGLE * Math.max(1, largest);
   const key = gap === 0 ? "sum_exact" : same ? "sum_agrees" : "sum_differs";
-  return marked(same, message(key, formatTiny(gap)));
+  return badge(same, message(key, formatTiny(gap)));
 }
 
 /** A badge that is not told by its colour alone. */
-export const marked = (same, words) => el("span", { class: `badge ${same ? "same" : "other"}` },
+export const badge = (same, words) => el("span", { class: `badge ${same ? "same" : "other"}` },
   el("span", { "aria-hidden": "true" }, same ? "✓ " : "≠ "), words);
 
-/** A card with its number in the order of things. @param {{number: number, title: string, rule?: string, text?: string}} about */
+/** A card with its number in the order of things. @param {{number, title: string, rule?: string, text?: string}} about */
 export function stage({ number, title, rule, text }, ...children) {
   return el("section", { class: "stage", "data-stage": number, "aria-labelledby": `stage-${number}` },
     el("header", {}, el("h2", { id: `stage-${number}` }, el("span", { class: "stage-number" }, String(number)), el("span", {}, ...indexed(title))),
@@ -28,36 +28,36 @@ export function stage({ number, title, rule, text }, ...children) {
 }
 
 /** Matrices and the signs between them; a sign stays with what follows it. @param {...(Node | string)} parts */
-export const equation = (...parts) => el("div", { class: "equation" }, ...parts.flatMap((part, at) => {
+export const equation = (...parts) => el("div", { class: "equation" }, ...parts.flatMap((part, index) => {
   if (typeof part === "string") return [];
-  const before = parts[at - 1];
+  const before = parts[index - 1];
   return typeof before === "string" ? el("div", { class: "term" }, el("span", { class: "sign" }, before), part) : part;
 }));
 
 /** A matrix with another added to each of its columns' sums, written under it. */
-export const above = (upper, lower) => el("div", { class: "above" }, upper,
+export const withBias = (upper, lower) => el("div", { class: "above" }, upper,
   el("div", { class: "term" }, el("span", { class: "sign" }, "+"), lower));
 
 /** A switch of a stage. */
-export const switched = (key, words, on, act) => el("button", { type: "button", class: "switch", "data-switch": key,
+export const switchButton = (key, words, on, act) => el("button", { type: "button", class: "switch", "data-switch": key,
   "aria-pressed": on, on: { click: act } }, ...indexed(words));
 
 /**
  * A sum of products in one line: 1 · 2 + 3 · 4 = 14; of many the first few are written.
  * @param {string} name @param {number[][]} terms @param {string} result
  */
-export function sumLine(name, terms, result, { plus = null, write = short } = {}) {
-  const shown = terms.length > WRITTEN + 1 ? terms.slice(0, WRITTEN) : terms;
-  const written = shown.map((term, place) => term.map((one, at) => bracketed(write(one), place + at)).join(" · "));
-  if (shown.length < terms.length) written.push(`… (${message("qkv_terms", terms.length)})`);
-  if (plus !== null) written.push(bracketed(write(plus), 1));
-  return `${name} = ${written.join(" + ")} = ${result}`;
+export function sumLine(name, terms, result, { plus = null, write = formatShort } = {}) {
+  const firstTerms = terms.length > WRITTEN + 1 ? terms.slice(0, WRITTEN) : terms;
+  const products = firstTerms.map((term, index) => term.map((factor, position) => bracketed(write(factor), index + position)).join(" · "));
+  if (firstTerms.length < terms.length) products.push(`… (${message("qkv_terms", terms.length)})`);
+  if (plus !== null) products.push(bracketed(write(plus), 1));
+  return `${name} = ${products.join(" + ")} = ${result}`;
 }
 
 const bracketed = (words, at) => (at && words.startsWith("−") ? `(${words})` : words);
 
 /** A number as exactly as a line has room for. */
-export const short = (value) => {
+export const formatShort = (value) => {
   const digits = [0, 1, 2].find((count) => Math.abs(Number(value.toFixed(count)) - value) < 1e-9) ?? 3;
   return formatNumber(value, digits);
 };

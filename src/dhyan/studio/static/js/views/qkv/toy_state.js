@@ -16,36 +16,36 @@ export const WIDEST = 8;
 
 const unit = (height, width = height) =>
   Array.from({ length: height }, (_, row) => Array.from({ length: width }, (_, column) => Number(row === column)));
-const logs = (table) => table.map((line) => line.map((share) => rounded(Math.log(share))));
-const usual = { o: null, scaled: true, causal: false, swapped: false };
-const bank = { ...usual, words: ["money", "bank"], x: [[2, 7], [9, 3]],
+const logs = (table) => table.map((line) => line.map((prob) => rounded(Math.log(prob))));
+const defaults = { o: null, scaled: true, causal: false, swapped: false };
+const bank = { ...defaults, words: ["money", "bank"], x: [[2, 7], [9, 3]],
   q: [[2, 1], [1, 2]], k: [[3, 4], [5, 1]], v: [[4, 1], [2, 1]] };
 const tenth = { ...bank, x: [[0.2, 0.7], [0.9, 0.3]] };
 
 /** The toys of the ladder, by name. @type {Record<string, Toy>} */
 export const PRESETS = {
-  cat: { ...usual, words: ["The", "cat", "sat"], x: [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]],
+  cat: { ...defaults, words: ["The", "cat", "sat"], x: [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]],
     q: unit(4), k: unit(4), v: unit(4) },
   bank,
   tenth,
   swaps: { ...tenth, k: [[3, 5], [4, 1]] },
-  how: { ...usual, words: ["how", "are", "you"], x: unit(3),
+  how: { ...defaults, words: ["how", "are", "you"], x: unit(3),
     q: logs([[0.2, 0.1, 0.7], [0.3, 0.2, 0.5], [0.6, 0.3, 0.1]]), k: unit(3), v: unit(3),
     scaled: false, causal: true },
 };
 
-const copied = (toy) => structuredClone(toy);
+const copyToy = (toy) => structuredClone(toy);
 
 /** The toy for the address. @param {Toy} toy */
-export function write(toy) {
-  const long = written(toy);
-  return Object.keys(PRESETS).find((name) => written(PRESETS[name]) === long) ?? long;
+export function encodeToy(toy) {
+  const text = serialize(toy);
+  return Object.keys(PRESETS).find((name) => serialize(PRESETS[name]) === text) ?? text;
 }
 
-function written(toy) {
-  const table = (one) => (same(one, unit(one.length, one[0].length)) ? `I${sizes(one)}` :
-    one.map((line) => line.map((value) => String(rounded(value) + 0)).join("_")).join(" "));
-  const sizes = (one) => (one.length === one[0].length ? "" : `${one.length}_${one[0].length}`);
+function serialize(toy) {
+  const table = (table) => (same(table, unit(table.length, table[0].length)) ? `I${sizes(table)}` :
+    table.map((line) => line.map((value) => String(rounded(value) + 0)).join("_")).join(" "));
+  const sizes = (table) => (table.length === table[0].length ? "" : `${table.length}_${table[0].length}`);
   return [`words ${toy.words.join(" ")}`,
     ...["x", "q", "k", "v", "o"].filter((name) => toy[name]).map((name) => `${name} ${table(toy[name])}`),
     ...(toy.scaled ? [] : ["unscaled"]), ...(toy.causal ? ["causal"] : []),
@@ -55,38 +55,38 @@ function written(toy) {
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /**
- * The toy of an address, and what of it had to be mended (names of its parts).
- * @param {string} text @returns {{toy: Toy, mended: string[]}}
+ * The toy of an address, and what of it had to be corrected (names of its parts).
+ * @param {string} text @returns {{toy: Toy, corrected: string[]}}
  */
 export function readToy(text) {
-  if (Object.hasOwn(PRESETS, text)) return { toy: copied(PRESETS[text]), mended: [] };
+  if (Object.hasOwn(PRESETS, text)) return { toy: copyToy(PRESETS[text]), corrected: [] };
   const parts = new Map(text.split("*").map((part) => {
     const [name, ...rest] = part.trim().split(/\s+/);
     return [name, rest];
   }));
-  if (!parts.has("x") && !parts.has("words")) return { toy: copied(PRESETS.cat), mended: ["toy"] };
-  const mended = new Set();
+  if (!parts.has("x") && !parts.has("words")) return { toy: copyToy(PRESETS.cat), corrected: ["toy"] };
+  const corrected = new Set();
   const words = (parts.get("words") ?? []).map(wordOf).filter(Boolean);
   const tables = Object.fromEntries(["x", "q", "k", "v", "o"].map((name) => [name, parts.get(name) ?? null]));
   const count = Math.min(Math.max(words.length, 1), MOST_WORDS);
-  const wide = (name, square) => {
-    const found = lengthOf(tables[name], square);
-    if (found > WIDEST) mended.add(name);
-    return Math.min(Math.max(found, 1), WIDEST);
+  const widthOf = (name, square) => {
+    const width = lengthOf(tables[name], square);
+    if (width > WIDEST) corrected.add(name);
+    return Math.min(Math.max(width, 1), WIDEST);
   };
-  const dx = wide("x", count);
-  const [dk, dv] = [wide("q", dx), wide("v", dx)];
-  if (words.length !== count) mended.add("words");
-  const named = Array.from({ length: count }, (_, at) => words[at] ?? "word");
+  const dx = widthOf("x", count);
+  const [dk, dv] = [widthOf("q", dx), widthOf("v", dx)];
+  if (words.length !== count) corrected.add("words");
+  const labels = Array.from({ length: count }, (_, at) => words[at] ?? "word");
   const table = (name, height, width) => {
-    const { found, whole } = tableOf(tables[name], height, width);
-    if (!whole) mended.add(name);
-    return found;
+    const { values, complete } = tableOf(tables[name], height, width);
+    if (!complete) corrected.add(name);
+    return values;
   };
-  const toy = { words: named, x: table("x", count, dx), q: table("q", dx, dk), k: table("k", dx, dk),
+  const toy = { words: labels, x: table("x", count, dx), q: table("q", dx, dk), k: table("k", dx, dk),
     v: table("v", dx, dv), o: tables.o ? table("o", dv, dx) : null, scaled: !parts.has("unscaled"),
     causal: parts.has("causal"), swapped: parts.has("swapped") };
-  return { toy, mended: [...mended] };
+  return { toy, corrected: [...corrected] };
 }
 
 /** How wide a written table is; I alone is as wide as it is high. */
@@ -98,30 +98,30 @@ function lengthOf(rows, square) {
 /** A written table at the size it must have; what is missing is 0, or 1 on the diagonal. */
 function tableOf(rows, height, width) {
   const base = unit(height, width);
-  if (!rows?.length) return { found: base, whole: false };
-  if (/^I(\d+_\d+)?$/.test(rows[0])) return { found: base, whole: true };
-  const given = rows.map((row) => row.split("_").map(numberOf));
-  const whole = given.length === height && given.every((row, r) =>
+  if (!rows?.length) return { values: base, complete: false };
+  if (/^I(\d+_\d+)?$/.test(rows[0])) return { values: base, complete: true };
+  const parsed = rows.map((row) => row.split("_").map(numberOf));
+  const complete = parsed.length === height && parsed.every((row, r) =>
     row.length === width && row.every((value, c) => value !== null && String(value) === rows[r].split("_")[c]));
-  const found = base.map((line, row) => line.map((value, column) =>
-    given[row]?.[column] ?? (row < given.length && column < given[row].length ? 0 : value)));
-  return { found, whole };
+  const values = base.map((line, row) => line.map((value, column) =>
+    parsed[row]?.[column] ?? (row < parsed.length && column < parsed[row].length ? 0 : value)));
+  return { values, complete };
 }
 
 /** The toy with another number of words or of dimensions; what stays keeps its numbers. */
-export function resized(toy, { words = toy.words.length, dx = toy.x[0].length, dk = toy.q[0].length,
+export function resizeToy(toy, { words = toy.words.length, dx = toy.x[0].length, dk = toy.q[0].length,
   dv = toy.v[0].length }) {
-  const fit = (table, height, width) => (table ? unit(height, width).map((line, row) =>
+  const resizeTable = (table, height, width) => (table ? unit(height, width).map((line, row) =>
     line.map((value, column) => table[row]?.[column] ?? value)) : null);
-  const next = { ...copied(toy), words: Array.from({ length: words }, (_, at) => toy.words[at] ?? `word${at + 1}`),
+  const next = { ...copyToy(toy), words: Array.from({ length: words }, (_, at) => toy.words[at] ?? `word${at + 1}`),
     x: Array.from({ length: words }, (_, row) => Array.from({ length: dx }, (_, column) =>
       toy.x[row]?.[column] ?? Number(row >= toy.x.length && column === row % dx))),
-    q: fit(toy.q, dx, dk), k: fit(toy.k, dx, dk), v: fit(toy.v, dx, dv), o: fit(toy.o, dv, dx) };
+    q: resizeTable(toy.q, dx, dk), k: resizeTable(toy.k, dx, dk), v: resizeTable(toy.v, dx, dv), o: resizeTable(toy.o, dv, dx) };
   return next;
 }
 
 /** Without the word at a place. */
-export function without(toy, place) {
-  const keep = (_, at) => at !== place;
-  return { ...copied(toy), words: toy.words.filter(keep), x: toy.x.filter(keep) };
+export function removeWord(toy, position) {
+  const keep = (_, at) => at !== position;
+  return { ...copyToy(toy), words: toy.words.filter(keep), x: toy.x.filter(keep) };
 }

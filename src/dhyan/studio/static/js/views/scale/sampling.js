@@ -1,7 +1,7 @@
 /** Random queries and keys, and what their scores come to; the same from the same seed. */
 
 export const WIDEST = 1024;
-export const WIDTHS = Array.from({ length: 10 }, (_, at) => 2 ** (at + 1));
+export const WIDTHS = Array.from({ length: 10 }, (_, index) => 2 ** (index + 1));
 export const MOST_KEYS = 64;
 export const QUERIES = 400; // for the means over the softmax
 export const PAIRS = 2000; // for the variance
@@ -18,9 +18,9 @@ function normals(seed) {
   };
   return () => {
     if (spare === spare) {
-      const kept = spare;
+      const value = spare;
       spare = NaN;
-      return kept;
+      return value;
     }
     let [x, y, size] = [0, 0, 0];
     do {
@@ -28,36 +28,36 @@ function normals(seed) {
       y = 2 * uniform() - 1;
       size = x * x + y * y;
     } while (size >= 1 || size === 0);
-    const stretch = Math.sqrt((-2 * Math.log(size)) / size);
-    spare = y * stretch;
-    return x * stretch;
+    const factor = Math.sqrt((-2 * Math.log(size)) / size);
+    spare = y * factor;
+    return x * factor;
   };
 }
 
 /** What `make` gave for the last few things it was asked. */
-function kept(make, most = 4) {
-  const known = new Map();
-  return (...asked) => {
-    const key = asked.join(" ");
-    if (!known.has(key)) known.set(key, make(...asked));
-    if (known.size > most) known.delete(known.keys().next().value);
-    return known.get(key);
+function memoize(compute, capacity = 4) {
+  const cache = new Map();
+  return (...args) => {
+    const key = args.join(" ");
+    if (!cache.has(key)) cache.set(key, compute(...args));
+    if (cache.size > capacity) cache.delete(cache.keys().next().value);
+    return cache.get(key);
   };
 }
 
 /** The variance of q·k for every width; a pair of width d is the beginning of one of width 1024. */
-export const variances = kept((seed) => {
+export const variances = memoize((seed) => {
   const next = normals(seed);
   const sums = WIDTHS.map(() => [0, 0]);
   for (let pair = 0; pair < PAIRS; pair++) {
     let product = 0;
-    let at = 0;
-    for (let place = 1; place <= WIDEST; place++) {
+    let widthIndex = 0;
+    for (let dimension = 1; dimension <= WIDEST; dimension++) {
       product += next() * next();
-      if (place === WIDTHS[at]) {
-        sums[at][0] += product;
-        sums[at][1] += product * product;
-        at++;
+      if (dimension === WIDTHS[widthIndex]) {
+        sums[widthIndex][0] += product;
+        sums[widthIndex][1] += product * product;
+        widthIndex++;
       }
     }
   }
@@ -69,36 +69,36 @@ export const variances = kept((seed) => {
  * Of a query q, the score of a random key is normal with deviation |q|: so |q| times such a number
  * is its score, and the keys themselves need not be drawn.
  */
-const queries = kept((seed) => {
+const queries = memoize((seed) => {
   const next = normals(seed + 1e6);
   const squares = new Float32Array(QUERIES * WIDEST);
   const keys = new Float32Array(QUERIES * MOST_KEYS);
   for (let query = 0; query < QUERIES; query++) {
     let total = 0;
-    for (let place = 0; place < WIDEST; place++) {
-      const one = next();
-      squares[query * WIDEST + place] = total += one * one;
+    for (let dimension = 0; dimension < WIDEST; dimension++) {
+      const value = next();
+      squares[query * WIDEST + dimension] = total += value * value;
     }
   }
-  for (let at = 0; at < keys.length; at++) keys[at] = next();
+  for (let index = 0; index < keys.length; index++) keys[index] = next();
   return { squares, keys };
 });
 
 /** The mean largest weight of a softmax over `count` scores of width d, and the mean of Σ p(1 − p). */
-export const means = kept((seed, width, count, scaled) => {
+export const means = memoize((seed, width, count, scaled) => {
   const { squares, keys } = queries(seed);
-  const grown = new Float64Array(count);
+  const exponentials = new Float64Array(count);
   let [largest, through] = [0, 0];
   for (let query = 0; query < QUERIES; query++) {
-    const stretch = Math.sqrt(squares[query * WIDEST + width - 1] / (scaled ? width : 1));
-    let most = -Infinity;
-    for (let key = 0; key < count; key++) most = Math.max(most, keys[query * MOST_KEYS + key]);
+    const factor = Math.sqrt(squares[query * WIDEST + width - 1] / (scaled ? width : 1));
+    let maximum = -Infinity;
+    for (let key = 0; key < count; key++) maximum = Math.max(maximum, keys[query * MOST_KEYS + key]);
     let total = 0;
     for (let key = 0; key < count; key++) {
-      total += grown[key] = Math.exp(stretch * (keys[query * MOST_KEYS + key] - most));
+      total += exponentials[key] = Math.exp(factor * (keys[query * MOST_KEYS + key] - maximum));
     }
     let squared = 0;
-    for (let key = 0; key < count; key++) squared += (grown[key] / total) ** 2;
+    for (let key = 0; key < count; key++) squared += (exponentials[key] / total) ** 2;
     largest += 1 / total;
     through += 1 - squared;
   }
@@ -109,6 +109,6 @@ export const means = kept((seed, width, count, scaled) => {
 export function scores(seed, width, count) {
   const next = normals(seed + 2e6);
   const query = Array.from({ length: width }, next);
-  const found = Array.from({ length: count }, () => query.reduce((total, one) => total + one * next(), 0));
-  return found.sort((a, b) => b - a);
+  const products = Array.from({ length: count }, () => query.reduce((total, value) => total + value * next(), 0));
+  return products.sort((a, b) => b - a);
 }

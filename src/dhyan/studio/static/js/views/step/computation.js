@@ -7,7 +7,7 @@ import { norm, formatNumber, sum, formatTiny } from "../../numbers.js";
 import { strip, tiles, mostOf } from "../../vector_strips.js";
 import { message } from "../../messages.js";
 import { formula } from "./formulas.js";
-import { isSingle, isVector, named, openCell } from "./sums.js";
+import { isSingle, isVector, rowName, openCell } from "./sums.js";
 import { rowsOf } from "./recompute.js";
 
 export const ROOMY = 116; // pixels of a column with numbers in its vectors
@@ -17,109 +17,109 @@ export const NARROW = 58; // and of one without
  * @param {object} step found, done, words, about, source (language), at (word), columns (pixels
  *   each word has), full (rows shown whole), choose(word), turn(row)
  */
-export function flow(step) {
-  const groups = rowsOf(step.found);
+export function computationGrid(step) {
+  const groups = rowsOf(step.operands);
   const parts = [heads(step)];
   let line = 0;
   for (const [group, rows] of Object.entries(groups)) {
     parts.push(el("div", { class: "flow-group", role: "row" }, el("div", { role: "rowheader" },
       el("span", { class: "flow-stage", "aria-hidden": "true" }, String(++line)), message(`step_group_${group}`))));
     for (const row of rows) {
-      if (row === "sum" || (row === "e" && !rows.includes("sum"))) parts.push(fan(step));
-      if (row === "c") parts.push(funnel(step));
-      parts.push(isSingle(row) ? one(step, row) : many(step, row));
+      if (row === "sum" || (row === "e" && !rows.includes("sum"))) parts.push(queryLines(step));
+      if (row === "c") parts.push(contextLines(step));
+      parts.push(isSingle(row) ? singleRow(step, row) : wordRow(step, row));
     }
   }
-  const grid = el("div", { class: "flow", role: "grid", "aria-label": message("step_grid"), style: { "--columns": step.columns.map((wide) => `${wide}px`).join(" ") } },
+  const grid = el("div", { class: "flow", role: "grid", "aria-label": message("step_grid"), style: { "--columns": step.columns.map((width) => `${width}px`).join(" ") } },
     ...parts);
-  walk(grid, step);
+  bindArrowKeys(grid, step);
   return grid;
 }
 
 /** The words of the sentence, each with its weight as a bar. */
 function heads(step) {
-  const { done: { here }, words, source, at } = step;
+  const { computed: { page }, words, source, at } = step;
   return el("div", { class: "flow-row flow-heads", role: "row" },
     el("div", { class: "flow-head", role: "columnheader" }, el("span", { class: "flow-about" }, message("sentence"))),
     ...words.map((word, j) => el("div", { class: `flow-word${j === at ? " here" : ""}${roomy(step, j) ? "" : " narrow"}`, role: "columnheader" },
       el("button", { type: "button", "aria-pressed": j === at, on: { click: () => step.choose(j) } },
         el("span", { class: "flow-bar", "aria-hidden": "true",
-          style: { "--share": here.alpha[j], "--tint": paint(Math.max(0.25, here.alpha[j])) } }),
+          style: { "--share": page.alpha[j], "--tint": paint(Math.max(0.25, page.alpha[j])) } }),
         el("span", { class: "number quiet" }, String(j + 1)), el("span", { lang: source, title: word }, word)))));
 }
 
 function head(step, row) {
-  const { about, done, found } = step;
-  const sort = { s: about.after ? "_after" : "_before", e: `_${found.score}` }[row] ?? "";
-  const width = isVector(row) ? (isSingle(row) ? done.here[row] : done.here[row][0]).length : 0;
+  const { about, computed, operands } = step;
+  const sort = { s: about.after ? "_after" : "_before", e: `_${operands.score}` }[row] ?? "";
+  const width = isVector(row) ? (isSingle(row) ? computed.page[row] : computed.page[row][0]).length : 0;
   return el("div", { class: "flow-head", role: "rowheader" },
     el("div", { class: "flow-formula", lang: "en" }, formula(row, about)),
-    el("div", { class: "flow-about" }, message(`step_row_${row}${sort}`, formatNumber(sum(done.here.alpha)))),
-    el("div", { class: "flow-foot" }, check(done, row), !isSingle(row) && width > 8 && turner(step, row, width)));
+    el("div", { class: "flow-about" }, message(`step_row_${row}${sort}`, formatNumber(sum(computed.page.alpha)))),
+    el("div", { class: "flow-foot" }, check(computed, row), !isSingle(row) && width > 8 && expandButton(step, row, width)));
 }
 
 /** How far a row is from the model's own, in a few letters; the whole sentence is its title. */
-function check({ apart, sizes }, row) {
-  if (apart[row] === undefined) return null;
+function check({ differences, sizes }, row) {
+  if (differences[row] === undefined) return null;
   const share = row === "exp"; // of its largest: it may be of any size
-  const difference = share ? apart[row] / sizes[row] : apart[row];
+  const difference = share ? differences[row] / sizes[row] : differences[row];
   const { same, words } = agreement(difference, share ? 1 : sizes[row]);
-  const told = share ? message("step_share", words) : words;
-  return el("span", { class: `flow-check ${same ? "same" : "other"}`, title: told },
-    el("span", { "aria-hidden": "true" }, same ? "✓ " : "≠ ", formatTiny(difference)), el("span", { class: "unseen" }, told));
+  const description = share ? message("step_share", words) : words;
+  return el("span", { class: `flow-check ${same ? "same" : "other"}`, title: description },
+    el("span", { "aria-hidden": "true" }, same ? "✓ " : "≠ ", formatTiny(difference)), el("span", { class: "unseen" }, description));
 }
 
-const turner = (step, row, width) => el("button", { type: "button", class: "strip-more", "aria-expanded": step.full.has(row),
-  "aria-label": `${named(row, step.about)}: ${step.full.has(row) ? message("strip_few", 8) : message("strip_all", width)}`,
+const expandButton = (step, row, width) => el("button", { type: "button", class: "strip-more", "aria-expanded": step.full.has(row),
+  "aria-label": `${rowName(row, step.about)}: ${step.full.has(row) ? message("strip_few", 8) : message("strip_all", width)}`,
   on: { click: () => step.turn(row) } }, step.full.has(row) ? message("strip_few", 8) : message("strip_all", width));
 
 /** A row that is one vector. */
-function one(step, row) {
+function singleRow(step, row) {
   return el("div", { class: `flow-row flow-one row-${row}`, role: "row", "data-name": row }, head(step, row),
-    el("div", { class: "flow-whole", role: "gridcell" }, strip({ label: "", values: step.done.here[row],
-      about: named(row, step.about), open: (place) => openCell(step, row, 0, place) })));
+    el("div", { class: "flow-whole", role: "gridcell" }, strip({ label: "", values: step.computed.page[row],
+      about: rowName(row, step.about), open: (index) => openCell(step, row, 0, index) })));
 }
 
 /** A row with a cell for every word. */
-function many(step, row) {
-  const values = step.done.here[row];
-  const most = mostOf(...(isVector(row) ? values : [values]));
+function wordRow(step, row) {
+  const values = step.computed.page[row];
+  const largest = mostOf(...(isVector(row) ? values : [values]));
   return el("div", { class: `flow-row row-${row}`, role: "row", "data-name": row }, head(step, row),
     ...values.map((value, j) => el("div", { class: `flow-cell${j === step.at ? " here" : ""}${roomy(step, j) ? "" : " narrow"}`, role: "gridcell" },
-      (isVector(row) ? vectorCell : numberCell)(step, row, j, value, most))));
+      (isVector(row) ? vectorCell : numberCell)(step, row, j, value, largest))));
 }
 
 /** Whether a word's column has room for numbers in its vectors. */
 const roomy = (step, j) => step.columns[j] >= ROOMY;
 
-function vectorCell(step, row, j, values, most) {
-  const whole = step.full.has(row);
+function vectorCell(step, row, j, values, largest) {
+  const expanded = step.full.has(row);
   return el("button", { type: "button", class: "flow-vector", tabindex: -1, "data-word": j, "data-name": row,
-    "aria-label": message("step_vector", named(row, step.about), step.words[j], values.length, formatNumber(norm(values))),
+    "aria-label": message("step_vector", rowName(row, step.about), step.words[j], values.length, formatNumber(norm(values))),
     on: { click: (event) => {
-      const place = Number(event.target.closest("[data-place]")?.dataset.place ?? 0);
-      openCell(step, row, j, place);
+      const index = Number(event.target.closest("[data-place]")?.dataset.place ?? 0);
+      openCell(step, row, j, index);
     } } },
-  tiles(values, whole ? { most, shown: values.length, size: "small" } : { most, size: roomy(step, j) ? "numbers" : "plain" }),
+  tiles(values, expanded ? { most: largest, shown: values.length, size: "small" } : { most: largest, size: roomy(step, j) ? "numbers" : "plain" }),
   el("span", { class: "flow-norm number" }, roomy(step, j) ? `‖·‖ ${formatNumber(norm(values), 2)}` : formatNumber(norm(values), 1)));
 }
 
-function numberCell(step, row, j, value, most) {
-  const hidden = step.done.here.seen[j] === 0 && (row === "exp" || row === "alpha" || row === "seen");
-  const ground = hidden ? null : row === "e" ? signed(value, most) : row === "exp" ? null : paint(value);
+function numberCell(step, row, j, value, largest) {
+  const hidden = step.computed.page.seen[j] === 0 && (row === "exp" || row === "alpha" || row === "seen");
+  const background = hidden ? null : row === "e" ? signed(value, largest) : row === "exp" ? null : paint(value);
   const digits = roomy(step, j) || row !== "e" ? 3 : 1;
-  const written = row === "exp" ? grown(value) : formatNumber(value, digits);
+  const formatted = row === "exp" ? formatPositive(value) : formatNumber(value, digits);
   return el("button", { type: "button", class: `flow-number${hidden ? " hidden" : ""}`, tabindex: -1, "data-word": j,
-    "data-name": row, "data-value": value, style: ground ? { background: ground, color: ink(ground) } : {},
-    "aria-label": message("step_cell", named(row, step.about), step.words[j], hidden ? `${written}, ${message("step_hidden")}` : written),
+    "data-name": row, "data-value": value, style: background ? { background, color: ink(background) } : {},
+    "aria-label": message("step_cell", rowName(row, step.about), step.words[j], hidden ? `${formatted}, ${message("step_hidden")}` : formatted),
     on: { click: () => openCell(step, row, j) } },
-  el("span", { class: "number" }, written),
+  el("span", { class: "number" }, formatted),
   row === "alpha" && el("span", { class: "flow-under", lang: step.source }, step.words[j]),
   hidden && row === "seen" && el("span", { class: "flow-under" }, message("step_hidden")));
 }
 
 /** A positive number of any size: 0.00312, 12.4, 6650, 3.1e5. */
-function grown(value) {
+function formatPositive(value) {
   if (value === 0) return "0";
   if (value >= 1e5 || value < 1e-3) return value.toExponential(1).replace("-", "−").replace("+", "");
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
@@ -129,46 +129,46 @@ const TALL = 44;
 const STRIP = 178; // pixels from its left end to the middle of a strip of eight
 
 /** Curves between every word's column and the one vector, whose strip begins at the left. */
-function lines(name, { columns }, drawn) {
-  const wide = sum(columns);
-  const centre = Math.min(STRIP, wide / 2);
+function connections(name, { columns }, attributes) {
+  const width = sum(columns);
+  const centre = Math.min(STRIP, width / 2);
   let left = 0;
   const paths = columns.map((column, j) => {
     const middle = left + column / 2;
     left += column;
     const [from, to] = name === "fan" ? [centre, middle] : [middle, centre];
-    return svg("path", { d: `M ${from} 0 C ${from} ${TALL * 0.6}, ${to} ${TALL * 0.4}, ${to} ${TALL}`, ...drawn(j) });
+    return svg("path", { d: `M ${from} 0 C ${from} ${TALL * 0.6}, ${to} ${TALL * 0.4}, ${to} ${TALL}`, ...attributes(j) });
   });
   return el("div", { class: `flow-row flow-lines flow-${name}`, role: "presentation", "aria-hidden": "true" },
-    el("div", { class: "flow-head" }), svg("svg", { width: wide, height: TALL }, ...paths));
+    el("div", { class: "flow-head" }), svg("svg", { width, height: TALL }, ...paths));
 }
 
 /** What asks comes to every word. */
-const fan = (step) => lines("fan", step, () => ({ "stroke-width": 1.25, "stroke-opacity": 0.4 }));
+const queryLines = (step) => connections("fan", step, () => ({ "stroke-width": 1.25, "stroke-opacity": 0.4 }));
 
 /** What every word gives comes together, as broad as its weight. */
-const funnel = (step) => lines("funnel", step, (j) => {
-  const share = step.done.here.alpha[j];
+const contextLines = (step) => connections("funnel", step, (j) => {
+  const share = step.computed.page.alpha[j];
   return { "stroke-width": (0.75 + 15 * share).toFixed(2), "stroke-opacity": (0.3 + 0.6 * share).toFixed(2) };
 });
 
 /** Arrow keys lead from cell to cell; one of them can be reached by Tab. */
-function walk(grid, step) {
+function bindArrowKeys(grid, step) {
   const cells = () => [...grid.querySelectorAll(".flow-row")].map((row) => [...row.querySelectorAll("[data-word]")])
     .filter((line) => line.length);
   grid.querySelector(`.row-alpha [data-word="${step.at}"]`)?.setAttribute("tabindex", "0");
   grid.addEventListener("keydown", (event) => {
-    const here = event.target.closest("[data-word]");
+    const cell = event.target.closest("[data-word]");
     const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
       Home: [0, -999], End: [0, 999] }[event.key];
-    if (!here || !by) return;
+    if (!cell || !by) return;
     event.preventDefault();
-    const lines = cells();
-    const at = lines.findIndex((line) => line.includes(here));
+    const connections = cells();
+    const row = connections.findIndex((line) => line.includes(cell));
     const within = (value, count) => Math.min(Math.max(value, 0), count - 1);
-    const line = lines[within(at + by[0], lines.length)];
-    const next = line[within(lines[at].indexOf(here) + by[1], line.length)];
-    here.setAttribute("tabindex", "-1");
+    const line = connections[within(row + by[0], connections.length)];
+    const next = line[within(connections[row].indexOf(cell) + by[1], line.length)];
+    cell.setAttribute("tabindex", "-1");
     next.setAttribute("tabindex", "0");
     next.focus();
     step.choose(Number(next.dataset.word));

@@ -4,18 +4,18 @@ import { mostOf } from "../../vector_strips.js";
 import { unpack, rows as table, vector, dot, add, softmax, scaled, maxDifference } from "../../numbers.js";
 
 /** What the server packed, as lists: read once for all steps. */
-export function unpackSteps(found) {
-  const layer = (one) => one && { weight: table(one.weight), bias: one.bias && vector(one.bias) };
-  const some = (packed, as) => packed && as(packed);
+export function unpackSteps(response) {
+  const layer = (packed) => packed && { weight: table(packed.weight), bias: packed.bias && vector(packed.bias) };
+  const optional = (packed, as) => packed && as(packed);
   return {
-    score: found.score, after: found.attends_after_step,
-    queries: table(found.queries), states: table(found.states), keys: keysOf(found.keys),
-    queryLayer: layer(found.query_layer), keyLayer: layer(found.key_layer), combine: layer(found.combine),
-    energy: some(found.energy, vector), projectedQueries: some(found.projected_queries, table),
-    tanh: some(found.tanh, cube), scores: table(found.scores), visibility: table(found.visibility),
-    weights: table(found.weights), contexts: table(found.contexts),
-    attentional: some(found.attentional, table),
-    made: null,
+    score: response.score, after: response.attends_after_step,
+    queries: table(response.queries), states: table(response.states), keys: keysOf(response.keys),
+    queryLayer: layer(response.query_layer), keyLayer: layer(response.key_layer), combine: layer(response.combine),
+    energy: optional(response.energy, vector), projectedQueries: optional(response.projected_queries, table),
+    tanh: optional(response.tanh, cube), scores: table(response.scores), visibility: table(response.visibility),
+    weights: table(response.weights), contexts: table(response.contexts),
+    attentional: optional(response.attentional, table),
+    projectedKeys: null,
   };
 }
 
@@ -31,17 +31,17 @@ function cube(packed) {
 }
 
 export const linear = ({ weight, bias }, x) => {
-  const found = weight.map((row) => dot(row, x));
-  return bias ? add(found, bias) : found;
+  const output = weight.map((row) => dot(row, x));
+  return bias ? add(output, bias) : output;
 };
 
 /** The rows of the computation, in the order they are worked out. */
 export function rowsOf({ score, after, visibility }) {
-  const window = visibility.some((line) => line.some((one) => one < 1));
-  const asks = { additive: ["s", "Ws"], location: ["s"] }[score] ?? ["s"];
+  const window = visibility.some((line) => line.some((visible) => visible < 1));
+  const query = { additive: ["s", "Ws"], location: ["s"] }[score] ?? ["s"];
   const states = { additive: ["h", "Uh"], general: ["h", "Wh"] }[score] ?? ["h"];
   const network = score === "additive" ? ["sum", "tanh"] : [];
-  return { asks, states, fits: [...network, "e", ...(window ? ["seen"] : []), "exp", "alpha"],
+  return { asks: query, states, fits: [...network, "e", ...(window ? ["seen"] : []), "exp", "alpha"],
     takes: ["ah", "c", ...(after ? ["tilde"] : [])] };
 }
 
@@ -50,72 +50,72 @@ export function rowsOf({ score, after, visibility }) {
  * the model has learned, one row from the other; `model` is what the model had; `apart` is the
  * largest difference in each row, `sizes` its largest number.
  */
-export function recomputeStep(found, step) {
-  const here = {};
+export function recomputeStep(operands, step) {
+  const page = {};
   const model = {};
-  here.s = found.queries[step];
-  here.h = found.states;
-  found.made ??= found.keyLayer && here.h.map((state) => linear(found.keyLayer, state));
-  const keys = found.made ?? here.h;
-  if (found.score === "additive") {
-    here.Ws = linear(found.queryLayer, here.s);
-    here.Uh = keys;
-    here.sum = keys.map((one) => add(one, here.Ws));
-    here.tanh = here.sum.map((line) => line.map(Math.tanh));
-    model.Ws = found.projectedQueries[step];
-    model.Uh = found.keys;
-    model.sum = found.keys.map((one) => add(one, model.Ws));
-    if (found.tanh) model.tanh = found.tanh(step);
-  } else if (found.score === "general") {
-    here.Wh = keys;
-    model.Wh = found.keys;
+  page.s = operands.queries[step];
+  page.h = operands.states;
+  operands.projectedKeys ??= operands.keyLayer && page.h.map((state) => linear(operands.keyLayer, state));
+  const keys = operands.projectedKeys ?? page.h;
+  if (operands.score === "additive") {
+    page.Ws = linear(operands.queryLayer, page.s);
+    page.Uh = keys;
+    page.sum = keys.map((key) => add(key, page.Ws));
+    page.tanh = page.sum.map((line) => line.map(Math.tanh));
+    model.Ws = operands.projectedQueries[step];
+    model.Uh = operands.keys;
+    model.sum = operands.keys.map((key) => add(key, model.Ws));
+    if (operands.tanh) model.tanh = operands.tanh(step);
+  } else if (operands.score === "general") {
+    page.Wh = keys;
+    model.Wh = operands.keys;
   }
-  here.e = scores(found, here);
-  model.e = found.scores[step];
-  here.seen = found.visibility[step];
-  const visible = (scored) => scored.map((one, j) => (here.seen[j] > 0 ? one : -Infinity));
-  here.most = Math.max(...visible(here.e));
-  here.shift = here.most > 50 || here.most < -50 ? here.most : 0; // exp of more is no number to read
-  const grown = (scored) => visible(scored).map((one) => Math.exp(one - here.shift));
-  here.exp = grown(here.e);
-  model.exp = grown(model.e);
-  here.alpha = softmax(visible(here.e)).map((one, j) => one * here.seen[j]);
-  model.alpha = found.weights[step];
-  here.ah = here.h.map((state, j) => scaled(state, here.alpha[j]));
-  model.ah = here.h.map((state, j) => scaled(state, model.alpha[j]));
-  here.c = here.ah.reduce(add);
-  model.c = found.contexts[step];
-  if (found.combine) {
-    here.tilde = linear(found.combine, [...here.c, ...here.s]).map(Math.tanh);
-    model.tilde = found.attentional[step];
+  page.e = scores(operands, page);
+  model.e = operands.scores[step];
+  page.seen = operands.visibility[step];
+  const visible = (scores) => scores.map((score, j) => (page.seen[j] > 0 ? score : -Infinity));
+  page.most = Math.max(...visible(page.e));
+  page.shift = page.most > 50 || page.most < -50 ? page.most : 0; // exp of more is no number to read
+  const exponentials = (scores) => visible(scores).map((score) => Math.exp(score - page.shift));
+  page.exp = exponentials(page.e);
+  model.exp = exponentials(model.e);
+  page.alpha = softmax(visible(page.e)).map((weight, j) => weight * page.seen[j]);
+  model.alpha = operands.weights[step];
+  page.ah = page.h.map((state, j) => scaled(state, page.alpha[j]));
+  model.ah = page.h.map((state, j) => scaled(state, model.alpha[j]));
+  page.c = page.ah.reduce(add);
+  model.c = operands.contexts[step];
+  if (operands.combine) {
+    page.tilde = linear(operands.combine, [...page.c, ...page.s]).map(Math.tanh);
+    model.tilde = operands.attentional[step];
   }
   const compared = Object.keys(model);
-  const between = Object.fromEntries(compared.map((row) => [row, difference(here[row], model[row])]));
+  const differences = Object.fromEntries(compared.map((row) => [row, difference(page[row], model[row])]));
   const sizes = Object.fromEntries(compared.map((row) => [row, mostOf(model[row].flat())]));
-  const steady = compared.filter((row) => row !== "exp"); // which has a size of its own, and is told in shares
-  return { here, model, apart: between, sizes, most: Math.max(...steady.map((row) => between[row])),
-    size: Math.max(...steady.map((row) => sizes[row])), products: products(found) };
+  const scaleFixed = compared.filter((row) => row !== "exp"); // which has a size of its own, and is told in shares
+  return { page, model, differences, sizes, most: Math.max(...scaleFixed.map((row) => differences[row])),
+    size: Math.max(...scaleFixed.map((row) => sizes[row])), products: products(operands) };
 }
 
-function scores(found, { s, h, tanh, Wh }) {
-  switch (found.score) {
-    case "additive": return tanh.map((line) => dot(found.energy, line));
+function scores(operands, { s, h, tanh, Wh }) {
+  switch (operands.score) {
+    case "additive": return tanh.map((line) => dot(operands.energy, line));
     case "general": return Wh.map((line) => dot(s, line));
     case "scaled_dot": return h.map((line) => dot(s, line) / Math.sqrt(s.length));
-    case "location": return h.map((_, j) => (found.queryLayer.weight[j] ? dot(found.queryLayer.weight[j], s) : -Infinity));
+    case "location": return h.map((_, j) => (operands.queryLayer.weight[j] ? dot(operands.queryLayer.weight[j], s) : -Infinity));
     default: return h.map((line) => dot(s, line));
   }
 }
 
 /** The largest difference of a row; what is −∞ in both is the same. */
 const difference = (a, b) => (Array.isArray(a[0]) ? maxDifference(a, b)
-  : Math.max(0, ...a.map((one, at) => (one === b[at] ? 0 : Math.abs(one - b[at])))));
+  : Math.max(0, ...a.map((value, index) => (value === b[index] ? 0 : Math.abs(value - b[index])))));
 
 /** How many products a step takes on the page. */
-function products(found) {
+function products(operands) {
   const size = (layer) => (layer ? layer.weight.length * layer.weight[0].length : 0);
-  const [places, width] = [found.states.length, found.states[0].length];
-  const matched = { additive: found.energy?.length, general: found.queries[0].length, location: 0 }[found.score]
-    ?? found.queries[0].length;
-  return size(found.queryLayer) + places * size(found.keyLayer) + places * matched + places * width + size(found.combine);
+  const [length, width] = [operands.states.length, operands.states[0].length];
+  const matched = { additive: operands.energy?.length, general: operands.queries[0].length, location: 0 }[operands.score]
+    ?? operands.queries[0].length;
+  return size(operands.queryLayer) + length * size(operands.keyLayer) + length * matched + length * width + size(operands.combine);
 }

@@ -14,7 +14,7 @@ export const isVector = (row) => VECTORS.has(row);
 export const isSingle = (row) => SINGLE.has(row);
 
 /** A row as plain letters, for titles and for those who hear the page. */
-export function named(row, { after }) {
+export function rowName(row, { after }) {
   const s = after ? "sᵢ" : "sᵢ₋₁";
   return { s, Ws: `W ${s} + b`, h: "hⱼ", Uh: "U hⱼ", Wh: "W hⱼ", sum: `W ${s} + b + U hⱼ`, tanh: "tanh", e: "eᵢⱼ",
     seen: "gᵢⱼ", exp: "exp(eᵢⱼ)", alpha: "αᵢⱼ", ah: "αᵢⱼ hⱼ", c: "cᵢ", tilde: "s̃ᵢ" }[row];
@@ -22,66 +22,66 @@ export function named(row, { after }) {
 
 /**
  * Open the arithmetic of a cell: of a row, for a word (from 0), at a place of its vector (from 0).
- * @param {{found: any, done: any, words: string[], about: any}} step
+ * @param {{operands: any, computed: any, words: string[], about: any}} step
  */
-export function openCell(step, row, word = 0, place = 0) {
-  const { done: { here }, words, about } = step;
+export function openCell(step, row, word = 0, index = 0) {
+  const { computed: { page }, words, about } = step;
   const label = formula(row, about);
-  const whose = isSingle(row) ? "" : words[word];
-  const title = [named(row, about), whose].filter(Boolean).join(" · ");
+  const token = isSingle(row) ? "" : words[word];
+  const title = [rowName(row, about), token].filter(Boolean).join(" · ");
   if (OPERANDS.has(row)) {
-    const values = row === "seen" ? here.seen : row === "s" ? here.s : here.h[word];
+    const values = row === "seen" ? page.seen : row === "s" ? page.s : page.h[word];
     return openVector({ title, words: message(`step_operand_${row}`), label, values, about: title });
   }
-  return openSum(sumOf(step, row, word, place, title));
+  return openSum(sumOf(step, row, word, index, title));
 }
 
-function sumOf(step, row, word, place, title) {
-  const { done: { here, model }, about } = step;
-  const own = BEHIND[row](step, word, place);
-  const values = isSingle(row) ? here[row] : here[row][word];
-  const theirs = isSingle(row) ? model[row] : model[row]?.[word];
-  if (!isVector(row)) return { title, formula: formula(row, about), ...own, model: theirs };
+function sumOf(step, row, word, index, title) {
+  const { computed: { page, model }, about } = step;
+  const sumTerms = SUMS[row](step, word, index);
+  const values = isSingle(row) ? page[row] : page[row][word];
+  const modelValues = isSingle(row) ? model[row] : model[row]?.[word];
+  if (!isVector(row)) return { title, formula: formula(row, about), ...sumTerms, model: modelValues };
   return {
-    title: `${title} · ${message("step_number", place + 1, values.length)}`,
-    formula: formula(row, about), ...own, model: theirs?.[place],
-    vector: { label: named(row, about), values, about: title, at: place,
+    title: `${title} · ${message("step_number", index + 1, values.length)}`,
+    formula: formula(row, about), ...sumTerms, model: modelValues?.[index],
+    vector: { label: rowName(row, about), values, about: title, at: index,
       choose: (next) => sumOf(step, row, word, next, title) },
   };
 }
 
-const pairs = (a, b) => a.map((one, at) => [one, b[at]]);
-const biased = (layer, place) => (layer.bias ? [{ symbol: "b", value: layer.bias[place] }] : []);
+const pairs = (a, b) => a.map((value, index) => [value, b[index]]);
+const biased = (layer, index) => (layer.bias ? [{ symbol: "b", value: layer.bias[index] }] : []);
 
-const BEHIND = {
-  Ws: ({ found, done: { here }, about }, _, k) => ({ terms: pairs(found.queryLayer.weight[k], here.s),
-    symbols: ["W", named("s", about)], plus: biased(found.queryLayer, k) }),
-  Uh: ({ found, done: { here } }, j, k) => ({ terms: pairs(found.keyLayer.weight[k], here.h[j]), symbols: ["U", "hⱼ"] }),
-  Wh: ({ found, done: { here } }, j, k) => ({ terms: pairs(found.keyLayer.weight[k], here.h[j]), symbols: ["W", "hⱼ"] }),
-  sum: ({ done: { here }, about }, j, k) => ({ terms: [[here.Ws[k]], [here.Uh[j][k]]], symbols: [""],
-    names: [named("Ws", about), "U hⱼ"] }),
-  tanh: ({ done: { here }, about }, j, k) => ({ terms: [[here.Ws[k]], [here.Uh[j][k]]], symbols: [""],
-    names: [named("Ws", about), "U hⱼ"], then: { symbol: "tanh Σ", value: here.tanh[j][k] } }),
-  e: (step, j) => SCORE[step.found.score](step, j),
-  exp: ({ done: { here } }, j) => ({ terms: here.shift ? [[here.e[j]], [-here.shift]] : [[here.e[j]]], symbols: [""],
-    names: ["eᵢⱼ", "−max"], then: { symbol: "exp Σ", value: here.exp[j] } }),
-  alpha: ({ done: { here }, words, about }, j) => ({ terms: here.exp.map((one) => [one]), symbols: ["exp(eᵢₖ)"],
-    names: words, total: sum(here.exp),
-    then: { symbol: `exp(eᵢⱼ) / Σ${about.window ? " · gᵢⱼ" : ""}`, value: here.alpha[j] } }),
-  ah: ({ done: { here } }, j, k) => ({ terms: [[here.alpha[j], here.h[j][k]]], symbols: ["αᵢⱼ", "hⱼ"] }),
-  c: ({ done: { here }, words }, _, k) => ({ terms: here.h.map((state, j) => [here.alpha[j], state[k]]),
+const SUMS = {
+  Ws: ({ operands, computed: { page }, about }, _, k) => ({ terms: pairs(operands.queryLayer.weight[k], page.s),
+    symbols: ["W", rowName("s", about)], plus: biased(operands.queryLayer, k) }),
+  Uh: ({ operands, computed: { page } }, j, k) => ({ terms: pairs(operands.keyLayer.weight[k], page.h[j]), symbols: ["U", "hⱼ"] }),
+  Wh: ({ operands, computed: { page } }, j, k) => ({ terms: pairs(operands.keyLayer.weight[k], page.h[j]), symbols: ["W", "hⱼ"] }),
+  sum: ({ computed: { page }, about }, j, k) => ({ terms: [[page.Ws[k]], [page.Uh[j][k]]], symbols: [""],
+    names: [rowName("Ws", about), "U hⱼ"] }),
+  tanh: ({ computed: { page }, about }, j, k) => ({ terms: [[page.Ws[k]], [page.Uh[j][k]]], symbols: [""],
+    names: [rowName("Ws", about), "U hⱼ"], then: { symbol: "tanh Σ", value: page.tanh[j][k] } }),
+  e: (step, j) => SCORE[step.operands.score](step, j),
+  exp: ({ computed: { page } }, j) => ({ terms: page.shift ? [[page.e[j]], [-page.shift]] : [[page.e[j]]], symbols: [""],
+    names: ["eᵢⱼ", "−max"], then: { symbol: "exp Σ", value: page.exp[j] } }),
+  alpha: ({ computed: { page }, words, about }, j) => ({ terms: page.exp.map((exponential) => [exponential]), symbols: ["exp(eᵢₖ)"],
+    names: words, total: sum(page.exp),
+    then: { symbol: `exp(eᵢⱼ) / Σ${about.window ? " · gᵢⱼ" : ""}`, value: page.alpha[j] } }),
+  ah: ({ computed: { page } }, j, k) => ({ terms: [[page.alpha[j], page.h[j][k]]], symbols: ["αᵢⱼ", "hⱼ"] }),
+  c: ({ computed: { page }, words }, _, k) => ({ terms: page.h.map((state, j) => [page.alpha[j], state[k]]),
     symbols: ["αᵢⱼ", "hⱼ"], names: words }),
-  tilde: ({ found, done: { here }, about }, _, k) => ({ terms: pairs(found.combine.weight[k], [...here.c, ...here.s]),
-    symbols: ["Wc", `[cᵢ; ${named("s", about)}]`], plus: biased(found.combine, k),
-    then: { symbol: "tanh Σ", value: here.tilde[k] } }),
+  tilde: ({ operands, computed: { page }, about }, _, k) => ({ terms: pairs(operands.combine.weight[k], [...page.c, ...page.s]),
+    symbols: ["Wc", `[cᵢ; ${rowName("s", about)}]`], plus: biased(operands.combine, k),
+    then: { symbol: "tanh Σ", value: page.tilde[k] } }),
 };
 
 const SCORE = {
-  additive: ({ found, done: { here } }, j) => ({ terms: pairs(found.energy, here.tanh[j]), symbols: ["v", "tanh"] }),
-  dot: ({ done: { here }, about }, j) => ({ terms: pairs(here.s, here.h[j]), symbols: [named("s", about), "hⱼ"] }),
-  scaled_dot: ({ done: { here }, about }, j) => ({ terms: pairs(here.s, here.h[j]), symbols: [named("s", about), "hⱼ"],
-    then: { symbol: `Σ / √${here.s.length}`, value: here.e[j] } }),
-  general: ({ done: { here }, about }, j) => ({ terms: pairs(here.s, here.Wh[j]), symbols: [named("s", about), "W hⱼ"] }),
-  location: ({ found, done: { here }, about }, j) => ({ terms: pairs(found.queryLayer.weight[j] ?? [], here.s),
-    symbols: ["W", named("s", about)], ...(found.queryLayer.weight[j] ? {} : { total: -Infinity }) }),
+  additive: ({ operands, computed: { page } }, j) => ({ terms: pairs(operands.energy, page.tanh[j]), symbols: ["v", "tanh"] }),
+  dot: ({ computed: { page }, about }, j) => ({ terms: pairs(page.s, page.h[j]), symbols: [rowName("s", about), "hⱼ"] }),
+  scaled_dot: ({ computed: { page }, about }, j) => ({ terms: pairs(page.s, page.h[j]), symbols: [rowName("s", about), "hⱼ"],
+    then: { symbol: `Σ / √${page.s.length}`, value: page.e[j] } }),
+  general: ({ computed: { page }, about }, j) => ({ terms: pairs(page.s, page.Wh[j]), symbols: [rowName("s", about), "W hⱼ"] }),
+  location: ({ operands, computed: { page }, about }, j) => ({ terms: pairs(operands.queryLayer.weight[j] ?? [], page.s),
+    symbols: ["W", rowName("s", about)], ...(operands.queryLayer.weight[j] ? {} : { total: -Infinity }) }),
 };

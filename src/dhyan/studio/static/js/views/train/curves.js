@@ -28,67 +28,67 @@ const SCORES = { bleu: "BLEU", chrf: "chrF++" };
  * @param {(step: number) => void} choose called with the step of a point that is clicked
  */
 export function curves(choose) {
-  const missing = el("p", { class: "quiet", hidden: true }, message("train_no_curves"));
-  const node = el("div", { class: "train-curves" }, missing);
-  const drawn = new Map();
+  const emptyNotice = el("p", { class: "quiet", hidden: true }, message("train_no_curves"));
+  const node = el("div", { class: "train-curves" }, emptyNotice);
+  const charts = new Map();
 
-  function place(key, spec) {
-    const shown = spec.series.length > 0;
-    if (!drawn.has(key) && shown) {
-      const made = chart({ ...spec, height: 240, legend: "top", choose: (_, point) => choose(point.x) });
-      drawn.set(key, { made, block: el("div", { class: "train-curve" }, el("h2", {}, spec.label), made) });
-      node.append(drawn.get(key).block);
-    } else if (drawn.has(key)) {
-      drawn.get(key).made.update(spec);
+  function renderChart(key, spec) {
+    const visible = spec.series.length > 0;
+    if (!charts.has(key) && visible) {
+      const figure = chart({ ...spec, height: 240, legend: "top", choose: (_, point) => choose(point.x) });
+      charts.set(key, { figure, block: el("div", { class: "train-curve" }, el("h2", {}, spec.label), figure) });
+      node.append(charts.get(key).block);
+    } else if (charts.has(key)) {
+      charts.get(key).figure.update(spec);
     }
-    if (drawn.has(key)) drawn.get(key).block.hidden = !shown;
+    if (charts.has(key)) charts.get(key).block.hidden = !visible;
   }
 
   return {
     node,
-    follow(events, steps, expected) {
+    update(events, steps, expected) {
       const x = { title: message("train_step"), from: 0, ...(steps ? { to: steps } : {}) };
-      const validated = events.filter((one) => one.event === "validated");
-      missing.hidden = expected;
-      place("loss", lossOf(events.filter((one) => one.event === "stepped"), validated, x));
-      place("scores", scoresOf(validated, x));
+      const validationEvents = events.filter((event) => event.event === "validated");
+      emptyNotice.hidden = expected;
+      renderChart("loss", lossOf(events.filter((event) => event.event === "stepped"), validationEvents, x));
+      renderChart("scores", scoresOf(validationEvents, x));
     },
-    at(step) {
-      for (const { made } of drawn.values()) made.update({ chosen: step });
+    markStep(step) {
+      for (const { figure } of charts.values()) figure.update({ chosen: step });
     },
-    picture: () => drawn.get("loss")?.made.picture ?? null,
+    picture: () => charts.get("loss")?.figure.picture ?? null,
   };
 }
 
-function lossOf(stepped, validated, x) {
-  const training = thinned(stepped.map((one) => ({ x: one.step, y: one.loss })));
-  const unseen = validated.filter((one) => Number.isFinite(one.scores.loss))
-    .map((one) => ({ x: one.step, y: one.scores.loss }));
+function lossOf(stepEvents, validationEvents, x) {
+  const training = downsample(stepEvents.map((event) => ({ x: event.step, y: event.loss })));
+  const validation = validationEvents.filter((event) => Number.isFinite(event.scores.loss))
+    .map((event) => ({ x: event.step, y: event.scores.loss }));
   const series = [{ name: message("train_training"), points: training, tone: 1, dots: false },
-    { name: message("train_validation"), points: unseen, tone: 2, dots: true }]
-    .filter((one) => one.points.length);
+    { name: message("train_validation"), points: validation, tone: 2, dots: true }]
+    .filter((line) => line.points.length);
   return { label: message("train_loss"), x, y: { title: message("train_loss_axis"), from: 0 }, series,
     summary: training.length ? message("train_loss_is", formatNumber(training[0].y, 2), formatNumber(training.at(-1).y, 2)) : "" };
 }
 
 /** A score that is nought throughout is of a task it cannot measure: BLEU of single words. */
-function scoresOf(validated, x) {
-  const series = Object.entries(SCORES).map(([key, name], at) => ({ name, tone: at ? 4 : 3, dots: true,
-    points: validated.filter((one) => key in one.scores).map((one) => ({ x: one.step, y: one.scores[key] })) }))
-    .filter((one) => one.points.some((point) => point.y > 0));
+function scoresOf(validationEvents, x) {
+  const series = Object.entries(SCORES).map(([key, name], index) => ({ name, tone: index ? 4 : 3, dots: true,
+    points: validationEvents.filter((event) => key in event.scores).map((event) => ({ x: event.step, y: event.scores[key] })) }))
+    .filter((line) => line.points.some((point) => point.y > 0));
   const summary = series.map(({ name, points }) =>
     message("train_score_is", name, formatNumber(points[0].y, 1), formatNumber(points.at(-1).y, 1))).join(" ");
   return { label: message("train_scores"), x, y: { title: message("train_score"), from: 0, to: 100 }, series, summary };
 }
 
 /** So many points as can be told apart: means of neighbours, the first and last kept as they are. */
-function thinned(points) {
-  const each = Math.ceil(points.length / MOST_POINTS);
-  if (each <= 1) return points;
-  const found = [points[0]];
-  for (let at = 1; at < points.length - 1; at += each) {
-    const some = points.slice(at, Math.min(at + each, points.length - 1));
-    found.push({ x: some.at(-1).x, y: some.reduce((total, one) => total + one.y, 0) / some.length });
+function downsample(points) {
+  const groupSize = Math.ceil(points.length / MOST_POINTS);
+  if (groupSize <= 1) return points;
+  const averaged = [points[0]];
+  for (let start = 1; start < points.length - 1; start += groupSize) {
+    const neighbours = points.slice(start, Math.min(start + groupSize, points.length - 1));
+    averaged.push({ x: neighbours.at(-1).x, y: neighbours.reduce((total, point) => total + point.y, 0) / neighbours.length });
   }
-  return [...found, points.at(-1)];
+  return [...averaged, points.at(-1)];
 }

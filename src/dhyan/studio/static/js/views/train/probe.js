@@ -38,9 +38,9 @@ const PACE = 650; // milliseconds a checkpoint is shown when it plays
 /**
  * `top` is the strip, `node` the map under it; `about(run)` begins with another run, `checkpoints(steps)` tells which there are now, `see()`
  * shows the state's, `close()` ends.
- * @param {(step: number) => void} shown called with the step that is seen
+ * @param {(step: number) => void} onStep called with the step that is seen
  */
-export function probe(shown) {
+export function probe(onStep) {
   const sentence = el("p", { class: "probe-sentence" });
   const picture = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("train_probe") });
   const words = el("p", { class: "probe-says", "aria-live": "polite" });
@@ -52,78 +52,78 @@ export function probe(shown) {
   const node = el("div", { class: "train-probe" }, words, picture, notes);
   let run = null;
   let steps = [];
-  let found = new Map(); // step → what the server answered, and the table of weights
+  let responses = new Map(); // step → what the server answered, and the table of weights
   let stop = new AbortController();
-  let asking = false;
+  let loading = false;
   let timer = 0;
 
-  const watched = () => (run.toy || !state.text ? run.probe : state.text);
+  const probeText = () => (run.toy || !state.text ? run.probe : state.text);
   const newest = () => steps.at(-1);
-  const here = () => (steps.includes(state.checkpoint) ? state.checkpoint : newest());
+  const selectedStep = () => (steps.includes(state.checkpoint) ? state.checkpoint : newest());
 
-  function about(next) {
+  function setRun(next) {
     stop.abort();
     stop = new AbortController();
-    [run, steps, found, asking] = [next, [], new Map(), false];
+    [run, steps, responses, loading] = [next, [], new Map(), false];
     pause();
     const lang = sides(run)[0];
-    fill(sentence, el("span", { class: "quiet" }, message("train_probe_sentence")), " ", text(watched(), lang));
+    fill(sentence, el("span", { class: "quiet" }, message("train_probe_sentence")), " ", text(probeText(), lang));
     fill(picture, el("p", { class: "quiet" }, message("train_waiting")));
     fill(words);
     fill(notes);
     checkpoints(run.checkpoints);
   }
 
-  /** @param {number[]} all */
-  function checkpoints(all) {
-    steps = frames(all);
-    if (state.checkpoint >= 0 && all.includes(state.checkpoint) && !steps.includes(state.checkpoint)) {
+  /** @param {number[]} saved */
+  function checkpoints(saved) {
+    steps = frames(saved);
+    if (state.checkpoint >= 0 && saved.includes(state.checkpoint) && !steps.includes(state.checkpoint)) {
       steps = [...steps, state.checkpoint].sort((a, b) => a - b);
     }
     top.classList.toggle("single", steps.length < 2);
-    see();
-    ask();
+    render();
+    loadProbes();
   }
 
   /** Put the sentence to every checkpoint not looked at yet, the one that is seen first. */
-  async function ask() {
-    if (asking) return;
-    asking = true;
+  async function loadProbes() {
+    if (loading) return;
+    loading = true;
     const { signal } = stop;
     for (;;) {
-      const missing = steps.filter((step) => !found.has(step));
-      const step = missing.includes(here()) ? here() : missing[0];
+      const missing = steps.filter((step) => !responses.has(step));
+      const step = missing.includes(selectedStep()) ? selectedStep() : missing[0];
       if (step === undefined) break;
       try {
-        const answer = await post("/api/probe", { run: run.name, step, text: watched() }, signal);
-        found.set(step, { ...answer, rows_of: answer.target, ...table(answer.trace, run) });
+        const response = await post("/api/probe", { run: run.name, step, text: probeText() }, signal);
+        responses.set(step, { ...response, rowsFrom: response.target, ...table(response.trace, run) });
       } catch (error) {
         if (error.name === "AbortError") return;
         showStatus(error);
         break;
       }
-      see();
+      render();
     }
-    asking = false;
+    loading = false;
   }
 
-  function see() {
-    const values = new Map([...found].map(([step, one]) => [step, one.values]));
-    strip.show(steps, values, here());
-    if (here() !== undefined) shown(here());
-    const seen = found.get(here());
-    if (!seen) return;
+  function render() {
+    const values = new Map([...responses].map(([step, response]) => [step, response.values]));
+    strip.show(steps, values, selectedStep());
+    if (selectedStep() !== undefined) onStep(selectedStep());
+    const response = responses.get(selectedStep());
+    if (!response) return;
     const [source, target] = sides(run);
-    fill(picture, draw({ values: seen.values,
-      rows: seen.rows.map((one) => ({ text: one.text, lang: target })),
-      columns: seen.columns.map((one) => ({ text: one.text, lang: source })),
-      label: message("train_map", here()), scale: state.scale, widest: picture.clientWidth || 420,
-      says: (row, column, value) => message("attends", seen.rows[row].text, seen.columns[column].text, formatNumber(value)) }));
-    fill(words, el("span", { class: "quiet" }, message("train_says", here())), " ", text(seen.translation || "…", target),
-      seen.correct !== null && el("span", { class: seen.correct ? "probe-right" : "probe-wrong" },
-        seen.correct ? ` ✓ ${message("train_right")}` : ` ✗ ${message("train_wrong")}`));
-    fill(notes, message("train_sharp", formatNumber(sharpness(seen.values), 2), formatNumber(1 / seen.columns.length, 2)), " ",
-      message(`train_rows_${seen.rows_of}`), seen.many ? ` ${message("train_heads")}` : "",
+    fill(picture, draw({ values: response.values,
+      rows: response.rows.map((row) => ({ text: row.text, lang: target })),
+      columns: response.columns.map((column) => ({ text: column.text, lang: source })),
+      label: message("train_map", selectedStep()), scale: state.scale, widest: picture.clientWidth || 420,
+      says: (row, column, value) => message("attends", response.rows[row].text, response.columns[column].text, formatNumber(value)) }));
+    fill(words, el("span", { class: "quiet" }, message("train_says", selectedStep())), " ", text(response.translation || "…", target),
+      response.correct !== null && el("span", { class: response.correct ? "probe-right" : "probe-wrong" },
+        response.correct ? ` ✓ ${message("train_right")}` : ` ✗ ${message("train_wrong")}`));
+    fill(notes, message("train_sharp", formatNumber(sharpness(response.values), 2), formatNumber(1 / response.columns.length, 2)), " ",
+      message(`train_rows_${response.rowsFrom}`), response.many ? ` ${message("train_heads")}` : "",
       steps.length === 1 && !run.toy ? ` ${message("train_single")}` : "");
   }
 
@@ -135,12 +135,12 @@ export function probe(shown) {
   function toggle() {
     if (timer) return pause();
     if (steps.length < 2) return;
-    if (here() === newest()) set({ checkpoint: steps[0] }, { quiet: true });
+    if (selectedStep() === newest()) set({ checkpoint: steps[0] }, { quiet: true });
     play.textContent = `❚❚ ${message("train_pause")}`;
     timer = setInterval(() => {
-      const next = steps[steps.indexOf(here()) + 1];
+      const next = steps[steps.indexOf(selectedStep()) + 1];
       if (next === undefined) pause();
-      else if (found.has(next)) set({ checkpoint: next === newest() ? -1 : next }, { quiet: true });
+      else if (responses.has(next)) set({ checkpoint: next === newest() ? -1 : next }, { quiet: true });
     }, PACE);
   }
 
@@ -152,11 +152,11 @@ export function probe(shown) {
 
   document.addEventListener("play", toggle);
   return {
-    top, node, about, checkpoints, see,
+    top, node, setRun, checkpoints, render,
     /** The step nearest to another. */
-    near: (step) => steps.reduce((best, one) => (Math.abs(one - step) < Math.abs(best - step) ? one : best), steps[0]),
+    nearestStep: (step) => steps.reduce((best, candidate) => (Math.abs(candidate - step) < Math.abs(best - step) ? candidate : best), steps[0]),
     choose,
-    seen: () => found.get(here()) ?? null,
+    current: () => responses.get(selectedStep()) ?? null,
     picture: () => picture.querySelector("svg"),
     close() {
       stop.abort();
@@ -172,7 +172,7 @@ const sides = (run) => (run.toy && !run.name.startsWith("hindi") ? [null, null] 
 /** The last attention to the source as one table; a toy's tokens are as small as its task needs. */
 function table(trace, run) {
   const tables = heads(blockAt(trace, "cross", 99));
-  const how = { unit: run.toy ? "token" : state.unit, specials: state.specials === "1" };
-  const { values, rows, columns } = merged(trace, "cross", reduced(tables, "avg"), how);
+  const options = { unit: run.toy ? "token" : state.unit, specials: state.specials === "1" };
+  const { values, rows, columns } = merged(trace, "cross", reduced(tables, "avg"), options);
   return { values, rows, columns, many: tables.length > 1 };
 }

@@ -18,8 +18,8 @@ const SIDE = 52;
 /** So many checkpoints as fit in the strip, evenly chosen, first and last among them. @param {number[]} steps */
 export function frames(steps) {
   if (steps.length <= MOST_FRAMES) return steps;
-  return Array.from({ length: MOST_FRAMES }, (_, at) =>
-    steps[Math.round((at * (steps.length - 1)) / (MOST_FRAMES - 1))]);
+  return Array.from({ length: MOST_FRAMES }, (_, index) =>
+    steps[Math.round((index * (steps.length - 1)) / (MOST_FRAMES - 1))]);
 }
 
 /** The mean of the largest weights of the rows. @param {number[][]} values */
@@ -32,31 +32,31 @@ export function replayStrip(choose) {
     on: { keydown, pointermove } });
   let buttons = [];
 
-  /** A frame for each step; those not looked at yet are empty. @param {Map<number, number[][]>} known */
-  function show(steps, known, here) {
+  /** A frame for each step; those not looked at yet are empty. @param {Map<number, number[][]>} valuesByStep */
+  function show(steps, valuesByStep, selected) {
     const focused = node.contains(document.activeElement);
     buttons = steps.map((step) => {
-      const values = known.get(step);
-      const own = step === here;
-      return el("button", { type: "button", role: "radio", class: "frame", "aria-checked": own,
-        tabindex: own ? 0 : -1, "data-step": step,
+      const values = valuesByStep.get(step);
+      const isSelected = step === selected;
+      return el("button", { type: "button", role: "radio", class: "frame", "aria-checked": isSelected,
+        tabindex: isSelected ? 0 : -1, "data-step": step,
         "aria-label": values ? message("train_frame_sharp", step, formatNumber(sharpness(values), 2)) : message("train_frame", step),
-        on: { click: () => choose(step) } }, small(values), el("span", { class: "number" }, String(step)));
+        on: { click: () => choose(step) } }, frameMap(values), el("span", { class: "number" }, String(step)));
     });
-    if (!steps.includes(here)) buttons[0]?.setAttribute("tabindex", "0");
+    if (!steps.includes(selected)) buttons[0]?.setAttribute("tabindex", "0");
     fill(node, buttons);
-    const current = buttons.find((one) => one.getAttribute("aria-checked") === "true");
+    const current = buttons.find((button) => button.getAttribute("aria-checked") === "true");
     if (focused) current?.focus({ preventScroll: true });
     if (current) node.scrollLeft = Math.max(0, current.offsetLeft - node.offsetLeft - node.clientWidth / 2);
   }
 
   function keydown(event) {
-    const at = buttons.findIndex((one) => one.getAttribute("aria-checked") === "true");
-    const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0,
+    const index = buttons.findIndex((button) => button.getAttribute("aria-checked") === "true");
+    const next = { ArrowRight: index + 1, ArrowDown: index + 1, ArrowLeft: index - 1, ArrowUp: index - 1, Home: 0,
       End: buttons.length - 1 }[event.key];
-    if (to === undefined) return;
+    if (next === undefined) return;
     event.preventDefault();
-    choose(Number(buttons[Math.min(Math.max(to, 0), buttons.length - 1)].dataset.step));
+    choose(Number(buttons[Math.min(Math.max(next, 0), buttons.length - 1)].dataset.step));
   }
 
   /** Drawing the pointer along the strip runs through the training. */
@@ -68,13 +68,13 @@ export function replayStrip(choose) {
 }
 
 /** A map without words; dotted while it is not known. */
-function small(values) {
+function frameMap(values) {
   if (!values) {
     return svg("svg", { class: "frame-map waiting", viewBox: `0 0 ${SIDE} ${SIDE}`, width: SIDE, height: SIDE,
       "aria-hidden": "true" }, svg("rect", { x: 1, y: 1, width: SIDE - 2, height: SIDE - 2, class: "frame-empty" }));
   }
-  const [high, wide] = [SIDE / values.length, SIDE / values[0].length];
+  const [cellHeight, cellWidth] = [SIDE / values.length, SIDE / values[0].length];
   return svg("svg", { class: "frame-map", viewBox: `0 0 ${SIDE} ${SIDE}`, width: SIDE, height: SIDE,
     "aria-hidden": "true" }, ...values.flatMap((line, row) => line.map((value, column) => svg("rect", {
-    x: column * wide, y: row * high, width: wide + 0.3, height: high + 0.3, fill: weight(value) }))));
+    x: column * cellWidth, y: row * cellHeight, width: cellWidth + 0.3, height: cellHeight + 0.3, fill: weight(value) }))));
 }

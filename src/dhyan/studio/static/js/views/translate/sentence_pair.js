@@ -9,64 +9,64 @@ const LEAST = 0.03; // weights that get a line
 const MOST = 40; // words of a sentence between whose lines one still sees
 
 /**
- * @param {{look: (row: number | null, column: number | null, how: {hover: boolean}) => void,
- *   leave: () => void}} hear
+ * @param {{select: (row: number | null, column: number | null, how: {hover: boolean}) => void,
+ *   leave: () => void}} listener
  */
-export function sentencePair(hear) {
+export function sentencePair(listener) {
   const source = el("p", { class: "pair-line pair-source", role: "group", "aria-label": message("translate_source") });
   const target = el("p", { class: "pair-line pair-target", role: "group", "aria-label": message("translate_target") });
   const lines = svg("svg", { class: "pair-lines", "aria-hidden": "true" });
   const node = el("div", { class: "pair" }, lines, source, target);
-  let [above, below, places, shown] = [[], [], null, null];
+  let [sourceWords, targetWords, positions, selection] = [[], [], null, null];
 
-  function word(one, at, side, chance) {
-    const place = side === "target" ? [at, null] : [null, at];
-    return el("button", { type: "button", class: `pair-word${one.faint ? " faint" : ""}`, lang: one.lang,
-      tabindex: at ? -1 : 0, title: one.note, on: {
-        focus: (event) => event.target.matches(":focus-visible") && hear.look(...place, { hover: false }),
-        click: () => hear.look(...place, { hover: false }),
-        pointerenter: () => hear.look(...place, { hover: true }),
-        pointerleave: hear.leave } },
-    el("span", { class: "pair-text" }, one.text),
-    one.under && el("span", { class: "pair-under", lang: "hi-Latn" }, one.under),
-    chance !== undefined && el("span", { class: "pair-chance", "aria-hidden": "true" },
-      el("span", { style: { width: `${100 * chance}%` } })));
+  function word(unit, index, side, prob) {
+    const cell = side === "target" ? [index, null] : [null, index];
+    return el("button", { type: "button", class: `pair-word${unit.faint ? " faint" : ""}`, lang: unit.lang,
+      tabindex: index ? -1 : 0, title: unit.note, on: {
+        focus: (event) => event.target.matches(":focus-visible") && listener.select(...cell, { hover: false }),
+        click: () => listener.select(...cell, { hover: false }),
+        pointerenter: () => listener.select(...cell, { hover: true }),
+        pointerleave: listener.leave } },
+    el("span", { class: "pair-text" }, unit.text),
+    unit.under && el("span", { class: "pair-under", lang: "hi-Latn" }, unit.under),
+    prob !== undefined && el("span", { class: "pair-chance", "aria-hidden": "true" },
+      el("span", { style: { width: `${100 * prob}%` } })));
   }
 
   /** Where words stand is read once, and again when the width changes. */
-  function measured() {
-    if (places) return places;
+  function measurePositions() {
+    if (positions) return positions;
     const box = node.getBoundingClientRect();
-    const middle = (one, side) => {
-      const own = one.getBoundingClientRect();
-      return [own.left + own.width / 2 - box.left, (side === "above" ? own.bottom : own.top) - box.top];
+    const middle = (element, side) => {
+      const rect = element.getBoundingClientRect();
+      return [rect.left + rect.width / 2 - box.left, (side === "above" ? rect.bottom : rect.top) - box.top];
     };
-    places = [below.map((one) => middle(one, "below")), above.map((one) => middle(one, "above"))];
-    return places;
+    positions = [targetWords.map((element) => middle(element, "below")), sourceWords.map((element) => middle(element, "above"))];
+    return positions;
   }
 
   function paintLine(words, weights, scale) {
-    words.forEach((one, at) => {
-      const ground = weights ? paint(weights[at], scale) : "";
-      one.style.setProperty("background-color", ground);
-      one.style.setProperty("color", ground && ink(ground));
+    words.forEach((word, index) => {
+      const background = weights ? paint(weights[index], scale) : "";
+      word.style.setProperty("background-color", background);
+      word.style.setProperty("color", background && ink(background));
     });
   }
 
-  function look(row, column, seen, scale) {
-    shown = [row, column, seen, scale];
+  function highlight(row, column, view, scale) {
+    selection = [row, column, view, scale];
     const byRow = row !== null;
-    const weights = byRow ? seen.values[row] : seen.values.map((line) => line[column]);
-    paintLine(above, byRow ? weights : null, scale);
-    paintLine(below, byRow ? null : weights, scale);
-    below.forEach((one, at) => one.classList.toggle("here", at === row));
-    above.forEach((one, at) => one.classList.toggle("here", !byRow && at === column));
-    if (above.length > MOST) return;
-    const [targets, sources] = measured();
-    fill(lines, weights.map((value, at) => {
+    const weights = byRow ? view.values[row] : view.values.map((line) => line[column]);
+    paintLine(sourceWords, byRow ? weights : null, scale);
+    paintLine(targetWords, byRow ? null : weights, scale);
+    targetWords.forEach((element, index) => element.classList.toggle("here", index === row));
+    sourceWords.forEach((element, index) => element.classList.toggle("here", !byRow && index === column));
+    if (sourceWords.length > MOST) return;
+    const [targets, sources] = measurePositions();
+    fill(lines, weights.map((value, index) => {
       if (value < LEAST) return null;
-      const [x, y] = sources[byRow ? at : column];
-      const [to, end] = targets[byRow ? row : at];
+      const [x, y] = sources[byRow ? index : column];
+      const [to, end] = targets[byRow ? row : index];
       const bend = (end - y) / 2;
       return svg("path", { d: `M${x} ${y} C${x} ${y + bend} ${to} ${end - bend} ${to} ${end}`,
         "stroke-width": (1 + 9 * value).toFixed(2), "stroke-opacity": (0.25 + 0.65 * value).toFixed(2) });
@@ -75,61 +75,61 @@ export function sentencePair(hear) {
 
   function walk(words, other) {
     return (event) => {
-      const at = words().indexOf(event.target.closest("button"));
-      const by = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: words().length - 1 }[event.key];
+      const index = words().indexOf(event.target.closest("button"));
+      const by = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: words().length - 1 }[event.key];
       const next = event.key === "ArrowUp" || event.key === "ArrowDown"
-        ? other()[Math.min(at, other().length - 1)] : words()[by];
-      if (at < 0 || !next) return;
+        ? other()[Math.min(index, other().length - 1)] : words()[by];
+      if (index < 0 || !next) return;
       event.preventDefault();
-      for (const one of words()) one.tabIndex = one === next ? 0 : -1;
+      for (const element of words()) element.tabIndex = element === next ? 0 : -1;
       next.focus();
     };
   }
-  source.addEventListener("keydown", walk(() => above, () => below));
-  target.addEventListener("keydown", walk(() => below, () => above));
+  source.addEventListener("keydown", walk(() => sourceWords, () => targetWords));
+  target.addEventListener("keydown", walk(() => targetWords, () => sourceWords));
   const watcher = new ResizeObserver(() => {
-    places = null;
-    if (shown) look(...shown);
+    positions = null;
+    if (selection) highlight(...selection);
   });
   watcher.observe(node);
 
   return {
     node,
-    look,
+    highlight,
     /** Words as they come. @param {string[]} words */
-    hear(words, lang) {
-      shown = null;
+    showTokens(words, lang) {
+      selection = null;
       fill(lines);
       while (target.children.length > words.length) target.lastChild.remove();
-      words.forEach((text, at) => {
-        const known = target.children[at]?.firstChild;
-        if (known) known.textContent = text;
+      words.forEach((text, index) => {
+        const existing = target.children[index]?.firstChild;
+        if (existing) existing.textContent = text;
         else target.append(el("span", { class: "pair-word coming", lang }, el("span", { class: "pair-text" }, text)));
       });
     },
     /** Everything that was read and said. */
-    show(seen, trace, forced = 0) {
-      places = null;
-      const chance = (one) => Math.exp(one.tokens.reduce((total, at) => total + trace.steps[at].logprob, 0));
-      above = seen.columns.map((one, at) => word(one, at, "source"));
-      below = seen.rows.map((one, at) => {
-        const made = word(one, at, "target", chance(one));
-        made.classList.toggle("forced", at < forced);
-        made.setAttribute("aria-label", `${one.text}, ${message("translate_chance", formatNumber(chance(one)))}`);
-        return made;
+    show(view, trace, forced = 0) {
+      positions = null;
+      const prob = (unit) => Math.exp(unit.tokens.reduce((total, index) => total + trace.steps[index].logprob, 0));
+      sourceWords = view.columns.map((column, index) => word(column, index, "source"));
+      targetWords = view.rows.map((row, index) => {
+        const element = word(row, index, "target", prob(row));
+        element.classList.toggle("forced", index < forced);
+        element.setAttribute("aria-label", `${row.text}, ${message("translate_chance", formatNumber(prob(row)))}`);
+        return element;
       });
-      node.classList.toggle("long", above.length > MOST);
+      node.classList.toggle("long", sourceWords.length > MOST);
       fill(lines);
-      fill(source, above);
-      fill(target, below);
+      fill(source, sourceWords);
+      fill(target, targetWords);
     },
     /** Only the sentence, before anything is said. */
     begin(text, lang) {
-      shown = null;
-      [above, below] = [[], []];
+      selection = null;
+      [sourceWords, targetWords] = [[], []];
       fill(lines);
-      fill(source, text.split(/\s+/).map((one) => el("span", { class: "pair-word", lang },
-        el("span", { class: "pair-text" }, one))));
+      fill(source, text.split(/\s+/).map((part) => el("span", { class: "pair-word", lang },
+        el("span", { class: "pair-text" }, part))));
       fill(target);
     },
     close: () => watcher.disconnect(),
