@@ -36,7 +36,7 @@ TRANSFORMERS = ("transformer", "transformer-parameter-free", "transformer-no-sel
 
 def idioms_snapshot(run: Path) -> Idioms:
     """A run's idioms, beside the mixers' and the ladder's figures."""
-    return replace(measure_idioms(load_translator(run)), needed=mixer_comparison())
+    return replace(measure_idioms(load_translator(run)), mixer_comparison=mixer_comparison())
 
 
 def word_senses_snapshot(run: Path) -> WordSenseProbes:
@@ -46,8 +46,8 @@ def word_senses_snapshot(run: Path) -> WordSenseProbes:
 
 def task_vectors_snapshot(*, steps: int = 1500, device: str = "cpu") -> TaskSpecificVectors:
     """What two tasks make of one encoder, trained longer than a reader would wait."""
-    both, anew = (train_two_tasks(steps=steps, seed=seed, device=device) for seed in (1, 2))
-    return measure_tasks(both, anew, SENTENCE, steps)
+    encoders, reseeded = (train_two_tasks(steps=steps, seed=seed, device=device) for seed in (1, 2))
+    return measure_tasks(encoders, reseeded, SENTENCE, steps)
 
 
 def mixer_comparison() -> MixerComparison:

@@ -34,7 +34,7 @@ def test_two_heads_alone_do_not_differ_from_one():
 
 def test_the_states_of_bank_tell_its_meaning_and_its_own_vector_cannot():
     [bank] = [one for one in dhyan.lessons.word_senses().words if one.word == "bank"]
-    right = {one.name: one.probed.right / one.probed.asked for one in bank.levels}
+    right = {level.name: level.probe.right / level.probe.asked for level in bank.levels}
     assert right["its own vector"] == 0.5
     assert right["layer 2"] > 0.98
     assert right["untrained encoder"] > 0.98  # so a probe alone does not show what was learned
@@ -42,12 +42,14 @@ def test_the_states_of_bank_tell_its_meaning_and_its_own_vector_cannot():
 
 def test_what_an_encoder_is_trained_for_is_what_can_be_read_off_its_vectors():
     found = dhyan.lessons.task_specific_vectors()
-    shares = {view.task: [one.right / one.asked for one in view.probed] for view in found.views}
+    shares = {
+        view.task: [probe.right / probe.asked for probe in view.probes] for view in found.views
+    }
     (mood, tense, gender), (own, *others) = shares["translation"], shares["sentiment"]
     assert own > 0.99 > 0.7 > mood
     assert tense > others[0] + 0.3
     assert gender > others[1] + 0.1
-    assert found.alike[1, 2] < 0.1 < min(found.again)
+    assert found.cka[1, 2] < 0.1 < min(found.cka_across_seeds)
 
 
 def test_sentence_facts_are_clearest_in_the_highest_layer_and_words_in_the_lowest():
@@ -83,7 +85,7 @@ def test_vectors_learned_beforehand_help_most_where_pairs_are_few():
 
 
 def test_bank_is_nearer_to_its_own_cues_than_its_other_state_though_not_nearer_than_before():
-    layers = read_snapshot("gravity").layered
+    layers = read_snapshot("gravity").by_layer
     assert float(layers.own[-1]) > 0.7
     assert float(layers.nearer[-1]) < 0.5
 
@@ -96,9 +98,6 @@ def test_past_thirty_words_attention_keeps_what_a_single_state_loses():
 
 def test_idioms_are_translated_by_meaning():
     found = dhyan.lessons.idioms()
-    assert all(one.met for one in found.examples)
-    right, asked = (sum(values) for values in zip(
-        *((one.meant_right + one.literal_right, one.meant + one.literal) for one in found.counted),
-        strict=True,
-    ))  # fmt: skip
-    assert (right, asked) == (300, 300)
+    assert all(example.correct for example in found.examples)
+    assert sum(counts.correct for counts in found.primer_counts) == 300
+    assert sum(counts.total for counts in found.primer_counts) == 300

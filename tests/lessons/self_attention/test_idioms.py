@@ -37,11 +37,11 @@ english = Text("en")
 
 def test_every_idiom_has_three_frames_that_mean_it_and_three_that_do_not():
     counts = {}
-    for one in templates("idiom"):
-        counts.setdefault(one.about, []).append(
-            is_idiomatic(fill_template(SentenceBuilder(1), one))
+    for template in templates("idiom"):
+        counts.setdefault(template.about, []).append(
+            is_idiomatic(fill_template(SentenceBuilder(1), template))
         )
-    assert all(sorted(own) == [False] * 3 + [True] * 3 for own in counts.values())
+    assert all(sorted(readings) == [False] * 3 + [True] * 3 for readings in counts.values())
 
 
 def test_word_by_word_a_leg_is_a_leg_and_cake_is_cake():
@@ -56,13 +56,15 @@ def test_a_word_that_no_sentence_has_stays_as_it_is():
 
 
 def test_the_new_frames_are_none_of_the_primers():
-    known = {
-        fill_template(SentenceBuilder(seed), one).english
-        for one in templates("idiom")
+    filled = {
+        fill_template(SentenceBuilder(seed), template).english
+        for template in templates("idiom")
         for seed in range(40)
     }
-    primers = {" ".join(_bare(one)) for one in known}
-    for frame in (one for frames in (IDIOMATIC, LITERAL) for own in frames.values() for one in own):
+    primers = {" ".join(_bare(template)) for template in filled}
+    for frame in (
+        template for frames in (IDIOMATIC, LITERAL) for own in frames.values() for template in own
+    ):
         for names in (("Ravi", "Asha"), ("Asha", "Ravi")):
             assert " ".join(_bare(frame.format(A=names[0], B=names[1]))) not in primers
 
@@ -75,17 +77,19 @@ NAMES = {"ravi", "asha", "ravi,", "asha,"}
 
 
 def test_the_snapshot_has_the_figures_of_the_mixer_experiment():
-    assert idioms().needed == mixer_comparison()
+    assert idioms().mixer_comparison == mixer_comparison()
 
 
 def test_the_snapshot_translates_break_a_leg_as_best_wishes():
-    found = {(one.meant, "cake" in one.sentence): one for one in idioms().examples}
-    assert set(found) == {(True, True), (True, False), (False, True), (False, False)}
-    assert "शुभकामनाएँ" in found[True, False].translation
-    assert "टाँग" in found[True, False].by_word
-    assert "केक" in found[True, True].by_word
-    assert "केक" in found[False, True].translation
-    assert all(one.met for one in found.values())
+    examples = {
+        (example.idiomatic, "cake" in example.sentence): example for example in idioms().examples
+    }
+    assert set(examples) == {(True, True), (True, False), (False, True), (False, False)}
+    assert "शुभकामनाएँ" in examples[True, False].translation
+    assert "टाँग" in examples[True, False].word_by_word
+    assert "केक" in examples[True, True].word_by_word
+    assert "केक" in examples[False, True].translation
+    assert all(example.correct for example in examples.values())
 
 
 def test_the_snapshot_reports_what_contradicts_the_notes():
@@ -111,12 +115,12 @@ def test_the_verdict_on_the_mixers_follows_the_numbers():
 
 
 def test_failing_new_frames_are_reported():
-    one = IdiomCounts("break a leg", 4, 3, 2, 2)
-    shown = Idioms((IdiomTranslation("a", "b", "c", True, False),), (one,), (one,), (1, 2))
-    assert "5 of 6 sentences are understood, and 1 of 2 frames" in flat_text(shown)
-    assert "So the frame counts" in flat_text(shown)
-    assert "(meant: not understood)" in flat_text(shown)
-    most = replace(shown, new=(IdiomCounts("break a leg", 10, 9, 10, 10),))
+    counts = IdiomCounts("break a leg", 4, 3, 2, 2)
+    result = Idioms((IdiomTranslation("a", "b", "c", True, False),), (counts,), (counts,), (1, 2))
+    assert "5 of 6 sentences are understood, and 1 of 2 frames" in flat_text(result)
+    assert "So the frame counts" in flat_text(result)
+    assert "(meant: not understood)" in flat_text(result)
+    most = replace(result, new_frame_counts=(IdiomCounts("break a leg", 10, 9, 10, 10),))
     assert "hangs little on the frames of training, though not every" in flat_text(most)
     assert "So the frame counts" not in flat_text(most)
     assert "does not hang on the frames" in flat_text(replace(most, frames=(2, 2)))
@@ -126,13 +130,13 @@ def test_a_model_translates_every_frame_and_the_mixers_come_from_the_snapshot(mo
     monkeypatch.setattr("dhyan.lessons.trained_model.knows_every_word", lambda model, text: True)
     monkeypatch.setattr(module, "knows_every_word", lambda model, text: True)
     untrained = untrained_translator("transformer", "transformer")
-    shown = idioms(untrained, sentences=20)
-    assert sum(one.asked for one in shown.counted) == 20
-    assert sum(one.asked for one in shown.new) == len(frame_sentences(untrained))
-    assert shown.frames == (0, 33)
-    assert not any(one.met for one in shown.examples)
-    assert isinstance(shown.needed, MixerComparison)
-    assert any(one.name == LEARNED for one in shown.needed.mixers)
+    result = idioms(untrained, sentences=20)
+    assert sum(entry.total for entry in result.primer_counts) == 20
+    assert sum(entry.total for entry in result.new_frame_counts) == len(frame_sentences(untrained))
+    assert result.frames == (0, 33)
+    assert not any(entry.correct for entry in result.examples)
+    assert isinstance(result.mixer_comparison, MixerComparison)
+    assert any(entry.name == LEARNED for entry in result.mixer_comparison.mixers)
 
 
 def test_wrong_arguments_are_errors():

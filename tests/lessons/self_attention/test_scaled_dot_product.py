@@ -29,16 +29,16 @@ RUN = TrainingRun(
 )
 
 
-def quick(**given):
-    return scaled_dot_product(**{"steps": 0, "widths": (16, 64), "draws": 200, **given})
+def quick(**arguments):
+    return scaled_dot_product(**{"steps": 0, "widths": (16, 64), "draws": 200, **arguments})
 
 
-def flat(found):
+def flat(result):
     """Its text without line breaks."""
-    return " ".join(found.text().split())
+    return " ".join(result.text().split())
 
 
-def told(both=0.9, small=None, **changes):
+def text_of(both=0.9, small=None, **changes):
     """The story of made-up runs: as `RUN`, changed without √dk, narrow without it and with it."""
     other = replace(RUN, scaled=False, **changes)
     narrow = replace(other, key_width=8, right=other.right if small is None else small)
@@ -47,43 +47,43 @@ def told(both=0.9, small=None, **changes):
 
 
 def test_the_variance_of_a_dot_product_grows_linearly_with_its_width():
-    found = measure_spread((1, 4, 16, 64, 256), draws=2000, seed=1)
-    low, high = found.per_width
+    result = measure_spread((1, 4, 16, 64, 256), draws=2000, seed=1)
+    low, high = result.per_width
     assert 0.9 < low < high < 1.1
     assert "grows linearly" in flat(scaled_dot_product(steps=0))
 
 
-def test_over_the_root_of_the_width_the_variance_is_one():
-    found = measure_spread((4, 64, 256), draws=2000, seed=1)
-    assert torch.allclose(found.variances[1], torch.ones(3, dtype=torch.float64), atol=0.1)
+def test_divided_by_the_root_of_the_width_the_variance_is_1():
+    result = measure_spread((4, 64, 256), draws=2000, seed=1)
+    assert torch.allclose(result.variances[1], torch.ones(3, dtype=torch.float64), atol=0.1)
 
 
 def test_a_tenth_of_the_numbers_has_a_hundredth_of_the_variance():
-    found = quick()
-    assert (found.variance, found.divided_variance) == (400, pytest.approx(4))
+    result = quick()
+    assert (result.variance, result.divided_variance) == (400, pytest.approx(4))
     halved = quick(numbers=[1, 2, 5], divide_by=2)
     assert halved.divided_variance == pytest.approx(halved.variance / 4)
 
 
 def test_the_softmaxes_are_those_of_the_notes():
-    wanted = [[0.881, 0.119], [0.731, 0.269], [0.269, 0.731], [0.0001, 0.9999]]
-    found = quick()
-    assert found.pairs.tolist() == [[6, 4], [3, 2], [4, 5], [1, 10]]
-    for weights, given in zip(found.softmaxed.tolist(), wanted, strict=True):
-        assert weights == pytest.approx(given, abs=5e-4 if given[0] > 0.01 else 5e-5)
+    expected = [[0.881, 0.119], [0.731, 0.269], [0.269, 0.731], [0.0001, 0.9999]]
+    result = quick()
+    assert result.pairs.tolist() == [[6, 4], [3, 2], [4, 5], [1, 10]]
+    for weights, pair in zip(result.softmaxed.tolist(), expected, strict=True):
+        assert weights == pytest.approx(pair, abs=5e-4 if pair[0] > 0.01 else 5e-5)
 
 
 def test_wide_dot_products_saturate_the_softmax_and_its_slope_falls():
-    found = measure_spread((4, 16, 64, 256), draws=1000, seed=1)
-    assert (found.largest[0].diff() > 0).all()
-    assert (found.slopes[0].diff() < 0).all()
-    assert (found.largest[1] < 0.5).all()
-    assert found.slopes[1, -1] > 2 * found.slopes[0, -1]
+    result = measure_spread((4, 16, 64, 256), draws=1000, seed=1)
+    assert (result.largest[0].diff() > 0).all()
+    assert (result.slopes[0].diff() < 0).all()
+    assert (result.largest[1] < 0.5).all()
+    assert result.slopes[1, -1] > 2 * result.slopes[0, -1]
 
 
 def test_the_slope_is_the_norm_of_the_softmaxs_jacobian():
     scores = torch.randn(5, dtype=torch.float64)
-    jacobian = torch.autograd.functional.jacobian(lambda one: one.softmax(0), scores)
+    jacobian = torch.autograd.functional.jacobian(lambda x: x.softmax(0), scores)
     assert float(softmax_gradient_norm(scores.softmax(0))) == pytest.approx(float(jacobian.norm()))
 
 
@@ -94,30 +94,30 @@ def test_values_may_be_of_another_width_than_keys_but_queries_may_not():
 
 
 def test_the_verdict_on_gradients_and_accuracy_follows_the_figures():
-    assert "so it vanishes; " in told(through=(0.005,))
-    assert "0.30 times as large as with √dk, so it is smaller, but" in told(through=(0.3,))
-    assert "so it does not vanish; " in told(through=(5.0,))
-    assert "so it explodes. " in told(most=300.0)
-    assert "so it jumps higher, without exploding. " in told(most=3.0)
-    assert "so it does not explode. " in told(most=1.5)
-    assert "50.0% without: √dk helps." in told(right=0.5)
-    assert "100.0% without: √dk harms." in told(right=1.0)
-    assert "89.0% without: √dk makes no clear difference." in told(right=0.89)
+    assert "so it vanishes; " in text_of(through=(0.005,))
+    assert "0.30 times as large as with √dk, so it is smaller, but" in text_of(through=(0.3,))
+    assert "so it does not vanish; " in text_of(through=(5.0,))
+    assert "so it explodes. " in text_of(most=300.0)
+    assert "so it jumps higher, without exploding. " in text_of(most=3.0)
+    assert "so it does not explode. " in text_of(most=1.5)
+    assert "50.0% without: √dk helps." in text_of(right=0.5)
+    assert "100.0% without: √dk harms." in text_of(right=1.0)
+    assert "89.0% without: √dk makes no clear difference." in text_of(right=0.89)
 
 
-def test_the_gradient_during_the_run_is_reported_for_one_seed():
-    assert "from one seed" in told()
-    assert "within the run it grows (0.1 → 0.3)" in told(through=(0.1, 0.3))
-    assert "within the run it falls (0.3 → 0.1)" in told(through=(0.3, 0.1))
+def test_the_gradient_trend_is_reported():
+    assert "from one seed" in text_of()
+    assert "within the run it grows (0.1 → 0.3)" in text_of(through=(0.1, 0.3))
+    assert "within the run it falls (0.3 → 0.1)" in text_of(through=(0.3, 0.1))
 
 
-def test_the_narrow_runs_are_held_against_the_wide_ones():
-    found = told(right=0.3, small=0.33, both=0.45)
-    assert "gives 33.0%: worse than 64 with √dk, about as good as 64 without." in found
-    assert "reaches 45.0%: √dk helps there, and it is worse than 64 with √dk." in found
-    found = told(right=0.3, small=0.9, both=0.9)
-    assert "gives 90.0%: about as good as 64 with √dk, better than 64 without." in found
-    assert "√dk makes no clear difference there, and it is about as good as 64" in found
+def test_narrow_runs_are_compared_with_wide_ones():
+    text = text_of(right=0.3, small=0.33, both=0.45)
+    assert "gives 33.0%: worse than 64 with √dk, about as good as 64 without." in text
+    assert "reaches 45.0%: √dk helps there, and it is worse than 64 with √dk." in text
+    text = text_of(right=0.3, small=0.9, both=0.9)
+    assert "gives 90.0%: about as good as 64 with √dk, better than 64 without." in text
+    assert "√dk makes no clear difference there, and it is about as good as 64" in text
 
 
 def test_every_width_is_trained_with_the_root_and_without():
@@ -127,7 +127,7 @@ def test_every_width_is_trained_with_the_root_and_without():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"widths": []}, "widths: give at least one whole number"),
         ({"steps": -1}, "steps is -1: give a whole number of at least 0"),
@@ -137,21 +137,21 @@ def test_every_width_is_trained_with_the_root_and_without():
         ({"narrow": 0}, "narrow is 0: give a whole number of at least 1"),
     ],
 )
-def test_wrong_arguments_are_errors(given, message):
+def test_wrong_arguments_are_errors(arguments, message):
     with pytest.raises(UserError, match=message):
-        quick(**given)
+        quick(**arguments)
 
 
-def test_a_course_repeats_and_touches_nothing_else_that_is_random():
+def test_training_repeats_and_leaves_the_random_state():
     before = torch.random.get_rng_state()
-    heard = []
+    lines = []
     first, again = (
-        train_head(key_width=8, scaled=True, steps=4, seed=3, on_progress=heard.append)
+        train_head(key_width=8, scaled=True, steps=4, seed=3, on_progress=lines.append)
         for _ in range(2)
     )
     assert first == again
     assert first.steps == (1, 2, 3, 4)
-    assert len(heard) == 8
+    assert len(lines) == 8
     assert torch.equal(before, torch.random.get_rng_state())
 
 

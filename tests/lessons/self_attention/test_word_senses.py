@@ -20,9 +20,9 @@ from dhyan.lessons.probes import (
     word_vectors,
 )
 from dhyan.lessons.self_attention.word_senses import (
-    ALONE,
-    PLACED,
     STATIC,
+    UNTRAINED,
+    WITH_POSITION,
     WORDS,
     contexts,
     sense_of,
@@ -39,13 +39,13 @@ def flat_text(result, lang="en"):
 
 
 @pytest.fixture(scope="module")
-def reader():
-    """A Transformer that has learned nothing, but knows the words of the primer's banks."""
+def translator():
+    """An untrained Transformer whose vocabulary covers the primer's sentences with bank."""
     torch.manual_seed(0)
     texts = [
-        one.english
+        pair.english
         for novel in (False, True)
-        for one in islice(contexts("bank", novel=novel, seed=1), 300)
+        for pair in islice(contexts("bank", novel=novel, seed=1), 300)
     ]
     encoder, decoder = ENCODERS["transformer"], DECODERS["transformer"]
     recipe = config.Recipe(encoder=encoder, decoder=decoder, data=config.Data(max_tokens=40))
@@ -54,23 +54,23 @@ def reader():
 
 
 @pytest.fixture(scope="module")
-def shown(reader):
-    """Of that reader, one word."""
-    return word_senses(reader, words="bank", sentences=100)
+def probes(translator):
+    """Probes of one word in that model."""
+    return word_senses(translator, words="bank", sentences=100)
 
 
-def test_a_probe_reads_what_a_line_can_part_and_only_that():
+def test_a_linear_probe_learns_only_separable_classes():
     torch.manual_seed(0)
-    noise, kinds = torch.randn(400, 6), torch.arange(400) % 2
+    noise, labels = torch.randn(400, 6), torch.arange(400) % 2
     parted = noise.clone()
-    parted[:, 0] += 8 * kinds
-    assert logistic((parted[:200], kinds[:200]), (parted[200:], kinds[200:])).share > 0.99
-    assert logistic((noise[:200], kinds[:200]), (noise[200:], kinds[200:])).share < 0.6
+    parted[:, 0] += 8 * labels
+    assert logistic((parted[:200], labels[:200]), (parted[200:], labels[200:])).share > 0.99
+    assert logistic((noise[:200], labels[:200]), (noise[200:], labels[200:])).share < 0.6
 
 
-def test_of_equal_vectors_a_probe_can_only_say_the_commoner_kind():
-    same, kinds = torch.ones(10, 3), torch.tensor([1, 1, 1, 1, 1, 1, 1, 0, 0, 0])
-    assert logistic((same, kinds), (same, kinds)) == ProbeResult(7, 10)
+def test_on_equal_vectors_a_probe_predicts_the_majority_class():
+    same, labels = torch.ones(10, 3), torch.tensor([1, 1, 1, 1, 1, 1, 1, 0, 0, 0])
+    assert logistic((same, labels), (same, labels)) == ProbeResult(7, 10)
 
 
 def test_wilsons_interval_is_that_of_the_books():
@@ -78,57 +78,66 @@ def test_wilsons_interval_is_that_of_the_books():
     assert wilson(10, 10) == pytest.approx((0.7225, 1.0), abs=1e-4)
 
 
-def test_all_variance_lies_between_groups_of_equal_vectors_and_none_between_equal_means():
-    kinds = torch.tensor([0, 0, 1, 1])
+def test_between_group_variance_is_1_for_equal_vectors_and_0_for_equal_means():
+    labels = torch.tensor([0, 0, 1, 1])
     assert between_group_variance(
-        torch.tensor([[1.0], [1.0], [3.0], [3.0]]), kinds
+        torch.tensor([[1.0], [1.0], [3.0], [3.0]]), labels
     ) == pytest.approx(1)
     assert between_group_variance(
-        torch.tensor([[1.0], [3.0], [1.0], [3.0]]), kinds
+        torch.tensor([[1.0], [3.0], [1.0], [3.0]]), labels
     ) == pytest.approx(0)
-    assert between_group_variance(torch.ones(4, 2), kinds) == 0
+    assert between_group_variance(torch.ones(4, 2), labels) == 0
 
 
 def test_the_plane_keeps_the_distances_of_points_in_a_plane():
     points = torch.tensor([[1.0, 2.0, 0.0], [4.0, 6.0, 0.0], [0.0, 0.0, 0.0]])
-    places, explained = principal_plane(points)
-    assert torch.allclose(torch.cdist(places, places), torch.cdist(points, points).double())
+    coordinates, explained = principal_plane(points)
+    assert torch.allclose(
+        torch.cdist(coordinates, coordinates), torch.cdist(points, points).double()
+    )
     assert float(explained.sum()) == pytest.approx(1)
 
 
 def test_training_and_test_sentences_pair_words_differently():
     first, other = (
-        {one.english for one in islice(contexts("bank", novel=novel, seed=1), 200)}
+        {pair.english for pair in islice(contexts("bank", novel=novel, seed=1), 200)}
         for novel in (False, True)
     )
     assert first.isdisjoint(other)
-    assert {sense_of(one) for one in islice(contexts("court", novel=True, seed=1), 60)} == {0, 1, 2}
+    assert {sense_of(pair) for pair in islice(contexts("court", novel=True, seed=1), 60)} == {
+        0,
+        1,
+        2,
+    }
 
 
-def test_a_static_vector_gives_no_more_than_chance(shown):
-    [one] = shown.words
-    static = one.level(STATIC)
-    assert static.probed.share == static.few == one.chance == 0.5
-    assert static.apart == 0
-    assert one.level(PLACED).apart < one.last.apart + one.level(ALONE).apart
+def test_a_static_vector_gives_no_more_than_chance(probes):
+    [word] = probes.words
+    static = word.level(STATIC)
+    assert static.probe.share == static.few == word.chance == 0.5
+    assert static.between_variance == 0
+    assert (
+        word.level(WITH_POSITION).between_variance
+        < word.last.between_variance + word.level(UNTRAINED).between_variance
+    )
 
 
-def test_even_an_untrained_encoder_mixes_its_sentence_in(shown):
-    [one] = shown.words
-    assert one.level(ALONE).probed.interval[0] > one.level(PLACED).probed.share
-    assert "But an untrained encoder mixes in the sentence too" in flat_text(shown)
+def test_even_an_untrained_encoder_mixes_its_sentence_in(probes):
+    [word] = probes.words
+    assert word.level(UNTRAINED).probe.interval[0] > word.level(WITH_POSITION).probe.share
+    assert "But an untrained encoder mixes in the sentence too" in flat_text(probes)
 
 
-def test_the_last_vectors_are_those_the_decoder_is_given(reader):
+def test_the_last_vectors_are_the_encoder_states(translator):
     text = "Ravi saw the bank and then cashed the cheque."
-    levels = word_vectors(reader.model.encoder, reader, [text], "bank")
+    levels = word_vectors(translator.model.encoder, translator, [text], "bank")
     with torch.no_grad():
-        states = reader.model.encoder(Tokens.pad([reader.encode(text)])).states[0]
+        states = translator.model.encoder(Tokens.pad([translator.encode(text)])).states[0]
     assert torch.allclose(levels[-1][0], states[3].double(), atol=1e-6)
 
 
-def test_an_untrained_encoder_is_another_one_and_the_trained_one_stays(reader):
-    encoder = reader.model.encoder
+def test_reinitialising_copies_the_encoder(translator):
+    encoder = translator.model.encoder
     before = encoder.token_embedding.weight.clone()
     fresh = reinitialised_encoder(encoder, 1)
     assert not torch.equal(fresh.token_embedding.weight, before)
@@ -141,45 +150,47 @@ def test_an_untrained_encoder_is_another_one_and_the_trained_one_stays(reader):
 def test_the_snapshot_separates_bank_by_meaning():
     bank = word_senses().words[0]
     assert bank.word == "bank"
-    assert bank.level(STATIC).probed.share == bank.chance
-    assert bank.last.probed.interval[0] > bank.level(PLACED).probed.interval[1]
+    assert bank.level(STATIC).probe.share == bank.chance
+    assert bank.last.probe.interval[0] > bank.level(WITH_POSITION).probe.interval[1]
     assert "what is gained is the context's" in flat_text(word_senses())
 
 
-def test_a_position_that_tells_less_than_chance_is_called_no_neutral_baseline(shown):
+def test_a_position_probe_below_chance_is_no_neutral_baseline(probes):
     assert "Position falls below chance (bank 0.41" in flat_text(word_senses())
     assert "So it is no neutral baseline; chance is." in flat_text(word_senses())
     assert "तटस्थ आधार नहीं है" in flat_text(word_senses(), "hi")
-    [one] = shown.words
+    [word] = probes.words
     levels = tuple(
-        replace(level, probed=ProbeResult(50, 100)) if level.name == PLACED else level
-        for level in one.levels
+        replace(level, probe=ProbeResult(50, 100)) if level.name == WITH_POSITION else level
+        for level in word.levels
     )
-    even = replace(shown, words=(replace(one, levels=levels),))
+    even = replace(probes, words=(replace(word, levels=levels),))
     assert "below chance" not in flat_text(even)
 
 
 def test_the_positions_of_date_differ_by_meaning_only_in_the_test_set():
     def early(sense, *, novel):
-        made = islice(contexts("date", novel=novel, seed=1), 300)
-        own = [one.english.split().index("date") for one in made if sense_of(one) == sense]
-        return sum(place < 4 for place in own) / len(own)
+        pairs = islice(contexts("date", novel=novel, seed=1), 300)
+        positions = [
+            pair.english.split().index("date") for pair in pairs if sense_of(pair) == sense
+        ]
+        return sum(position < 4 for position in positions) / len(positions)
 
     assert abs(early(0, novel=False) - early(1, novel=False)) < 0.15
     assert abs(early(0, novel=True) - early(1, novel=True)) > 0.5
 
 
-def test_the_verdict_follows_the_numbers(shown):
-    [one] = shown.words
-    last = next(level for level in one.levels if level.name == one.last.name)
+def test_the_verdict_follows_the_numbers(probes):
+    [word] = probes.words
+    last = next(level for level in word.levels if level.name == word.last.name)
 
     def with_few(*shares):
         words = []
         for share in shares:
             taught = replace(last, few=share, few_error=0.001)
-            levels = tuple(taught if level == last else level for level in one.levels)
-            words.append(replace(one, levels=levels))
-        return flat_text(replace(shown, words=tuple(words)))
+            levels = tuple(taught if level == last else level for level in word.levels)
+            words.append(replace(word, levels=levels))
+        return flat_text(replace(probes, words=tuple(words)))
 
     assert "teach a probe clearly more after" in with_few(1.0)
     assert "teach a probe clearly less after" in with_few(0.3)
@@ -190,7 +201,7 @@ def test_the_verdict_follows_the_numbers(shown):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"words": "bank"}, "the snapshot is of bank, bat"),
         ({"model": "untrained", "words": "house"}, "'house' has no several meanings"),
@@ -198,11 +209,11 @@ def test_the_verdict_follows_the_numbers(shown):
         ({"model": "untrained", "sentences": 3}, "sentences is 3: give a whole number of at least"),
     ],
 )
-def test_wrong_arguments_are_errors(given, message):
-    if "model" in given:
-        given = {**given, "model": untrained_translator("transformer", "transformer")}
+def test_wrong_arguments_are_errors(arguments, message):
+    if "model" in arguments:
+        arguments = {**arguments, "model": untrained_translator("transformer", "transformer")}
     with pytest.raises(UserError, match=message):
-        word_senses(**given)
+        word_senses(**arguments)
 
 
 def test_a_recurrent_encoder_is_an_error():

@@ -1,4 +1,4 @@
-"""Idioms by a trained model: what is meant, not what the words say; and what is needed for it."""
+"""Idiom translation by a trained model, and which attention mixers it needs."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,47 +28,47 @@ from dhyan.lessons.trained_model import (
     primer_sentences,
 )
 
-SENTENCES = 3000  # of training that words are looked up in
-FILLED = 4  # times that each sentence of an idiom's own words is filled
+SENTENCES = 3000  # training sentences the dictionary is counted from
+FILLED = 4  # draws of each literal template
 PUNCTUATION = ".,?!\"'"
-PLAIN = {"की": "का", "के": "का"}  # its form beside the next word is that word's doing
+PLAIN = {"की": "का", "के": "का"}  # the form agrees with the next word
 
 
 def idiomatic_words(about: str) -> tuple[str, ...]:
-    """The words that a translation of an idiom that is meant must not say."""
+    """The literal words that the translation of an idiom must not contain."""
     return next(template.wrong for template in templates("idiom") if template.about == about)
 
 
 def is_idiomatic(twin: SentencePair) -> bool:
-    """Whether the idiom is meant, or what its words say."""
-    [wanted] = twin.wanted
-    return wanted.wrong == idiomatic_words(wanted.about)
+    """Whether the sentence uses the idiom, rather than its words literally."""
+    [check] = twin.wanted
+    return check.wrong == idiomatic_words(check.about)
 
 
 def translate_word_by_word(sentence: str) -> str:
-    """Every word's own translation in the order of the English; one without any is left out.
+    """Word-by-word translation in English order; a word without a translation is left out.
 
-    A word that is in no sentence looked at stays as it is.
+    A word that is not in the dictionary stays as it is.
     """
-    words = dictionary()
-    said = [
-        words.get(word.strip(PUNCTUATION).lower(), word.strip(PUNCTUATION))
+    word_translations = dictionary()
+    translations = [
+        word_translations.get(word.strip(PUNCTUATION).lower(), word.strip(PUNCTUATION))
         for word in sentence.split()
     ]
-    return " ".join(filter(None, said))
+    return " ".join(filter(None, translations))
 
 
 @cache
 def dictionary() -> dict[str, str]:
-    """For each English word the Hindi that names the same idea most often, perhaps nothing.
+    """Most frequent Hindi translation of each English word, possibly empty.
 
-    A verb as a dictionary has it is so in Hindi too.
+    The base form of a verb is translated by the Hindi infinitive.
     """
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for twin in (*_literal(), *_plain()):
         for word, hindi in _word_pairs(twin):
-            found[word][hindi] += 1
-    best = {word: said.most_common(1)[0][0] for word, said in found.items()}
+            counts[word][hindi] += 1
+    best = {word: forms.most_common(1)[0][0] for word, forms in counts.items()}
     for verb in read_lexicon().verbs:
         base = " ".join(verb.english.base)
         if best.get(base, "").startswith(verb.hindi.stem):
@@ -77,17 +77,21 @@ def dictionary() -> dict[str, str]:
 
 
 def _word_pairs(twin: SentencePair) -> Iterator[tuple[str, str]]:
-    """Each English word with its Hindi, unless it takes several English words to say it."""
+    """Aligned word pairs, except where several English words express one idea."""
     english, hindi = ([word for word in side if word[1] >= 0] for side in twin.words)
-    naming = Counter(idea for _, idea, names in english if names)
+    words_per_idea = Counter(idea for _, idea, names in english if names)
     for word, idea, names in english:
-        same = " ".join(said for said, other, also in hindi if names and also and other == idea)
-        if not names or naming[idea] == 1:
+        same = " ".join(
+            form
+            for form, other_idea, other_names in hindi
+            if names and other_names and other_idea == idea
+        )
+        if not names or words_per_idea[idea] == 1:
             yield word.lower(), PLAIN.get(same, same)
 
 
 def _literal() -> Iterable[SentencePair]:
-    """The sentences in which an idiom's words mean what they say."""
+    """Sentences with an idiom's words in their literal meaning."""
     for number, template in enumerate(templates("idiom")):
         if template.wrong != idiomatic_words(template.about):
             yield from (
@@ -97,8 +101,8 @@ def _literal() -> Iterable[SentencePair]:
 
 
 def _plain() -> Iterable[SentencePair]:
-    made = islice(generate_sentences("train", longest=LONGEST, core=CORE), SENTENCES)
-    return (twin for twin in made if not any(one.kind == "idiom" for one in twin.wanted))
+    sentences = islice(generate_sentences("train", longest=LONGEST, core=CORE), SENTENCES)
+    return (twin for twin in sentences if not any(check.kind == "idiom" for check in twin.wanted))
 
 
 CAKE, LEG = "a piece of cake", "break a leg"
@@ -149,42 +153,42 @@ LITERAL = {
         "Yesterday, {A} broke a leg of the bed.",
     ),
 }
-EXPECTED = {CAKE: ("बाएँ हाथ का खेल", "केक"), LEG: ("शुभकामनाएँ", "टाँग")}  # if meant, and if not
+EXPECTED = {CAKE: ("बाएँ हाथ का खेल", "केक"), LEG: ("शुभकामनाएँ", "टाँग")}  # idiomatic, literal
 
 
 @dataclass(frozen=True)
 class FrameSentence:
-    """A sentence and the frame it fills, whether its idiom is meant, and what must be said."""
+    """A sentence, its frame, whether it is idiomatic, and the check of its translation."""
 
     frame: str
     english: str
-    meant: bool
-    wanted: TranslationCheck
+    idiomatic: bool
+    check: TranslationCheck
 
 
 def frame_sentences(translator: Translator) -> list[FrameSentence]:
-    """Every frame with several names, where the model knows all its words."""
-    found = [
+    """Every frame with several names, where all words are in the model's vocabulary."""
+    sentences = [
         FrameSentence(
             frame,
             english,
-            meant,
-            TranslationCheck("idiom", about, *_expected_words(about, meant=meant)),
+            idiomatic,
+            TranslationCheck("idiom", about, *_expected_words(about, idiomatic=idiomatic)),
         )
-        for meant, frames in ((True, IDIOMATIC), (False, LITERAL))
+        for idiomatic, frames in ((True, IDIOMATIC), (False, LITERAL))
         for about, own in frames.items()
         for frame in own
-        for english in dict.fromkeys(frame.format(A=one, B=other) for one, other in NAMES)
+        for english in dict.fromkeys(frame.format(A=first, B=second) for first, second in NAMES)
     ]
-    return [one for one in found if knows_every_word(translator, one.english)]
+    return [sentence for sentence in sentences if knows_every_word(translator, sentence.english)]
 
 
-def _expected_words(about: str, *, meant: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _expected_words(about: str, *, idiomatic: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     idiom, word = EXPECTED[about]
-    return ((idiom,), (word,)) if meant else ((word,), (idiom,))
+    return ((idiom,), (word,)) if idiomatic else ((word,), (idiom,))
 
 
-CLEAR = 0.05  # a difference between two shares that counts
+CLEAR = 0.05  # smallest difference of two accuracies that counts
 MEAN, LEARNED = "mean", "learned Q, K, V"
 RAW, COSINE = "parameter-free", "parameter-free, cosine"
 MIXER_KEYS = {
@@ -201,10 +205,10 @@ MIXER_KEYS = {
 
 @dataclass(frozen=True)
 class MixerScores:
-    """A mixer: what it learns, and the shares it reads rightly, means of five seeds.
+    """Parameters and accuracies of a mixer, means over five seeds.
 
-    `seen` are idioms in sentences like those of training, `new` in sentences it never shows, whose
-    seeds lie in `spread`; `senses` are words of several meanings in contexts it never shows.
+    `seen` is on idioms in sentences like those of training, `new` on held-out sentences, with
+    `spread` its range over seeds; `senses` is on ambiguous words in held-out contexts.
     """
 
     name: str
@@ -217,7 +221,7 @@ class MixerScores:
 
 @dataclass(frozen=True)
 class LadderScores:
-    """A Transformer of the measured ladder: the shares of idioms and contexts it understood."""
+    """A Transformer of the ladder: the shares of idioms and contexts it translates correctly."""
 
     name: str
     idiom: float
@@ -226,16 +230,16 @@ class LadderScores:
 
 @dataclass(frozen=True)
 class MixerComparison:
-    """Mixers with all else held fixed, and whole models that differ in their encoder's looking."""
+    """Mixers with all else fixed, and Transformers that differ in the encoder's self-attention."""
 
     mixers: tuple[MixerScores, ...]
     ladder: tuple[LadderScores, ...]
 
     def parts(self, text: Text) -> tuple[Part, ...]:
-        """Both tables, and what they say of the notes' claim."""
+        """Both tables, and the verdict on the notes' claim."""
         shares = [[mixer.seen, mixer.new, mixer.senses] for mixer in self.mixers]
         columns = (text("idioms.seen_idioms"), text("idioms.new_idioms"), text("idioms.new_senses"))
-        understood = [
+        accuracies = [
             [100 * model_scores.idiom, 100 * model_scores.context] for model_scores in self.ladder
         ]
         return (
@@ -250,7 +254,7 @@ class MixerComparison:
             ),
             table(
                 text("idioms.understood_3"),
-                understood,
+                accuracies,
                 [model_scores.name for model_scores in self.ladder],
                 (text("idioms.idioms"), text("idioms.senses")),
                 digits=1,
@@ -259,7 +263,7 @@ class MixerComparison:
         )
 
     def verdict(self, text: Text) -> str:
-        """What the figures say of the notes' claim, case by case."""
+        """The verdict on the notes' claim, case by case."""
         by_name = {mixer.name: mixer for mixer in self.mixers}
         learned = by_name[LEARNED]
         low, high = learned.spread
@@ -275,89 +279,89 @@ class MixerComparison:
 
 
 def compare_mixers(learned: MixerScores, other: MixerScores, text: Text) -> str:
-    """Where learned queries, keys and values read more than another mixer, and where less."""
-    kinds = (
+    """Where learned queries, keys and values beat another mixer, and where they lose."""
+    tests = (
         (text("idioms.seen_idioms_2"), learned.seen - other.seen),
         (text("idioms.new_idioms_2"), learned.new - other.new),
         (text("idioms.new_senses_2"), learned.senses - other.senses),
     )
     at = text("idioms.in_suffix")
-    told = ", ".join(f"{kind}{at} {100 * gain:+.1f}" for kind, gain in kinds).replace("-", "−")
-    gained, lost, even = (
-        ", ".join(kind for kind, gain in kinds if way == (gain > CLEAR) - (gain < -CLEAR))
-        for way in (1, -1, 0)
+    gains = ", ".join(f"{test}{at} {100 * gain:+.1f}" for test, gain in tests).replace("-", "−")
+    gaining, losing, tied = (
+        ", ".join(test for test, gain in tests if sign == (gain > CLEAR) - (gain < -CLEAR))
+        for sign in (1, -1, 0)
     )
-    if not (lost or even):
-        held = text("idioms.against_claim_holds")
-    elif not gained:
-        held = text("idioms.against_claim_hold")
+    if not (losing or tied):
+        verdict = text("idioms.against_claim_holds")
+    elif not gaining:
+        verdict = text("idioms.against_claim_hold")
     else:
-        held = text("idioms.gain", gained=gained)
-    if lost:
-        held += text("idioms.lose", lost=lost)
-    if even:
-        held += text("idioms.tie", even=even)
+        verdict = text("idioms.gain", gaining=gaining)
+    if losing:
+        verdict += text("idioms.lose", losing=losing)
+    if tied:
+        verdict += text("idioms.tie", tied=tied)
     return text(
         "idioms.against_learned_q_k",
         name=text(f"idioms.form_{MIXER_KEYS[other.name]}"),
-        told=told,
-        held=held,
+        gains=gains,
+        verdict=verdict,
     )
 
 
-ENOUGH = 0.9  # of the sentences in new frames: with less it is the frame that counts
+ENOUGH = 0.9  # accuracy in new frames; below it the frame decides
 
 
 @dataclass(frozen=True)
 class IdiomTranslation:
-    """A sentence, its translation, and what its words say one by one.
+    """A sentence, its translation, and its word-by-word translation.
 
-    Where it is not known whether the idiom is `meant`, it is not judged whether that is `met`.
+    For a reader's sentence `idiomatic` and `correct` are unknown.
     """
 
     sentence: str
     translation: str
-    by_word: str
-    meant: bool | None = None
-    met: bool | None = None
+    word_by_word: str
+    idiomatic: bool | None = None
+    correct: bool | None = None
 
 
 @dataclass(frozen=True)
 class IdiomCounts:
-    """How many sentences of an idiom were asked and understood, if it is meant and if it is not."""
+    """Test sentences of an idiom and correct translations, idiomatic and literal."""
 
     about: str
-    meant: int
-    meant_right: int
+    idiomatic: int
+    idiomatic_correct: int
     literal: int
-    literal_right: int
+    literal_correct: int
 
     @property
-    def asked(self) -> int:
-        """All of them."""
-        return self.meant + self.literal
+    def total(self) -> int:
+        """All sentences."""
+        return self.idiomatic + self.literal
 
     @property
-    def right(self) -> int:
-        """All that were understood."""
-        return self.meant_right + self.literal_right
+    def correct(self) -> int:
+        """All correct translations."""
+        return self.idiomatic_correct + self.literal_correct
 
 
 @dataclass(frozen=True)
 class Idioms(LessonResult):
-    """Examples, what was understood in the primer's test and in new frames, and what it takes.
+    """Examples, accuracy on the primer's test and in new frames, and the mixer comparison.
 
-    `frames` says how many new frames were understood whatever the names, and how many there are.
+    `frames` is how many new frames are correct with every name, and how many there are.
     """
 
     examples: tuple[IdiomTranslation, ...]
-    counted: tuple[IdiomCounts, ...]
-    new: tuple[IdiomCounts, ...]
+    primer_counts: tuple[IdiomCounts, ...]
+    new_frame_counts: tuple[IdiomCounts, ...]
     frames: tuple[int, int]
-    needed: MixerComparison | None = None
+    mixer_comparison: MixerComparison | None = None
 
     def page(self, text: Text) -> Page:
-        """The sentences, the shares, and whether learned queries, keys and values do it."""
+        """The examples, the counts, and the mixer comparison."""
         return Page(
             text("idioms.title"),
             (
@@ -365,48 +369,48 @@ class Idioms(LessonResult):
                 Words(self._understood(text)),
                 *self._shares(text),
                 *self._fresh(text),
-                *(self.needed.parts(text) if self.needed else ()),
+                *(self.mixer_comparison.parts(text) if self.mixer_comparison else ()),
             ),
         )
 
     def _understood(self, text: Text) -> str:
-        right, asked = _sums(self.counted)
-        low, high = wilson(right, asked)
+        correct, total = _sums(self.primer_counts)
+        low, high = wilson(correct, total)
         return text(
             "idioms.primer_test_sentences_understood",
-            right=right,
-            asked=asked,
-            share=right / asked,
+            correct=correct,
+            total=total,
+            share=correct / total,
             low=low,
             high=high,
         )
 
     def _shares(self, text: Text) -> tuple[Table, ...]:
         """Every idiom, in two tables side by side."""
-        half = (len(self.counted) + 1) // 2
-        parts = (self.counted[:half], self.counted[half:])
+        half = (len(self.primer_counts) + 1) // 2
+        parts = (self.primer_counts[:half], self.primer_counts[half:])
         return tuple(_table("", part, text) for part in parts if part)
 
     def _fresh(self, text: Text) -> tuple[Part, ...]:
-        """The same in frames that training never shows."""
-        if not self.new:
+        """The counts in held-out frames."""
+        if not self.new_frame_counts:
             return ()
-        right, asked = _sums(self.new)
-        whole, frames = self.frames
-        found = text(
+        correct, total = _sums(self.new_frame_counts)
+        solved_frames, frames = self.frames
+        verdict = text(
             "idioms.frames_training_never_shows",
-            right=right,
-            asked=asked,
-            whole=whole,
+            correct=correct,
+            total=total,
+            solved_frames=solved_frames,
             frames=frames,
         )
-        if right < ENOUGH * asked:
-            found += text("idioms.frame_counts_idiom_alone")
-        elif whole < frames:
-            found += text("idioms.hangs_little_frames_training")
+        if correct < ENOUGH * total:
+            verdict += text("idioms.frame_counts_idiom_alone")
+        elif solved_frames < frames:
+            verdict += text("idioms.hangs_little_frames_training")
         else:
-            found += text("idioms.hang_frames_training")
-        return Words(found), _table(text("idioms.new_frames"), self.new, text)
+            verdict += text("idioms.hang_frames_training")
+        return Words(verdict), _table(text("idioms.new_frames"), self.new_frame_counts, text)
 
 
 def idioms(
@@ -416,7 +420,7 @@ def idioms(
     sentences: int = 300,
     on_progress: Callable[[str], None] | None = None,
 ) -> Idioms:
-    """Idioms as a trained model translates them: what was kept of one, or by a run's own.
+    """Idioms as a trained model translates them: the snapshot, or a run.
 
     A run of the primer takes about 10 seconds.
     """
@@ -426,89 +430,102 @@ def idioms(
                 "sentence: the snapshot cannot translate it; give model=RUN, a folder of "
                 "`dhyan train primer`"
             )
-        found = read_snapshot("idioms")
-        assert isinstance(found, Idioms)
-        return found
+        snapshot = read_snapshot("idioms")
+        assert isinstance(snapshot, Idioms)
+        return snapshot
     translator, sentences = load_translator(model), parse_int("sentences", sentences, least=20)
-    own = (
+    examples = (
         None if sentence is None else (_translate_own(translator, " ".join(parse_words(sentence))),)
     )
-    asked = measure_idioms(translator, sentences, on_progress)
-    return replace(asked, examples=own or asked.examples, needed=_snapshot_measures())
+    measured = measure_idioms(translator, sentences, on_progress)
+    return replace(
+        measured, examples=examples or measured.examples, mixer_comparison=_snapshot_measures()
+    )
 
 
 def measure_idioms(
     translator: Translator, sentences: int = 300, on_progress: Callable[[str], None] | None = None
 ) -> Idioms:
-    """What a model makes of the primer's test and of the new frames."""
-    counted, told = _test_primer(translator, sentences, on_progress)
-    return Idioms(told, counted, *_test_frames(translator, on_progress))
+    """Accuracy of a model on the primer's test and in new frames."""
+    primer_counts, examples = _test_primer(translator, sentences, on_progress)
+    return Idioms(examples, primer_counts, *_test_frames(translator, on_progress))
 
 
 def _snapshot_measures() -> MixerComparison | None:
-    """The measurements that hang on no model of the reader's, if any are kept."""
+    """The mixer comparison of the snapshot, if there is one."""
     if not has_snapshot("idioms"):
         return None
-    found = read_snapshot("idioms")
-    assert isinstance(found, Idioms)
-    return found.needed
+    snapshot = read_snapshot("idioms")
+    assert isinstance(snapshot, Idioms)
+    return snapshot.mixer_comparison
 
 
 def _test_primer(
     translator: Translator, sentences: int, on_progress: Callable[[str], None] | None
 ) -> tuple[tuple[IdiomCounts, ...], tuple[IdiomTranslation, ...]]:
-    """The primer's test by idiom, and the first sentence of each reading of the notes' two."""
-    twins = primer_sentences(translator, "idiom", sentences)
-    said = _translate(translator, [pair.english for pair in twins], on_progress)
-    asked = [
+    """Counts of the primer's test by idiom, and an example of each reading of the notes' two."""
+    pairs = primer_sentences(translator, "idiom", sentences)
+    translations = _translate(translator, [pair.english for pair in pairs], on_progress)
+    judged = [
         (pair.wanted[0], is_idiomatic(pair), pair.wanted[0].passes(text))
-        for pair, text in zip(twins, said, strict=True)
+        for pair, text in zip(pairs, translations, strict=True)
     ]
     examples: dict[tuple[str, bool], IdiomTranslation] = {}
-    for twin, text, (wanted, meant, met) in zip(twins, said, asked, strict=True):
-        if (key := (wanted.about, meant)) not in examples:
-            by_word = translate_word_by_word(twin.english) if wanted.about in (CAKE, LEG) else ""
-            examples[key] = IdiomTranslation(twin.english, text, by_word, meant, met)
-    order = [(about, meant) for about in (CAKE, LEG) for meant in (True, False)]
-    return _count(asked), tuple(examples[key] for key in order if key in examples)
+    for pair, text, (check, idiomatic, correct) in zip(pairs, translations, judged, strict=True):
+        if (key := (check.about, idiomatic)) not in examples:
+            word_by_word = (
+                translate_word_by_word(pair.english) if check.about in (CAKE, LEG) else ""
+            )
+            examples[key] = IdiomTranslation(pair.english, text, word_by_word, idiomatic, correct)
+    order = [(about, idiomatic) for about in (CAKE, LEG) for idiomatic in (True, False)]
+    return _count(judged), tuple(examples[key] for key in order if key in examples)
 
 
 def _test_frames(
     translator: Translator, on_progress: Callable[[str], None] | None
 ) -> tuple[tuple[IdiomCounts, ...], tuple[int, int]]:
-    """The same question in frames that the primer does not have."""
-    asked = frame_sentences(translator)
-    said = _translate(translator, [one.english for one in asked], on_progress)
-    met = [one.wanted.passes(text) for one, text in zip(asked, said, strict=True)]
-    judged = [(one.wanted, one.meant, right) for one, right in zip(asked, met, strict=True)]
-    frames = {one.frame for one in asked}
-    missed = {one.frame for one, right in zip(asked, met, strict=True) if not right}
-    return _count(judged), (len(frames - missed), len(frames))
+    """Counts in frames that the primer does not have."""
+    sentences = frame_sentences(translator)
+    translations = _translate(translator, [sentence.english for sentence in sentences], on_progress)
+    correct = [
+        sentence.check.passes(text) for sentence, text in zip(sentences, translations, strict=True)
+    ]
+    judged = [
+        (sentence.check, sentence.idiomatic, ok)
+        for sentence, ok in zip(sentences, correct, strict=True)
+    ]
+    frames = {sentence.frame for sentence in sentences}
+    failed_frames = {
+        sentence.frame for sentence, ok in zip(sentences, correct, strict=True) if not ok
+    }
+    return _count(judged), (len(frames - failed_frames), len(frames))
 
 
-def _count(asked: Sequence[tuple[TranslationCheck, bool, bool]]) -> tuple[IdiomCounts, ...]:
-    """By idiom: how often it was meant and understood, and how often neither."""
-    found: list[IdiomCounts] = []
-    for about in dict.fromkeys(wanted.about for wanted, _, _ in asked):
-        own = [(meant, met) for wanted, meant, met in asked if wanted.about == about]
-        found.append(
+def _count(judged: Sequence[tuple[TranslationCheck, bool, bool]]) -> tuple[IdiomCounts, ...]:
+    """Counts by idiom, the notes' two first."""
+    counts: list[IdiomCounts] = []
+    for about in dict.fromkeys(check.about for check, _, _ in judged):
+        results = [
+            (idiomatic, correct) for check, idiomatic, correct in judged if check.about == about
+        ]
+        counts.append(
             IdiomCounts(
                 about,
-                sum(meant for meant, _ in own),
-                sum(meant and met for meant, met in own),
-                sum(not meant for meant, _ in own),
-                sum(met and not meant for meant, met in own),
+                sum(idiomatic for idiomatic, _ in results),
+                sum(idiomatic and correct for idiomatic, correct in results),
+                sum(not idiomatic for idiomatic, _ in results),
+                sum(correct and not idiomatic for idiomatic, correct in results),
             )
         )
-    return tuple(sorted(found, key=lambda one: one.about not in (CAKE, LEG)))
+    return tuple(sorted(counts, key=lambda entry: entry.about not in (CAKE, LEG)))
 
 
 def _translate_own(translator: Translator, text: str) -> IdiomTranslation:
-    """A reader's sentence, of which nothing says whether its idiom is meant."""
+    """A reader's sentence, which cannot be judged."""
     if not knows_every_word(translator, text):
-        strange = [word for word in text.split() if not knows_every_word(translator, word)]
+        unknown = [word for word in text.split() if not knows_every_word(translator, word)]
         raise UserError(
-            f"sentence: this model does not know {', '.join(strange)}; choose other words"
+            f"sentence: this model does not know {', '.join(unknown)}; choose other words"
         )
     return IdiomTranslation(text, translator(text)[0].text, translate_word_by_word(text))
 
@@ -520,27 +537,30 @@ def _translate(
         if on_progress:
             on_progress(f"translated {done} of {len(texts)}")
 
-    return [one.text for one in translator(texts, on_progress=count)]
+    return [translation.text for translation in translator(texts, on_progress=count)]
 
 
-def _describe(one: IdiomTranslation, text: Text) -> str:
-    """A sentence with its translation, and what its words would say."""
-    found = f"“{one.sentence}” → {one.translation}"
-    if one.meant is not None:
-        wanted = text("idioms.meant") if one.meant else text("idioms.literal")
-        met = text("idioms.understood") if one.met else text("idioms.understood_2")
-        found += f" ({wanted}: {met})"
-    return found + text("idioms.word_word", by_word=one.by_word)
+def _describe(example: IdiomTranslation, text: Text) -> str:
+    """A sentence with its translation, its verdict and its word-by-word translation."""
+    description = f"“{example.sentence}” → {example.translation}"
+    if example.idiomatic is not None:
+        reading = text("idioms.meant") if example.idiomatic else text("idioms.literal")
+        verdict = text("idioms.understood") if example.correct else text("idioms.understood_2")
+        description += f" ({reading}: {verdict})"
+    return description + text("idioms.word_word", word_by_word=example.word_by_word)
 
 
-def _sums(counted: Sequence[IdiomCounts]) -> tuple[int, int]:
-    """How many were understood, and how many there were."""
-    return sum(one.right for one in counted), sum(one.asked for one in counted)
+def _sums(counts: Sequence[IdiomCounts]) -> tuple[int, int]:
+    """Correct translations and sentences."""
+    return sum(entry.correct for entry in counts), sum(entry.total for entry in counts)
 
 
-def _table(title: str, counted: Sequence[IdiomCounts], text: Text) -> Table:
-    """Understood and asked, meant and literal, for every idiom."""
+def _table(title: str, counts: Sequence[IdiomCounts], text: Text) -> Table:
+    """Correct and total, idiomatic and literal, for every idiom."""
     of = text("idioms.of")
     columns = (text("idioms.meant"), of, text("idioms.literal"), of)
-    rows = [(one.meant_right, one.meant, one.literal_right, one.literal) for one in counted]
-    return table(title, rows, [one.about for one in counted], columns)
+    rows = [
+        (entry.idiomatic_correct, entry.idiomatic, entry.literal_correct, entry.literal)
+        for entry in counts
+    ]
+    return table(title, rows, [entry.about for entry in counts], columns)

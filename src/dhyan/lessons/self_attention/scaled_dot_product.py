@@ -33,15 +33,15 @@ from dhyan.training.events import Stepped
 from dhyan.training.loss import cross_entropy
 from dhyan.training.trainer import Trainer
 
-KEYS = 8  # so many keys in a row of scores
+KEYS = 8  # keys in a row of scores
 
 
 @dataclass(frozen=True)
 class ScoreSpread:
-    """Measured over many random q and k of each width, their numbers of mean 0 and variance 1.
+    """Spread of q·k over random q and k of each width, with components of mean 0 and variance 1.
 
     A row is raw (q·k) or scaled (q·k/√dk), a column a width: the variance, the mean largest of
-    eight weights, and the mean size of the softmax's slopes, √Σ (∂w_i/∂e_j)².
+    eight weights, and the mean norm of the softmax's Jacobian, √Σ (∂w_i/∂e_j)².
     """
 
     widths: tuple[int, ...]
@@ -57,16 +57,18 @@ class ScoreSpread:
 
 
 def measure_spread(widths: Sequence[int], *, draws: int, seed: int) -> ScoreSpread:
-    """Draw a query and eight keys so often for each width."""
-    chance = torch.Generator().manual_seed(seed)
-    columns = [_measured(width, draws, chance) for width in widths]
-    variances, largest, slopes = (torch.stack(one, dim=1) for one in zip(*columns, strict=True))
+    """Draw a query and eight keys `draws` times for each width."""
+    generator = torch.Generator().manual_seed(seed)
+    columns = [_measured(width, draws, generator) for width in widths]
+    variances, largest, slopes = (
+        torch.stack(column, dim=1) for column in zip(*columns, strict=True)
+    )
     return ScoreSpread(tuple(widths), variances, largest, slopes)
 
 
-def _measured(width: int, draws: int, chance: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+def _measured(width: int, draws: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
     queries, keys = (
-        torch.randn(draws, count, width, generator=chance, dtype=torch.float64)
+        torch.randn(draws, count, width, generator=generator, dtype=torch.float64)
         for count in (1, KEYS)
     )
     raw = (queries * keys).sum(-1)
@@ -87,11 +89,11 @@ TRAINING_PAIRS, UNSEEN, CURVE_POINTS = 4000, 300, 10
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """How a run went, at some of its steps, each a mean over those since the one before.
+    """Curves of a training run, each point a mean over the steps since the one before.
 
-    `through` is the norm of the gradient that reaches the scores through the softmax, `weights`
-    that of the query and key matrices, `most` what of it one step in twenty exceeds; `largest` is
-    the mean largest weight of a row. `loss` and `right` are of words the model has not seen.
+    `through` is the gradient norm at the scores, `weights` that of the query and key matrices and
+    `most` its 95th percentile; `largest` is the mean largest weight of a row. `loss` and `right`
+    are the loss and accuracy on unseen pairs.
     """
 
     key_width: int
@@ -115,13 +117,13 @@ class TrainingRun:
 def train_head(
     *, key_width: int, scaled: bool, steps: int, seed: int, on_progress: ProgressCallback | None
 ) -> TrainingRun:
-    """Train one head of a width, all else equal, by the project's own trainer."""
+    """Train a single-head model of a key width, all else equal, with the project's trainer."""
     recipe = _recipe(key_width, scaled, steps, seed)
     pairs = list(islice(reverse_pairs(seed=seed), TRAINING_PAIRS + UNSEEN))
     words = Tokenizer.train((pair.source for pair in pairs), kind="words", size=64)
     examples, unseen = (
-        encode_pairs(some, words, words, max_tokens=recipe.data.max_tokens)
-        for some in (pairs[:TRAINING_PAIRS], pairs[TRAINING_PAIRS:])
+        encode_pairs(split, words, words, max_tokens=recipe.data.max_tokens)
+        for split in (pairs[:TRAINING_PAIRS], pairs[TRAINING_PAIRS:])
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -133,7 +135,7 @@ def train_head(
     means = torch.stack(
         [torch.tensor(rows[a:b]).mean(0) for a, b in zip(starts, ends, strict=True)]
     )
-    losses, through, weights, largest = (tuple(one.tolist()) for one in means.unbind(1))
+    losses, through, weights, largest = (tuple(column.tolist()) for column in means.unbind(1))
     loss, right = _evaluate(model, unseen)
     return TrainingRun(
         key_width=key_width,
@@ -163,7 +165,9 @@ def _recipe(width: int, scaled: bool, steps: int, seed: int) -> Recipe:
     }
     training = {"steps": steps, "warmup_steps": 0, "halve_from": steps // 2, "seed": seed}
     training |= {"halve_every": max(1, steps // 8), "report_every": 1}
-    return load_recipe("reverse", sides | {f"training.{key}": it for key, it in training.items()})
+    return load_recipe(
+        "reverse", sides | {f"training.{key}": value for key, value in training.items()}
+    )
 
 
 def _trainer(recipe: Recipe, model: Seq2Seq, examples: Examples) -> Trainer:
@@ -185,8 +189,8 @@ def _trainer(recipe: Recipe, model: Seq2Seq, examples: Examples) -> Trainer:
 def _record_steps(
     trainer: Trainer, steps: int, on_progress: ProgressCallback | None
 ) -> Iterator[tuple[float, float, float, float]]:
-    """Of every step: loss, gradient at the scores, gradient of the weights, largest weight."""
-    asking = [
+    """Loss, gradient norm at the scores, gradient norm of the weights and top weight of each step."""
+    projections = [
         part.weight
         for module in trainer.model.modules()
         if isinstance(module, MultiHeadAttention)
@@ -198,7 +202,7 @@ def _record_steps(
             if not isinstance(event, Stepped):
                 continue
             through = torch.stack(squares).sum().sqrt()
-            gradients = [one.grad.norm() for one in asking if one.grad is not None]
+            gradients = [weight.grad.norm() for weight in projections if weight.grad is not None]
             weights = torch.stack(gradients).norm()
             yield event.loss, float(through), float(weights), float(torch.stack(largest).mean())
             squares.clear()
@@ -209,7 +213,7 @@ def _record_steps(
 
 @contextmanager
 def _record_gradients(model: nn.Module) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
-    """Inside, a backward pass leaves the squared gradients at the scores, a forward pass top weights.
+    """Record the squared gradients at the scores in backward, and the top weights in forward.
 
     The gradient at the scores follows from the one at the weights: w (g − Σ w g).
     """
@@ -238,7 +242,7 @@ def _record_gradients(model: nn.Module) -> Iterator[tuple[list[Tensor], list[Ten
 
 @torch.no_grad()
 def _evaluate(model: Seq2Seq, unseen: Examples) -> tuple[float, float]:
-    """The mean loss of unseen words, and the share of them said rightly after the correct ones."""
+    """Mean loss and accuracy on unseen pairs, under teacher forcing."""
     total, right, count = 0.0, 0, 0
     with evaluation_mode(model):
         for batch in sorted_batches(unseen, 2000):
@@ -252,15 +256,18 @@ def _evaluate(model: Seq2Seq, unseen: Examples) -> tuple[float, float]:
 WIDTHS = (1, 16, 32, 48, 64, 80, 96, 112, 128)
 NUMBERS, PAIRS = (10, 20, 30, 40, 50, 60, 70), ((6, 4), (3, 2), (4, 5), (1, 10))
 WIDE, NARROW, DRAWS = 64, 16, 2000
-MUCH, ALL = 2.0, 100.0  # how many times smaller or larger a gradient is called so, or gone
-CLEAR = 0.05  # a difference between two shares of one seed that is told as one
+MUCH, ALL = (
+    2.0,
+    100.0,
+)  # ratios of gradient norms that count as smaller or larger, as vanished or exploded
+CLEAR = 0.05  # smallest difference of two accuracies that counts, at one seed
 
 
 @dataclass(frozen=True)
 class ScaledDotProduct(LessonResult):
     """Variances, softmaxes of pairs, four runs: wide with √dk and without, narrow without and with.
 
-    `free_values` are how many queries there are, how wide, and how wide their answers come out.
+    `free_values` are the number of queries, their width, and the width of their contexts.
     """
 
     spread: ScoreSpread
@@ -275,7 +282,7 @@ class ScaledDotProduct(LessonResult):
 
     def page(self, text: Text) -> Page:
         """The spread of dot products, the softmax, the training."""
-        names = [f"({', '.join(f'{one:g}' for one in pair)})" for pair in self.pairs.tolist()]
+        names = [f"({', '.join(f'{score:g}' for score in pair)})" for pair in self.pairs.tolist()]
         return Page(
             text("scaled_dot_product.title"),
             (
@@ -305,7 +312,7 @@ class ScaledDotProduct(LessonResult):
 
     def _spreads(self, text: Text) -> str:
         low, high = self.spread.per_width
-        least, most = (float(one) for one in self.spread.variances[1].aminmax())
+        least, most = (float(variance) for variance in self.spread.variances[1].aminmax())
         widest, (raw, scaled) = self.spread.widths[-1], self.spread.largest[:, -1].tolist()
         steep, mild = self.spread.slopes[:, -1].tolist()
         linear = (
@@ -347,7 +354,7 @@ class ScaledDotProduct(LessonResult):
         if not runs:
             return ()
         names = [f"dk {run.key_width}{', √dk' if run.scaled else ''}" for run in runs]
-        places = tuple(map(str, runs[0].steps))
+        steps = tuple(map(str, runs[0].steps))
         step = text("scaled_dot_product.step")
         charts = {
             "losses": (
@@ -369,12 +376,12 @@ class ScaledDotProduct(LessonResult):
         return (
             Words(self._claims(text)),
             *(
-                Lines(title, tuple(map(Curve, names, self._of(which))), places, step, up)
+                Lines(title, tuple(map(Curve, names, self._of(which))), steps, step, up)
                 for which, (title, up) in charts.items()
             ),
             Words(text("scaled_dot_product.after_training")),
             *(
-                table(title, [[one] for one in column], () if number else names)
+                table(title, [[value] for value in column], () if number else names)
                 for number, (title, column) in enumerate(columns.items())
             ),
         )
@@ -383,17 +390,17 @@ class ScaledDotProduct(LessonResult):
         return [getattr(run, which) for run in self.runs]
 
     def _claims(self, text: Text) -> str:
-        """What the runs say of vanishing, of exploding, and of a smaller width."""
-        one, other, _, _ = self.runs
-        late, most = other.late / one.late, other.most / one.most
+        """Verdicts on vanishing and exploding gradients, and on a smaller width."""
+        scaled_run, unscaled, _, _ = self.runs
+        late, most = unscaled.late / scaled_run.late, unscaled.most / scaled_run.most
         vanishing = _verdict(
             1 / late,
             text("scaled_dot_product.vanishes"),
             text("scaled_dot_product.smaller_but_vanish"),
             text("scaled_dot_product.vanish"),
         )
-        begin, end = other.through[0], other.through[-1]
-        way = (
+        begin, end = unscaled.through[0], unscaled.through[-1]
+        trend = (
             text("scaled_dot_product.grows")
             if end > begin
             else text("scaled_dot_product.falls")
@@ -408,10 +415,10 @@ class ScaledDotProduct(LessonResult):
         )
         return text(
             "scaled_dot_product.transformer_head_dk_learns",
-            key_width=one.key_width,
+            key_width=scaled_run.key_width,
             late=late,
             vanishing=vanishing,
-            way=way,
+            trend=trend,
             begin=begin,
             end=end,
             most=most,
@@ -420,32 +427,47 @@ class ScaledDotProduct(LessonResult):
         )
 
     def _widths(self, text: Text) -> str:
-        """What √dk does at either width, and what a smaller width does instead of it."""
-        one, other, small, both = self.runs
-        wide, narrow = one.key_width, small.key_width
-        helps, too = (
-            _compared(gain, text("scaled_dot_product.dk_helps"), text("scaled_dot_product.dk_harms"),
-                      text("scaled_dot_product.dk_makes_clear_difference"))
-            for gain in (one.right - other.right, both.right - small.right)
-        )  # fmt: skip
-        against, beside, left = (
-            _compared(gain, text("scaled_dot_product.better"), text("scaled_dot_product.worse"),
-                      text("scaled_dot_product.about_good"))
-            for gain in (small.right - one.right, small.right - other.right, both.right - one.right)
-        )  # fmt: skip
+        """The effect of √dk at either width, and of a smaller width instead of it."""
+        scaled_run, unscaled, narrow_unscaled, narrow_scaled = self.runs
+        wide, narrow = scaled_run.key_width, narrow_unscaled.key_width
+        helps, helps_narrow = (
+            _compared(
+                gain,
+                text("scaled_dot_product.dk_helps"),
+                text("scaled_dot_product.dk_harms"),
+                text("scaled_dot_product.dk_makes_clear_difference"),
+            )
+            for gain in (
+                scaled_run.right - unscaled.right,
+                narrow_scaled.right - narrow_unscaled.right,
+            )
+        )
+        against_scaled, against_unscaled, narrow_against_scaled = (
+            _compared(
+                gain,
+                text("scaled_dot_product.better"),
+                text("scaled_dot_product.worse"),
+                text("scaled_dot_product.about_good"),
+            )
+            for gain in (
+                narrow_unscaled.right - scaled_run.right,
+                narrow_unscaled.right - unscaled.right,
+                narrow_scaled.right - scaled_run.right,
+            )
+        )
         return text(
             "scaled_dot_product.unseen_words_dk_gets",
             wide=wide,
-            right=one.right,
-            other_right=other.right,
+            right=scaled_run.right,
+            unscaled_right=unscaled.right,
             helps=helps,
             narrow=narrow,
-            small_right=small.right,
-            against=against,
-            beside=beside,
-            both_right=both.right,
-            too=too,
-            left=left,
+            narrow_right=narrow_unscaled.right,
+            against_scaled=against_scaled,
+            against_unscaled=against_unscaled,
+            narrow_scaled_right=narrow_scaled.right,
+            helps_narrow=helps_narrow,
+            narrow_against_scaled=narrow_against_scaled,
         )
 
 
@@ -474,12 +496,16 @@ def scaled_dot_product(
         raise UserError(f"divide_by is {divide_by!r}: give a number other than 0")
     values = parse_vector("numbers", numbers)
     scores = parse_matrix("pairs", pairs)
-    kinds = ((width, True), (width, False), (narrow, False), (narrow, True)) if steps else ()
+    settings = ((width, True), (width, False), (narrow, False), (narrow, True)) if steps else ()
     runs = tuple(
-        train_head(key_width=wide, scaled=over, steps=steps, seed=seed, on_progress=on_progress)
-        for wide, over in kinds
+        train_head(
+            key_width=key_width, scaled=scaled, steps=steps, seed=seed, on_progress=on_progress
+        )
+        for key_width, scaled in settings
     )
-    variance, divided = (float(one.var(unbiased=False)) for one in (values, values / divide_by))
+    variance, divided = (
+        float(sample.var(unbiased=False)) for sample in (values, values / divide_by)
+    )
     return ScaledDotProduct(
         measure_spread(sizes, draws=draws, seed=seed),
         values,
@@ -494,9 +520,9 @@ def scaled_dot_product(
 
 
 def _free_values(seed: int) -> tuple[int, int, int]:
-    """How many queries, how wide they are, and how wide the answers from wider values come out."""
-    chance = torch.Generator().manual_seed(seed)
-    queries, keys, values = (torch.randn(3, size, generator=chance) for size in (4, 4, 6))
+    """The number of queries, their width, and the width of contexts from wider values."""
+    generator = torch.Generator().manual_seed(seed)
+    queries, keys, values = (torch.randn(3, size, generator=generator) for size in (4, 4, 6))
     count, wide = attend(queries, keys, values).context.shape
     return count, queries.shape[1], wide
 

@@ -1,4 +1,4 @@
-"""A word of several meanings in a trained encoder: do its vectors part by what it means?"""
+"""Word-sense probing: whether a trained encoder's states separate an ambiguous word's meanings."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,40 +34,40 @@ from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import CORE, SEED, knows_every_word, load_translator, take_known
 
-FEWEST = 20  # sentences of a meaning to fit a probe on, and to ask it of
-FEW, DRAWS = 5, 30  # sentences of a meaning that a probe may do with, and how often they are drawn
-STEP = 1 << 40  # seeds of what is fitted and what is asked lie so far apart
-STATIC, PLACED, ALONE = "its own vector", "with its position", "untrained encoder"
+FEWEST = 20  # sentences per meaning to fit a probe, and to test it
+FEW, DRAWS = 5, 30  # sentences per meaning of a few-shot probe, and how often they are drawn
+STEP = 1 << 40  # distance between the seeds of training and test sentences
+STATIC, WITH_POSITION, UNTRAINED = "its own vector", "with its position", "untrained encoder"
 
 
 @dataclass(frozen=True)
 class Level:
-    """What a probe reads off a word's vectors at one place of the encoder.
+    """Accuracy of a probe on a word's vectors at one level of the encoder.
 
-    `few` is the mean share of probes that have seen only a few sentences of each meaning, and
-    `few_error` its standard error over what they saw; `apart` is the share of the vectors' variance
-    that lies between the means of the meanings. Only a trained encoder's layers have a `layer`.
+    `few` is the mean accuracy of few-shot probes, and `few_error` its standard error over the
+    draws; `between_variance` is the share of the vectors' variance between the means of the
+    meanings. Only a trained encoder's layers have a `layer`.
     """
 
     name: str
     layer: int
-    probed: ProbeResult
+    probe: ProbeResult
     few: float
     few_error: float
-    apart: float
+    between_variance: float
 
     def more_of_few(self, other: "Level") -> bool:
-        """Whether a few sentences clearly teach more here than there."""
+        """Whether a few-shot probe is clearly more accurate at this level than at the other."""
         error = (self.few_error**2 + other.few_error**2) ** 0.5
         return self.few - other.few > NORMAL * error
 
 
 @dataclass(frozen=True)
 class WordSenses:
-    """A word, its meanings in Hindi, and every level.
+    """An ambiguous word, its meanings in Hindi, and every level.
 
-    The probe is `fitted` on pairings that training has, and asked of others that it never shows;
-    of both there are as many of each meaning, so that one is right by chance as often as another.
+    The probe is fitted on `fitted` sentences with word pairings of the training data, and tested on
+    held-out pairings; both sets are balanced, so chance is the same for every meaning.
     """
 
     word: str
@@ -82,19 +82,19 @@ class WordSenses:
     @property
     def last(self) -> Level:
         """The trained encoder's last layer."""
-        return max(self.levels, key=lambda one: one.layer)
+        return max(self.levels, key=lambda level: level.layer)
 
     @property
     def chance(self) -> float:
-        """What is right without looking."""
+        """Accuracy of guessing."""
         return 1 / len(self.senses)
 
 
 def contexts(word: str, *, novel: bool, seed: int) -> Iterator[SentencePair]:
-    """Sentences with a word of several meanings, in pairings that training has, or has not."""
+    """Sentences with an ambiguous word, in pairings of the training data or held-out ones."""
     core = CORE if word in ambiguous_words(CORE) else 1.0
-    for place in count((2 * seed + novel) * STEP):
-        twin = disambiguated_sentence(SentenceBuilder(place, held_out=novel, core=core))
+    for seed_offset in count((2 * seed + novel) * STEP):
+        twin = disambiguated_sentence(SentenceBuilder(seed_offset, held_out=novel, core=core))
         if twin.wanted[0].about == word:
             yield twin
 
@@ -105,38 +105,43 @@ def meanings(word: str) -> tuple[Sense, ...]:
 
 
 def sense_of(twin: SentencePair) -> int:
-    """Which of its meanings the word has."""
-    [wanted] = twin.wanted
-    forms = [{" ".join(form) for form in meaning.noun.hindi} for meaning in meanings(wanted.about)]
-    return next(place for place, form in enumerate(forms) if wanted.right[0] in form)
+    """Index of the word's meaning in this sentence."""
+    [check] = twin.wanted
+    forms = [{" ".join(form) for form in meaning.noun.hindi} for meaning in meanings(check.about)]
+    return next(index for index, form in enumerate(forms) if check.right[0] in form)
 
 
 def probe_senses(
     translator: Translator, word: str, sentences: int, seed: int
 ) -> tuple[WordSenses, Int[Tensor, " M"], list[Float[Tensor, "M D"]]]:
-    """Fit on what training pairs, ask of what it does not.
+    """Fit probes on pairings of the training data and test them on held-out ones.
 
-    Also the test's meanings, and its vectors at each level.
+    Also returns the meanings of the test sentences, and their vectors at each level.
     """
     encoder = transformer_encoder(translator)
-    (fit, a), (test, b) = (
+    (fit, fit_senses), (test, test_senses) = (
         _balanced(translator, word, novel=novel, sentences=sentences, seed=seed)
         for novel in (False, True)
     )
     x, y = (word_vectors(encoder, translator, part, word) for part in (fit, test))
     fresh = reinitialised_encoder(encoder, seed)
     x, y = (
-        [*own, word_vectors(fresh, translator, part, word)[-1]]
-        for own, part in ((x, fit), (y, test))
+        [*vectors, word_vectors(fresh, translator, part, word)[-1]]
+        for vectors, part in ((x, fit), (y, test))
     )
     layers = len(x) - 3
-    names = (STATIC, PLACED, *(f"layer {one + 1}" for one in range(layers)), ALONE)
+    names = (STATIC, WITH_POSITION, *(f"layer {layer + 1}" for layer in range(layers)), UNTRAINED)
     levels = tuple(
-        _level(name, place - 1 if 1 < place < 2 + layers else 0, (one, a), (other, b))
-        for place, (name, one, other) in enumerate(zip(names, x, y, strict=True))
+        _level(
+            name,
+            index - 1 if 1 < index < 2 + layers else 0,
+            (fit_vectors, fit_senses),
+            (test_vectors, test_senses),
+        )
+        for index, (name, fit_vectors, test_vectors) in enumerate(zip(names, x, y, strict=True))
     )
     hindi = tuple(" ".join(meaning.noun.hindi[0]) for meaning in meanings(word))
-    return WordSenses(word, hindi, len(fit), levels), b, y
+    return WordSenses(word, hindi, len(fit), levels), test_senses, y
 
 
 Labelled = tuple[Float[Tensor, "N D"], Int[Tensor, " N"]]
@@ -153,62 +158,66 @@ def _level(name: str, layer: int, fit: Labelled, test: Labelled) -> Level:
     )
 
 
-def _few(kinds: Int[Tensor, " N"], seed: int) -> Int[Tensor, " F"]:
-    """The places of a few of each kind."""
-    chances = torch.Generator().manual_seed(seed)
-    order = torch.randperm(len(kinds), generator=chances)
-    return torch.cat([order[kinds[order] == kind][:FEW] for kind in kinds.unique()])
+def _few(labels: Int[Tensor, " N"], seed: int) -> Int[Tensor, " F"]:
+    """Indices of a few random examples of each class."""
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(labels), generator=generator)
+    return torch.cat([order[labels[order] == label][:FEW] for label in labels.unique()])
 
 
 def _balanced(
     translator: Translator, word: str, *, novel: bool, sentences: int, seed: int
 ) -> tuple[list[str], Int[Tensor, " N"]]:
-    """As many sentences of each meaning, in turn, and which it is."""
-    kinds = range(len(meanings(word)))
+    """Equally many sentences of each meaning, alternating, and the index of each one's meaning."""
+    senses = range(len(meanings(word)))
     if not knows_every_word(translator, word):
         raise UserError(f"words: this model does not know {word!r}; choose another word")
 
-    def of(kind: int) -> list[SentencePair]:
-        made = contexts(word, novel=novel, seed=seed)
+    def of(sense: int) -> list[SentencePair]:
+        pairs = contexts(word, novel=novel, seed=seed)
         return take_known(
-            translator, made, sentences // len(kinds), lambda twin: sense_of(twin) == kind
+            translator, pairs, sentences // len(senses), lambda twin: sense_of(twin) == sense
         )
 
-    own = [of(kind) for kind in kinds]
-    least = min(map(len, own))
+    by_sense = [of(sense) for sense in senses]
+    least = min(map(len, by_sense))
     if least < FEWEST:
         raise UserError(
             f"words: this model knows the words of only {least} sentences of a meaning of "
             f"{word!r}; it takes {FEWEST}"
         )
-    turns = zip(*(part[:least] for part in own), strict=True)
-    return [one.english for turn in turns for one in turn], torch.tensor([*kinds] * least)
+    turns = zip(*(pairs[:least] for pairs in by_sense), strict=True)
+    return [pair.english for turn in turns for pair in turn], torch.tensor([*senses] * least)
 
 
-# Those of the small world that the trained runs live in.
+# The ambiguous words in the vocabulary of the trained runs.
 WORDS = ("bank", "bat", "chest", "court", "date", "file", "letter", "trunk")
-PLOTTED = 120  # sentences in the plane
-LEVEL_KEYS = {STATIC: "own_vector", PLACED: "with_position", ALONE: "level_untrained_encoder"}
+PLOTTED = 120  # sentences in the scatter plot
+LEVEL_KEYS = {
+    STATIC: "own_vector",
+    WITH_POSITION: "with_position",
+    UNTRAINED: "level_untrained_encoder",
+}
 
 
 @dataclass(frozen=True)
 class WordSenseProbes(LessonResult):
-    """Each word's levels, and the first word's vectors in the plane, before and after training."""
+    """Probes of each word; the first word's vectors on principal axes, untrained and trained."""
 
     words: tuple[WordSenses, ...]
-    kinds: Int[Tensor, " N"]
+    senses: Int[Tensor, " N"]
     before: Float64[Tensor, "N 2"]
     before_explained: Float64[Tensor, " 2"]
     after: Float64[Tensor, "N 2"]
     after_explained: Float64[Tensor, " 2"]
 
     def page(self, text: Text) -> Page:
-        """The first word level by level and in the plane, then all words."""
+        """The first word level by level and as a scatter plot, then all words."""
         first = self.words[0]
         return Page(
             text("word_senses.title", word=first.word),
             (
-                Words(self._asked(text)),
+                Words(self._describe_probe(text)),
                 _levels(first, text),
                 Words(_gained(first, text)),
                 self._plane(
@@ -217,38 +226,41 @@ class WordSenseProbes(LessonResult):
                 self._plane(
                     text("word_senses.trained_last_layer"), self.after, self.after_explained
                 ),
-                Words(self._taught(text)),
+                Words(self._training_effects(text)),
                 self._every(text),
-                *((Words(told),) if (told := self._below(text)) else ()),
+                *((Words(below),) if (below := self._below(text)) else ()),
             ),
         )
 
-    def _asked(self, text: Text) -> str:
+    def _describe_probe(self, text: Text) -> str:
         first = self.words[0]
-        senses, asked = ", ".join(first.senses), first.levels[0].probed.asked
+        senses, total = ", ".join(first.senses), first.levels[0].probe.asked
         return text(
             "word_senses.trained_encoder_reads_sentences",
             word=first.word,
             senses=senses,
-            asked=asked,
+            total=total,
             few=FEW,
         )
 
     def _plane(
-        self, title: str, places: Float64[Tensor, "N 2"], explained: Float64[Tensor, " 2"]
+        self, title: str, coordinates: Float64[Tensor, "N 2"], explained: Float64[Tensor, " 2"]
     ) -> Plane:
-        across, up = (round(100 * float(one)) for one in explained)
+        across, up = (round(100 * float(share)) for share in explained)
         points = tuple(
-            Point("", x, y, kind=kind)
-            for (x, y), kind in zip(places.tolist(), self.kinds.tolist(), strict=True)
+            Point("", x, y, kind=sense)
+            for (x, y), sense in zip(coordinates.tolist(), self.senses.tolist(), strict=True)
         )
         return Plane(f"{title}, {across} % + {up} %", points, kinds=self.words[0].senses)
 
-    def _taught(self, text: Text) -> str:
-        """In how many words training lays the meanings apart."""
-        more = sum(word.last.more_of_few(word.level(ALONE)) for word in self.words)
-        less = sum(word.level(ALONE).more_of_few(word.last) for word in self.words)
-        wider = sum(word.last.apart > word.level(ALONE).apart for word in self.words)
+    def _training_effects(self, text: Text) -> str:
+        """For how many words training separates the meanings."""
+        more = sum(word.last.more_of_few(word.level(UNTRAINED)) for word in self.words)
+        less = sum(word.level(UNTRAINED).more_of_few(word.last) for word in self.words)
+        wider = sum(
+            word.last.between_variance > word.level(UNTRAINED).between_variance
+            for word in self.words
+        )
         count = len(self.words)
         if count == 1:
             return _training_effect(more, less, text)
@@ -270,11 +282,11 @@ class WordSenseProbes(LessonResult):
         return text("word_senses.training_lays_meanings_apart")
 
     def _below(self, text: Text) -> str:
-        """That a position may tell less than chance, where it does."""
+        """The words whose position probe is below chance."""
         below = [
-            f"{word.word} {word.level(PLACED).probed.share:.2f}"
+            f"{word.word} {word.level(WITH_POSITION).probe.share:.2f}"
             for word in self.words
-            if word.level(PLACED).probed.interval[1] < word.chance
+            if word.level(WITH_POSITION).probe.interval[1] < word.chance
         ]
         if not below:
             return ""
@@ -283,9 +295,26 @@ class WordSenseProbes(LessonResult):
     def _every(self, text: Text) -> Table:
         rows = []
         for word in self.words:
-            last, alone, placed = word.last, word.level(ALONE), word.level(PLACED)
-            shares = (word.chance, placed.probed.share, alone.probed.share, last.probed.share)
-            rows.append((*shares, alone.few, last.few, alone.apart, last.apart))
+            last, untrained, with_position = (
+                word.last,
+                word.level(UNTRAINED),
+                word.level(WITH_POSITION),
+            )
+            shares = (
+                word.chance,
+                with_position.probe.share,
+                untrained.probe.share,
+                last.probe.share,
+            )
+            rows.append(
+                (
+                    *shares,
+                    untrained.few,
+                    last.few,
+                    untrained.between_variance,
+                    last.between_variance,
+                )
+            )
         columns = (
             text("word_senses.chance"),
             text("word_senses.position"),
@@ -307,44 +336,51 @@ def word_senses(
     seed: int = SEED,
     on_progress: Callable[[str], None] | None = None,
 ) -> WordSenseProbes:
-    """Probe a trained encoder for the meanings of words: what was kept of one, or a run's own.
+    """Probe a trained encoder for the meanings of words: the snapshot, or a run.
 
     A run takes about 4 seconds a word.
     """
-    asked = (words,) if isinstance(words, str) else tuple(words)
+    chosen_words = (words,) if isinstance(words, str) else tuple(words)
     if model is None or model == SNAPSHOT:
-        if asked != WORDS:
+        if chosen_words != WORDS:
             raise UserError(
                 f"words: the snapshot is of {', '.join(WORDS)}; for others give model=RUN, a "
                 "folder of `dhyan train`"
             )
-        found = read_snapshot("word_senses")
-        assert isinstance(found, WordSenseProbes)
-        return found
+        snapshot = read_snapshot("word_senses")
+        assert isinstance(snapshot, WordSenseProbes)
+        return snapshot
     sentences, seed = parse_int("sentences", sentences, least=100), parse_int("seed", seed, least=0)
-    for one in asked or ("",):
-        if one not in ambiguous_words():
+    for word in chosen_words or ("",):
+        if word not in ambiguous_words():
             raise UserError(
-                f"words: {one!r} has no several meanings in the primer; there are "
+                f"words: {word!r} has no several meanings in the primer; there are "
                 f"{', '.join(ambiguous_words())}"
             )
     translator = load_translator(model)
-    probed: list[WordSenses] = []
-    for one in asked:
-        own, kinds, vectors = probe_senses(translator, one, sentences, seed)
-        if not probed:
-            shown, before, after = kinds[:PLOTTED], vectors[-1][:PLOTTED], vectors[-2][:PLOTTED]
-        probed.append(own)
+    results: list[WordSenses] = []
+    for word in chosen_words:
+        senses, labels, vectors = probe_senses(translator, word, sentences, seed)
+        if not results:
+            plotted_senses, before, after = (
+                labels[:PLOTTED],
+                vectors[-1][:PLOTTED],
+                vectors[-2][:PLOTTED],
+            )
+        results.append(senses)
         if on_progress:
             on_progress(
-                f"{one}: {own.last.probed.share:.1%} of its meanings are read off the last layer"
+                f"{word}: {senses.last.probe.share:.1%} of its meanings are read off the last layer"
             )
-    return WordSenseProbes(tuple(probed), shown, *principal_plane(before), *principal_plane(after))
+    return WordSenseProbes(
+        tuple(results), plotted_senses, *principal_plane(before), *principal_plane(after)
+    )
 
 
-def _levels(one: WordSenses, text: Text) -> Table:
+def _levels(word: WordSenses, text: Text) -> Table:
     rows = [
-        (level.probed.share, *level.probed.interval, level.few, level.apart) for level in one.levels
+        (level.probe.share, *level.probe.interval, level.few, level.between_variance)
+        for level in word.levels
     ]
     columns = (
         text("word_senses.right"),
@@ -353,8 +389,8 @@ def _levels(one: WordSenses, text: Text) -> Table:
         text("word_senses.few"),
         text("word_senses.apart"),
     )
-    names = [_name(level, text) for level in one.levels]
-    return table(one.word, rows, names, columns, kind="weights", digits=3)
+    names = [_name(level, text) for level in word.levels]
+    return table(word.word, rows, names, columns, kind="weights", digits=3)
 
 
 def _name(level: Level, text: Text) -> str:
@@ -363,32 +399,36 @@ def _name(level: Level, text: Text) -> str:
     return text(f"word_senses.{LEVEL_KEYS[level.name]}")
 
 
-def _gained(one: WordSenses, text: Text) -> str:
-    """What the last layer has beyond the word and its place, and what weights by chance have."""
-    last, placed, chance = one.last.probed, one.level(PLACED).probed, one.level(ALONE).probed
+def _gained(word: WordSenses, text: Text) -> str:
+    """The last layer against the word with its position, and against an untrained encoder."""
+    last, with_position, untrained = (
+        word.last.probe,
+        word.level(WITH_POSITION).probe,
+        word.level(UNTRAINED).probe,
+    )
     low, high = last.interval
-    told = text(
+    verdict = text(
         "word_senses.last_layer_right_word",
         share=last.share,
         low=low,
         high=high,
-        placed_share=placed.share,
-        chance=one.chance,
+        position_share=with_position.share,
+        chance=word.chance,
     )
-    told += (
+    verdict += (
         text("word_senses.gained_context")
-        if low > max(placed.interval[1], one.chance)
+        if low > max(with_position.interval[1], word.chance)
         else text("word_senses.clear_gain_context")
     )
-    if chance.interval[0] > placed.interval[1]:
-        return told + text("word_senses.but_untrained_encoder_mixes", share=chance.share)
-    return told + text("word_senses.untrained_encoder_gives", share=chance.share)
+    if untrained.interval[0] > with_position.interval[1]:
+        return verdict + text("word_senses.but_untrained_encoder_mixes", share=untrained.share)
+    return verdict + text("word_senses.untrained_encoder_gives", share=untrained.share)
 
 
 def _training_effect(more: int, less: int, text: Text) -> str:
-    """What training did for a single word."""
+    """The effect of training on a single word."""
     if more:
-        way = text("word_senses.clearly_more")
+        effect = text("word_senses.clearly_more")
     else:
-        way = text("word_senses.clearly_less") if less else text("word_senses.more")
-    return text("word_senses.learned_sentences_meaning_teach", few=FEW, way=way)
+        effect = text("word_senses.clearly_less") if less else text("word_senses.more")
+    return text("word_senses.learned_sentences_meaning_teach", few=FEW, effect=effect)
