@@ -1,7 +1,7 @@
-"""An open loop of requests: they come when they come, however the server fares.
+"""Load generator with an open loop: requests arrive independently of the server's replies.
 
-Arrivals are Poisson; a request's time runs from when it should have been sent, so that a client
-that cannot keep up is not mistaken for a quick server.
+Arrivals are Poisson. Latency is measured from the scheduled arrival, so that a slow client is not
+mistaken for a fast server (coordinated omission).
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-PATIENCE = 30.0
-RAMP = 0.5  # seconds at the beginning of a run, in which the queue fills, that do not count
+TIMEOUT = 30.0
+RAMP = 0.5  # seconds at the start of a run that do not count: the queue fills
 
 
 @dataclass(frozen=True)
 class Reply:
-    """When a request should have come, how long it took, and what came of it; 0 is nothing."""
+    """Scheduled arrival, latency and HTTP status of a request; status 0 means no reply."""
 
     at: float
     seconds: float
@@ -30,46 +30,53 @@ class Reply:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All replies of a run, which began at some time and for some seconds sent requests."""
+    """All replies of a run that sent requests for `seconds` from `start`."""
 
     seconds: float
-    began: float
+    start: float
     replies: list[Reply]
 
-    def of(self, *statuses: int) -> list[Reply]:
-        """Those of some statuses."""
-        return [one for one in self.replies if one.status in statuses]
+    def with_status(self, *statuses: int) -> list[Reply]:
+        """Replies with one of these statuses."""
+        return [reply for reply in self.replies if reply.status in statuses]
 
-    def good(self, within: float) -> float:
-        """Answers a second that came within a time from when they were asked for.
+    def goodput(self, within: float) -> float:
+        """Goodput: successful replies per second with a latency of at most `within` seconds.
 
-        Counted by when they came: what still waits at the end was not done in these seconds.
+        Counted by time of reply, so requests still queued at the end of the run do not count.
         """
-        since, until = self.began + RAMP, self.began + self.seconds
-        soon = (one.at + one.seconds for one in self.of(200) if one.seconds <= within)
-        return sum(since < came <= until for came in soon) / (until - since)
+        first, last = self.start + RAMP, self.start + self.seconds
+        times = (
+            reply.at + reply.seconds for reply in self.with_status(200) if reply.seconds <= within
+        )
+        return sum(first < at <= last for at in times) / (last - first)
 
 
-def figures(runs: Sequence[Outcome], *, within: float) -> dict[str, Any]:
-    """What is kept of runs of one kind; good is what was answered within a time."""
-    replies = [one for run in runs for one in run.replies]
-    accepted, refused = ([one for run in runs for one in run.of(status)] for status in (200, 429))
-    seconds, silent = sum(run.seconds for run in runs), sum(len(run.of(0)) for run in runs)
+def summarize(runs: Sequence[Outcome], *, within: float) -> dict[str, Any]:
+    """Rates, latencies and errors over several runs at one load level."""
+    replies = [reply for run in runs for reply in run.replies]
+    accepted, refused = (
+        [reply for run in runs for reply in run.with_status(status)] for status in (200, 429)
+    )
+    seconds, no_reply = (
+        sum(run.seconds for run in runs),
+        sum(len(run.with_status(0)) for run in runs),
+    )
     return {
         "offered_per_second": round(len(replies) / seconds, 1),
-        "good_per_second": round(sum(run.good(within) for run in runs) / len(runs), 1),
+        "goodput_per_second": round(sum(run.goodput(within) for run in runs) / len(runs), 1),
         "accepted": len(accepted),
-        "accepted_ms": percentiles([one.seconds for one in accepted]),
+        "accepted_ms": percentiles([reply.seconds for reply in accepted]),
         "refused": len(refused),
-        "refused_ms": percentiles([one.seconds for one in refused]),
-        "refused_without_retry_after": sum(not one.retry for one in refused),
-        "other_statuses": len(replies) - len(accepted) - len(refused) - silent,
-        "connection_errors": silent,
+        "refused_ms": percentiles([reply.seconds for reply in refused]),
+        "refused_without_retry_after": sum(not reply.retry for reply in refused),
+        "other_statuses": len(replies) - len(accepted) - len(refused) - no_reply,
+        "connection_errors": no_reply,
     }
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
-    """Milliseconds that half, and nearly all, took at most."""
+    """50th, 90th and 99th percentile in milliseconds."""
     ranked = sorted(seconds)
     return {
         f"p{part}": round(1000 * ranked[min(len(ranked) - 1, len(ranked) * part // 100)], 1)
@@ -78,50 +85,52 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     }
 
 
-LEAST_GOOD = 0.95  # share of capacity
-MOST_SLOWER = 2.0  # times, the slowest accepted by those at nine tenths of capacity
-MOST_REFUSED_MS = 50.0
-LEAST_SERVED = 0.85  # share of what the command translates
-MOST_OTHERS = 0.01  # share of what others ask, refused beside a flood
-MOST_AFTER = 1.5  # times the usual, two seconds after a flood or beside one
+MIN_GOODPUT = 0.95  # share of capacity
+MAX_P99_RATIO = 2.0  # p99 of accepted requests by that at 0.9 of capacity
+MAX_REFUSED_MS = 50.0
+MIN_THROUGHPUT = 0.85  # share of that of `dhyan translate`
+MAX_OTHERS_REFUSED = 0.01  # share of other clients' requests, during a flood
+MAX_FLOOD_RATIO = 1.5  # p99 by the baseline, during a flood or two seconds after it
 
 
-def verdict(figures: Mapping[str, Any]) -> list[str]:
-    """What the figures of a server miss of what was promised, a line each; none is what we want."""
+def missed_targets(figures: Mapping[str, Any]) -> list[str]:
+    """Targets that the figures of a server miss, a line each; empty if all are reached."""
     misses: list[str] = []
     for name in ("fixed", "real"):
-        misses += (f"{name}: {miss}" for miss in _under_load(figures[name]))
+        misses += (f"{name}: {miss}" for miss in _missed_under_load(figures[name]))
     fixed, fair, bulk = figures["fixed"], figures["fairness"], figures["throughput"]
-    after, usual = fixed["two_seconds_after_ten_times_ms"], fixed["levels"]["0.9"]["accepted_ms"]
-    if after["p99"] > MOST_AFTER * usual["p99"]:
-        misses.append(f"fixed: p99 {after['p99']} ms after a flood; usual is {usual['p99']}")
-    if fair["p99_by_usual"] > MOST_AFTER:
-        misses.append(f"fairness: p99 {fair['p99_by_usual']} times the usual beside a flood")
-    if fair["others_refused"] > MOST_OTHERS:
-        misses.append(f"fairness: {fair['others_refused']} of what others ask is refused")
+    after, usual = fixed["recovery_ms"], fixed["levels"]["0.9"]["accepted_ms"]
+    if after["p99"] > MAX_FLOOD_RATIO * usual["p99"]:
+        misses.append(
+            f"fixed: p99 {after['p99']} ms after overload; at 0.9 it is {usual['p99']} ms"
+        )
+    if fair["p99_ratio"] > MAX_FLOOD_RATIO:
+        misses.append(f"fairness: p99 {fair['p99_ratio']} times the baseline during a flood")
+    if fair["others_refused"] > MAX_OTHERS_REFUSED:
+        misses.append(f"fairness: {fair['others_refused']} of other clients' requests refused")
     if not fair["flood_refused"]:
-        misses.append("fairness: nothing of the flood refused")
-    shares = [own["share"] for own in bulk.values() if isinstance(own, dict)]
-    if max(shares) < LEAST_SERVED:
-        misses.append(f"throughput: {max(shares)} of the command's; wanted {LEAST_SERVED}")
-    for name, own in bulk.items():
-        if isinstance(own, dict) and not own["same_translations"]:
-            misses.append(f"throughput: {name}: other translations than by the command")
+        misses.append("fairness: no request of the flood refused")
+    shares = [run["share"] for run in bulk.values() if isinstance(run, dict)]
+    if max(shares) < MIN_THROUGHPUT:
+        misses.append(f"throughput: {max(shares)} of `dhyan translate`; target {MIN_THROUGHPUT}")
+    for name, run in bulk.items():
+        if isinstance(run, dict) and not run["same_translations"]:
+            misses.append(f"throughput: {name}: translations differ from `dhyan translate`")
     return misses
 
 
-def _under_load(found: Mapping[str, Any]) -> Iterator[str]:
-    """What one model's figures miss."""
-    if (good := found["least_good_share_of_capacity"]) < LEAST_GOOD:
-        yield f"{good} of capacity done in time; wanted {LEAST_GOOD}"
-    if (slower := found["worst_accepted_p99_by_that_at_0.9"]) > MOST_SLOWER:
-        yield f"accepted p99 {slower} times that at 0.9; at most {MOST_SLOWER}"
-    if (refused := found["worst_refused_p99_ms"]) > MOST_REFUSED_MS:
-        yield f"refused p99 {refused} ms; at most {MOST_REFUSED_MS}"
-    bare = sum(own["refused_without_retry_after"] for own in found["levels"].values())
+def _missed_under_load(figures: Mapping[str, Any]) -> Iterator[str]:
+    """Targets missed by one worker under load."""
+    if (goodput := figures["min_goodput_share"]) < MIN_GOODPUT:
+        yield f"goodput {goodput} of capacity; target {MIN_GOODPUT}"
+    if (slower := figures["max_accepted_p99_ratio"]) > MAX_P99_RATIO:
+        yield f"accepted p99 {slower} times that at 0.9; at most {MAX_P99_RATIO}"
+    if (refused := figures["max_refused_p99_ms"]) > MAX_REFUSED_MS:
+        yield f"refused p99 {refused} ms; at most {MAX_REFUSED_MS}"
+    bare = sum(level["refused_without_retry_after"] for level in figures["levels"].values())
     for name, count in (
-        ("connection errors", found["connection_errors"]),
-        ("other statuses", found["other_statuses"]),
+        ("connection errors", figures["connection_errors"]),
+        ("other statuses", figures["other_statuses"]),
         ("refused without Retry-After", bare),
     ):
         if count:
@@ -135,116 +144,116 @@ def request(port: int, path: str, body: Any, headers: str = "") -> bytes:
     return f"{head}{headers}content-length: {len(raw)}\r\n\r\n".encode() + raw
 
 
-class Line(asyncio.Protocol):
-    """A connection that has one request under way at most."""
+class Connection(asyncio.Protocol):
+    """An HTTP connection with at most one request in flight."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
         self.answer: asyncio.Future[tuple[int, bool, bytes]] | None = None
-        self.alive, self._held = True, b""
+        self.alive, self._buffer = True, b""
 
     def connection_made(self, transport: Any) -> None:
-        """It is open."""
+        """The connection is open."""
         self.transport = transport
 
     def connection_lost(self, error: Exception | None) -> None:
-        """It is closed; what was under way gets no answer."""
+        """The connection is closed; a request in flight fails."""
         self.alive = False
         if self.answer and not self.answer.done():
             self.answer.set_exception(error or ConnectionResetError())
 
     def data_received(self, data: bytes) -> None:
-        """An answer, once it is whole."""
-        self._held += data
-        head, found, body = self._held.partition(b"\r\n\r\n")
-        if not found:
+        """Set the reply once it is complete."""
+        self._buffer += data
+        head, separator, body = self._buffer.partition(b"\r\n\r\n")
+        if not separator:
             return
         lines = head.lower().split(b"\r\n")
         [length] = [int(line[15:]) for line in lines if line.startswith(b"content-length:")]
         if len(body) >= length and self.answer and not self.answer.done():
             self.alive = self.alive and b"connection: close" not in lines
-            self._held = b""
+            self._buffer = b""
             retry = any(line.startswith(b"retry-after:") for line in lines)
             self.answer.set_result((int(head[9:12]), retry, body))
 
-    async def ask(self, sent: bytes) -> tuple[int, bool, bytes]:
-        """Send a request and wait for its answer."""
+    async def send(self, message: bytes) -> tuple[int, bool, bytes]:
+        """Send a request and wait for its reply."""
         self.answer = asyncio.get_running_loop().create_future()
         assert self.transport
-        self.transport.write(sent)
-        return await asyncio.wait_for(self.answer, PATIENCE)
+        self.transport.write(message)
+        return await asyncio.wait_for(self.answer, TIMEOUT)
 
 
 class Client:
-    """Connections to one server, opened as they are needed and used again."""
+    """A pool of connections to one server."""
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self._idle: list[tuple[float, Line]] = []
+        self._idle: list[tuple[float, Connection]] = []
 
-    async def ask(self, sent: bytes, at: float) -> Reply:
-        """One request, timed from when it should have been sent."""
+    async def send(self, message: bytes, at: float) -> Reply:
+        """Send one request; latency counts from `at`, its scheduled arrival."""
         try:
-            line = await self._line()
-            status, retry, body = await line.ask(sent)
+            connection = await self._connect()
+            status, retry, body = await connection.send(message)
         except (OSError, TimeoutError):
             return Reply(at, perf_counter() - at, 0)
-        if line.alive:
-            self._idle.append((perf_counter(), line))
-        elif line.transport:
-            line.transport.close()
+        if connection.alive:
+            self._idle.append((perf_counter(), connection))
+        elif connection.transport:
+            connection.transport.close()
         return Reply(at, perf_counter() - at, status, body, retry)
 
-    async def _line(self) -> Line:
+    async def _connect(self) -> Connection:
         while self._idle:
-            since, line = self._idle.pop()
-            if line.alive and perf_counter() - since < 2:  # the server closes those that rest
-                return line
-            if line.transport:
-                line.transport.close()
+            since, connection = self._idle.pop()
+            if connection.alive and perf_counter() - since < 2:  # the server closes idle ones
+                return connection
+            if connection.transport:
+                connection.transport.close()
         loop = asyncio.get_running_loop()
-        _, line = await loop.create_connection(Line, "127.0.0.1", self.port)
-        return line
+        _, connection = await loop.create_connection(Connection, "127.0.0.1", self.port)
+        return connection
 
     def close(self) -> None:
-        """Close those that rest."""
-        for _, line in self._idle:
-            if line.transport:
-                line.transport.close()
+        """Close the idle connections."""
+        for _, connection in self._idle:
+            if connection.transport:
+                connection.transport.close()
 
 
-async def arrive(
-    port: int, rate: float, seconds: float, sent: Callable[[int], bytes], *, seed: int = 1
+async def run_open_loop(
+    port: int, rate: float, seconds: float, message: Callable[[int], bytes], *, seed: int = 1
 ) -> Outcome:
-    """So many requests a second on average, for so long; then wait for all answers."""
-    chance, client = random.Random(seed), Client(port)
+    """Send `rate` requests per second on average for `seconds`; then wait for all replies."""
+    generator, client = random.Random(seed), Client(port)
     tasks: list[asyncio.Task[Reply]] = []
-    gc.disable()  # the client's own pauses are not the server's
-    begun = at = perf_counter()
+    gc.disable()  # pauses of the client are not latency of the server
+    start = at = perf_counter()
     number = 0
-    while (at := at + chance.expovariate(rate)) < begun + seconds:
+    while (at := at + generator.expovariate(rate)) < start + seconds:
         if (early := at - perf_counter()) > 0:
             await asyncio.sleep(early)
-        tasks.append(asyncio.ensure_future(client.ask(sent(number), at)))
+        tasks.append(asyncio.ensure_future(client.send(message(number), at)))
         number += 1
     replies = list(await asyncio.gather(*tasks))
     client.close()
     gc.enable()
-    return Outcome(seconds, begun, replies)
+    return Outcome(seconds, start, replies)
 
 
 async def saturate(
-    port: int, at_once: int, count: int, sent: Callable[[int], bytes]
+    port: int, in_flight: int, count: int, message: Callable[[int], bytes]
 ) -> tuple[float, list[Reply]]:
-    """So many requests, always some under way: the seconds they took, and the replies in order."""
+    """Closed loop with `in_flight` requests: the total seconds, and the replies in order."""
     client, numbers = Client(port), iter(range(count))
     replies: dict[int, Reply] = {}
 
     async def work() -> None:
         for number in numbers:
-            replies[number] = await client.ask(sent(number), perf_counter())
+            replies[number] = await client.send(message(number), perf_counter())
 
-    begun = perf_counter()
-    await asyncio.gather(*(work() for _ in range(at_once)))
+    start = perf_counter()
+    await asyncio.gather(*(work() for _ in range(in_flight)))
     client.close()
-    return perf_counter() - begun, [replies[number] for number in range(count)]
+    return perf_counter() - start, [replies[number] for number in range(count)]

@@ -1,7 +1,7 @@
-"""The server under an open loop of requests: what it does of what is asked, and how soon.
+"""Serving under open-loop load: goodput, latency, fairness and throughput.
 
-First with a model whose batches take a fixed time, so that its capacity is known; then with a real
-one on a core of its own, beside which the server and the clients have another.
+First with a worker of fixed latency, whose capacity is known; then with a real model pinned to one
+core, while the server and the clients run on another.
 """
 
 import asyncio
@@ -19,14 +19,20 @@ from typing import Any
 from benchmarks.load_generator import (
     Outcome,
     Reply,
-    arrive,
-    figures,
+    missed_targets,
     percentiles,
     request,
+    run_open_loop,
     saturate,
-    verdict,
+    summarize,
 )
-from benchmarks.server_process import about, on, pinned, sentences, served
+from benchmarks.server_process import (
+    describe_model,
+    pin_to,
+    pinned_worker,
+    running_server,
+    sentences,
+)
 from dhyan.serving.access import add_key
 
 EACH, PER_TEXT, TEXTS = 0.03, 0.005, 16
@@ -36,78 +42,81 @@ FIXED: dict[str, Any] = {
     "settings": {
         "batch_capacity": 2 * TEXTS,
         "queue_capacity": 4 * TEXTS,
-    },  # a text of one word is two of work
+    },  # a text of one word costs two units
 }
 LEVELS = (0.5, 0.9, 1.0, 2.0, 4.0, 10.0)
 REAL_LEVELS = (0.5, 0.9, 1.0, 1.5, 2.0)
-WITHIN = 2.0  # seconds in which an answer is good: the deadline of every request
+DEADLINE = 2.0  # seconds; later replies do not count as goodput
 CLIENTS = 10
-WARM, RECOVERY = 3.0, 7.0
-BRIEF, PARTS = 5.0, 3  # seconds of each look at what a real model can do, around each part
-FLOOD = 3  # times as long as the other levels
-BUSY = 128  # requests that are always under way
+WARM_UP, RECOVERY = 3.0, 7.0
+CAPACITY_SECONDS, PARTS = 5.0, 3  # each capacity measurement of a real model; parts per level
+OVERLOAD_DURATION = 3  # times as long as the other levels
+IN_FLIGHT = 128  # requests
 LINES = 4000
-BULK: dict[str, tuple[dict[str, int], int]] = {  # settings, and the texts of a request
-    "as_it_is": ({"batch_capacity": 4096, "queue_capacity": 6144}, 64),
-    "for_bulk": ({"batch_capacity": 8192, "queue_capacity": 8192}, 128),
+BULK: dict[str, tuple[dict[str, int], int]] = {  # settings, and texts per request
+    "default_batches": ({"batch_capacity": 4096, "queue_capacity": 6144}, 64),
+    "larger_batches": ({"batch_capacity": 8192, "queue_capacity": 8192}, 128),
 }
 
 
 def serving(model: Path, seconds: float = 20.0) -> object:
-    """All of it, with a model and as long at every level."""
-    found = {
-        "seconds_each": seconds,
-        "good_within_seconds": WITHIN,
+    """All measurements; `seconds` is the duration of each load level."""
+    figures = {
+        "seconds_per_level": seconds,
+        "deadline_seconds": DEADLINE,
         "fixed": fixed(seconds),
         "fairness": fairness(seconds),
         "real": real(model, seconds),
         "throughput": throughput(model),
     }
-    misses = verdict(found)
-    print(*(misses or ["nothing is missed"]), sep="\n", file=sys.stderr)
-    return {**found, "misses": misses}
+    misses = missed_targets(figures)
+    print(*(misses or ["All targets are reached."]), sep="\n", file=sys.stderr)
+    return {**figures, "misses": misses}
 
 
 def fixed(seconds: float) -> dict[str, Any]:
-    """A model of fixed time, at half to ten times what it can do."""
-    with served(FIXED) as port:
+    """A worker of fixed latency, at 0.5 to 10 times its capacity."""
+    with running_server(FIXED) as port:
         levels = _levels(port, lambda: CAPACITY, LEVELS, seconds, _word)
-        after = asyncio.run(arrive(port, 0.9 * CAPACITY, RECOVERY, _sent(port, _word)))
-    late = [one for one in after.of(200) if one.at > after.replies[0].at + 2]
-    shape = {"batch_ms": round(1000 * TEXTS / CAPACITY), "texts_in_a_batch": TEXTS}
-    again = percentiles([one.seconds for one in late])
-    return {**shape, **_judged(levels), "two_seconds_after_ten_times_ms": again}
+        after = asyncio.run(run_open_loop(port, 0.9 * CAPACITY, RECOVERY, _message(port, _word)))
+    late = [reply for reply in after.with_status(200) if reply.at > after.replies[0].at + 2]
+    shape = {"batch_ms": round(1000 * TEXTS / CAPACITY), "texts_per_batch": TEXTS}
+    recovery = percentiles([reply.seconds for reply in late])
+    return {**shape, **_summarize_levels(levels), "recovery_ms": recovery}
 
 
 def fairness(seconds: float) -> dict[str, Any]:
-    """Ten clients at nine tenths of capacity; then nine as before and one that asks for thrice."""
+    """Ten clients at 0.9 of capacity; then one of them floods at 3 times capacity."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "keys"
         keys = [add_key(file, f"client-{number}") for number in range(CLIENTS)]
-        with served({**FIXED, "keys": str(file)}) as port:
-            calm = 0.9 * CAPACITY / CLIENTS
-            usual = asyncio.run(_side_by_side(port, keys, [calm] * CLIENTS, seconds))
-            rates = [3 * CAPACITY, *[calm] * (CLIENTS - 1)]
-            flood, *others = asyncio.run(_side_by_side(port, keys, rates, seconds))
-    before = percentiles([one.seconds for own in usual for one in own.of(200)])
-    during = percentiles([one.seconds for own in others for one in own.of(200)])
+        with running_server({**FIXED, "keys": str(file)}) as port:
+            fair_rate = 0.9 * CAPACITY / CLIENTS
+            baseline = asyncio.run(_run_clients(port, keys, [fair_rate] * CLIENTS, seconds))
+            rates = [3 * CAPACITY, *[fair_rate] * (CLIENTS - 1)]
+            flood, *others = asyncio.run(_run_clients(port, keys, rates, seconds))
+    before = percentiles([reply.seconds for run in baseline for reply in run.with_status(200)])
+    during = percentiles([reply.seconds for run in others for reply in run.with_status(200)])
     return {
         "clients": CLIENTS,
-        "usual_ms": before,
-        "beside_a_flood_ms": during,
-        "p99_by_usual": round(during["p99"] / before["p99"], 2),
+        "baseline_ms": before,
+        "during_flood_ms": during,
+        "p99_ratio": round(during["p99"] / before["p99"], 2),
         "others_refused": round(
-            1 - sum(len(own.of(200)) for own in others) / sum(len(own.replies) for own in others), 4
+            1
+            - sum(len(run.with_status(200)) for run in others)
+            / sum(len(run.replies) for run in others),
+            4,
         ),
-        "flood_refused": round(len(flood.of(429)) / len(flood.replies), 3),
+        "flood_refused": round(len(flood.with_status(429)) / len(flood.replies), 3),
     }
 
 
-async def _side_by_side(
+async def _run_clients(
     port: int, keys: Sequence[str], rates: Sequence[float], seconds: float
 ) -> list[Outcome]:
     runs = [
-        arrive(port, rate, seconds, _sent(port, _word, key), seed=number)
+        run_open_loop(port, rate, seconds, _message(port, _word, key), seed=number)
         for number, (key, rate) in enumerate(zip(keys, rates, strict=True))
     ]
     return list(await asyncio.gather(*runs))
@@ -117,27 +126,29 @@ def _word(number: int) -> str:
     return f"w{number % 10**7:07d}"
 
 
-def _sent(port: int, text: Callable[[int], str], key: str = "") -> Callable[[int], bytes]:
+def _message(port: int, text: Callable[[int], str], key: str = "") -> Callable[[int], bytes]:
     head = f"authorization: Bearer {key}\r\n" if key else ""
 
-    def sent(number: int) -> bytes:
-        body = {"text": text(number), "deadline": WITHIN}
+    def message(number: int) -> bytes:
+        body = {"text": text(number), "deadline": DEADLINE}
         return request(port, "/v1/translate", body, head)
 
-    return sent
+    return message
 
 
 def real(model: Path, seconds: float) -> dict[str, Any]:
-    """A model on one core, at half to twice what it does when there is always more to do."""
+    """A real model on one core, at 0.5 to 2 times its measured capacity."""
     texts = sentences()
-    with served(pinned(model)) as port:
-        sent = _sent(port, lambda number: texts[number % len(texts)])
-        took, replies = asyncio.run(saturate(port, BUSY, 3000, sent))
-        rough = sum(one.status == 200 for one in replies) / took
+    with running_server(pinned_worker(model)) as port:
+        message = _message(port, lambda number: texts[number % len(texts)])
+        seconds_taken, replies = asyncio.run(saturate(port, IN_FLIGHT, 3000, message))
+        estimate = sum(reply.status == 200 for reply in replies) / seconds_taken
 
         def capacity() -> float:
-            """What it does now, with twice as much to do: a machine's pace is not steady."""
-            return asyncio.run(arrive(port, 2 * rough, BRIEF, sent, seed=77)).good(WITHIN)
+            """Goodput at twice the estimated capacity; measured repeatedly, as speed varies."""
+            return asyncio.run(
+                run_open_loop(port, 2 * estimate, CAPACITY_SECONDS, message, seed=77)
+            ).goodput(DEADLINE)
 
         levels = _levels(
             port,
@@ -147,63 +158,79 @@ def real(model: Path, seconds: float) -> dict[str, Any]:
             lambda number: texts[number % len(texts)],
             parts=PARTS,
         )
-    return {"model": about(model), **_judged(levels)}
+    return {"model": describe_model(model), **_summarize_levels(levels)}
 
 
 def throughput(model: Path) -> dict[str, Any]:
-    """Sentences a second of `dhyan translate` and of the server, of the same file on one core."""
+    """Sentences per second of the server and of `dhyan translate`, same sentences, one core."""
     texts = sentences()[:LINES]
-    commanded = _commanded(model, texts)
-    found: dict[str, Any] = {
+    command_rate, expected = _command_throughput(model, texts)
+    figures: dict[str, Any] = {
         "sentences": len(texts),
-        "translate_per_second": round(commanded["rate"], 1),
+        "translate_per_second": round(command_rate, 1),
     }
-    for name, (settings, together) in BULK.items():
-        rate, said = _served(model, texts, settings, together)
-        found[name] = {
+    for name, (settings, texts_per_request) in BULK.items():
+        rate, translations = _server_throughput(model, texts, settings, texts_per_request)
+        figures[name] = {
             **settings,
-            "texts_in_a_request": together,
+            "texts_per_request": texts_per_request,
             "served_per_second": round(rate, 1),
-            "share": round(rate / commanded["rate"], 3),
-            "same_translations": said == commanded["said"],
+            "share": round(rate / command_rate, 3),
+            "same_translations": translations == expected,
         }
-    return found
+    return figures
 
 
-def _served(
-    model: Path, texts: Sequence[str], settings: dict[str, int], together: int
+def _server_throughput(
+    model: Path, texts: Sequence[str], settings: dict[str, int], texts_per_request: int
 ) -> tuple[float, list[str]]:
-    parts = [texts[first : first + together] for first in range(0, len(texts), together)]
-    with served({**pinned(model), "settings": settings}) as port:
+    parts = [
+        texts[first : first + texts_per_request]
+        for first in range(0, len(texts), texts_per_request)
+    ]
+    with running_server({**pinned_worker(model), "settings": settings}) as port:
 
-        def sent(number: int) -> bytes:
+        def message(number: int) -> bytes:
             body = {"text": parts[number % len(parts)], "deadline": 60}
             return request(port, "/v1/translate", body)
 
-        asyncio.run(saturate(port, 2, len(parts) // 4, sent))
-        runs = [asyncio.run(saturate(port, 2, len(parts), sent)) for _ in range(3)]
+        asyncio.run(saturate(port, 2, len(parts) // 4, message))
+        runs = [asyncio.run(saturate(port, 2, len(parts), message)) for _ in range(3)]
     for _, replies in runs:
-        assert {one.status for one in replies} == {200}, {one.status for one in replies}
-    return len(texts) / min(took for took, _ in runs), _said(runs[-1][1])
+        statuses = {reply.status for reply in replies}
+        assert statuses == {200}, statuses
+    return len(texts) / min(duration for duration, _ in runs), _translations(runs[-1][1])
 
 
-def _commanded(model: Path, texts: Sequence[str]) -> dict[str, Any]:
-    """The command on the same core, less the time it takes to start and load."""
+def _command_throughput(model: Path, texts: Sequence[str]) -> tuple[float, list[str]]:
+    """Sentences per second of `dhyan translate`, without startup and loading; its output."""
 
     def run(lines: Sequence[str]) -> tuple[float, list[str]]:
-        words = [*on(0), sys.executable, "-m", "dhyan", "translate", str(model), "--threads", "1"]
+        command = [
+            *pin_to(0),
+            sys.executable,
+            "-m",
+            "dhyan",
+            "translate",
+            str(model),
+            "--threads",
+            "1",
+        ]
         text = "".join(f"{line}\n" for line in lines)
-        began = time.perf_counter()
-        done = subprocess.run(words, input=text, capture_output=True, text=True, check=True)
-        return time.perf_counter() - began, done.stdout.splitlines()
+        start = time.perf_counter()
+        process = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+        return time.perf_counter() - start, process.stdout.splitlines()
 
-    start = min(run(texts[:1])[0] for _ in range(3))
+    startup = min(run(texts[:1])[0] for _ in range(3))
     runs = [run(texts) for _ in range(3)]
-    return {"rate": len(texts) / (min(took for took, _ in runs) - start), "said": runs[0][1]}
+    rate = len(texts) / (min(duration for duration, _ in runs) - startup)
+    return rate, runs[0][1]
 
 
-def _said(replies: Sequence[Reply]) -> list[str]:
-    return [own[0]["text"] for one in replies for own in json.loads(one.body)["translations"]]
+def _translations(replies: Sequence[Reply]) -> list[str]:
+    return [
+        nbest[0]["text"] for reply in replies for nbest in json.loads(reply.body)["translations"]
+    ]
 
 
 def _levels(
@@ -215,47 +242,48 @@ def _levels(
     *,
     parts: int = 1,
 ) -> dict[str, Any]:
-    """What comes of each level of what can be done at that time.
+    """Figures at each load level, relative to the current capacity.
 
-    In parts, between which it is measured what can be done, a level is judged by the mean of that.
+    Capacity is measured again between the parts of a level, which is related to its mean.
     """
-    sent = _sent(port, text)
-    found, now = dict[str, Any](), capacity()
-    asyncio.run(arrive(port, 0.8 * now, WARM, sent, seed=99))
+    message = _message(port, text)
+    figures, now = dict[str, Any](), capacity()
+    asyncio.run(run_open_loop(port, 0.8 * now, WARM_UP, message, seed=99))
     for level in levels:
-        runs, paces = list[Outcome](), [now]
-        long = (FLOOD * seconds if level >= LEVELS[-1] else seconds) / parts
+        runs, capacities = list[Outcome](), [now]
+        duration = (OVERLOAD_DURATION * seconds if level >= LEVELS[-1] else seconds) / parts
         for part in range(parts):
             seed = int(10 * level) + 100 * part
-            runs.append(asyncio.run(arrive(port, level * now, long, sent, seed=seed)))
-            paces.append(now := capacity())
-        around = fmean(fmean(pair) for pair in pairwise(paces))
-        found[f"{level:g}"] = {
-            "capacity_per_second": round(around, 1), **figures(runs, within=WITHIN)
+            runs.append(asyncio.run(run_open_loop(port, level * now, duration, message, seed=seed)))
+            capacities.append(now := capacity())
+        mean_capacity = fmean(fmean(pair) for pair in pairwise(capacities))
+        figures[f"{level:g}"] = {
+            "capacity_per_second": round(mean_capacity, 1), **summarize(runs, within=DEADLINE)
         }  # fmt: skip
-        print(f"{level:g}", found[f"{level:g}"], file=sys.stderr)
-    return found
+        print(f"{level:g}", figures[f"{level:g}"], file=sys.stderr)
+    return figures
 
 
-def _judged(levels: dict[str, Any]) -> dict[str, Any]:
-    """What is asked of it: goodput by capacity, or by what was asked for where that is less, the
-    slowest by those at nine tenths, refusals."""
-    over = {level: own for level, own in levels.items() if float(level) >= 1}
+def _summarize_levels(levels: dict[str, Any]) -> dict[str, Any]:
+    """Goodput as a share of capacity, or of the load where that is less; p99 latency relative to
+    that at 0.9 of capacity; latency of refusals; errors."""
+    over = {level: figures for level, figures in levels.items() if float(level) >= 1}
     usual = levels["0.9"]["accepted_ms"]["p99"]
-    refusals = [own["refused_ms"]["p99"] for own in levels.values() if own["refused"]]
+    refusals = [figures["refused_ms"]["p99"] for figures in levels.values() if figures["refused"]]
     return {
-        "least_good_share_of_capacity": round(
+        "min_goodput_share": round(
             min(
-                own["good_per_second"] / min(own["capacity_per_second"], own["offered_per_second"])
-                for own in levels.values()
+                figures["goodput_per_second"]
+                / min(figures["capacity_per_second"], figures["offered_per_second"])
+                for figures in levels.values()
             ),
             3,
         ),
-        "worst_accepted_p99_by_that_at_0.9": round(
-            max(own["accepted_ms"]["p99"] for own in over.values()) / usual, 2
+        "max_accepted_p99_ratio": round(
+            max(figures["accepted_ms"]["p99"] for figures in over.values()) / usual, 2
         ),
-        "worst_refused_p99_ms": max(refusals, default=0.0),
-        "connection_errors": sum(own["connection_errors"] for own in levels.values()),
-        "other_statuses": sum(own["other_statuses"] for own in levels.values()),
+        "max_refused_p99_ms": max(refusals, default=0.0),
+        "connection_errors": sum(figures["connection_errors"] for figures in levels.values()),
+        "other_statuses": sum(figures["other_statuses"] for figures in levels.values()),
         "levels": levels,
     }

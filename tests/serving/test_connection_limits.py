@@ -55,7 +55,7 @@ def good_replies(running, seconds):
         end = time.perf_counter() + seconds
         await asyncio.sleep(0.3 * number / GOOD_CLIENTS)
         while time.perf_counter() < end:
-            replies.append(await client.ask(body, time.perf_counter()))
+            replies.append(await client.send(body, time.perf_counter()))
             await asyncio.sleep(0.3)
 
     async def run_all():

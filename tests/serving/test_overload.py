@@ -9,13 +9,13 @@ import json
 import pytest
 
 from benchmarks.load_generator import (
-    MOST_OTHERS,
+    MAX_OTHERS_REFUSED,
     Client,
-    arrive,
-    figures,
     percentiles,
     request,
+    run_open_loop,
     saturate,
+    summarize,
 )
 from dhyan.serving.access import add_key
 from tests.serving.running_server import running_server
@@ -46,20 +46,22 @@ def requests(running):
     [(2, 4), *(pytest.param(times, 20, marks=LONG) for times in (0.5, 1, 2, 4, 10))],
 )
 def test_overload_is_refused_and_the_rest_is_done(fixed, times, seconds):
-    outcome = asyncio.run(arrive(fixed.port, times * CAPACITY, seconds, requests(fixed), seed=7))
-    result = figures([outcome], within=2.0)
+    outcome = asyncio.run(
+        run_open_loop(fixed.port, times * CAPACITY, seconds, requests(fixed), seed=7)
+    )
+    result = summarize([outcome], within=2.0)
     assert result["connection_errors"] == result["other_statuses"] == 0
     assert result["refused_without_retry_after"] == 0
-    bodies = [json.loads(reply.body) for reply in outcome.of(200)]
+    bodies = [json.loads(reply.body) for reply in outcome.with_status(200)]
     texts = [body["translations"][0][0]["text"] for body in bodies]
     assert texts
     assert len(set(texts)) == len(texts)
     if seconds < 5:
         return
-    normal = asyncio.run(arrive(fixed.port, 0.9 * CAPACITY, 10, requests(fixed)))
-    usual = figures([normal], within=2.0)["accepted_ms"]["p99"]
+    normal = asyncio.run(run_open_loop(fixed.port, 0.9 * CAPACITY, 10, requests(fixed)))
+    usual = summarize([normal], within=2.0)["accepted_ms"]["p99"]
     assert result["accepted_ms"]["p99"] <= 2 * usual + 300
-    assert result["good_per_second"] >= 0.85 * min(times, 1) * CAPACITY
+    assert result["goodput_per_second"] >= 0.85 * min(times, 1) * CAPACITY
     if times > 1:
         assert result["refused"] > 0.5 * (times - 1) / times * len(outcome.replies)
         assert result["refused_ms"]["p50"] <= 50
@@ -85,7 +87,7 @@ def test_a_flood_slows_no_other_client(tmp_path, others, seconds):
 
         async def side_by_side(rates):
             runs = (
-                arrive(running.port, rate, seconds, request_of(name), seed=seed)
+                run_open_loop(running.port, rate, seconds, request_of(name), seed=seed)
                 for seed, (name, rate) in enumerate(zip(names, rates, strict=True))
             )
             return await asyncio.gather(*runs)
@@ -96,10 +98,10 @@ def test_a_flood_slows_no_other_client(tmp_path, others, seconds):
     normal = [reply for outcome in outcomes for reply in outcome.replies]
     assert {reply.status for reply in normal} <= {200, 429}
     refused = sum(reply.status == 429 for reply in normal)
-    assert refused / len(normal) < len(flood.of(429)) / len(flood.replies)
+    assert refused / len(normal) < len(flood.with_status(429)) / len(flood.replies)
     if usual:
-        assert refused <= MOST_OTHERS * len(normal)  # bursts
-        assert len(flood.of(429)) > len(flood.replies) / 4
+        assert refused <= MAX_OTHERS_REFUSED * len(normal)  # bursts
+        assert len(flood.with_status(429)) > len(flood.replies) / 4
         during = percentiles([reply.seconds for reply in normal if reply.status == 200])
         before = percentiles([reply.seconds for own in usual for reply in own.replies])
         full_batch = 1000 * (EACH + PER_TEXT * TEXTS)
@@ -130,10 +132,10 @@ def test_a_request_that_cannot_meet_its_deadline_is_refused_before_it_waits(tmp_
             patient = request(running.port, "/v1/translate", {"text": ["a"] * 20, "deadline": 60})
             hasty = request(running.port, "/v1/translate", {"text": "a", "deadline": 0.5})
             loop = asyncio.get_running_loop()
-            waiting = asyncio.ensure_future(client.ask(patient, loop.time()))
+            waiting = asyncio.ensure_future(client.send(patient, loop.time()))
             while not running.metrics()["dhyan_queue_texts"]:
                 await asyncio.sleep(0.02)
-            refused = await client.ask(hasty, loop.time())
+            refused = await client.send(hasty, loop.time())
             return refused, waiting.done(), await waiting
 
         refused, was_done, answered = asyncio.run(send())
