@@ -34,7 +34,7 @@ def test_two_heads_alone_do_not_differ_from_one():
 
 def test_the_states_of_bank_tell_its_meaning_and_its_own_vector_cannot():
     [bank] = [one for one in dhyan.lessons.word_senses().words if one.word == "bank"]
-    right = {level.name: level.probe.right / level.probe.asked for level in bank.levels}
+    right = {level.name: level.probe.right / level.probe.total for level in bank.levels}
     assert right["its own vector"] == 0.5
     assert right["layer 2"] > 0.98
     assert right["untrained encoder"] > 0.98  # so a probe alone does not show what was learned
@@ -43,7 +43,7 @@ def test_the_states_of_bank_tell_its_meaning_and_its_own_vector_cannot():
 def test_what_an_encoder_is_trained_for_is_what_can_be_read_off_its_vectors():
     found = dhyan.lessons.task_specific_vectors()
     shares = {
-        view.task: [probe.right / probe.asked for probe in view.probes] for view in found.views
+        view.task: [probe.right / probe.total for probe in view.probes] for view in found.views
     }
     (mood, tense, gender), (own, *others) = shares["translation"], shares["sentiment"]
     assert own > 0.99 > 0.7 > mood
@@ -62,24 +62,26 @@ def test_sentence_facts_are_clearest_in_the_highest_layer_and_words_in_the_lowes
 
 def test_reversal_helps_the_last_words_and_neither_claim_of_the_notes_holds():
     into = {
-        one.into: one
+        one.language: one
         for one in dhyan.lessons.seq2seq_improvements().changes
-        if one.what == "reversal"
+        if one.technique == "reversal"
     }
-    assert into["hi"].by_place[0].high < 0 < into["hi"].by_place[-1].low
-    assert into["en"].by_place[-1].low > 0
+    assert into["hi"].by_position[0].high < 0 < into["hi"].by_position[-1].low
+    assert into["en"].by_position[-1].low > 0
     assert into["hi"].gain.low < 0 < into["hi"].gain.high  # not told apart from no change
     assert into["en"].gain.low > 0
 
 
 def test_twice_the_layers_cost_with_as_many_parameters_and_updates():
-    [deep] = [one for one in dhyan.lessons.seq2seq_improvements().changes if one.what == "depth"]
+    [deep] = [
+        one for one in dhyan.lessons.seq2seq_improvements().changes if one.technique == "depth"
+    ]
     assert deep.gain.high < -20
 
 
 def test_vectors_learned_beforehand_help_most_where_pairs_are_few():
-    starts = dhyan.lessons.seq2seq_improvements().starts
-    gains = {(one.model, one.pairs): one.gain for one in starts if one.kind == "skip-gram"}
+    starts = dhyan.lessons.seq2seq_improvements().embeddings
+    gains = {(one.model, one.pairs): one.gain for one in starts if one.embedding == "skip-gram"}
     assert gains["bahdanau", 2000].low > 5
     assert gains["bahdanau", 50000].value < gains["bahdanau", 2000].value
 

@@ -27,43 +27,43 @@ STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36}  # 95
 
 @dataclass(frozen=True)
 class ProbedFact:
-    """What a probe was asked: the shares it got right from the embedding, then from each layer.
+    """Accuracy of a linear probe for one fact: on the embedding, then on each layer.
 
-    There is a row of shares for every training. `chance` is the share of the commonest answer,
-    `count` how many answers were judged.
+    `runs` has a row for every training. `majority_share` is the majority-class baseline, `count`
+    the number of test answers.
     """
 
     name: str
     of_word: bool
-    chance: float
+    majority_share: float
     count: int
     runs: tuple[tuple[float, ...], ...]
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The mean over the trainings."""
-        return tuple(mean(own) for own in zip(*self.runs, strict=True))
+        """Mean over the trainings."""
+        return tuple(mean(layer_shares) for layer_shares in zip(*self.runs, strict=True))
 
     @property
     def lows(self) -> tuple[float, ...]:
-        """The least of any training."""
+        """Minimum over the trainings."""
         return tuple(map(min, zip(*self.runs, strict=True)))
 
     @property
     def highs(self) -> tuple[float, ...]:
-        """The most of any training."""
+        """Maximum over the trainings."""
         return tuple(map(max, zip(*self.runs, strict=True)))
 
     @property
     def change(self) -> float:
-        """From the first layer to the last, in the mean."""
+        """Difference of the mean accuracy between the last layer and the first."""
         return self.shares[-1] - self.shares[1]
 
     @property
     def margin(self) -> float:
-        """By how much the change may be off: by Student's t over the trainings.
+        """Half-width of the 95 % interval of the change, by Student's t over the trainings.
 
-        Of a single training it is known only how far other sentences would move it.
+        For a single training it covers the choice of test sentences only.
         """
         if len(self.runs) > 1:
             changes = [run[-1] - run[1] for run in self.runs]
@@ -73,12 +73,12 @@ class ProbedFact:
 
     @property
     def clear(self) -> bool:
-        """Whether the change is larger than chance would make it."""
+        """Whether the change is outside its margin of error."""
         return abs(self.change) > self.margin
 
     @property
     def as_claimed(self) -> bool:
-        """Facts of words are to fade as one climbs, facts of sentences to grow."""
+        """Whether a word's fact is clearer in the first layer, or a sentence's fact in the last."""
         return self.clear and (self.change < 0) == self.of_word
 
 
@@ -86,13 +86,13 @@ def linear_probe(
     fit: tuple[Float[Tensor, "N D"], Int[Tensor, " N"]],
     test: tuple[Float[Tensor, "M D"], Int[Tensor, " M"]],
 ) -> float:
-    """The share of test answers that a linear map, fitted by ridge regression, gets right."""
-    known, answers = fit[1].unique(return_inverse=True)
+    """Test accuracy of a linear classifier fitted by ridge regression."""
+    labels, answers = fit[1].unique(return_inverse=True)
     middle, spread = fit[0].double().mean(0), fit[0].double().std(0) + 1e-6
-    x, y = (_with_bias((one[0].double() - middle) / spread) for one in (fit, test))
+    x, y = (_with_bias((data[0].double() - middle) / spread) for data in (fit, test))
     square = x.T @ x + RIDGE * torch.eye(x.shape[1], dtype=x.dtype)
     fitted = torch.linalg.solve(square, x.T @ one_hot(answers).to(x.dtype))
-    return float((known[(y @ fitted).argmax(-1)] == test[1]).double().mean())
+    return float((labels[(y @ fitted).argmax(-1)] == test[1]).double().mean())
 
 
 def _with_bias(x: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ def _with_bias(x: Tensor) -> Tensor:
 
 CORE, SHORTEST, LONGEST = 0.15, 4, 7  # of the primer: the share of its words, words a sentence
 FEWEST = 50  # sentences a probe is fitted to or judged on, of a model that comes from elsewhere
-OFTEN = 20  # how often a word must come for a probe to be asked for it
+OFTEN = 20  # minimum frequency of a word that is a probe's label
 PRESENT, PAST, FUTURE = range(3)
 FORMS = {"है": PRESENT, "हैं": PRESENT, "हूँ": PRESENT, "हो": PRESENT}
 ENDINGS = (("गा", FUTURE), ("गे", FUTURE), ("गी", FUTURE)) + tuple(
@@ -111,16 +111,16 @@ ENDINGS = (("गा", FUTURE), ("गे", FUTURE), ("गी", FUTURE)) + tuple(
 
 @dataclass(frozen=True)
 class ProbeSentences:
-    """Sentences without their last sign: their tokens, tense, and whether they are questions."""
+    """Sentences without their final punctuation: tokens, tense, and whether each is a question."""
 
-    twins: tuple[SentencePair, ...]
+    pairs: tuple[SentencePair, ...]
     tokens: Tokens
     tense: Int[Tensor, " B"]
     question: Int[Tensor, " B"]
 
 
 def tense_of(hindi: str) -> int | None:
-    """The tense of a simple Hindi sentence by its last word; none where that does not show it."""
+    """The tense of a simple Hindi sentence by its last word; None where that is ambiguous."""
     last = hindi.rstrip("।?! ").split()[-1]
     if last in FORMS:
         return FORMS[last]
@@ -133,85 +133,89 @@ def read_probe_sentences(
     count: int,
     *,
     seed: int = 7,
-    but: Collection[SentencePair] = (),
-    knows: bool = False,
+    exclude: Collection[SentencePair] = (),
+    known_words_only: bool = False,
 ) -> ProbeSentences:
-    """Of so many sentences those, each once, that end in a full stop or question mark and show
-    their tense, but none of some others; if it `knows`, those whose every word the model has met.
+    """Distinct sentences among `count` that end in a full stop or question mark and show their tense.
+
+    Those in `exclude` are left out; with `known_words_only`, those with an unknown word too.
     """
-    made = generate_sentences(split, seed=seed, shortest=SHORTEST, longest=LONGEST, core=CORE)
-    left_out = {one.english for one in but}
-    found: dict[str, tuple[SentencePair, list[int], int, int]] = {}
-    for twin in islice(made, count):
-        tense, text = tense_of(twin.hindi), twin.english
+    generated = generate_sentences(split, seed=seed, shortest=SHORTEST, longest=LONGEST, core=CORE)
+    left_out = {pair.english for pair in exclude}
+    selected: dict[str, tuple[SentencePair, list[int], int, int]] = {}
+    for pair in islice(generated, count):
+        tense, text = tense_of(pair.hindi), pair.english
         if tense is None or text[-1] not in ".?" or text in left_out:
             continue
-        if not knows or knows_every_word(translator, text):
-            found[text] = twin, translator.encode(text)[:-2], tense, int(text.endswith("?"))
-    if knows and len(found) < FEWEST:
+        if not known_words_only or knows_every_word(translator, text):
+            selected[text] = pair, translator.encode(text)[:-2], tense, int(text.endswith("?"))
+    if known_words_only and len(selected) < FEWEST:
         raise UserError(
-            f"model: of {count} sentences of the primer it knows the words of {len(found)}, and "
+            f"model: of {count} sentences of the primer it knows the words of {len(selected)}, and "
             f"{FEWEST} are needed; give one trained from English with data.task=primer, or more "
             "sentences"
         )
-    twins, ids, tenses, questions = zip(*found.values(), strict=True)
-    return ProbeSentences(twins, Tokens.pad(ids), torch.tensor(tenses), torch.tensor(questions))
+    pairs, ids, tenses, questions = zip(*selected.values(), strict=True)
+    return ProbeSentences(pairs, Tokens.pad(ids), torch.tensor(tenses), torch.tensor(questions))
 
 
 def probe_facts(
     fit: ProbeSentences, test: ProbeSentences, before: Sequence[Tensor], after: Sequence[Tensor]
 ) -> tuple[ProbedFact, ...]:
-    """Every probe on the embedding and on every layer."""
+    """Linear probes for words, tense and questions, on the embedding and on every layer.
+
+    `before` are the layers' states of the `fit` sentences, `after` those of the `test` sentences.
+    """
     common = torch.bincount(fit.tokens.ids[fit.tokens.mask]) >= OFTEN
 
-    def words(read: ProbeSentences, states: Tensor, back: int) -> tuple[Tensor, Tensor]:
-        mask = read.tokens.mask[:, back:]
-        ids = read.tokens.ids[:, : mask.shape[1]][mask]
-        asked = (ids < len(common)) & common[ids.clamp(max=len(common) - 1)]
-        return states[:, back:][mask][asked], ids[asked]
+    def words(sentences: ProbeSentences, states: Tensor, back: int) -> tuple[Tensor, Tensor]:
+        mask = sentences.tokens.mask[:, back:]
+        ids = sentences.tokens.ids[:, : mask.shape[1]][mask]
+        common_words = (ids < len(common)) & common[ids.clamp(max=len(common) - 1)]
+        return states[:, back:][mask][common_words], ids[common_words]
 
-    def ends(read: ProbeSentences, states: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-        return states[torch.arange(len(states)), read.tokens.lengths - 1], answers
+    def ends(sentences: ProbeSentences, states: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
+        return states[torch.arange(len(states)), sentences.tokens.lengths - 1], answers
 
-    found: list[ProbedFact] = []
+    facts: list[ProbedFact] = []
     for back, name in enumerate(("word", "word_before")):
-        asked = [
+        data = [
             (words(fit, a, back), words(test, b, back)) for a, b in zip(before, after, strict=True)
         ]
-        found.append(_probe_fact(name, asked, of_word=True))
+        facts.append(_probe_fact(name, data, of_word=True))
     for name in ("tense", "question"):
         answers = getattr(fit, name), getattr(test, name)
-        asked = [
+        data = [
             (ends(fit, a, answers[0]), ends(test, b, answers[1]))
             for a, b in zip(before, after, strict=True)
         ]
-        found.append(_probe_fact(name, asked, of_word=False))
-    return tuple(found)
+        facts.append(_probe_fact(name, data, of_word=False))
+    return tuple(facts)
 
 
 ProbeData = tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-def _probe_fact(name: str, asked: Sequence[ProbeData], *, of_word: bool) -> ProbedFact:
-    (_, learned), (_, judged) = asked[0]
-    chance = float((judged == learned.mode().values).double().mean())
-    shares = tuple(linear_probe(fit, test) for fit, test in asked)
-    return ProbedFact(name, of_word, chance, len(judged), (shares,))
+def _probe_fact(name: str, data: Sequence[ProbeData], *, of_word: bool) -> ProbedFact:
+    (_, fit_answers), (_, test_answers) = data[0]
+    majority_share = float((test_answers == fit_answers.mode().values).double().mean())
+    shares = tuple(linear_probe(fit, test) for fit, test in data)
+    return ProbedFact(name, of_word, majority_share, len(test_answers), (shares,))
 
 
 BATCH = 64  # sentences read at once
 
 
 def transformer_encoder(translator: Translator) -> TransformerEncoder:
-    """The encoder, if it is one that looks at all words in layers."""
+    """The encoder of a Transformer; an error for any other."""
     encoder = translator.model.encoder
     if not isinstance(encoder, TransformerEncoder):
-        raise UserError("model: its encoder is no Transformer's; give a trained Transformer")
+        raise UserError("model: its encoder is not a Transformer's; give a trained Transformer")
     return encoder
 
 
 def reinitialised_encoder(encoder: TransformerEncoder, seed: int) -> TransformerEncoder:
-    """The same encoder with weights drawn anew, as they were before any training."""
+    """A copy of the encoder with freshly initialised weights."""
     fresh = deepcopy(encoder)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
@@ -231,36 +235,38 @@ def reinitialised_encoder(encoder: TransformerEncoder, seed: int) -> Transformer
 def word_vectors(
     encoder: TransformerEncoder, translator: Translator, texts: Sequence[str], word: str
 ) -> list[Float[Tensor, "N D"]]:
-    """A word's vector in each sentence: its own, with its position, after each layer.
+    """A word's vector in each sentence: its embedding, with its position, after each layer.
 
-    What the last layer gives is normalised, as the decoder is given it. A word of several pieces
-    has their mean.
+    The last layer's output is normalised, as the decoder gets it. A word of several subwords has
+    their mean.
     """
-    read = [translator.encode(text) for text in texts]
-    spans = [_span(translator, ids, text, word) for ids, text in zip(read, texts, strict=True)]
-    found: list[list[Tensor]] = []
-    for first in range(0, len(read), BATCH):
-        levels = _levels(encoder, Tokens.pad(read[first : first + BATCH]).to(translator.device))
-        own = spans[first : first + BATCH]
-        found.append(
+    token_ids = [translator.encode(text) for text in texts]
+    spans = [_span(translator, ids, text, word) for ids, text in zip(token_ids, texts, strict=True)]
+    batches: list[list[Tensor]] = []
+    for first in range(0, len(token_ids), BATCH):
+        levels = _levels(
+            encoder, Tokens.pad(token_ids[first : first + BATCH]).to(translator.device)
+        )
+        batch_spans = spans[first : first + BATCH]
+        batches.append(
             [
-                torch.stack([level[row, a:b].mean(0) for row, (a, b) in enumerate(own)])
+                torch.stack([level[row, a:b].mean(0) for row, (a, b) in enumerate(batch_spans)])
                 for level in levels
             ]
         )
-    return [torch.cat(level).double().cpu() for level in zip(*found, strict=True)]
+    return [torch.cat(level).double().cpu() for level in zip(*batches, strict=True)]
 
 
 def sentence_vectors(
-    encoder: TransformerEncoder, read: Sequence[Sequence[int]], device: torch.device
+    encoder: TransformerEncoder, token_ids: Sequence[Sequence[int]], device: torch.device
 ) -> Float[Tensor, "N D"]:
-    """The mean of each sentence's last states."""
+    """The mean of the last layer's states of each sentence."""
     with evaluation_mode(encoder), torch.no_grad():
-        found = [
-            encoder(Tokens.pad(read[first : first + BATCH]).to(device)).summary
-            for first in range(0, len(read), BATCH)
+        batches = [
+            encoder(Tokens.pad(token_ids[first : first + BATCH]).to(device)).summary
+            for first in range(0, len(token_ids), BATCH)
         ]
-    return torch.cat(found).double().cpu()
+    return torch.cat(batches).double().cpu()
 
 
 def _levels(encoder: TransformerEncoder, source: Tokens) -> list[Float[Tensor, "B S D"]]:
@@ -272,7 +278,7 @@ def _levels(encoder: TransformerEncoder, source: Tokens) -> list[Float[Tensor, "
 
 
 def _span(translator: Translator, ids: list[int], text: str, word: str) -> tuple[int, int]:
-    """Where a word stands, in ids."""
+    """The first token of a word, and the one after its last."""
     for span in translator.source.words(ids, text):
         if span.text.lower() == word:
             return span.first, span.last
@@ -280,33 +286,33 @@ def _span(translator: Translator, ids: list[int], text: str, word: str) -> tuple
 
 
 DECAY = 0.01  # of the squared weights of a probe
-NORMAL = 1.96  # standard errors on either side hold 95 % of what chance does
+NORMAL = 1.96  # standard errors on either side: 95 % of a normal distribution
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """How many answers a probe got right, and the share with its interval of 95 %."""
+    """A probe's correct answers out of `total`: the accuracy with its 95 % interval."""
 
     right: int
-    asked: int
+    total: int
 
     @property
     def share(self) -> float:
-        """The share that is right."""
-        return self.right / self.asked
+        """Accuracy."""
+        return self.right / self.total
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where it lies with 95 % certainty."""
-        return wilson(self.right, self.asked)
+        """Wilson's 95 % interval of the accuracy."""
+        return wilson(self.right, self.total)
 
 
-def wilson(right: int, asked: int) -> tuple[float, float]:
-    """The interval of 95 % of a share, by Wilson's score (1927), which never leaves 0 to 1."""
-    share, square = right / asked, NORMAL**2
-    middle = (share + square / (2 * asked)) / (1 + square / asked)
-    half = sqrt(share * (1 - share) / asked + square / (4 * asked**2))
-    half *= NORMAL / (1 + square / asked)
+def wilson(right: int, total: int) -> tuple[float, float]:
+    """Wilson score interval (1927) of a share, at 95 %; it stays between 0 and 1."""
+    share, square = right / total, NORMAL**2
+    middle = (share + square / (2 * total)) / (1 + square / total)
+    half = sqrt(share * (1 - share) / total + square / (4 * total**2))
+    half *= NORMAL / (1 + square / total)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -314,29 +320,29 @@ def logistic(
     fit: tuple[Float[Tensor, "N D"], Int[Tensor, " N"]],
     test: tuple[Float[Tensor, "M D"], Int[Tensor, " M"]],
 ) -> ProbeResult:
-    """Logistic regression with a penalty on its weights, fitted on some and asked of others.
+    """Logistic regression with L2 regularisation, fitted on `fit` and judged on `test`.
 
-    Numbers are first brought to one size; one that is the same everywhere says nothing.
+    Features are standardised; a constant feature is ignored.
     """
-    known, answers = fit[1].unique(return_inverse=True)
+    labels, answers = fit[1].unique(return_inverse=True)
     middle, spread = fit[0].double().mean(0), fit[0].double().std(0)
     spread = torch.where(spread > 1e-9, spread, torch.inf)
-    x, y = ((one[0].double() - middle) / spread for one in (fit, test))
-    weights = torch.zeros(x.shape[1], len(known), dtype=torch.float64, requires_grad=True)
-    bias = torch.zeros(len(known), dtype=torch.float64, requires_grad=True)
+    x, y = ((data[0].double() - middle) / spread for data in (fit, test))
+    weights = torch.zeros(x.shape[1], len(labels), dtype=torch.float64, requires_grad=True)
+    bias = torch.zeros(len(labels), dtype=torch.float64, requires_grad=True)
     steps = torch.optim.LBFGS([weights, bias], max_iter=200, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         steps.zero_grad()
-        found = cross_entropy(x @ weights + bias, answers) + DECAY / 2 * weights.square().sum()
-        found.backward()
-        return found
+        objective = cross_entropy(x @ weights + bias, answers) + DECAY / 2 * weights.square().sum()
+        objective.backward()
+        return objective
 
     with torch.enable_grad():
         steps.step(loss)
     with torch.no_grad():
-        said = known[(y @ weights + bias).argmax(-1)]
-    return ProbeResult(int((said == test[1]).sum()), len(test[1]))
+        predictions = labels[(y @ weights + bias).argmax(-1)]
+    return ProbeResult(int((predictions == test[1]).sum()), len(test[1]))
 
 
 def between_group_variance(vectors: Float[Tensor, "N D"], groups: Int[Tensor, " N"]) -> float:
@@ -345,16 +351,18 @@ def between_group_variance(vectors: Float[Tensor, "N D"], groups: Int[Tensor, " 
     total = float(x.square().sum())
     if total < 1e-9:
         return 0.0
-    means = [(x[groups == one].mean(0), int((groups == one).sum())) for one in groups.unique()]
+    means = [
+        (x[groups == group].mean(0), int((groups == group).sum())) for group in groups.unique()
+    ]
     return sum(count * float(mean.square().sum()) for mean, count in means) / total
 
 
-def linear_cka(one: Float[Tensor, "N D"], other: Float[Tensor, "N E"]) -> float:
-    """How alike the vectors of the same things lie in two spaces: linear CKA (Kornblith, 2019).
+def linear_cka(first: Float[Tensor, "N D"], second: Float[Tensor, "N E"]) -> float:
+    """Linear CKA (Kornblith et al., 2019): similarity of two representations of the same items.
 
-    1 if one is the other turned or stretched, 0 if nothing in one follows from the other.
+    1 if one is a rotation or scaling of the other, 0 if they are uncorrelated.
     """
-    x, y = (each.double() - each.double().mean(0) for each in (one, other))
+    x, y = (vectors.double() - vectors.double().mean(0) for vectors in (first, second))
     both = (x.T @ y).square().sum()
     return float(both / ((x.T @ x).norm() * (y.T @ y).norm()))
 
@@ -362,7 +370,7 @@ def linear_cka(one: Float[Tensor, "N D"], other: Float[Tensor, "N E"]) -> float:
 def principal_plane(
     vectors: Float[Tensor, "N D"],
 ) -> tuple[Float64[Tensor, "N 2"], Float64[Tensor, " 2"]]:
-    """The vectors on their two axes of most variance, and the shares these explain."""
+    """PCA: the vectors on their two principal axes, and the share of variance of each."""
     x = vectors.double() - vectors.double().mean(0)
     left, sizes, _ = torch.linalg.svd(x, full_matrices=False)
     total = sizes.square().sum().clamp(min=1e-12)

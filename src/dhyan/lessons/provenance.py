@@ -7,7 +7,7 @@ from dhyan.lessons.catalogue import Text
 
 @dataclass(frozen=True)
 class Provenance:
-    """The command that makes a measurement, its machine and versions, its commit and date."""
+    """The command of a measurement, its machine and versions, its commit and date."""
 
     command: str
     machine: str
@@ -18,7 +18,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine that a lesson times something on: its processor, cores and compute threads."""
+    """The machine of a timing: processor, cores and compute threads."""
 
     processor: str
     cores: int

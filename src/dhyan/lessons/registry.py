@@ -72,7 +72,7 @@ class Lesson:
         return f"dhyan.lessons.{self.section}.{self.name}"
 
     def summary(self, lang: str = "en") -> str:
-        """One line about what it shows."""
+        """A summary of one line."""
         return Text(lang)(f"{self.name}.summary")
 
     def load(self) -> "Callable[..., LessonResult]":

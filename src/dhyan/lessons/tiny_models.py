@@ -26,15 +26,15 @@ from dhyan.training.loss import cross_entropy
 
 
 def number_words(sentences: Iterable[Sequence[str]]) -> dict[str, int]:
-    """An id for every word, in the order in which they come, after the special ones."""
+    """An id for every word in order of first occurrence, after the special tokens."""
     words = dict.fromkeys(word for sentence in sentences for word in sentence)
-    return {word: len(NAMES) + place for place, word in enumerate(words)}
+    return {word: len(NAMES) + index for index, word in enumerate(words)}
 
 
 def tiny_transformer(
     source: int, target: int, *, seed: int, width: int = 32, heads: int = 4, layers: int = 2
 ) -> Seq2Seq:
-    """A fresh one over so many words a side, in double precision."""
+    """An untrained Transformer in double precision, for vocabularies of `source` and `target` words."""
     sizes = {"width": width, "heads": heads, "feed_forward_width": 2 * width, "layers": layers}
     recipe = config.Recipe(
         encoder=config.TransformerEncoder(**sizes, dropout=0.0),  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def tiny_transformer(
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Inside, chance follows from the seed; outside, nothing of it is felt."""
+    """Seed torch's random numbers inside; their state outside is unchanged."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
@@ -64,28 +64,28 @@ ProgressCallback = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words in the order in which they came; the first has id 1, since 0 is padding."""
+    """Words in order of first occurrence; the first has id 1, since 0 is padding."""
 
     words: tuple[str, ...]
 
     @classmethod
     def of(cls, sentences: Iterable[str], *first: str) -> "Vocabulary":
-        """Every word of the sentences once, after those that come first."""
+        """Every word of the sentences once, after the words of `first`."""
         every = (word for sentence in sentences for word in parse_words(sentence))
         return cls(tuple(dict.fromkeys((*first, *every))))
 
     def ids(self, words: Iterable[str]) -> list[int]:
-        """The number of each word."""
+        """The id of each word."""
         return [self._id(word) for word in words]
 
-    def said(self, ids: Iterable[int]) -> tuple[str, ...]:
-        """The words of these numbers."""
-        return tuple(self.words[number - 1] for number in ids)
+    def words_of(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """The words of these ids."""
+        return tuple(self.words[token_id - 1] for token_id in ids)
 
     def one_hot(self, words: Sequence[str]) -> Float64[Tensor, "T V"]:
-        """A row for each word, with a single one in it."""
-        places = torch.tensor(self.ids(words)) - 1
-        return torch.eye(len(self.words), dtype=torch.float64)[places]
+        """One-hot vectors, a row for each word."""
+        indices = torch.tensor(self.ids(words)) - 1
+        return torch.eye(len(self.words), dtype=torch.float64)[indices]
 
     def __len__(self) -> int:
         return len(self.words)
@@ -98,53 +98,55 @@ class Vocabulary:
 
 def read_pairs(pairs: Pairs) -> tuple[tuple[str, str], ...]:
     """Sentences with their translations."""
-    found = tuple(map(_pair, pairs)) if isinstance(pairs, list | tuple) else ()
-    if not all(found) or not found:
+    read = tuple(map(_pair, pairs)) if isinstance(pairs, list | tuple) else ()
+    if not all(read) or not read:
         raise UserError(
             'pairs: give sentences with their translations, such as [["come in", "आओ"]]'
         )
-    return tuple((" ".join(parse_words(one)), " ".join(parse_words(other))) for one, other in found)
+    return tuple(
+        (" ".join(parse_words(source)), " ".join(parse_words(target))) for source, target in read
+    )
 
 
-def _pair(given: object) -> tuple[str, ...]:
-    """Two texts, or nothing."""
-    if isinstance(given, list | tuple) and len(given) == 2:
-        return tuple(given) if all(isinstance(one, str) for one in given) else ()
+def _pair(pair: object) -> tuple[str, ...]:
+    """A pair of strings; empty if the value is none."""
+    if isinstance(pair, list | tuple) and len(pair) == 2:
+        return tuple(pair) if all(isinstance(text, str) for text in pair) else ()
     return ()
 
 
-def parse_cell(given: str) -> Cell:
+def parse_cell(name: str) -> Cell:
     """One of the recurrent cells."""
-    if given not in CELLS:
-        raise UserError(f"cell is {given!r}: give one of {', '.join(CELLS)}")
-    return cast(Cell, given)
+    if name not in CELLS:
+        raise UserError(f"cell is {name!r}: give one of {', '.join(CELLS)}")
+    return cast(Cell, name)
 
 
 def make_batch(pairs: Pairs, source: Vocabulary, target: Vocabulary) -> Batch:
-    """All pairs side by side, the targets between <start> and <end>."""
-    sources = [source.ids(parse_words(one)) for one, _ in pairs]
-    targets = [target.ids([START, *parse_words(other), END]) for _, other in pairs]
+    """All pairs as one padded batch, the targets between <start> and <end>."""
+    sources = [source.ids(parse_words(sentence)) for sentence, _ in pairs]
+    targets = [target.ids([START, *parse_words(translation), END]) for _, translation in pairs]
     return Batch(Tokens.pad(sources), Tokens.pad(targets))
 
 
 def tiny_encoder_decoder(
     source: Vocabulary, target: Vocabulary, *, width: int, cell: str = "lstm", seed: int
 ) -> Seq2Seq:
-    """One-hot words into an encoder whose last state starts the decoder; there is no attention.
+    """Encoder-decoder without attention over one-hot words: the last state starts the decoder.
 
-    Padding is never said: its score is −∞, so the softmax is over the words alone.
+    Padding is never produced: its logit is −∞, so the softmax is over the words alone.
     """
-    kind = parse_cell(cell)
+    cell_type = parse_cell(cell)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = RNNEncoder(OneHot(len(source) + 1), width=width, cell=kind)
+        encoder = RNNEncoder(OneHot(len(source) + 1), width=width, cell=cell_type)
         decoder = LuongDecoder(
             OneHot(len(target) + 1),
             bottleneck(),
             DirectBridge(encoder.summary_shape, encoder.summary_shape),
             width=width,
             context_width=width,
-            cell=kind,
+            cell=cell_type,
             input_feeding=False,
         )
     with torch.no_grad():
@@ -161,9 +163,9 @@ def train_updates(
     optimizer: str = "adam",
     on_progress: ProgressCallback | None = None,
 ) -> tuple[float, ...]:
-    """Update the weights so often; the mean loss per word before each update, and after the last.
+    """Train for `steps` updates; the mean loss per word before each update, and after the last.
 
-    Forward, loss, backward, update: the whole of training, with the correct words as inputs.
+    Forward, loss, backward, update, with teacher forcing.
     """
     if optimizer not in OPTIMIZERS:
         raise UserError(f"optimizer is {optimizer!r}: give one of {', '.join(OPTIMIZERS)}")
@@ -184,58 +186,58 @@ def train_updates(
 
 @dataclass(frozen=True)
 class DecodedSteps:
-    """A decoder step by step: what it was fed, what it gave every word, its state, what it said.
+    """Greedy decoding step by step: input and output tokens, probabilities and states.
 
-    The state has its parts (h and c of an LSTM) first; `context` is the one it started from.
+    The state has its parts (h and c of an LSTM) first; `context` is the initial state.
     """
 
-    fed: tuple[int, ...]
-    chances: Float64[Tensor, "T V"]
+    inputs: tuple[int, ...]
+    probs: Float64[Tensor, "T V"]
     states: Float64[Tensor, "T P D"]
     context: Float64[Tensor, "P D"]
-    said: tuple[int, ...]
+    outputs: tuple[int, ...]
 
     @property
     def finished(self) -> bool:
-        """Whether it said <end> by itself."""
-        return self.said[-1] == EOS
+        """Whether the output ended with <end> before the limit."""
+        return self.outputs[-1] == EOS
 
 
 @torch.no_grad()
 def decode(model: Seq2Seq, source: Sequence[int], *, limit: int) -> DecodedSteps:
-    """Say the likeliest word, feed it back, until <end> or the limit."""
+    """Greedy decoding until <end> or the limit."""
     state = model.start(Tokens.pad([source]))
-    context, fed, chances, states = _hidden(state), [BOS], list[Tensor](), list[Tensor]()
+    context, inputs, probs, states = _hidden(state), [BOS], list[Tensor](), list[Tensor]()
     while True:
-        logits, state = model.step(torch.tensor(fed[-1:]), state)
-        chances.append(logits[0].softmax(-1)[1:])
+        logits, state = model.step(torch.tensor(inputs[-1:]), state)
+        probs.append(logits[0].softmax(-1)[1:])
         states.append(_hidden(state))
         word = int(logits[0].argmax())
-        if word == EOS or len(fed) == limit:
-            said = (*fed[1:], word)
+        if word == EOS or len(inputs) == limit:
+            outputs = (*inputs[1:], word)
             return DecodedSteps(
-                tuple(fed), torch.stack(chances), torch.stack(states), context, said
+                tuple(inputs), torch.stack(probs), torch.stack(states), context, outputs
             )
-        fed.append(word)
+        inputs.append(word)
 
 
 def _hidden(state: State) -> Float64[Tensor, "P D"]:
-    """The recurrent state of the only row and layer."""
+    """The recurrent state of a single row and layer."""
     assert isinstance(state, LuongState)
     return state.hidden[0, :, 0]
 
 
 def states_by_token(encoder: Encoder, source: Tokens) -> Float[Tensor, "B S P L D"]:
-    """Every layer's state after each token, read one at a time with the same weights."""
+    """Every layer's state after each token, read one token at a time."""
     assert isinstance(encoder, RNNEncoder)
-    state, found = None, list[Tensor]()
-    for place in range(source.ids.shape[1]):
-        word = encoder.token_embedding(source.ids[:, place : place + 1])
-        _, state = encoder.rnn(word, state)
-        found.append(rnn_state(state))
-    return torch.stack(found, dim=1)
+    state, states = None, list[Tensor]()
+    for position in range(source.ids.shape[1]):
+        embedding = encoder.token_embedding(source.ids[:, position : position + 1])
+        _, state = encoder.rnn(embedding, state)
+        states.append(rnn_state(state))
+    return torch.stack(states, dim=1)
 
 
 def evenly_spaced(steps: int, most: int = 11) -> tuple[int, ...]:
-    """Some steps, evenly spread from the first to the last."""
+    """At most `most` steps, evenly spaced from the first to the last."""
     return tuple(dict.fromkeys(round(steps * part / (most - 1)) for part in range(most)))

@@ -1,4 +1,4 @@
-"""A reader's trained model, and sentences of the primer of which it knows every word."""
+"""Loads a trained model for a lesson, and selects primer sentences whose words it knows."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,14 +13,14 @@ PATIENCE = 500  # sentences in a row without a new one
 
 
 def load_translator(model: str | Path | Translator) -> Translator:
-    """The translator itself, or the one in a run's folder."""
+    """A translator, loaded if it is given as a run's folder."""
     from dhyan.run import load
 
     return model if isinstance(model, Translator) else load(model)
 
 
 def load_single_model(model: str | Path | Translator) -> Translator:
-    """A translator of one model, so that its modules can be looked into."""
+    """A translator of a single model, whose modules can be inspected."""
     translator = load_translator(model)
     if translator.other_models:
         raise UserError(
@@ -34,42 +34,42 @@ def knows_every_word(translator: Translator, text: str) -> bool:
     return UNK not in translator.encode(text)
 
 
-def take_known(
+def select_known_sentences(
     translator: Translator,
-    twins: Iterator[SentencePair],
+    pairs: Iterator[SentencePair],
     count: int,
-    accept: Callable[[SentencePair], bool] = lambda twin: True,
+    accept: Callable[[SentencePair], bool] = lambda pair: True,
 ) -> list[SentencePair]:
-    """At most `count` different sentences that are accepted and that the model knows the words of."""
-    taken: dict[str, SentencePair] = {}
+    """At most `count` distinct sentences that are accepted and have no unknown word."""
+    selected: dict[str, SentencePair] = {}
     since_last = 0
-    for twin in twins:
+    for pair in pairs:
         new = (
-            twin.english not in taken
-            and accept(twin)
-            and knows_every_word(translator, twin.english)
+            pair.english not in selected
+            and accept(pair)
+            and knows_every_word(translator, pair.english)
         )
         if new:
-            taken[twin.english] = twin
+            selected[pair.english] = pair
         since_last = 0 if new else since_last + 1
-        if len(taken) == count or since_last == PATIENCE:
+        if len(selected) == count or since_last == PATIENCE:
             break
-    return list(taken.values())
+    return list(selected.values())
 
 
 def primer_sentences(
     translator: Translator,
     split: str,
     count: int,
-    accept: Callable[[SentencePair], bool] = lambda twin: True,
+    accept: Callable[[SentencePair], bool] = lambda pair: True,
 ) -> list[SentencePair]:
-    """Sentences of a test set of the primer; an error if the model was not trained on it."""
-    taken = take_known(
+    """Sentences of a primer test set; an error if the model was not trained on the primer."""
+    selected = select_known_sentences(
         translator, generate_sentences(split, seed=SEED, longest=LONGEST, core=CORE), count, accept
     )
-    if not taken:
+    if not selected:
         raise UserError(
             "model: it knows the words of none of the primer's sentences; give one trained with "
             "data.task=primer"
         )
-    return taken
+    return selected

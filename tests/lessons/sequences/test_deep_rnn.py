@@ -179,9 +179,9 @@ def test_every_layer_of_a_trained_encoder_is_probed_once_a_draw(tmp_path):
 def test_the_sentences_that_judge_a_probe_are_none_of_those_it_was_fitted_to():
     reader = reader_of()
     fit = read_probe_sentences(reader, "valid", 200, seed=1)
-    test = read_probe_sentences(reader, "random", 200, seed=1, but=fit.twins)
-    assert len({one.english for one in fit.twins}) == len(fit.twins)
-    assert not {one.english for one in fit.twins} & {one.english for one in test.twins}
+    test = read_probe_sentences(reader, "random", 200, seed=1, exclude=fit.pairs)
+    assert len({one.english for one in fit.pairs}) == len(fit.pairs)
+    assert not {one.english for one in fit.pairs} & {one.english for one in test.pairs}
 
 
 def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():

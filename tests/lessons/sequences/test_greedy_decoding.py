@@ -32,22 +32,22 @@ def translator(tmp_path_factory):
 
 def test_the_steps_multiply_to_the_sentence():
     shown = greedy_decoding(steps=12)
-    total = sum(log(one.chances[0]) for one in shown.steps)
-    assert total == pytest.approx(shown.said.score, abs=1e-5)
+    total = sum(log(one.probs[0]) for one in shown.steps)
+    assert total == pytest.approx(shown.greedy.score, abs=1e-5)
 
 
 def test_each_output_word_is_the_likeliest_and_is_fed_back():
     shown = greedy_decoding(steps=12)
-    assert shown.steps[0].fed == "<start>"
+    assert shown.steps[0].input_token == "<start>"
     for before, after in zip(shown.steps, shown.steps[1:], strict=False):
-        assert after.fed == before.words[0]
-        assert list(before.chances) == sorted(before.chances, reverse=True)
+        assert after.input_token == before.words[0]
+        assert list(before.probs) == sorted(before.probs, reverse=True)
 
 
 def test_a_beam_of_one_is_greedy():
     shown = greedy_decoding("come in", steps=5, beam=1)
-    assert shown.beam[0].text == shown.said.text
-    assert shown.beam[0].score == pytest.approx(shown.said.score, abs=1e-5)
+    assert shown.beam[0].text == shown.greedy.text
+    assert shown.beam[0].score == pytest.approx(shown.greedy.score, abs=1e-5)
     assert "its best is what greedy search said" in flat_text(shown)
 
 
@@ -55,15 +55,15 @@ def test_it_says_what_the_translator_says(translator):
     sentence = "two hundred five"
     shown = greedy_decoding(sentence, model=translator, beam=2)
     [said] = translator(sentence, beam=1)
-    assert shown.said.text == said.text
-    assert shown.said.finished == said.finished
+    assert shown.greedy.text == said.text
+    assert shown.greedy.finished == said.finished
     assert len(shown.steps) == len(said.ids) + said.finished
 
 
 def test_the_verdict_follows_the_numbers():
     shown = greedy_decoding(steps=2)
-    better = replace(shown.said, score=shown.said.score + log(3))
-    worse = replace(shown.said, score=shown.said.score - log(3))
+    better = replace(shown.greedy, score=shown.greedy.score + log(3))
+    worse = replace(shown.greedy, score=shown.greedy.score - log(3))
     assert "3.00 times as likely" in flat_text(replace(shown, beam=(better,)))
     assert "3.00 times as unlikely" in flat_text(replace(shown, beam=(worse,)))
     assert "3.00 गुना अधिक" in flat_text(replace(shown, beam=(better,)), "hi")
@@ -72,7 +72,7 @@ def test_the_verdict_follows_the_numbers():
 @pytest.mark.slow
 def test_the_trained_toy_says_its_translation():
     shown = greedy_decoding()
-    assert (shown.said.text, shown.said.finished) == ("सोच लो", True)
+    assert (shown.greedy.text, shown.greedy.finished) == ("सोच लो", True)
     assert shown.beam[0].text == "सोच लो"
 
 

@@ -61,7 +61,7 @@ def test_a_gain_is_what_the_second_model_has_more(tmp_path):
     assert (depth.before, depth.after) == ("bottleneck-reversed", "bottleneck-deep")
     assert reversal.gain.value == pytest.approx(10)
     assert [one.value for one in reversal.by_length] == pytest.approx([10, 10])
-    assert [one.value for one in reversal.by_place] == pytest.approx([10, 0, 0, 0, -10])
+    assert [one.value for one in reversal.by_position] == pytest.approx([10, 0, 0, 0, -10])
     assert [one.value for one in depth.by_length] == pytest.approx([10, 0])
     assert reversal.lengths == ("1–10", "11+")
 
@@ -71,7 +71,7 @@ def test_the_interval_of_a_difference_is_as_wide_as_both_together(tmp_path):
     [reversal] = seq2seq_improvements(path).changes
     assert reversal.gain.low == pytest.approx(10 - sqrt(2))
     assert reversal.by_length[0].high == pytest.approx(10 + sqrt(2))
-    first = reversal.by_place[0]
+    first = reversal.by_position[0]
     assert first.high - first.value == pytest.approx(196 * sqrt((0.16 + 0.09) / 1000))
 
 
@@ -94,7 +94,7 @@ def test_what_chance_could_do_is_not_called_a_gain(tmp_path):
     few = model((60.5, 40.5), [0.81, 0.7, 0.7, 0.7, 0.79])
     shown = seq2seq_improvements(written(tmp_path, forward=FORWARD, reversed=few))
     assert shown.changes[0].gain.sign == 0
-    assert [one.sign for one in shown.changes[0].by_place] == [0] * 5
+    assert [one.sign for one in shown.changes[0].by_position] == [0] * 5
     assert "not told apart from no change" in flat_text(shown)
 
 
@@ -115,7 +115,7 @@ def test_a_report_of_both_directions_has_both_gains(tmp_path):
     into["reversed"] = model((60, 40), [0.8] * 5, language="en")
     both = written(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
     shown = seq2seq_improvements(both)
-    assert [one.into for one in shown.changes] == ["hi", "en"]
+    assert [one.language for one in shown.changes] == ["hi", "en"]
     assert "Reversal, into English: first fifth +0.0" in flat_text(shown)
     assert "gain in another holds in one training of each model" in flat_text(shown)
     into["reversed"] = model((70, 50), [0.8] * 5, language="en")
@@ -158,8 +158,8 @@ def test_embeddings_are_named_where_they_are_surely_better_or_worse():
 
 def test_the_snapshot_has_the_measurements():
     shown = seq2seq_improvements()
-    assert {one.what for one in shown.changes} == {"reversal", "depth"}
-    assert {one.kind for one in shown.starts} == {"learned", "skip-gram", "random"}
+    assert {one.technique for one in shown.changes} == {"reversal", "depth"}
+    assert {one.embedding for one in shown.embeddings} == {"learned", "skip-gram", "random"}
     assert "Snapshot of" in flat_text(shown)
     assert shown.figure(lang="hi", dark=True).axes
 

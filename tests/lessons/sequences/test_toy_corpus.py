@@ -32,9 +32,9 @@ def test_one_hot_rows_have_a_single_one_at_the_words_place(shown):
 
 
 def test_every_step_shares_its_probability_among_7_words(shown):
-    assert shown.chances.shape == (3, 7)
-    torch.testing.assert_close(shown.chances.sum(-1), torch.ones(3, dtype=torch.float64))
-    assert shown.fed == ("<start>", "सोच", "लो")
+    assert shown.probs.shape == (3, 7)
+    torch.testing.assert_close(shown.probs.sum(-1), torch.ones(3, dtype=torch.float64))
+    assert shown.inputs == ("<start>", "सोच", "लो")
 
 
 def test_the_loss_is_the_one_that_training_makes_small(shown):
@@ -78,7 +78,7 @@ def test_after_training_it_says_both_and_the_projects_search_agrees():
             shown.model, Tokens.pad([shown.source.ids(source.split())]), max_length=9
         )
         assert found.finished
-        assert shown.target.said(found.ids) == tuple(target.split())
+        assert shown.target.words_of(found.ids) == tuple(target.split())
         assert one.finished
     assert "2 of 2 translations are right" in shown.text("en")
 

@@ -32,7 +32,13 @@ from dhyan.lessons.probes import (
 )
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
-from dhyan.lessons.trained_model import CORE, SEED, knows_every_word, load_translator, take_known
+from dhyan.lessons.trained_model import (
+    CORE,
+    SEED,
+    knows_every_word,
+    load_translator,
+    select_known_sentences,
+)
 
 FEWEST = 20  # sentences per meaning to fit a probe, and to test it
 FEW, DRAWS = 5, 30  # sentences per meaning of a few-shot probe, and how often they are drawn
@@ -175,7 +181,7 @@ def _balanced(
 
     def of(sense: int) -> list[SentencePair]:
         pairs = contexts(word, novel=novel, seed=seed)
-        return take_known(
+        return select_known_sentences(
             translator, pairs, sentences // len(senses), lambda twin: sense_of(twin) == sense
         )
 
@@ -234,7 +240,7 @@ class WordSenseProbes(LessonResult):
 
     def _describe_probe(self, text: Text) -> str:
         first = self.words[0]
-        senses, total = ", ".join(first.senses), first.levels[0].probe.asked
+        senses, total = ", ".join(first.senses), first.levels[0].probe.total
         return text(
             "word_senses.trained_encoder_reads_sentences",
             word=first.word,

@@ -59,23 +59,23 @@ class CrossEntropy(LessonResult):
                     ("−ln p", "−log₁₀ p"),
                     digits=3,
                 ),
-                Words(self._judged(text)),
+                Words(self._verdict(text)),
                 Lines(
                     text("cross_entropy.price_word"),
                     (
-                        Curve("−ln p", [log(1 / one) for one in PROBABILITIES]),
+                        Curve("−ln p", [log(1 / prob) for prob in PROBABILITIES]),
                         Curve(
-                            "−log₁₀ p", [log10(1 / one) for one in PROBABILITIES], style="dashed"
+                            "−log₁₀ p", [log10(1 / prob) for prob in PROBABILITIES], style="dashed"
                         ),
                     ),
-                    tuple(f"{one:g}".removeprefix("0") for one in PROBABILITIES),
+                    tuple(f"{prob:g}".removeprefix("0") for prob in PROBABILITIES),
                     text("cross_entropy.probability_right_word"),
                     text("cross_entropy.loss"),
                 ),
             ),
         )
 
-    def _judged(self, text: Text) -> str:
+    def _verdict(self, text: Text) -> str:
         most = float(self.natural.max())
         word = ", ".join(
             other_word
@@ -101,8 +101,10 @@ def cross_entropy(
     """
     right = _probabilities(probabilities)
     if sentence is None:
-        known = tuple(probabilities) == RIGHT
-        words = parse_words(SENTENCE) if known else tuple(str(n + 1) for n in range(len(right)))
+        is_default = tuple(probabilities) == RIGHT
+        words = (
+            parse_words(SENTENCE) if is_default else tuple(str(n + 1) for n in range(len(right)))
+        )
     else:
         words = parse_words(sentence)
     if len(words) != len(right):
@@ -125,15 +127,15 @@ def cross_entropy(
     )
 
 
-def _probabilities(given: Sequence[int | float]) -> Float64[Tensor, " T"]:
+def _probabilities(values: Sequence[int | float]) -> Float64[Tensor, " T"]:
     """Numbers above 0, at most 1."""
     try:
-        found = torch.as_tensor(given, dtype=torch.float64)
+        probs = torch.as_tensor(values, dtype=torch.float64)
     except (TypeError, ValueError):
         raise UserError("probabilities: not a list of numbers, such as [0.4, 0.1, 0.1]") from None
-    if found.ndim != 1 or not found.numel():
+    if probs.ndim != 1 or not probs.numel():
         raise UserError("probabilities: not a list of numbers, such as [0.4, 0.1, 0.1]")
-    for one in found.tolist():
-        if not 0 < one <= 1:
-            raise UserError(f"probabilities: {one:g} is none; give numbers above 0 and at most 1")
-    return found
+    for prob in probs.tolist():
+        if not 0 < prob <= 1:
+            raise UserError(f"probabilities: {prob:g} is none; give numbers above 0 and at most 1")
+    return probs

@@ -53,7 +53,7 @@ class LayerProbes(LessonResult):
     trainings: tuple[tuple[ProbedFact, ...], ...]
     layers: int
     cell: str
-    both_ways: bool
+    bidirectional: bool
     translated: int
     chrfs: tuple[float, ...]
 
@@ -61,18 +61,26 @@ class LayerProbes(LessonResult):
     def facts(self) -> tuple[ProbedFact, ...]:
         """Each fact with a row for every training, the mean of its draws."""
         return tuple(
-            replace(own[0], chance=mean(one.chance for one in own), runs=_means(own))
-            for own in zip(*self.trainings, strict=True)
+            replace(
+                draws[0],
+                majority_share=mean(fact.majority_share for fact in draws),
+                runs=_means(draws),
+            )
+            for draws in zip(*self.trainings, strict=True)
         )
 
     def page(self, text: Text) -> Page:
         """The models, the shares layer by layer, and what holds in every one of them."""
         return Page(
             text("deep_rnn.title"),
-            (Words(self._asked(text)), *probe_blocks(self.facts, text), Words(self._judged(text))),
+            (
+                Words(self._introduction(text)),
+                *probe_blocks(self.facts, text),
+                Words(self._verdict(text)),
+            ),
         )
 
-    def _asked(self, text: Text) -> str:
+    def _introduction(self, text: Text) -> str:
         trainings, draws = len(self.trainings), len(self.trainings[0][0].runs)
         scores = value_range(self.chrfs, 1)
         encoder = text(
@@ -82,7 +90,7 @@ class LayerProbes(LessonResult):
             cell=self.cell.upper(),
             one_layer=self.layers == 1,
         )
-        if self.both_ways:
+        if self.bidirectional:
             encoder += text("deep_rnn.reads_both_ways", one_training=trainings == 1)
         return text(
             "deep_rnn.new_sentences_primer_translations",
@@ -95,38 +103,38 @@ class LayerProbes(LessonResult):
             several_draws=draws > 1,
         )
 
-    def _judged(self, text: Text) -> str:
+    def _verdict(self, text: Text) -> str:
         if self.layers == 1:
             return text("deep_rnn.layer_lower_higher_compare")
-        told = []
-        for own in zip(*self.trainings, strict=True):
-            moved = ", ".join(f"{one.change:+.3f} ± {one.margin:.3f}" for one in own)
-            shares = [share for one in own for share in (one.shares[1], one.shares[-1])]
+        changes = []
+        for facts in zip(*self.trainings, strict=True):
+            values = ", ".join(f"{fact.change:+.3f} ± {fact.margin:.3f}" for fact in facts)
+            shares = [share for fact in facts for share in (fact.shares[1], fact.shares[-1])]
             note = ""
             if min(shares) > CEILING:
                 note = text("deep_rnn.ceiling")
-            elif all(one.clear and abs(one.change) < TINY for one in own):
+            elif all(fact.clear and abs(fact.change) < TINY for fact in facts):
                 note = text("deep_rnn.clear_but_tiny")
-            told.append(f"{fact_name(own[0], text)} {moved}{note}".replace("-", "−"))
+            changes.append(f"{fact_name(facts[0], text)} {values}{note}".replace("-", "−"))
         several = len(self.trainings) > 1
-        low, high = (self._claimed(of_word=each) for each in (True, False))
-        found = text(
+        low, high = (self._claimed(of_word=of_word) for of_word in (True, False))
+        verdict = text(
             "deep_rnn.first_layer_last_lower_layers",
             several=several,
-            told="; ".join(told),
+            changes="; ".join(changes),
             low=_holds(low, text),
             high=_holds(high, text),
         )
         if several:
-            return found + text(
+            return verdict + text(
                 "deep_rnn.trainings_another_turn_out", trainings_count=len(self.trainings)
             )
-        return found + text("deep_rnn.training_another_turn_out")
+        return verdict + text("deep_rnn.training_another_turn_out")
 
     def _claimed(self, *, of_word: bool) -> tuple[int, int]:
         """Of how many facts the claim holds in every training, and of how many it is asked."""
-        own = [one for one in zip(*self.trainings, strict=True) if one[0].of_word == of_word]
-        return sum(all(fact.as_claimed for fact in one) for one in own), len(own)
+        facts = [runs for runs in zip(*self.trainings, strict=True) if runs[0].of_word == of_word]
+        return sum(all(fact.as_claimed for fact in runs) for runs in facts), len(facts)
 
 
 def fact_name(fact: ProbedFact, text: Text) -> str:
@@ -137,12 +145,12 @@ def fact_name(fact: ProbedFact, text: Text) -> str:
 def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
     """What the probes got right, as a table and as curves."""
     names = [fact_name(fact, text) for fact in facts]
-    places = [text("deep_rnn.embedding")]
-    places += [text("deep_rnn.layer", at=at) for at in range(1, len(facts[0].shares))]
-    shares = torch.tensor([[fact.chance, *fact.shares] for fact in facts]).T
+    layer_names = [text("deep_rnn.embedding")]
+    layer_names += [text("deep_rnn.layer", at=at) for at in range(1, len(facts[0].shares))]
+    shares = torch.tensor([[fact.majority_share, *fact.shares] for fact in facts]).T
     guess, right = text("deep_rnn.commonest_answer"), text("deep_rnn.share_right")
     return (
-        table(right, shares, [guess, *places], names, kind="weights", digits=3),
+        table(right, shares, [guess, *layer_names], names, kind="weights", digits=3),
         Lines(
             text("deep_rnn.layer_layer_mean_least")
             if len(facts[0].runs) > 1
@@ -157,7 +165,7 @@ def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
                 )
                 for name, fact in zip(names, facts, strict=True)
             ),
-            tuple(places),
+            tuple(layer_names),
             text("deep_rnn.states_probed"),
             right,
         ),
@@ -177,9 +185,11 @@ def probe_layers(models: Sequence[Model], *, sentences: int, seeds: Sequence[int
             )
         draws = []
         for seed in seeds:
-            fit = read_probe_sentences(translator, "valid", sentences, seed=seed, knows=True)
+            fit = read_probe_sentences(
+                translator, "valid", sentences, seed=seed, known_words_only=True
+            )
             test = read_probe_sentences(
-                translator, "random", sentences, seed=seed, but=fit.twins, knows=True
+                translator, "random", sentences, seed=seed, exclude=fit.pairs, known_words_only=True
             )
             states = [
                 [layer_state.cpu() for layer_state in layer_states(translator, part.tokens)]
@@ -187,28 +197,28 @@ def probe_layers(models: Sequence[Model], *, sentences: int, seeds: Sequence[int
             ]
             draws.append(probe_facts(fit, test, *states))
             if seed == seeds[0]:
-                asked = test.twins[:TRANSLATED_SENTENCES]
+                test_pairs = test.pairs[:TRANSLATED_SENTENCES]
         trainings.append(
             tuple(
                 replace(
-                    own[0],
-                    chance=mean(one.chance for one in own),
-                    runs=tuple(one.runs[0] for one in own),
+                    facts[0],
+                    majority_share=mean(fact.majority_share for fact in facts),
+                    runs=tuple(fact.runs[0] for fact in facts),
                 )
-                for own in zip(*draws, strict=True)
+                for facts in zip(*draws, strict=True)
             )
         )
-        said = [one.text for one in translator([one.english for one in asked])]
-        right, others = [one.hindi for one in asked], [one.others for one in asked]
-        found = count(said, right, others=others, language="hi", metrics=("chrf",))
-        scores.append(found["chrf"].value())
-    layers, mode, both_ways = shapes[0]
+        translations = [fact.text for fact in translator([fact.english for fact in test_pairs])]
+        right, others = [fact.hindi for fact in test_pairs], [fact.others for fact in test_pairs]
+        chrf = count(translations, right, others=others, language="hi", metrics=("chrf",))
+        scores.append(chrf["chrf"].value())
+    layers, mode, bidirectional = shapes[0]
     return LayerProbes(
         trainings=tuple(trainings),
         layers=layers,
         cell=mode.lower().removesuffix("_tanh"),
-        both_ways=both_ways,
-        translated=len(asked),
+        bidirectional=bidirectional,
+        translated=len(test_pairs),
         chrfs=tuple(scores),
     )
 
@@ -219,22 +229,24 @@ def layer_states(translator: Translator, tokens: Tokens) -> list[Float[Tensor, "
     tokens = tokens.to(translator.device)
     rnn, lengths, total = encoder.rnn, tokens.lengths.cpu(), tokens.ids.shape[1]
     with evaluation_mode(translator.model), torch.no_grad():
-        found = [encoder.token_embedding(tokens.ids)]
+        states = [encoder.token_embedding(tokens.ids)]
         for layer in range(rnn.num_layers):
-            one = type(rnn)(
-                found[-1].shape[-1],
+            single_layer = type(rnn)(
+                states[-1].shape[-1],
                 rnn.hidden_size,
                 batch_first=True,
                 bidirectional=rnn.bidirectional,
-            ).to(found[-1])
-            for name, own in one.named_parameters():
-                own.copy_(getattr(rnn, name.replace("_l0", f"_l{layer}")))
+            ).to(states[-1])
+            for name, weight in single_layer.named_parameters():
+                weight.copy_(getattr(rnn, name.replace("_l0", f"_l{layer}")))
             packed = pack_padded_sequence(
-                found[-1], lengths, batch_first=True, enforce_sorted=False
+                states[-1], lengths, batch_first=True, enforce_sorted=False
             )
-            states, _ = pad_packed_sequence(one(packed)[0], batch_first=True, total_length=total)
-            found.append(states)
-    return found
+            padded, _ = pad_packed_sequence(
+                single_layer(packed)[0], batch_first=True, total_length=total
+            )
+            states.append(padded)
+    return states
 
 
 def value_range(numbers: Sequence[float], digits: int) -> str:
@@ -256,15 +268,15 @@ def _encoder(translator: Translator) -> RNNEncoder:
     return encoder
 
 
-def _means(own: Sequence[ProbedFact]) -> tuple[tuple[float, ...], ...]:
-    return tuple(one.shares for one in own)
+def _means(facts: Sequence[ProbedFact]) -> tuple[tuple[float, ...], ...]:
+    return tuple(fact.shares for fact in facts)
 
 
 def _holds(claimed: tuple[int, int], text: Text) -> str:
-    clear, asked = claimed
-    if clear == asked:
+    clear, total = claimed
+    if clear == total:
         return text("deep_rnn.holds")
-    return text("deep_rnn.holds_for_some", clear=clear, asked=asked)
+    return text("deep_rnn.holds_for_some", clear=clear, asked=total)
 
 
 USUAL = {"layers": 3, "steps": 300, "width": 64, "pairs": 6000, "sentences": 1200}
@@ -288,10 +300,14 @@ class DeepRNN(LessonResult):
         """The model, the probes' shares layer by layer, the verdict."""
         return Page(
             text("deep_rnn.title"),
-            (Words(self._asked(text)), *probe_blocks(self.facts, text), Words(self._judged(text))),
+            (
+                Words(self._introduction(text)),
+                *probe_blocks(self.facts, text),
+                Words(self._verdict(text)),
+            ),
         )
 
-    def _asked(self, text: Text) -> str:
+    def _introduction(self, text: Text) -> str:
         count, loss, chrf = len(self.seeds), value_range(self.losses, 2), value_range(self.chrfs, 1)
         little = max(self.chrfs) < LITTLE
         return text(
@@ -306,28 +322,32 @@ class DeepRNN(LessonResult):
             little=little,
         )
 
-    def _judged(self, text: Text) -> str:
-        said = []
+    def _verdict(self, text: Text) -> str:
+        changes = []
         for fact in self.facts:
             first, last = fact.shares[1], fact.shares[-1]
             if not fact.clear:
-                way = text("deep_rnn.clear_change")
+                direction = text("deep_rnn.clear_change")
             elif fact.change < 0:
-                way = text("deep_rnn.falls")
+                direction = text("deep_rnn.falls")
             else:
-                way = text("deep_rnn.rises")
-            moved = f"{fact.change:+.3f} ± {fact.margin:.3f}".replace("-", "−")
-            said.append(f"{fact_name(fact, text)} {first:.3f} → {last:.3f} ({moved}: {way})")
+                direction = text("deep_rnn.rises")
+            change = f"{fact.change:+.3f} ± {fact.margin:.3f}".replace("-", "−")
+            changes.append(
+                f"{fact_name(fact, text)} {first:.3f} → {last:.3f} ({change}: {direction})"
+            )
         low = all(fact.as_claimed for fact in self.facts if fact.of_word)
         high = all(fact.as_claimed for fact in self.facts if not fact.of_word)
-        found = text("deep_rnn.first_layer_last_lower", said=", ".join(said), low=low, high=high)
+        verdict = text(
+            "deep_rnn.first_layer_last_lower", changes=", ".join(changes), low=low, high=high
+        )
         if max(self.chrfs) < LITTLE:
-            found += text(
+            verdict += text(
                 "deep_rnn.encoders_learned_little_translate", has_snapshot=has_snapshot("deep_rnn")
             )
         if len(self.seeds) > 1:
-            return found
-        return found + text("deep_rnn.training_sentences_alone_another")
+            return verdict
+        return verdict + text("deep_rnn.training_sentences_alone_another")
 
 
 def deep_rnn(
@@ -347,35 +367,35 @@ def deep_rnn(
     With a `model`, a run's folder or a translator with a recurrent encoder, its layers are probed
     instead, and every seed draws other sentences; "snapshot" shows some that were trained before.
     """
-    own = {"layers": layers, "steps": steps, "width": width, "pairs": pairs}
+    sizes = {"layers": layers, "steps": steps, "width": width, "pairs": pairs}
     if model is not None:
-        return _probe_model(model, own, sentences, seeds)
+        return _probe_model(model, sizes, sentences, seeds)
     parse_int("layers", layers, least=2)
-    for name, size in {**own, "sentences": sentences}.items():
+    for name, size in {**sizes, "sentences": sentences}.items():
         parse_int(name, size, least=100 if name in ("pairs", "sentences") else 1)
-    asked, losses, chrfs = [], [], []
+    facts_by_seed, losses, chrfs = [], [], []
     for seed in (seeds := parse_ints("seeds", seeds)):
         recipe = _recipe(layers=layers, steps=steps, width=width, pairs=pairs, seed=seed)
         translator, scores = _train(recipe, on_progress)
         fit = read_probe_sentences(translator, "valid", sentences)
-        test = read_probe_sentences(translator, "random", sentences, but=fit.twins)
+        test = read_probe_sentences(translator, "random", sentences, exclude=fit.pairs)
         states = [layer_states(translator, one.tokens) for one in (fit, test)]
-        asked.append(probe_facts(fit, test, *states))
+        facts_by_seed.append(probe_facts(fit, test, *states))
         losses.append(scores["loss"])
         chrfs.append(scores["chrf"])
     facts = tuple(
-        replace(own[0], runs=tuple(run for one in own for run in one.runs))
-        for own in zip(*asked, strict=True)
+        replace(sizes[0], runs=tuple(run for one in sizes for run in one.runs))
+        for sizes in zip(*facts_by_seed, strict=True)
     )
     return DeepRNN(facts, layers, steps, seeds, tuple(losses), tuple(chrfs))
 
 
 def _probe_model(
-    model: Model, own: dict[str, int], sentences: int, seeds: Sequence[int]
+    model: Model, sizes: dict[str, int], sentences: int, seeds: Sequence[int]
 ) -> LessonResult:
     """What a trained one shows, if nothing is asked that it brings itself."""
-    for name, one in own.items():
-        if one != USUAL[name]:
+    for name, size in sizes.items():
+        if size != USUAL[name]:
             raise UserError(f"{name}: the model brings its own; leave out {name} or the model")
     if model == SNAPSHOT:
         if sentences != USUAL["sentences"] or tuple(seeds) != SEEDS:
@@ -404,8 +424,10 @@ def _train(
 
 def _recipe(*, layers: int, steps: int, width: int, pairs: int, seed: int) -> Recipe:
     """Sutskever's recipe made small, over whole words, read forwards."""
-    both = {"embedding_width": width, "width": width, "layers": layers, "dropout": 0.0}
-    sides = {f"{side}.{key}": one for side in ("encoder", "decoder") for key, one in both.items()}
+    settings = {"embedding_width": width, "width": width, "layers": layers, "dropout": 0.0}
+    sides = {
+        f"{side}.{key}": value for side in ("encoder", "decoder") for key, value in settings.items()
+    }
     return load_recipe(
         "sutskever2014-small",
         {

@@ -28,9 +28,9 @@ SAME = 1e-4  # log-probabilities nearer than this are one: searches run in singl
 class Step:
     """What the decoder was fed, and the likeliest words to go on with, best first."""
 
-    fed: str
+    input_token: str
     words: tuple[str, ...]
-    chances: tuple[float, ...]
+    probs: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -48,38 +48,40 @@ class GreedyDecoding(LessonResult):
 
     sentence: str
     steps: tuple[Step, ...]
-    said: Hypothesis
+    greedy: Hypothesis
     beam: tuple[Hypothesis, ...]
     width: int
 
     def page(self, text: Text) -> Page:
         """Step by step, then the whole sentences."""
-        shown: list[Part] = [
+        blocks: list[Part] = [
             Words(text("greedy_decoding.been_read_step_likeliest", sentence=self.sentence))
         ]
         for number, step in enumerate(self.steps, 1):
-            title, chances = f"{number}. {step.fed} →", torch.tensor(step.chances)
-            shown.append(table(title, chances, (), step.words, kind="weights", digits=3))
-        shown.append(Words(self._judged(text)))
+            title, probs = f"{number}. {step.input_token} →", torch.tensor(step.probs)
+            blocks.append(table(title, probs, (), step.words, kind="weights", digits=3))
+        blocks.append(Words(self._verdict(text)))
         nothing = text("greedy_decoding.nothing")
-        found = [("greedy", self.said)]
-        found += [(f"beam {number}", one) for number, one in enumerate(self.beam, 1)]
-        shown.append(
+        hypotheses = [("greedy", self.greedy)]
+        hypotheses += [
+            (f"beam {number}", hypothesis) for number, hypothesis in enumerate(self.beam, 1)
+        ]
+        blocks.append(
             table(
                 text("greedy_decoding.whole_sentences"),
-                [[one.score, exp(one.score)] for _, one in found],
+                [[hypothesis.score, exp(hypothesis.score)] for _, hypothesis in hypotheses],
                 [
-                    f"{name}: {one.text or nothing}{'' if one.finished else ' …'}"
-                    for name, one in found
+                    f"{name}: {hypothesis.text or nothing}{'' if hypothesis.finished else ' …'}"
+                    for name, hypothesis in hypotheses
                 ],
                 ("ln p", "p"),
                 digits=3,
             )
         )
-        return Page(text("greedy_decoding.title"), tuple(shown))
+        return Page(text("greedy_decoding.title"), tuple(blocks))
 
-    def _judged(self, text: Text) -> str:
-        gain = self.beam[0].score - self.said.score
+    def _verdict(self, text: Text) -> str:
+        gain = self.beam[0].score - self.greedy.score
         if abs(gain) < SAME:
             return text(
                 "greedy_decoding.product_steps_probabilities_sentence_beam", width=self.width
@@ -124,52 +126,61 @@ def greedy_decoding(
     parse_int("best", best)
     width = parse_int("beam", beam)
     if model is None:
-        speaker = _toy_model(sentence, steps=steps, seed=seed, on_progress=on_progress)
+        search_model = _toy_model(sentence, steps=steps, seed=seed, on_progress=on_progress)
     else:
-        speaker = _trained_model(sentence, model)
-    source, limit = speaker.source, speaker.limit
-    with evaluation_mode(_module(speaker.model)):
-        [said] = greedy_search(speaker.model, source, max_length=limit)
-        [ranked] = beam_search(speaker.model, source, beam=width, max_length=limit)
-        ids = [*said.ids, *([EOS] if said.finished else [])]
-        walked = _walk(speaker, [BOS, *ids[:-1]], best)
-    found = [Hypothesis(speaker.text(one.ids), one.score, one.finished) for one in (said, *ranked)]
-    return GreedyDecoding(" ".join(sentence.split()), walked, found[0], tuple(found[1:]), width)
+        search_model = _trained_model(sentence, model)
+    source, limit = search_model.source, search_model.limit
+    with evaluation_mode(_module(search_model.model)):
+        [greedy] = greedy_search(search_model.model, source, max_length=limit)
+        [ranked] = beam_search(search_model.model, source, beam=width, max_length=limit)
+        ids = [*greedy.ids, *([EOS] if greedy.finished else [])]
+        greedy_steps = _walk(search_model, [BOS, *ids[:-1]], best)
+    hypotheses = [
+        Hypothesis(search_model.text(hypothesis.ids), hypothesis.score, hypothesis.finished)
+        for hypothesis in (greedy, *ranked)
+    ]
+    return GreedyDecoding(
+        " ".join(sentence.split()), greedy_steps, hypotheses[0], tuple(hypotheses[1:]), width
+    )
 
 
 @torch.inference_mode()
-def _walk(speaker: _SearchModel, fed: Sequence[int], best: int) -> tuple[Step, ...]:
+def _walk(search_model: _SearchModel, input_ids: Sequence[int], best: int) -> tuple[Step, ...]:
     """The best words at each step; what may not be said has no chance, as in the search."""
-    state, found, row = speaker.model.start(speaker.source), list[Step](), torch.zeros(1).long()
-    told = torch.tensor(fed, device=speaker.source.ids.device)
-    for place, word in enumerate(fed):
-        logits, state = speaker.model.step(told[place : place + 1], state)
-        said = torch.tensor([fed[: place + 1]])
-        chances, ids = next_logprobs(logits.cpu(), said, row, ())[0].exp().sort(descending=True)
-        count = min(best, int((chances > 0).sum()))
-        names = tuple(speaker.name(token_id) for token_id in ids[:count].tolist())
-        found.append(Step(speaker.name(word), names, tuple(chances[:count].tolist())))
-    return tuple(found)
+    state, steps, row = (
+        search_model.model.start(search_model.source),
+        list[Step](),
+        torch.zeros(1).long(),
+    )
+    inputs = torch.tensor(input_ids, device=search_model.source.ids.device)
+    for index, token in enumerate(input_ids):
+        logits, state = search_model.model.step(inputs[index : index + 1], state)
+        prefix = torch.tensor([input_ids[: index + 1]])
+        probs, ids = next_logprobs(logits.cpu(), prefix, row, ())[0].exp().sort(descending=True)
+        count = min(best, int((probs > 0).sum()))
+        names = tuple(search_model.name(token_id) for token_id in ids[:count].tolist())
+        steps.append(Step(search_model.name(token), names, tuple(probs[:count].tolist())))
+    return tuple(steps)
 
 
 def _toy_model(
     sentence: str, *, steps: int, seed: int, on_progress: ProgressCallback | None
 ) -> _SearchModel:
-    shown = toy_corpus(steps=steps, seed=seed, on_progress=on_progress)
-    source = Tokens.pad([shown.source.ids(parse_words(sentence))])
-    words = shown.target
+    corpus = toy_corpus(steps=steps, seed=seed, on_progress=on_progress)
+    source = Tokens.pad([corpus.source.ids(parse_words(sentence))])
+    target = corpus.target
 
-    def name(one: int) -> str:
-        return words.said([one])[0]
+    def name(token_id: int) -> str:
+        return target.words_of([token_id])[0]
 
     def text(ids: Sequence[int]) -> str:
-        return " ".join(words.said(ids))
+        return " ".join(target.words_of(ids))
 
-    return _SearchModel(shown.model, source, name, text, limit=10)
+    return _SearchModel(corpus.model, source, name, text, limit=10)
 
 
-def _trained_model(sentence: str, given: Model) -> _SearchModel:
-    model = load_translator(given)
+def _trained_model(sentence: str, run: Model) -> _SearchModel:
+    model = load_translator(run)
     target, ids = model.target, model.encode(sentence)
     if len(ids) - 1 > model.limits.source:
         raise TooLong(0, len(ids) - 1, model.limits.source)
@@ -177,8 +188,8 @@ def _trained_model(sentence: str, given: Model) -> _SearchModel:
     if model.limits.target is not None:
         limit = min(limit, model.limits.target)
 
-    def name(one: int) -> str:
-        return target.pieces([one])[0]
+    def name(token_id: int) -> str:
+        return target.pieces([token_id])[0]
 
     return _SearchModel(
         model.ensemble, Tokens.pad([ids]).to(model.device), name, target.decode, limit

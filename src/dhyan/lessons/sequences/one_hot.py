@@ -45,8 +45,8 @@ class Cost:
     @property
     def batch_bytes(self) -> tuple[int, int]:
         """Bytes of the vectors of a batch of sentences."""
-        places = self.batch * self.length * FLOAT
-        return self.words * places, self.width * places
+        scale = self.batch * self.length * FLOAT
+        return self.words * scale, self.width * scale
 
     @property
     def parameters(self) -> tuple[int, int]:
@@ -57,8 +57,8 @@ class Cost:
     @property
     def parameter_bytes(self) -> tuple[int, int]:
         """Bytes of these weights."""
-        one, other = self.parameters
-        return one * FLOAT, other * FLOAT
+        straight, embedded = self.parameters
+        return straight * FLOAT, embedded * FLOAT
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class OneHot(LessonResult):
 
     def page(self, text: Text) -> Page:
         """The product first, then the bill."""
-        cost, known = self.cost, self.vocabulary
-        weights, taken = _against(text, *cost.parameters), _against(text, *cost.batch_bytes)
+        cost, vocabulary = self.cost, self.vocabulary
+        weights, memory = _ratio(text, *cost.parameters), _ratio(text, *cost.batch_bytes)
         bill = (
             *(cost.numbers, cost.word_bytes, cost.batch_bytes),
             *(cost.parameters, cost.parameter_bytes),
@@ -88,8 +88,8 @@ class OneHot(LessonResult):
             (
                 Words(text("one_hot.word_number_id_hot", same=self.same)),
                 table("id", self.ids.unsqueeze(1), self.words),
-                table("one-hot", self.vectors, (), known, after="·"),
-                table("W", self.weights, known, after="="),
+                table("one-hot", self.vectors, (), vocabulary, after="·"),
+                table("W", self.weights, vocabulary, after="="),
                 table(text("one_hot.rows_w"), self.product, self.words),
                 Words(
                     text(
@@ -98,7 +98,7 @@ class OneHot(LessonResult):
                         cells=cost.cells,
                         width=cost.width,
                         weights=weights,
-                        taken=taken,
+                        taken=memory,
                         batch=cost.batch,
                         length=cost.length,
                     )
@@ -143,28 +143,32 @@ def one_hot(
     for name, size in sizes.items():
         if not isinstance(size, int) or size < 1:
             raise UserError(f"{name} is {size!r}; give a whole number from 1 on")
-    said = parse_words(sentence)
-    known = counts.vocabulary((parse_words(vocabulary), said if weights is None else ()))
+    tokens = parse_words(sentence)
+    words_known = counts.vocabulary((parse_words(vocabulary), tokens if weights is None else ()))
     if weights is None:
-        weights = WEIGHTS if known == tuple(VOCABULARY.split()) else _drawn(len(known), seed)
-    of = f"the words of the vocabulary {' '.join(known)!r}"
-    embedding = parse_matrix("weights", weights, rows=len(known), of=of)
-    ids = counts.ids_of(said, known)
-    vectors = counts.one_hot(said, known)
+        weights = (
+            WEIGHTS
+            if words_known == tuple(VOCABULARY.split())
+            else _random_rows(len(words_known), seed)
+        )
+    of = f"the words of the vocabulary {' '.join(words_known)!r}"
+    embedding = parse_matrix("weights", weights, rows=len(words_known), of=of)
+    ids = counts.ids_of(tokens, words_known)
+    vectors = counts.one_hot(tokens, words_known)
     product, rows = vectors @ embedding, embedding[ids]
     same = bool(torch.equal(product, rows))
     cost = Cost(words, width, cells, batch, length)
-    return OneHot(said, known, ids, vectors, embedding, product, rows, same, cost)
+    return OneHot(tokens, words_known, ids, vectors, embedding, product, rows, same, cost)
 
 
-def _drawn(rows: int, seed: int) -> Float64[Tensor, "V 3"]:
+def _random_rows(rows: int, seed: int) -> Float64[Tensor, "V 3"]:
     """Rows of three numbers that can be told apart at a glance."""
     rng = torch.Generator().manual_seed(seed)
     return torch.randint(-9, 10, (rows, 3), generator=rng).double() / 10
 
 
-def _against(text: Text, one: int, other: int) -> str:
+def _ratio(text: Text, first: int, second: int) -> str:
     """How much less, or more, the other is."""
-    if other <= one:
-        return text("one_hot.times_fewer", ratio=one / other)
-    return text("one_hot.times_more", ratio=other / one)
+    if second <= first:
+        return text("one_hot.times_fewer", ratio=first / second)
+    return text("one_hot.times_more", ratio=second / first)

@@ -54,8 +54,8 @@ class Improvement:
     place take tokens for independent, which makes them rather too narrow.
     """
 
-    what: What
-    into: str
+    technique: What
+    language: str
     before: str
     after: str
     parameters: tuple[int, int]
@@ -64,14 +64,14 @@ class Improvement:
     gain: Gain
     lengths: tuple[str, ...]
     by_length: tuple[Gain | None, ...]
-    by_place: tuple[Gain, ...]
+    by_position: tuple[Gain, ...]
 
     @property
     def as_claimed(self) -> bool:
         """Reversal is to help the first words and to cost the last; depth is to help."""
-        if self.what == "depth":
+        if self.technique == "depth":
             return self.gain.sign > 0
-        return self.by_place[0].sign > 0 > self.by_place[-1].sign
+        return self.by_position[0].sign > 0 > self.by_position[-1].sign
 
 
 def with_sign(value: float) -> str:
@@ -79,16 +79,16 @@ def with_sign(value: float) -> str:
     return f"{value:+.1f}".replace("-", "−")
 
 
-def read_improvement(found: Report, what: What, before: str, after: str) -> Improvement:
+def read_improvement(report: Report, technique: What, before: str, after: str) -> Improvement:
     """Read both models off a report."""
     from dhyan.compare.report_page import length_label
 
-    names, models = (before, after), found["models"]
-    tests = [main_test_scores(found, name) for name in names]
+    names, models = (before, after), report["models"]
+    tests = [main_test_scores(report, name) for name in names]
     groups = [test["by_length"] for test in tests]
     return Improvement(
-        what=what,
-        into=models[after]["language"],
+        technique=technique,
+        language=models[after]["language"],
         before=before,
         after=after,
         parameters=(models[before]["parameters"], models[after]["parameters"]),
@@ -97,14 +97,14 @@ def read_improvement(found: Report, what: What, before: str, after: str) -> Impr
         gain=_difference(*(_score(test["bleu"]) for test in tests)),
         lengths=tuple(map(length_label, groups[0])),
         by_length=_by_length(*groups),
-        by_place=_by_position(*(models[name]["positions"] for name in names)),
+        by_position=_by_position(*(models[name]["positions"] for name in names)),
     )
 
 
 def _score(bleu: Report) -> Gain:
-    if not (drawn := bleu.get("interval")):
+    if not (interval := bleu.get("interval")):
         return Gain(float(bleu["value"]))
-    return Gain(float(bleu["value"]), float(drawn["low"]), float(drawn["high"]))
+    return Gain(float(bleu["value"]), float(interval["low"]), float(interval["high"]))
 
 
 def _by_length(before: Sequence[Report], after: Sequence[Report]) -> tuple[Gain | None, ...]:
@@ -131,13 +131,13 @@ def _difference(before: Gain, after: Gain) -> Gain:
 
 def _by_position(before: Report, after: Report) -> tuple[Gain, ...]:
     """By the normal approximation for two shares."""
-    found = []
-    for place, (p, q) in enumerate(zip(before["shares"], after["shares"], strict=True)):
-        n, m = (max(side["tokens"][place], 1) for side in (before, after))
+    gains = []
+    for fifth, (p, q) in enumerate(zip(before["shares"], after["shares"], strict=True)):
+        n, m = (max(side["tokens"][fifth], 1) for side in (before, after))
         margin = 100 * SURE * sqrt(p * (1 - p) / n + q * (1 - q) / m)
         value = 100 * (q - p)
-        found.append(Gain(value, value - margin, value + margin))
-    return tuple(found)
+        gains.append(Gain(value, value - margin, value + margin))
+    return tuple(gains)
 
 
 Embedding = Literal["learned", "skip-gram", "random"]
@@ -156,7 +156,7 @@ class EmbeddingScores:
 
     model: str
     pairs: int
-    kind: Embedding
+    embedding: Embedding
     bleu: tuple[float, ...]
     gain: Gain | None = None
 
@@ -168,11 +168,11 @@ class EmbeddingScores:
 
 def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Part, ...]:
     """A row for every model and number of pairs: the scores, the gains, and where they are sure."""
-    by = {(start.model, start.pairs, start.kind): start for start in starts}
-    tried = list(dict.fromkeys((start.model, start.pairs) for start in starts))
-    rows = [text("seq2seq_improvements.pairs", m=m, n=n) for m, n in tried]
-    found = [[by[*one, kind] for kind in EMBEDDINGS] for one in tried]
-    gains = [[_interval(one.gain) for one in own[1:]] for own in found]
+    by_setting = {(start.model, start.pairs, start.embedding): start for start in starts}
+    settings = list(dict.fromkeys((start.model, start.pairs) for start in starts))
+    rows = [text("seq2seq_improvements.pairs", m=m, n=n) for m, n in settings]
+    scores = [[by_setting[*one, kind] for kind in EMBEDDINGS] for one in settings]
+    gains = [[_interval(one.gain) for one in own[1:]] for own in scores]
     columns = (
         text("seq2seq_improvements.learned"),
         text("seq2seq_improvements.skip_gram"),
@@ -192,7 +192,7 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Par
                 several_seeds=seeds > 1,
             )
         ),
-        table("BLEU", [[one.mean for one in own] for own in found], rows, columns, digits=1),
+        table("BLEU", [[one.mean for one in own] for own in scores], rows, columns, digits=1),
         table(columns[1], [own[0] for own in gains], rows, ends, digits=1),
         table(columns[2], [own[1] for own in gains], rows, ends, digits=1),
         Words(_embedding_verdict(starts, text)),
@@ -200,17 +200,17 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Par
 
 
 def _embedding_verdict(starts: Sequence[EmbeddingScores], text: Text) -> str:
-    told = []
+    sentences = []
     for kind, name in (
         ("skip-gram", text("seq2seq_improvements.vectors_skip_gram")),
         ("random", text("seq2seq_improvements.fixed_random_vectors")),
     ):
-        own = [start for start in starts if start.kind == kind and start.gain is not None]
+        own = [start for start in starts if start.embedding == kind and start.gain is not None]
         better, worse = (
             _join([one for one in own if one.gain and one.gain.sign == sign], text)
             for sign in (1, -1)
         )
-        told.append(
+        sentences.append(
             text(
                 "seq2seq_improvements.better_learned_ones_worse",
                 name=name,
@@ -218,7 +218,7 @@ def _embedding_verdict(starts: Sequence[EmbeddingScores], text: Text) -> str:
                 worse=worse or text("seq2seq_improvements.nowhere"),
             )
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _interval(gain: Gain | None) -> tuple[float, float, float]:
@@ -250,13 +250,16 @@ class Seq2SeqImprovements(LessonResult):
 
     report: str
     changes: tuple[Improvement, ...]
-    starts: tuple[EmbeddingScores, ...] = ()
+    embeddings: tuple[EmbeddingScores, ...] = ()
 
     def page(self, text: Text) -> Page:
         """Reversal and depth by place and by length, then the embeddings."""
         return Page(
             text("seq2seq_improvements.title"),
-            (*self._changed(text), *(embedding_blocks(self.starts, text) if self.starts else ())),
+            (
+                *self._changed(text),
+                *(embedding_blocks(self.embeddings, text) if self.embeddings else ()),
+            ),
         )
 
     def _changed(self, text: Text) -> tuple[Part, ...]:
@@ -288,7 +291,7 @@ class Seq2SeqImprovements(LessonResult):
             Lines(
                 text("seq2seq_improvements.more_words_right_place"),
                 tuple(
-                    _curve(name, change.by_place)
+                    _curve(name, change.by_position)
                     for name, change in zip(names, self.changes, strict=True)
                 ),
                 (
@@ -317,12 +320,12 @@ class Seq2SeqImprovements(LessonResult):
 
     def _pairs(self, text: Text) -> tuple[Part, ...]:
         """Whether reversal helps one direction of a pair of languages and not the other."""
-        signs = [change.gain.sign for change in self.changes if change.what == "reversal"]
+        signs = [change.gain.sign for change in self.changes if change.technique == "reversal"]
         if len(signs) < 2:
             return ()
         holds = max(signs) > 0 and min(signs) <= 0
-        told = text("seq2seq_improvements.reversal_helps_direction_show", holds=holds)
-        return (Words(told),)
+        verdict = text("seq2seq_improvements.reversal_helps_direction_show", holds=holds)
+        return (Words(verdict),)
 
 
 def seq2seq_improvements(report: str | Path = SNAPSHOT) -> Seq2SeqImprovements:
@@ -333,16 +336,16 @@ def seq2seq_improvements(report: str | Path = SNAPSHOT) -> Seq2SeqImprovements:
     their embeddings. A report that holds another of the way back as `backwards` shows that too.
     """
     if report == SNAPSHOT:
-        shown = read_snapshot("seq2seq_improvements")
-        assert isinstance(shown, Seq2SeqImprovements)
-        return shown
-    path, found = read_report(report)
-    return Seq2SeqImprovements(str(path), read_improvements(path, found))
+        result = read_snapshot("seq2seq_improvements")
+        assert isinstance(result, Seq2SeqImprovements)
+        return result
+    path, content = read_report(report)
+    return Seq2SeqImprovements(str(path), read_improvements(path, content))
 
 
-def read_improvements(path: Path, found: Report) -> tuple[Improvement, ...]:
+def read_improvements(path: Path, report: Report) -> tuple[Improvement, ...]:
     """Every improvement that a report has both models of, in both directions if it has them."""
-    directions = [found, *([found["backwards"]] if "backwards" in found else [])]
+    directions = [report, *([report["backwards"]] if "backwards" in report else [])]
     try:
         changes = [
             *(_embeddings_of(direction, "reversal", FORWARD, REVERSED) for direction in directions),
@@ -350,20 +353,20 @@ def read_improvements(path: Path, found: Report) -> tuple[Improvement, ...]:
         ]
     except (KeyError, TypeError, IndexError):
         raise UserError(f"report: {path} has no right words by place; {HOW_TO_MAKE}") from None
-    if known := tuple(change for change in changes if change):
-        return known
+    if improvements := tuple(change for change in changes if change):
+        return improvements
     raise UserError(
         f"report: {path} must have {REVERSED} beside {FORWARD} or {DEEP}; it has "
-        f"{', '.join(found['models']) or 'none'}; {HOW_TO_MAKE}"
+        f"{', '.join(report['models']) or 'none'}; {HOW_TO_MAKE}"
     )
 
 
 def _embeddings_of(
-    found: Report, what: Literal["reversal", "depth"], *names: str
+    report: Report, technique: Literal["reversal", "depth"], *names: str
 ) -> Improvement | None:
     before, after = names
-    if all(name in found["models"] for name in names):
-        return read_improvement(found, what, before, after)
+    if all(name in report["models"] for name in names):
+        return read_improvement(report, technique, before, after)
     return None
 
 
@@ -376,35 +379,35 @@ def _curve(name: str, gains: Sequence[Gain | None]) -> Curve:
     )
 
 
-def _improvement_name(one: Improvement, text: Text) -> str:
+def _improvement_name(improvement: Improvement, text: Text) -> str:
     what = (
         text("seq2seq_improvements.reversal")
-        if one.what == "reversal"
+        if improvement.technique == "reversal"
         else text("seq2seq_improvements.depth")
     )
-    return text("seq2seq_improvements.into", what=what, language=_language(one, text))
+    return text("seq2seq_improvements.into", technique=what, language=_language(improvement, text))
 
 
-def _language(one: Improvement, text: Text) -> str:
-    if one.into not in LANGUAGES:
-        return one.into
-    return text(f"seq2seq_improvements.language_{one.into}")
+def _language(improvement: Improvement, text: Text) -> str:
+    if improvement.language not in LANGUAGES:
+        return improvement.language
+    return text(f"seq2seq_improvements.language_{improvement.language}")
 
 
-def _verdict(one: Improvement, text: Text) -> str:
+def _verdict(improvement: Improvement, text: Text) -> str:
     """What the gains say of the claim."""
-    language = _language(one, text)
-    sign = one.gain.sign
+    language = _language(improvement, text)
+    sign = improvement.gain.sign
     if sign == 0:
         found = text("seq2seq_improvements.told_apart_change")
     elif sign > 0:
         found = text("seq2seq_improvements.helps_training")
     else:
         found = text("seq2seq_improvements.costs_training")
-    if one.what == "depth":
+    if improvement.technique == "depth":
         better = [
             where
-            for where, gain in zip(one.lengths, one.by_length, strict=True)
+            for where, gain in zip(improvement.lengths, improvement.by_length, strict=True)
             if gain is not None and gain.sign > 0
         ]
         at = (
@@ -412,24 +415,24 @@ def _verdict(one: Improvement, text: Text) -> str:
             if better
             else text("seq2seq_improvements.better_length")
         )
-        verdict = _holds(one.as_claimed, text)
+        verdict = _holds(improvement.as_claimed, text)
         return text(
             "seq2seq_improvements.depth_bleu_more_layers",
             language=language,
-            gain=one.gain,
+            gain=improvement.gain,
             found=found,
             at=at,
             verdict=verdict,
         )
-    first, last = one.by_place[0], one.by_place[-1]
-    verdict = _holds(one.as_claimed, text)
+    first, last = improvement.by_position[0], improvement.by_position[-1]
+    verdict = _holds(improvement.as_claimed, text)
     return text(
         "seq2seq_improvements.reversal_first_fifth_last",
         language=language,
         first=first,
         last=last,
         verdict=verdict,
-        gain=one.gain,
+        gain=improvement.gain,
         found=found,
     )
 

@@ -79,12 +79,12 @@ class TeacherForcing(LessonResult):
     @property
     def extremes(self) -> tuple[TrainingCurve, TrainingCurve]:
         """The runs that were told most and least."""
-        ordered = sorted(self.runs, key=lambda one: one.ratio)
+        ordered = sorted(self.runs, key=lambda run: run.ratio)
         return ordered[-1], ordered[0]
 
     def page(self, text: Text) -> Page:
         """What differs, the curves, the verdict."""
-        places = tuple(map(str, self.runs[0].steps))
+        step_labels = tuple(map(str, self.runs[0].steps))
         names = [run.name for run in self.runs]
         ends = [[run.losses[-1], run.scores[-1]] for run in self.runs]
         columns = (text("teacher_forcing.loss"), "chrF++")
@@ -102,40 +102,40 @@ class TeacherForcing(LessonResult):
                 Lines(
                     text("teacher_forcing.loss_sentences_held_out"),
                     tuple(Curve(n, run.losses) for n, run in zip(names, self.runs, strict=True)),
-                    places,
+                    step_labels,
                     across,
                     text("teacher_forcing.nats_word"),
                 ),
                 Lines(
                     text("teacher_forcing.translations_says_itself"),
                     tuple(Curve(n, run.scores) for n, run in zip(names, self.runs, strict=True)),
-                    places,
+                    step_labels,
                     across,
                     "chrF++",
                 ),
                 table(text("teacher_forcing.end"), ends, names, columns, digits=3),
-                Words(self._judged(text)),
+                Words(self._verdict(text)),
             ),
         )
 
-    def _judged(self, text: Text) -> str:
-        told = "; ".join(_when(run, text) for run in self.runs)
+    def _verdict(self, text: Text) -> str:
+        reached = "; ".join(_reached_sentence(run, text) for run in self.runs)
         most, least = self.extremes
         gap = (sum(least.losses) - sum(most.losses)) / len(most.losses)
         if most is least:
-            return told + text("teacher_forcing.full_stop")
-        found = text(
+            return reached + text("teacher_forcing.full_stop")
+        verdict = text(
             "teacher_forcing.below_nat_word_lines",
             level=LEVEL,
-            told=told,
+            told=reached,
             name=most.name,
             gap=abs(gap),
             positive_gap=gap > 0,
             least_name=least.name,
         )
         if self.at_once:
-            return found + self._undecided(text)
-        return found + text("teacher_forcing.converges_faster_run", faster=self.faster)
+            return verdict + self._undecided(text)
+        return verdict + text("teacher_forcing.converges_faster_run", faster=self.faster)
 
     def _undecided(self, text: Text) -> str:
         if self.extremes[0].reached is None:
@@ -143,10 +143,10 @@ class TeacherForcing(LessonResult):
         return text("teacher_forcing.converges_faster_seen_both")
 
 
-def _when(one: TrainingCurve, text: Text) -> str:
-    if one.reached is None:
-        return text("teacher_forcing.within_updates", name=one.name, last_steps=one.steps[-1])
-    return text("teacher_forcing.at", name=one.name, reached=one.reached)
+def _reached_sentence(run: TrainingCurve, text: Text) -> str:
+    if run.reached is None:
+        return text("teacher_forcing.within_updates", name=run.name, last_steps=run.steps[-1])
+    return text("teacher_forcing.at", name=run.name, reached=run.reached)
 
 
 def teacher_forcing(
@@ -174,8 +174,8 @@ def teacher_forcing(
     return TeacherForcing(task, seed, tuple(runs))
 
 
-def _is_share(given: object) -> bool:
-    return isinstance(given, int | float) and 0 <= given <= 1
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
 
 
 def _train(recipe: Recipe, on_progress: ProgressCallback | None) -> TrainingCurve:

@@ -64,32 +64,32 @@ def gradient_step(
     gradients = torch.autograd.grad(before, list(weights.values()))
     moves = dict(zip(weights, gradients, strict=True))
     gradient = moves[name]
-    place = _place(name, gradient, at)
-    weight, own = weights[name], float(gradient[place])
-    value = float(weight.detach()[place])
+    index = _index(name, gradient, at)
+    weight, slope_at = weights[name], float(gradient[index])
+    value = float(weight.detach()[index])
 
     @torch.no_grad()
     def moved_to(number: float) -> float:
-        weight[place] = number
-        found = float(_average(model, batch))
-        weight[place] = value
-        return found
+        weight[index] = number
+        loss = float(_average(model, batch))
+        weight[index] = value
+        return loss
 
     slope = (moved_to(value + NUDGE) - moved_to(value - NUDGE)) / (2 * NUDGE)
-    alone = moved_to(value - rate * own)
-    kept = {key: one.detach().clone() for key, one in weights.items()}
+    alone = moved_to(value - rate * slope_at)
+    saved = {key: weights_of.detach().clone() for key, weights_of in weights.items()}
     with torch.no_grad():
-        for key, one in weights.items():
-            one.sub_(rate * moves[key])
+        for key, weights_of in weights.items():
+            weights_of.sub_(rate * moves[key])
         after = float(_average(model, batch))
-        for key, one in weights.items():
-            one.copy_(kept[key])
-    moved = value - rate * own
+        for key, weights_of in weights.items():
+            weights_of.copy_(saved[key])
+    moved = value - rate * slope_at
     return ParameterUpdate(
         name,
-        place,
+        index,
         value,
-        gradient=own,
+        gradient=slope_at,
         slope=slope,
         moved=moved,
         before=float(before.detach()),
@@ -101,23 +101,23 @@ def gradient_step(
 
 def _average(model: Seq2Seq, batch: Batch) -> Float64[Tensor, ""]:
     """The mean loss per word of a single pair."""
-    chances = model(batch)[0].log_softmax(-1)
-    return -chances.gather(1, batch.labels.ids[0].unsqueeze(1)).mean()
+    logprobs = model(batch)[0].log_softmax(-1)
+    return -logprobs.gather(1, batch.labels.ids[0].unsqueeze(1)).mean()
 
 
-def _place(name: str, gradient: Tensor, at: Sequence[int] | None) -> tuple[int, ...]:
+def _index(name: str, gradient: Tensor, at: Sequence[int] | None) -> tuple[int, ...]:
     if at is None:
         flat = int(gradient.abs().argmax())
-        return tuple(int(one) for one in torch.unravel_index(torch.tensor(flat), gradient.shape))
-    place = tuple(at) if isinstance(at, list | tuple) else (at,)
+        return tuple(int(axis) for axis in torch.unravel_index(torch.tensor(flat), gradient.shape))
+    index = tuple(at) if isinstance(at, list | tuple) else (at,)
     sizes = tuple(gradient.shape)
-    if len(place) != len(sizes) or not all(
-        isinstance(one, int) and 0 <= one < size for one, size in zip(place, sizes, strict=False)
+    if len(index) != len(sizes) or not all(
+        isinstance(axis, int) and 0 <= axis < size for axis, size in zip(index, sizes, strict=False)
     ):
         raise UserError(
-            f"at: {name} is {' × '.join(map(str, sizes))} and has no place {list(place)}"
+            f"at: {name} is {' × '.join(map(str, sizes))} and has no place {list(index)}"
         )
-    return place
+    return index
 
 
 PAIRS = (("think about it", "सोच लो"), ("come in", "अंदर आ जाओ"))
@@ -137,7 +137,7 @@ class ToyCorpus(LessonResult):
     target_ids: tuple[int, ...]
     source_hot: Float64[Tensor, "S N"]
     target_hot: Float64[Tensor, "T V"]
-    chances: Float64[Tensor, "T V"]
+    probs: Float64[Tensor, "T V"]
     losses: Float64[Tensor, " T"]
     total: float
     average: float
@@ -147,7 +147,7 @@ class ToyCorpus(LessonResult):
     model: Seq2Seq
 
     @property
-    def fed(self) -> tuple[str, ...]:
+    def inputs(self) -> tuple[str, ...]:
         """What the decoder is given at each step: the correct word before."""
         return (START, *self.labels[:-1])
 
@@ -155,7 +155,7 @@ class ToyCorpus(LessonResult):
     def learned(self) -> tuple[bool, ...]:
         """For every pair, whether the trained model says its translation and ends there."""
         return tuple(
-            self.target.said(prediction.said) == (*parse_words(right), END)
+            self.target.words_of(prediction.outputs) == (*parse_words(right), END)
             for prediction, (_, right) in zip(self.predictions, self.pairs, strict=True)
         )
 
@@ -172,7 +172,7 @@ class ToyCorpus(LessonResult):
         )
 
     def _vectors(self, text: Text) -> list[Part]:
-        shown: list[Part] = [
+        blocks: list[Part] = [
             Words(
                 text(
                     "toy_corpus.pairs_source_words_target",
@@ -186,25 +186,25 @@ class ToyCorpus(LessonResult):
         ]
         for word, points in self.points:
             title = f"{word}: code points"
-            shown.append(table(title, torch.tensor(points), (), tuple(word), commas=False))
+            blocks.append(table(title, torch.tensor(points), (), tuple(word), commas=False))
         for words, ids in ((self.words, self.source_ids), (self.labels, self.target_ids)):
-            shown.append(table("id", torch.tensor(ids), (), words))
-        shown += [
+            blocks.append(table("id", torch.tensor(ids), (), words))
+        blocks += [
             table("one-hot", self.source_hot, self.words, self.source.words),
             table("one-hot", self.target_hot, self.labels, self.target.words),
         ]
-        return shown
+        return blocks
 
     def _forward(self, text: Text) -> list[Part]:
-        prices = torch.stack([(self.chances * self.target_hot).sum(-1), self.losses], dim=1)
+        prices = torch.stack([(self.probs * self.target_hot).sum(-1), self.losses], dim=1)
         sums, size = [[self.total, self.average]], len(self.target)
-        span = f"{self.chances.min():.3f}–{self.chances.max():.3f}"
+        span = f"{self.probs.min():.3f}–{self.probs.max():.3f}"
         return [
             Words(text("toy_corpus.encoder_last_h_c", size=size, span=span, uniform=1 / size)),
             table(
                 text("toy_corpus.fed_softmax"),
-                self.chances,
-                self.fed,
+                self.probs,
+                self.inputs,
                 self.target.words,
                 kind="weights",
                 digits=3,
@@ -220,15 +220,18 @@ class ToyCorpus(LessonResult):
         ]
 
     def _updated(self, text: Text) -> list[Part]:
-        one = self.update
-        name = f"{one.name}[{', '.join(map(str, one.at))}]"
-        fell = one.after < one.before
-        alone, together = _signed(one.alone - one.before), _signed(one.after - one.before)
+        update = self.update
+        name = f"{update.name}[{', '.join(map(str, update.at))}]"
+        fell = update.after < update.before
+        alone, together = (
+            _signed(update.alone - update.before),
+            _signed(update.after - update.before),
+        )
         return [
             Words(
                 text(
                     "toy_corpus.update_parameter_moves_against",
-                    rate=one.rate,
+                    rate=update.rate,
                     name=name,
                     alone=alone,
                     together=together,
@@ -237,7 +240,7 @@ class ToyCorpus(LessonResult):
             ),
             table(
                 name,
-                [[one.value, one.gradient, one.slope, one.moved]],
+                [[update.value, update.gradient, update.slope, update.moved]],
                 (),
                 ("w", "∂L/∂w", "ΔL/Δw", "w − η ∂L/∂w"),
                 digits=5,
@@ -245,7 +248,7 @@ class ToyCorpus(LessonResult):
             ),
             table(
                 text("toy_corpus.average_loss"),
-                [[one.before, one.alone, one.after]],
+                [[update.before, update.alone, update.after]],
                 (),
                 (text("toy_corpus.before"), text("toy_corpus.w_moved"), text("toy_corpus.moved")),
                 digits=5,
@@ -255,7 +258,7 @@ class ToyCorpus(LessonResult):
     def _trained(self, text: Text) -> list[Part]:
         steps, right = len(self.curve) - 1, sum(self.learned)
         at = evenly_spaced(steps)
-        shown: list[Part] = [
+        blocks: list[Part] = [
             Words(
                 text(
                     "toy_corpus.after_updates_pairs_loss",
@@ -277,14 +280,14 @@ class ToyCorpus(LessonResult):
             ),
         ]
         for (sentence, _), prediction in zip(self.pairs, self.predictions, strict=True):
-            fed, told = (
-                self.target.said(prediction.fed),
-                " ".join(self.target.said(prediction.said)),
+            inputs, output = (
+                self.target.words_of(prediction.inputs),
+                " ".join(self.target.words_of(prediction.outputs)),
             )
-            title = f"{sentence} → {told}"
+            title = f"{sentence} → {output}"
             words = self.target.words
-            shown.append(table(title, prediction.chances, fed, words, kind="weights", digits=3))
-        return shown
+            blocks.append(table(title, prediction.probs, inputs, words, kind="weights", digits=3))
+        return blocks
 
 
 def toy_corpus(
@@ -307,16 +310,16 @@ def toy_corpus(
     """
     pairs = read_pairs(pairs)
     parse_int("steps", steps)
-    chosen = _chosen(pairs, sentence)
-    source = Vocabulary.of(one for one, _ in pairs)
-    target = Vocabulary.of((other for _, other in pairs), START, END)
+    pair = _select_pair(pairs, sentence)
+    source = Vocabulary.of(sentence for sentence, _ in pairs)
+    target = Vocabulary.of((translation for _, translation in pairs), START, END)
     model = tiny_encoder_decoder(source, target, width=parse_int("width", width), seed=seed)
-    words, labels = parse_words(chosen[0]), (*parse_words(chosen[1]), END)
-    own, hot = make_batch([chosen], source, target), target.one_hot(labels)
+    words, labels = parse_words(pair[0]), (*parse_words(pair[1]), END)
+    batch, hot = make_batch([pair], source, target), target.one_hot(labels)
     with torch.no_grad():
-        chances = model(own)[0].softmax(-1)[:, 1:]
-    losses = -(chances * hot).sum(-1).log()
-    update = gradient_step(model, own, parameter, at, parse_learning_rate(learning_rate))
+        probs = model(batch)[0].softmax(-1)[:, 1:]
+    losses = -(probs * hot).sum(-1).log()
+    update = gradient_step(model, batch, parameter, at, parse_learning_rate(learning_rate))
     curve = train_updates(
         model,
         make_batch(pairs, source, target),
@@ -325,8 +328,10 @@ def toy_corpus(
         optimizer=optimizer,
         on_progress=on_progress,
     )
-    longest = 2 * max(len(parse_words(other)) for _, other in pairs) + 2
-    predictions = [decode(model, source.ids(parse_words(one)), limit=longest) for one, _ in pairs]
+    longest = 2 * max(len(parse_words(translation)) for _, translation in pairs) + 2
+    predictions = [
+        decode(model, source.ids(parse_words(sentence)), limit=longest) for sentence, _ in pairs
+    ]
     first = (words[0], labels[0])
     return ToyCorpus(
         pairs,
@@ -339,7 +344,7 @@ def toy_corpus(
         tuple(target.ids(labels)),
         source.one_hot(words),
         hot,
-        chances,
+        probs,
         losses,
         float(losses.sum()),
         float(losses.mean()),
@@ -354,9 +359,9 @@ def _signed(change: float) -> str:
     return f"{change:+.5f}".replace("-", "−")
 
 
-def _chosen(pairs: Sequence[tuple[str, str]], sentence: str) -> tuple[str, str]:
+def _select_pair(pairs: Sequence[tuple[str, str]], sentence: str) -> tuple[str, str]:
     for pair in pairs:
         if not sentence or pair[0] == " ".join(sentence.split()):
             return pair
-    known = ", ".join(repr(one) for one, _ in pairs)
-    raise UserError(f"the corpus has no sentence {sentence!r}; it has {known}")
+    sources = ", ".join(repr(source) for source, _ in pairs)
+    raise UserError(f"the corpus has no sentence {sentence!r}; it has {sources}")

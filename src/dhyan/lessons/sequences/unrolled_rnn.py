@@ -39,21 +39,21 @@ class UnrolledRNN(LessonResult):
     """
 
     words: tuple[str, ...]
-    fed: tuple[str, ...]
-    said: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
     vocabulary: tuple[str, ...]
     cell: str
     parameters: tuple[int, int]
-    read: Float64[Tensor, "S P D"]
+    encoder_states: Float64[Tensor, "S P D"]
     context: Float64[Tensor, "P D"]
-    written: Float64[Tensor, "T P D"]
-    chances: Float64[Tensor, "T V"]
-    apart: float
-    said_apart: float
+    decoder_states: Float64[Tensor, "T P D"]
+    probs: Float64[Tensor, "T V"]
+    encoder_difference: float
+    decoder_difference: float
 
     def page(self, text: Text) -> Page:
         """Reading, the context vector, writing."""
-        parts = PARTS[: self.read.shape[1]]
+        parts = PARTS[: self.encoder_states.shape[1]]
         state = f"({', '.join(parts)})"
         encoder, decoder = self.parameters
         return Page(
@@ -65,10 +65,12 @@ class UnrolledRNN(LessonResult):
                         cell=self.cell.upper(),
                         encoder=encoder,
                         state=state,
-                        apart=self.apart,
+                        encoder_difference=self.encoder_difference,
                     )
                 ),
-                *self._states(parts, self.read, self.words, text("unrolled_rnn.after_word")),
+                *self._states(
+                    parts, self.encoder_states, self.words, text("unrolled_rnn.after_word")
+                ),
                 Words(
                     text(
                         "unrolled_rnn.last_context_vector_decoder",
@@ -79,16 +81,18 @@ class UnrolledRNN(LessonResult):
                     )
                 ),
                 table(text("unrolled_rnn.context_vector"), self.context, parts, digits=3),
-                *self._states(parts, self.written, self.fed, text("unrolled_rnn.after_step")),
+                *self._states(
+                    parts, self.decoder_states, self.inputs, text("unrolled_rnn.after_step")
+                ),
                 table(
                     text("unrolled_rnn.softmax"),
-                    self.chances,
-                    self.fed,
+                    self.probs,
+                    self.inputs,
                     self.vocabulary,
                     kind="weights",
                     digits=3,
                 ),
-                Words(self._ended(text)),
+                Words(self._verdict(text)),
             ),
         )
 
@@ -96,18 +100,23 @@ class UnrolledRNN(LessonResult):
         self, parts: Sequence[str], values: Float64[Tensor, "N P D"], rows: Sequence[str], name: str
     ) -> list[Part]:
         return [
-            table(f"{part}, {name}", values[:, place], rows, digits=3)
-            for place, part in enumerate(parts)
+            table(f"{part}, {name}", values[:, index], rows, digits=3)
+            for index, part in enumerate(parts)
         ]
 
-    def _ended(self, text: Text) -> str:
-        told = " ".join(self.said)
-        if self.said[-1] == END:
+    def _verdict(self, text: Text) -> str:
+        output = " ".join(self.outputs)
+        if self.outputs[-1] == END:
             return text(
-                "unrolled_rnn.says_given_inputs_once", told=told, said_apart=self.said_apart
+                "unrolled_rnn.says_given_inputs_once",
+                output=output,
+                decoder_difference=self.decoder_difference,
             )
         return text(
-            "unrolled_rnn.says_stopped_before_given", told=told, end=END, said_apart=self.said_apart
+            "unrolled_rnn.says_stopped_before_given",
+            output=output,
+            end=END,
+            decoder_difference=self.decoder_difference,
         )
 
 
@@ -126,12 +135,17 @@ def unrolled_rnn(
 
     It first learns this pair alone for so many steps, under a second; with 0 it is untrained.
     """
-    words, right = parse_words(sentence), parse_words(target)
-    source, goal = Vocabulary.of([" ".join(words)]), Vocabulary.of([" ".join(right)], START, END)
-    model = tiny_encoder_decoder(
-        source, goal, width=parse_int("width", width), cell=cell, seed=seed
+    words, target_words = parse_words(sentence), parse_words(target)
+    source_vocabulary, target_vocabulary = (
+        Vocabulary.of([" ".join(words)]),
+        Vocabulary.of([" ".join(target_words)], START, END),
     )
-    pair = make_batch([(" ".join(words), " ".join(right))], source, goal)
+    model = tiny_encoder_decoder(
+        source_vocabulary, target_vocabulary, width=parse_int("width", width), cell=cell, seed=seed
+    )
+    pair = make_batch(
+        [(" ".join(words), " ".join(target_words))], source_vocabulary, target_vocabulary
+    )
     train_updates(
         model,
         pair,
@@ -140,39 +154,39 @@ def unrolled_rnn(
         on_progress=on_progress,
     )
     with torch.no_grad():
-        read = states_by_token(model.encoder, pair.source)[0, :, :, 0]
+        encoder_states = states_by_token(model.encoder, pair.source)[0, :, :, 0]
         at_once = model.encoder(pair.source)
-    last = at_once.summary.unflatten(-1, read.shape[1:])[0]
-    found = decode(model, source.ids(words), limit=parse_int("limit", limit))
+    last = at_once.summary.unflatten(-1, encoder_states.shape[1:])[0]
+    decoded = decode(model, source_vocabulary.ids(words), limit=parse_int("limit", limit))
     return UnrolledRNN(
         words,
-        goal.said(found.fed),
-        goal.said(found.said),
-        goal.words,
+        target_vocabulary.words_of(decoded.inputs),
+        target_vocabulary.words_of(decoded.outputs),
+        target_vocabulary.words,
         cell,
         (_weights(model.encoder), _weights(model.decoder)),
-        read,
-        found.context,
-        found.states,
-        found.chances,
+        encoder_states,
+        decoded.context,
+        decoded.states,
+        decoded.probs,
         max(
-            _difference(read[:, 0], at_once.states[0]),
-            _difference(read[-1], last),
-            _difference(last, found.context),
+            _difference(encoder_states[:, 0], at_once.states[0]),
+            _difference(encoder_states[-1], last),
+            _difference(last, decoded.context),
         ),
-        _difference(found.chances, _all_at_once(model, pair.source, found)),
+        _difference(decoded.probs, _all_at_once(model, pair.source, decoded)),
     )
 
 
 @torch.no_grad()
-def _all_at_once(model: Seq2Seq, source: Tokens, found: DecodedSteps) -> Float64[Tensor, "T V"]:
+def _all_at_once(model: Seq2Seq, source: Tokens, decoded: DecodedSteps) -> Float64[Tensor, "T V"]:
     """The probabilities when the decoder is given all it was fed in one call."""
-    logits, _ = model.decoder(torch.tensor([found.fed]), model.start(source))
+    logits, _ = model.decoder(torch.tensor([decoded.inputs]), model.start(source))
     return logits[0].softmax(-1)[:, 1:]
 
 
-def _difference(one: Tensor, other: Tensor) -> float:
-    return float((one - other).abs().max())
+def _difference(first: Tensor, second: Tensor) -> float:
+    return float((first - second).abs().max())
 
 
 def _weights(half: object) -> int:

@@ -53,8 +53,8 @@ class GradientDecay:
     @property
     def thousandth(self) -> int | None:
         """The first distance at which less than a thousandth of the norm at 0 is left."""
-        gone = (self.mean < self.mean[0] - 3).nonzero()
-        return int(gone[0]) if len(gone) else None
+        below = (self.mean < self.mean[0] - 3).nonzero()
+        return int(below[0]) if len(below) else None
 
 
 @dataclass(frozen=True)
@@ -94,45 +94,48 @@ class VanishingGradients(LessonResult):
                     names,
                     digits=3,
                 ),
-                Words(self._judged(text)),
+                Words(self._verdict(text)),
             ),
         )
 
-    def _judged(self, text: Text) -> str:
-        gone = [f"{cell.name} {cell.thousandth}" for cell in self.cells if cell.thousandth]
-        kept = [cell.name for cell in self.cells if not cell.thousandth]
-        said: list[str] = []
-        if gone:
-            said.append(
-                text("vanishing_gradients.distance_less_thousandth_left", gone="; ".join(gone))
+    def _verdict(self, text: Text) -> str:
+        vanished = [f"{cell.name} {cell.thousandth}" for cell in self.cells if cell.thousandth]
+        remaining = [cell.name for cell in self.cells if not cell.thousandth]
+        sentences: list[str] = []
+        if vanished:
+            sentences.append(
+                text(
+                    "vanishing_gradients.distance_less_thousandth_left",
+                    vanished="; ".join(vanished),
+                )
             )
-        if kept:
-            said.append(
+        if remaining:
+            sentences.append(
                 text(
                     "vanishing_gradients.distance_more_thousandth_left",
                     length=self.length,
-                    kept="; ".join(kept),
+                    remaining="; ".join(remaining),
                 )
             )
-        plain = next((cell for cell in self.cells if cell.name == "RNN"), None)
-        gated = next((cell for cell in self.cells if cell.name == "LSTM"), None)
-        if plain and gated:
-            slower = gated.factor > plain.factor
-            far = 10 ** abs(float(gated.mean[-1] - plain.mean[-1]))
-            more = gated.mean[-1] > plain.mean[-1]
-            said.append(
+        rnn = next((cell for cell in self.cells if cell.name == "RNN"), None)
+        lstm = next((cell for cell in self.cells if cell.name == "LSTM"), None)
+        if rnn and lstm:
+            slower = lstm.factor > rnn.factor
+            far = 10 ** abs(float(lstm.mean[-1] - rnn.mean[-1]))
+            more = lstm.mean[-1] > rnn.mean[-1]
+            sentences.append(
                 text(
                     "vanishing_gradients.per_step_lstm_gradient",
                     slower=slower,
-                    factor=gated.factor,
-                    plain_factor=plain.factor,
+                    factor=lstm.factor,
+                    plain_factor=rnn.factor,
                     length=self.length,
                     far=far,
                     more=more,
                     slower_and_more=slower and more,
                 )
             )
-        return " ".join(said)
+        return " ".join(sentences)
 
 
 def vanishing_gradients(
@@ -149,22 +152,26 @@ def vanishing_gradients(
     A number for `forget` adds an LSTM whose forget gates have that much more bias, so that they
     begin more open (Jozefowicz et al., 2015). It takes a few seconds.
     """
-    known = [parse_cell(one) for one in ([cells] if isinstance(cells, str) else cells)]
-    if not known:
+    cell_types = [
+        parse_cell(cell_type) for cell_type in ([cells] if isinstance(cells, str) else cells)
+    ]
+    if not cell_types:
         raise UserError(f"cells: give at least one of {', '.join(CELLS)}")
     parse_int("length", length, least=2)
     parse_int("width", width)
     parse_int("seeds", seeds)
-    plans: list[tuple[str, Cell, float]] = [(one.upper(), one, 0.0) for one in known]
+    plans: list[tuple[str, Cell, float]] = [
+        (cell_type.upper(), cell_type, 0.0) for cell_type in cell_types
+    ]
     if forget is not None:
         plans.append((f"LSTM, forget {forget:+g}", "lstm", float(forget)))
-    found: list[GradientDecay] = []
+    decays: list[GradientDecay] = []
     for name, cell, bias in plans:
         if on_progress:
             on_progress(name)
         norms = [gradient_norms(cell, length, width, seed, forget=bias) for seed in range(seeds)]
-        found.append(GradientDecay(name, torch.stack(norms).log10()))
-    return VanishingGradients(tuple(found), length, width, seeds)
+        decays.append(GradientDecay(name, torch.stack(norms).log10()))
+    return VanishingGradients(tuple(decays), length, width, seeds)
 
 
 def gradient_norms(
@@ -183,18 +190,18 @@ def gradient_norms(
         with torch.no_grad():
             dict(layer.named_parameters())["rnn.bias_ih_l0"][width : 2 * width] += forget
     inputs = words.repeat(width, 1, 1).requires_grad_()
-    nothing = torch.zeros(width, *layer.state_shape, dtype=torch.float64)
-    outputs, _ = layer(inputs, nothing)
+    initial_state = torch.zeros(width, *layer.state_shape, dtype=torch.float64)
+    outputs, _ = layer(inputs, initial_state)
     [matrix] = torch.autograd.grad(outputs[:, -1].diagonal().sum(), inputs)
     return matrix.square().sum(dim=(0, 2)).sqrt().flip(0)
 
 
-def _curve(one: GradientDecay, at: Sequence[int]) -> Curve:
-    middle, spread = one.mean, one.spread
+def _curve(decay: GradientDecay, at: Sequence[int]) -> Curve:
+    middle, spread = decay.mean, decay.spread
     return Curve(
-        one.name,
-        [float(middle[place]) for place in at],
-        [float(middle[place] - spread[place]) for place in at],
-        [float(middle[place] + spread[place]) for place in at],
-        "dashed" if "," in one.name else "solid",
+        decay.name,
+        [float(middle[step]) for step in at],
+        [float(middle[step] - spread[step]) for step in at],
+        [float(middle[step] + spread[step]) for step in at],
+        "dashed" if "," in decay.name else "solid",
     )

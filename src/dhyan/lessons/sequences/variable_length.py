@@ -47,7 +47,7 @@ class LongSearch:
 
     search: str
     limit: int
-    said: int
+    length: int
     finished: bool
 
 
@@ -60,27 +60,30 @@ class VariableLength(LessonResult):
     """
 
     pairs: tuple[tuple[str, str], ...]
-    apart: tuple[tuple[str, float, float], ...]
-    said: tuple[str, ...]
-    alone: tuple[str, ...]
+    logit_differences: tuple[tuple[str, float, float], ...]
+    outputs: tuple[str, ...]
+    single_outputs: tuple[str, ...]
     sentence: str
-    asked: int
-    long: tuple[LongSearch, ...]
+    output_length: int
+    long_searches: tuple[LongSearch, ...]
 
     @property
     def unchanged(self) -> bool:
         """Whether padding changed nothing beyond rounding."""
-        return max(max(one[1:]) for one in self.apart) < NOTHING and self.said == self.alone
+        return (
+            max(max(row[1:]) for row in self.logit_differences) < NOTHING
+            and self.outputs == self.single_outputs
+        )
 
     def page(self, text: Text) -> Page:
         """Padding, lengths, six in and hundreds out."""
         return Page(
             text("variable_length.title"),
-            (*self._padding(text), *self._spoken(text), *self._lasting(text)),
+            (*self._padding(text), *self._lengths(text), *self._long_outputs(text)),
         )
 
     def _padding(self, text: Text) -> list[Part]:
-        sizes = ", ".join(str(len(one.split())) for one, _ in self.pairs)
+        sizes = ", ".join(str(len(source.split())) for source, _ in self.pairs)
         names = (text("variable_length.batch"), text("variable_length.columns_more", more=MORE))
         return [
             Words(
@@ -93,19 +96,21 @@ class VariableLength(LessonResult):
             ),
             table(
                 "max |Δ|",
-                [[one / UNIT for one in row[1:]] for row in self.apart],
-                [row[0] for row in self.apart],
+                [[difference / UNIT for difference in row[1:]] for row in self.logit_differences],
+                [row[0] for row in self.logit_differences],
                 names,
                 digits=1,
             ),
         ]
 
-    def _spoken(self, text: Text) -> list[Part]:
+    def _lengths(self, text: Text) -> list[Part]:
         counts = [
-            [float(len(text.split())) for text in (*pair, said)]
-            for pair, said in zip(self.pairs, self.said, strict=True)
+            [float(len(part.split())) for part in (*pair, output)]
+            for pair, output in zip(self.pairs, self.outputs, strict=True)
         ]
-        right = sum(said == pair[1] for said, pair in zip(self.said, self.pairs, strict=True))
+        right = sum(
+            output == pair[1] for output, pair in zip(self.outputs, self.pairs, strict=True)
+        )
         return [
             Words(
                 text(
@@ -118,7 +123,10 @@ class VariableLength(LessonResult):
             table(
                 text("variable_length.words"),
                 counts,
-                [f"{pair[0]} → {said}" for pair, said in zip(self.pairs, self.said, strict=True)],
+                [
+                    f"{pair[0]} → {output}"
+                    for pair, output in zip(self.pairs, self.outputs, strict=True)
+                ],
                 (
                     text("variable_length.in"),
                     text("variable_length.wanted"),
@@ -127,22 +135,24 @@ class VariableLength(LessonResult):
             ),
         ]
 
-    def _lasting(self, text: Text) -> list[Part]:
-        names = [f"{one.search}, ≤ {one.limit}" for one in self.long]
-        counts = [[float(one.said), float(one.finished)] for one in self.long]
+    def _long_outputs(self, text: Text) -> list[Part]:
+        names = [f"{search.search}, ≤ {search.limit}" for search in self.long_searches]
+        counts = [[float(search.length), float(search.finished)] for search in self.long_searches]
         size = len(self.sentence.split())
-        whole_ones = sum(one.finished and one.said == self.asked for one in self.long)
-        cut = [one for one in self.long if not one.finished]
+        complete = sum(
+            search.finished and search.length == self.output_length for search in self.long_searches
+        )
+        cut = [search for search in self.long_searches if not search.finished]
         return [
             Words(
                 text(
                     "variable_length.words_out_model_untrained",
                     size=size,
-                    asked=self.asked,
-                    whole_ones=whole_ones,
-                    long_count=len(self.long),
+                    output_length=self.output_length,
+                    complete=complete,
+                    long_count=len(self.long_searches),
                     cut_count=len(cut),
-                    single_whole_ones=whole_ones == 1,
+                    single_complete=complete == 1,
                     single_cut=len(cut) == 1,
                 )
             ),
@@ -159,7 +169,7 @@ def variable_length(
     pairs: Pairs = PAIRS,
     *,
     sentence: str = SIX,
-    asked: int = 600,
+    output_length: int = 600,
     width: int = 8,
     steps: int = 120,
     seed: int = 1,
@@ -172,15 +182,15 @@ def variable_length(
     """
     pairs = read_pairs(pairs)
     words = parse_words(sentence)
-    source = Vocabulary.of([*(one for one, _ in pairs), " ".join(words)])
-    target = Vocabulary.of((other for _, other in pairs), START, END)
+    source = Vocabulary.of([*(sentence for sentence, _ in pairs), " ".join(words)])
+    target = Vocabulary.of((target_sentence for _, target_sentence in pairs), START, END)
     batch = make_batch(pairs, source, target)
     small = tiny_encoder_decoder(source, target, width=parse_int("width", width), seed=seed)
-    apart = [
+    differences = [
         (name, *_padding_difference(model, batch))
         for name, model in _models(source, target, small, seed).items()
     ]
-    long = _search_long(small, source.ids(words), parse_int("asked", asked))
+    long = _search_long(small, source.ids(words), parse_int("output_length", output_length))
     train_updates(
         small,
         batch,
@@ -189,15 +199,15 @@ def variable_length(
         on_progress=on_progress,
     )
     most = 2 * batch.target.ids.shape[1]
-    together = greedy_search(small, batch.source, max_length=most)
-    alone = [greedy_search(small, one.source, max_length=most)[0] for one in _each(batch)]
+    batched = greedy_search(small, batch.source, max_length=most)
+    alone = [greedy_search(small, single.source, max_length=most)[0] for single in _each(batch)]
     return VariableLength(
         pairs,
-        tuple(apart),
-        tuple(" ".join(target.said(one.ids)) for one in together),
-        tuple(" ".join(target.said(one.ids)) for one in alone),
+        tuple(differences),
+        tuple(" ".join(target.words_of(hypothesis.ids)) for hypothesis in batched),
+        tuple(" ".join(target.words_of(hypothesis.ids)) for hypothesis in alone),
         " ".join(words),
-        asked,
+        output_length,
         tuple(long),
     )
 
@@ -219,12 +229,12 @@ def _models(
             decoder=config.TransformerDecoder(**layers),  # type: ignore[arg-type]
         ),
     }
-    found = {"LSTM": small}
+    models = {"LSTM": small}
     for name, recipe in recipes.items():
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            found[name] = build_model(recipe, len(source) + 1, len(target) + 1).double().eval()
-    return found
+            models[name] = build_model(recipe, len(source) + 1, len(target) + 1).double().eval()
+    return models
 
 
 def _each(batch: Batch) -> list[Batch]:
@@ -245,7 +255,7 @@ def _sides(batch: Batch) -> tuple[Tokens, Tokens]:
 def _padding_difference(model: Seq2Seq, batch: Batch) -> tuple[float, float]:
     """How far the logits of real tokens move in the batch, and in one padded further."""
     wider = Batch(*(Tokens(pad(s.ids, (0, MORE)), pad(s.mask, (0, MORE))) for s in _sides(batch)))
-    alone = [model(one)[0] for one in _each(batch)]
+    alone = [model(single)[0] for single in _each(batch)]
     return _largest_difference(model(batch), alone), _largest_difference(model(wider), alone)
 
 
@@ -258,17 +268,20 @@ def _largest_difference(logits: Tensor, alone: list[Tensor]) -> float:
     return float(torch.stack(moved).max())
 
 
-def _search_long(model: Seq2Seq, ids: list[int], asked: int) -> list[LongSearch]:
+def _search_long(model: Seq2Seq, ids: list[int], output_length: int) -> list[LongSearch]:
     """Searches that must say so many words: two with room for them, one with the usual limit."""
-    source, rules = Tokens.pad([ids]), [min_length(asked), _force_end(asked)]
+    source, rules = Tokens.pad([ids]), [min_length(output_length), _force_end(output_length)]
     usual = 3 * len(ids) + 50
-    room = asked + 1
-    found: list[tuple[str, int, Hypothesis]] = [
+    room = output_length + 1
+    hypotheses: list[tuple[str, int, Hypothesis]] = [
         ("greedy", room, greedy_search(model, source, max_length=room, rules=rules)[0]),
         ("beam 3", room, beam_search(model, source, beam=3, max_length=room, rules=rules)[0][0]),
         ("greedy", usual, greedy_search(model, source, max_length=usual, rules=rules)[0]),
     ]
-    return [LongSearch(name, limit, len(one.ids), one.finished) for name, limit, one in found]
+    return [
+        LongSearch(name, limit, len(hypothesis.ids), hypothesis.finished)
+        for name, limit, hypothesis in hypotheses
+    ]
 
 
 def _force_end(tokens: int) -> Rule:
