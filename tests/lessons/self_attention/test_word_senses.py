@@ -218,5 +218,5 @@ def test_wrong_arguments_are_errors(arguments, message):
 
 def test_a_recurrent_encoder_is_an_error():
     recurrent = next(name for name in ENCODERS if "transformer" not in name)
-    with pytest.raises(UserError, match="its encoder is no Transformer's"):
+    with pytest.raises(UserError, match="its encoder is not a Transformer's"):
         word_senses(untrained_translator(recurrent, "transformer"), words=WORDS[0])
