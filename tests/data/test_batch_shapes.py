@@ -160,7 +160,9 @@ def test_added_rows_and_columns_change_neither_loss_nor_gradients(kind):
 
 
 @pytest.mark.parametrize("kind", [("bi-lstm", "bahdanau-additive"), ("transformer", "transformer")])
-@pytest.mark.parametrize("options", [{}, {"r_drop": 1.0}, {"forcing": lambda step: 0.5}])
+@pytest.mark.parametrize(
+    "options", [{}, {"r_drop": 1.0}, {"teacher_forcing_schedule": lambda step: 0.5}]
+)
 def test_a_batch_of_nothing_but_added_rows_has_no_gradient(kind, options):
     empty = Batch(Tokens.pad([[EOS, PAD]] * 4), Tokens.pad([[BOS, PAD, PAD]] * 4))
     for tokens in (empty.source, empty.target):

@@ -106,7 +106,9 @@ def test_a_step_that_is_not_finite_changes_nothing_and_names_its_examples(
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 def test_one_batch_that_is_not_finite_skips_the_whole_step(fake_graphs, update):
-    trainer = poisoned("loss nan", has_row(make_trainer()[0].batches, 4), update, accumulate=2)
+    trainer = poisoned(
+        "loss nan", has_row(make_trainer()[0].batches, 4), update, gradient_accumulation=2
+    )
     before = weights(trainer)
     events = list(trainer.run(1))
     assert torch.equal(weights(trainer), before)
@@ -182,7 +184,7 @@ def test_too_many_skips_restore_the_checkpoint_and_skip_the_batches(files, tmp_p
     skipped = [event for event in events if isinstance(event, Skipped)]
     (back,) = [event for event in events if isinstance(event, Restored)]
     assert [event.step for event in skipped] == [6, 7, 8]
-    assert (back.step, back.checkpoint) == (8, 4)
+    assert (back.step, back.checkpoint_step) == (8, 4)
     steps = [event.step for event in events if isinstance(event, Stepped)]
     assert steps == [1, 2, 3, 4, 5, *range(5, LAST + 1)]
     batches: Batches = run.trainer.batches
@@ -267,7 +269,7 @@ def test_a_weight_that_is_not_finite_is_never_saved(files, tmp_path, value):
             with torch.no_grad():
                 embedding.view(-1)[0] = value
     (back,) = [event for event in events if isinstance(event, Restored)]
-    assert (back.step, back.checkpoint) == (8, 4)
+    assert (back.step, back.checkpoint_step) == (8, 4)
     assert run.trainer.state.step == LAST
     all_on_disk_is_finite(tmp_path / "run")
 
@@ -280,7 +282,7 @@ def test_optimizer_state_that_is_not_finite_is_never_saved(files, tmp_path):
             weight = next(iter(run.trainer.model.parameters()))
             run.trainer.optimizer.state[weight]["exp_avg_sq"].view(-1)[0] = INF
         back += [event] if isinstance(event, Restored) else []
-    assert [(event.step, event.checkpoint) for event in back] == [(8, 4)]
+    assert [(event.step, event.checkpoint_step) for event in back] == [(8, 4)]
     all_on_disk_is_finite(tmp_path / "run")
 
 

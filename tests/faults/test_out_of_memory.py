@@ -77,7 +77,7 @@ def test_a_split_step_has_the_same_gradient_and_is_reported(fake_graphs, update,
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 def test_accumulated_batches_are_split_together(fake_graphs, update):
-    settings = {"accumulate": 2, "ema": 0.8}
+    settings = {"gradient_accumulation": 2, "ema": 0.8}
     straight, parted = cramped(99, update, **settings), cramped(3, update, **settings)
     list(straight.run(2))
     events = list(parted.run(2))

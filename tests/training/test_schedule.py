@@ -32,7 +32,7 @@ def test_inverse_sqrt_is_that_of_vaswani_up_to_its_peak_value():
 
 def test_cosine_is_that_of_loshchilov_and_hutter_after_the_warm_up():
     warmup, steps, highest, lowest = 20, 200, 1.0, 0.1
-    factor = cosine(steps=steps, warmup=warmup, lowest=lowest)
+    factor = cosine(steps=steps, warmup=warmup, lowest_factor=lowest)
     for step in range(warmup, steps + 1):
         share = (step - warmup) / (steps - warmup)
         paper = lowest + 0.5 * (highest - lowest) * (1 + cos(pi * share))
@@ -42,13 +42,13 @@ def test_cosine_is_that_of_loshchilov_and_hutter_after_the_warm_up():
 
 
 def test_a_plateau_reduces_the_rate_down_to_the_lowest():
-    plateau = Plateau(factor=0.5, patience=3, lowest=0.2)
+    plateau = Plateau(factor=0.5, patience=3, lowest_factor=0.2)
     assert [waited for waited in range(10) if plateau.reduces(waited)] == [3, 6, 9]
     assert [plateau.factor_after(falls) for falls in range(4)] == [1, 0.5, 0.25, 0.2]
 
 
 def test_forcing_ratios_are_those_of_bengio():
-    linear = forcing.linear(ratio=0.9, slope=0.01, least=0.3)
+    linear = forcing.linear(k=0.9, slope=0.01, least=0.3)
     exponential, sigmoid = forcing.exponential(k=0.98), forcing.inverse_sigmoid(k=30.0)
     for step in STEPS:
         assert linear(step) == max(0.3, 0.9 - 0.01 * step)
@@ -60,7 +60,7 @@ def test_late_steps_do_not_overflow():
     late = 10**9
     assert forcing.inverse_sigmoid(k=1.0)(late) == 0
     assert forcing.exponential(k=0.5)(late) == 0
-    assert forcing.linear(ratio=1.0, slope=1.0, least=0.25)(late) == 0.25
+    assert forcing.linear(k=1.0, slope=1.0, least=0.25)(late) == 0.25
 
 
 @pytest.mark.parametrize("kind", ["linear", "exponential", "inverse_sigmoid"])

@@ -2,12 +2,14 @@
 
 import itertools
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 import torch
 from torch import nn
 
 from dhyan.batch import Batch, Tokens
+from dhyan.config import Training
 from dhyan.errors import UserError
 from dhyan.special_tokens import BOS, EOS
 from dhyan.training.ema import WeightEMA
@@ -16,6 +18,7 @@ from dhyan.training.loss import Objective, cross_entropy, repeat_batch, symmetri
 from dhyan.training.resume import restore, training_tensors
 from dhyan.training.schedule import Plateau, constant, inverse_sqrt
 from dhyan.training.scheduled_sampling import linear
+from dhyan.training.state import HIGHER_IS_BETTER
 from dhyan.training.trainer import Trainer, TrainerSettings
 from tests.laws.family import VOCABULARY, build
 
@@ -104,7 +107,7 @@ def weights(trainer):
 
 
 def test_accumulating_batches_is_one_larger_batch():
-    apart, _ = make_trainer(accumulate=3)
+    apart, _ = make_trainer(gradient_accumulation=3)
     together, _ = make_trainer(batches=Joined())
     one, other = list(apart.run(2)), list(together.run(2))
     torch.testing.assert_close(weights(apart), weights(together), atol=1e-6, rtol=1e-4)
@@ -135,7 +138,7 @@ def test_dropout_changes_the_weights():
 
 
 def test_the_learning_rate_and_the_clip_reach_the_optimizer():
-    trainer, _ = make_trainer(schedule=inverse_sqrt(warmup=2), clip=1e-9)
+    trainer, _ = make_trainer(schedule=inverse_sqrt(warmup=2), clip_norm=1e-9)
     events = [e for e in trainer.run(4) if isinstance(e, Stepped)]
     rates = [e.learning_rate for e in events]
     assert rates == pytest.approx([5e-4, 1e-3, 8.165e-4, 7.071e-4], rel=1e-3)
@@ -161,18 +164,28 @@ def test_the_trainer_validates_saves_and_names_the_best():
 
 
 @pytest.mark.parametrize(
-    ("stop_on", "course"), [("loss", [3.0, 2.0, 2.1, 2.2]), ("chrf", [1.0, 9.0, 8.0, 7.0])]
+    ("metric", "course"), [("loss", [3.0, 2.0, 2.1, 2.2]), ("chrf", [1.0, 9.0, 8.0, 7.0])]
 )
-def test_early_stopping_after_patience_validations(stop_on, course):
-    scores = iter([{"loss": 1.0, stop_on: value} for value in course])
+def test_early_stopping_after_patience_validations(metric, course):
+    scores = iter([{"loss": 1.0, metric: value} for value in course])
     trainer, saved = make_trainer(
-        scores=scores, validate_every=1, save_every=100, patience=2, stop_on=stop_on
+        scores=scores, validate_every=1, save_every=100, patience=2, early_stopping_metric=metric
     )
     events = list(trainer.run(100))
     assert isinstance(events[-1], Stopped)
     assert "step 2" in events[-1].reason
     assert trainer.state.step == 4
     assert saved[-1] == 4
+
+
+def test_every_early_stopping_metric_of_a_recipe_has_a_direction():
+    metric = get_type_hints(Training)["early_stopping_metric"]
+    assert set(get_args(metric)) == set(HIGHER_IS_BETTER)
+
+
+def test_a_metric_without_a_known_direction_is_refused():
+    with pytest.raises(ValueError, match="'perplexity': give one of loss, bleu, chrf"):
+        make_trainer(early_stopping_metric="perplexity")
 
 
 def test_a_run_out_of_patience_does_not_continue_when_resumed():
@@ -326,7 +339,7 @@ def test_both_passes_of_r_drop_have_the_same_forced_tokens(monkeypatch):
 
     monkeypatch.setattr("dhyan.training.scheduled_sampling.decode_stepwise", spied)
     model, batch = build("gru", "luong-general"), Endless(rows=30).at(0)[0]
-    Objective(r_drop=1.0, forcing=lambda step: 0.5)(model, batch, 1)
+    Objective(r_drop=1.0, teacher_forcing_schedule=lambda step: 0.5)(model, batch, 1)
     one, other = seen[0].chunk(2)
     assert len(seen[0]) == 60
     assert torch.equal(one, other)
@@ -361,8 +374,8 @@ def test_the_last_validation_of_an_extended_run_changes_nothing(end):
 
 
 def test_a_resumed_run_with_every_option_ends_in_the_same_weights():
-    objective = Objective(r_drop=1.0, forcing=linear(ratio=0.9, slope=0.1, least=0.2))
-    options = {"objective": objective, "ema": 0.7, "dropout": 0.2, "accumulate": 2}
+    objective = Objective(r_drop=1.0, teacher_forcing_schedule=linear(k=0.9, slope=0.1, least=0.2))
+    options = {"objective": objective, "ema": 0.7, "dropout": 0.2, "gradient_accumulation": 2}
     straight, _ = make_trainer(**options)
     list(straight.run(6))
     first, second = make_trainer(**options)[0], make_trainer(**options)[0]

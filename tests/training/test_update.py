@@ -18,7 +18,7 @@ from dhyan.training.loss import Objective
 from dhyan.training.prefetch import DirectLoader, Prefetcher
 from dhyan.training.resume import restore, training_tensors
 from dhyan.training.scheduled_sampling import linear
-from dhyan.training.update import EagerUpdate, UpdateParts, step_if
+from dhyan.training.update import EagerUpdate, UpdateContext, step_if
 from tests.laws.family import build
 from tests.tiny_models import tiny_recipe, write_corpus
 from tests.training.test_trainer import Endless, make_trainer, weights
@@ -60,8 +60,8 @@ def test_an_error_in_the_thread_is_raised_with_its_batch():
 
 def test_prefetching_changes_no_weight_and_leaves_no_thread():
     plain, ahead = (
-        make_trainer(dropout=0.3, accumulate=2)[0],
-        make_trainer(dropout=0.3, accumulate=2)[0],
+        make_trainer(dropout=0.3, gradient_accumulation=2)[0],
+        make_trainer(dropout=0.3, gradient_accumulation=2)[0],
     )
     ahead.make_loader = Prefetcher
     list(plain.run(3)), list(ahead.run(3))
@@ -77,9 +77,9 @@ def test_prefetching_changes_no_weight_and_leaves_no_thread():
     assert not batch_threads()
 
 
-def test_the_update_is_kept_until_one_of_its_parts_is_replaced():
+def test_the_update_is_kept_until_one_of_its_objects_is_replaced():
     trainer, seen = make_trainer()[0], []
-    trainer.make_update = lambda parts: seen.append(parts) or EagerUpdate(parts)
+    trainer.make_update = lambda context: seen.append(context) or EagerUpdate(context)
     list(trainer.run(2))
     trainer.settings = replace(trainer.settings, report_every=5)
     list(trainer.run(2))
@@ -93,17 +93,17 @@ def test_the_update_is_kept_until_one_of_its_parts_is_replaced():
 def test_reference_kernels_switch_fused_kernels_off(reference_kernels):
     model, fusing = build("transformer", "transformer"), []
     model.encoder.register_forward_pre_hook(lambda *_: fusing.append(fusable()))
-    parts = UpdateParts(
+    context = UpdateContext(
         model=model,
         optimizer=torch.optim.SGD(model.parameters()),
         objective=Objective(),
         ema=None,
         device=CPU,
-        clip=1.0,
+        clip_norm=1.0,
         seed=1,
     )
     batch, _ = Endless().at(0)
-    EagerUpdate(parts, reference_kernels=reference_kernels)(
+    EagerUpdate(context, reference_kernels=reference_kernels)(
         [batch], tokens=batch.labels.count, step=1, rate=0.1
     )
     assert fusing == [not reference_kernels]
@@ -210,9 +210,11 @@ def fake_graphs(monkeypatch):
 
 
 EVERYTHING = {
-    "objective": Objective(r_drop=1.0, forcing=linear(ratio=1.2, slope=0.1, least=0.2)),
+    "objective": Objective(
+        r_drop=1.0, teacher_forcing_schedule=linear(k=1.2, slope=0.1, least=0.2)
+    ),
     "ema": 0.7,
-    "accumulate": 2,
+    "gradient_accumulation": 2,
 }
 
 

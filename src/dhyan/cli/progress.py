@@ -46,7 +46,7 @@ def show_progress(run: "Run", *, quiet: bool = False, again: str = " with --resu
 
 def format_result(run: "Run") -> str:
     """The folder of the model, and the score of its best checkpoint."""
-    state, metric = run.trainer.state, run.trainer.settings.stop_on
+    state, metric = run.trainer.state, run.trainer.settings.early_stopping_metric
     if state.best_step is None or state.best_score is None:
         return f"{run.folder.path}  step {state.step:,}"
     best = format_scores({metric: state.best_score})
@@ -123,7 +123,7 @@ def event_lines(event: "Event") -> Iterator[str]:
             yield f"step {step:,}  valid {format_scores(scores)}{'  (best so far)' if best else ''}"
         case Skipped(step=step, examples=rows, reason=reason):
             yield f"step {step:,}  skipped: {reason}, with examples {first_examples(rows)}"
-        case Restored(step=step, checkpoint=back):
+        case Restored(step=step, checkpoint_step=back):
             yield f"step {step:,}  nothing is finite: back to step {back:,}, with other batches"
         case BatchSplit(step=step, parts=parts):
             yield f"step {step:,}  out of memory: repeated in {parts} parts"

@@ -64,7 +64,7 @@ class Training:
         "0 for none.", low=0.0, high=0.9999999,
     )  # fmt: skip
     r_drop: float = setting(
-        0.0, "R-Drop (Wu et al., 2021): weight of the divergence of two dropout passes.", low=0.0
+        0.0, "R-Drop (Liang et al., 2021): weight of the divergence of two dropout passes.", low=0.0
     )
     teacher_forcing_schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = (
         setting("constant", "Scheduled sampling (Bengio et al., 2015): decay of teacher forcing.")

@@ -90,12 +90,12 @@ def make_settings(training: Training) -> TrainerSettings:
         plateau=make_plateau(training),
         objective=make_objective(training),
         seed=training.seed,
-        clip=training.clip_norm,
-        accumulate=training.gradient_accumulation,
+        clip_norm=training.clip_norm,
+        gradient_accumulation=training.gradient_accumulation,
         report_every=training.report_every,
         validate_every=training.validate_every,
         save_every=training.save_every,
-        stop_on=training.early_stopping_metric,
+        early_stopping_metric=training.early_stopping_metric,
         patience=training.patience,
     )
 
@@ -105,7 +105,7 @@ def make_objective(training: Training) -> Objective:
     return Objective(
         smoothing=training.label_smoothing,
         r_drop=training.r_drop,
-        forcing=make_forcing(training),
+        teacher_forcing_schedule=make_forcing(training),
         bf16=training.precision == "bf16",
     )
 
@@ -121,7 +121,9 @@ def make_schedule(training: Training) -> Schedule:
         case "halving":
             return halving(start=training.halve_from, every=training.halve_every, warmup=warmup)
         case "cosine":
-            return cosine(steps=steps, warmup=warmup, lowest=training.min_learning_rate_ratio)
+            return cosine(
+                steps=steps, warmup=warmup, lowest_factor=training.min_learning_rate_ratio
+            )
 
 
 def make_plateau(training: Training) -> Plateau | None:
@@ -131,7 +133,7 @@ def make_plateau(training: Training) -> Plateau | None:
     return Plateau(
         factor=training.plateau_factor,
         patience=training.plateau_patience,
-        lowest=training.min_learning_rate_ratio,
+        lowest_factor=training.min_learning_rate_ratio,
     )
 
 
@@ -140,10 +142,10 @@ def make_forcing(training: Training) -> ForcingSchedule:
     k = training.teacher_forcing_k
     match training.teacher_forcing_schedule:
         case "constant":
-            return forcing.constant(ratio=training.teacher_forcing)
+            return forcing.constant_ratio(ratio=training.teacher_forcing)
         case "linear":
             return forcing.linear(
-                ratio=training.teacher_forcing,
+                k=training.teacher_forcing,
                 slope=training.teacher_forcing_slope,
                 least=training.teacher_forcing_min,
             )

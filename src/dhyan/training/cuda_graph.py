@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from dhyan.batch import Batch, Tokens
 from dhyan.kernels.cuda_graph import capture, run_on_stream
-from dhyan.training.scheduled_sampling import ForcingSchedule, constant
-from dhyan.training.update import LossAndNorm, UpdateParts, empty_cache, is_finite, step_if
+from dhyan.training.scheduled_sampling import constant_ratio, is_teacher_forcing
+from dhyan.training.update import LossAndNorm, UpdateContext, empty_cache, is_finite, step_if
 
 logger = logging.getLogger(__name__)
 
@@ -90,17 +90,17 @@ class CudaGraphUpdate:
     were split for lack of memory.
     """
 
-    def __init__(self, parts: UpdateParts) -> None:
-        self.parts = parts
-        self.recorder = GraphRecorder(parts.device)
+    def __init__(self, context: UpdateContext) -> None:
+        self.context = context
+        self.recorder = GraphRecorder(context.device)
         self.passes: dict[ShapeKey, Pass] = {}
         self.optimizer_step: Work | None = None
         self.capturable, self.out_of_memory = True, False
         self.tokens, self.rate, self.forcing_ratio, self.ema_share, self.loss = (
-            torch.zeros((), device=parts.device) for _ in range(5)
+            torch.zeros((), device=context.device) for _ in range(5)
         )
-        self.loss_and_norm = torch.zeros(2, device=parts.device)
-        self.weights = [weight for weight in parts.model.parameters() if weight.requires_grad]
+        self.loss_and_norm = torch.zeros(2, device=context.device)
+        self.weights = [weight for weight in context.model.parameters() if weight.requires_grad]
         for weight in self.weights:
             weight.grad = None
 
@@ -108,18 +108,20 @@ class CudaGraphUpdate:
         self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
     ) -> LossAndNorm:
         """Replay forward and backward for each batch, then the optimizer's step."""
-        parts, ratio = self.parts, self.parts.objective.forcing(step)
+        context, ratio = self.context, self.context.objective.teacher_forcing_schedule(step)
         self.tokens.fill_(tokens)
         self.rate.fill_(rate)
         self.forcing_ratio.fill_(ratio)
-        if parts.ema:
-            self.ema_share.fill_(1 - parts.ema.decay_at(step))
-        passes = [self._pass_for(batch, teacher_forcing=ratio >= 1) for batch in batches]
+        if context.ema:
+            self.ema_share.fill_(1 - context.ema.decay_at(step))
+        passes = [
+            self._pass_for(batch, teacher_forcing=is_teacher_forcing(ratio)) for batch in batches
+        ]
         if not self.out_of_memory:
             self._captured_optimizer_step()
-        for part, run in enumerate(passes):
-            parts.seed_batch(step, part)
-            run(batches[part])
+        for index, run in enumerate(passes):
+            context.seed_batch(step, index)
+            run(batches[index])
         self._captured_optimizer_step()()
         self.out_of_memory = False
         return cast(LossAndNorm, self.loss_and_norm.clone().unbind())
@@ -128,12 +130,12 @@ class CudaGraphUpdate:
         """Clear the gradients, and run the next step eagerly: captured graphs keep their memory."""
         self._clear()
         self.out_of_memory = True
-        empty_cache(self.parts.device)
+        empty_cache(self.context.device)
 
     def _captured_optimizer_step(self) -> Work:
         """The graph of the optimizer's step, captured if it has not been yet."""
         if not self.optimizer_step:
-            prepare_optimizer(self.parts.optimizer, self.rate)
+            prepare_optimizer(self.context.optimizer, self.rate)
             self.optimizer_step = self.recorder.capture(self._take_optimizer_step)
         return self.optimizer_step
 
@@ -173,10 +175,9 @@ class CudaGraphUpdate:
 
     def _forward_backward(self, batch: Batch, *, teacher_forcing: bool) -> None:
         """Add a batch's loss and gradients to those of the step."""
-        on_device = cast(ForcingSchedule, lambda step: self.forcing_ratio)
-        forcing = constant() if teacher_forcing else on_device
-        objective = replace(self.parts.objective, forcing=forcing)
-        loss = objective(self.parts.model, batch, 0)
+        schedule = constant_ratio(ratio=1.0 if teacher_forcing else self.forcing_ratio)
+        objective = replace(self.context.objective, teacher_forcing_schedule=schedule)
+        loss = objective(self.context.model, batch, 0)
         self._add(torch.autograd.grad(loss / self.tokens, self.weights, allow_unused=True))
         self.loss.add_(loss.detach())
 
@@ -193,17 +194,17 @@ class CudaGraphUpdate:
 
     def _take_optimizer_step(self) -> None:
         """Clip, update the weights and their average, copy loss and norm, and clear the sums."""
-        parts = self.parts
-        norm = nn.utils.clip_grad_norm_(parts.model.parameters(), parts.clip)
+        context = self.context
+        norm = nn.utils.clip_grad_norm_(context.model.parameters(), context.clip_norm)
         finite = is_finite(self.loss, norm)
-        step_if(finite, parts.optimizer)
-        if parts.ema:
-            parts.ema.update_by(parts.model, self.ema_share * finite)
+        step_if(finite, context.optimizer)
+        if context.ema:
+            context.ema.update_by(context.model, self.ema_share * finite)
         self.loss_and_norm.copy_(torch.stack([self.loss, norm]))
         self._clear()
 
     def _clear(self) -> None:
-        self.parts.optimizer.zero_grad(set_to_none=False)
+        self.context.optimizer.zero_grad(set_to_none=False)
         self.loss.zero_()
 
 
@@ -214,7 +215,7 @@ def prepare_optimizer(optimizer: torch.optim.Optimizer, rate: Float[Tensor, ""])
     """
     for group in optimizer.param_groups:
         group["lr"] = rate
-        if "betas" not in group:
+        if "betas" not in group:  # SGD, which keeps no state; the others are Adam and AdamW
             continue
         group["capturable"] = True
         for weight in group["params"]:

@@ -1,70 +1,15 @@
-"""Divergence: steps without a finite loss or gradient, and weights that must not be saved."""
+"""Divergence: weights that are not finite and must not be saved, and the error that ends a run."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from math import isfinite
 
 import torch
 from torch import Tensor
 
 from dhyan.errors import UserError
 from dhyan.training.events import Skipped
-from dhyan.training.prefetch import BatchStream
 from dhyan.training.state import TrainState
-from dhyan.training.update import LossAndNorm
 
 MAX_LISTED = 12  # examples in a message; the events have all of them
-
-
-@dataclass(frozen=True)
-class PendingStep:
-    """A step whose loss and gradient norm are still on the device.
-
-    `positions` are where its batches begin, `parts` in how many parts they were computed.
-    """
-
-    step: int
-    positions: tuple[int, ...]
-    result: LossAndNorm
-    tokens: int
-    parts: int
-
-
-@dataclass(frozen=True)
-class StepResult:
-    """A step with its loss, summed over its tokens, and its gradient norm."""
-
-    step: int
-    positions: tuple[int, ...]
-    loss: float
-    norm: float
-    tokens: int
-    parts: int
-
-    @property
-    def finite(self) -> bool:
-        """Whether loss and gradient were finite, so that the step changed the weights."""
-        return isfinite(self.loss) and isfinite(self.norm)
-
-    @property
-    def split(self) -> bool:
-        """Whether a batch did not fit into memory and was split."""
-        return self.parts > len(self.positions)
-
-    def skipped(self, batches: BatchStream) -> Skipped:
-        """The event of a step that was not finite, with the examples of its batches."""
-        examples = [row for position in self.positions for row in batches.members(position)]
-        reason = f"loss {self.loss}, gradient {self.norm}"
-        return Skipped(self.step, self.positions, tuple(examples), reason)
-
-
-def read_results(steps: Sequence[PendingStep]) -> list[StepResult]:
-    """Read the results of several steps; this waits for the device once."""
-    losses, norms = torch.stack([torch.stack(step.result) for step in steps]).T.tolist()
-    return [
-        StepResult(step.step, step.positions, loss, norm, step.tokens, step.parts)
-        for step, loss, norm in zip(steps, losses, norms, strict=True)
-    ]
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> list[Tensor]:
@@ -85,10 +30,10 @@ def all_finite(tensors: Iterable[Tensor]) -> bool:
 
 
 def divergence_error(
-    state: TrainState, skipped: Sequence[Skipped], *, checkpoint: int
+    state: TrainState, skipped: Sequence[Skipped], *, checkpoint_step: int
 ) -> UserError:
     """The error of a run that cannot recover: since which step, and with which examples."""
-    again = f", also after {state.restores} restores of step {checkpoint}"
+    again = f", also after {state.restores} restores of step {checkpoint_step}"
     where = f"before step {state.step}{again if state.restores else ''}"
     if not skipped:
         return UserError(

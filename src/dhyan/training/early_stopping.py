@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 
-from dhyan.training.state import TrainerSettings, TrainState
-
-LOWER_IS_BETTER = {"loss"}
+from dhyan.training.state import HIGHER_IS_BETTER, TrainerSettings, TrainState
 
 
 def record_validation(
@@ -16,7 +14,8 @@ def record_validation(
 
     Only the validations of the schedule count for patience and for the plateau schedule.
     """
-    score, metric = scores[settings.stop_on], settings.stop_on
+    metric = settings.early_stopping_metric
+    score = scores[metric]
     state = replace(state, scores=scores)
     if _is_better(score, state.best_score, metric):
         state = replace(state, best_step=state.step, best_score=score)
@@ -38,11 +37,11 @@ def out_of_patience(state: TrainState, settings: TrainerSettings) -> str:
     if not settings.patience or state.validations_since_best < settings.patience:
         return ""
     return (
-        f"{settings.stop_on} did not improve in {state.validations_since_best} validations; "
-        f"the best was at step {state.best_step}"
+        f"{settings.early_stopping_metric} did not improve in {state.validations_since_best} "
+        f"validations; the best was at step {state.best_step}"
     )
 
 
 def _is_better(score: float, best: float | None, metric: str) -> bool:
-    sign = 1 if metric in LOWER_IS_BETTER else -1
-    return isfinite(score) and (best is None or sign * score < sign * best)
+    sign = 1 if HIGHER_IS_BETTER[metric] else -1
+    return isfinite(score) and (best is None or sign * score > sign * best)

@@ -7,7 +7,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Stepped:
-    """The steps since the last report: mean loss per token, tokens and seconds."""
+    """Progress since the last report: mean loss per token, tokens and seconds of its finite steps.
+
+    `learning_rate` and `gradient_norm`, before clipping, are those of the last of them.
+    """
 
     step: int
     epoch: int
@@ -52,10 +55,10 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Restored:
-    """The run went back from a step to a checkpoint, and continues with the batches at `position`."""
+    """The run went back from `step` to a checkpoint, and continues with the batches at `position`."""
 
     step: int
-    checkpoint: int
+    checkpoint_step: int
     position: int
 
 

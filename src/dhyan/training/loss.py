@@ -16,7 +16,7 @@ from dhyan.special_tokens import PAD
 from dhyan.training.bf16_weights import bf16_linear_weights
 from dhyan.training.scheduled_sampling import (
     ForcingSchedule,
-    constant,
+    constant_ratio,
     decode_with_forcing,
     is_teacher_forcing,
 )
@@ -39,10 +39,10 @@ def cross_entropy(
     )
 
 
-def teacher_forcing_loss(
+def fused_cross_entropy(
     model: Seq2Seq, output: nn.Linear, batch: Batch, *, smoothing: float
 ) -> Float[Tensor, ""]:
-    """The same loss from the decoder's hidden vectors, without storing the logits of all tokens."""
+    """`cross_entropy` fused with the output layer, so that the logits of all tokens are not stored."""
     hidden, _ = model.decoder.hidden(batch.inputs.ids, model.start(batch.source))
     labels = batch.labels
     return linear_cross_entropy(
@@ -73,19 +73,23 @@ def repeat_batch(batch: Batch) -> Batch:
 class Objective:
     """The loss of a model on a batch; all random choices come from torch's default generator.
 
-    `r_drop` is the α of R-Drop (Liang et al., 2021): −log P₁ − log P₂ + α · ½ (KL₁₂ + KL₂₁) over
-    two passes with the same inputs. Half of that is returned, so that the loss has the size it has
-    without R-Drop. `forcing` is the schedule of teacher forcing; `bf16` computes in bfloat16.
+    `smoothing` is that of the labels. `r_drop` is the α of R-Drop (Liang et al., 2021):
+    −log P₁ − log P₂ + α · ½ (KL₁₂ + KL₂₁) over two passes with the same inputs. Half of that is
+    returned, so that the loss has the size it has without R-Drop. `teacher_forcing_schedule` is
+    the probability of feeding the reference token at a step; `bf16` computes in bfloat16.
     """
 
     smoothing: float = 0.1
     r_drop: float = 0.0
-    forcing: ForcingSchedule = field(default_factory=constant)
+    teacher_forcing_schedule: ForcingSchedule = field(default_factory=constant_ratio)
     bf16: bool = False
 
     def __call__(self, model: Seq2Seq, batch: Batch, step: int) -> Float[Tensor, ""]:
         """The loss at a step, summed over all real tokens of the batch."""
-        repeated, ratio = repeat_batch(batch) if self.r_drop else batch, self.forcing(step)
+        repeated, ratio = (
+            repeat_batch(batch) if self.r_drop else batch,
+            self.teacher_forcing_schedule(step),
+        )
         ids = batch.source.ids
         fast = use_training_kernels(model.training, next(model.parameters()))
         with (
@@ -94,7 +98,7 @@ class Objective:
         ):
             output = model.decoder.output
             if output is not None and is_teacher_forcing(ratio) and not self.r_drop:
-                return teacher_forcing_loss(model, output, batch, smoothing=self.smoothing)
+                return fused_cross_entropy(model, output, batch, smoothing=self.smoothing)
             logits = decode_with_forcing(model, repeated, ratio, passes=2 if self.r_drop else 1)
         if not self.r_drop:
             return cross_entropy(logits, batch.labels, smoothing=self.smoothing)

@@ -15,7 +15,8 @@ def step_with_splitting(
     """Take a step; returns its result and in how many parts it was computed.
 
     When memory runs out nothing has changed yet: every batch is split in two, and the step is
-    repeated. Its gradient is the same sum over the same tokens.
+    repeated. Its gradient is a sum over the same tokens; each part draws its own dropout masks, so
+    with dropout it is not the gradient of the whole batch bit for bit.
     """
     parts = list(batches)
     while True:

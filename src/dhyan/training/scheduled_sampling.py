@@ -1,4 +1,7 @@
-"""Teacher forcing and scheduled sampling (Bengio et al., 2015)."""
+"""Teacher forcing and scheduled sampling (Bengio et al., 2015).
+
+The ratio is the paper's ε_i: the probability of feeding the reference token at step i.
+"""
 
 from collections.abc import Callable
 from math import exp
@@ -10,17 +13,18 @@ from torch import Tensor
 from dhyan.batch import Batch
 from dhyan.models.seq2seq import Seq2Seq
 
-ForcingSchedule = Callable[[int], float]
+ForcingSchedule = Callable[[int], float | Float[Tensor, ""]]
+"""From a step to its ratio, which captured CUDA graphs read from the device."""
 
 
-def constant(*, ratio: float = 1.0) -> ForcingSchedule:
-    """The same probability at every step; 1 is teacher forcing."""
+def constant_ratio(*, ratio: float | Float[Tensor, ""] = 1.0) -> ForcingSchedule:
+    """The same ratio at every step; 1 is teacher forcing."""
     return lambda step: ratio
 
 
-def linear(*, ratio: float, slope: float, least: float) -> ForcingSchedule:
-    """Linear decay, max(ε, k − c·i) with k = `ratio`."""
-    return lambda step: max(least, ratio - slope * step)
+def linear(*, k: float, slope: float, least: float) -> ForcingSchedule:
+    """Linear decay, max(ε, k − c·i) with c = `slope` and ε = `least`."""
+    return lambda step: max(least, k - slope * step)
 
 
 def exponential(*, k: float) -> ForcingSchedule:
@@ -42,7 +46,10 @@ def inverse_sigmoid(*, k: float) -> ForcingSchedule:
 
 
 def is_teacher_forcing(ratio: float | Float[Tensor, ""]) -> bool:
-    """Whether every input is the reference; a ratio on the device counts as less, unread."""
+    """Whether every input is the reference token.
+
+    A ratio on the device is not read, which would wait for it, and counts as less than 1.
+    """
     return not isinstance(ratio, Tensor) and ratio >= 1
 
 

@@ -6,36 +6,34 @@ from dataclasses import dataclass, field, replace
 from dhyan.training.loss import Objective
 from dhyan.training.schedule import Plateau, Schedule
 
+HIGHER_IS_BETTER = {"loss": False, "bleu": True, "chrf": True}
+"""The metrics that may choose the best checkpoint, and the direction of each."""
+
 
 @dataclass(frozen=True)
 class TrainState:
     """Progress of a run: everything a checkpoint holds beside the weights and the optimizer state.
 
-    `position` is where the next batch begins in the stream. `validations_since_best` counts
-    validations without improvement, `rate_reductions` how often the plateau schedule reduced the
-    learning rate. Both count only the validations of the schedule, of which `best_scheduled_score`
-    is the best: the extra validation at the end of a run that is extended later changes nothing of
-    what follows. Batch lengths are rounded to `length_multiple`; another one gives other positions.
-    `skipped_steps` counts the steps without a finite loss and gradient, `skipped_in_a_row` the
-    latest of them without a break; `restores` how often the run went back to its last checkpoint;
-    `split_steps` the steps whose batches did not fit into memory. `validation_pending` says that a
-    validation was interrupted.
+    Patience and the plateau schedule count only the validations of the schedule: the extra
+    validation at the end of a run that is extended later changes nothing of what follows.
     """
 
     step: int = 0
-    position: int = 0
+    position: int = 0  # where the next batch begins in the stream
+    length_multiple: int = 1  # batch lengths are rounded up to it; another gives other positions
+
+    scores: Mapping[str, float] = field(default_factory=dict)  # of the last validation
     best_step: int | None = None
     best_score: float | None = None
-    validations_since_best: int = 0
-    rate_reductions: int = 0
-    best_scheduled_score: float | None = None
-    scores: Mapping[str, float] = field(default_factory=dict)
-    length_multiple: int = 1
-    skipped_steps: int = 0
-    skipped_in_a_row: int = 0
-    restores: int = 0
-    split_steps: int = 0
-    validation_pending: bool = False
+    best_scheduled_score: float | None = None  # the best of the schedule's validations
+    validations_since_best: int = 0  # validations of the schedule without improvement
+    rate_reductions: int = 0  # how often the plateau schedule reduced the learning rate
+    validation_pending: bool = False  # a validation was interrupted and is to be repeated
+
+    skipped_steps: int = 0  # steps without a finite loss and gradient
+    skipped_in_a_row: int = 0  # the latest of them, without a break
+    restores: int = 0  # how often the run went back to its last checkpoint
+    split_steps: int = 0  # steps whose batches did not fit into memory
 
     def counting(self, *, finite: bool, split: bool) -> "TrainState":
         """The state with one more step counted as finite or skipped, and as split or not."""
@@ -69,6 +67,7 @@ class TrainerSettings:
     `max_skipped_in_a_row` steps without a finite result restore the last checkpoint; from there the
     run takes other batches, and after `max_restores` of one checkpoint it stops. It also stops
     after `max_save_failures` checkpoints in a row that could not be written.
+    `early_stopping_metric` chooses the best checkpoint; patience and the plateau schedule follow it.
     """
 
     learning_rate: float
@@ -76,16 +75,24 @@ class TrainerSettings:
     seed: int
     plateau: Plateau | None = None
     objective: Objective = field(default_factory=Objective)
-    clip: float = 1.0
-    accumulate: int = 1
+    clip_norm: float = 1.0
+    gradient_accumulation: int = 1
     report_every: int = 10
     validate_every: int = 500
     save_every: int = 500
-    stop_on: str = "loss"
+    early_stopping_metric: str = "loss"
     patience: int = 0
     max_skipped_in_a_row: int = 5
     max_restores: int = 3
     max_save_failures: int = 3
+
+    def __post_init__(self) -> None:
+        """Refuse a metric whose direction is unknown: it might be maximised where less is better."""
+        if self.early_stopping_metric not in HIGHER_IS_BETTER:
+            names = ", ".join(HIGHER_IS_BETTER)
+            raise ValueError(
+                f"early_stopping_metric is {self.early_stopping_metric!r}: give one of {names}"
+            )
 
     def learning_rate_at(self, step: int, rate_reductions: int) -> float:
         """The learning rate of a step: the schedule's, after reductions on a plateau."""

@@ -11,14 +11,7 @@ from torch import Tensor
 
 from dhyan.checkpoint import CheckpointWriteError
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.training.divergence import (
-    PendingStep,
-    StepResult,
-    all_finite,
-    divergence_error,
-    optimizer_tensors,
-    read_results,
-)
+from dhyan.training.divergence import all_finite, divergence_error, optimizer_tensors
 from dhyan.training.early_stopping import out_of_patience, record_validation
 from dhyan.training.ema import WeightEMA
 from dhyan.training.events import (
@@ -35,7 +28,8 @@ from dhyan.training.events import (
 from dhyan.training.out_of_memory import step_with_splitting
 from dhyan.training.prefetch import BatchLoader, BatchStream, DirectLoader
 from dhyan.training.state import TrainerSettings, TrainState
-from dhyan.training.update import EagerUpdate, Update, UpdateParts
+from dhyan.training.step_result import PendingStep, StepResult, read_results
+from dhyan.training.update import EagerUpdate, Update, UpdateContext
 
 __all__ = ["TrainState", "TrainerSettings", "Trainer"]
 
@@ -65,7 +59,7 @@ class Trainer:
     save: Callable[["Trainer"], Path]
     restore: Callable[["Trainer"], None] | None = None
     ema: WeightEMA | None = None
-    make_update: Callable[[UpdateParts], Update] = EagerUpdate
+    make_update: Callable[[UpdateContext], Update] = EagerUpdate
     make_loader: Callable[[BatchStream, torch.device], BatchLoader] = DirectLoader
     state: TrainState = field(default_factory=TrainState)
     stop_reason: str = field(default="", init=False)
@@ -74,36 +68,41 @@ class Trainer:
     _validating: bool = field(default=False, init=False, repr=False)
     _save_failures: int = field(default=0, init=False, repr=False)
     _skipped: tuple[Skipped, ...] = field(default=(), init=False, repr=False)
-    _update: tuple[UpdateParts, Update] | None = field(default=None, init=False, repr=False)
+    _update: tuple[UpdateContext, Update] | None = field(default=None, init=False, repr=False)
 
     def run(self, steps: int) -> Iterator[Event]:
         """Take up to `steps` more steps, yield every event, and end with a checkpoint.
 
-        Losses and gradient norms stay on the device until they are reported, so that steps are
-        launched without waiting for it. The loop pauses where a validation or a checkpoint is due,
-        at the end, and when too many steps in a row were skipped.
+        Losses and gradient norms stay on the device until they are reported, so the loop itself
+        does not wait for the device between reports; nor does an update by CUDA graphs, while an
+        eager one waits in every step. Steps are taken until a check is due: at a validation or a
+        checkpoint of the schedule, at the end, or when too many in a row were skipped.
         """
         until, self.saved_step = self.state.step + steps, self.state.step
         self.stop_reason = self.stop_reason or out_of_patience(self.state, self.settings)
-        paused = self.state.validation_pending  # one was interrupted: it is repeated first
+        check_due = self.state.validation_pending  # one was interrupted: it is repeated first
         self.state = replace(self.state, validation_pending=False)
         with closing(self.make_loader(self.batches, self.device)) as loader:
-            while paused or (self.state.step < until and not self.stop_reason):
+            while check_due or (self.state.step < until and not self.stop_reason):
                 self.model.train()
                 update, pending, start = self.current_update(), list[PendingStep](), perf_counter()
-                while not paused:
+                while not check_due:
                     pending.append(self._step(update, loader))
-                    paused = self._pause_due(until)
-                    if paused or self.settings.report_due(self.state.step):
-                        yield from self._report(read_results(pending), start)
+                    check_due = self._check_due(until)
+                    if check_due or self.settings.report_due(self.state.step):
+                        results = read_results(pending)
+                        self._count(results)
+                        yield from self._report(results, start)
                         pending, start = [], perf_counter()
-                        paused = paused or self._skips_too_many()
-                paused = False
+                        check_due = check_due or self._skips_too_many()
+                check_due = False
 
+                # Recover from divergence before anything is validated or saved.
                 if self._skips_too_many() or not self._is_finite():
                     yield self._restore_checkpoint()
                     continue
 
+                # Validate; the best weights so far are saved, and patience may end the run.
                 before, ending, scores = self.state, self.state.step >= until, None
                 if self.validate and (ending or self.settings.validation_due(self.state.step)):
                     scores = self._scores(self.validate)
@@ -143,24 +142,24 @@ class Trainer:
 
     def current_update(self) -> Update:
         """The update of the current model, optimizer and settings; a new one if any was replaced."""
-        parts = UpdateParts(
+        context = UpdateContext(
             model=self.model,
             optimizer=self.optimizer,
             objective=self.settings.objective,
             ema=self.ema,
             device=self.device,
-            clip=self.settings.clip,
+            clip_norm=self.settings.clip_norm,
             seed=self.settings.seed,
         )
-        if self._update is None or not parts.same_objects(self._update[0]):
-            self._update = (parts, self.make_update(parts))
+        if self._update is None or not context.same_objects(self._update[0]):
+            self._update = (context, self.make_update(context))
         return self._update[1]
 
     def _step(self, update: Update, loader: BatchLoader) -> PendingStep:
         """Fetch the batches of one step and update the weights."""
         step, position = self.state.step + 1, self.state.position
         batches, positions, tokens = [], [], 0
-        for _ in range(self.settings.accumulate):
+        for _ in range(self.settings.gradient_accumulation):
             loaded = loader.at(position)
             batches.append(loaded.batch)
             positions.append(position)
@@ -170,19 +169,23 @@ class Trainer:
         self.state = replace(self.state, step=step, position=position)
         return PendingStep(step, tuple(positions), result, tokens, parts)
 
-    def _pause_due(self, until: int) -> bool:
+    def _check_due(self, until: int) -> bool:
         step, settings = self.state.step, self.settings
         scheduled = settings.validation_due(step) or settings.save_due(step)
         return step >= until or bool(self.stop_reason) or scheduled
 
-    def _report(self, results: list[StepResult], start: float) -> Iterator[Event]:
-        """Count the steps since the last report; yield what went wrong, and their mean loss."""
+    def _count(self, results: list[StepResult]) -> None:
+        """Count the skipped and the split steps in the training state."""
         for result in results:
             self.state = self.state.counting(finite=result.finite, split=result.split)
+
+    def _report(self, results: list[StepResult], start: float) -> Iterator[Event]:
+        """The events of the steps since the last report: splits, skips, and their mean loss."""
+        for result in results:
             if result.split:
                 yield BatchSplit(result.step, result.parts)
             if not result.finite:
-                self._skipped += (result.skipped(self.batches),)
+                self._skipped += (result.skipped_event(self.batches),)
                 yield self._skipped[-1]
         finite = [result for result in results if result.finite]
         if finite:
@@ -209,7 +212,7 @@ class Trainer:
         """Load the last checkpoint, and continue with the batches after those of the diverged run."""
         diverged = self.state
         if self.restore is None or diverged.restores >= self.settings.max_restores:
-            raise divergence_error(diverged, self._skipped, checkpoint=self.saved_step)
+            raise divergence_error(diverged, self._skipped, checkpoint_step=self.saved_step)
         self.restore(self)
         self._update, self.saved_step = None, self.state.step
         self.state = self.state.skip_ahead(diverged)
@@ -251,6 +254,8 @@ class Trainer:
     def _try_save(self, *, best: bool, final: bool = False) -> Saved | SaveFailed:
         """Save once; the error is raised if this is `final`, or if too many saves have failed."""
         before, step = self.state, self.state.step
+        # `max_restores` counts for one checkpoint, so a new one begins at 0; not one written while
+        # steps are being skipped, from which a restored run may diverge again.
         self.state = replace(before, restores=before.restores if before.skipped_in_a_row else 0)
         try:
             folder = self.save(self)

@@ -21,7 +21,7 @@ LossAndNorm = tuple[Float[Tensor, ""], Float[Tensor, ""]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpdateParts:
+class UpdateContext:
     """What an update needs: model, optimizer, objective, moving average, clipping.
 
     All that is random in a step follows from the seed, the step, and the number of the batch.
@@ -32,15 +32,15 @@ class UpdateParts:
     objective: Objective
     ema: WeightEMA | None
     device: torch.device
-    clip: float
+    clip_norm: float
     seed: int
 
-    def seed_batch(self, step: int, part: int) -> None:
+    def seed_batch(self, step: int, index: int) -> None:
         """Seed the random numbers of one of the batches of a step."""
-        torch.manual_seed(derive_seed(self.seed, step, part))
+        torch.manual_seed(derive_seed(self.seed, step, index))
 
-    def same_objects(self, other: "UpdateParts") -> bool:
-        """Whether every part is the same object as the other's."""
+    def same_objects(self, other: "UpdateContext") -> bool:
+        """Whether every field is the same object as the other's."""
         return all(mine is vars(other)[name] for name, mine in vars(self).items())
 
 
@@ -64,38 +64,41 @@ class Update(Protocol):
 
 @dataclass(frozen=True)
 class EagerUpdate:
-    """PyTorch's eager execution; with `reference_kernels`, without fused kernels."""
+    """PyTorch's eager execution; with `reference_kernels`, without fused kernels.
 
-    parts: UpdateParts
+    It waits for the device once in every step, to learn whether loss and gradient are finite.
+    """
+
+    context: UpdateContext
     reference_kernels: bool = False
 
     def __call__(
         self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
     ) -> LossAndNorm:
         """Sum the gradients of the batches, clip, update the weights and their moving average."""
-        parts, total = self.parts, torch.zeros((), device=self.parts.device)
-        parts.optimizer.zero_grad(set_to_none=True)
-        for part, batch in enumerate(batches):
-            parts.seed_batch(step, part)
+        context, total = self.context, torch.zeros((), device=self.context.device)
+        context.optimizer.zero_grad(set_to_none=True)
+        for index, batch in enumerate(batches):
+            context.seed_batch(step, index)
             with reference_kernels() if self.reference_kernels else nullcontext():
-                loss = parts.objective(parts.model, batch, step)
+                loss = context.objective(context.model, batch, step)
             (loss / tokens).backward()
             total += loss.detach()
-        norm = nn.utils.clip_grad_norm_(parts.model.parameters(), parts.clip)
+        norm = nn.utils.clip_grad_norm_(context.model.parameters(), context.clip_norm)
         if not is_finite(total, norm):
-            parts.optimizer.zero_grad(set_to_none=True)
+            context.optimizer.zero_grad(set_to_none=True)
             return total, norm
-        for group in parts.optimizer.param_groups:
+        for group in context.optimizer.param_groups:
             group["lr"] = rate
-        parts.optimizer.step()
-        if parts.ema:
-            parts.ema.update(parts.model, step)
+        context.optimizer.step()
+        if context.ema:
+            context.ema.update(context.model, step)
         return total, norm
 
     def release_memory(self) -> None:
         """Free the gradients and the cache of the allocator."""
-        self.parts.optimizer.zero_grad(set_to_none=True)
-        empty_cache(self.parts.device)
+        self.context.optimizer.zero_grad(set_to_none=True)
+        empty_cache(self.context.device)
 
 
 def is_finite(loss: Float[Tensor, ""], norm: Float[Tensor, ""]) -> Bool[Tensor, ""]:

@@ -179,7 +179,9 @@ def _trainer(recipe: Recipe, model: Seq2Seq, examples: Examples) -> Trainer:
         model=model,
         optimizer=make_optimizer(training, model),
         batches=batches,
-        settings=replace(make_settings(training), clip=inf, validate_every=10**9, save_every=10**9),
+        settings=replace(
+            make_settings(training), clip_norm=inf, validate_every=10**9, save_every=10**9
+        ),
         device=torch.device("cpu"),
         validate=None,
         save=lambda trainer: Path(),
