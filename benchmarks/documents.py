@@ -100,7 +100,7 @@ def _check_bottleneck_snapshot() -> Iterator[str]:
     from dhyan.lessons.encoder_decoder.bottleneck import bottleneck
 
     path = newest("ladder")
-    snapshot, report = bottleneck().standings, bottleneck(path).standings
+    snapshot, report = bottleneck().model_scores, bottleneck(path).model_scores
     if [model.name for model in snapshot] != [model.name for model in report]:
         yield f"snapshot of the lesson bottleneck: its models are not those of {path.name}"
         return
@@ -109,5 +109,5 @@ def _check_bottleneck_snapshot() -> Iterator[str]:
             value == exact or (value and exact and isclose(value, exact, rel_tol=1e-4))
             for value, exact in zip(shown.bleu, measured.bleu, strict=True)
         )
-        if not close or not isclose(shown.kept, measured.kept, rel_tol=1e-3):
+        if not close or not isclose(shown.retained, measured.retained, rel_tol=1e-3):
             yield f"snapshot of the lesson bottleneck: {shown.name} differs from {path.name}"

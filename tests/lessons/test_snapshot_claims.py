@@ -94,8 +94,8 @@ def test_bank_is_nearer_to_its_own_cues_than_its_other_state_though_not_nearer_t
 
 def test_past_thirty_words_attention_keeps_what_a_single_state_loses():
     found = dhyan.lessons.bottleneck()
-    assert max(found.kept(attends=False)) < 0.4
-    assert min(found.kept(attends=True)) > 0.95
+    assert max(found.retained(attends=False)) < 0.4
+    assert min(found.retained(attends=True)) > 0.95
 
 
 def test_idioms_are_translated_by_meaning():

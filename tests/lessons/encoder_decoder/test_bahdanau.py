@@ -49,11 +49,11 @@ def test_the_first_score_is_what_one_counts_on_paper():
 @pytest.mark.parametrize("step", [1, 2, 3, 4])
 def test_row_by_row_is_the_batch_is_the_two_halves_is_the_project(step):
     shown = bahdanau(step=step)
-    for other in (shown.one_by_one, shown.split, shown.module):
+    for other in (shown.scores_by_row, shown.split, shown.module):
         torch.testing.assert_close(other, shown.scores)
     torch.testing.assert_close(shown.all_weights[step - 1], shown.weights)
     torch.testing.assert_close(shown.all_contexts[step - 1], shown.context)
-    assert shown.apart < 1e-12
+    assert shown.max_difference < 1e-12
 
 
 def test_from_step_to_step_only_s_changes():
@@ -78,7 +78,7 @@ def test_other_widths_are_taken_as_they_come():
         "come in", states=[[1], [2]], decoder=[[1, 0, 0]], w=[[1, 1]] * 4, b=[0, 0], v=[1, 0]
     )
     assert shown.parameters == (8, 2, 2)
-    assert shown.apart < 1e-12
+    assert shown.max_difference < 1e-12
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_a_models_step_is_what_explain_shows(encoder):
         look = bahdanau(ENGLISH[0], model=translator, step=step)
         row = only.weights[0, step - 1].double()
         torch.testing.assert_close(look.weights, row, atol=1e-6, rtol=1e-5)
-        assert torch.equal(look.watched, row)
-        assert (look.words, look.said) == (only.source, only.target)
+        assert torch.equal(look.explain_weights, row)
+        assert (look.words, look.target) == (only.source, only.target)
 
 
 @pytest.mark.parametrize("decoder", ["bahdanau-additive", "bahdanau-deep-lstm-tied"])
@@ -136,8 +136,8 @@ def test_the_first_state_that_asks_is_the_bridges():
     source = dhyan.batch.Tokens.pad([translator.encode(ENGLISH[0])])
     begun = model.start(source).hidden[0, 0, -1].double()
     torch.testing.assert_close(first.query, begun)
-    assert first.asks == "s_0"
-    assert second.asks == "s_1"
+    assert first.query_name == "s_0"
+    assert second.query_name == "s_1"
     assert not torch.equal(first.query, second.query)
     assert torch.equal(first.keys, second.keys)
 
@@ -185,7 +185,7 @@ def test_the_snapshot_has_an_attention_step():
     torch.testing.assert_close(look.scores, look.inner @ look.energy, atol=5e-3, rtol=0)
     torch.testing.assert_close(look.weights, look.scores.softmax(-1), atol=1e-3, rtol=0)
     torch.testing.assert_close(look.context, look.weights @ look.states, atol=1e-3, rtol=0)
-    assert look.apart < 1e-5
+    assert look.max_difference < 1e-5
     same = bahdanau(look.sentence, model="snapshot", step=look.step)
     assert torch.equal(same.weights, look.weights)
     with pytest.raises(UserError, match=r"model: kept is step . of .*give model=RUN, a folder of"):
@@ -200,7 +200,7 @@ def test_a_trained_run_is_opened_by_its_folder(tmp_path):
     for _ in train(recipe, tmp_path / "run", device="cpu"):
         pass
     look = bahdanau("seventy two", model=tmp_path / "run")
-    assert look.apart < 1e-5
+    assert look.max_difference < 1e-5
     maps = dhyan.explain(load(tmp_path / "run", device="cpu"), "seventy two", words=False)
     torch.testing.assert_close(look.weights, maps[0].weights[0, 0].double(), atol=1e-5, rtol=1e-4)
     assert load_recipe("numbers").decoder.kind == "bahdanau"

@@ -36,13 +36,13 @@ def test_attention_that_stays_and_a_bottleneck_that_falls_bear_the_claim_out(tmp
     path = written(tmp_path, bottleneck_forward=model(90, 60, 30), bahdanau=model(90, 90, 85.5))
     shown = bottleneck(path)
     assert shown.holds
-    assert shown.kept(attends=False) == pytest.approx((1 / 3,))
-    assert shown.kept(attends=True) == pytest.approx((0.95,))
+    assert shown.retained(attends=False) == pytest.approx((1 / 3,))
+    assert shown.retained(attends=True) == pytest.approx((0.95,))
     assert "keep 33 % for more than 30, those with it 95 %" in flat_text(shown)
     assert "with it holds." in flat_text(shown)
     assert "सही निकला" in flat_text(shown, "hi")
-    assert shown.places == ("1–10", "11–30", "31+")
-    assert shown.standings[0].style == "dashed"
+    assert shown.length_labels == ("1–10", "11–30", "31+")
+    assert shown.model_scores[0].style == "dashed"
 
 
 @pytest.mark.parametrize(("without", "attentive"), [((90, 89, 88), 89), ((90, 60, 30), 60)])
@@ -68,7 +68,7 @@ def test_models_of_one_kind_only_say_nothing(tmp_path):
     path = written(tmp_path, bahdanau=model(90, 90, 90), mine=model(90, 50, 20))
     shown = bottleneck(path)
     assert shown.holds is None
-    assert [one.attends for one in shown.standings] == [True, None]
+    assert [one.attends for one in shown.model_scores] == [True, None]
     assert "says nothing of the claim" in flat_text(shown)
 
 
@@ -76,32 +76,32 @@ def test_a_model_that_aligns_attends_and_a_shipped_recipe_is_known_by_its_name(t
     aligned = model(90, 90, 90, alignment={"where": "decoder.attention"})
     recipes = {"sutskever2014_small": model(9, 6, 3), "transformer2017_small": model(9, 9, 9)}
     shown = bottleneck(written(tmp_path, mine=aligned, **recipes))
-    assert [one.attends for one in shown.standings] == [True, False, True]
-    assert [one.style for one in shown.standings] == ["solid", "dashed", "dotted"]
+    assert [one.attends for one in shown.model_scores] == [True, False, True]
+    assert [one.style for one in shown.model_scores] == ["solid", "dashed", "dotted"]
 
 
 def test_a_folder_and_a_result_file_are_reports_too(tmp_path):
     path = written(tmp_path, bahdanau=model(90, 90, 90))
-    assert bottleneck(tmp_path).standings == bottleneck(path).standings
+    assert bottleneck(tmp_path).model_scores == bottleneck(path).model_scores
     result = tmp_path / "ladder_here.json"
     result.write_text(json.dumps({"what": "ladder", "figures": json.loads(path.read_text())}))
-    assert bottleneck(result).standings == bottleneck(path).standings
+    assert bottleneck(result).model_scores == bottleneck(path).model_scores
 
 
 def test_models_may_be_chosen(tmp_path):
     path = written(tmp_path, bottleneck_forward=model(90, 60, 30), bahdanau=model(90, 90, 90))
-    assert [one.name for one in bottleneck(path, models="bahdanau").standings] == ["bahdanau"]
+    assert [one.name for one in bottleneck(path, models="bahdanau").model_scores] == ["bahdanau"]
     with pytest.raises(UserError, match="has no 'luong'; it has bottleneck-forward, bahdanau"):
         bottleneck(path, models=["luong"])
 
 
 def test_without_a_report_the_snapshot_is_shown():
     shown = bottleneck()
-    assert len(shown.kept(attends=False)) == 3
-    assert len(shown.kept(attends=True)) == len(shown.standings) - 3 > 5
+    assert len(shown.retained(attends=False)) == 3
+    assert len(shown.retained(attends=True)) == len(shown.model_scores) - 3 > 5
     assert shown.over == 30
     assert "Snapshot of" in flat_text(shown)
-    assert [one.name for one in bottleneck(models=["bahdanau"]).standings] == ["bahdanau"]
+    assert [one.name for one in bottleneck(models=["bahdanau"]).model_scores] == ["bahdanau"]
     with pytest.raises(UserError, match="snapshot has no 'luong'; it has bottleneck-forward"):
         bottleneck(models=["luong"])
 

@@ -116,10 +116,10 @@ def test_a_models_step_is_what_explain_shows(decoder):
     [only] = explain_translation(translator, ENGLISH[0], said, words=False)
     for step in range(1, len(only.target) + 1):
         look = luong(ENGLISH[0], model=translator, step=step)
-        assert look.kind == KINDS[decoder]
+        assert look.score_function == KINDS[decoder]
         row = only.weights[0, step - 1].double()
         torch.testing.assert_close(look.weights, row, atol=1e-6, rtol=1e-5)
-        assert look.asks == f"s_{step}"
+        assert look.query_name == f"s_{step}"
         assert look.text()
         assert look.text("hi")
 
@@ -151,7 +151,7 @@ def test_a_models_attentional_vector_is_what_its_words_are_read_off(decoder):
 
 def test_a_window_is_shown_where_there_is_one():
     look = luong(ENGLISH[0], model=untrained_translator("gru", "luong-monotonic-dot"))
-    assert look.seen.tolist() == [1, 1, 1, 0, 0]
+    assert look.visibility.tolist() == [1, 1, 1, 0, 0]
     assert "seen" in look.text()
     assert "seen" not in luong(ENGLISH[0], model=untrained_translator("gru", "luong-dot")).text()
 
@@ -182,7 +182,7 @@ def test_the_snapshot_has_an_attention_step():
     torch.testing.assert_close(look.weights, look.scores.softmax(-1), atol=1e-3, rtol=0)
     torch.testing.assert_close(look.context, look.weights @ look.states, atol=1e-3, rtol=0)
     assert look.attentional is not None
-    assert look.apart < 1e-5
+    assert look.max_difference < 1e-5
     with pytest.raises(UserError, match="general: the model brings its own numbers"):
         luong(model="snapshot", general=[[1]])
 

@@ -39,7 +39,9 @@ def lesson(monkeypatch):
     def call(found=None, **given):
         monkeypatch.setattr(module, "read_corpus", lambda *_: [])
         monkeypatch.setattr(module, "learn_vectors", lambda *_, **__: found or vectors())
-        return static_vectors(**{"one": "money loan", "other": "river boat", **given})
+        return static_vectors(
+            **{"first_sense": "money loan", "second_sense": "river boat", **given}
+        )
 
     return call
 
@@ -81,27 +83,27 @@ def test_the_verdict_on_the_mean_follows_the_numbers(lesson):
 
 def test_the_mean_of_both_senses_lies_half_way():
     found = between_senses(vectors(), "bank", ("money", "loan"), ("river", "boat"))
-    assert found.place == pytest.approx(0.5)
+    assert found.position == pytest.approx(0.5)
     assert found.cosines[0] == pytest.approx(found.cosines[1])
-    assert found.torn
+    assert found.in_between
 
 
 def test_a_word_of_one_sense_lies_at_its_end():
     found = between_senses(vectors(bank=(1, 0.05, 0)), "bank", ("money", "loan"), ("river", "boat"))
-    assert found.place == pytest.approx(0, abs=0.05)
-    assert not found.torn
+    assert found.position == pytest.approx(0, abs=0.05)
+    assert not found.in_between
 
 
 def test_swapping_the_senses_turns_the_way_round():
     groups, near = (("money", "loan"), ("river", "boat")), vectors(bank=(3, 1, 0))
     one, other = between_senses(near, "bank", *groups), between_senses(near, "bank", *groups[::-1])
-    assert one.place == pytest.approx(1 - other.place)
+    assert one.position == pytest.approx(1 - other.position)
     assert torch.allclose(one.cosines, other.cosines.flip(0))
 
 
 def test_a_word_of_a_group_is_held_against_the_others_of_it():
     found = between_senses(vectors(), "bank", ("money", "loan"), ("river", "boat"))
-    places = {word: x for word, x, _ in found.each}
+    places = {word: x for word, x, _ in found.points}
     assert places["money"] == places["loan"] == pytest.approx(0.9 / 0.82**0.5)
 
 
@@ -109,17 +111,17 @@ def test_the_verdict_follows_the_numbers(lesson):
     assert "): an average of both." in " ".join(lesson().text().split())
     one_sided = lesson(vectors(bank=(1, 0.05, 0)))
     assert "): no average of both." in " ".join(one_sided.text().split())
-    mixed = lesson(one="money river", other="loan boat")
-    assert not mixed.measured.apart
-    assert not mixed.measured.torn
+    mixed = lesson(first_sense="money river", second_sense="loan boat")
+    assert not mixed.measured.separated
+    assert not mixed.measured.in_between
     assert "do not form two groups" in " ".join(mixed.text().split())
 
 
 def test_a_word_far_from_both_may_lie_half_way_but_is_not_torn():
     found = between_senses(vectors(), "cloud", ("money", "loan"), ("river", "boat"))
-    assert found.place == pytest.approx(0.5, abs=0.05)
-    assert found.apart
-    assert not found.torn
+    assert found.position == pytest.approx(0.5, abs=0.05)
+    assert found.separated
+    assert not found.in_between
 
 
 def test_the_rule_takes_nouns_of_one_sense_that_are_never_beside_the_other():
@@ -135,9 +137,9 @@ def test_handpicked_words_are_reported_beside_those_of_the_rule(lesson):
     rows |= {word: (0.1 * n, 1, 0) for n, word in enumerate(cooccurring_nouns("bank")[1])}
     rows |= dict.fromkeys(MONEY.split(), (1, 0, 0.1))
     rows |= dict.fromkeys(RIVER.split(), (0, 1, 0.1))
-    shown = lesson(vectors(**rows), one=None, other=None)
+    shown = lesson(vectors(**rows), first_sense=None, second_sense=None)
     assert shown.chosen == "hand"
-    assert shown.ruled.apart
+    assert shown.ruled.separated
     text = " ".join(shown.text().split())
     caveat, verdict = "These words were chosen by hand", "For the words chosen by hand only: it is"
     assert 0 < text.index(caveat) < text.index(verdict)
@@ -149,8 +151,8 @@ def test_handpicked_words_are_reported_beside_those_of_the_rule(lesson):
 def test_of_other_words_the_senses_of_the_primer_are_taken(lesson):
     one, other = cooccurring_nouns("bat")
     rows = {"bat": (1, 1, 0), **dict.fromkeys(one, (1, 0, 0)), **dict.fromkeys(other, (0, 1, 0))}
-    shown = lesson(vectors(**rows), one=None, other=None, word="bat")
-    assert (shown.measured.one, shown.measured.other) == (one, other)
+    shown = lesson(vectors(**rows), first_sense=None, second_sense=None, word="bat")
+    assert (shown.measured.first, shown.measured.second) == (one, other)
     assert shown.chosen == "rule"
     assert "The words are the nouns that come most often" in " ".join(shown.text().split())
 
@@ -168,11 +170,14 @@ def test_the_story_has_the_static_vector(lesson, lang):
         ({"static": []}, r"static: not numbers in one row, such as \[1, 0\]"),
         ({"meanings": {"phone": 1}}, "meanings: not numbers in rows of one length"),
         ({"static": [0, 0]}, "static: give two numbers from 0 on, not both of them 0"),
-        ({"one": "money"}, "one: has 1 word; give two or more"),
-        ({"other": None}, "one and other: give words of both senses, or of neither"),
+        ({"first_sense": "money"}, "first_sense: has 1 word; give two or more"),
         (
-            {"one": None, "other": None, "word": "king"},
-            "the primer has no senses of 'king': give one and other, some words of either",
+            {"second_sense": None},
+            "first_sense and second_sense: give words of both senses, or of neither",
+        ),
+        (
+            {"first_sense": None, "second_sense": None, "word": "king"},
+            "the primer has no senses of 'king': give first_sense and second_sense, some words of",
         ),
         ({"word": "banks"}, "'banks' is not among the 7 known ones; did you mean 'bank'"),
     ],
@@ -188,7 +193,7 @@ def test_bank_learned_from_the_primer_lies_between_money_and_river_but_ocean_and
     groups = (MONEY.split(), RIVER.split())
     bank, ocean, king = (between_senses(found, word, *groups) for word in ("bank", "ocean", "king"))
     assert (bank.cosines > bank.every).all()
-    assert bank.torn
-    assert not ocean.torn
-    assert not king.torn
-    assert ocean.place > bank.place
+    assert bank.in_between
+    assert not ocean.in_between
+    assert not king.in_between
+    assert ocean.position > bank.position

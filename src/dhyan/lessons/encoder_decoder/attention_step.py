@@ -54,7 +54,7 @@ def check_step(step: int | None, steps: int, *, of: str) -> int:
     return step
 
 
-SHOWN_NUMBERS = 6  # so many numbers of a long vector are shown
+PREVIEW_WIDTH = 6  # so many numbers of a long vector are shown
 CLOSE = 1e-5  # the model computes in single precision, the lesson in double
 FORMULAS = {
     "additive": "e_j = vᵀ tanh(W {s} + U h_j + b)",
@@ -77,10 +77,10 @@ class AttentionStep(LessonResult):
 
     sentence: str
     words: tuple[str, ...]
-    said: tuple[str, ...]
+    target: tuple[str, ...]
     translation: str
     step: int
-    kind: str
+    score_function: str
     query: Float64[Tensor, " Q"]
     states: Float64[Tensor, "S D"]
     projected: Float64[Tensor, " K"] | None
@@ -88,28 +88,30 @@ class AttentionStep(LessonResult):
     inner: Float64[Tensor, "S K"] | None
     energy: Float64[Tensor, " K"] | None
     scores: Float64[Tensor, " S"]
-    seen: Float64[Tensor, " S"]
+    visibility: Float64[Tensor, " S"]
     weights: Float64[Tensor, " S"]
     context: Float64[Tensor, " D"]
     attentional: Float64[Tensor, " Q"] | None
-    watched: Float64[Tensor, " S"]
+    explain_weights: Float64[Tensor, " S"]
 
     @property
-    def apart(self) -> float:
+    def max_difference(self) -> float:
         """The largest difference between these weights and those that are watched."""
-        return float((self.weights - self.watched).abs().max())
+        return float((self.weights - self.explain_weights).abs().max())
 
     @property
-    def asks(self) -> str:
+    def query_name(self) -> str:
         """What the state that asks is called."""
         return f"s_{self.step - (self.attentional is None)}"
 
     def page(self, text: Text) -> Page:
         """From the state that asks to the context it gets."""
-        same, after = self.apart <= CLOSE, self.attentional is not None
-        window = text("attention_step.seen") if (self.seen < 1).any() else ""
-        formula = f"{FORMULAS[self.kind].format(s=self.asks)}, α = softmax(e){window}"
-        word = self.said[self.step - 1]
+        same, after = self.max_difference <= CLOSE, self.attentional is not None
+        window = text("attention_step.seen") if (self.visibility < 1).any() else ""
+        formula = (
+            f"{FORMULAS[self.score_function].format(s=self.query_name)}, α = softmax(e){window}"
+        )
+        word = self.target[self.step - 1]
         head = Words(
             text(
                 "attention_step.model_says_step_state",
@@ -119,36 +121,38 @@ class AttentionStep(LessonResult):
                 after=after,
                 formula=formula,
                 same=same,
-                apart=self.apart,
+                max_difference=self.max_difference,
             )
         )
         title = text("attention_step.look_trained_model")
-        return Page(title, (head, *self._asked(text), *self._answered(text)))
+        return Page(title, (head, *self._query_blocks(text), *self._weight_blocks(text)))
 
-    def _asked(self, text: Text) -> list[Part]:
+    def _query_blocks(self, text: Text) -> list[Part]:
         """What the scores are made of."""
-        parts: list[Part] = [_first_numbers(text, self.asks, self.query)]
+        parts: list[Part] = [_first_numbers(text, self.query_name, self.query)]
         if self.projected is not None:
-            parts.append(_first_numbers(text, f"W {self.asks} + b", self.projected))
+            parts.append(_first_numbers(text, f"W {self.query_name} + b", self.projected))
         parts.append(_first_numbers(text, "h_j", self.states, self.words))
-        if self.kind in ("additive", "general"):
-            name = "U h_j" if self.kind == "additive" else "W h_j"
+        if self.score_function in ("additive", "general"):
+            name = "U h_j" if self.score_function == "additive" else "W h_j"
             parts.append(_first_numbers(text, name, self.keys, self.words))
         if self.inner is not None and self.energy is not None:
             parts.append(_first_numbers(text, "tanh", self.inner, self.words))
             parts.append(_first_numbers(text, "v", self.energy))
         return parts
 
-    def _answered(self, text: Text) -> list[Part]:
+    def _weight_blocks(self, text: Text) -> list[Part]:
         """Scores, weights, and what they mix."""
         parts: list[Part] = [_column("e_j", self.scores, self.words)]
-        if (self.seen < 1).any():
-            sight = self.seen.unsqueeze(1)
-            parts.append(table(text("attention_step.seen_2"), sight, self.words, kind="weights"))
+        if (self.visibility < 1).any():
+            visibility = self.visibility.unsqueeze(1)
+            parts.append(
+                table(text("attention_step.seen_2"), visibility, self.words, kind="weights")
+            )
         parts += [
             table(
                 "α_j",
-                torch.stack([self.weights, self.watched], dim=1),
+                torch.stack([self.weights, self.explain_weights], dim=1),
                 self.words,
                 (text("attention_step.hand"), "dhyan.explain"),
                 kind="weights",
@@ -157,7 +161,7 @@ class AttentionStep(LessonResult):
             _first_numbers(text, f"c_{self.step}", self.context),
         ]
         if self.attentional is not None:
-            title = f"s̃_{self.step} = tanh(W_c [c_{self.step}; {self.asks}])"
+            title = f"s̃_{self.step} = tanh(W_c [c_{self.step}; {self.query_name}])"
             parts.append(_first_numbers(text, title, self.attentional))
         return parts
 
@@ -166,9 +170,9 @@ def _first_numbers(text: Text, title: str, numbers: Tensor, names: tuple[str, ..
     """The first numbers of a vector, or of each of several."""
     width = numbers.shape[-1]
     note = (
-        text("attention_step.of", few=SHOWN_NUMBERS, width=width) if width > SHOWN_NUMBERS else ""
+        text("attention_step.of", few=PREVIEW_WIDTH, width=width) if width > PREVIEW_WIDTH else ""
     )
-    return table(title + note, numbers[..., :SHOWN_NUMBERS], names)
+    return table(title + note, numbers[..., :PREVIEW_WIDTH], names)
 
 
 def _column(title: str, numbers: Float64[Tensor, " S"], names: tuple[str, ...]) -> Table:
@@ -203,8 +207,8 @@ def trace_attention_step(
 
     Such a model brings its own numbers: any that were given beside it are refused.
     """
-    for name, one in numbers.items():
-        if one is not None:
+    for name, value in numbers.items():
+        if value is not None:
             raise UserError(
                 f"{name}: the model brings its own numbers; leave out {name} or the model"
             )
@@ -212,31 +216,33 @@ def trace_attention_step(
         return _snapshot_step(lesson, sentence, step)
     parse_words(sentence)
     translator = load_single_model(model)
-    kind = _score_name(translator, lesson)
-    [said] = translator(sentence, nbest=1)
-    target = target_ids(said)
-    step = check_step(step, len(target) - 1, of="the translation")
-    [shown] = cross_maps(explain_translation(translator, sentence, said, words=False))
-    read, at = decoder_steps(translator, sentence, said), step - 1
-    state, states, keys = (_to_float64(one) for one in (read.queries[at], read.states, read.keys))
-    seen, scores = _to_float64(read.visibility[at]), _to_float64(read.scores[at])
+    score_function = _score_name(translator, lesson)
+    [hypothesis] = translator(sentence, nbest=1)
+    output_ids = target_ids(hypothesis)
+    step = check_step(step, len(output_ids) - 1, of="the translation")
+    [attention_map] = cross_maps(explain_translation(translator, sentence, hypothesis, words=False))
+    trace, at = decoder_steps(translator, sentence, hypothesis), step - 1
+    state, states, keys = (
+        _to_float64(value) for value in (trace.queries[at], trace.states, trace.keys)
+    )
+    visibility, scores = _to_float64(trace.visibility[at]), _to_float64(trace.scores[at])
     projected, inner, energy, attentional = None, None, None, None
-    if read.projected_queries is not None and read.energy is not None:
-        projected, energy = _to_float64(read.projected_queries[at]), _to_float64(read.energy)
+    if trace.projected_queries is not None and trace.energy is not None:
+        projected, energy = _to_float64(trace.projected_queries[at]), _to_float64(trace.energy)
         inner = torch.tanh(projected + keys)
         scores = inner @ energy
-    weights = scores.masked_fill(seen == 0, -torch.inf).softmax(-1) * seen
+    weights = scores.masked_fill(visibility == 0, -torch.inf).softmax(-1) * visibility
     context = weights @ states
-    if read.combine is not None and read.combine.bias is not None:
-        both = _to_float64(read.combine.weight) @ torch.cat([context, state])
-        attentional = torch.tanh(both + _to_float64(read.combine.bias))
+    if trace.combine is not None and trace.combine.bias is not None:
+        combined = _to_float64(trace.combine.weight) @ torch.cat([context, state])
+        attentional = torch.tanh(combined + _to_float64(trace.combine.bias))
     return AttentionStep(
         sentence=sentence,
-        words=shown.source,
-        said=shown.target,
-        translation=said.text,
+        words=attention_map.source,
+        target=attention_map.target,
+        translation=hypothesis.text,
         step=step,
-        kind=kind,
+        score_function=score_function,
         query=state,
         states=states,
         projected=projected,
@@ -244,46 +250,46 @@ def trace_attention_step(
         inner=inner,
         energy=energy,
         scores=scores,
-        seen=seen,
+        visibility=visibility,
         weights=weights,
         context=context,
         attentional=attentional,
-        watched=shown.weights[0, step - 1].double(),
+        explain_weights=attention_map.weights[0, step - 1].double(),
     )
 
 
 def _snapshot_step(lesson: str, sentence: str, step: int | None) -> AttentionStep:
     """The look that was kept, if it is the one asked for or no other is."""
-    shown = read_snapshot(lesson)
-    assert isinstance(shown, AttentionStep)
-    if sentence not in (SENTENCE, shown.sentence) or step not in (None, shown.step):
+    result = read_snapshot(lesson)
+    assert isinstance(result, AttentionStep)
+    if sentence not in (SENTENCE, result.sentence) or step not in (None, result.step):
         raise UserError(
-            f"model: kept is step {shown.step} of {shown.sentence!r}; for others give model=RUN, "
+            f"model: kept is step {result.step} of {result.sentence!r}; for others give model=RUN, "
             f"a folder of `dhyan train {KINDS[lesson].recipe}`"
         )
-    return shown
+    return result
 
 
 def _score_name(translator: Translator, lesson: str) -> str:
     """The name of the model's score, if the lesson is about such."""
-    decoder, wanted = translator.model.decoder, KINDS[lesson]
-    if not isinstance(decoder, wanted.decoder):
+    decoder, lesson_decoder = translator.model.decoder, KINDS[lesson]
+    if not isinstance(decoder, lesson_decoder.decoder):
         raise UserError(
             f"model: its decoder is a {type(decoder).__name__}; the lesson {lesson} takes apart a "
-            f"{wanted.decoder.__name__}, such as `dhyan train {wanted.recipe}` makes"
+            f"{lesson_decoder.decoder.__name__}, such as `dhyan train {lesson_decoder.recipe}` makes"
         )
     attention: Attention = decoder.attention
     if not isinstance(attention, SingleHeadAttention):
         raise UserError(f"model: its attention has several heads; the lesson {lesson} shows one")
-    kind = score_name(attention)
-    if kind not in wanted.scores:
+    score_function = score_name(attention)
+    if score_function not in lesson_decoder.scores:
         raise UserError(
             f"model: its score is a {type(attention.score).__name__}; the lesson {lesson} takes "
-            f"apart {', '.join(wanted.scores)}"
+            f"apart {', '.join(lesson_decoder.scores)}"
         )
-    return kind
+    return score_function
 
 
-def _to_float64(found: Tensor) -> Tensor:
+def _to_float64(tensor: Tensor) -> Tensor:
     """What a model holds, wherever and however it holds it, as numbers to count with."""
-    return found.detach().double().cpu()
+    return tensor.detach().double().cpu()

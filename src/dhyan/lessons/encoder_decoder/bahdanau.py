@@ -42,29 +42,35 @@ class AdditiveNetwork:
     w: Float64[Tensor, "I A"]
     b: Float64[Tensor, " A"]
     v: Float64[Tensor, " A"]
-    asks: int
+    query_width: int
 
     @classmethod
     def of(
-        cls, w: Matrix | None, b: Vector | None, v: Vector | None, *, asks: int, asked: int
+        cls,
+        w: Matrix | None,
+        b: Vector | None,
+        v: Vector | None,
+        *,
+        query_width: int,
+        key_width: int,
     ) -> "AdditiveNetwork":
-        """Weights that fit an s of `asks` numbers and an h of `asked`; what is not given is usual.
+        """Weights for an s of `query_width` numbers and an h of `key_width`; None takes the default.
 
-        >>> Network.of(None, None, None, asks=4, asked=4).parameters()
+        >>> AdditiveNetwork.of(None, None, None, query_width=4, key_width=4).parameters()
         (24, 3, 3)
         """
         maps = parse_matrix(
             "w",
             W if w is None else w,
-            rows=asks + asked,
-            of=f"the {asks} numbers of s and the {asked} of h",
+            rows=query_width + key_width,
+            of=f"the {query_width} numbers of s and the {key_width} of h",
         )
         size = maps.shape[1]
         return cls(
             maps,
             _vector("b", B if b is None else b, size),
             _vector("v", V if v is None else v, size),
-            asks,
+            query_width,
         )
 
     def inner(self, rows: Float64[Tensor, "*S I"]) -> Float64[Tensor, "*S A"]:
@@ -73,11 +79,13 @@ class AdditiveNetwork:
 
     def module(self) -> AdditiveScore:
         """The project's own score with these weights."""
-        module = AdditiveScore(self.asks, len(self.w) - self.asks, len(self.v)).double()
+        module = AdditiveScore(
+            self.query_width, len(self.w) - self.query_width, len(self.v)
+        ).double()
         with torch.no_grad():
-            module.query.weight.copy_(self.w[: self.asks].T)
+            module.query.weight.copy_(self.w[: self.query_width].T)
             module.query.bias.copy_(self.b)
-            module.key.weight.copy_(self.w[self.asks :].T)
+            module.key.weight.copy_(self.w[self.query_width :].T)
             module.energy.copy_(self.v)
         return module
 
@@ -88,16 +96,16 @@ class AdditiveNetwork:
         return maps, module.query.bias.numel(), module.energy.numel()
 
 
-def _vector(name: str, given: Vector, size: int) -> Float64[Tensor, " A"]:
+def _vector(name: str, values: Vector, size: int) -> Float64[Tensor, " A"]:
     """As many numbers as the network has inner ones."""
     try:
-        found = torch.as_tensor(given, dtype=torch.float64)
+        vector = torch.as_tensor(values, dtype=torch.float64)
     except (TypeError, ValueError):
-        found = torch.empty(0)
-    if found.shape != (size,) or not found.isfinite().all():
+        vector = torch.empty(0)
+    if vector.shape != (size,) or not vector.isfinite().all():
         example = [1, *([0] * (size - 1))]
         raise UserError(f"{name}: w has {size} columns, so give {size} numbers, such as {example}")
-    return found
+    return vector
 
 
 DECODER = ((0.3, 0.2, 0.9, 0.8), (0.8, 0.1, 0.2, 0.6), (0.1, 0.7, 0.3, 0.2), (0.5, 0.5, 0.1, 0.9))
@@ -125,7 +133,7 @@ class Bahdanau(LessonResult):
     scores: Float64[Tensor, " S"]
     weights: Float64[Tensor, " S"]
     context: Float64[Tensor, " D"]
-    one_by_one: Float64[Tensor, " S"]
+    scores_by_row: Float64[Tensor, " S"]
     queries: Float64[Tensor, "T A"]
     keys: Float64[Tensor, "S A"]
     split: Float64[Tensor, " S"]
@@ -135,9 +143,9 @@ class Bahdanau(LessonResult):
     parameters: tuple[int, int, int]
 
     @property
-    def apart(self) -> float:
+    def max_difference(self) -> float:
         """The largest difference between the four ways."""
-        others = torch.stack([self.one_by_one, self.split, self.module])
+        others = torch.stack([self.scores_by_row, self.split, self.module])
         return float((others - self.scores).abs().max())
 
     def page(self, text: Text) -> Page:
@@ -145,7 +153,7 @@ class Bahdanau(LessonResult):
         (count, wide), size = self.rows.shape, self.w.shape[1]
         w, b, v = self.parameters
         steps = [f"s_{step}" for step in range(len(self.decoder))]
-        same = self.apart <= CLOSE
+        same = self.max_difference <= CLOSE
         return Page(
             text("bahdanau.title"),
             (
@@ -171,7 +179,7 @@ class Bahdanau(LessonResult):
                 table("e", self.scores.unsqueeze(1), digits=3, after="→"),
                 table("α", self.weights.unsqueeze(1), kind="weights", digits=3),
                 table(f"c_{self.step} = Σ_j α_j h_j", self.context, digits=3),
-                Words(text("bahdanau.w_s_h_j", apart=self.apart, same=same)),
+                Words(text("bahdanau.w_s_h_j", max_difference=self.max_difference, same=same)),
                 table("W_s s + b", self.queries, steps),
                 table("W_h h_j", self.keys, self.words),
                 table(text("bahdanau.step"), self.all_weights, steps, self.words, kind="weights"),
@@ -204,7 +212,7 @@ def bahdanau(
         numbers = {"states": states, "decoder": decoder, "w": w, "b": b, "v": v}
         return trace_attention_step("bahdanau", model, sentence, step, **numbers)
     words, h, s, step = parse_states(sentence, states, decoder, usual=DECODER, step=step)
-    network = AdditiveNetwork.of(w, b, v, asks=s.shape[1], asked=h.shape[1])
+    network = AdditiveNetwork.of(w, b, v, query_width=s.shape[1], key_width=h.shape[1])
     rows = torch.cat([s[step - 1].expand(len(h), -1), h], dim=1)
     inner = network.inner(rows)
     scores = inner @ network.v
@@ -228,7 +236,7 @@ def bahdanau(
         scores=scores,
         weights=weights,
         context=weights @ h,
-        one_by_one=torch.stack([network.inner(row) @ network.v for row in rows]),
+        scores_by_row=torch.stack([network.inner(row) @ network.v for row in rows]),
         queries=queries,
         keys=keys,
         split=torch.tanh(queries[step - 1] + keys) @ network.v,

@@ -21,7 +21,7 @@ def read_report(report: str | Path) -> tuple[Path, Report]:
     path = Path(str(report))
     file = path / "report.json" if path.is_dir() else path
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(
             f"report: {file} cannot be read ({error.strerror}); {HOW_TO_MAKE}"
@@ -29,16 +29,16 @@ def read_report(report: str | Path) -> tuple[Path, Report]:
     except ValueError:
         raise UserError(f"report: {file} is not JSON; {HOW_TO_MAKE}") from None
     for inside in ("figures", "report"):
-        found = found.get(inside, found) if isinstance(found, dict) else {}
-    if not isinstance(found, dict) or not isinstance(found.get("models"), dict):
+        content = content.get(inside, content) if isinstance(content, dict) else {}
+    if not isinstance(content, dict) or not isinstance(content.get("models"), dict):
         raise UserError(f"report: {file} compares no models; {HOW_TO_MAKE}")
-    return path, found
+    return path, content
 
 
-def main_test_scores(found: Report, model: str) -> Report:
+def main_test_scores(report: Report, model: str) -> Report:
     """What a model did in the test that counts."""
-    answers: Report = found["models"][model]["tests"][found["main_test"]]
-    return answers
+    scores: Report = report["models"][model]["tests"][report["main_test"]]
+    return scores
 
 
 def group_values(groups: Sequence[Report], key: str) -> tuple[float | None, ...]:
@@ -68,7 +68,7 @@ class ModelScores:
     long: float
 
     @property
-    def kept(self) -> float:
+    def retained(self) -> float:
         """BLEU of the long sentences as a share of that of the short."""
         return self.long / self.short
 
@@ -78,28 +78,28 @@ class Bottleneck(LessonResult):
     """BLEU by the length of the source, as a comparison measured it."""
 
     report: str
-    places: tuple[str, ...]
+    length_labels: tuple[str, ...]
     sentences: tuple[int, ...]
     up_to: int
     over: int
-    standings: tuple[ModelScores, ...]
+    model_scores: tuple[ModelScores, ...]
 
-    def kept(self, *, attends: bool) -> tuple[float, ...]:
+    def retained(self, *, attends: bool) -> tuple[float, ...]:
         """What the models with attention, or those without, keep of their BLEU."""
-        return tuple(standing.kept for standing in self.standings if standing.attends is attends)
+        return tuple(scores.retained for scores in self.model_scores if scores.attends is attends)
 
     @property
     def holds(self) -> bool | None:
         """Whether all models with attention are stable and none without; None if a kind lacks."""
-        without, attentive = self.kept(attends=False), self.kept(attends=True)
+        without, attentive = self.retained(attends=False), self.retained(attends=True)
         return max(without) < STABLE <= min(attentive) if without and attentive else None
 
     def page(self, text: Text) -> Page:
         """The curves, what is kept of each, and what that says of the claim."""
-        names = tuple(standing.name for standing in self.standings)
+        names = tuple(scores.name for scores in self.model_scores)
         lines = tuple(
-            Curve(standing.name, standing.bleu, standing.lows, standing.highs, standing.style)
-            for standing in self.standings
+            Curve(scores.name, scores.bleu, scores.lows, scores.highs, scores.style)
+            for scores in self.model_scores
         )
         return Page(
             text("bottleneck.title"),
@@ -108,15 +108,15 @@ class Bottleneck(LessonResult):
                 Lines(
                     text("bottleneck.bleu_length_source"),
                     lines,
-                    self.places,
+                    self.length_labels,
                     text("bottleneck.words"),
                     "BLEU",
                 ),
                 table(
                     text("bottleneck.kept"),
                     [
-                        (standing.short, standing.long, 100 * standing.kept)
-                        for standing in self.standings
+                        (scores.short, scores.long, 100 * scores.retained)
+                        for scores in self.model_scores
                     ],
                     names,
                     (f"≤ {self.up_to}", f"> {self.over}", "%"),
@@ -130,7 +130,7 @@ class Bottleneck(LessonResult):
         """What the shares say, and whether sentences were long enough for the claim at all."""
         if self.holds is None:
             return text("bottleneck.report_models_both_kinds")
-        without, attentive = (_span(self.kept(attends=side)) for side in (False, True))
+        without, attentive = (_span(self.retained(attends=side)) for side in (False, True))
         shares = text(
             "bottleneck.bleu_up_words_models",
             up_to=self.up_to,
@@ -156,37 +156,39 @@ def bottleneck(report: str | Path = SNAPSHOT, *, models: Sequence[str] | str = (
     several = isinstance(models, Sequence) and not isinstance(models, str)
     chosen = list(models) if several else [str(models)]
     if report == SNAPSHOT:
-        shown = read_snapshot("bottleneck")
-        assert isinstance(shown, Bottleneck)
-        known = {standing.name: standing for standing in shown.standings}
-        _check_names(chosen, known, report)
-        return replace(shown, standings=tuple(known[name] for name in chosen or known))
-    path, found = read_report(report)
-    _check_names(chosen, found["models"], path)
+        result = read_snapshot("bottleneck")
+        assert isinstance(result, Bottleneck)
+        by_name = {scores.name: scores for scores in result.model_scores}
+        _check_names(chosen, by_name, report)
+        return replace(result, model_scores=tuple(by_name[name] for name in chosen or by_name))
+    path, content = read_report(report)
+    _check_names(chosen, content["models"], path)
     try:
-        return _from_report(str(path), found, chosen or list(found["models"]))
+        return _from_report(str(path), content, chosen or list(content["models"]))
     except (KeyError, TypeError, IndexError):
         raise UserError(f"report: {path} has no BLEU by length; {HOW_TO_MAKE}") from None
 
 
-def _check_names(names: Sequence[str], known: Report, where: str | Path) -> None:
+def _check_names(names: Sequence[str], available: Report, where: str | Path) -> None:
     for name in names:
-        if name not in known:
-            raise UserError(f"models: {where} has no {name!r}; it has {', '.join(known)}")
+        if name not in available:
+            raise UserError(f"models: {where} has no {name!r}; it has {', '.join(available)}")
 
 
-def _from_report(report: str, found: Report, names: Sequence[str]) -> Bottleneck:
+def _from_report(path: str, content: Report, names: Sequence[str]) -> Bottleneck:
     from dhyan.compare.report_page import length_label
 
-    tests = {name: main_test_scores(found, name) for name in names}
+    tests = {name: main_test_scores(content, name) for name in names}
     groups, rest = tests[names[0]]["by_length"], tests[names[0]]["retained"]
     return Bottleneck(
-        report=report,
-        places=tuple(map(length_label, groups)),
+        report=path,
+        length_labels=tuple(map(length_label, groups)),
         sentences=tuple(part["sentences"] for part in groups),
         up_to=rest["up_to"],
         over=rest["over"],
-        standings=tuple(_model_scores(found["models"][name], name, tests[name]) for name in names),
+        model_scores=tuple(
+            _model_scores(content["models"][name], name, tests[name]) for name in names
+        ),
     )
 
 

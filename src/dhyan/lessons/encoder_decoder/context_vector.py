@@ -50,12 +50,12 @@ class ContextVector(LessonResult):
 
     def page(self, text: Text) -> Page:
         """The weighted sums, then the decoder's input, then the sentence looking at itself."""
-        (steps, seen), (_, known), width = (
+        (steps, source_length), (_, vocabulary_size), width = (
             self.weights.shape,
             self.previous.shape,
             len(self.states[0]),
         )
-        narrow = ("y",) * known + ("s",) * width
+        narrow = ("y",) * vocabulary_size + ("s",) * width
         return Page(
             text("context_vector.title"),
             (
@@ -64,8 +64,8 @@ class ContextVector(LessonResult):
                         "context_vector.say_i_th_word",
                         width=width,
                         steps=steps,
-                        seen=seen,
-                        total=steps * seen,
+                        source_length=source_length,
+                        total=steps * source_length,
                     )
                 ),
                 table("α", self.weights, self.target, self.words, kind="weights", after="·"),
@@ -104,32 +104,34 @@ def context_vector(
     >>> [round(number, 3) for number in context_vector().contexts[0].tolist()]
     [0.31, 0.24, 0.775, 0.685]
     """
-    words, said = parse_words(sentence), parse_words(target)
+    words, target_words = parse_words(sentence), parse_words(target)
     h = parse_matrix("states", states, rows=len(words), of=f"the words of {' '.join(words)!r}")
-    alpha = parse_matrix("weights", weights, rows=len(said), of=f"the words of {' '.join(said)!r}")
+    alpha = parse_matrix(
+        "weights", weights, rows=len(target_words), of=f"the words of {' '.join(target_words)!r}"
+    )
     if alpha.shape[1] != len(words):
         raise UserError(
             f"weights: has {alpha.shape[1]} columns, but the words of {' '.join(words)!r} are "
             f"{len(words)}; give {len(words)} columns"
         )
-    _check_rows(alpha, said)
-    contexts, told = alpha @ h, _one_hot((START, *said[:-1]))
-    chance = torch.Generator().manual_seed(seed)
-    w_told, w_state, w_context = (
-        2 * torch.rand(rows, h.shape[1], generator=chance, dtype=torch.float64) - 1
-        for rows in (told.shape[1], h.shape[1], h.shape[1])
+    _check_rows(alpha, target_words)
+    contexts, previous = alpha @ h, _one_hot((START, *target_words[:-1]))
+    generator = torch.Generator().manual_seed(seed)
+    w_previous, w_state, w_context = (
+        2 * torch.rand(rows, h.shape[1], generator=generator, dtype=torch.float64) - 1
+        for rows in (previous.shape[1], h.shape[1], h.shape[1])
     )
-    without, before = _steps(told, h[-1], torch.cat([w_told, w_state]))
-    rest = torch.cat([w_told, w_state, w_context])
-    inputs, after = _steps(told, h[-1], rest, contexts)
+    without, before = _steps(previous, h[-1], torch.cat([w_previous, w_state]))
+    rest = torch.cat([w_previous, w_state, w_context])
+    inputs, after = _steps(previous, h[-1], rest, contexts)
     itself = attend(h, h, h, score="dot")
-    found = (told, without, inputs, before, after, itself.weights, itself.context)
-    return ContextVector(words, said, h, alpha, contexts, *found)
+    decoder_values = (previous, without, inputs, before, after, itself.weights, itself.context)
+    return ContextVector(words, target_words, h, alpha, contexts, *decoder_values)
 
 
-def _check_rows(weights: Float64[Tensor, "T S"], said: Sequence[str]) -> None:
+def _check_rows(weights: Float64[Tensor, "T S"], target_words: Sequence[str]) -> None:
     """Weights share out one whole at every step."""
-    for word, row in zip(said, weights, strict=True):
+    for word, row in zip(target_words, weights, strict=True):
         if (row < 0).any():
             raise UserError(f"weights: the row of {word!r} has a weight below 0; give none below 0")
         if abs(float(row.sum()) - 1) > ROUNDED:
@@ -141,21 +143,23 @@ def _check_rows(weights: Float64[Tensor, "T S"], said: Sequence[str]) -> None:
 
 def _one_hot(words: Sequence[str]) -> Float64[Tensor, "T V"]:
     """A 1 at the place of each word among all of them."""
-    known = list(dict.fromkeys(words))
-    return torch.eye(len(known), dtype=torch.float64)[[known.index(word) for word in words]]
+    vocabulary = list(dict.fromkeys(words))
+    return torch.eye(len(vocabulary), dtype=torch.float64)[
+        [vocabulary.index(word) for word in words]
+    ]
 
 
 def _steps(
-    told: Float64[Tensor, "T V"],
+    previous: Float64[Tensor, "T V"],
     state: Float64[Tensor, " D"],
     maps: Float64[Tensor, "I D"],
     contexts: Float64[Tensor, "T D"] | None = None,
 ) -> tuple[Float64[Tensor, "T I"], Float64[Tensor, "T D"]]:
     """A plain recurrent decoder, s_i = tanh(inputs · W): its inputs, and the states after them."""
     inputs, states = [], []
-    for step, word in enumerate(told):
-        known = [word, state] if contexts is None else [word, state, contexts[step]]
-        inputs.append(torch.cat(known))
+    for step, word in enumerate(previous):
+        parts = [word, state] if contexts is None else [word, state, contexts[step]]
+        inputs.append(torch.cat(parts))
         state = torch.tanh(inputs[-1] @ maps)
         states.append(state)
     return torch.stack(inputs), torch.stack(states)

@@ -105,29 +105,29 @@ def luong(
         numbers = {"states": states, "decoder": decoder, "general": general, "combine": combine}
         return trace_attention_step("luong", model, sentence, step, **numbers, w=w, b=b, v=v)
     words, h, s, step = parse_states(sentence, states, decoder, usual=DECODER, step=step)
-    (count, wide), asks = h.shape, s.shape[1]
-    if wide != asks:
+    (count, key_width), query_width = h.shape, s.shape[1]
+    if key_width != query_width:
         raise UserError(
-            f"decoder: its states have {asks} numbers and those of the sentence {wide}; the dot "
-            "product needs as many on either side"
+            f"decoder: its states have {query_width} numbers and those of the sentence {key_width}; "
+            "the dot product needs as many on either side"
         )
-    between = parse_matrix(
+    general_weights = parse_matrix(
         "general",
         GENERAL if general is None else general,
-        rows=asks,
-        columns=wide,
+        rows=query_width,
+        columns=key_width,
         of="the numbers of s",
     )
-    network = AdditiveNetwork.of(w, b, v, asks=asks, asked=wide)
-    usual = torch.eye(asks, dtype=torch.float64).repeat(2, 1) / 2
+    network = AdditiveNetwork.of(w, b, v, query_width=query_width, key_width=key_width)
+    usual = torch.eye(query_width, dtype=torch.float64).repeat(2, 1) / 2
     to_word = parse_matrix(
         "combine",
         usual if combine is None else combine,
-        rows=wide + asks,
-        columns=asks,
+        rows=key_width + query_width,
+        columns=query_width,
         of="the numbers of [c; s]",
     )
-    query, mapped = s[step - 1], h @ between.T
+    query, mapped = s[step - 1], h @ general_weights.T
     inner = network.inner(torch.cat([query.expand(count, -1), h], dim=1))
     scores = torch.stack([h @ query, mapped @ query, inner @ network.v])
     weights = scores.softmax(-1)
@@ -138,7 +138,7 @@ def luong(
         step=step,
         decoder=s,
         states=h,
-        general=between,
+        general=general_weights,
         mapped=mapped,
         network=network,
         inner=inner,

@@ -69,9 +69,9 @@ class ScoreCosts(LessonResult):
     seconds: Mapping[str, tuple[float, ...]]
     noise: float
 
-    def faster(self, one: str, other: str) -> tuple[float, ...]:
+    def faster(self, mechanism: str, other: str) -> tuple[float, ...]:
         """How many times as long the other took at each width."""
-        pairs = zip(self.seconds[one], self.seconds[other], strict=True)
+        pairs = zip(self.seconds[mechanism], self.seconds[other], strict=True)
         return tuple(theirs / own for own, theirs in pairs)
 
     def page(self, text: Text) -> Page:
@@ -131,31 +131,40 @@ class ScoreCosts(LessonResult):
             general=general,
             network=network,
         )
-        found = [self._judged(text, "dot", "additive"), self._judged(text, "dot", "general")]
+        comparisons = [
+            self._comparison(text, "dot", "additive"),
+            self._comparison(text, "dot", "general"),
+        ]
         noise = text(
             "score_costs.time_median_rounds_measured",
             machine=self.machine.describe(text),
             noise=self.noise,
         )
-        return " ".join([first, *found, noise])
+        return " ".join([first, *comparisons, noise])
 
-    def _judged(self, text: Text, one: str, other: str) -> str:
+    def _comparison(self, text: Text, mechanism: str, other: str) -> str:
         """Where the one was faster than the other by more than chance."""
-        times = self.faster(one, other)
+        times = self.faster(mechanism, other)
         span = f"{min(times):.1f}–{max(times):.1f}"
         took = text("score_costs.took_times_long", other=other, span=span)
-        won = [w for w, ratio in zip(self.widths, times, strict=True) if ratio > self.noise]
-        lost = [w for w, ratio in zip(self.widths, times, strict=True) if ratio < 1 / self.noise]
-        places = ", ".join(map(str, won))
-        if len(won) == len(times):
-            found = text("score_costs.faster_width", one=one, other=other)
-        elif won:
-            found = text("score_costs.faster_width_only", one=one, other=other, places=places)
-        elif lost:
-            found = text("score_costs.faster", one=one, other=other)
+        faster_widths = [
+            w for w, ratio in zip(self.widths, times, strict=True) if ratio > self.noise
+        ]
+        slower_widths = [
+            w for w, ratio in zip(self.widths, times, strict=True) if ratio < 1 / self.noise
+        ]
+        widths = ", ".join(map(str, faster_widths))
+        if len(faster_widths) == len(times):
+            comparison = text("score_costs.faster_width", mechanism=mechanism, other=other)
+        elif faster_widths:
+            comparison = text(
+                "score_costs.faster_width_only", mechanism=mechanism, other=other, widths=widths
+            )
+        elif slower_widths:
+            comparison = text("score_costs.faster", mechanism=mechanism, other=other)
         else:
-            found = text("score_costs.told_apart", one=one, other=other)
-        return text("score_costs.run", found=found, took=took)
+            comparison = text("score_costs.told_apart", mechanism=mechanism, other=other)
+        return text("score_costs.run", comparison=comparison, took=took)
 
 
 def score_costs(
@@ -184,47 +193,49 @@ def score_costs(
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             modules = {
-                name: SingleHeadAttention(one.make(width), need_weights=True)
-                for name, one in MECHANISMS.items()
+                name: SingleHeadAttention(mechanism.make(width), need_weights=True)
+                for name, mechanism in MECHANISMS.items()
             }
         for name, module in modules.items():
             counted[name].append(sum(weight.numel() for weight in module.parameters()))
             flops[name].append(_multiply_adds(module, width, source, target))
-        twice = _timed(modules, (batch, source, target, width), rounds=rounds, seed=seed)
+        twice = _measure_seconds(modules, (batch, source, target, width), rounds=rounds, seed=seed)
         for name, halves in twice.items():
             seconds[name].append(median(sum(halves, ())))
-            one, other = map(median, halves)
-            noise = max(noise, one / other, other / one)
+            odd, even = map(median, halves)
+            noise = max(noise, odd / even, even / odd)
     return ScoreCosts(
         widths=sizes,
         source=source,
         target=target,
         batch=batch,
         machine=this_machine(),
-        parameters={n: tuple(map(one.parameters, sizes)) for n, one in MECHANISMS.items()},
-        parameters_counted=_fixed(counted),
-        operations={
-            name: tuple(one.operations(width, source, target) for width in sizes)
-            for name, one in MECHANISMS.items()
+        parameters={
+            n: tuple(map(mechanism.parameters, sizes)) for n, mechanism in MECHANISMS.items()
         },
-        operations_counted=_fixed(flops),
+        parameters_counted=_as_tuples(counted),
+        operations={
+            name: tuple(mechanism.operations(width, source, target) for width in sizes)
+            for name, mechanism in MECHANISMS.items()
+        },
+        operations_counted=_as_tuples(flops),
         seconds={name: tuple(own) for name, own in seconds.items()},
         noise=noise,
     )
 
 
-def _counts(**given: Sequence[int]) -> tuple[int, ...]:
+def _counts(**arguments: Sequence[int]) -> tuple[int, ...]:
     """The widths, once everything has been seen to be whole and positive."""
-    for name, numbers in given.items():
+    for name, numbers in arguments.items():
         fine = isinstance(numbers, Sequence) and all(isinstance(n, int) and n > 0 for n in numbers)
         if not fine or not numbers:
             example = "[64, 128]" if name == "widths" else "30"
             raise UserError(f"{name}: give whole numbers from 1 on, such as {example}")
-    return tuple(given["widths"])
+    return tuple(arguments["widths"])
 
 
-def _fixed(found: Mapping[str, list[int]]) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(own) for name, own in found.items()}
+def _as_tuples(counts: Mapping[str, list[int]]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(values) for name, values in counts.items()}
 
 
 def _multiply_adds(module: SingleHeadAttention, width: int, source: int, target: int) -> int:
@@ -238,7 +249,7 @@ def _multiply_adds(module: SingleHeadAttention, width: int, source: int, target:
     return counter.get_total_flops() // 2
 
 
-def _timed(
+def _measure_seconds(
     modules: Mapping[str, SingleHeadAttention],
     sizes: tuple[int, int, int, int],
     *,
@@ -247,18 +258,18 @@ def _timed(
 ) -> dict[str, tuple[tuple[float, ...], tuple[float, ...]]]:
     """The times of each in the odd and in the even rounds; all take their turns in each."""
     batch, source, target, width = sizes
-    chance = torch.Generator().manual_seed(seed)
-    states = torch.randn(batch, source, width, generator=chance)
-    queries = torch.randn(batch, target, width, generator=chance)
+    generator = torch.Generator().manual_seed(seed)
+    states = torch.randn(batch, source, width, generator=generator)
+    queries = torch.randn(batch, target, width, generator=generator)
     mask = torch.ones(batch, source, dtype=torch.bool)
-    found: dict[str, list[float]] = {name: [] for name in modules}
+    seconds: dict[str, list[float]] = {name: [] for name in modules}
     with torch.inference_mode():
         for _ in range(1 + 2 * rounds):
             for name, module in modules.items():
                 began = perf_counter()
                 _attend_step_by_step(module, states, mask, queries)
-                found[name].append(perf_counter() - began)
-    return {name: (tuple(times[1::2]), tuple(times[2::2])) for name, times in found.items()}
+                seconds[name].append(perf_counter() - began)
+    return {name: (tuple(times[1::2]), tuple(times[2::2])) for name, times in seconds.items()}
 
 
 def _attend_step_by_step(

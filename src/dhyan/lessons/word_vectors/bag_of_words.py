@@ -30,21 +30,21 @@ class BagOfWords(LessonResult):
     def page(self, text: Text) -> Page:
         """A word at a time, then a text at a time, then what is rare made heavier."""
         rows = tuple(str(number) for number in range(1, len(self.texts) + 1))
-        known, n = self.vocabulary, len(self.texts)
+        vocabulary, n = self.vocabulary, len(self.texts)
         hot = tuple(
-            table(f"{name}: one-hot", one, words, known)
-            for name, words, one in zip(rows, self.texts, self.one_hot, strict=True)
+            table(f"{name}: one-hot", vectors, words, vocabulary)
+            for name, words, vectors in zip(rows, self.texts, self.one_hot, strict=True)
         )
         return Page(
             text("bag_of_words.title"),
             (
                 Words(text("bag_of_words.hot_gives_word_place")),
                 *hot,
-                table(text("bag_of_words.counts"), self.counts, rows, known),
-                table(text("bag_of_words.presence"), self.presence, rows, known),
+                table(text("bag_of_words.counts"), self.counts, rows, vocabulary),
+                table(text("bag_of_words.presence"), self.presence, rows, vocabulary),
                 Words(text("bag_of_words.tf_idf_multiplies_count", n=n)),
-                table(text("bag_of_words.rarity"), self.rarity, (), known, digits=3),
-                table("TF-IDF", self.tf_idf, rows, known, kind="weights", digits=3),
+                table(text("bag_of_words.rarity"), self.rarity, (), vocabulary, digits=3),
+                table("TF-IDF", self.tf_idf, rows, vocabulary, kind="weights", digits=3),
             ),
         )
 
@@ -57,25 +57,25 @@ def bag_of_words(
     >>> bag_of_words("mat cat mat / cat rat rat").counts.tolist()
     [[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]]
     """
-    given = sentence.split("/") if isinstance(sentence, str) else sentence
-    texts = tuple(tuple(counting.words_in(one)) for one in given)
+    sentences = sentence.split("/") if isinstance(sentence, str) else sentence
+    texts = tuple(tuple(counting.words_in(sentence)) for sentence in sentences)
     if not texts:
         raise UserError("there is no text: give at least one")
     for number, text in enumerate(texts, 1):
         if not text:
             raise UserError(f"text {number} has no words: give it at least one")
-    wanted = vocabulary.split() if isinstance(vocabulary, str) else vocabulary
-    known = tuple(wanted) or counting.vocabulary(texts)
-    for word in known:
-        if known.count(word) > 1:
+    given_vocabulary = vocabulary.split() if isinstance(vocabulary, str) else vocabulary
+    vocabulary_words = tuple(given_vocabulary) or counting.vocabulary(texts)
+    for word in vocabulary_words:
+        if vocabulary_words.count(word) > 1:
             raise UserError(f"the vocabulary has {word!r} twice: write it once")
-    found = counting.word_counts(texts, known)
+    word_counts = counting.word_counts(texts, vocabulary_words)
     return BagOfWords(
         texts,
-        known,
-        tuple(counting.one_hot(text, known) for text in texts),
-        found,
-        counting.presence(found),
-        counting.idf(found),
-        counting.tf_idf(found),
+        vocabulary_words,
+        tuple(counting.one_hot(text, vocabulary_words) for text in texts),
+        word_counts,
+        counting.presence(word_counts),
+        counting.idf(word_counts),
+        counting.tf_idf(word_counts),
     )

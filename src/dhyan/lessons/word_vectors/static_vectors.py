@@ -40,13 +40,13 @@ class BetweenSenses:
     """
 
     word: str
-    one: tuple[str, ...]
-    other: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
     cosines: Float64[Tensor, " 2"]
     groups: Float64[Tensor, "2 2"]
     every: Float64[Tensor, " 2"]
-    each: tuple[tuple[str, float, float], ...]
-    place: float
+    points: tuple[tuple[str, float, float], ...]
+    position: float
 
     @property
     def cross(self) -> Float64[Tensor, " 2"]:
@@ -54,7 +54,7 @@ class BetweenSenses:
         return torch.stack((self.groups[1, 0], self.groups[0, 1]))
 
     @property
-    def apart(self) -> bool:
+    def separated(self) -> bool:
         """Whether these are two groups: its own words are clearly nearer to each than the other's.
 
         If not, shares are quotients of next to nothing and mean nothing.
@@ -67,47 +67,49 @@ class BetweenSenses:
         return (self.cosines - self.cross) / (self.groups.diag() - self.cross)
 
     @property
-    def torn(self) -> bool:
+    def in_between(self) -> bool:
         """Whether it belongs to both groups and lies in the middle half of the way between them."""
-        return self.apart and bool((self.shares > 1 / 3).all()) and 0.25 < self.place < 0.75
+        return self.separated and bool((self.shares > 1 / 3).all()) and 0.25 < self.position < 0.75
 
 
 def between_senses(
-    vectors: WordVectors, word: str, one: Sequence[str], other: Sequence[str]
+    vectors: WordVectors, word: str, first: Sequence[str], second: Sequence[str]
 ) -> BetweenSenses:
     """Where a word lies between the words of one of its senses and those of another."""
-    means = [torch.from_numpy(mean_direction(vectors, group)).double() for group in (one, other)]
+    means = [torch.from_numpy(mean_direction(vectors, group)).double() for group in (first, second)]
     ends = torch.stack(means)
     vector = torch.from_numpy(unit_vector(vectors, word)).double()
     points = {word: ends @ vector}
-    for row, group in enumerate((one, other)):
+    for row, group in enumerate((first, second)):
         for member in group:
-            rest = [each for each in group if each != member]
-            beside = ends.clone()
-            beside[row] = torch.from_numpy(mean_direction(vectors, rest)).double()
-            points[member] = beside @ torch.from_numpy(unit_vector(vectors, member)).double()
-    groups = [torch.stack([points[each] for each in group]).mean(0) for group in (one, other)]
+            rest = [other for other in group if other != member]
+            directions = ends.clone()
+            directions[row] = torch.from_numpy(mean_direction(vectors, rest)).double()
+            points[member] = directions @ torch.from_numpy(unit_vector(vectors, member)).double()
+    groups = [
+        torch.stack([points[member] for member in group]).mean(0) for group in (first, second)
+    ]
     every = torch.nn.functional.normalize(torch.from_numpy(vectors.table).double(), dim=1)
-    way = ends[1] - ends[0]
+    axis = ends[1] - ends[0]
     return BetweenSenses(
         word,
-        tuple(one),
-        tuple(other),
+        tuple(first),
+        tuple(second),
         points[word],
         torch.stack(groups),
         (every @ ends.T).mean(0),
-        tuple((each, *at.tolist()) for each, at in points.items()),
-        float((vector - ends[0]) @ way / (way @ way)),
+        tuple((member, *cosines.tolist()) for member, cosines in points.items()),
+        float((vector - ends[0]) @ axis / (axis @ axis)),
     )
 
 
-def senses_verdict(found: BetweenSenses, text: Text) -> str:
+def senses_verdict(measured: BetweenSenses, text: Text) -> str:
     """What the cosines say; the place alone says little, for words far from both lie half way."""
-    if not found.apart:
+    if not measured.separated:
         return text("static_vectors.but_words_form_two")
-    (near, too), (far, away) = found.cosines.tolist(), found.cross.tolist()
+    (near, too), (far, away) = measured.cosines.tolist(), measured.cross.tolist()
     numbers = text("static_vectors.against_against", near=near, far=far, too=too, away=away)
-    if found.torn:
+    if measured.in_between:
         return text("static_vectors.nearer_group_other_group", numbers=numbers)
     return text("static_vectors.clearly_nearer_group_other", numbers=numbers)
 
@@ -120,17 +122,17 @@ Groups = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def sense_words(
-    word: str, one: str | Sequence[str] | None, other: str | Sequence[str] | None
+    word: str, first_sense: str | Sequence[str] | None, second_sense: str | Sequence[str] | None
 ) -> tuple[str, Groups]:
     """The words of both senses, and how they were chosen."""
-    if one is None and other is None:
+    if first_sense is None and second_sense is None:
         if word == "bank":
             return BY_HAND, (parse_words(MONEY), parse_words(RIVER))
         return BY_RULE, cooccurring_nouns(word)
-    if one is None or other is None:
-        raise UserError("one and other: give words of both senses, or of neither")
-    groups = parse_words(one), parse_words(other)
-    for name, group in zip(("one", "other"), groups, strict=True):
+    if first_sense is None or second_sense is None:
+        raise UserError("first_sense and second_sense: give words of both senses, or of neither")
+    groups = parse_words(first_sense), parse_words(second_sense)
+    for name, group in zip(("first_sense", "second_sense"), groups, strict=True):
         if len(group) < 2:
             raise UserError(
                 f"{name}: has 1 word; give two or more, so that each has others beside it"
@@ -140,10 +142,14 @@ def sense_words(
 
 def with_vectors(groups: Groups, vectors: WordVectors, word: str) -> Groups:
     """Those that have vectors."""
-    one, other = (tuple(each for each in group if each in vectors.words) for group in groups)
-    if min(len(one), len(other)) < 2:
-        raise UserError(f"too few words beside {word!r} have vectors: give one and other")
-    return one, other
+    first, second = (
+        tuple(member for member in group if member in vectors.words) for group in groups
+    )
+    if min(len(first), len(second)) < 2:
+        raise UserError(
+            f"too few words beside {word!r} have vectors: give first_sense and second_sense"
+        )
+    return first, second
 
 
 def cooccurring_nouns(word: str, count: int = 6) -> Groups:
@@ -154,8 +160,8 @@ def cooccurring_nouns(word: str, count: int = 6) -> Groups:
     """
     if word not in ambiguous_words():
         raise UserError(
-            f"the primer has no senses of {word!r}: give one and other, some words of either, or "
-            f"ask for one of {', '.join(ambiguous_words())}"
+            f"the primer has no senses of {word!r}: give first_sense and second_sense, some words of "
+            f"either, or choose a word of {', '.join(ambiguous_words())}"
         )
     lexicon = read_lexicon()
     senses = [{" ".join(form) for form in sense.noun.hindi} for sense in lexicon.senses[word][:2]]
@@ -165,19 +171,19 @@ def cooccurring_nouns(word: str, count: int = 6) -> Groups:
         for form in (noun.english, noun.plural)
         if len(form) == 1
     }
-    met: list[Counter[str]] = [Counter() for _ in senses]
+    counts: list[Counter[str]] = [Counter() for _ in senses]
     for seed in range(LOOKED_AT):
         twin = disambiguated_sentence(SentenceBuilder(seed))
-        [wanted] = twin.wanted
-        if wanted.about == word:
-            for own, forms in zip(met, senses, strict=True):
-                own.update(nouns.intersection(words_in(twin.english)) if wanted.right[0] in forms
+        [check] = twin.wanted
+        if check.about == word:
+            for counter, forms in zip(counts, senses, strict=True):
+                counter.update(nouns.intersection(words_in(twin.english)) if check.right[0] in forms
                            else ())  # fmt: skip
-    one, other = (
-        tuple(noun for noun, _ in own.most_common() if not rest[noun])[:count]
-        for own, rest in (met, met[::-1])
+    first, second = (
+        tuple(noun for noun, _ in counter.most_common() if not rest[noun])[:count]
+        for counter, rest in (counts, counts[::-1])
     )
-    return one, other
+    return first, second
 
 
 SENTENCE = "Apple launched a new phone while I was eating an orange"
@@ -206,7 +212,7 @@ class ToyWord:
 
     def without(self, text: Text) -> str:
         """The words of the sentence that are left out, if any are."""
-        left = [one for one in words_in(self.sentence) if one not in self.around.words]
+        left = [word for word in words_in(self.sentence) if word not in self.around.words]
         words = ", ".join(dict.fromkeys(left))
         return text("static_vectors.left_out_having_numbers", words=words) if left else ""
 
@@ -281,26 +287,28 @@ class StaticVectors(LessonResult):
         )
 
     def _measured(self, text: Text) -> tuple[Part, ...]:
-        found = self.measured
-        groups = (f"{found.one[0]} …", f"{found.other[0]} …")
+        measured = self.measured
+        groups = (f"{measured.first[0]} …", f"{measured.second[0]} …")
         origin = (
             text("static_vectors.from", source=self.source)
             if self.source
             else text("static_vectors.learned_made_up_sentences")
         )
-        names = (found.word, *groups, text("static_vectors.words"))
-        rows = torch.cat((found.cosines.unsqueeze(0), found.groups, found.every.unsqueeze(0)))
+        names = (measured.word, *groups, text("static_vectors.words"))
+        rows = torch.cat(
+            (measured.cosines.unsqueeze(0), measured.groups, measured.every.unsqueeze(0))
+        )
         return (
             Words(
                 text(
                     "static_vectors.vectors_way_mean_words",
-                    word=found.word,
+                    word=measured.word,
                     origin=origin,
-                    one_count=len(found.one),
-                    first_one=found.one[0],
-                    other_count=len(found.other),
-                    first_other=found.other[0],
-                    place=found.place,
+                    first_count=len(measured.first),
+                    first_word=measured.first[0],
+                    second_count=len(measured.second),
+                    second_word=measured.second[0],
+                    position=measured.position,
                 )
             ),
             Words(self._choice(text)),
@@ -312,8 +320,8 @@ class StaticVectors(LessonResult):
                     second_groups=groups[1],
                 ),
                 tuple(
-                    Point(name, x, y, faint=place == 3, kind=place)
-                    for place, (name, (x, y)) in enumerate(zip(names, rows.tolist(), strict=True))
+                    Point(name, x, y, faint=index == 3, kind=index)
+                    for index, (name, (x, y)) in enumerate(zip(names, rows.tolist(), strict=True))
                 ),
                 ((rows[1, 0].item(), rows[1, 1].item(), rows[2, 0].item(), rows[2, 1].item()),),
             ),
@@ -322,20 +330,20 @@ class StaticVectors(LessonResult):
     def _choice(self, text: Text) -> str:
         """How the words of both senses were chosen, else what would be, and what follows."""
         rule = text("static_vectors.nouns_come_most_often")
-        held = senses_verdict(self.measured, text)
+        verdict = senses_verdict(self.measured, text)
         if not self.chosen:
-            return held
+            return verdict
         if self.chosen == BY_RULE:
-            return text("static_vectors.words_2", rule=rule, held=held)
-        if (found := self.ruled) is None:
-            return text("static_vectors.words_chosen_hand", held=held)
-        words = "; ".join(", ".join(group) for group in (found.one, found.other))
+            return text("static_vectors.words_2", rule=rule, verdict=verdict)
+        if (ruled := self.ruled) is None:
+            return text("static_vectors.words_chosen_hand", verdict=verdict)
+        words = "; ".join(", ".join(group) for group in (ruled.first, ruled.second))
         near, every = (
             " / ".join(f"{cosine:.2f}" for cosine in cosines)
-            for cosines in (found.cosines, found.every)
+            for cosines in (ruled.cosines, ruled.every)
         )
         none = text("static_vectors.form_two_groups")
-        follows = senses_verdict(found, text) if found.apart else none
+        follows = senses_verdict(ruled, text) if ruled.separated else none
         return text(
             "static_vectors.words_chosen_hand_after",
             rule=rule,
@@ -343,7 +351,7 @@ class StaticVectors(LessonResult):
             near=near,
             every=every,
             follows=follows,
-            held=held[0].lower() + held[1:],
+            verdict=verdict[0].lower() + verdict[1:],
         )
 
 
@@ -355,8 +363,8 @@ def static_vectors(
     static: Sequence[int | float] = STATIC,
     meanings: Mapping[str, object] = MEANINGS,
     word: str = "bank",
-    one: str | Sequence[str] | None = None,
-    other: str | Sequence[str] | None = None,
+    first_sense: str | Sequence[str] | None = None,
+    second_sense: str | Sequence[str] | None = None,
     corpus: str = "",
     vectors: str = "",
     sentences: int = 60_000,
@@ -375,15 +383,17 @@ def static_vectors(
     """
     toy = _toy(sentence, about.lower(), uses, static, meanings)
     word = word.lower()
-    chosen, groups = sense_words(word, one, other)
+    chosen, groups = sense_words(word, first_sense, second_sense)
     texts = read_corpus(corpus, sentences, seed)
-    found = learn_vectors(texts, vectors, steps=steps, seed=seed, on_progress=on_progress)
+    word_vectors = learn_vectors(texts, vectors, steps=steps, seed=seed, on_progress=on_progress)
     source = (vectors or corpus).rpartition("/")[2]
     if chosen == BY_RULE:
-        groups = with_vectors(groups, found, word)
-    measured, ruled = between_senses(found, word, *groups), None
+        groups = with_vectors(groups, word_vectors, word)
+    measured, ruled = between_senses(word_vectors, word, *groups), None
     if chosen == BY_HAND and not source:
-        ruled = between_senses(found, word, *with_vectors(cooccurring_nouns(word), found, word))
+        ruled = between_senses(
+            word_vectors, word, *with_vectors(cooccurring_nouns(word), word_vectors, word)
+        )
     return StaticVectors(toy, measured, source, chosen, ruled)
 
 
@@ -394,26 +404,35 @@ def _toy(
     static: Sequence[int | float],
     meanings: Mapping[str, object],
 ) -> ToyWord:
-    one = parse_vector("static", static, count=2)
+    vector = parse_vector("static", static, count=2)
     rows = parse_matrix("uses", uses, columns=2)
     mean = rows.mean(0)
     if not isinstance(meanings, Mapping):
         raise UserError('meanings: give two numbers for each word, such as {"phone": [0, 0.9]}')
-    given = {**meanings, word: one.tolist()}
-    said = [each for each in words_in(sentence) if each in given]
-    if word not in said:
+    known_meanings = {**meanings, word: vector.tolist()}
+    words = [word for word in words_in(sentence) if word in known_meanings]
+    if word not in words:
         raise UserError(f"the sentence does not have the word {word!r} it is about: add it")
-    if one.min() < 0 or not one.any():
+    if vector.min() < 0 or not vector.any():
         raise UserError("static: give two numbers from 0 on, not both of them 0")
     around = self_attention_by_hand(
-        said,
-        embeddings=parse_matrix("meanings", [given[each] for each in said], columns=2),
+        words,
+        embeddings=parse_matrix("meanings", [known_meanings[word] for word in words], columns=2),
         scale=False,
     )
-    context = around.outputs[said.index(word)]
-    alike = torch.nn.functional.cosine_similarity(one, mean, dim=0)
+    context = around.outputs[words.index(word)]
+    alike = torch.nn.functional.cosine_similarity(vector, mean, dim=0)
     return ToyWord(
-        word, sentence, rows, mean, one, float(alike), around, context, _share(one), _share(context)
+        word,
+        sentence,
+        rows,
+        mean,
+        vector,
+        float(alike),
+        around,
+        context,
+        _share(vector),
+        _share(context),
     )
 
 

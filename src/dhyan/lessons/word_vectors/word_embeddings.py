@@ -35,41 +35,49 @@ class WordEmbeddings(LessonResult):
     """The words nearest to some, and how often a noun's nearest noun is of its own kind."""
 
     source: str
-    known: int
+    vocabulary_size: int
     width: int
     words: tuple[str, ...]
     near: tuple[tuple[Neighbour, ...], ...]
-    shown: tuple[str, ...]
+    compared_words: tuple[str, ...]
     cosines: Float64[Tensor, "W W"]
-    asked: tuple[str, str, str]
+    analogy: tuple[str, str, str]
     answers: tuple[Neighbour, ...]
     nouns: int
-    alike: float
-    by_chance: float
+    same_domain: float
+    same_domain_by_chance: float
 
     def page(self, text: Text) -> Page:
         """Neighbours first, then all cosines among them, then a sum of vectors."""
-        a, b, c = self.asked
+        a, b, c = self.analogy
         return Page(
             text("word_embeddings.title"),
             (
                 Words(
                     text(
                         "word_embeddings.words_numbers_number_name",
-                        known=self.known,
+                        vocabulary_size=self.vocabulary_size,
                         width=self.width,
                         origin=self._origin(text),
                     )
                 ),
-                *(_listed(word, one) for word, one in zip(self.words, self.near, strict=True)),
-                _listed(f"{a} − {b} + {c}", self.answers),
-                Words(f"{self._kinds(text)} {self._answer(text)}".strip()),
-                table(text("word_embeddings.cosines"), self.cosines, self.shown, self.shown),
+                *(
+                    _neighbour_table(word, neighbours)
+                    for word, neighbours in zip(self.words, self.near, strict=True)
+                ),
+                _neighbour_table(f"{a} − {b} + {c}", self.answers),
+                Words(f"{self._domain_verdict(text)} {self._answer(text)}".strip()),
+                table(
+                    text("word_embeddings.cosines"),
+                    self.cosines,
+                    self.compared_words,
+                    self.compared_words,
+                ),
             ),
         )
 
     def _answer(self, text: Text) -> str:
-        (a, b, c), (word, cosine) = self.asked, self.answers[0]
+        (a, b, c), (word, cosine) = self.analogy, self.answers[0]
         return text(
             "word_embeddings.nearest_among_other_words", a=a, b=b, c=c, word=word, cosine=cosine
         )
@@ -79,19 +87,19 @@ class WordEmbeddings(LessonResult):
             return text("word_embeddings.from", source=self.source)
         return text("word_embeddings.learned_made_up_sentences")
 
-    def _kinds(self, text: Text) -> str:
+    def _domain_verdict(self, text: Text) -> str:
         if not self.nouns:
             return ""
         verdict = (
             text("word_embeddings.similar_words_lie_together")
-            if self.alike > 2 * self.by_chance
+            if self.same_domain > 2 * self.same_domain_by_chance
             else text("word_embeddings.shows_little")
         )
         return text(
             "word_embeddings.nouns_nearest_noun_own",
             nouns=self.nouns,
-            alike=self.alike,
-            by_chance=self.by_chance,
+            same_domain=self.same_domain,
+            same_domain_by_chance=self.same_domain_by_chance,
             verdict=verdict,
         )
 
@@ -116,36 +124,45 @@ def word_embeddings(
     looked for among the first `most` words in it, which are the most frequent, or among those of
     the corpus if one is named too.
     """
-    asked = parse_words(analogy)
-    if len(asked) != 3:
-        raise UserError(f"analogy: has {len(asked)} words; give three, as king man woman")
+    analogy_words = parse_words(analogy)
+    if len(analogy_words) != 3:
+        raise UserError(f"analogy: has {len(analogy_words)} words; give three, as king man woman")
     count = parse_int("count", count)
     if vectors and not corpus:
-        found = read_most_frequent(vectors, parse_int("most", most, least=2))
+        word_vectors = read_most_frequent(vectors, parse_int("most", most, least=2))
     else:
         texts = read_corpus(corpus, sentences, seed)
-        found = learn_vectors(texts, vectors, steps=steps, seed=seed, on_progress=on_progress)
-    chosen = tuple(_as_known(word, found) for word in parse_words(words))
-    lists = tuple(nearest_to(found, word, count=count) for word in chosen)
-    shown = vocabulary(
-        [(word, *(one.word for one in few[:2])) for word, few in zip(chosen, lists, strict=True)]
+        word_vectors = learn_vectors(
+            texts, vectors, steps=steps, seed=seed, on_progress=on_progress
+        )
+    chosen = tuple(_vocabulary_form(word, word_vectors) for word in parse_words(words))
+    lists = tuple(nearest_to(word_vectors, word, count=count) for word in chosen)
+    compared_words = vocabulary(
+        [
+            (word, *(neighbour.word for neighbour in neighbours[:2]))
+            for word, neighbours in zip(chosen, lists, strict=True)
+        ]
     )
-    unit = np.stack([unit_vector(found, word) for word in shown]).astype(np.float64)
+    unit = np.stack([unit_vector(word_vectors, word) for word in compared_words]).astype(np.float64)
     return WordEmbeddings(
         Path(vectors or corpus).name,
-        len(found.words),
-        found.width,
+        len(word_vectors.words),
+        word_vectors.width,
         chosen,
         lists,
-        shown,
+        compared_words,
         torch.from_numpy(unit @ unit.T),
-        (asked[0], asked[1], asked[2]),
-        analogous(found, *(_as_known(word, found) for word in asked), count=count),
-        *(same_kind_share(found) if not corpus else (0, 0.0, 0.0)),
+        (analogy_words[0], analogy_words[1], analogy_words[2]),
+        analogous(
+            word_vectors,
+            *(_vocabulary_form(word, word_vectors) for word in analogy_words),
+            count=count,
+        ),
+        *(same_domain_share(word_vectors) if not corpus else (0, 0.0, 0.0)),
     )
 
 
-def _as_known(word: str, vectors: WordVectors) -> str:
+def _vocabulary_form(word: str, vectors: WordVectors) -> str:
     """A word as the vectors spell it: as it stands, else in lower case."""
     return word if word in vectors.words else word.lower()
 
@@ -156,8 +173,8 @@ def read_corpus(path: str, sentences: int, seed: int) -> list[list[str]]:
         return [words_in(line) for line in read_lines(Path(path))]
     if not isinstance(sentences, int) or sentences < 1:
         raise UserError(f"sentences is {sentences!r}; give a whole number from 1 on")
-    made = generate_sentences("train", seed=seed, longest=LONGEST)
-    return [words_in(twin.english) for twin in islice(made, sentences)]
+    generated = generate_sentences("train", seed=seed, longest=LONGEST)
+    return [words_in(pair.english) for pair in islice(generated, sentences)]
 
 
 def learn_vectors(
@@ -171,35 +188,39 @@ def learn_vectors(
     """Vectors of the texts' words: learned from the texts, or read from a file if one is named."""
     if not path:
         return train_skip_gram(texts, steps=steps, seed=seed, on_progress=on_progress)
-    found = read_vectors(path, vocabulary(texts))
-    if len(found.words) < 2:
+    vectors = read_vectors(path, vocabulary(texts))
+    if len(vectors.words) < 2:
         raise UserError(
-            f"{path}: has vectors of {len(found.words)} words of the text; give a larger one"
+            f"{path}: has vectors of {len(vectors.words)} words of the text; give a larger one"
         )
-    return found
+    return vectors
 
 
-def same_kind_share(vectors: WordVectors) -> tuple[int, float, float]:
+def same_domain_share(vectors: WordVectors) -> tuple[int, float, float]:
     """How many nouns of the primer have vectors, and which share's nearest noun is of their kind.
 
     The last number is the share there would be if the nearest noun were drawn by lot.
     """
     lexicon = read_lexicon()
-    kind = {
+    domain_of = {
         noun.english[0]: noun.domain for noun in lexicon.words.values() if len(noun.english) == 1
     }
-    known = {word: kind[word] for word in vectors.words if word in kind}
-    if len(known) < 2:
+    domains = {word: domain_of[word] for word in vectors.words if word in domain_of}
+    if len(domains) < 2:
         return 0, 0.0, 0.0
-    of_kind = np.array([*known.values()])
-    unit = np.stack([unit_vector(vectors, word) for word in known])
+    domain_labels = np.array([*domains.values()])
+    unit = np.stack([unit_vector(vectors, word) for word in domains])
     cosines = unit @ unit.T
     np.fill_diagonal(cosines, -np.inf)
-    alike = of_kind == of_kind[cosines.argmax(1)]
-    same = (of_kind[:, None] == of_kind).sum(1) - 1
-    return len(known), float(alike.mean()), float(same.mean() / (len(known) - 1))
+    alike = domain_labels == domain_labels[cosines.argmax(1)]
+    same = (domain_labels[:, None] == domain_labels).sum(1) - 1
+    return len(domains), float(alike.mean()), float(same.mean() / (len(domains) - 1))
 
 
-def _listed(title: str, found: Sequence[Neighbour]) -> Table:
+def _neighbour_table(title: str, neighbours: Sequence[Neighbour]) -> Table:
     """Words with their cosines, nearest first."""
-    return table(title, [[one.cosine] for one in found], [one.word for one in found])
+    return table(
+        title,
+        [[neighbour.cosine] for neighbour in neighbours],
+        [neighbour.word for neighbour in neighbours],
+    )
