@@ -18,7 +18,7 @@ FEW = {
     "tokens_per_batch": 260, "embedding_width": 12, "width": 12,
     "readout_width": 12, "score_width": 12,
 }  # fmt: skip
-EXAMPLES = (demo_corpus.DEMO_RECIPES / ".." / "static" / "js" / "examples.js").resolve()
+EXAMPLES = (demo_corpus.DEMO_RECIPES / ".." / "static" / "js" / "example_sentences.js").resolve()
 
 
 def test_sentences_of_the_notes_are_in_corpus_and_examples():
