@@ -53,14 +53,14 @@ def test_sentences_have_the_minimum_length(shortest):
 
 
 def test_a_test_set_that_cannot_be_generated_is_left_out_and_logged(log, monkeypatch):
-    monkeypatch.setattr(stream, "PATIENCE", 300)
+    monkeypatch.setattr(stream, "MAX_ATTEMPTS", 300)
     made = primer_tests(longest=4, sizes=FEW, splits=("agreement", "longer"))
     assert [test_set.name for test_set in made.sets] == ["random", "longer"]
     assert log.messages[0] == "test 'agreement': found 0 of 3 sentences; left out"
 
 
 def test_a_short_test_set_is_kept_and_logged(log, monkeypatch):
-    monkeypatch.setattr(stream, "PATIENCE", 1200)
+    monkeypatch.setattr(stream, "MAX_ATTEMPTS", 1200)
 
     def words(test_set):
         sides = (
