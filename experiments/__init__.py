@@ -1,1 +1,1 @@
-"""Trainings and measurements behind the figures that lessons quote; not part of the package."""
+"""Training runs and measurements behind the figures that lessons quote; not part of the package."""

@@ -2,8 +2,8 @@
 
 NAME is a lesson with a snapshot (bahdanau, luong, deep_rnn, multi_head, gravity, idioms,
 word_senses, task_specific_vectors, bottleneck, seq2seq_improvements, pp_attachment), `all` of them
-(59 trainings, ten minutes on an H200), or `mixer`, which needs no FOLDER: it asks whether learned
-queries, keys and values are what lets a word be read in its context, and writes a result file.
+(59 training runs, ten minutes on an H200), or `mixer`, which needs no FOLDER: it tests whether learned
+queries, keys and values are needed to disambiguate words, and writes a result file.
 """
 
 import os
@@ -40,7 +40,7 @@ def main(words: list[str]) -> None:
             known = snapshots(Path(folder))
             if name != "all" and name not in known:
                 sys.exit(
-                    f"there is no experiment {name!r}; there are {', '.join(known)}, all, mixer"
+                    f"unknown experiment {name!r}; choose one of {', '.join(known)}, all, mixer"
                 )
             names = () if name == "all" else (name,)
             make_snapshots(Path(folder), *names, commit=commit[0] if commit else "")

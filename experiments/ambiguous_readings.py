@@ -1,4 +1,4 @@
-"""Words that can be read in several ways, each in a sentence of the primer that decides how."""
+"""Ambiguous words in sentences of the primer that determine their reading: a classification task."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from dhyan.data.primer.templates import Template, fill_template, templates
 from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 
 LITERAL, IDIOMATIC = 0, 1
-STEP = 1 << 40  # seeds of different parts lie so far apart
+SEED_STEP = 1 << 40  # distance of the seeds of different parts
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A sentence, which of its words is asked about, and which of some choices is right."""
+    """A sentence, the position of its ambiguous word, the label, and the possible labels."""
 
     words: tuple[str, ...]
     place: int
@@ -29,7 +29,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Trial:
-    """What is learned from, what settings are chosen by, and tests; no sentence is in two."""
+    """Training, validation and test sets; no sentence is in two of them."""
 
     classes: int
     train: tuple[Reading, ...]
@@ -38,14 +38,14 @@ class Trial:
 
 
 def context_trial(train: int, test: int) -> Trial:
-    """Which meaning has a word of several?
+    """Word sense disambiguation.
 
-    "seen" asks in contexts that training shows, "held_out" (a split of the primer) pairs frame and
-    cue as training never does, and in "new_nouns" the noun that decides was never beside the word.
+    "seen" has contexts of training, "held_out" (a split of the primer) pairs of frame and cue that
+    training does not have, and "new_nouns" cue nouns that never occur with the word in training.
     """
     known = (context for context in _contexts() if not _held_out(context))
     new = (context for context in _contexts() if _held_out(context))
-    pairs = (sense_read(twin) for twin in generate_sentences("context"))
+    pairs = (sense_reading(pair) for pair in generate_sentences("context"))
     sources = {
         "seen": known,
         "held_out": (pair for pair in pairs if not _held_out(pair)),
@@ -55,29 +55,31 @@ def context_trial(train: int, test: int) -> Trial:
 
 
 def idiom_trial(train: int, test: int) -> Trial:
-    """Is an idiom meant as one, or word for word? Both are as likely.
+    """Idiomatic or literal use of an idiom; both are equally likely.
 
-    "seen" fills the sentences of training anew; those of "held_out" training never shows. It is
-    asked at the last word that both readings have.
+    "seen" fills the templates of training with other words; the templates of "held_out" are not in
+    training. The ambiguous word is the last one that both readings share.
     """
-    known, kept = _idioms(kept=False), _idioms(kept=True)
-    return _trial(2, known, {"seen": known, "held_out": kept}, train, test)
+    known, held_out = _idioms(held_out=False), _idioms(held_out=True)
+    return _trial(2, known, {"seen": known, "held_out": held_out}, train, test)
 
 
 def plain_sentences(number: int, *, longest: int = 20) -> list[tuple[str, ...]]:
-    """The English of the primer's training, of which no one says what any word means."""
-    return [written(twin) for twin in islice(generate_sentences("train", longest=longest), number)]
+    """English training sentences of the primer, without labels."""
+    return [
+        english_words(pair) for pair in islice(generate_sentences("train", longest=longest), number)
+    ]
 
 
-def written(twin: SentencePair) -> tuple[str, ...]:
-    """The English words in small letters, without signs."""
-    return tuple(word.lower() for word, idea, _ in twin.words[0] if idea >= 0)
+def english_words(pair: SentencePair) -> tuple[str, ...]:
+    """The English words in lower case, without punctuation."""
+    return tuple(word.lower() for word, idea, _ in pair.words[0] if idea >= 0)
 
 
-def sense_read(twin: SentencePair) -> Reading:
-    """The word of several meanings, and the number of the one it has among those of all words."""
-    [wanted] = twin.wanted
-    words, senses = written(twin), _senses()
+def sense_reading(pair: SentencePair) -> Reading:
+    """The ambiguous word and the index of its sense among the senses of all words."""
+    [wanted] = pair.wanted
+    words, senses = english_words(pair), _senses()
     choices = tuple(i for i, (word, _) in enumerate(senses) if word == wanted.about)
     [label] = [i for i in choices if wanted.right[0] in senses[i][1]]
     return Reading(words, words.index(wanted.about), label, choices)
@@ -90,17 +92,17 @@ def _trial(
     train: int,
     test: int,
 ) -> Trial:
-    """As many sentences of each part as asked for, none of them twice."""
-    met: set[tuple[str, ...]] = set()
+    """`train` and `test` sentences for each part, without duplicates."""
+    seen: set[tuple[str, ...]] = set()
 
-    def fresh(source: Iterator[Reading]) -> Iterator[Reading]:
-        for one in source:
-            if one.words not in met:
-                met.add(one.words)
-                yield one
+    def unique(source: Iterator[Reading]) -> Iterator[Reading]:
+        for reading in source:
+            if reading.words not in seen:
+                seen.add(reading.words)
+                yield reading
 
     def take(source: Iterator[Reading], number: int) -> tuple[Reading, ...]:
-        return tuple(islice(fresh(source), number))
+        return tuple(islice(unique(source), number))
 
     return Trial(
         classes,
@@ -112,7 +114,7 @@ def _trial(
 
 @cache
 def _senses() -> tuple[tuple[str, frozenset[str]], ...]:
-    """Every meaning of every word that has several: the word, and its forms in Hindi."""
+    """Every sense of every ambiguous word: the word, and its Hindi forms."""
     return tuple(
         (word, frozenset(" ".join(form) for form in sense.noun.hindi))
         for word in ambiguous_words()
@@ -121,25 +123,25 @@ def _senses() -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def _contexts() -> Iterator[Reading]:
-    return (sense_read(disambiguated_sentence(SentenceBuilder(seed))) for seed in count())
+    return (sense_reading(disambiguated_sentence(SentenceBuilder(seed))) for seed in count())
 
 
-def _held_out(one: Reading) -> bool:
-    """Whether the sentence ends in a noun that training never shows beside its word."""
-    return (one.words[one.place], one.words[-1]) in _held_out_nouns()
+def _held_out(reading: Reading) -> bool:
+    """Whether the sentence ends in a noun that never occurs with its word in training."""
+    return (reading.words[reading.place], reading.words[-1]) in _held_out_nouns()
 
 
 @cache
 def _held_out_nouns() -> frozenset[tuple[str, str]]:
-    """For each sense one of the nouns that decide it least often, so that none becomes rare."""
+    """For each sense one of its least frequent cue nouns, so that no sense becomes rare."""
     return frozenset(
-        (word, _least([_noun(cue) for cue in sense.cues]))
+        (word, _least_frequent([_noun(cue) for cue in sense.cues]))
         for word in ambiguous_words()
         for sense in read_lexicon().senses[word]
     )
 
 
-def _least(nouns: list[str]) -> str:
+def _least_frequent(nouns: list[str]) -> str:
     return min(nouns, key=lambda noun: (nouns.count(noun), crc32(noun.encode())))
 
 
@@ -149,49 +151,48 @@ def _noun(cue: Cue) -> str:
     return (noun.plural if cue.plural or noun.pair else noun.english)[-1].lower()
 
 
-def _idioms(*, kept: bool) -> Iterator[Reading]:
-    """Idioms meant or not, by chance; of several sentences of a reading one is kept back."""
-    readings = _templates_by_reading()
-    shown = {
-        key: found[-1:] if kept else found[: max(1, len(found) - 1)]
-        for key, found in readings.items()
-        if not kept or len(found) > 1
+def _idioms(*, held_out: bool) -> Iterator[Reading]:
+    """Random idiomatic or literal uses; one template of several of a reading is held out."""
+    by_reading = {
+        key: group[-1:] if held_out else group[: max(1, len(group) - 1)]
+        for key, group in _templates_by_reading().items()
+        if not held_out or len(group) > 1
     }
-    keys, places = list(shown), _asked_words()
-    for seed in count(STEP * (1 + kept)):
-        draft = SentenceBuilder(seed)
-        about, label = key = draft.choose(keys)
-        words = written(fill_template(draft, draft.choose(shown[key])))
-        place = len(words) - 1 - words[::-1].index(places[about])
+    keys, shared_words = list(by_reading), _shared_words()
+    for seed in count(SEED_STEP * (1 + held_out)):
+        builder = SentenceBuilder(seed)
+        about, label = key = builder.choose(keys)
+        words = english_words(fill_template(builder, builder.choose(by_reading[key])))
+        place = len(words) - 1 - words[::-1].index(shared_words[about])
         yield Reading(words, place, label, (LITERAL, IDIOMATIC))
 
 
 @cache
 def _templates_by_reading() -> dict[tuple[str, int], tuple[Template, ...]]:
-    """The sentences of each idiom, meant or not; the first of an idiom means it.
+    """The templates of each idiom by idiomatic or literal use; the first one is idiomatic.
 
-    One that is meant must not be said word for word, in whatever form it is said.
+    An idiomatic template excludes the same literal translations as the first.
     """
-    found: dict[tuple[str, int], tuple[Template, ...]] = {}
-    literally: dict[str, tuple[str, ...]] = {}
+    groups: dict[tuple[str, int], tuple[Template, ...]] = {}
+    literal: dict[str, tuple[str, ...]] = {}
     for template in templates("idiom"):
-        same = template.wrong == literally.setdefault(template.about, template.wrong)
+        same = template.wrong == literal.setdefault(template.about, template.wrong)
         key = template.about, IDIOMATIC if same else LITERAL
-        found[key] = (*found.get(key, ()), template)
-    return found
+        groups[key] = (*groups.get(key, ()), template)
+    return groups
 
 
 @cache
-def _asked_words() -> dict[str, str]:
-    """For each idiom its last word that all its sentences have."""
-    said: dict[str, list[set[str]]] = {}
-    for (about, _), found in _templates_by_reading().items():
-        said.setdefault(about, []).extend(
-            {*written(fill_template(SentenceBuilder(0), one))} for one in found
+def _shared_words() -> dict[str, str]:
+    """For each idiom its last word that occurs in all its templates."""
+    sentences_of: dict[str, list[set[str]]] = {}
+    for (about, _), group in _templates_by_reading().items():
+        sentences_of.setdefault(about, []).extend(
+            {*english_words(fill_template(SentenceBuilder(0), template))} for template in group
         )
     return {
         about: [word for word in about.split() if all(word in sentence for sentence in sentences)][
             -1
         ]
-        for about, sentences in said.items()
+        for about, sentences in sentences_of.items()
     }

@@ -1,4 +1,4 @@
-"""One fixed vector per word, from the words it is found among or from chance, and nothing else."""
+"""Fixed word vectors: from pointwise mutual information (PMI) with neighbours, or random."""
 
 from collections.abc import Sequence
 
@@ -7,34 +7,34 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-PADDING = 0  # the number of no word; its vector is zero
+PADDING = 0  # padding id; its vector is zero
 
 
 def pmi_vectors(
     sentences: Sequence[Sequence[int]], size: int, width: int, *, window: int = 4
 ) -> Float[Tensor, "V D"]:
-    """What is left of positive pointwise mutual information in so few dimensions.
+    """Low-rank factors of positive pointwise mutual information.
 
     Neighbours are counted up to `window` words away on both sides, and the matrix is factored as
-    Levy and Goldberg (2014) do. A word has one vector, whatever it means where it stands.
+    Levy and Goldberg (2014) do. A word has one vector for all its senses.
     """
     information = torch.from_numpy(_positive_pmi(_counts(sentences, size, window)))
-    with torch.random.fork_rng(devices=[]):  # the factoring begins by chance
+    with torch.random.fork_rng(devices=[]):  # svd_lowrank starts from random vectors
         torch.manual_seed(0)
         directions, strengths, _ = torch.svd_lowrank(information, min(size, 2 * width), niter=4)
     return _normalised(directions[:, :width] * strengths[:width].sqrt())
 
 
 def random_vectors(size: int, width: int, *, seed: int) -> Float[Tensor, "V D"]:
-    """Directions that say which word it is and nothing about it."""
-    chances = torch.Generator().manual_seed(seed)
-    return _normalised(torch.randn(size, width, generator=chances, dtype=torch.float64))
+    """Random directions, which identify a word and carry no meaning."""
+    generator = torch.Generator().manual_seed(seed)
+    return _normalised(torch.randn(size, width, generator=generator, dtype=torch.float64))
 
 
 def _counts(
     sentences: Sequence[Sequence[int]], size: int, window: int
 ) -> Float64[np.ndarray, "V V"]:
-    """How often each word stands near each other; sentences are kept apart by padding."""
+    """Co-occurrence counts within the window; padding separates sentences."""
     gap = [PADDING] * window
     words = np.array([word for sentence in sentences for word in (*sentence, *gap)])
     counts = np.zeros((size, size))
@@ -46,7 +46,7 @@ def _counts(
 
 
 def _positive_pmi(counts: Float64[np.ndarray, "V V"]) -> Float64[np.ndarray, "V V"]:
-    """log p(a, b) / p(a) p(b), and zero where that is negative or nothing was counted."""
+    """log p(a, b) / p(a) p(b), and zero where that is negative or the count is zero."""
     each = counts.sum(0)
     expected = np.outer(each, each) / counts.sum()
     ratio = np.divide(counts, expected, out=np.ones_like(counts), where=expected > 0)
@@ -54,8 +54,8 @@ def _positive_pmi(counts: Float64[np.ndarray, "V V"]) -> Float64[np.ndarray, "V 
 
 
 def _normalised(vectors: Float[Tensor, "V D"]) -> Float[Tensor, "V D"]:
-    """Around zero, and all of length √D, so that a coordinate's mean square is one."""
+    """Centred, and scaled to length √D, so that the mean square of a coordinate is one."""
     centred = vectors - vectors[PADDING + 1 :].mean(0)
-    long = centred * vectors.shape[1] ** 0.5 / centred.norm(dim=1, keepdim=True)
-    long[PADDING] = 0
-    return long.float()
+    scaled = centred * vectors.shape[1] ** 0.5 / centred.norm(dim=1, keepdim=True)
+    scaled[PADDING] = 0
+    return scaled.float()

@@ -1,11 +1,11 @@
 """Is it learned queries, keys and values that let a word be read in its context?
 
-Every word has one fixed vector, in which its meanings lie together. One mixer lets the word asked
-about look at its sentence, and one linear layer reads its meaning from what the mixer gives. The
-arms differ in the mixer alone: it has nothing to learn, or learns queries, keys, values or all.
-There is no residual around it, and no position. Sentences, vectors, batches, steps, the read-out's
-first weights and the learning rates to choose from are the same for all; an arm's rate is the one
-that reads validation sentences best, as other seeds than those reported find.
+Every word has one fixed vector for all its senses. A mixer lets the ambiguous word attend to its
+sentence, and a linear layer classifies its reading from the output of the mixer. The arms differ in
+the mixer alone: it has no parameters, or learns query, key and value projections, some or all.
+There is no residual connection and no position encoding. Sentences, vectors, batches, steps, the
+initial weights of the classifier and the candidate learning rates are the same for all arms; the
+learning rate of an arm is chosen on validation data, with other seeds than those reported.
 """
 
 import statistics
@@ -33,7 +33,7 @@ from experiments.mixer_arms import ARMS
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of everything."""
+    """Sizes of the experiment."""
 
     width: int = 64
     sentences: int = 30_000
@@ -48,7 +48,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Rows:
-    """Readings as numbers; `real` where there is a word, `may` where a class is a choice."""
+    """Readings as tensors; `real` is true at words, `may` at the possible labels."""
 
     words: Int[Tensor, "N S"]
     real: Bool[Tensor, "N S"]
@@ -56,14 +56,14 @@ class Rows:
     label: Int[Tensor, " N"]
     may: Bool[Tensor, "N C"]
 
-    def pick(self, chosen: Int[Tensor, " B"]) -> "Rows":
-        """Some of them."""
-        return Rows(*(getattr(self, field.name)[chosen] for field in fields(self)))
+    def select(self, rows: Int[Tensor, " B"]) -> "Rows":
+        """Some of the rows."""
+        return Rows(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 @dataclass(frozen=True)
 class Setting:
-    """All that the arms have in common."""
+    """Vectors, data and sizes, the same for all arms."""
 
     vectors: Float[Tensor, "V D"]
     train: Rows
@@ -73,7 +73,7 @@ class Setting:
 
 
 class Reader(nn.Module):
-    """A mixer over fixed vectors, and a linear read-out that decides between the choices."""
+    """A mixer over fixed vectors, and a linear classifier over the possible labels."""
 
     def __init__(self, vectors: Float[Tensor, "V D"], arm: str, classes: int) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Reader(nn.Module):
         self.mixer = ARMS[arm](vectors.shape[1])
 
     def forward(self, rows: Rows) -> Float[Tensor, "B C"]:
-        """A score for each class, −∞ where it is no choice."""
+        """Logits of the labels, −inf where a label is not possible."""
         mixed = self.mixer(self.vectors[rows.words], rows.real, rows.place)
         return self.read_out(mixed).masked_fill(~rows.may, -torch.inf)
 
@@ -90,27 +90,28 @@ class Reader(nn.Module):
 def mixer(
     sizes: Sizes | None = None, *, each: Callable[..., Iterable[object]] = map
 ) -> dict[str, object]:
-    """The whole experiment, and which predictions held; `each` is map, or that of a pool."""
+    """The whole experiment, and which predictions held; `each` is `map` or that of a pool."""
     sizes = sizes or Sizes()
     sentences = plain_sentences(sizes.sentences)
     contexts = context_trial(sizes.train, sizes.test)
     idioms = idiom_trial(sizes.train // 2, sizes.test // 2)
     numbers = number_words(chain(sentences, *(_sentences(trial) for trial in (contexts, idioms))))
     counted = [[numbers[word] for word in sentence] for sentence in sentences]
-    company = pmi_vectors(counted, len(numbers) + 1, sizes.width)
-    chance = random_vectors(len(numbers) + 1, sizes.width, seed=0)
+    pmi = pmi_vectors(counted, len(numbers) + 1, sizes.width)
+    random = random_vectors(len(numbers) + 1, sizes.width, seed=0)
     trials = {
-        "senses": (contexts, company),
-        "senses, random vectors": (contexts, chance),
-        "idioms": (idioms, company),
+        "senses": (contexts, pmi),
+        "senses, random vectors": (contexts, random),
+        "idioms": (idioms, pmi),
     }
     settings = {
-        name: setting(trial, vectors, numbers, sizes) for name, (trial, vectors) in trials.items()
+        name: make_setting(trial, vectors, numbers, sizes)
+        for name, (trial, vectors) in trials.items()
     }
     jobs = [(name, arm) for name in trials for arm in ARMS]
-    figures = each(measured, [arm for _, arm in jobs], [settings[name] for name, _ in jobs])
+    figures = each(measure_arm, [arm for _, arm in jobs], [settings[name] for name, _ in jobs])
     shares = dict(zip(jobs, figures, strict=True))
-    found = {
+    results = {
         name: {"commonest": commonest(trial), "arms": {arm: shares[name, arm] for arm in ARMS}}
         for name, (trial, _) in trials.items()
     }
@@ -118,31 +119,31 @@ def mixer(
         "command": "python -m experiments mixer",
         "sizes": asdict(sizes),
         "predictions": [
-            {"says": prediction.statement, "held": prediction.holds(found)}
+            {"says": prediction.statement, "held": prediction.holds(results)}
             for prediction in PREDICTIONS
         ],
         "changes": CHANGES,
-        "found": found,
+        "found": results,
     }
 
 
 def number_words(sentences: Iterable[Sequence[str]]) -> dict[str, int]:
-    """A number for every word, from one on."""
+    """A token id for every word, from one on."""
     words = sorted({word for sentence in sentences for word in sentence})
     return {word: number for number, word in enumerate(words, PADDING + 1)}
 
 
-def setting(
+def make_setting(
     trial: Trial, vectors: Float[Tensor, "V D"], numbers: dict[str, int], sizes: Sizes
 ) -> Setting:
-    """A trial in numbers."""
+    """A trial as tensors."""
     parts = (trial.train, trial.valid, *trial.tests.values())
     train, valid, *tests = (as_rows(part, numbers, trial.classes) for part in parts)
     return Setting(vectors, train, valid, dict(zip(trial.tests, tests, strict=True)), sizes)
 
 
 def as_rows(readings: tuple[Reading, ...], numbers: dict[str, int], classes: int) -> Rows:
-    """Sentences padded to the longest."""
+    """Readings as tensors, padded to the longest sentence."""
     words = torch.full((len(readings), max(len(reading.words) for reading in readings)), PADDING)
     may = torch.zeros(len(readings), classes, dtype=torch.bool)
     for row, reading in enumerate(readings):
@@ -153,42 +154,42 @@ def as_rows(readings: tuple[Reading, ...], numbers: dict[str, int], classes: int
     return Rows(words, words != PADDING, place, label, may)
 
 
-def measured(arm: str, given: Setting) -> dict[str, object]:
-    """What an arm reads rightly at the rate that validation prefers, over several seeds."""
+def measure_arm(arm: str, setting: Setting) -> dict[str, object]:
+    """Accuracy of an arm over several seeds, at the learning rate chosen on validation data."""
 
     def readers(rate: float, seeds: tuple[int, ...]) -> list[Reader]:
-        return [train_arm(arm, given, rate=rate, seed=seed) for seed in seeds]
+        return [train_arm(arm, setting, rate=rate, seed=seed) for seed in seeds]
 
     valid = {
         rate: statistics.mean(
-            accuracy(reader, given.valid) for reader in readers(rate, given.sizes.choosing)
+            accuracy(reader, setting.valid) for reader in readers(rate, setting.sizes.choosing)
         )
-        for rate in given.sizes.rates
+        for rate in setting.sizes.rates
     }
-    rate = max(valid, key=lambda one: valid[one])
-    found = readers(rate, given.sizes.seeds)
+    rate = max(valid, key=lambda rate: valid[rate])
+    trained = readers(rate, setting.sizes.seeds)
     return {
-        "parameters": sum(parameter.numel() for parameter in found[0].mixer.parameters()),
+        "parameters": sum(parameter.numel() for parameter in trained[0].mixer.parameters()),
         "rate": rate,
-        "validation": {str(one): round(share, 4) for one, share in valid.items()},
-        "weight_on_itself": weight_on_itself(found, given.tests["seen"]),
+        "validation": {str(rate): round(share, 4) for rate, share in valid.items()},
+        "weight_on_itself": weight_on_itself(trained, setting.tests["seen"]),
         "accuracy": {
-            name: _summary([accuracy(one, rows) for one in found])
-            for name, rows in given.tests.items()
+            name: _summary([accuracy(reader, rows) for reader in trained])
+            for name, rows in setting.tests.items()
         },
     }
 
 
-def train_arm(arm: str, given: Setting, *, rate: float, seed: int) -> Reader:
-    """Learn for so many steps; the batches follow from the seed, whatever the arm."""
+def train_arm(arm: str, setting: Setting, *, rate: float, seed: int) -> Reader:
+    """Train an arm; the batches depend on the seed alone."""
     torch.manual_seed(seed)
-    rows = given.train
-    reader = Reader(given.vectors, arm, rows.may.shape[1])
-    chances = torch.Generator().manual_seed(seed)
+    rows = setting.train
+    reader = Reader(setting.vectors, arm, rows.may.shape[1])
+    generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(reader.parameters(), lr=rate, fused=True)
-    for _ in range(given.sizes.steps):
-        chosen = torch.randint(len(rows.label), (given.sizes.batch,), generator=chances)
-        batch = rows.pick(chosen)
+    for _ in range(setting.sizes.steps):
+        chosen = torch.randint(len(rows.label), (setting.sizes.batch,), generator=generator)
+        batch = rows.select(chosen)
         optimizer.zero_grad()
         cross_entropy(reader(batch), batch.label).backward()
         optimizer.step()
@@ -197,35 +198,40 @@ def train_arm(arm: str, given: Setting, *, rate: float, seed: int) -> Reader:
 
 @torch.no_grad()
 def accuracy(reader: Reader, rows: Rows) -> float:
-    """The share of sentences read rightly."""
+    """Share of sentences classified correctly."""
     return (reader(rows).argmax(-1) == rows.label).double().mean().item()
 
 
 @torch.no_grad()
 def weight_on_itself(readers: list[Reader], rows: Rows) -> float:
-    """How much the word asked about looks at itself, on average."""
-    given = [
+    """Mean attention weight of the ambiguous word on itself."""
+    weights = [
         reader.mixer.weight_on_itself(reader.vectors[rows.words], rows.real, rows.place)
         for reader in readers
     ]
-    return round(statistics.mean(given), 4)
+    return round(statistics.mean(weights), 4)
 
 
 def commonest(trial: Trial) -> dict[str, float]:
-    """The share of each test that is right if every word is read as it mostly is in training."""
+    """Baseline accuracy: every word has its most frequent reading in training."""
     counts: dict[str, Counter[int]] = {}
-    for one in trial.train:
-        counts.setdefault(one.words[one.place], Counter())[one.label] += 1
-    said = {word: labels.most_common(1)[0][0] for word, labels in counts.items()}
+    for reading in trial.train:
+        counts.setdefault(reading.words[reading.place], Counter())[reading.label] += 1
+    most_frequent = {word: labels.most_common(1)[0][0] for word, labels in counts.items()}
     return {
-        name: round(statistics.mean(said.get(one.words[one.place]) == one.label for one in part), 4)
+        name: round(
+            statistics.mean(
+                most_frequent.get(reading.words[reading.place]) == reading.label for reading in part
+            ),
+            4,
+        )
         for name, part in trial.tests.items()
     }
 
 
 def _sentences(trial: Trial) -> Iterable[Sequence[str]]:
     parts = (trial.train, trial.valid, *trial.tests.values())
-    return (one.words for part in parts for one in part)
+    return (reading.words for part in parts for reading in part)
 
 
 def _summary(shares: list[float]) -> dict[str, float]:

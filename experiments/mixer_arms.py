@@ -1,4 +1,4 @@
-"""What lets a word look at its sentence: mixers with nothing to learn, and the same that learn."""
+"""Mixers of a word with its sentence: attention without parameters, and with learned ones."""
 
 from collections.abc import Callable
 
@@ -16,20 +16,20 @@ class NoMixer(nn.Module):
     def forward(
         self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], place: Int[Tensor, " B"]
     ) -> Float[Tensor, "B D"]:
-        """The vector at the place."""
+        """The vector at the position."""
         return states[torch.arange(len(place)), place]
 
     def weight_on_itself(
         self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], place: Int[Tensor, " B"]
     ) -> float:
-        """There is nothing else."""
+        """Always 1."""
         return 1.0
 
 
 class Mixer(nn.Module):
-    """The word asks its sentence, so sharply, and what it finds is mapped if there is a map.
+    """Attention of one word to its sentence, with a scaled query and an optional map after it.
 
-    Asked without any sharpness, all words weigh the same: the context is their mean.
+    With sharpness 0 all weights are equal: the context is the mean.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Mixer(nn.Module):
     def forward(
         self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], place: Int[Tensor, " B"]
     ) -> Float[Tensor, "B D"]:
-        """What the word at the place found."""
+        """The context of the word at the position."""
         query = states[torch.arange(len(place)), place].unsqueeze(1) * self.sharpness
         context = self.attention(query, self.attention.remember(states, real)).context
         return self.after(context.squeeze(1))
@@ -51,7 +51,7 @@ class Mixer(nn.Module):
     def weight_on_itself(
         self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], place: Int[Tensor, " B"]
     ) -> float:
-        """How much of what a word finds is the word, on average."""
+        """Mean attention weight of a word on itself."""
         rows = torch.arange(len(place))
         query = states[rows, place].unsqueeze(1) * self.sharpness
         with reference_kernels():
@@ -66,9 +66,9 @@ def parameter_free(width: int, *, sharpness: float = 1.0, after: nn.Module | Non
 
 
 def learned(width: int, *parts: str) -> Mixer:
-    """The same with some of query, key and value learned; the others stay the vectors themselves.
+    """The same with some of query, key and value projections learned; the others are identities.
 
-    There is no map after the values: the read-out is one.
+    There is no output projection: the classifier follows.
     """
     attention = MultiHeadAttention(width, heads=1)
     for part in ("query", "key", "value", "output"):
@@ -78,9 +78,9 @@ def learned(width: int, *parts: str) -> Mixer:
 
 
 def mapped_mean(width: int) -> Mixer:
-    """The mean, and as many numbers to learn as queries, keys and values have."""
-    three = nn.Sequential(*(nn.Linear(width, width) for _ in range(3)))
-    return parameter_free(width, sharpness=0.0, after=three)
+    """The mean, with as many parameters after it as query, key and value projections have."""
+    layers = nn.Sequential(*(nn.Linear(width, width) for _ in range(3)))
+    return parameter_free(width, sharpness=0.0, after=layers)
 
 
 ARMS: dict[str, Callable[[int], NoMixer | Mixer]] = {
@@ -88,7 +88,7 @@ ARMS: dict[str, Callable[[int], NoMixer | Mixer]] = {
     "mean": lambda width: parameter_free(width, sharpness=0.0),
     "mean, mapped": mapped_mean,
     "parameter-free": parameter_free,
-    # All vectors are √d long: divided by √d once more, their scores are cosines.
+    # Vectors have length √d, so a further division by √d makes the scores cosines.
     "parameter-free, cosine": lambda width: parameter_free(width, sharpness=width**-0.5),
     "learned V": lambda width: learned(width, "value"),
     "learned Q, K": lambda width: learned(width, "query", "key"),

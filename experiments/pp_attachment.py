@@ -1,4 +1,4 @@
-"""Runs of one, two, four and eight heads, and what is kept of them: attachment, heads, gravity."""
+"""Transformers with one, two, four and eight heads: PP attachment, head roles, state pull."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -62,22 +62,22 @@ def _run(heads: int, seed: int, steps: int) -> tuple[str, Mapping[str, Any]]:
 def evaluate_heads(
     folder: Path, *, hear: Callable[[str], None] = lambda line: None
 ) -> PPAttachment:
-    """Those runs of a folder, or all there are, asked to which word a phrase belongs."""
+    """PP attachment accuracy of the runs in a folder."""
     names = (name for name in runs() if name != TRACED_RUN)
     named = [folder / name for name in names if (folder / name / "last.json").exists()]
-    found = pp_attachment(named or folder, sentences=TEST_SENTENCES, hear=hear)
-    assert isinstance(found, PPAttachment)
-    return found
+    result = pp_attachment(named or folder, sentences=TEST_SENTENCES, hear=hear)
+    assert isinstance(result, PPAttachment)
+    return result
 
 
 def encoder_heads_snapshot(folder: Path) -> EncoderHeads:
-    """The heads of a run: the notes' sentence, measures of many, and who holds the telescope."""
+    """Head roles of a run: attention on one sentence, statistics, and PP attachment pairs."""
     bounds = Bounds(longest=LONGEST, core=CORE)
     return encoder_heads(folder, TELESCOPE, sentences=SENTENCES, pairs=PAIRS, bounds=bounds)
 
 
 def gravity_snapshot(folder: Path) -> EncoderStatePull:
-    """A word of two meanings in a run's encoder, layer by layer; the states are not kept."""
-    found = gravity(model=folder, sentences=SENTENCES)
-    assert isinstance(found, EncoderStatePull)
-    return replace(found, states=found.states[:, :0], other_states=found.other_states[:, :0])
+    """An ambiguous word in the encoder of a run, layer by layer; without the states."""
+    result = gravity(model=folder, sentences=SENTENCES)
+    assert isinstance(result, EncoderStatePull)
+    return replace(result, states=result.states[:, :0], other_states=result.other_states[:, :0])

@@ -1,7 +1,7 @@
-"""What the lessons improvements, bottleneck, bahdanau and luong keep, made of trained models.
+"""Snapshots of the lessons seq2seq_improvements, bottleneck, bahdanau and luong.
 
-Vectors are learned or drawn first (`prepare`), then the runs are trained, and `judged` reads them;
-`bottleneck` and the first half of `judged` read the newest result of the ladder.
+`write_vectors` writes the initial embeddings, then the runs are trained, and
+`improvements_snapshot` evaluates them; `bottleneck_snapshot` reads the newest ladder result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -70,23 +70,23 @@ SENTENCE, STEP = "Ravi ate a mango in the garden.", 3  # and which word of the t
 
 
 def write_vectors(folder: Path = FOLDER) -> None:
-    """Write the vectors that some runs start from: those of skip-gram, and as many by chance.
+    """Write initial embeddings of some runs: from skip-gram, and random.
 
-    All have coordinates with a mean square of one, as an embedding that is learned begins with.
+    Their coordinates have a mean square of one, as freshly initialised embeddings do.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for side, (language, seed) in SIDES.items():
         if _vectors(folder, side, "random").exists():
             continue
-        made = generate_sentences("train", seed=seed, longest=LONGEST, core=CORE)
-        texts = [getattr(twin, language) for twin in islice(made, MONOLINGUAL_SENTENCES)]
+        pairs = generate_sentences("train", seed=seed, longest=LONGEST, core=CORE)
+        texts = [getattr(pair, language) for pair in islice(pairs, MONOLINGUAL_SENTENCES)]
         cut = Tokenizer.train(texts, kind="words", size=20_000)
         sentences = ([cut.plain(place) for place in cut.encode(text)] for text in texts)
-        found = train_skip_gram(sentences, width=WIDTH, min_count=1, seed=seed)
-        table = found.table / np.sqrt((found.table**2).mean())
-        _write(_vectors(folder, side, "skip-gram"), found.words, table)
+        vectors = train_skip_gram(sentences, width=WIDTH, min_count=1, seed=seed)
+        table = vectors.table / np.sqrt((vectors.table**2).mean())
+        _write(_vectors(folder, side, "skip-gram"), vectors.words, table)
         drawn = np.random.default_rng(seed).standard_normal(table.shape)
-        _write(_vectors(folder, side, "random"), found.words, drawn)
+        _write(_vectors(folder, side, "random"), vectors.words, drawn)
 
 
 def runs(folder: Path = FOLDER) -> dict[str, tuple[str, Mapping[str, Any]]]:
@@ -114,7 +114,7 @@ def runs(folder: Path = FOLDER) -> dict[str, tuple[str, Mapping[str, Any]]]:
 
 def improvements_snapshot(folder: Path = FOLDER) -> Seq2SeqImprovements:
     """Reversal and depth by the ladder, embeddings by the runs that are in the folder."""
-    path, found = read_report(newest("ladder"))
+    path, report = read_report(newest("ladder"))
     test_set = primer_tests(longest=LONGEST, sizes=TEST_SIZES, core=CORE, splits=()).main
     starts = [
         embedding_score
@@ -122,7 +122,7 @@ def improvements_snapshot(folder: Path = FOLDER) -> Seq2SeqImprovements:
         for pairs in PAIRS
         for embedding_score in _embedding_scores(folder, model, pairs, test_set)
     ]
-    return Seq2SeqImprovements(path.name, read_improvements(path, found), tuple(starts))
+    return Seq2SeqImprovements(path.name, read_improvements(path, report), tuple(starts))
 
 
 def bottleneck_snapshot() -> Bottleneck:
@@ -134,50 +134,52 @@ def bottleneck_snapshot() -> Bottleneck:
 def attention_step_snapshots(
     run_bahdanau: str | Path, run_luong: str | Path
 ) -> Mapping[str, AttentionStep]:
-    """One look of either model, trained on the primer, at the same sentence and step."""
+    """One attention step of either model on the same sentence."""
     return {
         "bahdanau": _attention_step(bahdanau(SENTENCE, model=run_bahdanau, step=STEP)),
         "luong": _attention_step(luong(SENTENCE, model=run_luong, step=STEP)),
     }
 
 
-def _attention_step(shown: object) -> AttentionStep:
-    assert isinstance(shown, AttentionStep)
-    return shown
+def _attention_step(result: object) -> AttentionStep:
+    assert isinstance(result, AttentionStep)
+    return result
 
 
 def _embedding_scores(
     folder: Path, model: str, pairs: int, test_set: EvaluationSet
 ) -> Iterable[EmbeddingScores]:
-    """The kinds of embedding of one model and so many pairs, each held against the learned one."""
+    """BLEU of each kind of embedding, and its gain over the learned one."""
     seeds = [seed for seed in SEEDS if (folder / _name(model, EMBEDDINGS[0], pairs, seed)).exists()]
     usual: list[Counts] = []
     for kind in EMBEDDINGS if seeds else ():
         own = [_bleu_counts(folder / _name(model, kind, pairs, seed), test_set) for seed in seeds]
         usual = usual or own
         gain = None if kind == EMBEDDINGS[0] else _gain(usual, own)
-        yield EmbeddingScores(model, pairs, kind, tuple(one.value() for one in own), gain)
+        yield EmbeddingScores(model, pairs, kind, tuple(counts.value() for counts in own), gain)
 
 
 def _bleu_counts(run: Path, test_set: EvaluationSet) -> Counts:
     reference_set = test_set.reference_set()
     reference_set.gold.clear()
-    said = translate_test_set(load(run), run.name, reference_set).texts
-    found = count(
-        said,
+    translations = translate_test_set(load(run), run.name, reference_set).texts
+    counts = count(
+        translations,
         reference_set.references,
         others=reference_set.others,
         language="hi",
         metrics=("bleu",),
     )
-    return found["bleu"]
+    return counts["bleu"]
 
 
 def _gain(usual: list[Counts], own: list[Counts]) -> Gain:
-    """The mean over the seeds; the interval holds that of each, drawn over the sentences."""
+    """Mean gain over the seeds; the interval covers the bootstrap interval of each seed."""
     lows, highs = [], []
     for before, after in zip(usual, own, strict=True):
-        drawn = [bootstrap_scores(one, resamples=RESAMPLES, seed=SEED) for one in (before, after)]
+        drawn = [
+            bootstrap_scores(counts, resamples=RESAMPLES, seed=SEED) for counts in (before, after)
+        ]
         low, high = np.quantile(drawn[1] - drawn[0], (0.025, 0.975))
         lows.append(float(low))
         highs.append(float(high))
@@ -194,19 +196,19 @@ def _vectors(folder: Path, side: str, kind: str) -> Path:
 
 
 def _embedding(folder: Path, kind: str) -> dict[str, object]:
-    """What both sides are told of their embeddings."""
-    found: dict[str, object] = {}
+    """Embedding settings of encoder and decoder."""
+    settings: dict[str, object] = {}
     for side in SIDES:
-        found[f"{side}.embedding_width"] = WIDTH
+        settings[f"{side}.embedding_width"] = WIDTH
         if kind != EMBEDDINGS[0]:
-            found[f"{side}.pretrained_embedding"] = str(_vectors(folder, side, kind).absolute())
+            settings[f"{side}.pretrained_embedding"] = str(_vectors(folder, side, kind).absolute())
         if kind == "random":
-            found[f"{side}.freeze_embedding"] = "true"
-    return found
+            settings[f"{side}.freeze_embedding"] = "true"
+    return settings
 
 
 def _write(path: Path, words: Iterable[str], table: np.ndarray) -> None:
-    """As word2vec writes text."""
+    """Write vectors in the text format of word2vec."""
     lines = [f"{len(table)} {table.shape[1]}"]
     lines += [
         f"{word} {' '.join(f'{number:.4f}' for number in row)}"

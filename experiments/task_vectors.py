@@ -1,4 +1,4 @@
-"""What the lessons on general and task-specific vectors show, made of trained runs to be kept."""
+"""Snapshots of the lessons idioms, word_senses and task_specific_vectors."""
 
 import json
 from dataclasses import replace
@@ -35,12 +35,12 @@ TRANSFORMERS = ("transformer", "transformer-parameter-free", "transformer-no-sel
 
 
 def idioms_snapshot(run: Path) -> Idioms:
-    """A run's idioms, beside the mixers' and the ladder's figures."""
+    """Idioms of a run, with the figures of the mixers and the ladder."""
     return replace(measure_idioms(load_translator(run)), mixer_comparison=mixer_comparison())
 
 
 def word_senses_snapshot(run: Path) -> WordSenseProbes:
-    """The meanings of words in a run's encoder."""
+    """Word senses in the encoder of a run."""
     return word_senses(run)
 
 
@@ -52,9 +52,9 @@ def task_vectors_snapshot(*, steps: int = 1500, device: str = "cpu") -> TaskSpec
 
 def mixer_comparison() -> MixerComparison:
     """The newest results of `experiments mixer` and of the ladder."""
-    found, models = _newest("mixer")["found"], _newest("ladder_h200")["models"]
-    mixers = tuple(_mixer_scores(name, found["idioms"], found["senses"]) for name in MIXERS)
-    common = found["idioms"]["commonest"], found["senses"]["commonest"]
+    results, models = _newest("mixer")["found"], _newest("ladder_h200")["models"]
+    mixers = tuple(_mixer_scores(name, results["idioms"], results["senses"]) for name in MIXERS)
+    common = results["idioms"]["commonest"], results["senses"]["commonest"]
     seen, new = common[0]["seen"], common[0]["held_out"]
     guess = MixerScores("commonest reading", 0, seen, new, common[1]["held_out"], (new, new))
     return MixerComparison(
@@ -77,5 +77,5 @@ def _ladder_scores(name: str, model: Any) -> LadderScores:
 
 
 def _newest(what: str) -> Any:
-    """The figures of the newest result of a name."""
+    """Figures of the newest result file of a benchmark."""
     return json.loads(sorted(RESULTS.glob(f"{what}_*.json"))[-1].read_text("utf-8"))["figures"]

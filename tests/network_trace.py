@@ -1,4 +1,4 @@
-"""What commands say to the network, as the kernel sees it."""
+"""Network system calls of commands, traced by strace."""
 
 import re
 import shutil
@@ -9,11 +9,11 @@ import pytest
 CALLS = re.compile(r"\b(connect|bind|listen|sendto|sendmsg|sendmmsg)\((.*)")
 ADDRESS = re.compile(r'inet_addr\("([^"]*)"\)|inet_pton\(AF_INET6, "([^"]*)"')
 SOCKET = re.compile(r"\d+<(TCP|UDP)[^:]*:\[(.*?)\]>")
-HERE = ("127.", "::1", "[::1]", "::ffff:127.")
+LOOPBACK = ("127.", "::1", "[::1]", "::ffff:127.")
 
 
 def strace(log):
-    """The words before a command that note every call of its processes about the network."""
+    """The strace command line that logs every network call of a command."""
     if shutil.which("strace") is None:
         pytest.fail("this test needs strace: sudo apt-get install strace")
     return ["strace", "-f", "-qq", "-yy", "--seccomp-bpf", "-e", "trace=network", "-o", str(log)]
@@ -25,20 +25,20 @@ def traced(words, log, **more):
 
 
 def offences(log):
-    """Every call that reaches beyond this machine, or lets others reach in."""
-    found = []
+    """Every call that connects to or listens for other machines."""
+    violations = []
     for line in log.read_text(errors="replace").splitlines():
         if call := CALLS.search(line):
-            found += [line] if beyond(call[1], call[2]) else []
-    return found
+            violations += [line] if beyond(call[1], call[2]) else []
+    return violations
 
 
 def beyond(name, arguments):
     if name == "listen":
         bound = SOCKET.match(arguments)
-        return bound is not None and not bound[2].startswith(HERE)
+        return bound is not None and not bound[2].startswith(LOOPBACK)
     reached = [a or b for a, b in ADDRESS.findall(arguments)]
-    return any(not place.startswith(HERE) for place in reached)
+    return any(not address.startswith(LOOPBACK) for address in reached)
 
 
 def listeners(log):

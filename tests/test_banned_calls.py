@@ -1,4 +1,4 @@
-"""What runs foreign code or unpacks without bounds stands nowhere in the sources."""
+"""No source runs untrusted code, unpacks archives without checks or writes HTML from strings."""
 
 import ast
 import io
@@ -12,7 +12,7 @@ import pytest
 from benchmarks.speed.ctranslate2_peer import _unpack
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("src", "benchmarks", "experiments", "tests", "examples", "notebooks", "docs")
+FOLDERS = ("src", "benchmarks", "experiments", "tests", "examples", "notebooks", "docs")
 MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib", "yaml"}
 NAMES = {"eval", "exec", "compile", "__import__"}
 METHODS = {
@@ -25,7 +25,7 @@ ANYWHERE = {
     "gather_object", "scatter_object_list", "read_pickle", "from_pickle", "to_pickle",
 }  # fmt: skip
 TRUE_MEANS = {"shell", "allow_pickle", "trust_remote_code"}
-SUSPECT = re.compile(  # a text without any of these words is not looked at further
+SUSPECT = re.compile(  # a text without any of these is not parsed
     "|".join(
         {
             *MODULES, *ANYWHERE, *TRUE_MEANS, "weights_only", "popen", "startfile", "run_path",
@@ -42,11 +42,11 @@ SINKS = re.compile(
 
 
 def python_sources():
-    """Every Python text of the project: its files, and the cells of its notebooks."""
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
+    """Every Python source of the project: files and notebook cells."""
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
             yield path, path.read_text(encoding="utf-8")
-        for path in sorted((ROOT / room).rglob("*.ipynb")):
+        for path in sorted((ROOT / folder).rglob("*.ipynb")):
             cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
             for cell in cells:
                 if cell["cell_type"] == "code":
@@ -62,27 +62,27 @@ def dotted(node):
     return ""
 
 
-def offences(text):
-    """Every forbidden thing in a Python text, by line."""
+def violations_in(text):
+    """Every banned import or call in a Python text, by line."""
     if not SUSPECT.search(text):
         return
     for node in ast.walk(ast.parse(text)):
         line = getattr(node, "lineno", 0)
         match node:
             case ast.Import(names=names):
-                for one in names:
-                    if one.name.partition(".")[0] in MODULES:
-                        yield line, one.name
+                for alias in names:
+                    if alias.name.partition(".")[0] in MODULES:
+                        yield line, alias.name
             case ast.ImportFrom(module=str(module), names=names):
-                full = {f"{module}.{one.name}" for one in names}
+                full = {f"{module}.{alias.name}" for alias in names}
                 if module.partition(".")[0] in MODULES or full & METHODS:
                     yield line, module
-                yield from ((line, one.name) for one in names if one.name in ANYWHERE)
+                yield from ((line, alias.name) for alias in names if alias.name in ANYWHERE)
             case ast.Call():
-                yield from ((line, found) for found in calls(node))
+                yield from ((line, call) for call in banned_calls(node))
 
 
-def calls(node):
+def banned_calls(node):
     name = dotted(node.func)
     last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     if name in NAMES or name in METHODS or last in ANYWHERE:
@@ -101,29 +101,31 @@ def is_false(node):
 
 
 def test_no_python_source_runs_foreign_code():
-    read, found = 0, []
+    files, violations = 0, []
     for path, text in python_sources():
-        read += 1
-        found += [f"{path.relative_to(ROOT)}:{line}: {what}" for line, what in offences(text)]
-    assert read > 500
-    assert not found, "\n".join(found)
+        files += 1
+        violations += [
+            f"{path.relative_to(ROOT)}:{line}: {what}" for line, what in violations_in(text)
+        ]
+    assert files > 500
+    assert not violations, "\n".join(violations)
 
 
 def test_unpacking_writes_regular_files_inside_the_folder_only(tmp_path):
-    packed, place = tmp_path / "wheel.tar", tmp_path / "wheel"
-    with tarfile.open(packed, "w") as tar:
+    archive, folder = tmp_path / "wheel.tar", tmp_path / "wheel"
+    with tarfile.open(archive, "w") as tar:
         for name in ("inner/good.py", "../beside.py", str(tmp_path / "absolute.py")):
             member = tarfile.TarInfo(name)
             member.size = 4
             tar.addfile(member, io.BytesIO(b"good"))
-        for name, kind in (("link", tarfile.SYMTYPE), ("same", tarfile.LNKTYPE)):
+        for name, member_type in (("link", tarfile.SYMTYPE), ("same", tarfile.LNKTYPE)):
             member = tarfile.TarInfo(name)
-            member.type, member.linkname = kind, "/etc/passwd"
+            member.type, member.linkname = member_type, "/etc/passwd"
             tar.addfile(member)
-    _unpack(packed, place)
+    _unpack(archive, folder)
     files = [path for path in tmp_path.rglob("*") if not path.is_dir()]
-    assert sorted(files) == [place / "inner" / "good.py", packed]
-    assert (place / "inner" / "good.py").read_bytes() == b"good"
+    assert sorted(files) == [folder / "inner" / "good.py", archive]
+    assert (folder / "inner" / "good.py").read_bytes() == b"good"
 
 
 @pytest.mark.parametrize(
@@ -152,29 +154,29 @@ def test_unpacking_writes_regular_files_inside_the_folder_only(tmp_path):
     ],
 )
 def test_each_banned_call_is_detected(text):
-    assert list(offences(text))
+    assert list(violations_in(text))
 
 
 @pytest.mark.parametrize("text", ["import json", "re.compile('a')", "run(x, shell=False)"])
 def test_harmless_calls_are_not(text):
-    assert not list(offences(text))
+    assert not list(violations_in(text))
 
 
 def pages():
-    for room in ("src", "docs", "examples"):
+    for folder in ("src", "docs", "examples"):
         for end in ("*.js", "*.html"):
-            yield from sorted((ROOT / room).rglob(end))
+            yield from sorted((ROOT / folder).rglob(end))
 
 
 def test_no_page_writes_html_from_strings():
-    read = list(pages())
-    assert len(read) > 20
-    found = []
-    for path in read:
+    paths = list(pages())
+    assert len(paths) > 20
+    violations = []
+    for path in paths:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             if SINKS.search(line):
-                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
-    assert not found, "\n".join(found)
+                violations.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert not violations, "\n".join(violations)
 
 
 @pytest.mark.parametrize(

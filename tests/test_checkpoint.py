@@ -1,4 +1,4 @@
-"""Checkpoints are whole or absent, and every damage is noticed."""
+"""Checkpoints are written atomically, and damage is detected."""
 
 import fcntl
 import json
@@ -75,9 +75,9 @@ def test_every_flipped_bit_is_detected(run):
     folder = run / "step-30"
     for path in folder.iterdir():
         good = path.read_bytes()
-        for place in range(0, len(good), 37):
+        for index in range(0, len(good), 37):
             bad = bytearray(good)
-            bad[place] ^= 1 << (place % 8)
+            bad[index] ^= 1 << (index % 8)
             path.write_bytes(bad)
             with pytest.raises(UserError, match=f"{folder.name}/"):
                 checkpoint.read_checkpoint(folder)
@@ -262,11 +262,11 @@ def test_a_lock_is_exclusive_and_removes_temporary_files(run):
     checkpoint.lock_run(run).close()
 
 
-def test_testing_the_lock_keeps_nobody_out(run):
+def test_testing_the_lock_does_not_block_others(run):
     checkpoint.lock_run(run).close()
-    with open(run / "lock", "rb") as looking:
-        fcntl.flock(looking, fcntl.LOCK_SH)
-        release = threading.Timer(0.03, fcntl.flock, (looking, fcntl.LOCK_UN))
+    with open(run / "lock", "rb") as reader:
+        fcntl.flock(reader, fcntl.LOCK_SH)
+        release = threading.Timer(0.03, fcntl.flock, (reader, fcntl.LOCK_UN))
         release.start()
         checkpoint.lock_run(run).close()
         release.join()

@@ -1,4 +1,4 @@
-"""The repository itself: no text that reads otherwise than it runs, no secrets, one wheel."""
+"""The repository: no invisible characters, no secrets, a reproducible wheel."""
 
 import hashlib
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-UNSEEN = re.compile(  # bidi controls, tags, and what has no width; the joiners spell Hindi
+INVISIBLE = re.compile(  # bidi controls, tags, zero-width characters; Hindi needs the joiners
     "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
-SECRETS = {  # what is to be found only where a word stands that is quickly looked for
+SECRETS = {  # a literal that is searched first, and the pattern
     "PRIVATE KEY": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
     "AKIA": r"\bAKIA[0-9A-Z]{16}\b",
     "gh": r"\bgh[pousr]_[A-Za-z0-9]{36}",
@@ -36,7 +36,7 @@ TEXT |= {".cfg", ".sh", ".jsonl", ".csv", ""}
 
 
 def texts():
-    """Every text that git knows, or would be told of."""
+    """Every text file that git tracks or would track."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, check=True,
@@ -48,31 +48,31 @@ def texts():
 
 
 def secrets(text):
-    """Whatever in a text looks like one."""
+    """Every match of a secret pattern in a text."""
     for word, pattern in SECRETS.items():
         if word in text:
             yield from re.finditer(pattern, text)
 
 
-def found(look):
-    """What is found in the texts, by file and line."""
-    places, read = [], 0
+def matches(search):
+    """Every match in the text files, by file and line."""
+    locations, files = [], 0
     for name, text in texts():
-        read += 1
-        for one in look(text):
-            line = text.count("\n", 0, one.start()) + 1
-            places.append(f"{name}:{line}: {ascii(one[0])[:60]}")
-    assert read > 800
-    return places
+        files += 1
+        for match in search(text):
+            line = text.count("\n", 0, match.start()) + 1
+            locations.append(f"{name}:{line}: {ascii(match[0])[:60]}")
+    assert files > 800
+    return locations
 
 
 def test_no_file_has_invisible_characters():
-    assert not found(UNSEEN.finditer)
+    assert not matches(INVISIBLE.finditer)
 
 
 def test_no_file_has_secrets():
-    planted = "tests/serving/"  # what its tests look for in logs
-    assert not [place for place in found(secrets) if not place.startswith(planted)]
+    test_keys = "tests/serving/"  # its tests search logs for them
+    assert not [match for match in matches(secrets) if not match.startswith(test_keys)]
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_a_secret_is_detected(text):
     assert list(secrets(text))
 
 
-@pytest.mark.parametrize("sign", ["\u202e", "\u2066", "\u200b", "\U000e0041"])
-def test_an_invisible_character_is_detected(sign):
-    assert UNSEEN.search(f"a{sign}b")
+@pytest.mark.parametrize("character", ["\u202e", "\u2066", "\u200b", "\U000e0041"])
+def test_an_invisible_character_is_detected(character):
+    assert INVISIBLE.search(f"a{character}b")
 
 
 @pytest.mark.soak
 def test_the_wheel_is_reproducible(tmp_path):
-    sums = set()
+    checksums = set()
     for number in (1, 2):
         out = tmp_path / str(number)
         environment = {**os.environ, "PYTHONHASHSEED": str(number), "TZ": f"UTC{number}"}
@@ -105,5 +105,5 @@ def test_the_wheel_is_reproducible(tmp_path):
             check=True, capture_output=True, env=environment,
         )  # fmt: skip
         [wheel] = out.glob("*.whl")
-        sums.add(hashlib.sha256(wheel.read_bytes()).hexdigest())
-    assert len(sums) == 1
+        checksums.add(hashlib.sha256(wheel.read_bytes()).hexdigest())
+    assert len(checksums) == 1

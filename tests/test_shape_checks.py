@@ -1,4 +1,4 @@
-"""The tests' own shape checks: they are on, and they end after a count, not after a time."""
+"""Shape checks of the tests: enabled, and limited by a count of checks, not by time."""
 
 import jaxtyping
 import pytest
@@ -12,13 +12,13 @@ def tokens(rows, columns):
     return Tokens(torch.zeros(rows, columns, dtype=torch.long), torch.ones(rows, 3).bool())
 
 
-def test_a_wrong_shape_is_refused():
+def test_a_wrong_shape_is_an_error():
     assert tokens(2, 3).count == 6
     with pytest.raises(jaxtyping.TypeCheckError):
         tokens(2, 4)
 
 
-def test_after_so_many_checks_shapes_are_no_longer_looked_at(monkeypatch):
+def test_shape_checks_stop_after_a_count(monkeypatch):
     monkeypatch.setattr(shape_checks, "_left", 4)
     for _ in range(4):
         tokens(2, 3)

@@ -48,12 +48,12 @@ OFTEN = {
 }
 
 
-def write_corpus(folder, pairs=400, kind=number_pairs):
+def write_corpus(folder, pairs=400, generate=number_pairs):
     """Two text files of generated pairs."""
-    pairs_list = list(itertools.islice(kind(seed=5), pairs))
+    generated = list(itertools.islice(generate(seed=5), pairs))
     source, target = Path(folder) / "a.en", Path(folder) / "a.hi"
-    source.write_text("".join(f"{p.source}\n" for p in pairs_list), encoding="utf-8")
-    target.write_text("".join(f"{p.target}\n" for p in pairs_list), encoding="utf-8")
+    source.write_text("".join(f"{p.source}\n" for p in generated), encoding="utf-8")
+    target.write_text("".join(f"{p.target}\n" for p in generated), encoding="utf-8")
     return source, target
 
 

@@ -42,28 +42,30 @@ def settings_of(command):
 
 
 def letters(model, recipe):
-    """What the letters of the page stand for in a model."""
-    decoder, look = recipe.decoder, getattr(recipe.decoder, "attention", None)
+    """The values in a model of the letters that the page uses."""
+    decoder, attention_settings = recipe.decoder, getattr(recipe.decoder, "attention", None)
     known = {
         "W": decoder.width,
         "D": model.encoder.width,
         "Q": decoder.width,
         "M": recipe.data.max_tokens + 1,
         "V": model.decoder.token_embedding.num_embeddings,
-        "H": look.heads if look else decoder.heads,
-        "G": (look.kv_heads or look.heads) if look else decoder.kv_heads or decoder.heads,
+        "H": attention_settings.heads if attention_settings else decoder.heads,
+        "G": (attention_settings.kv_heads or attention_settings.heads)
+        if attention_settings
+        else decoder.kv_heads or decoder.heads,
     }
-    if look:
+    if attention_settings:
         known |= {
-            "A": look.score_width,
-            "F": look.coverage_filters,
-            "R": look.coverage_filter_radius,
+            "A": attention_settings.score_width,
+            "F": attention_settings.coverage_filters,
+            "R": attention_settings.coverage_filter_radius,
         }
     return known
 
 
-def found_in(model, name, about):
-    """The module of the model that a row speaks of, and the widths it has there."""
+def mechanism_modules(model, name, about):
+    """The modules of the model that a row describes, and their widths."""
     if name == "CopyingDecoder":
         copying = model.decoder
         assert type(copying) is CopyingDecoder
@@ -94,11 +96,11 @@ def test_a_row_of_the_table(about, equation, link, command, parameters, cost, pa
     assert cost
     assert paper
     if not command.startswith("`dhyan"):
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, *shlex.split(command.strip("`"))[1:]],
             cwd=ROOT, env=environment(), capture_output=True,
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr.decode()
+        assert process.returncode == 0, process.stderr.decode()
         return
     recipe_name, settings = settings_of(command.strip("`"))
     recipe = load_recipe(recipe_name, {**settings, **SMALL})
@@ -106,7 +108,7 @@ def test_a_row_of_the_table(about, equation, link, command, parameters, cost, pa
     for _ in run:
         pass
     model = run.folder.translator.model
-    parts, widths = found_in(model, name, about)
+    parts, widths = mechanism_modules(model, name, about)
     counted = sum(p.numel() for part in parts for p in part.parameters())
     formula = ast.parse(parameters.strip("`"), about, "eval").body
     assert counted == value_of(formula, {**letters(model, recipe), **widths})  # the page's words
@@ -123,21 +125,21 @@ OPERATIONS = {
 
 
 def value_of(formula, letters):
-    """What a formula of sums and products comes to."""
+    """The value of an arithmetic formula."""
     match formula:
         case ast.Constant(value=number):
             return number
         case ast.Name(id=letter):
             return letters[letter]
-        case ast.BinOp(left=left, op=sign, right=right):
-            return OPERATIONS[type(sign)](value_of(left, letters), value_of(right, letters))
+        case ast.BinOp(left=left, op=operation, right=right):
+            return OPERATIONS[type(operation)](value_of(left, letters), value_of(right, letters))
     raise ValueError(ast.dump(formula))
 
 
 def test_every_mechanism_of_ours_is_in_the_table():
-    for kind in BUILT_IN:
-        spoken = {"scaled_dot": "scaled dot", "bottleneck": "no attention"}.get(kind, kind)
-        assert re.search(rf"^\| {spoken}\b", PAGE, re.MULTILINE), kind
+    for score in BUILT_IN:
+        label = {"scaled_dot": "scaled dot", "bottleneck": "no attention"}.get(score, score)
+        assert re.search(rf"^\| {label}\b", PAGE, re.MULTILINE), score
 
 
 def test_the_users_own_score_works_from_the_command_line(tmp_path):
@@ -151,15 +153,15 @@ def test_the_users_own_score_works_from_the_command_line(tmp_path):
             cwd=tmp_path, env=environment(), capture_output=True, **more,
         )  # fmt: skip
 
-    kind = ("--set", "decoder.attention.score=cosine")
-    done = dhyan(*plugin, "train", "numbers", *kind, *sets)
-    assert done.returncode == 0, done.stderr.decode()
-    done = dhyan(*plugin, "translate", "runs/numbers", input=b"three\n")
-    assert done.returncode == 0, done.stderr.decode()
-    assert len(done.stdout.splitlines()) == 1
-    done = dhyan("translate", "runs/numbers", input=b"three\n")
-    assert done.returncode == 2
-    assert b"no attention is called 'cosine'" in done.stderr
-    done = dhyan("--plugin", "nowhere.py", "info", "runs/numbers")
-    assert done.returncode == 2
-    assert done.stderr.count(b"\n") == 1
+    score = ("--set", "decoder.attention.score=cosine")
+    process = dhyan(*plugin, "train", "numbers", *score, *sets)
+    assert process.returncode == 0, process.stderr.decode()
+    process = dhyan(*plugin, "translate", "runs/numbers", input=b"three\n")
+    assert process.returncode == 0, process.stderr.decode()
+    assert len(process.stdout.splitlines()) == 1
+    process = dhyan("translate", "runs/numbers", input=b"three\n")
+    assert process.returncode == 2
+    assert b"no attention is called 'cosine'" in process.stderr
+    process = dhyan("--plugin", "nowhere.py", "info", "runs/numbers")
+    assert process.returncode == 2
+    assert process.stderr.count(b"\n") == 1

@@ -1,4 +1,4 @@
-"""Mixers differ in what they learn and in nothing else; tests ask what training never showed."""
+"""The mixer experiment: arms differ only in what they learn, and test sets are held out."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from benchmarks.predictions import PREDICTIONS
 from dhyan import attend
 from experiments.ambiguous_readings import IDIOMATIC, LITERAL, context_trial, idiom_trial
 from experiments.fixed_word_vectors import PADDING, pmi_vectors, random_vectors
-from experiments.mixer import Reader, Setting, Sizes, mixer, number_words, setting, train_arm
+from experiments.mixer import Reader, Setting, Sizes, make_setting, mixer, number_words, train_arm
 from experiments.mixer_arms import ARMS, learned, parameter_free
 
 WIDTH = 8
@@ -36,11 +36,11 @@ def idioms():
 
 
 @pytest.fixture(scope="module")
-def given(contexts) -> Setting:
+def setting(contexts) -> Setting:
     parts = (contexts.train, contexts.valid, *contexts.tests.values())
-    numbers = number_words(one.words for part in parts for one in part)
+    numbers = number_words(reading.words for part in parts for reading in part)
     vectors = random_vectors(len(numbers) + 1, WIDTH, seed=0)
-    return setting(contexts, vectors, numbers, SIZES)
+    return make_setting(contexts, vectors, numbers, SIZES)
 
 
 def sentences(rows, vectors):
@@ -51,32 +51,32 @@ def parts(trial):
     return (trial.train, trial.valid, *trial.tests.values())
 
 
-def test_what_each_arm_learns_is_counted():
-    one = WIDTH * WIDTH + WIDTH
+def test_parameter_counts_of_the_arms():
+    projection = WIDTH * WIDTH + WIDTH
     learns = {arm: sum(p.numel() for p in make(WIDTH).parameters()) for arm, make in ARMS.items()}
     assert {arm: count for arm, count in learns.items() if count} == {
-        "mean, mapped": 3 * one,
-        "learned V": one,
-        "learned Q, K": 2 * one,
-        "learned Q, K, V": 3 * one,
+        "mean, mapped": 3 * projection,
+        "learned V": projection,
+        "learned Q, K": 2 * projection,
+        "learned Q, K, V": 3 * projection,
     }
 
 
-def test_parameter_free_is_softmax_of_x_xt_by_root_d_times_x(given):
-    states, real, place = sentences(given.valid, given.vectors)
+def test_parameter_free_is_softmax_of_x_xt_by_root_d_times_x(setting):
+    states, real, place = sentences(setting.valid, setting.vectors)
     whole = attend(states, states, states, mask=real[:, None]).context
     mixed = parameter_free(WIDTH)(states, real, place)
     torch.testing.assert_close(mixed, whole[torch.arange(len(place)), place])
 
 
-def test_the_mean_is_parameter_free_without_sharpness(given):
-    states, real, place = sentences(given.valid, given.vectors)
+def test_the_mean_is_parameter_free_without_sharpness(setting):
+    states, real, place = sentences(setting.valid, setting.vectors)
     mean = states.sum(1) / real.sum(1, keepdim=True)
     torch.testing.assert_close(ARMS["mean"](WIDTH)(states, real, place), mean)
 
 
-def test_learned_maps_that_change_nothing_are_parameter_free(given):
-    states, real, place = sentences(given.valid, given.vectors)
+def test_identity_projections_equal_the_parameter_free_mixer(setting):
+    states, real, place = sentences(setting.valid, setting.vectors)
     mixer = learned(WIDTH, "query", "key", "value")
     for part in (mixer.attention.query, mixer.attention.key, mixer.attention.value):
         nn.init.eye_(part.weight)
@@ -87,88 +87,92 @@ def test_learned_maps_that_change_nothing_are_parameter_free(given):
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_padding_changes_nothing(given, arm):
-    states, real, place = sentences(given.valid, given.vectors)
+def test_padding_changes_nothing(setting, arm):
+    states, real, place = sentences(setting.valid, setting.vectors)
     mixer = ARMS[arm](WIDTH)
     longer = torch.cat([states, torch.ones_like(states)], 1)
     padded = mixer(longer, torch.cat([real, torch.zeros_like(real)], 1), place)
     torch.testing.assert_close(padded, mixer(states, real, place))
 
 
-def test_read_outs_begin_alike_whatever_the_arm(given):
+def test_classifiers_start_with_the_same_weights(setting):
     def first(arm):
         torch.manual_seed(1)
-        return Reader(given.vectors, arm, 5).read_out.weight
+        return Reader(setting.vectors, arm, 5).read_out.weight
 
     assert all(first(arm).equal(first("none")) for arm in ARMS)
 
 
-def test_without_a_mixer_a_word_is_read_alike_everywhere(given, contexts):
-    reader = train_arm("none", given, rate=0.01, seed=0)
-    said = reader(given.valid).argmax(-1).tolist()
+def test_without_a_mixer_a_word_has_one_reading(setting, contexts):
+    reader = train_arm("none", setting, rate=0.01, seed=0)
+    labels = reader(setting.valid).argmax(-1).tolist()
     by_word = {
-        (one.words[one.place], label) for one, label in zip(contexts.valid, said, strict=True)
+        (reading.words[reading.place], label)
+        for reading, label in zip(contexts.valid, labels, strict=True)
     }
     assert len(by_word) == len({word for word, _ in by_word})
 
 
-def test_vectors_stay_as_they_are(given):
-    before = given.vectors.clone()
-    reader = train_arm("learned Q, K, V", given, rate=0.1, seed=0)
-    assert given.vectors.equal(before)
+def test_word_vectors_are_not_trained(setting):
+    before = setting.vectors.clone()
+    reader = train_arm("learned Q, K, V", setting, rate=0.1, seed=0)
+    assert setting.vectors.equal(before)
     assert not any(parameter is reader.vectors for parameter in reader.parameters())
 
 
-def test_a_word_is_only_read_as_what_it_can_mean(given):
-    scores = Reader(given.vectors, "mean", given.valid.may.shape[1])(given.valid)
-    assert (scores.isfinite() == given.valid.may).all()
-    assert given.valid.may.gather(1, given.valid.label[:, None]).all()
+def test_impossible_labels_are_masked(setting):
+    scores = Reader(setting.vectors, "mean", setting.valid.may.shape[1])(setting.valid)
+    assert (scores.isfinite() == setting.valid.may).all()
+    assert setting.valid.may.gather(1, setting.valid.label[:, None]).all()
 
 
 def test_no_sentence_is_in_two_parts(contexts, idioms):
     for trial in (contexts, idioms):
-        every = [one.words for part in parts(trial) for one in part]
+        every = [reading.words for part in parts(trial) for reading in part]
         assert len(every) == len({*every})
 
 
-def test_held_out_contexts_pair_frame_and_cue_as_training_never_does(contexts):
+def test_held_out_pairs_of_frame_and_cue_are_not_in_training(contexts):
     def pairings(readings):
         """The frame before the word and the cue after it, where "and" joins them."""
-        for one in readings:
-            frame, after = " ".join(one.words[1 : one.place + 1]), one.words[one.place + 1 :]
+        for reading in readings:
+            frame, after = (
+                " ".join(reading.words[1 : reading.place + 1]),
+                reading.words[reading.place + 1 :],
+            )
             if after[0] == "and":
                 yield frame, " ".join(after[1 + (after[1] == "then") :])
 
-    met = {*pairings(contexts.train)}
-    assert met & {*pairings(contexts.tests["seen"])}
-    assert not met & {*pairings(contexts.tests["held_out"])}
+    seen = {*pairings(contexts.train)}
+    assert seen & {*pairings(contexts.tests["seen"])}
+    assert not seen & {*pairings(contexts.tests["held_out"])}
 
 
-def test_new_nouns_were_never_beside_their_word(contexts):
-    def pair(one):
-        return one.words[one.place], one.words[-1]
+def test_new_nouns_never_occur_with_their_word_in_training(contexts):
+    def pair(reading):
+        return reading.words[reading.place], reading.words[-1]
 
-    met = {pair(one) for one in (*contexts.train, *contexts.valid)}
-    assert met & {pair(one) for one in contexts.tests["held_out"]}
-    assert not met & {pair(one) for one in contexts.tests["new_nouns"]}
+    seen = {pair(reading) for reading in (*contexts.train, *contexts.valid)}
+    assert seen & {pair(reading) for reading in contexts.tests["held_out"]}
+    assert not seen & {pair(reading) for reading in contexts.tests["new_nouns"]}
 
 
 def test_an_idiom_is_probed_at_a_word_of_both_readings(idioms):
     labels: dict[str, set[int]] = {}
-    for one in idioms.train:
-        labels.setdefault(one.words[one.place], set()).add(one.label)
-    assert all(found == {LITERAL, IDIOMATIC} for found in labels.values())
+    for reading in idioms.train:
+        labels.setdefault(reading.words[reading.place], set()).add(reading.label)
+    assert all(uses == {LITERAL, IDIOMATIC} for uses in labels.values())
 
 
-def test_words_that_keep_the_same_company_have_like_vectors():
+def test_words_with_the_same_neighbours_have_similar_vectors():
     tea, coffee, drank, hot, book, novel, read, long = range(1, 9)
-    said = [[drank, hot, tea], [drank, hot, coffee], [read, long, book], [read, long, novel]]
-    vectors = pmi_vectors(said * 3, 9, 2)
+    sentences = [[drank, hot, tea], [drank, hot, coffee], [read, long, book], [read, long, novel]]
+    vectors = pmi_vectors(sentences * 3, 9, 2)
     assert vectors[tea] @ vectors[coffee] > vectors[tea] @ vectors[book]
     assert vectors[novel] @ vectors[book] > vectors[novel] @ vectors[coffee]
 
 
-def test_vectors_are_as_long_as_the_root_of_their_width_and_follow_from_the_seed():
+def test_random_vectors_have_length_root_d_and_depend_on_the_seed():
     vectors = random_vectors(20, WIDTH, seed=3)
     torch.testing.assert_close(vectors[1:].norm(dim=1), torch.full((19,), WIDTH**0.5))
     assert not vectors[PADDING].any()
@@ -176,9 +180,9 @@ def test_vectors_are_as_long_as_the_root_of_their_width_and_follow_from_the_seed
     assert not vectors.equal(random_vectors(20, WIDTH, seed=4))
 
 
-def test_every_arm_and_every_prediction_has_its_figure_and_twice_the_same():
+def test_the_experiment_is_complete_and_reproducible():
     figures = mixer(SIZES)
-    assert all([*one["arms"]] == [*ARMS] for one in figures["found"].values())
+    assert all([*trial["arms"]] == [*ARMS] for trial in figures["found"].values())
     assert [outcome["says"] for outcome in figures["predictions"]] == [
         prediction.statement for prediction in PREDICTIONS
     ]

@@ -38,7 +38,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def others(tmp_path_factory):
     """Other pairs, of other words."""
-    return write_corpus(tmp_path_factory.mktemp("others"), kind=reverse_pairs)
+    return write_corpus(tmp_path_factory.mktemp("others"), generate=reverse_pairs)
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
