@@ -44,8 +44,8 @@ def runs() -> dict[str, tuple[str, Mapping[str, Any]]]:
 
     Of one seed and length all begin with the same weights and see the same batches.
     """
-    many = {f"h{heads}-s{seed}": _run(heads, seed, STEPS) for heads in HEADS for seed in SEEDS}
-    return {TRACED_RUN: _run(8, 1, TRACED_STEPS), **many}
+    by_heads = {f"h{heads}-s{seed}": _run(heads, seed, STEPS) for heads in HEADS for seed in SEEDS}
+    return {TRACED_RUN: _run(8, 1, TRACED_STEPS), **by_heads}
 
 
 def _run(heads: int, seed: int, steps: int) -> tuple[str, Mapping[str, Any]]:
@@ -60,12 +60,12 @@ def _run(heads: int, seed: int, steps: int) -> tuple[str, Mapping[str, Any]]:
 
 
 def evaluate_heads(
-    folder: Path, *, hear: Callable[[str], None] = lambda line: None
+    folder: Path, *, on_progress: Callable[[str], None] = lambda line: None
 ) -> PPAttachment:
     """PP attachment accuracy of the runs in a folder."""
     names = (name for name in runs() if name != TRACED_RUN)
     named = [folder / name for name in names if (folder / name / "last.json").exists()]
-    result = pp_attachment(named or folder, sentences=TEST_SENTENCES, hear=hear)
+    result = pp_attachment(named or folder, sentences=TEST_SENTENCES, on_progress=on_progress)
     assert isinstance(result, PPAttachment)
     return result
 

@@ -10,18 +10,18 @@ from dhyan.lessons.transformer_blocks.causal_mask import causal_mask
 SCORES = torch.tensor([[1.0, 2, 3, 4], [4, 3, 2, 1], [0, 0, 0, 0], [5, -5, 5, -5]])
 
 
-def rows(found):
-    return [[round(one, 3) for one in row] for row in found.tolist()]
+def rows(matrix):
+    return [[round(value, 3) for value in row] for row in matrix.tolist()]
 
 
 def test_how_are_you_is_masked_and_renormalised():
-    found = causal_mask()
-    assert rows(found.weights) == [[0.2, 0.1, 0.7], [0.3, 0.2, 0.5], [0.6, 0.3, 0.1]]
-    assert rows(found.masked) == [[1, 0, 0], [0.6, 0.4, 0], [0.6, 0.3, 0.1]]
-    assert found.masked_sums.tolist() == pytest.approx([1, 1, 1])
+    result = causal_mask()
+    assert rows(result.weights) == [[0.2, 0.1, 0.7], [0.3, 0.2, 0.5], [0.6, 0.3, 0.1]]
+    assert rows(result.masked) == [[1, 0, 0], [0.6, 0.4, 0], [0.6, 0.3, 0.1]]
+    assert result.masked_sums.tolist() == pytest.approx([1, 1, 1])
 
 
-def test_zeroed_after_the_softmax_the_rows_sum_to_two_tenths_five_tenths_and_one():
+def test_zeroed_after_the_softmax_rows_do_not_sum_to_1():
     assert causal_mask().zeroed_sums.tolist() == pytest.approx([0.2, 0.5, 1])
 
 
@@ -33,20 +33,20 @@ def test_above_the_diagonal_every_score_is_minus_infinity_and_below_none_is():
 
 
 def test_the_lesson_is_what_the_projects_causal_attention_computes():
-    found = causal_mask("a b c d", scores=SCORES)
-    given = attend(
+    result = causal_mask("a b c d", scores=SCORES)
+    attended = attend(
         SCORES.double(),
         torch.eye(4, dtype=torch.float64),
         torch.eye(4, dtype=torch.float64),
         score="dot",
         causal=True,
     )
-    assert torch.allclose(found.masked, given.weights)
+    assert torch.allclose(result.masked, attended.weights)
 
 
-def test_dividing_the_zeroed_rows_by_their_sums_gives_the_masked_ones():
-    found = causal_mask("a b c d", scores=SCORES)
-    assert torch.allclose(found.zeroed / found.zeroed_sums[:, None], found.masked)
+def test_renormalising_the_zeroed_rows_gives_the_masked_weights():
+    result = causal_mask("a b c d", scores=SCORES)
+    assert torch.allclose(result.zeroed / result.zeroed_sums[:, None], result.masked)
 
 
 def test_scores_of_the_future_change_no_masked_weight():
@@ -57,9 +57,9 @@ def test_scores_of_the_future_change_no_masked_weight():
 
 
 def test_a_weight_of_zero_in_the_past_stays_zero():
-    found = causal_mask("a b", weights=[[1, 0], [0, 1]])
-    assert rows(found.masked) == [[1, 0], [0, 1]]
-    assert "still sum to one" in found.text()
+    result = causal_mask("a b", weights=[[1, 0], [0, 1]])
+    assert rows(result.masked) == [[1, 0], [0, 1]]
+    assert "still sum to one" in result.text()
 
 
 def test_both_languages_show_minus_infinity_above_the_diagonal():

@@ -11,69 +11,69 @@ X = [[1.0, 2.0], [0.5, -1.0], [2.0, 0.0], [1.0, 1.0]]
 Y = [[0.0, 1.0], [1.0, 0.0], [3.0, 1.0]]
 
 
-def rows(found):
-    return [[round(one, 3) for one in row] for row in found.tolist()]
+def rows(matrix):
+    return [[round(value, 3) for value in row] for row in matrix.tolist()]
 
 
-def ask(**given):
+def attend_across(**arguments):
     return cross_attention(
-        "a b c d", target="p q r", source_vectors=X, target_vectors=Y, steps=1, **given
+        "a b c d", target="p q r", source_vectors=X, target_vectors=Y, steps=1, **arguments
     )
 
 
-def test_we_are_friends_looks_at_itself_and_across():
-    found = cross_attention(steps=1)
-    assert found.source == ("we", "are", "friends")
-    assert found.target == ("हम", "दोस्त", "हैं")
-    assert rows(found.self_weights) == [
+def test_weights_of_we_are_friends():
+    result = cross_attention(steps=1)
+    assert result.source == ("we", "are", "friends")
+    assert result.target == ("हम", "दोस्त", "हैं")
+    assert rows(result.self_weights) == [
         [0.707, 0.07, 0.223],
         [0.083, 0.834, 0.083],
         [0.144, 0.045, 0.811],
     ]
-    assert rows(found.cross_weights) == [
+    assert rows(result.cross_weights) == [
         [0.707, 0.223, 0.07],
         [0.083, 0.083, 0.834],
         [0.144, 0.811, 0.045],
     ]
 
 
-def test_each_word_looks_most_at_the_word_it_translates():
+def test_each_word_attends_most_to_its_translation():
     assert cross_attention(steps=1).cross_weights.argmax(-1).tolist() == [0, 2, 1]
     pizza = cross_attention("I like eating pizza", steps=1)
     assert pizza.cross_weights.shape == (5, 4)
     assert pizza.cross_weights.argmax(-1).tolist() == [0, 3, 2, 1, 1]
 
 
-def test_rows_of_both_tables_sum_to_one():
-    found = ask()
-    for weights in (found.self_weights, found.cross_weights):
+def test_rows_of_both_tables_sum_to_1():
+    result = attend_across()
+    for weights in (result.self_weights, result.cross_weights):
         assert torch.allclose(weights.sum(-1), torch.ones(3, dtype=torch.float64))
 
 
-def test_an_output_that_is_its_own_input_attends_across_as_within():
-    found = cross_attention("a b c", target="a b c", source_vectors=Y, target_vectors=Y, steps=1)
-    assert torch.equal(found.self_weights, found.cross_weights)
-    assert torch.equal(found.self_outputs, found.cross_outputs)
+def test_with_equal_input_and_output_cross_attention_is_self_attention():
+    result = cross_attention("a b c", target="a b c", source_vectors=Y, target_vectors=Y, steps=1)
+    assert torch.equal(result.self_weights, result.cross_weights)
+    assert torch.equal(result.self_outputs, result.cross_outputs)
 
 
 def test_permuting_the_input_permutes_the_weights_and_leaves_the_outputs():
     order = [2, 0, 3, 1]
-    found = ask()
+    result = attend_across()
     other = cross_attention(
         "c a d b",
         target="p q r",
-        source_vectors=[X[place] for place in order],
+        source_vectors=[X[index] for index in order],
         target_vectors=Y,
         steps=1,
     )
-    assert torch.allclose(other.cross_weights, found.cross_weights[:, order])
-    assert torch.allclose(other.cross_outputs, found.cross_outputs)
-    assert torch.equal(other.self_weights, found.self_weights)
+    assert torch.allclose(other.cross_weights, result.cross_weights[:, order])
+    assert torch.allclose(other.cross_outputs, result.cross_outputs)
+    assert torch.equal(other.self_weights, result.self_weights)
 
 
 def test_multi_head_attention_with_output_queries_gives_the_same():
     maps = [torch.randn(2, 2, dtype=torch.float64) for _ in range(3)]
-    found = ask(w_query=maps[0], w_key=maps[1], w_value=maps[2])
+    result = attend_across(w_query=maps[0], w_key=maps[1], w_value=maps[2])
     module = MultiHeadAttention(2, heads=1).double()
     with torch.no_grad():
         for part, weight in zip((module.query, module.key, module.value), maps, strict=True):
@@ -81,40 +81,44 @@ def test_multi_head_attention_with_output_queries_gives_the_same():
             part.bias.zero_()
         module.output.weight.copy_(torch.eye(2))
         module.output.bias.zero_()
-    for states, wanted in ((X, found.cross_outputs), (Y, found.self_outputs)):
-        known = torch.tensor([states], dtype=torch.float64)
-        memory = module.remember(known, torch.ones(known.shape[:2], dtype=torch.bool))
-        asked = torch.tensor([Y], dtype=torch.float64)
-        assert torch.allclose(module(asked, memory).context[0], wanted)
+    for states, expected in ((X, result.cross_outputs), (Y, result.self_outputs)):
+        keys = torch.tensor([states], dtype=torch.float64)
+        memory = module.remember(keys, torch.ones(keys.shape[:2], dtype=torch.bool))
+        queries = torch.tensor([Y], dtype=torch.float64)
+        assert torch.allclose(module(queries, memory).context[0], expected)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sentence", ["we are friends", "I like eating pizza"])
 def test_the_next_word_depends_on_the_prefix_and_the_source(sentence):
-    heard = []
-    found = cross_attention(sentence, on_progress=heard.append).following
-    assert found.right == len(found.asked)
-    assert sum(one.other for one in found.asked) >= 2
-    assert heard[0].startswith("step 20, loss")
-    for one in found.asked:
-        if one.other:
-            twin = next(two for two in found.asked if two.prefix == one.prefix)
-            assert twin.source != one.source
-            assert twin.wanted != one.wanted
+    lines = []
+    predicted = cross_attention(sentence, on_progress=lines.append).next_words
+    assert predicted.right == len(predicted.questions)
+    assert sum(question.other for question in predicted.questions) >= 2
+    assert lines[0].startswith("step 20, loss")
+    for question in predicted.questions:
+        if question.other:
+            twin = next(
+                candidate
+                for candidate in predicted.questions
+                if candidate.prefix == question.prefix
+            )
+            assert twin.source != question.source
+            assert twin.expected != question.expected
 
 
-def test_the_story_counts_what_an_untrained_model_gets_wrong():
-    found = cross_attention(steps=1)
-    assert found.following.right < len(found.following.asked)
-    assert "more steps may find" in found.text()
-    assert "और चरणों" in found.text("hi")
+def test_the_page_counts_the_errors_of_an_untrained_model():
+    result = cross_attention(steps=1)
+    assert result.next_words.right < len(result.next_words.questions)
+    assert "more steps may find" in result.text()
+    assert "और चरणों" in result.text("hi")
 
 
 def test_handwritten_vectors_are_described_as_such():
-    shown = cross_attention(steps=1)
-    assert "written by hand" in " ".join(shown.text().split())
-    assert "हाथ से लिखे गए" in " ".join(shown.text("hi").split())
-    assert "written by hand" not in " ".join(ask().text().split())
+    result = cross_attention(steps=1)
+    assert "written by hand" in " ".join(result.text().split())
+    assert "हाथ से लिखे गए" in " ".join(result.text("hi").split())
+    assert "written by hand" not in " ".join(attend_across().text().split())
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,7 @@ def test_handwritten_vectors_are_described_as_such():
             lambda: cross_attention(target="हम हैं"),
             "target_vectors: has 3 rows, but the words of 'हम हैं' are 2",
         ),
-        (lambda: ask(w_query=[[1.0], [0.0]]), "w_query and w_key must be equally wide"),
+        (lambda: attend_across(w_query=[[1.0], [0.0]]), "w_query and w_key must be equally wide"),
         (lambda: cross_attention(steps=0), "steps is 0: give a whole number of at least 1"),
     ],
 )

@@ -21,12 +21,12 @@ def draw(*shape):
     return torch.randn(*shape, dtype=torch.float64)
 
 
-def untrained(kind="words", encoder=None):
+def untrained(tokenizer_kind="words", encoder=None):
     """A translator that has learned its words and nothing else."""
     sentences = [
         twin.english for twin, _ in zip(generate_sentences("random"), range(60), strict=False)
     ]
-    tokenizer = Tokenizer.train(sentences, kind=kind, size=400)
+    tokenizer = Tokenizer.train(sentences, kind=tokenizer_kind, size=400)
     sizes = {"width": 16, "heads": 2, "feed_forward_width": 32, "layers": 3}
     recipe = config.Recipe(
         encoder=encoder or config.TransformerEncoder(**sizes),
@@ -35,37 +35,37 @@ def untrained(kind="words", encoder=None):
     return Translator(build_model(recipe, len(tokenizer), 20), tokenizer, tokenizer)
 
 
-def test_one_table_shares_its_row_between_two_readings_and_two_tables_hold_one_each():
-    found = multi_head()
+def test_two_heads_hold_two_readings_and_a_single_head_splits_its_weight():
+    result = multi_head()
     telescope, saw, astronomer = 7, 2, 4
-    assert found.one_weights[telescope, [saw, astronomer]].tolist() == pytest.approx(
+    assert result.single_head_weights[telescope, [saw, astronomer]].tolist() == pytest.approx(
         [0.484] * 2, abs=1e-3
     )
-    assert found.weights[0, telescope, saw] > 0.98
-    assert found.weights[1, telescope, astronomer] > 0.98
-    assert found.outputs[telescope].tolist() == pytest.approx([0, 0.988, 0.988, 0], abs=2e-3)
-    assert "each holds a reading whole" in found.text().replace("\n", " ")
+    assert result.weights[0, telescope, saw] > 0.98
+    assert result.weights[1, telescope, astronomer] > 0.98
+    assert result.outputs[telescope].tolist() == pytest.approx([0, 0.988, 0.988, 0], abs=2e-3)
+    assert "each holds a reading whole" in result.text().replace("\n", " ")
 
 
-def test_a_row_of_one_table_never_gives_two_words_more_than_one():
-    found = multi_head("a b c", vectors=draw(3, WIDTH) * 10, count=3)
-    for table in (found.one_weights, *found.weights):
+def test_every_row_sums_to_1():
+    result = multi_head("a b c", vectors=draw(3, WIDTH) * 10, count=3)
+    for table in (result.single_head_weights, *result.weights):
         assert torch.allclose(table.sum(-1), torch.ones(3, dtype=torch.float64))
 
 
 def test_the_readings_of_the_chicken_look_at_the_same_word():
-    found = multi_head(CHICKEN)
+    result = multi_head(CHICKEN)
     eat, chicken = 5, 1
-    assert torch.equal(found.weights[0], found.weights[1])
-    assert found.weights[:, eat].argmax(-1).tolist() == [chicken, chicken]
-    assert "no table of weights tells them apart" in found.text().replace("\n", " ")
+    assert torch.equal(result.weights[0], result.weights[1])
+    assert result.weights[:, eat].argmax(-1).tolist() == [chicken, chicken]
+    assert "no table of weights tells them apart" in result.text().replace("\n", " ")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_the_projects_multi_head_attention_with_the_same_weights_gives_the_same(count):
     x, output = draw(4, WIDTH), draw(WIDTH, WIDTH)
     maps = [draw(count, WIDTH, WIDTH // count) for _ in range(3)]
-    found = multi_head(
+    result = multi_head(
         "a b c d",
         vectors=x,
         w_query=list(maps[0]),
@@ -74,62 +74,62 @@ def test_the_projects_multi_head_attention_with_the_same_weights_gives_the_same(
         w_output=output,
     )
     module = MultiHeadAttention(WIDTH, heads=count).double()
-    wide = [one.transpose(0, 1).flatten(1) for one in maps]
+    wide = [matrix.transpose(0, 1).flatten(1) for matrix in maps]
     with torch.no_grad():
         parts = (module.query, module.key, module.value, module.output)
         for part, weight in zip(parts, (*wide, output), strict=True):
             part.weight.copy_(weight.T)
             part.bias.zero_()
     memory = module.remember(x[None], torch.ones(1, 4, dtype=torch.bool))
-    assert torch.allclose(module(x[None], memory).context[0], found.outputs)
-    assert found.joined.shape == (4, WIDTH)
+    assert torch.allclose(module(x[None], memory).context[0], result.outputs)
+    assert result.joined.shape == (4, WIDTH)
 
 
-def test_eight_heads_of_64_are_as_wide_as_one_of_512():
-    found = multi_head("a b", vectors=draw(2, 512), count=8)
-    assert found.queries.shape == found.keys.shape == found.values.shape == (8, 2, 64)
-    assert found.joined.shape == found.one_outputs.shape == (2, 512)
+def test_eight_heads_of_width_64_are_as_wide_as_512():
+    result = multi_head("a b", vectors=draw(2, 512), count=8)
+    assert result.queries.shape == result.keys.shape == result.values.shape == (8, 2, 64)
+    assert result.joined.shape == result.single_head_outputs.shape == (2, 512)
 
 
-def test_a_single_head_is_the_wide_one():
-    found = multi_head("a b c", vectors=draw(3, WIDTH), count=1)
-    assert torch.allclose(found.weights[0], found.one_weights)
-    assert torch.allclose(found.outputs, found.one_outputs)
+def test_with_count_1_the_head_is_the_single_head():
+    result = multi_head("a b c", vectors=draw(3, WIDTH), count=1)
+    assert torch.allclose(result.weights[0], result.single_head_weights)
+    assert torch.allclose(result.outputs, result.single_head_outputs)
 
 
-def test_permuting_words_permutes_what_every_head_finds():
+def test_permuting_words_permutes_weights_and_outputs():
     x, order = draw(4, WIDTH), [2, 0, 3, 1]
-    one, other = multi_head("a b c d", vectors=x), multi_head("c a d b", vectors=x[order])
-    assert torch.allclose(other.outputs, one.outputs[order])
-    assert torch.allclose(other.weights, one.weights[:, order][:, :, order])
+    first, second = multi_head("a b c d", vectors=x), multi_head("c a d b", vectors=x[order])
+    assert torch.allclose(second.outputs, first.outputs[order])
+    assert torch.allclose(second.weights, first.weights[:, order][:, :, order])
 
 
-@pytest.mark.parametrize("kind", ["words", "unigram"])
-def test_every_head_of_an_encoder_is_seen_word_by_word_and_measured(kind):
-    translator = untrained(kind)
-    found = multi_head("The man saw a telescope.", model=translator)
-    assert found.words == ("The", "man", "saw", "a", "telescope.", "</s>")
-    assert found.weights.shape == (3, 2, 6, 6)
-    assert torch.allclose(found.weights.sum(-1), torch.ones(3, 2, 6, dtype=torch.float64))
-    assert torch.equal(found.entropy, entropy(found.weights))
-    assert torch.equal(found.distance, distance(found.weights))
-    assert torch.equal(found.previous, previous_share(found.weights))
-    assert found.dependency is None
-    assert found.even == pytest.approx((2.585, 35 / 18, 1 / 6), abs=1e-3)
+@pytest.mark.parametrize("tokenizer_kind", ["words", "unigram"])
+def test_every_head_of_an_encoder_is_measured_by_word(tokenizer_kind):
+    translator = untrained(tokenizer_kind)
+    result = multi_head("The man saw a telescope.", model=translator)
+    assert result.words == ("The", "man", "saw", "a", "telescope.", "</s>")
+    assert result.weights.shape == (3, 2, 6, 6)
+    assert torch.allclose(result.weights.sum(-1), torch.ones(3, 2, 6, dtype=torch.float64))
+    assert torch.equal(result.entropy, entropy(result.weights))
+    assert torch.equal(result.distance, distance(result.weights))
+    assert torch.equal(result.previous, previous_share(result.weights))
+    assert result.dependency is None
+    assert result.uniform == pytest.approx((2.585, 35 / 18, 1 / 6), abs=1e-3)
 
 
 def test_sentences_of_the_primer_know_what_each_word_depends_on():
     translator = untrained()
-    found = multi_head(model=translator, primer=3)
+    result = multi_head(model=translator, primer=3)
     twin = [
-        one
-        for one, _ in zip(
+        pair
+        for pair, _ in zip(
             generate_sentences("random", longest=10, core=0.15), range(4), strict=False
         )
     ][3]
-    assert found.words[:-1] == tuple(twin.english.split())
-    assert found.depends == (*twin.heads(0), -1)
-    assert torch.equal(found.dependency, target_share(found.weights, found.depends))
+    assert result.words[:-1] == tuple(twin.english.split())
+    assert result.dependency_heads == (*twin.heads(0), -1)
+    assert torch.equal(result.dependency, target_share(result.weights, result.dependency_heads))
     several = multi_head(model=translator, primer=3, sentences=4)
     each = [multi_head(model=translator, primer=3 + at).dependency for at in range(4)]
     assert torch.allclose(several.dependency, torch.stack(each).mean(0))
@@ -137,44 +137,53 @@ def test_sentences_of_the_primer_know_what_each_word_depends_on():
         assert word in several.text(lang).replace("\n", " ")
 
 
-def test_measures_may_be_of_many_sentences_while_one_is_drawn():
+def test_measures_over_several_sentences_with_one_sentence_shown():
     translator = untrained()
-    found = multi_head("The man saw", model=translator, sentences=3)
+    result = multi_head("The man saw", model=translator, sentences=3)
     several = multi_head(model=translator, primer=0, sentences=3)
-    assert found.words == ("The", "man", "saw", "</s>")
-    assert torch.equal(found.weights, multi_head("The man saw", model=translator).weights)
-    assert (found.sentences, found.depends) == (3, None)
-    assert torch.equal(found.dependency, several.dependency)
-    assert torch.equal(found.entropy, several.entropy)
-    assert found.even == several.even
+    assert result.words == ("The", "man", "saw", "</s>")
+    assert torch.equal(result.weights, multi_head("The man saw", model=translator).weights)
+    assert (result.sentences, result.dependency_heads) == (3, None)
+    assert torch.equal(result.dependency, several.dependency)
+    assert torch.equal(result.entropy, several.entropy)
+    assert result.uniform == several.uniform
 
 
-def test_many_heads_are_drawn_small_and_one_layer_with_its_numbers():
+def test_many_heads_are_drawn_small_and_a_chosen_layer_with_numbers():
     translator = untrained()
     for layer, count in ((0, 6), (2, 2)):
         page = multi_head("The man", model=translator, layer=layer).render()
-        drawn = [part for part in page.blocks if getattr(part, "title", "").startswith("layer")]
-        assert len(drawn) == count
-        assert all(part.bare == (layer == 0) for part in drawn)
-        assert drawn[-1].title == ("layer 3, head 2" if layer == 0 else "layer 2, head 2")
+        tables = [part for part in page.blocks if getattr(part, "title", "").startswith("layer")]
+        assert len(tables) == count
+        assert all(part.bare == (layer == 0) for part in tables)
+        assert tables[-1].title == ("layer 3, head 2" if layer == 0 else "layer 2, head 2")
 
 
 def test_the_snapshot_has_the_heads():
-    found = multi_head(model="snapshot")
-    assert found.words[:-1] == ("The", "man", "saw", "the", "astronomer", "with", "a", "telescope.")
-    layers, count = found.weights.shape[:2]
-    assert found.entropy.shape == found.holder.all_odds.shape == (layers, count)
-    assert found.sentences >= 100
-    assert found.provenance is not None
+    result = multi_head(model="snapshot")
+    assert result.words[:-1] == (
+        "The",
+        "man",
+        "saw",
+        "the",
+        "astronomer",
+        "with",
+        "a",
+        "telescope.",
+    )
+    layers, count = result.weights.shape[:2]
+    assert result.entropy.shape == result.phrase_heads.ablated_log_odds.shape == (layers, count)
+    assert result.sentences >= 100
+    assert result.provenance is not None
     [chosen] = [multi_head(model="snapshot", layer=2)]
-    drawn = [part for part in chosen.render().blocks if hasattr(part, "bare") and part.bare]
-    assert [part.title for part in drawn] == [f"layer 2, head {at}" for at in range(1, count + 1)]
+    tables = [part for part in chosen.render().blocks if hasattr(part, "bare") and part.bare]
+    assert [part.title for part in tables] == [f"layer 2, head {at}" for at in range(1, count + 1)]
     assert (
         multi_head("The man saw the astronomer with a telescope.", model="snapshot").words
-        == found.words
+        == result.words
     )
     for lang, word in (("en", "minds this most"), ("hi", "सबसे अधिक")):
-        assert word in found.text(lang).replace("\n", " ")
+        assert word in result.text(lang).replace("\n", " ")
 
 
 MAPS = ("w_query", "w_key", "w_value")

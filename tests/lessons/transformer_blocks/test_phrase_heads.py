@@ -23,76 +23,76 @@ def translator():
     return primer_translator()
 
 
-def text_of(found, lang="en"):
-    return " ".join(getattr(part, "text", "") for part in found.parts(Text(lang)))
+def text_of(result, lang="en"):
+    return " ".join(getattr(part, "text", "") for part in result.parts(Text(lang)))
 
 
-def told(**changes):
-    """What three heads did, of which the first was chosen."""
-    usual = {
+def phrase_heads(**changes):
+    """A result of three heads, of which the first was chosen."""
+    defaults = {
         "example": ("A had it. A saw B.", "B had it. A saw B."),
         "pairs": 10,
         "chosen": (0, 0, 0),
         "swings": torch.full((2, 1, 3), 0.1).double(),
-        "given": torch.full((2, 2), 0.2).double(),
-        "agree": 0.9,
+        "weights": torch.full((2, 2), 0.2).double(),
+        "agreement": 0.9,
         "accuracy": 1.0,
-        "accuracies": torch.ones(1, 3).double(),
-        "odds": 3.0,
-        "all_odds": torch.full((1, 3), 3.0).double(),
+        "ablated_accuracies": torch.ones(1, 3).double(),
+        "log_odds": 3.0,
+        "ablated_log_odds": torch.full((1, 3), 3.0).double(),
     }
-    return PhraseHeads(**{**usual, **changes})
+    return PhraseHeads(**{**defaults, **changes})
 
 
 def test_the_second_sentence_is_the_same_and_the_reading_is_not(translator):
     for pair in cued_pairs(translator, 40):
-        one, other = (twin.english.split(". ") for twin in pair.both)
-        assert one[1] == other[1]
-        assert one[0] != other[0]
-        doer, thing = one[1].split()[0], one[1].split()[-1].rstrip(".")
-        assert one[0].startswith(f"{doer} had a")
-        assert f" {thing}" in one[0]
-        assert f" {thing}" in other[0]
+        doer_sentences, other_sentences = (twin.english.split(". ") for twin in pair.both)
+        assert doer_sentences[1] == other_sentences[1]
+        assert doer_sentences[0] != other_sentences[0]
+        doer, object_word = doer_sentences[1].split()[0], doer_sentences[1].split()[-1].rstrip(".")
+        assert doer_sentences[0].startswith(f"{doer} had a")
+        assert f" {object_word}" in doer_sentences[0]
+        assert f" {object_word}" in other_sentences[0]
         assert pair.doer.wanted[0].right == pair.other.wanted[0].wrong
         assert pair.doer.wanted[0].passes(pair.doer.hindi)
         assert not pair.doer.wanted[0].passes(pair.other.hindi)
 
 
-def test_training_has_no_such_sentence_of_the_same_person_and_thing(translator):
+def test_pairs_use_persons_not_paired_with_the_object_in_training(translator):
     persons = {
-        one.about: dict(one.slots)["B"].replace("=", "").split("+")
-        for one in templates("attachment")
-        if one.right
+        template.about: dict(template.slots)["B"].replace("=", "").split("+")
+        for template in templates("attachment")
+        if template.right
     }
     pairs = cued_pairs(translator, 40)
-    assert len({one.doer.english for one in pairs}) == 40
+    assert len({template.doer.english for template in pairs}) == 40
     for pair in pairs:
         person = pair.other.english.split()[1]
         assert person not in persons[pair.doer.wanted[0].about]
         assert any(person in some for some in persons.values())
 
 
-def test_a_head_without_head_is_one_whose_part_of_the_output_is_zero(translator):
+def test_ablating_a_head_zeroes_its_part_of_the_output(translator):
     attention = translator.model.encoder.layers[0].self_attention
     states = torch.randn(1, 4, 16)
     memory = attention.remember(states, torch.ones(1, 4, dtype=torch.bool))
     with torch.no_grad():
-        whole = attention(states, memory).context
+        full = attention(states, memory).context
         with without_head(attention, 1):
             without = attention(states, memory).context
-        kept = attention.output.weight.clone()
+        weight = attention.output.weight.clone()
         attention.output.weight[:, 8:] = 0
         by_hand = attention(states, memory).context
-        attention.output.weight.copy_(kept)
+        attention.output.weight.copy_(weight)
         assert torch.allclose(without, by_hand, atol=1e-6)
-        assert not torch.allclose(without, whole, atol=1e-3)
-        assert torch.equal(attention(states, memory).context, whole)
+        assert not torch.allclose(without, full, atol=1e-3)
+        assert torch.equal(attention(states, memory).context, full)
 
 
-def test_the_odds_of_the_other_reading_are_the_same_with_the_other_sign(translator):
+def test_log_odds_of_the_other_reading_have_the_opposite_sign(translator):
     twins = [twin for pair in cued_pairs(translator, 3) for twin in pair.both]
-    found = log_odds(translator, twins)
-    turned = [
+    odds = log_odds(translator, twins)
+    swapped = [
         replace(
             twin,
             words=(twin.words[0], tuple((_other(word), *rest) for word, *rest in twin.words[1])),
@@ -102,15 +102,15 @@ def test_the_odds_of_the_other_reading_are_the_same_with_the_other_sign(translat
         )
         for twin in twins
     ]
-    assert torch.allclose(log_odds(translator, turned), -found)
-    assert found.abs().min() > 0
+    assert torch.allclose(log_odds(translator, swapped), -odds)
+    assert odds.abs().min() > 0
 
 
 def _other(word):
     return {"से": "वाले", "वाले": "से"}.get(word, word)
 
 
-def test_heads_that_look_at_all_places_alike_do_not_swing(translator):
+def test_uniform_heads_do_not_swing(translator):
     even = primer_translator(seed=3)
     with torch.no_grad():
         for layer in even.model.encoder.layers:
@@ -121,39 +121,45 @@ def test_heads_that_look_at_all_places_alike_do_not_swing(translator):
 
 
 def test_half_of_the_pairs_choose_and_the_others_are_measured(translator):
-    found = measure_phrase_heads(translator, 20)
-    assert found.pairs == 10
-    asking, layer, head = found.chosen
-    assert found.swings.shape == (2, 2, 2)
-    one, other = found.given[:, 0] - found.given[:, 1]
-    assert float(one - other) / 2 == pytest.approx(float(found.swings[asking, layer, head]))
-    assert found.accuracies.shape == found.all_odds.shape == (2, 2)
+    measured = measure_phrase_heads(translator, 20)
+    assert measured.pairs == 10
+    query, layer, head = measured.chosen
+    assert measured.swings.shape == (2, 2, 2)
+    doer_shift, other_shift = measured.weights[:, 0] - measured.weights[:, 1]
+    assert float(doer_shift - other_shift) / 2 == pytest.approx(
+        float(measured.swings[query, layer, head])
+    )
+    assert measured.ablated_accuracies.shape == measured.ablated_log_odds.shape == (2, 2)
     pairs = cued_pairs(translator, 20)
-    assert found.example[0] == pairs[1].doer.english
+    assert measured.example[0] == pairs[1].doer.english
     odds = log_odds(translator, [twin for pair in pairs[1::2] for twin in pair.both])
-    assert found.odds == pytest.approx(float(odds.mean()), abs=1e-5)
+    assert measured.log_odds == pytest.approx(float(odds.mean()), abs=1e-5)
 
 
 def test_the_verdict_on_the_head_follows_from_the_numbers():
-    alone = text_of(told())
+    alone = text_of(phrase_heads())
     assert "None of the encoder's heads, switched off alone, changes the answers much" in alone
     assert "and the decoder's, were not switched off" in alone
     assert "what one does not tell, the others do" not in alone
-    assert "these are at the ceiling" in text_of(told(accuracy=1.0))
-    lower = {"accuracy": 0.9, "accuracies": torch.full((1, 3), 0.9).double()}
-    assert "at the ceiling" not in text_of(told(**lower))
+    assert "these are at the ceiling" in text_of(phrase_heads(accuracy=1.0))
+    lower = {"accuracy": 0.9, "ablated_accuracies": torch.full((1, 3), 0.9).double()}
+    assert "at the ceiling" not in text_of(phrase_heads(**lower))
     slight = torch.full((2, 1, 3), 0.02).double()
-    assert "a shift that is steady but tiny" in text_of(told(swings=slight, agree=0.9))
+    assert "a shift that is steady but tiny" in text_of(phrase_heads(swings=slight, agreement=0.9))
     assert "steady but tiny" not in alone
-    assert "बहुत छोटा" in text_of(told(swings=slight, agree=0.9), "hi")
-    missed = torch.tensor([[0.5, 0.9, 1.0]]).double()
-    assert "No other head is missed as much" in text_of(told(accuracies=missed))
-    assert "1 of the 2 others is missed" in text_of(told(accuracies=missed[:, [1, 0, 2]]))
+    assert "बहुत छोटा" in text_of(phrase_heads(swings=slight, agreement=0.9), "hi")
+    accuracies = torch.tensor([[0.5, 0.9, 1.0]]).double()
+    assert "No other head is missed as much" in text_of(phrase_heads(ablated_accuracies=accuracies))
+    assert "1 of the 2 others is missed" in text_of(
+        phrase_heads(ablated_accuracies=accuracies[:, [1, 0, 2]])
+    )
     odds = torch.tensor([[2.0, 1.0, 1.5]]).double()
-    assert "2 of the 2 others are missed" in text_of(told(all_odds=odds))
-    assert "0.10 less of its weight" in text_of(told(swings=-torch.full((2, 1, 3), 0.1).double()))
+    assert "2 of the 2 others are missed" in text_of(phrase_heads(ablated_log_odds=odds))
+    assert "0.10 less of its weight" in text_of(
+        phrase_heads(swings=-torch.full((2, 1, 3), 0.1).double())
+    )
     for lang in ("en", "hi"):
-        assert "0.10" in text_of(told(), lang)
+        assert "0.10" in text_of(phrase_heads(), lang)
 
 
 def test_a_model_that_does_not_know_the_words_is_an_error(translator):

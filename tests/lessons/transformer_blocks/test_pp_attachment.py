@@ -28,24 +28,24 @@ from experiments.pp_attachment import (
 from tests.lessons.untrained_models import primer_translator
 from tests.tiny_models import OFTEN, SIZES, tiny_recipe, write_corpus
 
-ONE, MANY = (1,), (2, 4, 8)
+SINGLE, SEVERAL = (1,), (2, 4, 8)
 
 
-def shown(lead, seeds=6, *, base=0.8, steps=(1500,)):
+def made_up_runs(lead, seeds=6, *, base=0.8, steps=(1500,)):
     """Runs of which those with several heads are ahead by so much at each seed."""
-    found = [
+    head_runs = [
         HeadsRun(heads, seed, length, 0.9, base + (heads > 1) * lead(seed), 50.0 + heads)
-        for length, heads, seed in product(steps, ONE + MANY, range(1, seeds + 1))
+        for length, heads, seed in product(steps, SINGLE + SEVERAL, range(1, seeds + 1))
     ]
-    return PPAttachment(tuple(found), "X had it. X saw Y.", 80, 320, 300, "nrefs:1")
+    return PPAttachment(tuple(head_runs), "X had it. X saw Y.", 80, 320, 300, "nrefs:1")
 
 
-def flat(found, lang="en"):
-    return " ".join(found.text(lang).split())
+def flat(result, lang="en"):
+    return " ".join(result.text(lang).split())
 
 
 @pytest.mark.parametrize(
-    ("differences", "chance"),
+    ("differences", "p_value"),
     [
         ([1], 1),
         ([1, 2, 3], 2 / 8),
@@ -55,62 +55,64 @@ def flat(found, lang="en"):
         ([0, 0, 0], 1),
     ],
 )
-def test_the_chance_of_a_difference_is_counted_over_all_signs(differences, chance):
-    assert sign_flip_p_value(differences) == chance
-    assert sign_flip_p_value([-one for one in differences]) == chance
+def test_the_p_value_counts_all_sign_flips(differences, p_value):
+    assert sign_flip_p_value(differences) == p_value
+    assert sign_flip_p_value([-difference for difference in differences]) == p_value
 
 
 def test_six_seeds_that_agree_allow_a_claim_in_either_direction():
-    better = flat(shown(lambda seed: 0.1 + seed / 100))
+    better = flat(made_up_runs(lambda seed: 0.1 + seed / 100))
     assert "in these runs several heads, taken together, do better than 1" in better
     assert "(pooled p = 0.031)" in better
     assert "not told apart" not in better
-    worse = flat(shown(lambda seed: -0.1 - seed / 100))
+    worse = flat(made_up_runs(lambda seed: -0.1 - seed / 100))
     assert "in these runs several heads, taken together, do worse than 1" in worse
-    mixed = flat(shown(lambda seed: 0.1 if seed % 2 else -0.1))
+    mixed = flat(made_up_runs(lambda seed: 0.1 if seed % 2 else -0.1))
     assert "that the number of heads matters cannot be claimed" in mixed
 
 
 def test_three_seeds_allow_no_claim_however_they_agree():
-    said = flat(shown(lambda seed: 0.1, seeds=3))
-    assert "With 3 seeds even the clearest difference has p = 0.25: nothing can be claimed" in said
-    assert "do better" not in said
+    text = flat(made_up_runs(lambda seed: 0.1, seeds=3))
+    assert "With 3 seeds even the clearest difference has p = 0.25: nothing can be claimed" in text
+    assert "do better" not in text
 
 
-def test_leads_are_taken_seed_by_seed():
-    found = shown(lambda seed: seed / 100)
-    assert found.lead(1500, MANY, "new_persons") == pytest.approx([s / 100 for s in range(1, 7)])
-    assert found.lead(1500, [8], "bleu") == pytest.approx([7] * 6)
-    fewer = replace(found, runs=found.runs[1:])
-    assert fewer.lead(1500, MANY, "new_persons") == pytest.approx([s / 100 for s in range(2, 7)])
+def test_leads_are_computed_by_seed():
+    result = made_up_runs(lambda seed: seed / 100)
+    assert result.lead(1500, SEVERAL, "new_persons") == pytest.approx(
+        [s / 100 for s in range(1, 7)]
+    )
+    assert result.lead(1500, [8], "bleu") == pytest.approx([7] * 6)
+    fewer = replace(result, runs=result.runs[1:])
+    assert fewer.lead(1500, SEVERAL, "new_persons") == pytest.approx([s / 100 for s in range(2, 7)])
 
 
 def test_runs_at_the_ceiling_are_counted():
-    said = flat(shown(lambda seed: 0.2))
-    assert "0 of 24 runs understand all, of the others 18. Runs at this ceiling may differ" in said
-    assert "ceiling" not in flat(shown(lambda seed: 0.1))
+    text = flat(made_up_runs(lambda seed: 0.2))
+    assert "0 of 24 runs understand all, of the others 18. Runs at this ceiling may differ" in text
+    assert "ceiling" not in flat(made_up_runs(lambda seed: 0.1))
 
 
 def test_two_lengths_are_reported_in_order():
-    found = shown(lambda seed: 0.1, steps=(1500, 3000))
-    assert found.lengths == (1500, 3000)
+    result = made_up_runs(lambda seed: 0.1, steps=(1500, 3000))
+    assert result.lengths == (1500, 3000)
     for lang, word in (("en", "understood after 3,000 steps, by seed"), ("hi", "3,000 चरणों के बाद")):
-        assert word in flat(found, lang)
+        assert word in flat(result, lang)
 
 
 @pytest.mark.parametrize("missing", [[1], [2, 4, 8]])
-def test_runs_without_their_like_are_not_compared(missing):
-    found = shown(lambda seed: 0.1)
-    left = tuple(one for one in found.runs if one.heads not in missing)
-    said = flat(replace(found, runs=left))
-    assert ("nothing to compare with" in said) == (missing == [2, 4, 8])
+def test_runs_without_a_counterpart_are_not_compared(missing):
+    result = made_up_runs(lambda seed: 0.1)
+    rest = tuple(run for run in result.runs if run.heads not in missing)
+    text = flat(replace(result, runs=rest))
+    assert ("nothing to compare with" in text) == (missing == [2, 4, 8])
 
 
-def test_of_one_seed_any_number_of_heads_begins_with_the_same_weights():
-    one, several = (dict(primer_translator(heads).model.named_parameters()) for heads in (1, 4))
-    assert all(torch.equal(weight, several[name]) for name, weight in one.items())
+def test_initial_weights_do_not_depend_on_the_number_of_heads():
+    single, several = (dict(primer_translator(heads).model.named_parameters()) for heads in (1, 4))
+    assert all(torch.equal(weight, several[name]) for name, weight in single.items())
     assert not all(
-        torch.equal(weight, one[name])
+        torch.equal(weight, single[name])
         for name, weight in primer_translator(1, seed=1).model.named_parameters()
     )
 
@@ -118,35 +120,39 @@ def test_of_one_seed_any_number_of_heads_begins_with_the_same_weights():
 def test_the_trainings_differ_in_heads_seed_and_steps_alone():
     listed = runs()
     assert len(listed) == 1 + 4 * len(SEEDS)
-    own = (
+    varied = (
         "encoder.heads",
         "decoder.heads",
         "training.seed",
         "training.steps",
         "training.save_every",
     )
-    rest = [{k: v for k, v in sets.items() if k not in own} for _, sets in listed.values()]
-    assert all(one == rest[0] for one in rest)
-    recipe, settings = listed["h8-s1"]
-    found = load_recipe(recipe, settings)
-    assert (found.encoder.heads, found.encoder.width, found.training.steps) == (8, 128, STEPS)
+    rest = [{k: v for k, v in sets.items() if k not in varied} for _, sets in listed.values()]
+    assert all(settings_left == rest[0] for settings_left in rest)
+    recipe, overrides = listed["h8-s1"]
+    recipe_8 = load_recipe(recipe, overrides)
+    assert (recipe_8.encoder.heads, recipe_8.encoder.width, recipe_8.training.steps) == (
+        8,
+        128,
+        STEPS,
+    )
     longer = load_recipe(*listed[TRACED_RUN]).training
     assert longer.steps > STEPS
 
 
 def test_the_snapshot_has_the_runs():
-    found = pp_attachment()
-    assert found.provenance is not None
-    assert {one.heads for one in found.runs} >= {1, 8}
-    assert found.new_persons >= 300
-    assert found.runs == pp_attachment("snapshot").runs
-    assert "Alone, 2 and 4 heads are not told apart from 1." in flat(found)
-    assert "अकेले 2 और 4 हेड को 1 हेड से अलग नहीं कहा जा सकता।" in flat(found, "hi")
-    for given in ({}, {"models": "snapshot"}):
+    result = pp_attachment()
+    assert result.provenance is not None
+    assert {run.heads for run in result.runs} >= {1, 8}
+    assert result.new_persons >= 300
+    assert result.runs == pp_attachment("snapshot").runs
+    assert "Alone, 2 and 4 heads are not told apart from 1." in flat(result)
+    assert "अकेले 2 और 4 हेड को 1 हेड से अलग नहीं कहा जा सकता।" in flat(result, "hi")
+    for arguments in ({}, {"models": "snapshot"}):
         with pytest.raises(
             UserError, match="sentences: the runs of the snapshot were asked their own; give mod"
         ):
-            pp_attachment(**given, sentences=20)
+            pp_attachment(**arguments, sentences=20)
 
 
 @pytest.fixture(scope="module")
@@ -175,16 +181,16 @@ def trained(tmp_path_factory):
 
 @pytest.mark.slow
 def test_runs_of_a_folder_are_tested_on_the_same_sentences(trained):
-    heard = []
-    found = pp_attachment(trained, sentences=6, on_progress=heard.append)
-    assert [(one.heads, one.seed, one.steps) for one in found.runs] == [(1, 1, 4), (2, 1, 4)]
-    assert found.new_persons == 6
-    assert found.held_out > 40
-    assert len(heard) == 2
-    assert found.signature
-    assert all(0 <= one.new_persons <= 1 and 0 <= one.held_out <= 1 for one in found.runs)
+    lines = []
+    result = pp_attachment(trained, sentences=6, on_progress=lines.append)
+    assert [(run.heads, run.seed, run.steps) for run in result.runs] == [(1, 1, 4), (2, 1, 4)]
+    assert result.new_persons == 6
+    assert result.held_out > 40
+    assert len(lines) == 2
+    assert result.signature
+    assert all(0 <= run.new_persons <= 1 and 0 <= run.held_out <= 1 for run in result.runs)
     named = pp_attachment([trained / "h2", trained / "h1"], sentences=6)
-    assert named.runs == found.runs
+    assert named.runs == result.runs
 
 
 @pytest.mark.soak
@@ -192,12 +198,12 @@ def test_the_experiment_makes_the_snapshot_of_runs(trained, monkeypatch, tmp_pat
     for name, value in (("SENTENCES", 5), ("PAIRS", 4), ("TEST_SENTENCES", 6)):
         monkeypatch.setattr(f"experiments.pp_attachment.{name}", value)
     assert len(evaluate_heads(trained).runs) == 2
-    assert encoder_heads_snapshot(trained / "h2").holder.pairs == 2
+    assert encoder_heads_snapshot(trained / "h2").phrase_heads.pairs == 2
     assert gravity_snapshot(trained / "h2").states.shape[1] == 0
     mixed = tmp_path / "mixed"  # with other runs beside those that are listed
     shutil.copytree(trained / "h1", mixed / "h1-s1")
     shutil.copytree(trained / "h2", mixed / "other")
-    assert [one.heads for one in evaluate_heads(mixed).runs] == [1]
+    assert [run.heads for run in evaluate_heads(mixed).runs] == [1]
 
 
 @pytest.mark.soak

@@ -7,38 +7,38 @@ from dhyan.lessons.transformer_blocks.training_without_mask import training_with
 
 
 @pytest.mark.soak
-def test_without_the_mask_the_loss_falls_to_nothing_and_the_model_can_say_nothing():
-    heard = []
-    found = training_without_mask(steps=400, on_progress=heard.append)
-    assert found.unmasked.loss < 0.05
-    assert found.unmasked.unseen_loss < 0.05
-    assert found.unmasked.right < 0.1
-    assert found.masked.right > 0.5
-    assert found.masked.bleu > found.unmasked.bleu + 40
-    assert found.cheated
-    assert found.masked.said == found.wanted == "n a y h d"
-    assert found.unmasked.said != found.wanted
-    assert "near 0" in found.text()
-    assert any(line.startswith("without the mask: step") for line in heard)
+def test_without_the_mask_the_loss_is_near_0_and_translation_fails():
+    lines = []
+    result = training_without_mask(steps=400, on_progress=lines.append)
+    assert result.unmasked.loss < 0.05
+    assert result.unmasked.unseen_loss < 0.05
+    assert result.unmasked.right < 0.1
+    assert result.masked.right > 0.5
+    assert result.masked.bleu > result.unmasked.bleu + 40
+    assert result.cheated
+    assert result.masked.translation == result.expected == "n a y h d"
+    assert result.unmasked.translation != result.expected
+    assert "near 0" in result.text()
+    assert any(line.startswith("without the mask: step") for line in lines)
 
 
 @pytest.mark.slow
 def test_too_few_steps_give_no_verdict():
-    found = training_without_mask("three", task="numbers", steps=8)
-    assert not found.cheated
-    assert found.wanted == "तीन"
-    assert "does not show" in found.text()
-    assert "नहीं दिखता" in found.text("hi")
-    assert len(found.masked.losses) == len(found.unmasked.losses) == 8
+    result = training_without_mask("three", task="numbers", steps=8)
+    assert not result.cheated
+    assert result.expected == "तीन"
+    assert "does not show" in result.text()
+    assert "नहीं दिखता" in result.text("hi")
+    assert len(result.masked.losses) == len(result.unmasked.losses) == 8
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"task": "primer"}, "'primer' is none of reverse, numbers"),
         ({"steps": 3}, "steps is 3: give a whole number of at least 8"),
     ],
 )
-def test_a_wrong_argument_is_named_in_the_error(given, message):
+def test_a_wrong_argument_is_named_in_the_error(arguments, message):
     with pytest.raises(UserError, match=message):
-        training_without_mask(**given)
+        training_without_mask(**arguments)

@@ -24,7 +24,7 @@ from dhyan.special_tokens import BOS, EOS
 from tests.lessons.untrained_models import untrained_translator
 
 NORMS = ["post", "pre"]
-SOURCE, SAID = torch.tensor([4, 5, 6, 7, EOS]), torch.tensor([BOS, 4, 5, 6])
+SOURCE, PREFIX = torch.tensor([4, 5, 6, 7, EOS]), torch.tensor([BOS, 4, 5, 6])
 
 
 def model_of(norm, *, width=8, heads=2, layers=2, hidden=20, words=(8, 7), **shared):
@@ -44,146 +44,146 @@ def model_of(norm, *, width=8, heads=2, layers=2, hidden=20, words=(8, 7), **sha
     return build_model(recipe, *words).double().eval()
 
 
-def written(norm, **sizes):
+def reference_and_model(norm, **sizes):
     """A model and its way, every bias and norm away from where it starts."""
     torch.manual_seed(0)
     model = model_of(norm, **sizes)
     with torch.no_grad():
-        for one in model.parameters():
-            one.add_(torch.randn_like(one) * 0.2)
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
     heads, layers = sizes.get("heads", 2), sizes.get("layers", 2)
     return model, read_weights(model, layers=layers, heads=heads, pre_norm=norm == "pre")
 
 
 def own_states(model):
     with torch.no_grad():
-        batch = Batch(Tokens.pad([SOURCE.tolist()]), Tokens.pad([[*SAID.tolist(), EOS]]))
+        batch = Batch(Tokens.pad([SOURCE.tolist()]), Tokens.pad([[*PREFIX.tolist(), EOS]]))
         return model.encoder(batch.source).states[0], model(batch)[0]
 
 
-def said(shown, lang="en"):
-    return " ".join(shown.text(lang).split())
+def flat_text(lesson, lang="en"):
+    return " ".join(lesson.text(lang).split())
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(("width", "heads", "layers"), [(8, 2, 1), (12, 3, 3), (7, 1, 2)])
-def test_the_way_written_out_is_the_models_own(norm, width, heads, layers):
-    model, hand = written(norm, width=width, heads=heads, layers=layers)
-    walk = hand.walk(SOURCE, SAID)
+def test_the_reference_equals_the_model(norm, width, heads, layers):
+    model, reference = reference_and_model(norm, width=width, heads=heads, layers=layers)
+    trace = reference.trace(SOURCE, PREFIX)
     states, logits = own_states(model)
-    assert (walk.encoder.states - states).abs().max() < 1e-6
-    assert (walk.logits - logits).abs().max() < 1e-6
-    assert torch.allclose(walk.chances, logits.softmax(-1), atol=1e-6)
+    assert (trace.encoder.states - states).abs().max() < 1e-6
+    assert (trace.logits - logits).abs().max() < 1e-6
+    assert torch.allclose(trace.probabilities, logits.softmax(-1), atol=1e-6)
 
 
 @pytest.mark.parametrize("without", WITHOUT)
 @pytest.mark.parametrize("norm", NORMS)
 def test_no_part_can_be_left_out_unseen(norm, without):
-    model, hand = written(norm)
-    walk = replace(hand, without=without).walk(SOURCE, SAID)
-    assert (walk.logits - own_states(model)[1]).abs().max() > 1e-3
+    model, reference = reference_and_model(norm)
+    trace = replace(reference, without=without).trace(SOURCE, PREFIX)
+    assert (trace.logits - own_states(model)[1]).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_the_lesson_says_how_far_it_is_from_the_model(norm):
-    shown = transformer(norm=norm, layers=2)
-    assert shown.difference < 1e-6
-    assert shown.difference == float((shown.walk.logits - shown.model_logits).abs().max())
-    assert shown.source == ("we", "are", "friends", "</s>")
-    assert shown.target == ("<s>", "हम", "दोस्त", "हैं")
-    assert torch.allclose(shown.walk.chances.sum(-1), torch.ones(4, dtype=torch.float64))
+def test_the_page_states_the_difference_to_the_model(norm):
+    result = transformer(norm=norm, layers=2)
+    assert result.difference < 1e-6
+    assert result.difference == float((result.trace.logits - result.model_logits).abs().max())
+    assert result.source == ("we", "are", "friends", "</s>")
+    assert result.target == ("<s>", "हम", "दोस्त", "हैं")
+    assert torch.allclose(result.trace.probabilities.sum(-1), torch.ones(4, dtype=torch.float64))
 
 
-def test_the_places_are_those_of_the_project():
+def test_sinusoids_are_those_of_the_project():
     for width in (8, 7, 32):
         theirs = Sinusoids(width)(0, 12).double()
         assert torch.allclose(sinusoids(12, width), theirs, atol=1e-6)
 
 
 def test_the_residual_is_the_sum_of_input_and_output():
-    _, hand = written("pre")
-    walk = hand.walk(SOURCE, SAID)
-    for side in (walk.encoder, walk.decoder):
-        assert torch.equal(side.entered, side.embedded + side.positions)
-        assert torch.equal(side.steps[0].before, side.entered)
+    _, reference = reference_and_model("pre")
+    trace = reference.trace(SOURCE, PREFIX)
+    for side in (trace.encoder, trace.decoder):
+        assert torch.equal(side.embedding_sum, side.embedded + side.positions)
+        assert torch.equal(side.steps[0].before, side.embedding_sum)
         for step in side.steps:
-            assert torch.equal(step.after, step.before + step.found)
-    assert [one.part for one in walk.encoder.steps] == ["self_attention", "feed_forward"] * 2
-    assert [one.part for one in walk.decoder.steps][1] == "cross_attention"
+            assert torch.equal(step.after, step.before + step.output)
+    assert [step.part for step in trace.encoder.steps] == ["self_attention", "feed_forward"] * 2
+    assert [step.part for step in trace.decoder.steps][1] == "cross_attention"
 
 
 def test_after_post_norm_every_vector_is_as_long_as_the_root_of_the_width():
-    walk = transformer(norm="post").walk
-    for step in (*walk.encoder.steps, *walk.decoder.steps):
+    trace = transformer(norm="post").trace
+    for step in (*trace.encoder.steps, *trace.decoder.steps):
         lengths = step.after.norm(dim=1)
         assert torch.allclose(lengths, torch.full_like(lengths, 8**0.5), atol=1e-3)
 
 
 def test_only_the_decoder_hides_what_comes_later():
-    walk = transformer().walk
+    trace = transformer().trace
     later = torch.ones(4, 4, dtype=torch.bool).triu(1)
-    own = walk.decoder.step("self_attention").look
+    own = trace.decoder.step("self_attention").attention
     assert (own.weights[:, later] == 0).all()
     assert own.scores[:, later].isneginf().all()
-    assert (walk.encoder.step("self_attention").look.weights > 0).all()
-    assert (walk.decoder.step("cross_attention").look.weights > 0).all()
+    assert (trace.encoder.step("self_attention").attention.weights > 0).all()
+    assert (trace.decoder.step("cross_attention").attention.weights > 0).all()
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 @pytest.mark.parametrize("norm", NORMS)
 def test_without_positions_the_states_permute_with_the_words(norm, order):
     words = ["we", "are", "friends"]
-    turned = [words[at] for at in order]
-    _, hand = written(norm)
+    permuted = [words[at] for at in order]
+    _, reference = reference_and_model(norm)
     source = torch.tensor([4, 5, 6, EOS])
-    places = torch.tensor([*order, 3])
-    blind = replace(hand, without="positions")
-    here, there = blind.encoded(source).states, blind.encoded(source[places]).states
-    assert torch.allclose(there, here[places], atol=1e-12)
-    if turned != words:
-        seeing = hand.encoded(source[places]).states - hand.encoded(source).states[places]
+    indices = torch.tensor([*order, 3])
+    blind = replace(reference, without="positions")
+    here, there = blind.encode(source).states, blind.encode(source[indices]).states
+    assert torch.allclose(there, here[indices], atol=1e-12)
+    if permuted != words:
+        seeing = reference.encode(source[indices]).states - reference.encode(source).states[indices]
         assert seeing.abs().max() > 0.01
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_each_part_is_missed_where_it_works(norm, seed):
-    found = transformer(norm=norm, seed=seed, layers=3, width=16).measured
+def test_each_ablation_changes_its_measure(norm, seed):
+    measured = transformer(norm=norm, seed=seed, layers=3, width=16).ablations
     positions, residuals, normalisation, feed_forward = range(1, 5)
-    assert found.order[positions] < 1e-12 < 0.1 < found.order[0]
-    assert found.alike[residuals] > max(0.8, float(found.alike[0]))
-    assert found.longest[normalisation] > 1.2 * found.longest[0]
-    assert found.moved[feed_forward] > found.moved[0] == 0
+    assert measured.order[positions] < 1e-12 < 0.1 < measured.order[0]
+    assert measured.alike[residuals] > max(0.8, float(measured.alike[0]))
+    assert measured.longest[normalisation] > 1.2 * measured.longest[0]
+    assert measured.moved[feed_forward] > measured.moved[0] == 0
 
 
 @pytest.mark.parametrize("without", WITHOUT)
-def test_without_a_part_the_walk_has_none_of_it(without):
-    shown = transformer(without=without)
-    walk = shown.walk
-    assert shown.difference < 1e-6  # of the whole, whatever is drawn
-    steps = (*walk.encoder.steps, *walk.decoder.steps)
+def test_an_ablated_trace_lacks_the_part(without):
+    result = transformer(without=without)
+    trace = result.trace
+    assert result.difference < 1e-6  # of the whole, whatever is drawn
+    steps = (*trace.encoder.steps, *trace.decoder.steps)
     match without:
         case "positions":
-            assert (walk.encoder.positions == 0).all()
-            assert "none are added" in said(shown)
-            assert "states change places with the words" in said(shown)
+            assert (trace.encoder.positions == 0).all()
+            assert "none are added" in flat_text(result)
+            assert "states change places with the words" in flat_text(result)
         case "residuals":
-            for one in steps:
-                alone = layer_norm(one.found, one.found.shape[-1:])
-                assert torch.allclose(one.after, alone)
-            assert "takes the vector's place" in said(shown)
-            assert "words run together" in said(shown)
+            for step in steps:
+                alone = layer_norm(step.output, step.output.shape[-1:])
+                assert torch.allclose(step.after, alone)
+            assert "takes the vector's place" in flat_text(result)
+            assert "words run together" in flat_text(result)
         case "normalisation":
-            assert all(torch.equal(one.after, one.before + one.found) for one in steps)
-            assert "Normalisation: " not in said(shown)
-            assert "Without normalisation the longest vector is 9.9 long, with it 2.8" in said(
-                shown
+            assert all(torch.equal(step.after, step.before + step.output) for step in steps)
+            assert "Normalisation: " not in flat_text(result)
+            assert "Without normalisation the longest vector is 9.9 long, with it 2.8" in flat_text(
+                result
             )
         case _:
-            assert all(one.part != "feed_forward" for one in steps)
-            assert "There is no feed-forward." in said(shown)
-    assert f"without {without.replace('_', '-')}" in said(shown)
-    assert "के बिना" in shown.render("hi").title
+            assert all(step.part != "feed_forward" for step in steps)
+            assert "There is no feed-forward." in flat_text(result)
+    assert f"without {without.replace('_', '-')}" in flat_text(result)
+    assert "के बिना" in result.render("hi").title
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -192,15 +192,15 @@ def test_the_formula_counts_what_is_built(norm):
     built = model_of(norm, width=12, heads=3, layers=3)
     assert count_parameters(sizes) == count_built_parameters(built)
     assert sum(count_built_parameters(built).values()) == sum(
-        one.numel() for one in built.parameters()
+        weight.numel() for weight in built.parameters()
     )
 
 
 def test_the_largest_part_is_named_with_its_share():
-    shown = transformer()
-    assert max(shown.base.values()) < sum(shown.base.values()) / 2
-    assert "the largest part of its parameters: feed-forward, 40%." in said(shown)
-    assert "सबसे बड़ा भाग: फ़ीड-फ़ॉरवर्ड, प्राचलों का 40%।" in said(shown, "hi")
+    result = transformer()
+    assert max(result.base.values()) < sum(result.base.values()) / 2
+    assert "the largest part of its parameters: feed-forward, 40%." in flat_text(result)
+    assert "सबसे बड़ा भाग: फ़ीड-फ़ॉरवर्ड, प्राचलों का 40%।" in flat_text(result, "hi")
 
 
 def test_the_formula_counts_the_papers_base():
@@ -217,46 +217,46 @@ def test_the_formula_counts_the_papers_base():
     }
 
 
-def test_the_tiny_one_has_2167_parameters():
+def test_the_default_model_has_2167_parameters():
     assert sum(transformer().parameters.values()) == 2167
 
 
-def test_a_large_one_is_drawn_in_part_and_says_so():
-    shown = transformer("I like eating pizza", width=24, heads=4, layers=2)
-    told = said(shown)
+def test_a_large_model_is_drawn_in_part():
+    result = transformer("I like eating pizza", width=24, heads=4, layers=2)
+    text = flat_text(result)
     for words in ("first 8 numbers", "Of the heads the first 2", "those of the first layer"):
-        assert words in told
-    widest = max(len(part.values[0]) for part in shown.render().blocks if hasattr(part, "values"))
-    assert widest <= len(shown.vocabulary)
+        assert words in text
+    widest = max(len(part.values[0]) for part in result.render().blocks if hasattr(part, "values"))
+    assert widest <= len(result.vocabulary)
 
 
 def test_a_sentence_that_reads_the_same_backwards_cannot_show_its_order():
-    assert "reads the same backwards" in said(transformer("so", target="तो"))
+    assert "reads the same backwards" in flat_text(transformer("so", target="तो"))
 
 
-def test_another_seed_draws_other_weights_and_touches_no_other_chance():
+def test_another_seed_gives_other_weights_and_leaves_the_random_state():
     before = torch.random.get_rng_state()
-    one, other = transformer(seed=1), transformer(seed=2)
+    first, second = transformer(seed=1), transformer(seed=2)
     assert torch.equal(before, torch.random.get_rng_state())
-    assert not torch.equal(one.model_logits, other.model_logits)
+    assert not torch.equal(first.model_logits, second.model_logits)
 
 
-KINDS = ["transformer", "transformer-post-learned", "transformer-rotary-swiglu-grouped"]
+ARCHITECTURES = ["transformer", "transformer-post-learned", "transformer-rotary-swiglu-grouped"]
 
 
-def seen_by_hooks(translator, source, target):
+def shares_by_hooks(translator, source, target):
     """The same shares, from what goes in and out of the modules in the model's own forward pass."""
     model, shares = translator.model, {"encoder": [], "decoder": []}
     inputs, hooks = {}, []
 
-    def enters(layer, given):
-        inputs[layer] = given[0]
+    def enters(layer, inputs_seen):
+        inputs[layer] = inputs_seen[0]
 
     def finds(side, layer, norm):
-        def hook(module, given, found):
-            x, found = inputs[layer], getattr(found, "context", found)
-            shares[side].append((found.norm(dim=-1) / x.norm(dim=-1))[0])
-            inputs[layer] = x + found if layer.pre_norm else norm(x + found)
+        def hook(module, inputs_seen, output):
+            x, output = inputs[layer], getattr(output, "context", output)
+            shares[side].append((output.norm(dim=-1) / x.norm(dim=-1))[0])
+            inputs[layer] = x + output if layer.pre_norm else norm(x + output)
 
         return hook
 
@@ -272,57 +272,57 @@ def seen_by_hooks(translator, source, target):
         logits = model(Batch(Tokens.pad([source]), Tokens.pad([target])))[0]
     for hook in hooks:
         hook.remove()
-    return *(torch.stack(one, dim=1).double() for one in shares.values()), logits
+    return *(torch.stack(columns, dim=1).double() for columns in shares.values()), logits
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_shares_and_chances_of_a_trained_model_are_those_of_its_own_forward_pass(kind):
-    translator = untrained_translator(kind, kind)
-    shown = transformer("turn off the lights", target="लाइट बंद करो", model=translator)
-    told = translator.target.encode("लाइट बंद करो")
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_shares_and_probabilities_are_those_of_the_forward_pass(architecture):
+    translator = untrained_translator(architecture, architecture)
+    result = transformer("turn off the lights", target="लाइट बंद करो", model=translator)
+    target_ids = translator.target.encode("लाइट बंद करो")
     source = translator.encode("turn off the lights")
-    encoder, decoder, logits = seen_by_hooks(translator, source, [BOS, *told, EOS])
-    assert torch.allclose(shown.encoder_shares, encoder, atol=1e-5)
-    assert torch.allclose(shown.decoder_shares, decoder, atol=1e-5)
-    assert shown.encoder_parts[:2] == (("self_attention", 1), ("feed_forward", 1))
-    assert shown.source == ("turn", "off", "the", "lights", "</s>")
-    assert shown.prefix == ("<s>", "लाइट", "बंद", "करो")
-    assert shown.following == ("लाइट", "बंद", "करो", "</s>")
-    own = logits.double().softmax(-1)
-    assert torch.allclose(shown.chances, own[range(4), [*told, EOS]], atol=1e-5)
-    for place, rival in enumerate(shown.rivals):
-        assert rival != shown.following[place]
-        assert shown.rival_chances[place] <= own[place].max() + 1e-5
-    assert sum(shown.parameters.values()) == sum(
-        one.numel() for one in translator.model.parameters()
+    encoder, decoder, logits = shares_by_hooks(translator, source, [BOS, *target_ids, EOS])
+    assert torch.allclose(result.encoder_shares, encoder, atol=1e-5)
+    assert torch.allclose(result.decoder_shares, decoder, atol=1e-5)
+    assert result.encoder_parts[:2] == (("self_attention", 1), ("feed_forward", 1))
+    assert result.source == ("turn", "off", "the", "lights", "</s>")
+    assert result.prefix == ("<s>", "लाइट", "बंद", "करो")
+    assert result.next_tokens == ("लाइट", "बंद", "करो", "</s>")
+    probs = logits.double().softmax(-1)
+    assert torch.allclose(result.probabilities, probs[range(4), [*target_ids, EOS]], atol=1e-5)
+    for position, rival in enumerate(result.rivals):
+        assert rival != result.next_tokens[position]
+        assert result.rival_probabilities[position] <= probs[position].max() + 1e-5
+    assert sum(result.parameters.values()) == sum(
+        weight.numel() for weight in translator.model.parameters()
     )
 
 
 def test_a_trained_model_translates_if_no_target_is_given():
     translator = untrained_translator("transformer", "transformer")
-    shown = transformer("turn the lights on", model=translator)
+    result = transformer("turn the lights on", model=translator)
     [best] = translator("turn the lights on")
-    assert shown.translation == best.text
-    assert shown.prefix[1:] == tuple(translator.target.pieces(best.ids))
+    assert result.translation == best.text
+    assert result.prefix[1:] == tuple(translator.target.pieces(best.ids))
     for lang, words in (("en", "adds most"), ("hi", "सबसे अधिक")):
-        assert words in said(shown, lang)
+        assert words in flat_text(result, lang)
 
 
 def test_an_encoder_without_attention_has_only_feed_forward_layers():
-    shown = transformer("turn off", model=untrained_translator("transformer-none", "transformer"))
-    assert shown.encoder_parts == (("feed_forward", 1), ("feed_forward", 2))
+    result = transformer("turn off", model=untrained_translator("transformer-none", "transformer"))
+    assert result.encoder_parts == (("feed_forward", 1), ("feed_forward", 2))
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])
 def test_the_page_and_figure_are_in_both_languages(lang):
-    shown = transformer()
-    assert {"en": "blind to order", "hi": "क्रम नहीं दिखता"}[lang] in said(shown, lang)
-    assert shown.figure(lang=lang, dark=True).get_size_inches()[0] < 9
+    result = transformer()
+    assert {"en": "blind to order", "hi": "क्रम नहीं दिखता"}[lang] in flat_text(result, lang)
+    assert result.figure(lang=lang, dark=True).get_size_inches()[0] < 9
 
 
-def two_at_once():
-    one = untrained_translator("transformer", "transformer")
-    return replace(one, other_models=(one.model,))
+def ensemble():
+    translator = untrained_translator("transformer", "transformer")
+    return replace(translator, other_models=(translator.model,))
 
 
 @pytest.mark.parametrize(
@@ -362,11 +362,11 @@ def two_at_once():
             ),
             "target: 50 tokens, but this model says at most 41",
         ),
-        (lambda: transformer(model=two_at_once()), "this is an ensemble of 2 models"),
+        (lambda: transformer(model=ensemble()), "this is an ensemble of 2 models"),
         (lambda: transformer(model="/nowhere/run"), "/nowhere/run"),
     ],
 )
-def test_a_wrong_argument_is_an_error_of_one_line(call, message):
-    with pytest.raises(UserError, match=message) as found:
+def test_a_wrong_argument_is_a_single_line_error(call, message):
+    with pytest.raises(UserError, match=message) as raised:
         call()
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(raised.value)

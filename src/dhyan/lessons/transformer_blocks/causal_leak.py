@@ -1,4 +1,4 @@
-"""Edit a later word and look at the earlier ones: only a mask keeps them as they were."""
+"""Causal leak: change a later word; with the causal mask no earlier output changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ SENTENCE, SOURCE, CHANGE = "हम दोस्त हैं", "we are friends",
 
 @dataclass(frozen=True)
 class CausalLeak(LessonResult):
-    """How much every place moves when one word is changed: max |Δ| of what comes out there.
+    """Change of the output at every position when one word is changed: max |Δ|.
 
-    The places are the beginning `<s>` and the words; those before the changed one are its past.
+    The positions are `<s>` and the words; those before `position` are the past.
     """
 
     words: tuple[str, ...]
-    place: int
+    position: int
     change: str
     masked_attention: Float64[Tensor, " T"]
     masked_decoder: Float64[Tensor, " T"]
@@ -40,9 +40,11 @@ class CausalLeak(LessonResult):
     open_past: float
 
     def page(self, text: Text) -> Page:
-        """One table: places across, with and without the mask down."""
-        told = f"{self.words[self.place]} → {self.change}"
-        places = [told if at == self.place else word for at, word in enumerate(self.words)]
+        """One table: positions as columns, with and without the mask as rows."""
+        changed_word = f"{self.words[self.position]} → {self.change}"
+        labels = [
+            changed_word if at == self.position else word for at, word in enumerate(self.words)
+        ]
         rows = (self.masked_attention, self.masked_decoder, self.open_attention, self.open_decoder)
         masked, free = text("causal_leak.masked"), text("causal_leak.mask")
         attention = text("causal_leak.self_attention")
@@ -56,7 +58,7 @@ class CausalLeak(LessonResult):
                     text("causal_leak.max"),
                     torch.stack(rows),
                     [f"{which}, {how}" for how in (masked, free) for which in (attention, decoder)],
-                    places,
+                    labels,
                     digits=4,
                 ),
                 Words(
@@ -77,53 +79,62 @@ def causal_leak(
     sentence: str | Sequence[str] = SENTENCE,
     *,
     source: str | Sequence[str] = SOURCE,
-    place: int = 0,
+    position: int = 0,
     change: str = CHANGE,
     seed: int = 1,
 ) -> CausalLeak:
-    """Change the word at a place (1 is the first, 0 the last) of what a decoder is told."""
-    words, heard = parse_words(sentence), parse_words(source)
-    place, seed = parse_int("place", place, least=0) or len(words), parse_int("seed", seed, least=0)
-    if not 1 <= place <= len(words):
-        raise UserError(f"place: {place} is none of the {len(words)} words; give 1 to {len(words)}")
-    other = parse_words(str(change))
-    if len(other) != 1 or other[0] == words[place - 1]:
-        raise UserError(f"change: {change!r} must be one word, and not {words[place - 1]!r} again")
-    names, hears = number_words([words, other]), number_words([heard])
-    model = tiny_transformer(len(hears), len(names), seed=seed)
-    read = Tokens.pad([[*(hears[word] for word in heard), EOS]])
-    before = torch.tensor([[BOS, *(names[word] for word in words)]])
+    """Change the word at a position (1 is the first, 0 the last) of a decoder's input."""
+    words, source_words = parse_words(sentence), parse_words(source)
+    position, seed = (
+        parse_int("position", position, least=0) or len(words),
+        parse_int("seed", seed, least=0),
+    )
+    if not 1 <= position <= len(words):
+        raise UserError(
+            f"position: {position} is none of the {len(words)} words; give 1 to {len(words)}"
+        )
+    new_word = parse_words(str(change))
+    if len(new_word) != 1 or new_word[0] == words[position - 1]:
+        raise UserError(
+            f"change: {change!r} must be one word, and not {words[position - 1]!r} again"
+        )
+    target_ids, source_ids = number_words([words, new_word]), number_words([source_words])
+    model = tiny_transformer(len(source_ids), len(target_ids), seed=seed)
+    source_tokens = Tokens.pad([[*(source_ids[word] for word in source_words), EOS]])
+    before = torch.tensor([[BOS, *(target_ids[word] for word in words)]])
     after = before.clone()
-    after[0, place] = names[other[0]]
-    masked = _changes(model, read, before, after)
+    after[0, position] = target_ids[new_word[0]]
+    masked = _changes(model, source_tokens, before, after)
     remove_causal_mask(model)
-    free = _changes(model, read, before, after)
-    past = [max(float(one[:place].max()) for one in pair) for pair in (masked, free)]
-    told = (NAMES[BOS], *words)
-    return CausalLeak(told, place, other[0], *masked, *free, masked_past=past[0], open_past=past[1])
+    free = _changes(model, source_tokens, before, after)
+    past = [max(float(moved[:position].max()) for moved in pair) for pair in (masked, free)]
+    labels = (NAMES[BOS], *words)
+    return CausalLeak(
+        labels, position, new_word[0], *masked, *free, masked_past=past[0], open_past=past[1]
+    )
 
 
 @torch.inference_mode()
 def _changes(
-    model: Seq2Seq, read: Tokens, before: Int[Tensor, "1 T"], after: Int[Tensor, "1 T"]
+    model: Seq2Seq, source: Tokens, before: Int[Tensor, "1 T"], after: Int[Tensor, "1 T"]
 ) -> tuple[Float64[Tensor, " T"], Float64[Tensor, " T"]]:
-    """How much each place moves in the first self-attention, and at the end of the decoder."""
+    """Change at each position after the first self-attention, and of the decoder's logits."""
     decoder = model.decoder
     assert isinstance(decoder, TransformerDecoder)
     layer = decoder.layers[0]
     assert isinstance(layer, DecoderLayer)
     attention = layer.self_attention
     real = torch.ones_like(before, dtype=torch.bool)
-    found, said = [], []
+    contexts, logits = [], []
     for ids in (before, after):
         states = decoder.embedding(ids)
-        found.append(attention(states, attention.remember(states, real)).context)
-        said.append(decoder(ids, model.start(read))[0])
-    return _largest_change(*found), _largest_change(*said)
+        contexts.append(attention(states, attention.remember(states, real)).context)
+        logits.append(decoder(ids, model.start(source))[0])
+    return _largest_change(*contexts), _largest_change(*logits)
 
 
 def _largest_change(
-    one: Float64[Tensor, "1 T D"], other: Float64[Tensor, "1 T D"]
+    first: Float64[Tensor, "1 T D"], second: Float64[Tensor, "1 T D"]
 ) -> Float64[Tensor, " T"]:
-    """The largest difference at each place."""
-    return (one - other).abs().amax(-1).squeeze(0)
+    """The largest difference at each position."""
+    return (first - second).abs().amax(-1).squeeze(0)

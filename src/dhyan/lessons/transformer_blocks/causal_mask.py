@@ -1,4 +1,4 @@
-"""Hiding the future: −∞ above the diagonal before the softmax, against zeros after it."""
+"""Causal mask: −∞ above the diagonal before the softmax, against zeros after it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ EXACT = 1e-9
 
 @dataclass(frozen=True)
 class CausalMask(LessonResult):
-    """The weights of every word with the future seen, zeroed too late, and hidden in time."""
+    """Attention weights unmasked, zeroed after the softmax, and masked before it."""
 
     words: tuple[str, ...]
     scores: Float64[Tensor, "T T"]
@@ -33,7 +33,7 @@ class CausalMask(LessonResult):
     masked_sums: Float64[Tensor, " T"]
 
     def page(self, text: Text) -> Page:
-        """Without a mask, with one too late, with one in time."""
+        """Weights without a mask, zeroed after the softmax, masked before it."""
         names, total = self.words, text("causal_mask.sum")
         short = int((self.zeroed_sums < 1 - EXACT).sum())
         return Page(
@@ -92,11 +92,11 @@ def causal_mask(
     weights: Matrix | None = None,
     scores: Matrix | None = None,
 ) -> CausalMask:
-    """What each word may look at, from its row of weights or of scores without a mask.
+    """Causally masked weights, from unmasked weights or scores.
 
     Scores of given weights are their logarithms, of which the softmax makes the weights again.
 
-    >>> [round(one, 3) for one in causal_mask().masked[1].tolist()]
+    >>> [round(value, 3) for value in causal_mask().masked[1].tolist()]
     [0.6, 0.4, 0.0]
     """
     words = parse_words(sentence)
@@ -104,20 +104,24 @@ def causal_mask(
         raise UserError("weights and scores were given: give one of them, the other follows")
     size, of = len(words), f"the words of {' '.join(words)!r}"
     if scores is not None:
-        found = parse_matrix("scores", scores, rows=size, columns=size, of=of)
+        raw_scores = parse_matrix("scores", scores, rows=size, columns=size, of=of)
     else:
-        given = WEIGHTS if weights is None else weights
-        found = _shares(parse_matrix("weights", given, rows=size, columns=size, of=of)).log()
+        raw_weights = WEIGHTS if weights is None else weights
+        raw_scores = _shares(
+            parse_matrix("weights", raw_weights, rows=size, columns=size, of=of)
+        ).log()
     future = torch.ones(size, size, dtype=torch.bool).triu(1)
-    every = found.softmax(-1)
-    zeroed = every.masked_fill(future, 0.0)
-    hidden = found.masked_fill(future, -torch.inf)
+    unmasked = raw_scores.softmax(-1)
+    zeroed = unmasked.masked_fill(future, 0.0)
+    hidden = raw_scores.masked_fill(future, -torch.inf)
     masked = hidden.softmax(-1)
-    return CausalMask(words, found, every, zeroed, zeroed.sum(-1), hidden, masked, masked.sum(-1))
+    return CausalMask(
+        words, raw_scores, unmasked, zeroed, zeroed.sum(-1), hidden, masked, masked.sum(-1)
+    )
 
 
 def _shares(weights: Float64[Tensor, "T T"]) -> Float64[Tensor, "T T"]:
-    """Weights whose every row can be one of a softmax, with something left for the past."""
+    """Check that every row is a softmax output with some weight on the past."""
     for number, row in enumerate(weights, 1):
         if (row < 0).any() or abs(float(row.sum()) - 1) > 1e-6:
             raise UserError(

@@ -1,4 +1,4 @@
-"""Cross-attention: the same function, asked by one sequence and answered by another."""
+"""Cross-attention: queries from the output, keys and values from the input."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,111 +31,123 @@ PAIRS = (
     ("I like making pizza", "मुझे पिज़्ज़ा बनाना पसंद है"),
 )
 RATE, EVERY = 5e-3, 20
-Saying = tuple[str, ...]
+Sentence = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class NextWordQuestion:
-    """A source and what has been said of it, with the word that should come next."""
+    """A source, a prefix of its translation, and the expected next word."""
 
-    source: Saying
-    prefix: Saying
-    wanted: str
+    source: Sentence
+    prefix: Sentence
+    expected: str
     other: bool  # whether the source is another than the reader's
 
     @property
     def name(self) -> str:
-        """Both as one label."""
+        """Label of source and prefix."""
         return f"{' '.join(self.source)} | {' '.join((NAMES[BOS], *self.prefix))}"
 
 
 @dataclass(frozen=True)
 class NextWords:
-    """For every question the probabilities of the words that are an answer to one of them."""
+    """Next-word probabilities for every question, over the expected words of all of them."""
 
-    asked: tuple[NextWordQuestion, ...]
-    words: Saying
-    chances: Float64[Tensor, "Q W"]
-    likeliest: Saying
+    questions: tuple[NextWordQuestion, ...]
+    words: Sentence
+    probabilities: Float64[Tensor, "Q W"]
+    predictions: Sentence
     loss: float
 
     @property
     def right(self) -> int:
-        """How many questions have the wanted word as their likeliest."""
-        pairs = zip(self.asked, self.likeliest, strict=True)
-        return sum(one.wanted == word for one, word in pairs)
+        """How many predictions are the expected word."""
+        pairs = zip(self.questions, self.predictions, strict=True)
+        return sum(question.expected == word for question, word in pairs)
 
     def parts(self, text: Text) -> tuple[Part, ...]:
-        """The table, and what it shows."""
-        contrasts = sum(one.other for one in self.asked)
+        """The table and the verdict."""
+        contrasts = sum(question.other for question in self.questions)
         first = text("cross_attention.next_word_row_source")
-        if self.right < len(self.asked):
+        if self.right < len(self.questions):
             last = text(
                 "cross_attention.finds_more_steps_find",
                 right=self.right,
-                asked_count=len(self.asked),
+                question_count=len(self.questions),
             )
         elif contrasts:
             last = text("cross_attention.source_but_more_said")
         else:
             last = text("cross_attention.source_but_more_said_another")
-        names = [one.name for one in self.asked]
-        return Words(first), table("", self.chances, names, self.words, kind="weights"), Words(last)
+        names = [question.name for question in self.questions]
+        return (
+            Words(first),
+            table("", self.probabilities, names, self.words, kind="weights"),
+            Words(last),
+        )
 
 
 def next_words(
-    source: Saying,
-    target: Saying,
+    source: Sentence,
+    target: Sentence,
     *,
     steps: int,
     seed: int,
     on_progress: Callable[[str], None] = lambda line: None,
 ) -> NextWords:
-    """Learn the pair and the lesson's own, then ask for every next word of its translation.
+    """Train on the pair and the lesson's own, then predict every next word of its translation.
 
-    Where another pair begins alike and goes on otherwise, that is asked too.
+    Where another pair shares a prefix and continues otherwise, that is predicted too.
     """
     steps, seed = parse_int("steps", steps), parse_int("seed", seed, least=0)
-    own = [(tuple(one.split()), tuple(other.split())) for one, other in PAIRS]
-    others = [pair for pair in own if pair[0] != source]
+    own_pairs = [(tuple(first.split()), tuple(second.split())) for first, second in PAIRS]
+    others = [pair for pair in own_pairs if pair[0] != source]
     pairs = [(source, target), *others]
-    heard, said = number_words(one for one, _ in pairs), number_words(other for _, other in pairs)
-    model = tiny_transformer(len(heard), len(said), seed=seed, layers=1)
+    source_ids, target_ids = (
+        number_words(first for first, _ in pairs),
+        number_words(second for _, second in pairs),
+    )
+    model = tiny_transformer(len(source_ids), len(target_ids), seed=seed, layers=1)
     batch = Batch(
-        Tokens.pad([[*(heard[word] for word in one), EOS] for one, _ in pairs]),
-        Tokens.pad([[BOS, *(said[word] for word in other), EOS] for _, other in pairs]),
+        Tokens.pad([[*(source_ids[word] for word in first), EOS] for first, _ in pairs]),
+        Tokens.pad([[BOS, *(target_ids[word] for word in second), EOS] for _, second in pairs]),
     )
     loss = _train(model, batch, steps, on_progress)
-    asked = _questions(source, target, others)
-    answers = dict.fromkeys(one.wanted for one in asked)
-    names = {**said, NAMES[EOS]: EOS}
+    questions = _questions(source, target, others)
+    answers = dict.fromkeys(question.expected for question in questions)
+    ids_by_word = {**target_ids, NAMES[EOS]: EOS}
     rows = [
         _probabilities(
-            model, [heard[word] for word in one.source], [said[word] for word in one.prefix]
+            model,
+            [source_ids[word] for word in question.source],
+            [target_ids[word] for word in question.prefix],
         )
-        for one in asked
+        for question in questions
     ]
-    back = {id: word for word, id in names.items()}
-    likeliest = tuple(back.get(int(row.argmax()), "?") for row in rows)
-    columns = [names[word] for word in answers]
-    return NextWords(asked, tuple(answers), torch.stack(rows)[:, columns], likeliest, loss)
+    words_by_id = {id: word for word, id in ids_by_word.items()}
+    predictions = tuple(words_by_id.get(int(row.argmax()), "?") for row in rows)
+    columns = [ids_by_word[word] for word in answers]
+    return NextWords(questions, tuple(answers), torch.stack(rows)[:, columns], predictions, loss)
 
 
 def _questions(
-    source: Saying, target: Saying, others: Sequence[tuple[Saying, Saying]]
+    source: Sentence, target: Sentence, others: Sequence[tuple[Sentence, Sentence]]
 ) -> tuple[NextWordQuestion, ...]:
-    """Every beginning of the translation; then, of each, another source's other way to go on."""
-    found = [
-        NextWordQuestion(source, target[:said], word, other=False)
-        for said, word in enumerate((*target, NAMES[EOS]))
+    """Every prefix of the translation; then each with a source whose next word differs."""
+    questions = [
+        NextWordQuestion(source, target[:length], word, other=False)
+        for length, word in enumerate((*target, NAMES[EOS]))
     ]
-    for said in range(1, len(target) + 1):
-        for one, other in others:
-            if other[:said] == target[:said] and other[said : said + 1] != target[said : said + 1]:
-                word = (*other, NAMES[EOS])[said]
-                found.append(NextWordQuestion(one, target[:said], word, other=True))
+    for length in range(1, len(target) + 1):
+        for other_source, other_target in others:
+            if (
+                other_target[:length] == target[:length]
+                and other_target[length : length + 1] != target[length : length + 1]
+            ):
+                word = (*other_target, NAMES[EOS])[length]
+                questions.append(NextWordQuestion(other_source, target[:length], word, other=True))
                 break
-    return tuple(found)
+    return tuple(questions)
 
 
 def _train(model: Seq2Seq, batch: Batch, steps: int, on_progress: Callable[[str], None]) -> float:
@@ -163,7 +175,7 @@ def _probabilities(model: Seq2Seq, source: list[int], prefix: list[int]) -> Floa
 
 SENTENCE = "we are friends"
 Rows = tuple[tuple[float, ...], ...]
-# An axis for each idea; "are" and हैं also say a little of who it is, for they agree with it.
+# An axis for each idea; "are" and हैं also have a little of the subject, with which they agree.
 VECTORS: dict[str, tuple[Rows, Rows]] = {
     "we are friends": (((2, 0, 0), (1, 0, 2), (0, 2, 0)), ((2, 0, 0), (0, 2, 0), (1, 0, 2))),
     "I like eating pizza": (
@@ -175,9 +187,9 @@ VECTORS: dict[str, tuple[Rows, Rows]] = {
 
 @dataclass(frozen=True)
 class CrossAttention(LessonResult):
-    """The weights of an output within itself, and of the same output over the input.
+    """Self-attention of the output, and its cross-attention over the input.
 
-    `by_hand` says that vectors are the lesson's own, which nothing has learned.
+    `by_hand`: the vectors are the lesson's own, written by hand.
     """
 
     source: tuple[str, ...]
@@ -193,7 +205,7 @@ class CrossAttention(LessonResult):
     self_outputs: Float64[Tensor, "T V"]
     cross_weights: Float64[Tensor, "T S"]
     cross_outputs: Float64[Tensor, "T V"]
-    following: NextWords
+    next_words: NextWords
     by_hand: bool = False
 
     def page(self, text: Text) -> Page:
@@ -225,15 +237,15 @@ class CrossAttention(LessonResult):
                     kind="weights",
                     digits=3,
                 ),
-                *self.following.parts(text),
+                *self.next_words.parts(text),
             ),
         )
 
     def _origin(self, text: Text) -> tuple[Words, ...]:
         if not self.by_hand:
             return ()
-        told = text("cross_attention.vectors_below_written_hand")
-        return (Words(told),)
+        remark = text("cross_attention.vectors_below_written_hand")
+        return (Words(remark),)
 
 
 def cross_attention(
@@ -249,41 +261,45 @@ def cross_attention(
     seed: int = 1,
     on_progress: Callable[[str], None] = lambda line: None,
 ) -> CrossAttention:
-    """Attention of an output within itself and over its input, from a vector for each word.
+    """Self-attention of an output and cross-attention to its input, from a vector for each word.
 
-    A small Transformer then learns the pair, beside a few others like it, in a few seconds, and
-    tells the next word of every beginning.
+    A small Transformer is then trained on the pair and a few others like it, in a few seconds, and
+    predicts the next word of every prefix.
 
-    >>> [round(one, 3) for one in cross_attention(steps=1).cross_weights[1].tolist()]
+    >>> [round(value, 3) for value in cross_attention(steps=1).cross_weights[1].tolist()]
     [0.083, 0.083, 0.834]
     """
     source = parse_words(sentence)
     plain = " ".join(source)
-    said = parse_words(_own_translation(plain) if target is None else target)
-    given = [
-        _vectors(plain, side, one) for side, one in enumerate((source_vectors, target_vectors))
+    target_words = parse_words(_own_translation(plain) if target is None else target)
+    vectors = [
+        _vectors(plain, side, argument)
+        for side, argument in enumerate((source_vectors, target_vectors))
     ]
-    x = parse_matrix("source_vectors", given[0], rows=len(source), of=f"the words of {plain!r}")
-    width, of = x.shape[1], f"the words of {' '.join(said)!r}"
-    y = parse_matrix("target_vectors", given[1], rows=len(said), columns=width, of=of)
+    x = parse_matrix("source_vectors", vectors[0], rows=len(source), of=f"the words of {plain!r}")
+    width, of = x.shape[1], f"the words of {' '.join(target_words)!r}"
+    y = parse_matrix("target_vectors", vectors[1], rows=len(target_words), columns=width, of=of)
     unit = torch.eye(width, dtype=torch.float64)
     maps = {
         name: unit
-        if one is None
-        else parse_matrix(name, one, rows=width, of="the numbers of a vector")
-        for name, one in (("w_query", w_query), ("w_key", w_key), ("w_value", w_value))
+        if argument is None
+        else parse_matrix(name, argument, rows=width, of="the numbers of a vector")
+        for name, argument in (("w_query", w_query), ("w_key", w_key), ("w_value", w_value))
     }
     if maps["w_query"].shape != maps["w_key"].shape:
         raise UserError(
             "w_query and w_key must be equally wide: a query meets keys of its own width"
         )
     queries = y @ maps["w_query"]
-    own_keys, keys = (one @ maps["w_key"] for one in (y, x))
-    own_values, values = (one @ maps["w_value"] for one in (y, x))
-    within, across = attend(queries, own_keys, own_values), attend(queries, keys, values)
+    own_keys, keys = (states @ maps["w_key"] for states in (y, x))
+    own_values, values = (states @ maps["w_value"] for states in (y, x))
+    self_attended, cross_attended = (
+        attend(queries, own_keys, own_values),
+        attend(queries, keys, values),
+    )
     return CrossAttention(
         source,
-        said,
+        target_words,
         x,
         y,
         queries,
@@ -291,11 +307,13 @@ def cross_attention(
         own_values,
         keys,
         values,
-        self_weights=within.weights,
-        self_outputs=within.context,
-        cross_weights=across.weights,
-        cross_outputs=across.context,
-        following=next_words(source, said, steps=steps, seed=seed, on_progress=on_progress),
+        self_weights=self_attended.weights,
+        self_outputs=self_attended.context,
+        cross_weights=cross_attended.weights,
+        cross_outputs=cross_attended.context,
+        next_words=next_words(
+            source, target_words, steps=steps, seed=seed, on_progress=on_progress
+        ),
         by_hand=source_vectors is None or target_vectors is None,
     )
 
@@ -308,10 +326,10 @@ def _own_translation(sentence: str) -> str:
     raise UserError(f"target: what does {sentence!r} become? Give its translation")
 
 
-def _vectors(sentence: str, side: int, given: Matrix | None) -> Matrix:
+def _vectors(sentence: str, side: int, argument: Matrix | None) -> Matrix:
     """The vectors given, or those of one of the lesson's own examples."""
-    if given is not None:
-        return given
+    if argument is not None:
+        return argument
     if sentence in VECTORS:
         return VECTORS[sentence][side]
     name = ("source_vectors", "target_vectors")[side]

@@ -1,4 +1,4 @@
-"""Several heads side by side: each has a table of weights of its own, and may hold a reading."""
+"""Multi-head attention: each head has its own weights and can hold its own reading."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,31 +37,31 @@ Rows = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class Reading:
-    """What the sentence then says, and the place of the word that the asking word looks at."""
+    """A reading of the sentence, and the position that the query word attends to."""
 
     key: str
-    sees: int
+    key_position: int
 
 
 @dataclass(frozen=True)
 class Example:
-    """A word at a place that asks in two ways, the words' vectors, and a head for each reading.
+    """An ambiguous sentence: query position, word vectors, and a head for each reading.
 
-    `written` has the keys of the names of the output's numbers.
+    `output_keys` are the catalogue keys of the output components' names.
     """
 
     sentence: str
-    asks: int
+    query_position: int
     readings: tuple[Reading, Reading]
     vectors: Rows
     w_query: tuple[Rows, Rows]
     w_key: tuple[Rows, Rows]
     w_value: tuple[Rows, Rows]
-    written: tuple[str, ...]
+    output_keys: tuple[str, ...]
 
 
 NOTHING = (0.0, 0.0, 0.0, 0.0)
-LOOK, SKIP = (3.0, 0.0), (0.0, 0.0)  # a row of W_q or W_k: asked for by a head, or of no concern
+LOOK, SKIP = (3.0, 0.0), (0.0, 0.0)  # a row of W_q or W_k: used by a head, or not
 FIRST, SECOND = (1.0, 0.0), (0.0, 1.0)  # where a head's value writes it
 
 # Axes: who does it, what is done, to whom, with what. Nouns ask the first head for the deed; the
@@ -109,27 +109,27 @@ NO_WORD = -1
 
 @dataclass(frozen=True)
 class EncoderHeads(LessonResult):
-    """The weights of every head of every layer for one sentence, and measures of them.
+    """Attention weights of every head of every layer for one sentence, and their statistics.
 
-    The measures are means over `sentences`, of the primer if they are several; `even` has those of
-    a head that looks at all places alike. `dependency` is the weight that a word gives the one it
-    depends on, where that is known; `depends` has its place for each word of the sentence drawn.
+    The statistics are means over `sentences`, of the primer if they are several; `uniform` has
+    those of a uniform head. `dependency` is the weight of a word on its syntactic head, where that
+    is known; `dependency_heads` has the head's position for each word of the sentence shown.
     """
 
     words: tuple[str, ...]
     weights: Float[Tensor, "L H T T"]
-    depends: tuple[int, ...] | None
+    dependency_heads: tuple[int, ...] | None
     sentences: int
     entropy: Float[Tensor, "L H"]
     distance: Float[Tensor, "L H"]
     previous: Float[Tensor, "L H"]
     dependency: Float[Tensor, "L H"] | None
-    even: tuple[float, ...]
+    uniform: tuple[float, ...]
     layer: int = 0
-    holder: PhraseHeads | None = None
+    phrase_heads: PhraseHeads | None = None
 
     def page(self, text: Text) -> Page:
-        """The measures of all heads, then the tables."""
+        """The statistics of all heads, then the tables."""
         layers, count = self.weights.shape[:2]
         return Page(
             text("multi_head.head_trained_encoder"),
@@ -148,29 +148,29 @@ class EncoderHeads(LessonResult):
                 ),
                 *self._measures(text),
                 Words(self._verdict(text)),
-                *(self.holder.parts(text) if self.holder else ()),
-                *self._drawn(text),
+                *(self.phrase_heads.parts(text) if self.phrase_heads else ()),
+                *self._tables(text),
             ),
         )
 
-    def _drawn(self, text: Text) -> list[Table]:
+    def _tables(self, text: Text) -> list[Table]:
         """The table of every head: with its numbers if they are few, else small."""
         layers, count = self.weights.shape[:2]
         chosen = [self.layer - 1] if self.layer else range(layers)
-        heads = [(at, head) for at in chosen for head in range(count)]
-        places = [str(place + 1) for place in range(len(self.words))]
-        rows = [f"{place} {word}" for place, word in zip(places, self.words, strict=True)]
+        heads = [(layer, head) for layer in chosen for head in range(count)]
+        numbers = [str(index + 1) for index in range(len(self.words))]
+        rows = [f"{index} {word}" for index, word in zip(numbers, self.words, strict=True)]
         bare = len(heads) > MOST_TABLES
         return [
             table(
-                _name(at, head, text),
-                self.weights[at, head],
+                _name(layer, head, text),
+                self.weights[layer, head],
                 () if bare and number % ABREAST else self.words if bare else rows,
-                (self.words if number < ABREAST else ()) if bare else places,
+                (self.words if number < ABREAST else ()) if bare else numbers,
                 kind="weights",
                 bare=bare,
             )
-            for number, (at, head) in enumerate(heads)
+            for number, (layer, head) in enumerate(heads)
         ]
 
     def _over(self, text: Text) -> str:
@@ -179,7 +179,7 @@ class EncoderHeads(LessonResult):
         return text("multi_head.measures_means_sentences_primer", sentences=self.sentences)
 
     def _measures(self, text: Text) -> tuple[Table, Table]:
-        """How spread and how far each head looks, and what share it gives to two kinds of words."""
+        """Entropy and distance of each head, and its weight on the previous word and on the head."""
         layers, count = self.weights.shape[:2]
         rows = [_name(at, head, text) for at in range(layers) for head in range(count)]
         rows.append(text("multi_head.alike"))
@@ -191,17 +191,19 @@ class EncoderHeads(LessonResult):
             shares.append(self.dependency)
         title = text("multi_head.share_weight")
         return (
-            table("", _columns(spread, self.even[:2]), rows, columns),
-            table(title, _columns(shares, self.even[2:]), rows, names, kind="weights"),
+            table("", _columns(spread, self.uniform[:2]), rows, columns),
+            table(title, _columns(shares, self.uniform[2:]), rows, names, kind="weights"),
         )
 
     def _verdict(self, text: Text) -> str:
         """Which heads stand out, if any do."""
-        told = [_most(self.previous, self.even[2], text, text("multi_head.most_word_before"))]
+        sentences = [
+            _most(self.previous, self.uniform[2], text, text("multi_head.most_word_before"))
+        ]
         if self.dependency is not None:
             name = text("multi_head.most_dependency")
-            told.append(_most(self.dependency, self.even[3], text, name))
-        return " ".join(told)
+            sentences.append(_most(self.dependency, self.uniform[3], text, name))
+        return " ".join(sentences)
 
 
 def encoder_heads(
@@ -224,38 +226,38 @@ def encoder_heads(
         stream = generate_sentences(SPLIT, seed=SEED, longest=bounds.longest, core=bounds.core)
         twins = list(islice(stream, first, first + sentences))
     texts = [twin.hindi if side else twin.english for twin in twins] or [text]
-    depends = [_depends(twin, side) for twin in twins] or None
-    tables = [head_weights(translator, one) for one in texts]
-    drawn = tables[0] if primer is not None else head_weights(translator, text)
-    layers = len(drawn)
+    dependency_heads = [_dependency_heads(twin, side) for twin in twins] or None
+    tables = [head_weights(translator, sentence_text) for sentence_text in texts]
+    shown_weights = tables[0] if primer is not None else head_weights(translator, text)
+    layers = len(shown_weights)
     if not 0 <= layer <= layers:
         raise UserError(f"layer: {layer} is none of the encoder's {layers}; give 1 to {layers}")
-    even = [
+    uniform_tables = [
         torch.full_like(weights_table[:1, :1], 1 / weights_table.shape[-1])
         for weights_table in tables
     ]
-    ways: list[Callable[[list[Tensor]], Tensor]] = [_mean(entropy), _mean(distance)]
-    ways.append(_mean(previous_share))
-    if depends is not None:
-        ways.append(lambda given: _dependency(given, depends))
-    measures = [way(tables) for way in ways]
+    measures: list[Callable[[list[Tensor]], Tensor]] = [_mean(entropy), _mean(distance)]
+    measures.append(_mean(previous_share))
+    if dependency_heads is not None:
+        measures.append(lambda weight_tables: _dependency(weight_tables, dependency_heads))
+    values = [measure(tables) for measure in measures]
     return EncoderHeads(
         words=(*normalize(texts[0] if primer is not None else text).split(), NAMES[EOS]),
-        weights=drawn,
-        depends=depends[0] if depends and primer is not None else None,
+        weights=shown_weights,
+        dependency_heads=dependency_heads[0] if dependency_heads and primer is not None else None,
         sentences=len(texts),
-        entropy=measures[0],
-        distance=measures[1],
-        previous=measures[2],
-        dependency=measures[3] if depends else None,
-        even=tuple(float(way(even)) for way in ways),
+        entropy=values[0],
+        distance=values[1],
+        previous=values[2],
+        dependency=values[3] if dependency_heads else None,
+        uniform=tuple(float(measure(uniform_tables)) for measure in measures),
         layer=layer,
-        holder=measure_phrase_heads(translator, pairs, core=bounds.core) if pairs else None,
+        phrase_heads=measure_phrase_heads(translator, pairs, core=bounds.core) if pairs else None,
     )
 
 
-def _depends(twin: SentencePair, side: int) -> tuple[int, ...]:
-    """The place that each word depends on; the end of the sentence depends on none."""
+def _dependency_heads(twin: SentencePair, side: int) -> tuple[int, ...]:
+    """Position of each word's syntactic head; none for the end of the sentence."""
     return (*twin.heads(side), NO_WORD)
 
 
@@ -266,37 +268,41 @@ def _mean(measure: Callable[[Tensor], Tensor]) -> Callable[[list[Tensor]], Tenso
     )
 
 
-def _dependency(tables: list[Tensor], depends: Sequence[Sequence[int]]) -> Tensor:
+def _dependency(tables: list[Tensor], dependency_heads: Sequence[Sequence[int]]) -> Tensor:
     each = [
-        target_share(weights_table, own) for weights_table, own in zip(tables, depends, strict=True)
+        target_share(weights_table, heads)
+        for weights_table, heads in zip(tables, dependency_heads, strict=True)
     ]
     return torch.stack(each).mean(dim=0)
 
 
-def _columns(measures: Sequence[Tensor], even: Sequence[float]) -> list[list[float]]:
-    """A row for every head, and the even one below."""
-    return [*torch.stack([measure.flatten() for measure in measures], dim=1).tolist(), list(even)]
+def _columns(measures: Sequence[Tensor], uniform: Sequence[float]) -> list[list[float]]:
+    """A row for every head, and the uniform one below."""
+    return [
+        *torch.stack([measure.flatten() for measure in measures], dim=1).tolist(),
+        list(uniform),
+    ]
 
 
 def _name(layer: int, head: int, text: Text) -> str:
     return text("multi_head.layer_head", layer_number=layer + 1, head_number=head + 1)
 
 
-def _most(shares: Tensor, even: float, text: Text, what: str) -> str:
-    """The head that gives most to something, beside one that looks at all places alike."""
+def _most(shares: Tensor, uniform: float, text: Text, what: str) -> str:
+    """The head with the largest share, compared with a uniform head."""
     layer, head = divmod(int(shares.argmax()), shares.shape[1])
     most, who = float(shares.max()), _name(layer, head, text)
-    if more := int((shares > even).sum()):
+    if more := int((shares > uniform).sum()):
         return text(
             "multi_head.gets_most_alike_would",
             what=what,
             who=who,
             most=most,
-            even=even,
+            even=uniform,
             more=more,
             heads_in_all=shares.numel(),
         )
-    return text("multi_head.gets_more_head_alike", what=what, most=most, even=even)
+    return text("multi_head.gets_more_head_alike", what=what, most=most, even=uniform)
 
 
 SENTENCE = EXAMPLES[0].sentence
@@ -305,9 +311,9 @@ Matrices = Sequence[Matrix] | Tensor
 
 @dataclass(frozen=True)
 class MultiHead(LessonResult):
-    """Every head from its queries to its context, joined and projected; and one as wide as all.
+    """Every head from queries to context, concatenated and projected; and a single wide head.
 
-    The one head has all their queries, keys and values end to end: the same weights, one softmax.
+    The single head concatenates their queries, keys and values: the same matrices, one softmax.
     """
 
     words: tuple[str, ...]
@@ -320,8 +326,8 @@ class MultiHead(LessonResult):
     contexts: Float64[Tensor, "H T V"]
     joined: Float64[Tensor, "T W"]
     outputs: Float64[Tensor, "T O"]
-    one_weights: Float64[Tensor, "T T"]
-    one_outputs: Float64[Tensor, "T O"]
+    single_head_weights: Float64[Tensor, "T T"]
+    single_head_outputs: Float64[Tensor, "T O"]
     example: Example | None = None
 
     def page(self, text: Text) -> Page:
@@ -347,15 +353,15 @@ class MultiHead(LessonResult):
         )
 
     def _readings(self, example: Example, text: Text) -> tuple[Part, ...]:
-        """The row of the word that asks, in one head and in each; and what that shows."""
+        """The query word's row in the single head and in each head, and the verdict."""
         first, second = example.readings
-        asks = example.asks
+        query = example.query_position
         single = text("multi_head.wide_head")
         names = (single, *(_head(number, text) for number in range(1, len(self.weights) + 1)))
-        rows = torch.stack([self.one_weights[asks], *self.weights[:, asks]])
-        found = torch.stack([self.one_outputs[asks], self.outputs[asks]])
+        rows = torch.stack([self.single_head_weights[query], *self.weights[:, query]])
+        outputs = torch.stack([self.single_head_outputs[query], self.outputs[query]])
         both = text("multi_head.both_heads_joined")
-        word = self.words[asks]
+        word = self.words[query]
         return (
             Words(
                 text(
@@ -367,33 +373,43 @@ class MultiHead(LessonResult):
             table(text("multi_head.looks", word=word), rows, names, self.words, kind="weights"),
             table(
                 text("multi_head.becomes", word=word),
-                found,
+                outputs,
                 (single, both),
-                [text(f"multi_head.output_{key}") if key else "" for key in example.written],
+                [text(f"multi_head.output_{key}") if key else "" for key in example.output_keys],
             ),
             Words(self._verdict(example, text)),
         )
 
     def _verdict(self, example: Example, text: Text) -> str:
-        asks, (one, two) = example.asks, (reading.sees for reading in example.readings)
-        word, first, second = (self.words[place] for place in (asks, one, two))
-        if one == two:
+        query, (first_key, second_key) = (
+            example.query_position,
+            (reading.key_position for reading in example.readings),
+        )
+        word, first, second = (self.words[position] for position in (query, first_key, second_key))
+        if first_key == second_key:
             return text("multi_head.both_readings_look_table", word=word, first=first)
-        shared = self.one_weights[asks, [one, two]].tolist()
-        whole = [float(self.weights[0, asks, one]), float(self.weights[1, asks, two])]
-        told = text(
+        single_head_weights = self.single_head_weights[query, [first_key, second_key]].tolist()
+        own_head_weights = [
+            float(self.weights[0, query, first_key]),
+            float(self.weights[1, query, second_key]),
+        ]
+        verdict = text(
             "multi_head.table_gives_row_sums",
             first=first,
-            first_shared=shared[0],
+            first_single=single_head_weights[0],
             second=second,
-            second_shared=shared[1],
+            second_single=single_head_weights[1],
         )
-        if sum(whole) > 1:
-            return told + text(
-                "multi_head.two_heads_give_holds", first_whole=whole[0], second_whole=whole[1]
+        if sum(own_head_weights) > 1:
+            return verdict + text(
+                "multi_head.two_heads_give_holds",
+                first_own=own_head_weights[0],
+                second_own=own_head_weights[1],
             )
-        return told + text(
-            "multi_head.two_heads_give_more", first_whole=whole[0], second_whole=whole[1]
+        return verdict + text(
+            "multi_head.two_heads_give_more",
+            first_own=own_head_weights[0],
+            second_own=own_head_weights[1],
         )
 
 
@@ -417,10 +433,10 @@ def multi_head(
     By hand, `w_query`, `w_key` and `w_value` have a matrix for each head; without them each of
     `count` heads, 2 if not given, takes its own share of the vectors' numbers. With a model, a
     run's folder or a translator, the heads of its encoder are shown and measured, the measures
-    means over so many `sentences` of the primer, of which it is known which word each depends on;
-    `primer` draws one of these by its number instead, and `layer` one layer only. Over so many
-    `pairs` of sentences that a cue decides it is measured which head tells who holds the telescope.
-    The model "snapshot" is one that was trained before, of which `layer` alone can be chosen.
+    means over `sentences` of the primer, whose dependencies are known; `primer` shows one of these
+    by its number instead, and `layer` one layer only. Over `pairs` of cued sentences it is measured
+    which head links a prepositional phrase to its noun. The model "snapshot" is the stored result
+    of a trained model, of which only `layer` can be chosen.
     """
     by_hand = {"vectors": vectors, "count": count, "w_query": w_query, "w_key": w_key}
     by_hand |= {"w_value": w_value, "w_output": w_output}
@@ -437,56 +453,63 @@ def multi_head(
         )
     _refuse({**measured, "layer": layer or None}, "is for a trained model; give model=RUN too")
     words = parse_words(sentence)
-    given: list[Matrices | None] = [w_query, w_key, w_value]
-    found = next((one for one in EXAMPLES if one.sentence == " ".join(words)), None)
+    projections: list[Matrices | None] = [w_query, w_key, w_value]
+    example = next(
+        (candidate for candidate in EXAMPLES if candidate.sentence == " ".join(words)), None
+    )
     if vectors is None:
-        if found is None:
+        if example is None:
             raise UserError(
                 "vectors: give a row of numbers for each word, or model=RUN for a trained one"
             )
-        x = parse_matrix("vectors", found.vectors)
-        if count is not None and count != len(found.w_query):
+        x = parse_matrix("vectors", example.vectors)
+        if count is not None and count != len(example.w_query):
             raise UserError(
-                f"count: this sentence's {len(found.w_query)} heads are written by hand; give "
+                f"count: this sentence's {len(example.w_query)} heads are written by hand; give "
                 "vectors of your own to choose how many"
             )
-        count, own = len(found.w_query), (found.w_query, found.w_key, found.w_value)
-        if not all(one is None for one in (*given, w_output)):
-            found = None  # what its words then ask is the reader's own
-        given = [other if one is None else one for one, other in zip(given, own, strict=True)]
+        count, own = len(example.w_query), (example.w_query, example.w_key, example.w_value)
+        if not all(argument is None for argument in (*projections, w_output)):
+            example = None  # what its words then ask is the reader's own
+        projections = [
+            default if argument is None else argument
+            for argument, default in zip(projections, own, strict=True)
+        ]
     else:
-        found = None
+        example = None
         x = parse_matrix(
             "vectors", vectors, rows=len(words), of=f"the words of {' '.join(words)!r}"
         )
     names = ("w_query", "w_key", "w_value")
     parts = 2 if count is None else count
-    maps = [_each(name, one, x.shape[1], parts) for name, one in zip(names, given, strict=True)]
+    maps = [
+        _each(name, argument, x.shape[1], parts)
+        for name, argument in zip(names, projections, strict=True)
+    ]
     if vectors is not None and count not in (None, len(maps[0])):
         raise UserError(f"count: is {count}, and w_query has matrices for {len(maps[0])} heads")
-    return _computed(words, x, maps, w_output, found)
+    return _computed(words, x, maps, w_output, example)
 
 
 def _snapshot_heads(sentence: str | Sequence[str], layer: int) -> "EncoderHeads":
-    """The heads that were kept, if no other sentence is asked for; of one layer if it is chosen."""
-
-    shown = read_snapshot("multi_head")
-    assert isinstance(shown, EncoderHeads)
-    own = " ".join(shown.words[:-1])
+    """The heads of the snapshot, for its own sentence; `layer` selects one layer."""
+    heads = read_snapshot("multi_head")
+    assert isinstance(heads, EncoderHeads)
+    own = " ".join(heads.words[:-1])
     if " ".join(parse_words(sentence)) not in (SENTENCE, own):
         raise UserError(
             f"model: kept is {own!r}; for other sentences give model=RUN, a folder of "
             "`dhyan train transformer2017-small`"
         )
-    if parse_int("layer", layer, least=0) > (layers := len(shown.weights)):
+    if parse_int("layer", layer, least=0) > (layers := len(heads.weights)):
         raise UserError(f"layer: {layer} is none of the encoder's {layers}; give 1 to {layers}")
-    return replace(shown, layer=layer)
+    return replace(heads, layer=layer)
 
 
-def _refuse(given: Mapping[str, object], why: str) -> None:
-    """What would not be used is not taken."""
-    for name, one in given.items():
-        if one is not None:
+def _refuse(arguments: Mapping[str, object], why: str) -> None:
+    """Reject arguments that would not be used."""
+    for name, value in arguments.items():
+        if value is not None:
             raise UserError(f"{name}: {why.format(name)}")
 
 
@@ -495,9 +518,9 @@ def _computed(
     x: Float64[Tensor, "T D"],
     maps: Sequence[Float64[Tensor, "H D _"]],
     w_output: Matrix | None,
-    found: Example | None,
+    example: Example | None,
 ) -> MultiHead:
-    """From vectors to outputs, once for every head and once for one as wide as all."""
+    """From vectors to outputs, for every head and for a single wide head."""
     queries, keys, values = (x @ projection for projection in maps)
     if queries.shape != keys.shape:
         raise UserError(
@@ -511,8 +534,10 @@ def _computed(
     project = torch.eye(wide, dtype=torch.float64)
     if w_output is not None:
         project = parse_matrix("w_output", w_output, rows=wide, of="the numbers of all heads")
-    asked, known = _joined(queries), _joined(keys)
-    one = (asked @ known.T / asked.shape[1] ** 0.5).softmax(-1)
+    joined_queries, joined_keys = _joined(queries), _joined(keys)
+    single_head_weights = (joined_queries @ joined_keys.T / joined_queries.shape[1] ** 0.5).softmax(
+        -1
+    )
     return MultiHead(
         words,
         x,
@@ -524,32 +549,36 @@ def _computed(
         contexts,
         joined,
         outputs=joined @ project,
-        one_weights=one,
-        one_outputs=one @ _joined(values) @ project,
-        example=found,
+        single_head_weights=single_head_weights,
+        single_head_outputs=single_head_weights @ _joined(values) @ project,
+        example=example,
     )
 
 
-def _each(name: str, given: Matrices | None, width: int, count: int) -> Float64[Tensor, "H D E"]:
+def _each(name: str, argument: Matrices | None, width: int, count: int) -> Float64[Tensor, "H D E"]:
     """A matrix for each head, or each head's share of the unit matrix."""
-    if given is None:
+    if argument is None:
         if width % parse_int("count", count):
             raise UserError(f"count: {width} numbers do not part evenly into {count} heads")
         return torch.eye(width, dtype=torch.float64).unflatten(1, (count, -1)).transpose(0, 1)
-    if isinstance(given, str) or not isinstance(given, Sequence | Tensor) or not len(given):
+    if (
+        isinstance(argument, str)
+        or not isinstance(argument, Sequence | Tensor)
+        or not len(argument)
+    ):
         raise UserError(f"{name}: give a list with a matrix for each head")
     of = "the numbers of a vector"
-    own = [
-        parse_matrix(f"{name} of head {at}", one, rows=width, of=of)
-        for at, one in enumerate(given, 1)
+    matrices = [
+        parse_matrix(f"{name} of head {at}", matrix, rows=width, of=of)
+        for at, matrix in enumerate(argument, 1)
     ]
-    if len({one.shape for one in own}) != 1:
+    if len({matrix.shape for matrix in matrices}) != 1:
         raise UserError(f"{name}: give each head a matrix, all of one width")
-    return torch.stack(own)
+    return torch.stack(matrices)
 
 
 def _joined(parts: Float64[Tensor, "H T E"]) -> Float64[Tensor, "T W"]:
-    """All heads end to end."""
+    """All heads concatenated."""
     return parts.transpose(0, 1).flatten(1)
 
 

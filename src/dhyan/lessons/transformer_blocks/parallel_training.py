@@ -1,4 +1,4 @@
-"""Training on all words at once is training word by word: same loss, same gradients, one run."""
+"""Parallel training: all positions in one decoder run, with the loss and gradients of many."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,9 +29,9 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class TrainingPass:
-    """One way through a sentence: runs of the decoder, seconds, and what training gets from it.
+    """A training pass over a sentence: decoder runs, seconds, losses and gradient.
 
-    The seconds of a way that was gone several times are their median.
+    The seconds of repeated passes are their median.
     """
 
     runs: int
@@ -47,31 +47,31 @@ class TrainingPass:
 
 @dataclass(frozen=True)
 class PassPair:
-    """A sentence of so many words, learned from word by word and all at once."""
+    """A sentence of `length` words, trained on sequentially and in parallel."""
 
     length: int
-    in_turn: TrainingPass
-    at_once: TrainingPass
+    sequential: TrainingPass
+    parallel: TrainingPass
 
     @property
     def loss_difference(self) -> float:
         """How far the two mean losses are apart."""
-        return abs(self.in_turn.loss - self.at_once.loss)
+        return abs(self.sequential.loss - self.parallel.loss)
 
     @property
     def gradient_difference(self) -> float:
         """The largest difference between the two gradients of any weight."""
-        return float((self.in_turn.gradient - self.at_once.gradient).abs().max())
+        return float((self.sequential.gradient - self.parallel.gradient).abs().max())
 
     @property
     def times_faster(self) -> float:
-        """How often the parallel way fits into the other's time."""
-        return self.in_turn.seconds / self.at_once.seconds
+        """Speed-up of the parallel pass."""
+        return self.sequential.seconds / self.parallel.seconds
 
 
 @dataclass(frozen=True)
 class ParallelTraining(LessonResult):
-    """A sentence both ways, and longer ones timed."""
+    """A sentence in both passes, and longer ones timed."""
 
     words: tuple[str, ...]
     own: PassPair
@@ -82,16 +82,18 @@ class ParallelTraining(LessonResult):
     @property
     def same(self) -> bool:
         """Whether losses and gradients are equal but for rounding, at every length."""
-        apart = [(one.loss_difference, one.gradient_difference) for one in (self.own, *self.timed)]
-        return max(max(pair) for pair in apart) < SAME
+        apart = [
+            (pair.loss_difference, pair.gradient_difference) for pair in (self.own, *self.timed)
+        ]
+        return max(max(differences) for differences in apart) < SAME
 
     def page(self, text: Text) -> Page:
-        """Equal first, then how many runs and how long."""
+        """Losses, then decoder runs and times."""
         turn, once = text("parallel_training.one_by_one"), text("parallel_training.parallel")
-        ways = (turn, once)
-        lengths = [str(one.length) for one in self.timed]
-        named = [text("parallel_training.words", one=length) for length in lengths]
-        worst = max(one.gradient_difference for one in (self.own, *self.timed))
+        methods = (turn, once)
+        lengths = [str(pair.length) for pair in self.timed]
+        named = [text("parallel_training.words", count=length) for length in lengths]
+        worst = max(pair.gradient_difference for pair in (self.own, *self.timed))
         last = self.timed[-1]
         return Page(
             text("parallel_training.title"),
@@ -99,8 +101,8 @@ class ParallelTraining(LessonResult):
                 Words(text("parallel_training.training_right_words_known")),
                 table(
                     text("parallel_training.loss_word"),
-                    torch.stack([self.own.in_turn.losses, self.own.at_once.losses]),
-                    ways,
+                    torch.stack([self.own.sequential.losses, self.own.parallel.losses]),
+                    methods,
                     self.words,
                     digits=4,
                 ),
@@ -111,27 +113,30 @@ class ParallelTraining(LessonResult):
                 ),
                 table(
                     text("parallel_training.runs_decoder"),
-                    [[float(one.in_turn.runs), float(one.at_once.runs)] for one in self.timed],
+                    [
+                        [float(pair.sequential.runs), float(pair.parallel.runs)]
+                        for pair in self.timed
+                    ],
                     named,
-                    ways,
+                    methods,
                 ),
                 table(
                     text("parallel_training.milliseconds"),
                     [
-                        [1000 * one.in_turn.seconds, 1000 * one.at_once.seconds]
-                        for one in self.timed
+                        [1000 * pair.sequential.seconds, 1000 * pair.parallel.seconds]
+                        for pair in self.timed
                     ],
                     named,
-                    ways,
+                    methods,
                     digits=1,
                 ),
                 Lines(
                     text("parallel_training.time_learn_sentence"),
                     tuple(
-                        Curve(name, [1000 * seconds for seconds in found])
-                        for name, found in (
-                            (turn, [one.in_turn.seconds for one in self.timed]),
-                            (once, [one.at_once.seconds for one in self.timed]),
+                        Curve(name, [1000 * seconds for seconds in durations])
+                        for name, durations in (
+                            (turn, [pair.sequential.seconds for pair in self.timed]),
+                            (once, [pair.parallel.seconds for pair in self.timed]),
                         )
                     ),
                     tuple(lengths),
@@ -142,8 +147,8 @@ class ParallelTraining(LessonResult):
                     text(
                         "parallel_training.sentence_words_takes_runs",
                         length=last.length,
-                        runs=last.in_turn.runs,
-                        at_once_runs=last.at_once.runs,
+                        runs=last.sequential.runs,
+                        at_once_runs=last.parallel.runs,
                         times_faster=last.times_faster,
                         repeats=self.repeats,
                         machine=self.machine.describe(text),
@@ -161,39 +166,40 @@ def parallel_training(
     repeats: int = 3,
     seed: int = 1,
 ) -> ParallelTraining:
-    """Loss and gradients of a pair both ways, then of random words of each length, timed.
+    """Loss and gradients of a pair in both passes, then of random words of each length, timed.
 
-    Every time is the median of some `repeats`. The defaults take a few seconds.
+    Every time is the median of `repeats`. The defaults take a few seconds.
     """
-    source, said = parse_words(sentence), parse_words(target)
+    source, target_words = parse_words(sentence), parse_words(target)
     lengths, seed = parse_ints("lengths", lengths), parse_int("seed", seed, least=0)
     repeats = parse_int("repeats", repeats)
-    heard, names = number_words([source]), number_words([said])
-    model = tiny_transformer(len(heard), len(names), seed=seed)
+    source_ids, target_ids = number_words([source]), number_words([target_words])
+    model = tiny_transformer(len(source_ids), len(target_ids), seed=seed)
     own = _both_passes(
-        model, _batch([heard[word] for word in source], [names[word] for word in said])
+        model,
+        _batch([source_ids[word] for word in source], [target_ids[word] for word in target_words]),
     )
     timed = tuple(_timed(lengths, repeats, seed))
-    return ParallelTraining((*said, NAMES[EOS]), own, timed, repeats, this_machine())
+    return ParallelTraining((*target_words, NAMES[EOS]), own, timed, repeats, this_machine())
 
 
 def _timed(lengths: Sequence[int], repeats: int, seed: int) -> list[PassPair]:
     """Random words of each length; the first pass, which warms up, does not count."""
     model = tiny_transformer(VOCABULARY, VOCABULARY, seed=seed)
-    draw = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     batches = []
     for length in lengths:
-        ids = torch.randint(VOCABULARY, (2, length), generator=draw) + len(NAMES)
+        ids = torch.randint(VOCABULARY, (2, length), generator=generator) + len(NAMES)
         batches.append(_batch(*ids.tolist()))
     _both_passes(model, min(batches, key=lambda batch: batch.target.count))
     return [_typical([_both_passes(model, batch) for _ in range(repeats)]) for batch in batches]
 
 
 def _typical(pairs: Sequence[PassPair]) -> PassPair:
-    """The last of several equal ones, with the median of their times."""
+    """The last of several equal pairs, with the median of their times."""
     turn, once = (
-        replace(ways[-1], seconds=median(way.seconds for way in ways))
-        for ways in ([pair.in_turn for pair in pairs], [pair.at_once for pair in pairs])
+        replace(passes[-1], seconds=median(training_pass.seconds for training_pass in passes))
+        for passes in ([pair.sequential for pair in pairs], [pair.parallel for pair in pairs])
     )
     return PassPair(pairs[-1].length, turn, once)
 
@@ -203,14 +209,14 @@ def _batch(source: list[int], target: list[int]) -> Batch:
 
 
 def _both_passes(model: Seq2Seq, batch: Batch) -> PassPair:
-    """Word by word, told the right words; then all at once."""
-    told = torch.ones_like(batch.inputs.ids, dtype=torch.bool)
-    in_turn = _run_pass(model, batch, lambda: decode_stepwise(model, batch, told))
-    at_once = _run_pass(model, batch, lambda: model(batch))
-    return PassPair(batch.target.count - 2, in_turn, at_once)
+    """Stepwise decoding with teacher forcing; then all positions in parallel."""
+    teacher_forcing = torch.ones_like(batch.inputs.ids, dtype=torch.bool)
+    sequential = _run_pass(model, batch, lambda: decode_stepwise(model, batch, teacher_forcing))
+    parallel = _run_pass(model, batch, lambda: model(batch))
+    return PassPair(batch.target.count - 2, sequential, parallel)
 
 
-def _run_pass(model: Seq2Seq, batch: Batch, think: Callable[[], Tensor]) -> TrainingPass:
+def _run_pass(model: Seq2Seq, batch: Batch, forward: Callable[[], Tensor]) -> TrainingPass:
     """Forward and backward, with the runs of the decoder counted."""
     runs: list[None] = []
     decoder = model.decoder
@@ -218,14 +224,14 @@ def _run_pass(model: Seq2Seq, batch: Batch, think: Callable[[], Tensor]) -> Trai
     counting = decoder.register_forward_hook(lambda *_: runs.append(None))
     model.zero_grad()
     try:
-        began = perf_counter()
+        start = perf_counter()
         losses = functional.cross_entropy(
-            think().flatten(0, 1), batch.labels.ids.flatten(), reduction="none"
+            forward().flatten(0, 1), batch.labels.ids.flatten(), reduction="none"
         )
         losses.mean().backward()
-        seconds = perf_counter() - began
+        seconds = perf_counter() - start
     finally:
         counting.remove()
-    found = [weight.grad for weight in model.parameters() if weight.grad is not None]
-    gradient = torch.cat([one.flatten() for one in found])
+    gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    gradient = torch.cat([grad.flatten() for grad in gradients])
     return TrainingPass(len(runs), seconds, losses.detach(), gradient)

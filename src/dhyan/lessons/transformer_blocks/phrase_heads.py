@@ -28,33 +28,35 @@ from dhyan.special_tokens import BOS, EOS
 
 
 def head_weights(translator: Translator, text: str) -> Float[Tensor, "L H T T"]:
-    """The self-attention of every head of the encoder, by word; the last is the sentence's end.
+    """Self-attention weights of every encoder head by word; the last is the end of the sentence.
 
-    What a word is given is the sum over its pieces, what it gives their mean.
+    The weight on a word is the sum over its tokens, the weight from a word their mean.
     """
     encoder, masked = translator.model.encoder, translator.with_placeholders(text)[0]
     ids = translator.source.encode(masked)
     if not ids:
         raise UserError("the sentence is empty: give it at least one word")
     owners = word_indices(translator.source, ids, masked)
-    read = Tokens.pad([[*ids, EOS]]).to(translator.device)
+    source = Tokens.pad([[*ids, EOS]]).to(translator.device)
     model = translator.model
     with evaluation_mode(model), torch.inference_mode(), watch(encoder) as recorder:
-        encoder(read)
-    weights = [own.weights[0] for own in recorder.weights() if own.role == "encoder_self"]
+        encoder(source)
+    weights = [
+        recorded.weights[0] for recorded in recorder.weights() if recorded.role == "encoder_self"
+    ]
     if not weights:
         raise UserError("this model's encoder has no self-attention: give a trained Transformer")
-    places = torch.tensor([*owners, owners[-1] + 1])
-    gather = torch.zeros(len(places), owners[-1] + 2, dtype=torch.float64)
-    gather[torch.arange(len(places)), places] = 1.0
+    word_of_token = torch.tensor([*owners, owners[-1] + 1])
+    gather = torch.zeros(len(word_of_token), owners[-1] + 2, dtype=torch.float64)
+    gather[torch.arange(len(word_of_token)), word_of_token] = 1.0
     rows = gather / gather.sum(dim=0)
     return rows.T @ torch.stack(weights).double().cpu() @ gather
 
 
-DOER = "{A} had"  # how the cue begins in which the one who does it has the thing
+DOER = "{A} had"  # start of the cue in which the subject has the object
 OF = "B"  # the slot of the other person
 SEED = 7_000_000_000
-TRIES = 40  # pairs looked at for each that is wanted
+TRIES = 40  # pairs generated per pair requested
 
 
 @dataclass(frozen=True)
@@ -66,41 +68,44 @@ class CuedPair:
 
     @property
     def both(self) -> tuple[SentencePair, SentencePair]:
-        """The two, that of the doer first."""
+        """Both sentences, the doer's first."""
         return self.doer, self.other
 
 
 def cued_pairs(translator: Translator, count: int, *, core: float = CORE) -> list[CuedPair]:
-    """So many different pairs that the model knows the words of, or as many as it does."""
-    found: dict[str, CuedPair] = {}
+    """Up to `count` different pairs whose words are in the model's vocabulary."""
+    pairs: dict[str, CuedPair] = {}
     for random_pair in islice(_random_pairs(core), TRIES * count):
         texts = [random_pair.doer.english, random_pair.other.english]
-        if texts[0] not in found and all(knows_every_word(translator, text) for text in texts):
-            found[texts[0]] = random_pair
-        if len(found) == count:
+        if texts[0] not in pairs and all(knows_every_word(translator, text) for text in texts):
+            pairs[texts[0]] = random_pair
+        if len(pairs) == count:
             break
-    return list(found.values())
+    return list(pairs.values())
 
 
 def _random_pairs(core: float) -> Iterator[CuedPair]:
-    """One after the other of every kind, its persons those of the other kinds."""
+    """Pairs of every kind in turn, with the persons of the other kinds."""
     kinds = _kinds()
     persons = dict.fromkeys(person for pair in kinds for person in _persons(pair[0]))
     for number in numbers():
         pair = kinds[number % len(kinds)]
         own = _persons(pair[0])
-        strange = "+".join(person for person in persons if person not in own)
-        yield CuedPair(*(_filled(one, strange, SEED + number, core) for one in pair))
+        unseen_persons = "+".join(person for person in persons if person not in own)
+        yield CuedPair(
+            *(_filled(template, unseen_persons, SEED + number, core) for template in pair)
+        )
 
 
 def _kinds() -> list[tuple[Template, Template]]:
-    """Both templates of every kind that has a cue, that of the doer first."""
-    found: dict[str, list[Template]] = {}
+    """Both templates of every kind with a cue, the doer's first."""
+    by_kind: dict[str, list[Template]] = {}
     for template in templates("attachment"):
         if template.right:
-            found.setdefault(template.about, []).append(template)
+            by_kind.setdefault(template.about, []).append(template)
     pairs = [
-        sorted(own, key=lambda one: not one.english.startswith(DOER)) for own in found.values()
+        sorted(group, key=lambda template: not template.english.startswith(DOER))
+        for group in by_kind.values()
     ]
     return [(first, second) for first, second in pairs]
 
@@ -110,7 +115,7 @@ def _persons(template: Template) -> list[str]:
 
 
 def _filled(template: Template, persons: str, seed: int, core: float) -> SentencePair:
-    slots = tuple((slot, persons if slot == OF else kind) for slot, kind in template.slots)
+    slots = tuple((slot, persons if slot == OF else words) for slot, words in template.slots)
     return fill_template(SentenceBuilder(seed, core=core), replace(template, slots=slots))
 
 
@@ -127,34 +132,34 @@ AT_ONCE = 100  # sentences
 
 @dataclass(frozen=True)
 class PhraseHeads:
-    """What every head of the encoder does in the second of two sentences after either first one.
+    """Attention of every encoder head in the second sentence after either cue, and ablations.
 
-    `swings` are, for *with* and for the thing, how much more weight the doer gets than the other
-    when it was the doer's rather than the other's: 0 for a head that looks at all places alike.
-    `chosen` (asking word, layer, head) swings the most in as many other pairs; `given` is what it
-    gives: a row for whose it was, a column for the doer and the other, and `agree` in what share of
-    the pairs it swings the same way. `accuracy` is the whole model's, and `odds` its mean log-odds
-    of the right reading, in which a leaning toward either one cancels; `accuracies` and `all_odds`
-    are those without each head.
+    `swings` are, for *with* and for the object as query, how much more weight the doer gets than
+    the other person when the object is the doer's: 0 for a uniform head. `chosen` (query, layer,
+    head) swings the most in as many other pairs; `weights` are its weights: a row for the owner, a
+    column for the doer and the other, and `agreement` is the share of pairs with the same sign.
+    `accuracy` is the full model's, and `log_odds` its mean log-odds of the right reading, in which a
+    bias to either reading cancels; `ablated_accuracies` and `ablated_log_odds` are those without
+    each head.
     """
 
     example: tuple[str, str]
     pairs: int
     chosen: tuple[int, int, int]
     swings: Float64[Tensor, "2 L H"]
-    given: Float64[Tensor, "2 2"]
-    agree: float
+    weights: Float64[Tensor, "2 2"]
+    agreement: float
     accuracy: float
-    accuracies: Float64[Tensor, "L H"]
-    odds: float
-    all_odds: Float64[Tensor, "L H"]
+    ablated_accuracies: Float64[Tensor, "L H"]
+    log_odds: float
+    ablated_log_odds: Float64[Tensor, "L H"]
 
     def parts(self, text: Text) -> tuple[Part, ...]:
-        """The head that was chosen, what it gives to whom, and what is lost without it."""
-        asking, layer, head = self.chosen
-        asks = WITH if asking == 0 else text("phrase_heads.the_thing")
+        """The chosen head, its weights, and the cost of ablating it."""
+        query, layer, head = self.chosen
+        asks = WITH if query == 0 else text("phrase_heads.the_thing")
         swing = float(self.swings[self.chosen])
-        small = abs(swing) < TINY and self.agree > STEADY
+        small = abs(swing) < TINY and self.agreement > STEADY
         first, second = self.example
         return (
             Words(
@@ -167,7 +172,7 @@ class PhraseHeads:
                     asks=asks,
                     swing=abs(swing),
                     positive_swing=swing > 0,
-                    agree=self.agree,
+                    agreement=self.agreement,
                     small=small,
                     pairs=self.pairs,
                 )
@@ -179,7 +184,7 @@ class PhraseHeads:
                     layer_number=layer + 1,
                     head_number=head + 1,
                 ),
-                self.given,
+                self.weights,
                 (text("phrase_heads.doer"), text("phrase_heads.other")),
                 (text("phrase_heads.doer_2"), text("phrase_heads.other_2")),
                 kind="weights",
@@ -188,33 +193,36 @@ class PhraseHeads:
         )
 
     def _without(self, text: Text) -> str:
-        """What switching it off costs, beside switching off any other."""
+        """The cost of ablating the chosen head, compared with any other."""
         _, layer, head = self.chosen
-        right, rest = _apart(self.accuracies, layer, head)
-        odds, others = _apart(self.all_odds, layer, head)
-        told = text(
+        accuracy, rest = _apart(self.ablated_accuracies, layer, head)
+        log_odds, others = _apart(self.ablated_log_odds, layer, head)
+        verdict = text(
             "phrase_heads.head_sentences_understood_without",
             accuracy=self.accuracy,
-            right=right,
-            odds=self.odds,
-            odds_without=odds,
+            right=accuracy,
+            log_odds=self.log_odds,
+            odds_without=log_odds,
         )
         if not len(others):
-            return told
-        told += text(
+            return verdict
+        verdict += text(
             "phrase_heads.without_other_heads_average",
             rest_mean=float(rest.mean()),
             others_mean=float(others.mean()),
             rest_min=float(rest.min()),
             others_min=float(others.min()),
         )
-        seen = self.accuracy - float(self.accuracies.min()) >= VISIBLE
-        if not seen and self.odds - float(self.all_odds.min()) < LITTLE * self.odds:
-            return told + self._none_decides(text)
-        more = int((rest <= right).sum() if seen else (others <= odds).sum())
+        visible = self.accuracy - float(self.ablated_accuracies.min()) >= VISIBLE
+        if (
+            not visible
+            and self.log_odds - float(self.ablated_log_odds.min()) < LITTLE * self.log_odds
+        ):
+            return verdict + self._none_decides(text)
+        more = int((rest <= accuracy).sum() if visible else (others <= log_odds).sum())
         if not more:
-            return told + text("phrase_heads.other_head_missed_much")
-        return told + text(
+            return verdict + text("phrase_heads.other_head_missed_much")
+        return verdict + text(
             "phrase_heads.others_missed_much_more",
             more=more,
             others_count=len(others),
@@ -222,75 +230,75 @@ class PhraseHeads:
         )
 
     def _none_decides(self, text: Text) -> str:
-        """No more than was tried: the encoder's heads, one at a time."""
+        """The verdict if no single encoder head matters."""
         full = self.accuracy >= CEILING
         return text("phrase_heads.none_encoder_heads_switched", full=full)
 
 
 def measure_phrase_heads(translator: Translator, pairs: int, *, core: float = CORE) -> PhraseHeads:
-    """Measure every head on so many pairs, of which every second one chooses."""
-    asked = cued_pairs(translator, pairs, core=core)
-    if len(asked) < FEWEST:
+    """Measure every head on `pairs`, of which every second one chooses the head."""
+    pairs_known = cued_pairs(translator, pairs, core=core)
+    if len(pairs_known) < FEWEST:
         raise UserError(
-            f"pairs: this model knows the words of {len(asked)} pairs of sentences, and {FEWEST} "
+            f"pairs: this model knows the words of {len(pairs_known)} pairs of sentences, and {FEWEST} "
             "are needed; give one trained with data.task=primer"
         )
-    choosing, measured = asked[::2], asked[1::2]
-    chosen, seen = (
-        torch.stack([_phrase_weights(translator, one) for one in some])
-        for some in (choosing, measured)
+    choosing, measured = pairs_known[::2], pairs_known[1::2]
+    choosing_weights, measured_weights = (
+        torch.stack([_phrase_weights(translator, pair) for pair in group])
+        for group in (choosing, measured)
     )
-    asking, layer, head = _argmax(_swings(chosen).mean(dim=0).abs())
-    swings = _swings(seen)
-    own = swings[:, asking, layer, head]
-    twins = [twin for one in measured for twin in one.both]
+    query, layer, head = _argmax(_swings(choosing_weights).mean(dim=0).abs())
+    swings = _swings(measured_weights)
+    own = swings[:, query, layer, head]
+    twins = [twin for pair in measured for twin in pair.both]
     attentions = multihead_attentions(translator.model, "encoder_self")
-    right, odds = _accuracy_and_odds(translator, twins)
-    without = [
+    accuracy, log_odds_mean = _accuracy_and_odds(translator, twins)
+    ablated = [
         [_accuracy_and_odds(translator, twins, (attention, at)) for at in range(attention.heads)]
         for attention in attentions
     ]
-    accuracies, all_odds = torch.tensor(without, dtype=torch.float64).unbind(-1)
+    ablated_accuracies, ablated_log_odds = torch.tensor(ablated, dtype=torch.float64).unbind(-1)
     return PhraseHeads(
         example=(measured[0].doer.english, measured[0].other.english),
         pairs=len(measured),
-        chosen=(asking, layer, head),
+        chosen=(query, layer, head),
         swings=swings.mean(dim=0),
-        given=seen[:, :, asking, :, layer, head].mean(dim=0),
-        agree=float((own.sign() == own.mean().sign()).double().mean()),
-        accuracy=right,
-        accuracies=accuracies,
-        odds=odds,
-        all_odds=all_odds,
+        weights=measured_weights[:, :, query, :, layer, head].mean(dim=0),
+        agreement=float((own.sign() == own.mean().sign()).double().mean()),
+        accuracy=accuracy,
+        ablated_accuracies=ablated_accuracies,
+        log_odds=log_odds_mean,
+        ablated_log_odds=ablated_log_odds,
     )
 
 
 def _phrase_weights(translator: Translator, pair: CuedPair) -> Float64[Tensor, "2 2 2 L H"]:
-    """Whose it was; which word asks, *with* or the thing; the weight on the doer, on the other."""
-    found = []
+    """Weights by owner, query word (*with* or the object) and person (the doer or the other)."""
+    tables = []
     for twin in pair.both:
         words = twin.english.split()
         at = words.index(WITH)
-        doer = next(place for place, word in enumerate(words) if word.endswith(".")) + 1
+        doer = next(index for index, word in enumerate(words) if word.endswith(".")) + 1
         weights = head_weights(translator, twin.english)
         rows = [
-            torch.stack([weights[:, :, asks, whom] for whom in (doer, at - 1)])
-            for asks in (at, len(words) - 1)
+            torch.stack([weights[:, :, query, person] for person in (doer, at - 1)])
+            for query in (at, len(words) - 1)
         ]
-        found.append(torch.stack(rows))
-    return torch.stack(found)
+        tables.append(torch.stack(rows))
+    return torch.stack(tables)
 
 
-def _swings(seen: Float64[Tensor, "N 2 2 2 L H"]) -> Float64[Tensor, "N 2 L H"]:
-    """By how much the doer is preferred more when it was the doer's, half of it for each side."""
-    prefers = seen[:, :, :, 0] - seen[:, :, :, 1]
+def _swings(weights: Float64[Tensor, "N 2 2 2 L H"]) -> Float64[Tensor, "N 2 L H"]:
+    """Half the change of the preference for the doer between the two cues."""
+    prefers = weights[:, :, :, 0] - weights[:, :, :, 1]
     return (prefers[:, 0] - prefers[:, 1]) / 2
 
 
 def _argmax(values: Float64[Tensor, "2 L H"]) -> tuple[int, int, int]:
-    """Where the largest stands."""
-    asking, layer, head = torch.unravel_index(values.argmax(), values.shape)
-    return int(asking), int(layer), int(head)
+    """Indices of the largest value."""
+    query, layer, head = torch.unravel_index(values.argmax(), values.shape)
+    return int(query), int(layer), int(head)
 
 
 def _accuracy_and_odds(
@@ -298,24 +306,28 @@ def _accuracy_and_odds(
     twins: Sequence[SentencePair],
     off: tuple[MultiHeadAttention, int] | None = None,
 ) -> tuple[float, float]:
-    """The share understood and the mean log-odds of the right reading, perhaps without a head."""
+    """Accuracy and mean log-odds of the right reading, with a head ablated if given."""
     with without_head(*off) if off else nullcontext():
-        said = translator([twin.english for twin in twins], beam=1)
+        translations = translator([twin.english for twin in twins], beam=1)
         odds = log_odds(translator, twins)
-    met = [twin.wanted[0].passes(own.text) for twin, own in zip(twins, said, strict=True)]
-    return sum(met) / len(met), float(odds.mean())
+    correct = [
+        twin.wanted[0].passes(translation.text)
+        for twin, translation in zip(twins, translations, strict=True)
+    ]
+    return sum(correct) / len(correct), float(odds.mean())
 
 
 def log_odds(translator: Translator, twins: Sequence[SentencePair]) -> Float[Tensor, " N"]:
-    """How much likelier the right translation is than the same in the wrong reading, in nats."""
+    """Log-odds of the right translation against the wrong reading, in nats."""
     sources = [translator.encode(twin.english) for twin in twins]
-    wanted = [twin.wanted[0] for twin in twins]
+    checks = [twin.wanted[0] for twin in twins]
     right = [twin.hindi for twin in twins]
     wrong = [
-        text.replace(one.right[0], one.wrong[0]) for text, one in zip(right, wanted, strict=True)
+        text.replace(check.right[0], check.wrong[0])
+        for text, check in zip(right, checks, strict=True)
     ]
-    chances = [_log_probability(translator, sources, texts) for texts in (right, wrong)]
-    return chances[0] - chances[1]
+    logprobs = [_log_probability(translator, sources, texts) for texts in (right, wrong)]
+    return logprobs[0] - logprobs[1]
 
 
 def _log_probability(
@@ -325,17 +337,17 @@ def _log_probability(
     targets = [[BOS, *translator.target.encode(text), EOS] for text in texts]
     sums = []
     for first in range(0, len(targets), AT_ONCE):
-        own = targets[first : first + AT_ONCE]
-        look = force_decode(
-            translator.model, sources[first : first + AT_ONCE], own, translator.device
+        batch = targets[first : first + AT_ONCE]
+        forced = force_decode(
+            translator.model, sources[first : first + AT_ONCE], batch, translator.device
         )
-        for row, ids in zip(look.logprobs.double().cpu(), own, strict=True):
+        for row, ids in zip(forced.logprobs.double().cpu(), batch, strict=True):
             sums.append(row[: len(ids) - 1].sum())
     return torch.stack(sums)
 
 
 def _apart(values: Float64[Tensor, "L H"], layer: int, head: int) -> tuple[float, Tensor]:
-    """That of one head, and those of all others."""
+    """The value of one head, and those of all others."""
     at = layer * values.shape[1] + head
     flat = values.flatten()
     return float(flat[at]), torch.cat([flat[:at], flat[at + 1 :]])

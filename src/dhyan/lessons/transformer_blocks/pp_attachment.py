@@ -1,4 +1,4 @@
-"""One head against several that are as wide together: to which word does a phrase belong?"""
+"""PP attachment: one head against several of the same total width."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ from dhyan.lessons.trained_model import knows_every_word, primer_sentences
 from dhyan.lessons.transformer_blocks.phrase_heads import cued_pairs
 from dhyan.run.load import load, load_saved_recipe
 
-HELD_OUT = 80  # there are no more of them among a third of the names
+HELD_OUT = 80  # all there are with a third of the names
 
 
 @dataclass(frozen=True)
 class HeadsRun:
-    """A run: its heads, seed and steps, the shares it understood, and its BLEU in general."""
+    """A run: heads, seed and steps, its accuracies, and its BLEU on general sentences."""
 
     heads: int
     seed: int
@@ -38,11 +38,10 @@ class HeadsRun:
 
 @dataclass(frozen=True)
 class TestSentences:
-    """What all runs are asked.
+    """Test sentences of all runs.
 
-    `held_out` are the primer's own, of which training has none but many alike; in those with
-    `new_persons` a phrase belongs to someone of whom training says no such thing; `general` are of
-    all kinds.
+    `held_out` are the primer's own, similar to training sentences; in those with `new_persons` a
+    phrase attaches to a person that it never does in training; `general` are of all kinds.
     """
 
     held_out: tuple[SentencePair, ...]
@@ -53,39 +52,39 @@ class TestSentences:
 def evaluate_runs(
     folders: Sequence[Path], sentences: int, on_progress: Callable[[str], None]
 ) -> tuple[tuple[HeadsRun, ...], TestSentences, str]:
-    """Every run by heads and seed, what it was asked, and how BLEU was reached."""
+    """Every run by heads and seed, the test sentences, and the BLEU signature."""
     recipes = [_recipe(folder) for folder in folders]
     _alike(folders, recipes)
     translators = [load(folder) for folder in folders]
-    asked = _test_sentences(translators, sentences)
-    found, signature = [], ""
+    test_sentences = _test_sentences(translators, sentences)
+    results, signature = [], ""
     for folder, recipe, translator in zip(folders, recipes, translators, strict=True):
-        bleu, signature = _bleu(translator, asked.general)
-        one = HeadsRun(
+        bleu, signature = _bleu(translator, test_sentences.general)
+        run = HeadsRun(
             heads=_head_count(recipe),
             seed=recipe.training.seed,
             steps=recipe.training.steps,
-            held_out=_understood(translator, asked.held_out),
-            new_persons=_understood(translator, asked.new_persons),
+            held_out=_understood(translator, test_sentences.held_out),
+            new_persons=_understood(translator, test_sentences.new_persons),
             bleu=bleu,
         )
-        on_progress(f"{folder}: {one.held_out:.3f}, {one.new_persons:.3f}, BLEU {one.bleu:.1f}")
-        found.append(one)
-    found.sort(key=lambda one: (one.steps, one.heads, one.seed))
-    return tuple(found), asked, signature
+        on_progress(f"{folder}: {run.held_out:.3f}, {run.new_persons:.3f}, BLEU {run.bleu:.1f}")
+        results.append(run)
+    results.sort(key=lambda run: (run.steps, run.heads, run.seed))
+    return tuple(results), test_sentences, signature
 
 
 def sign_flip_p_value(differences: Sequence[int | float]) -> float:
-    """How often a difference's mean is as large if each could as well have the other sign.
+    """Exact sign-flip test (Fisher, 1935) of the mean of differences.
 
-    All signs are tried (Fisher, 1935), so n differences give no chance below 2 / 2ⁿ.
+    All sign patterns are tried, so n differences give no p-value below 2 / 2ⁿ.
     """
-    found = abs(sum(differences)) - 1e-12
-    ways = [
+    observed = abs(sum(differences)) - 1e-12
+    sums = [
         abs(sum(sign * difference for sign, difference in zip(signs, differences, strict=True)))
         for signs in product((1, -1), repeat=len(differences))
     ]
-    return sum(way >= found for way in ways) / len(ways)
+    return sum(flipped >= observed for flipped in sums) / len(sums)
 
 
 def _recipe(folder: Path) -> Recipe:
@@ -103,17 +102,17 @@ def _head_count(recipe: Recipe) -> int:
 def _alike(folders: Sequence[Path], recipes: Sequence[Recipe]) -> None:
     """Runs must differ in nothing but their heads, seeds and steps."""
     bare = [_without_heads(recipe) for recipe in recipes]
-    for folder, one in zip(folders, bare, strict=True):
+    for folder, bare_recipe in zip(folders, bare, strict=True):
         for part in ("encoder", "decoder", "data", "text"):
-            if getattr(one, part) != getattr(bare[0], part):
+            if getattr(bare_recipe, part) != getattr(bare[0], part):
                 raise UserError(
                     f"models: {folders[0]} and {folder} differ in [{part}]; give runs that differ "
                     "in heads, seed and steps alone"
                 )
-    kinds = [
+    settings = [
         (_head_count(recipe), recipe.training.seed, recipe.training.steps) for recipe in recipes
     ]
-    if len(set(kinds)) < len(kinds):
+    if len(set(settings)) < len(settings):
         raise UserError("models: two runs have the same heads, seed and steps; name each once")
 
 
@@ -126,7 +125,7 @@ def _without_heads(recipe: Recipe) -> Recipe:
 
 
 def _test_sentences(translators: Sequence[Translator], sentences: int) -> TestSentences:
-    """The same for all: sentences of which each knows every word."""
+    """Test sentences whose words are in every model's vocabulary."""
     first = translators[0]
     pairs = cued_pairs(first, (sentences + 1) // 2)
     groups = (
@@ -134,33 +133,40 @@ def _test_sentences(translators: Sequence[Translator], sentences: int) -> TestSe
         [twin for pair in pairs for twin in pair.both],
         primer_sentences(first, "random", sentences),
     )
-    kept = [
+    known = [
         tuple(
-            one for one in group if all(knows_every_word(each, one.english) for each in translators)
+            pair
+            for pair in group
+            if all(knows_every_word(translator, pair.english) for translator in translators)
         )
         for group in groups
     ]
-    if not all(kept):
+    if not all(known):
         raise UserError("models: they know no words in common; give runs on the same data")
-    return TestSentences(*kept)
+    return TestSentences(*known)
 
 
 def _understood(translator: Translator, twins: Sequence[SentencePair]) -> float:
-    said = translator([twin.english for twin in twins])
-    met = [twin.wanted[0].passes(own.text) for twin, own in zip(twins, said, strict=True)]
-    return sum(met) / len(met)
+    translations = translator([twin.english for twin in twins])
+    correct = [
+        twin.wanted[0].passes(translation.text)
+        for twin, translation in zip(twins, translations, strict=True)
+    ]
+    return sum(correct) / len(correct)
 
 
 def _bleu(translator: Translator, twins: Sequence[SentencePair]) -> tuple[float, str]:
-    said = [one.text for one in translator([twin.english for twin in twins])]
-    found = count(
-        said,
+    translations = [
+        translation.text for translation in translator([twin.english for twin in twins])
+    ]
+    bleu = count(
+        translations,
         [twin.hindi for twin in twins],
         others=[twin.others for twin in twins],
         language="hi",
         metrics=("bleu",),
     )["bleu"]
-    return found.value(), found.signature()
+    return bleu.value(), bleu.signature()
 
 
 SENTENCES = 320
@@ -170,10 +176,10 @@ CEILING = 0.995
 
 @dataclass(frozen=True)
 class PPAttachment(LessonResult):
-    """The runs by steps, heads and seed, and how many sentences of each test they were asked.
+    """The runs by steps, heads and seed, and the number of sentences of each test.
 
-    Runs of one seed and length begin with the same weights and see the same batches: they are
-    compared in pairs.
+    Runs of one seed and length have the same initial weights and batches, so they are compared in
+    pairs.
     """
 
     runs: tuple[HeadsRun, ...]
@@ -207,8 +213,8 @@ class PPAttachment(LessonResult):
         )
 
     def page(self, text: Text) -> Page:
-        """What is asked, every run, the means, and what the seeds allow to be said."""
-        parts: list[Part] = [Words(self._asked(text))]
+        """The test, every run, the means, and the significance over seeds."""
+        parts: list[Part] = [Words(self._describe_test(text))]
         for steps in self.lengths:
             parts += [*self._tables(steps, text), Words(self._claim(steps, text))]
         if len(self.lengths) > 1:
@@ -216,7 +222,7 @@ class PPAttachment(LessonResult):
         parts.append(Words(self._ceiling(text)))
         return Page(text("pp_attachment.title"), tuple(parts))
 
-    def _asked(self, text: Text) -> str:
+    def _describe_test(self, text: Text) -> str:
         return text(
             "pp_attachment.thing_tool_hindi_tell",
             example=self.example,
@@ -224,15 +230,15 @@ class PPAttachment(LessonResult):
         )
 
     def _tables(self, steps: int, text: Text) -> tuple[Part, ...]:
-        """Every run that has its pairs, and the mean of all of each number of heads."""
+        """Every run whose seed is complete, and the mean by number of heads."""
         counts = self.heads(steps)
         groups = [self.of(steps, head_count) for head_count in counts]
         seeds = sorted(seed for seed in groups[0] if all(seed in some for some in groups))
         rows = [_heads(head_count, text) for head_count in counts]
         means = [
-            [fmean(one), min(one), max(one), fmean(_all(some, "held_out"))]
+            [fmean(shares), min(shares), max(shares), fmean(_all(some, "held_out"))]
             for some in groups
-            for one in [_all(some, "new_persons")]
+            for shares in [_all(some, "new_persons")]
         ]
         title = text("pp_attachment.understood_after_steps", steps=steps)
         each = table(
@@ -256,64 +262,66 @@ class PPAttachment(LessonResult):
         )
 
     def _claim(self, steps: int, text: Text) -> str:
-        """Whether the seeds allow to say that several heads do better than the fewest."""
+        """Whether several heads are significantly better than the fewest."""
         least, *more = self.heads(steps)
         if not more:
             return text("pp_attachment.nothing_compare")
-        lead, bleu = (self.lead(steps, more, one) for one in ("new_persons", "bleu"))
+        lead, bleu = (self.lead(steps, more, measure) for measure in ("new_persons", "bleu"))
         if not lead:
             return text("pp_attachment.seed_runs_number_heads")
-        many, above = ", ".join(map(str, more)), sum(one > 0 for one in lead)
-        told = text(
+        head_counts, above = ", ".join(map(str, more)), sum(difference > 0 for difference in lead)
+        claim = text(
             "pp_attachment.mean_heads_lies_above",
-            many=many,
+            head_counts=head_counts,
             difference=_signed(lead),
             least=least,
             above=above,
             seeds=len(lead),
-            one_seed=len(lead) == 1,
+            single_seed=len(lead) == 1,
             bleu_difference=_signed(bleu, 1),
         )
-        chance, best = sign_flip_p_value(lead), 2 / 2 ** len(lead)
+        p_value, best = sign_flip_p_value(lead), 2 / 2 ** len(lead)
         if best > SURE:
-            return told + text(
+            return claim + text(
                 "pp_attachment.even_clearest_difference_p",
                 seeds=len(lead),
-                one_seed=len(lead) == 1,
+                single_seed=len(lead) == 1,
                 best=best,
             )
-        return told + text(
+        return claim + text(
             "pp_attachment.if_difference_could_well",
-            chance=chance,
+            p_value=p_value,
             sign_patterns=2 ** len(lead),
-            verdict=self._verdict(steps, chance, lead, text),
+            verdict=self._verdict(steps, p_value, lead, text),
             each=self._each(steps, text),
         )
 
-    def _verdict(self, steps: int, chance: float, lead: Sequence[float], text: Text) -> str:
+    def _verdict(self, steps: int, p_value: float, lead: Sequence[float], text: Text) -> str:
         least = self.heads(steps)[0]
-        if chance > SURE:
+        if p_value > SURE:
             return text("pp_attachment.number_heads_matters_cannot")
         if fmean(lead) > 0:
             return text(
-                "pp_attachment.runs_several_heads_taken_together", least=least, chance=chance
+                "pp_attachment.runs_several_heads_taken_together", least=least, p_value=p_value
             )
-        return text("pp_attachment.runs_several_heads_taken", least=least, chance=chance)
+        return text("pp_attachment.runs_several_heads_taken", least=least, p_value=p_value)
 
     def _each(self, steps: int, text: Text) -> str:
-        """The same for every number of heads by itself."""
+        """The lead of every number of heads separately."""
         least, *more = self.heads(steps)
-        leads = {one: self.lead(steps, [one], "new_persons") for one in more}
-        told = "; ".join(
-            text("pp_attachment.heads_2", one=one)
+        leads = {head_count: self.lead(steps, [head_count], "new_persons") for head_count in more}
+        differences = "; ".join(
+            text("pp_attachment.heads_2", count=head_count)
             + f"{_signed(lead)} (p = {sign_flip_p_value(lead):.3f})"
-            for one, lead in leads.items()
+            for head_count, lead in leads.items()
         )
-        found = text("pp_attachment.themselves_against", least=least, told=told)
-        alike = [str(one) for one, lead in leads.items() if sign_flip_p_value(lead) > SURE]
+        comparison = text("pp_attachment.themselves_against", least=least, differences=differences)
+        alike = [
+            str(head_count) for head_count, lead in leads.items() if sign_flip_p_value(lead) > SURE
+        ]
         if not alike:
-            return found
-        return found + text(
+            return comparison
+        return comparison + text(
             "pp_attachment.alone_heads_told_apart",
             alike=text("pp_attachment.and").join(alike),
             least=least,
@@ -342,13 +350,13 @@ class PPAttachment(LessonResult):
         )
 
     def _ceiling(self, text: Text) -> str:
-        """Where nothing is left to be better in."""
+        """How many runs are at the ceiling."""
         held_out, new = (
             sum(getattr(run, name) >= CEILING for run in self.runs)
             for name in ("held_out", "new_persons")
         )
         total = len(self.runs)
-        told = text(
+        remark = text(
             "pp_attachment.known_persons_whom_training",
             held_out=self.held_out,
             held_out_2=held_out,
@@ -356,8 +364,8 @@ class PPAttachment(LessonResult):
             new=new,
         )
         if max(held_out, new):
-            told += text("pp_attachment.runs_ceiling_differ_but")
-        return told + text(
+            remark += text("pp_attachment.runs_ceiling_differ_but")
+        return remark + text(
             "pp_attachment.bleu_sentences_kinds", general=self.general, signature=self.signature
         )
 
@@ -368,11 +376,11 @@ def pp_attachment(
     sentences: int | None = None,
     on_progress: Callable[[str], None] = lambda line: None,
 ) -> LessonResult:
-    """Runs with one head and with several, equally wide, asked to which word a phrase belongs.
+    """PP attachment by runs with one head and with several, equally wide.
 
-    `models` are folders of runs that differ in heads, seed and steps alone, or the folder in which
-    they stand, and `sentences` how many each is asked, 320 if not given; without them runs are
-    shown that were trained before. Each run takes a few seconds.
+    `models` are folders of runs that differ in heads, seed and steps alone, or the folder that
+    holds them, and `sentences` the number of test sentences, 320 if not given; without them the
+    snapshot is shown. Each run takes a few seconds.
     """
     if models is None or models == SNAPSHOT:
         if sentences is not None:
@@ -380,28 +388,28 @@ def pp_attachment(
                 "sentences: the runs of the snapshot were asked their own; give models=[RUN, …] too"
             )
         return read_snapshot("pp_attachment")
-    runs, asked, signature = evaluate_runs(
+    runs, test_sentences, signature = evaluate_runs(
         _folders(models),
         parse_int("sentences", SENTENCES if sentences is None else sentences, least=2),
         on_progress,
     )
     return PPAttachment(
         runs=runs,
-        example=asked.new_persons[0].english,
-        held_out=len(asked.held_out),
-        new_persons=len(asked.new_persons),
-        general=len(asked.general),
+        example=test_sentences.new_persons[0].english,
+        held_out=len(test_sentences.held_out),
+        new_persons=len(test_sentences.new_persons),
+        general=len(test_sentences.general),
         signature=signature,
     )
 
 
 def _folders(models: str | Path | Sequence[str | Path]) -> list[Path]:
-    """The runs named, or those in a folder."""
+    """The named runs, or those in a folder."""
     if not isinstance(models, str | Path):
         if not models:
             raise UserError("models: give at least one run's folder")
         return [Path(model) for model in models]
-    inside = sorted(one.parent for one in Path(models).glob("*/last.json"))
+    inside = sorted(path.parent for path in Path(models).glob("*/last.json"))
     return inside or [Path(models)]
 
 
@@ -416,4 +424,4 @@ def _signed(differences: Sequence[float], digits: int = 3) -> str:
 
 def _all(group: Mapping[int, HeadsRun], measure: str) -> list[float]:
     """A measure of every run of a group."""
-    return [getattr(one, measure) for one in group.values()]
+    return [getattr(run, measure) for run in group.values()]

@@ -1,4 +1,4 @@
-"""A paragraph summarised from several perspectives: a head for each, or one that must serve all."""
+"""Extractive summarization: a head for each perspective, or a single head for all."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -56,30 +56,30 @@ DEVANAGARI = re.compile("[\u0900-\u097f]")
 
 @dataclass(frozen=True)
 class Summarization(LessonResult):
-    """Every head's weights over the sentences, and what each would keep.
+    """Every head's weights over the sentences, and its summary.
 
-    A sentence and a query are TF-IDF vectors, stretched so that their numbers are of size one on
-    average, as the scaled dot product expects. The last row of `queries`, `scores`, `weights` and
-    `chosen` is the one head's, which asks with the mean of all queries. `shared` counts the
-    sentences that two choices have in common, the one head's last; `roomy` is what the one head
-    would choose with room for as many sentences as the others choose between them. `given` is the
-    weight that each head gives to its own choice, and `given_by_one` what the one head gives to the
-    same. `hindi` has all this of the lesson's own paragraph in Hindi.
+    A sentence and a query are TF-IDF vectors, scaled so that their components have mean square 1,
+    as the scaled dot product expects. The last row of `queries`, `scores`, `weights` and `chosen`
+    is the single head's, whose query is the mean of all queries. `shared` counts the sentences that
+    two choices have in common, the single head's last; `extended_choice` is the single head's
+    choice of as many sentences as the others choose together. `own_weights` are the weights of each
+    head on its own choice, `single_head_weights` those of the single head on the same. `hindi` is
+    the result of the lesson's own paragraph in Hindi.
     """
 
     sentences: tuple[str, ...]
     vocabulary: tuple[str, ...]
     names: tuple[str, ...]
-    asked: tuple[str, ...]
+    query_texts: tuple[str, ...]
     keys: Float64[Tensor, "N V"]
     queries: Float64[Tensor, "H V"]
     scores: Float64[Tensor, "H N"]
     weights: Float64[Tensor, "H N"]
     chosen: tuple[Chosen, ...]
     shared: Int64[Tensor, "H H"]
-    roomy: Chosen
-    given: Float64[Tensor, " P"]
-    given_by_one: Float64[Tensor, " P"]
+    extended_choice: Chosen
+    own_weights: Float64[Tensor, " P"]
+    single_head_weights: Float64[Tensor, " P"]
     hindi: "Summarization | None" = None
 
     @property
@@ -88,33 +88,33 @@ class Summarization(LessonResult):
         return tuple(" ".join(self.sentences[at] for at in own) for own in self.chosen)
 
     def page(self, text: Text) -> Page:
-        """The paragraph, the weights, the summaries, what they share; and what is not claimed."""
+        """The paragraph, the weights, the summaries, their overlap, and what is not claimed."""
         if self.hindi is not None and text.lang == "hi":
             return self.hindi.page(text)
-        one = text("summarization.head")
-        room, more = len(self.chosen[-1]), len(self.roomy)
-        names = (*self.names, one)
-        places = [str(place) for place in range(1, len(self.sentences) + 1)]
-        paragraph = zip(places, self.sentences, strict=True)
-        told = [
+        single_head = text("summarization.head")
+        room, more = len(self.chosen[-1]), len(self.extended_choice)
+        names = (*self.names, single_head)
+        numbers = [str(number) for number in range(1, len(self.sentences) + 1)]
+        paragraph = zip(numbers, self.sentences, strict=True)
+        summaries = [
             Words(f"{name} ({', '.join(str(at + 1) for at in own)}): {summary}")
             for name, own, summary in zip(names, self.chosen, self.summaries, strict=True)
         ]
         return Page(
             text("summarization.title", names_count=len(self.names)),
             (
-                Words(" ".join(f"[{place}] {sentence}" for place, sentence in paragraph)),
-                Words(f"{self._asked(text)} {self._method(text)}"),
+                Words(" ".join(f"[{number}] {sentence}" for number, sentence in paragraph)),
+                Words(f"{self._describe_queries(text)} {self._method(text)}"),
                 table(
                     text("summarization.weights"),
                     self.weights.T,
-                    places,
+                    numbers,
                     names,
                     kind="weights",
                     digits=3,
                 ),
-                table(text("summarization.kept_summary"), self._marks(), places, names),
-                *told,
+                table(text("summarization.kept_summary"), self._marks(), numbers, names),
+                *summaries,
                 table(
                     text("summarization.own_choice"),
                     self._measures(),
@@ -127,14 +127,14 @@ class Summarization(LessonResult):
                     ),
                     kind="weights",
                 ),
-                Words(f"{self._found(text)} {_unclaimed(text)}"),
+                Words(f"{self._describe_overlap(text)} {_unclaimed(text)}"),
             ),
         )
 
-    def _asked(self, text: Text) -> str:
+    def _describe_queries(self, text: Text) -> str:
         each = "; ".join(
             f"{name}: “{query}”" if name != query else f"“{query}”"
-            for name, query in zip(self.names, self.asked, strict=True)
+            for name, query in zip(self.names, self.query_texts, strict=True)
         )
         return text("summarization.queries", each=each)
 
@@ -147,22 +147,25 @@ class Summarization(LessonResult):
         return [[int(at in own) for own in self.chosen] for at in range(len(self.sentences))]
 
     @property
-    def kept(self) -> Float64[Tensor, "P 2"]:
-        """Of each head's own choice, the share that the one head keeps, and with more room."""
-        ones = (set(self.chosen[-1]), set(self.roomy))
+    def kept_shares(self) -> Float64[Tensor, "P 2"]:
+        """Share of each head's choice that the single head keeps, and with more room."""
+        choices = (set(self.chosen[-1]), set(self.extended_choice))
         shares = [
-            [len(choice & set(own)) / len(own) for choice in ones] for own in self.chosen[:-1]
+            [len(choice & set(own)) / len(own) for choice in choices] for own in self.chosen[:-1]
         ]
         return torch.tensor(shares, dtype=torch.float64)
 
     def _measures(self) -> Float64[Tensor, "P 4"]:
-        return torch.cat([torch.stack([self.given, self.given_by_one], dim=1), self.kept], dim=1)
+        return torch.cat(
+            [torch.stack([self.own_weights, self.single_head_weights], dim=1), self.kept_shares],
+            dim=1,
+        )
 
-    def _found(self, text: Text) -> str:
-        """What the summaries share, and what the one head's leaves out."""
+    def _describe_overlap(self, text: Text) -> str:
+        """The overlap of the summaries, and what the single head leaves out."""
         common = len(set.intersection(*(set(own) for own in self.chosen[:-1])))
-        room, more, count = len(self.chosen[-1]), len(self.roomy), len(self.names)
-        told = text(
+        room, more, count = len(self.chosen[-1]), len(self.extended_choice), len(self.names)
+        summary = text(
             "summarization.sentences_summaries_common_room",
             count=count,
             common=common,
@@ -170,18 +173,18 @@ class Summarization(LessonResult):
             counts=self._counts(0, text),
             single_room=room == 1,
         )
-        if bool((self.kept[:, 0] == 1).all()):
-            return told
-        told += " " + text(
+        if bool((self.kept_shares[:, 0] == 1).all()):
+            return summary
+        summary += " " + text(
             "summarization.room_many_others_choose", more=more, counts=self._counts(1, text)
         )
-        if bool((self.kept[:, 1] == 1).all()):
-            return told + text("summarization.finds_them_but_list")
-        return told + text("summarization.full_stop")
+        if bool((self.kept_shares[:, 1] == 1).all()):
+            return summary + text("summarization.finds_them_but_list")
+        return summary + text("summarization.full_stop")
 
     def _counts(self, room: int, text: Text) -> str:
-        """How many sentences of each head's choice the one head keeps."""
-        rows = zip(self.names, self.chosen, self.kept[:, room].tolist(), strict=False)
+        """How many sentences of each head's choice the single head keeps."""
+        rows = zip(self.names, self.chosen, self.kept_shares[:, room].tolist(), strict=False)
         return ", ".join(
             text(
                 "summarization.of_of", chosen=round(share * len(own)), own_count=len(own), name=name
@@ -196,12 +199,12 @@ def summarization(
     perspectives: Readers | None = None,
     keep: int = 3,
 ) -> Summarization:
-    """The sentences of a paragraph that matter to each perspective, which is a few of its words.
+    """Extractive summaries of a paragraph by perspective, a few of its words.
 
     `perspectives` maps a name to its words, or lists the words alone; each has a head. The best
     `keep` sentences that share a word with its query are a head's summary. Without a paragraph
-    or perspectives of one's own, the lesson's are told in the language of the story; with one of
-    them in Hindi, the other is the lesson's Hindi one.
+    and perspectives, the lesson's own are used in the language of the page; if one of them is in
+    Hindi, the other is the lesson's Hindi one.
 
     >>> summarization().chosen
     ((1, 3, 5), (3, 4, 6), (4, 5, 6))
@@ -210,10 +213,10 @@ def summarization(
     if paragraph is None and perspectives is None:
         hindi = _computed(_split(HINDI), HINDI_READERS, keep)
         return _computed(_split(ENGLISH), ENGLISH_READERS, keep, hindi)
-    text, readers = ENGLISH, ENGLISH_READERS
+    default_text, readers = ENGLISH, ENGLISH_READERS
     if DEVANAGARI.search(f"{paragraph} {perspectives}"):
-        text, readers = HINDI, HINDI_READERS
-    sentences = _split(text if paragraph is None else paragraph)
+        default_text, readers = HINDI, HINDI_READERS
+    sentences = _split(default_text if paragraph is None else paragraph)
     return _computed(sentences, _readers(readers if perspectives is None else perspectives), keep)
 
 
@@ -230,79 +233,85 @@ def _computed(
             f"{len(sentences) - 1}"
         )
     texts = [words_in(sentence) for sentence in sentences]
-    known = vocabulary(texts)
-    counts = word_counts(texts, known)
-    size = len(known) ** 0.5
+    terms = vocabulary(texts)
+    counts = word_counts(texts, terms)
+    size = len(terms) ** 0.5
     keys = tf_idf(counts) * size
-    own = [_query(name, text, known, counts) * size for name, text in readers.items()]
+    own = [_query(name, text, terms, counts) * size for name, text in readers.items()]
     queries = torch.stack([*own, torch.stack(own).mean(0)])
-    every = keys.expand(len(queries), -1, -1)
-    weights = attend(queries.unsqueeze(1), every, every).weights.squeeze(1)
+    tiled_keys = keys.expand(len(queries), -1, -1)
+    weights = attend(queries.unsqueeze(1), tiled_keys, tiled_keys).weights.squeeze(1)
     scores = queries @ keys.T / size
     chosen = tuple(_best(row, keep) for row in scores.tolist())
-    shared = [[len(set(chosen_one) & set(other)) for other in chosen] for chosen_one in chosen]
+    shared = [[len(set(first) & set(second)) for second in chosen] for first in chosen]
     heads = range(len(own))
     return Summarization(
         sentences=tuple(sentences),
-        vocabulary=known,
+        vocabulary=terms,
         names=tuple(readers),
-        asked=tuple(readers.values()),
+        query_texts=tuple(readers.values()),
         keys=keys,
         queries=queries,
         scores=scores,
         weights=weights,
         chosen=chosen,
         shared=torch.tensor(shared),
-        roomy=_best(scores[-1].tolist(), len(set().union(*chosen[:-1]))),
-        given=torch.stack([weights[at, list(chosen[at])].sum() for at in heads]),
-        given_by_one=torch.stack([weights[-1, list(chosen[at])].sum() for at in heads]),
+        extended_choice=_best(scores[-1].tolist(), len(set().union(*chosen[:-1]))),
+        own_weights=torch.stack([weights[at, list(chosen[at])].sum() for at in heads]),
+        single_head_weights=torch.stack([weights[-1, list(chosen[at])].sum() for at in heads]),
         hindi=hindi,
     )
 
 
 def _split(paragraph: object) -> list[str]:
-    """Its sentences, of which there must be two to choose from."""
+    """Its sentences, at least two."""
     if isinstance(paragraph, str):
-        found = split_sentences(paragraph)
-    elif isinstance(paragraph, Sequence) and all(isinstance(one, str) for one in paragraph):
-        found = [one.strip() for one in paragraph if one.strip()]
+        sentences = split_sentences(paragraph)
+    elif isinstance(paragraph, Sequence) and all(
+        isinstance(sentence, str) for sentence in paragraph
+    ):
+        sentences = [sentence.strip() for sentence in paragraph if sentence.strip()]
     else:
         raise UserError("paragraph: give a text, or its sentences in a list")
-    if len(found) < 2:
-        raise UserError(f"paragraph: has {len(found)} sentences; give at least 2 to choose from")
-    return found
+    if len(sentences) < 2:
+        raise UserError(
+            f"paragraph: has {len(sentences)} sentences; give at least 2 to choose from"
+        )
+    return sentences
 
 
-def _readers(given: object) -> dict[str, str]:
-    """Each perspective's words by its name, or by themselves."""
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        given = {str(one): one for one in given}
-    if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given.values()):
+def _readers(perspectives: object) -> dict[str, str]:
+    """Each perspective's words by its name; without names, by the words."""
+    if isinstance(perspectives, Sequence) and not isinstance(perspectives, str):
+        perspectives = {str(words): words for words in perspectives}
+    if not isinstance(perspectives, Mapping) or not all(
+        isinstance(words, str) for words in perspectives.values()
+    ):
         raise UserError(
             'perspectives: give words for each, such as {"home": "safe supply", "work": "loss"}'
         )
-    if len(given) < 2:
-        raise UserError(f"perspectives: {len(given)} given; give at least 2 different ones")
-    return {str(name): one for name, one in given.items()}
+    if len(perspectives) < 2:
+        raise UserError(f"perspectives: {len(perspectives)} given; give at least 2 different ones")
+    return {str(name): words for name, words in perspectives.items()}
 
 
 def _query(
-    name: str, text: str, known: Sequence[str], counts: Float64[Tensor, "N V"]
+    name: str, text: str, terms: Sequence[str], counts: Float64[Tensor, "N V"]
 ) -> Float64[Tensor, " V"]:
     """The words of a perspective as a TF-IDF vector of length one."""
     words = words_in(text)
     if not words:
         raise UserError(f"perspectives: {name!r} has no words; give some of the paragraph's")
     try:
-        ids_of(words, known)
+        ids_of(words, terms)
     except UserError as unknown:
         raise UserError(f"perspectives: {name!r}: {unknown}") from None
-    weighed = word_counts([words], known)[0] * idf(counts)
+    weighed = word_counts([words], terms)[0] * idf(counts)
     return weighed / weighed.norm()
 
 
 def _best(scores: Sequence[float], keep: int) -> Chosen:
-    """The best sentences in their order; one that shares no word with the query is none."""
+    """Indices of the best sentences in text order; those without a word of the query are out."""
     ranked = sorted((-score, at) for at, score in enumerate(scores) if score > 0)
     return tuple(sorted(at for _, at in ranked[:keep]))
 

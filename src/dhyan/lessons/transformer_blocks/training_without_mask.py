@@ -1,4 +1,4 @@
-"""A model trained without the mask reads the answer off its own input, and has none when alone."""
+"""Training without the causal mask: the loss goes to 0, and free-running decoding fails."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.tiny_models import seeded
 
 TASKS = {"reverse": "d h y a n", "numbers": "three hundred twenty one"}
-PAIRS, UNSEEN = 8000, 200  # to learn from, and to say by itself
+PAIRS, UNSEEN = 8000, 200  # for training, and for testing
 CURVE_POINTS = 8  # of the curve
 NEAR_ZERO = 0.1  # nats a word
-LITTLE = 0.5  # of what the masked model gets right; of what is said at all
+LITTLE = 0.5  # of the masked model's accuracy; of the translations that are not empty
 
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """One model: its losses on the way, the last of them, and what it is worth when it is alone.
+    """One model: its loss curve, its last loss, and its free-running accuracy.
 
-    `unseen_loss` is that of pairs never trained on, the right words told; `right` is the share of
-    these that it says exactly when it goes on from its own words, `bleu` their score, and `silent`
-    the share of which it says nothing at all.
+    `unseen_loss` is the teacher-forced loss on unseen pairs; `right` is the share of them that is
+    translated exactly in free-running decoding, `bleu` their score, and `silent` the share of empty
+    translations.
     """
 
     steps: tuple[int, ...]
@@ -37,32 +37,32 @@ class TrainingResult:
     right: float
     bleu: float
     silent: float
-    said: str
+    translation: str
 
 
 @dataclass(frozen=True)
 class TrainingWithoutMask(LessonResult):
-    """Two models alike but for the mask."""
+    """Two models that differ only in the mask."""
 
     task: str
     sentence: str
-    wanted: str
+    expected: str
     unseen: int
     masked: TrainingResult
     unmasked: TrainingResult
 
     @property
     def cheated(self) -> bool:
-        """Whether the one without a mask learned its task by heart and cannot do it."""
+        """Whether the unmasked model has a loss near 0 and fails in free-running decoding."""
         alone = self.unmasked.right <= LITTLE * self.masked.right
         return self.unmasked.unseen_loss < NEAR_ZERO and alone and self.masked.right > 0
 
     def page(self, text: Text) -> Page:
-        """The losses, what each is worth alone, and one sentence."""
+        """The losses, free-running accuracy, and one sentence."""
         masked, free = text("training_without_mask.mask"), text("training_without_mask.without")
         both = ((masked, self.masked), (free, self.unmasked))
-        losses = [[one.loss, one.unseen_loss] for _, one in both]
-        alone = [[one.bleu, 100 * one.right] for _, one in both]
+        losses = [[result.loss, result.unseen_loss] for _, result in both]
+        alone = [[result.bleu, 100 * result.right] for _, result in both]
         return Page(
             text("training_without_mask.title"),
             (
@@ -92,33 +92,35 @@ class TrainingWithoutMask(LessonResult):
                 ),
                 Lines(
                     text("training_without_mask.loss_training"),
-                    tuple(Curve(name, one.losses) for name, one in both),
+                    tuple(Curve(name, result.losses) for name, result in both),
                     tuple(str(step) for step in self.masked.steps),
                     text("training_without_mask.steps"),
                     text("training_without_mask.nats_word"),
                 ),
                 Words(self._verdict(text)),
                 Words(
-                    f"{self.sentence} → {self.wanted}; "
-                    + "; ".join(f"{name}: {one.said or '∅'}" for name, one in both)
+                    f"{self.sentence} → {self.expected}; "
+                    + "; ".join(f"{name}: {result.translation or '∅'}" for name, result in both)
                     + text("training_without_mask.full_stop")
                 ),
             ),
         )
 
     def _verdict(self, text: Text) -> str:
-        told, alone = self.unmasked.unseen_loss, self.unmasked.right
+        loss, alone = self.unmasked.unseen_loss, self.unmasked.right
         if self.cheated:
-            lost = text("training_without_mask.them_says_nothing_sees", silent=self.unmasked.silent)
+            silence = text(
+                "training_without_mask.them_says_nothing_sees", silent=self.unmasked.silent
+            )
             return text(
                 "training_without_mask.without_mask_loss_near",
-                told=told,
+                loss=loss,
                 alone=alone,
                 right=self.masked.right,
-            ) + (lost if self.unmasked.silent > LITTLE else "")
+            ) + (silence if self.unmasked.silent > LITTLE else "")
         return text(
             "training_without_mask.show_without_mask_loss",
-            told=told,
+            loss=loss,
             alone=alone,
             right=self.masked.right,
         )
@@ -132,7 +134,7 @@ def training_without_mask(
     seed: int = 1,
     on_progress: Callable[[str], None] = lambda line: None,
 ) -> TrainingWithoutMask:
-    """Train the recipe `reverse` with its mask and without, and let both models speak.
+    """Train the recipe `reverse` with the causal mask and without, and translate with both.
 
     The task is "reverse" or "numbers"; the defaults take less than a minute on two cores.
     """
@@ -140,13 +142,13 @@ def training_without_mask(
         raise UserError(f"task: {task!r} is none of {', '.join(TASKS)}")
     steps, seed = parse_int("steps", steps, least=CURVE_POINTS), parse_int("seed", seed, least=0)
     sentence = sentence.strip() or TASKS[task]
-    ways = []
+    results = []
     for masked in (True, False):
         with TemporaryDirectory() as folder, seeded(seed):
-            place = Path(folder)
-            ways.append(
+            run_folder = Path(folder)
+            results.append(
                 _train(
-                    place,
+                    run_folder,
                     sentence,
                     task=task,
                     steps=steps,
@@ -155,7 +157,7 @@ def training_without_mask(
                     on_progress=on_progress,
                 )
             )
-    return TrainingWithoutMask(task, sentence, _expected(task, sentence), UNSEEN, *ways)
+    return TrainingWithoutMask(task, sentence, _expected(task, sentence), UNSEEN, *results)
 
 
 def _train(
@@ -168,7 +170,7 @@ def _train(
     masked: bool,
     on_progress: Callable[[str], None],
 ) -> TrainingResult:
-    """A model trained in a folder that is then forgotten, and what it says."""
+    """Train a model in a temporary folder, and evaluate it."""
     from dhyan.config import load_recipe
     from dhyan.run import train
     from dhyan.run.validation import Validation
@@ -205,8 +207,12 @@ def _train(
     validation = run.trainer.validate
     assert isinstance(validation, Validation)
     translate, pairs = validation.translator, validation.pairs
-    said = [one.text for one in translate([*(pair.source for pair in pairs), sentence])]
-    right = sum(one == pair.target for one, pair in zip(said, pairs, strict=False)) / len(pairs)
+    translations = [
+        translation.text for translation in translate([*(pair.source for pair in pairs), sentence])
+    ]
+    right = sum(
+        translation == pair.target for translation, pair in zip(translations, pairs, strict=False)
+    ) / len(pairs)
     return TrainingResult(
         tuple(losses),
         tuple(losses.values()),
@@ -214,17 +220,17 @@ def _train(
         scores["loss"],
         right,
         scores["bleu"],
-        sum(not one for one in said[:-1]) / len(pairs),
-        said[-1],
+        sum(not translation for translation in translations[:-1]) / len(pairs),
+        translations[-1],
     )
 
 
 def _expected(task: str, sentence: str) -> str:
-    """The right answer, where one follows from the words."""
+    """The expected output; "?" if the sentence is no number."""
     from dhyan.data.synthetic import english_number, hindi_number
 
     if task == "reverse":
         return " ".join(reversed(sentence.split()))
-    known = (number for number in range(10**5) if english_number(number) == sentence)
-    number = next(known, None)
+    matches = (number for number in range(10**5) if english_number(number) == sentence)
+    number = next(matches, None)
     return "?" if number is None else hindi_number(number)

@@ -1,4 +1,4 @@
-"""A whole Transformer on one sentence, part by part: written out beside the project's own model."""
+"""A Transformer on one sentence, part by part, checked against the project's own model."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -50,9 +50,9 @@ PARTS = ("embedding", "attention", "feed_forward", "normalisation", "output")
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a Transformer's parameters follow from; `shared`, both sides have one table of words.
+    """Sizes that determine a Transformer's parameter count; `shared`: one embedding for both sides.
 
-    Its output reads the words off the decoder's table, so only its biases are its own.
+    The output projection is tied to the decoder's embedding, so only its biases are counted.
     """
 
     source: int
@@ -68,34 +68,36 @@ class Sizes:
 BASE = Sizes(37_000, 37_000, width=512, hidden=2048, layers=6, shared=True)
 
 
-def count_parameters(of: Sizes) -> dict[str, int]:
-    """The formula: a layer of the encoder has one attention, one of the decoder two.
+def count_parameters(sizes: Sizes) -> dict[str, int]:
+    """Parameter count by part: an encoder layer has one attention, a decoder layer two.
 
-    >>> sum(parameters(BASE).values())
+    >>> sum(count_parameters(BASE).values())
     63119496
     """
-    width, hidden, layers = of.width, of.hidden, of.layers
-    words = of.target if of.shared else of.source + of.target
-    norms = 5 * layers + (2 if of.pre_norm else 0)  # one for each sub-layer, pre-norm's at the ends
+    width, hidden, layers = sizes.width, sizes.hidden, sizes.layers
+    words = sizes.target if sizes.shared else sizes.source + sizes.target
+    norms = 5 * layers + (
+        2 if sizes.pre_norm else 0
+    )  # one for each sub-layer, pre-norm's at the ends
     return {
         "embedding": words * width,
         "attention": 3 * layers * 4 * (width**2 + width),
         "feed_forward": 2 * layers * (2 * width * hidden + hidden + width),
         "normalisation": norms * 2 * width,
-        "output": of.target,
+        "output": sizes.target,
     }
 
 
 def count_built_parameters(model: nn.Module) -> dict[str, int]:
-    """The parameters of a built Transformer by part; what two parts share is counted once."""
-    found = dict.fromkeys(PARTS, 0)
-    for name, one in model.named_parameters():
-        found[_part(name)] += one.numel()
-    return found
+    """Parameters of a built Transformer by part; shared ones are counted once."""
+    counts = dict.fromkeys(PARTS, 0)
+    for name, parameter in model.named_parameters():
+        counts[_part(name)] += parameter.numel()
+    return counts
 
 
 def part_names(text: Text) -> dict[str, str]:
-    """What the parts are called."""
+    """Displayed names of the parts."""
     return {
         "embedding": text("transformer.embedding"),
         "attention": text("transformer.attention"),
@@ -106,46 +108,46 @@ def part_names(text: Text) -> dict[str, str]:
 
 
 def _part(name: str) -> str:
-    """Which part a parameter belongs to, by the names of the modules it lies in."""
-    rooms = name.split(".")
-    for part, room in (
+    """The part a parameter belongs to, by its module names."""
+    modules = name.split(".")
+    for part, module in (
         ("embedding", "embedding"),
         ("attention", "self_attention"),
         ("attention", "cross_attention"),
         ("feed_forward", "feed_forward"),
     ):
-        if room in rooms:
+        if module in modules:
             return part
     return "normalisation" if "norm" in name else "output"
 
 
 MODEL_SENTENCE = "The girl is eating an apple."  # of the primer
 Share = tuple[str, int, Float[Tensor, " T"]]
-"""A sub-layer and its layer, with what it adds to each token."""
+"""A sub-layer, its layer, and its share for each token."""
 Parts = tuple[tuple[str, int], ...]
 Sided = tuple[str, tuple[str, ...], Parts, Tensor]
 
 
 @dataclass(frozen=True)
 class SublayerContributions(LessonResult):
-    """For each token and sub-layer: the length of what is added ÷ that of what it is added to.
+    """Norm of each sub-layer's output ÷ norm of the residual stream, for each token.
 
-    `chances` are those of the word that follows each place of the output; of all other words the
-    likeliest is its rival.
+    `probabilities` are those of the next token at each position of the output; its rival is the
+    most likely other token.
     """
 
     sentence: str
     translation: str
     source: tuple[str, ...]
     prefix: tuple[str, ...]
-    following: tuple[str, ...]
+    next_tokens: tuple[str, ...]
     encoder_parts: Parts
     decoder_parts: Parts
     encoder_shares: Float64[Tensor, "S N"]
     decoder_shares: Float64[Tensor, "T M"]
-    chances: Float64[Tensor, " T"]
+    probabilities: Float64[Tensor, " T"]
     rivals: tuple[str, ...]
-    rival_chances: Float64[Tensor, " T"]
+    rival_probabilities: Float64[Tensor, " T"]
     width: int
     heads: int
     hidden: int
@@ -153,8 +155,8 @@ class SublayerContributions(LessonResult):
     parameters: dict[str, int]
 
     def page(self, text: Text) -> Page:
-        """Shapes, both sides' shares, the next words, the parameters."""
-        pairs = zip(self.prefix, self.following, self.rivals, strict=True)
+        """Shapes, both sides' shares, next-token probabilities, parameters."""
+        pairs = zip(self.prefix, self.next_tokens, self.rivals, strict=True)
         names = part_names(text)
         everything = sum(self.parameters.values())
         return Page(
@@ -170,7 +172,7 @@ class SublayerContributions(LessonResult):
                 Words(self._most(text)),
                 table(
                     text("transformer.next_word_rival"),
-                    torch.stack([self.chances, self.rival_chances], dim=1),
+                    torch.stack([self.probabilities, self.rival_probabilities], dim=1),
                     [f"{before} → {word} | {rival}" for before, word, rival in pairs],
                     (text("transformer.word"), text("transformer.rival")),
                     kind="weights",
@@ -178,21 +180,21 @@ class SublayerContributions(LessonResult):
                 ),
                 table(
                     text("transformer.parameters"),
-                    [*([self.parameters[one]] for one in PARTS), [everything]],
-                    [*(names[one] for one in PARTS), text("transformer.in_all")],
+                    [*([self.parameters[part]] for part in PARTS), [everything]],
+                    [*(names[part] for part in PARTS), text("transformer.in_all")],
                 ),
                 Words(self._sure(text)),
             ),
         )
 
     def _shapes(self, text: Text) -> str:
-        rows, said = len(self.source), len(self.prefix)
+        rows, target_length = len(self.source), len(self.prefix)
         narrow = self.width // self.heads
         return text(
             "transformer.input_numbers_output_heads",
             rows=rows,
             width=self.width,
-            said=said,
+            target_length=target_length,
             heads=self.heads,
             narrow=narrow,
             hidden=self.hidden,
@@ -209,14 +211,14 @@ class SublayerContributions(LessonResult):
 
     def _most(self, text: Text) -> str:
         """Which sub-layer adds most on average, on either side."""
-        told = []
+        sentences = []
         for side, _, parts, shares in self._sides(text):
             means = shares.mean(0)
             most, least = (
-                _named(*parts[int(one)], text) for one in (means.argmax(), means.argmin())
+                _named(*parts[int(index)], text) for index in (means.argmax(), means.argmin())
             )
             high, low = float(means.max()), float(means.min())
-            told.append(
+            sentences.append(
                 text(
                     "transformer.adds_most_average_least",
                     side=side,
@@ -226,14 +228,14 @@ class SublayerContributions(LessonResult):
                     low=low,
                 )
             )
-        return " ".join(told)
+        return " ".join(sentences)
 
     def _sure(self, text: Text) -> str:
-        first = int((self.chances > self.rival_chances).sum())
+        first = int((self.probabilities > self.rival_probabilities).sum())
         return text(
             "transformer.places_word_output_model",
             first=first,
-            steps=len(self.chances),
+            steps=len(self.probabilities),
             single_first=first == 1,
         )
 
@@ -258,82 +260,85 @@ def sublayer_contributions(
             f"{len(ids) - 1} tokens, but this model takes at most {longest}: say it shorter"
         )
     if target is None:
-        [found] = translator(text, nbest=1)
-        said, written = list(found.ids), found.text
+        [hypothesis] = translator(text, nbest=1)
+        target_ids, translation = list(hypothesis.ids), hypothesis.text
     else:
-        written = " ".join(parse_words(target))
-        said = translator.target.encode(written)
-        if decoder.max_length is not None and len(said) >= decoder.max_length:
+        translation = " ".join(parse_words(target))
+        target_ids = translator.target.encode(translation)
+        if decoder.max_length is not None and len(target_ids) >= decoder.max_length:
             raise UserError(
-                f"target: {len(said)} tokens, but this model says at most {decoder.max_length - 1}"
+                f"target: {len(target_ids)} tokens, but this model says at most "
+                f"{decoder.max_length - 1}"
             )
     source = Tokens.pad([ids]).to(translator.device)
-    told = torch.tensor([[BOS, *said]], device=translator.device)
+    prefix = torch.tensor([[BOS, *target_ids]], device=translator.device)
     with evaluation_mode(translator.model), torch.inference_mode():
-        read = list(_encoder(encoder, source))
+        encoder_shares = list(_encoder(encoder, source))
         state = decoder.start(encoder(source))
-        spoken = list(_decoder(decoder, told, state))
-        chances = decoder(told, state)[0][0].double().cpu().softmax(-1)
-    rest = chances.clone()
-    rest[range(len(said) + 1), [*said, EOS]] = -1.0
-    pieces = translator.target.pieces(said)
+        decoder_shares = list(_decoder(decoder, prefix, state))
+        probs = decoder(prefix, state)[0][0].double().cpu().softmax(-1)
+    rival_probs = probs.clone()
+    rival_probs[range(len(target_ids) + 1), [*target_ids, EOS]] = -1.0
+    pieces = translator.target.pieces(target_ids)
     first = cast(EncoderLayer, encoder.layers[0])
-    thinking = cast(FeedForward, first.feed_forward)
+    feed_forward = cast(FeedForward, first.feed_forward)
     return SublayerContributions(
         sentence=text,
-        translation=written,
+        translation=translation,
         source=(
             *translator.source.pieces(ids[:-1], translator.with_placeholders(text)[0]),
             NAMES[EOS],
         ),
         prefix=(NAMES[BOS], *pieces),
-        following=(*pieces, NAMES[EOS]),
-        encoder_parts=tuple((part, layer) for part, layer, _ in read),
-        decoder_parts=tuple((part, layer) for part, layer, _ in spoken),
-        encoder_shares=_columns(read),
-        decoder_shares=_columns(spoken),
-        chances=chances[range(len(said) + 1), [*said, EOS]],
-        rivals=tuple(translator.target.pieces([int(one)])[0] for one in rest.argmax(-1)),
-        rival_chances=rest.amax(-1),
+        next_tokens=(*pieces, NAMES[EOS]),
+        encoder_parts=tuple((part, layer) for part, layer, _ in encoder_shares),
+        decoder_parts=tuple((part, layer) for part, layer, _ in decoder_shares),
+        encoder_shares=_columns(encoder_shares),
+        decoder_shares=_columns(decoder_shares),
+        probabilities=probs[range(len(target_ids) + 1), [*target_ids, EOS]],
+        rivals=tuple(translator.target.pieces([int(token)])[0] for token in rival_probs.argmax(-1)),
+        rival_probabilities=rival_probs.amax(-1),
         width=encoder.width,
         heads=cast(MultiHeadAttention, cast(DecoderLayer, decoder.layers[0]).self_attention).heads,
-        hidden=thinking.up.out_features,
+        hidden=feed_forward.up.out_features,
         vocabulary=(len(translator.source), len(translator.target)),
         parameters=count_built_parameters(translator.model),
     )
 
 
 def _encoder(encoder: TransformerEncoder, source: Tokens) -> Iterator[Share]:
-    """The encoder's own modules, one after another."""
+    """Shares of the encoder's sub-layers, in order."""
     x = encoder.embedding(source.ids)
     for number, layer in enumerate(cast(Iterable[EncoderLayer], encoder.layers), 1):
         if layer.self_attention is not None and layer.self_attention_norm is not None:
-            read = _before(layer, layer.self_attention_norm, x)
-            found = layer.self_attention.self_attend(read, source.mask).context
-            yield "self_attention", number, _share(found, x)
-            x = _after(layer, layer.self_attention_norm, x + found)
-        found = layer.feed_forward(_before(layer, layer.feed_forward_norm, x))
-        yield "feed_forward", number, _share(found, x)
-        x = _after(layer, layer.feed_forward_norm, x + found)
+            normed = _before(layer, layer.self_attention_norm, x)
+            output = layer.self_attention.self_attend(normed, source.mask).context
+            yield "self_attention", number, _share(output, x)
+            x = _after(layer, layer.self_attention_norm, x + output)
+        output = layer.feed_forward(_before(layer, layer.feed_forward_norm, x))
+        yield "feed_forward", number, _share(output, x)
+        x = _after(layer, layer.feed_forward_norm, x + output)
 
 
-def _decoder(decoder: TransformerDecoder, told: Tensor, state: TransformerState) -> Iterator[Share]:
-    """The decoder's own modules, one after another."""
-    x = decoder.embedding(told)
-    real = torch.ones_like(told, dtype=torch.bool)
+def _decoder(
+    decoder: TransformerDecoder, prefix: Tensor, state: TransformerState
+) -> Iterator[Share]:
+    """Shares of the decoder's sub-layers, in order."""
+    x = decoder.embedding(prefix)
+    real = torch.ones_like(prefix, dtype=torch.bool)
     layers = zip(cast(Iterable[DecoderLayer], decoder.layers), state.layers, strict=True)
-    for number, (layer, before) in enumerate(layers, 1):
-        read = _before(layer, layer.self_attention_norm, x)
-        found = layer.self_attention.self_attend(read, real, before.past).context
-        yield "self_attention", number, _share(found, x)
-        x = _after(layer, layer.self_attention_norm, x + found)
-        read = _before(layer, layer.cross_attention_norm, x)
-        found = layer.cross_attention(read, before.source).context
-        yield "cross_attention", number, _share(found, x)
-        x = _after(layer, layer.cross_attention_norm, x + found)
-        found = layer.feed_forward(_before(layer, layer.feed_forward_norm, x))
-        yield "feed_forward", number, _share(found, x)
-        x = _after(layer, layer.feed_forward_norm, x + found)
+    for number, (layer, cache) in enumerate(layers, 1):
+        normed = _before(layer, layer.self_attention_norm, x)
+        output = layer.self_attention.self_attend(normed, real, cache.past).context
+        yield "self_attention", number, _share(output, x)
+        x = _after(layer, layer.self_attention_norm, x + output)
+        normed = _before(layer, layer.cross_attention_norm, x)
+        output = layer.cross_attention(normed, cache.source).context
+        yield "cross_attention", number, _share(output, x)
+        x = _after(layer, layer.cross_attention_norm, x + output)
+        output = layer.feed_forward(_before(layer, layer.feed_forward_norm, x))
+        yield "feed_forward", number, _share(output, x)
+        x = _after(layer, layer.feed_forward_norm, x + output)
 
 
 def _before(layer: EncoderLayer | DecoderLayer, norm: nn.LayerNorm, x: Tensor) -> Tensor:
@@ -346,12 +351,12 @@ def _after(layer: EncoderLayer | DecoderLayer, norm: nn.LayerNorm, x: Tensor) ->
     return x if layer.pre_norm else norm(x)
 
 
-def _share(found: Float[Tensor, "1 T D"], x: Float[Tensor, "1 T D"]) -> Float[Tensor, " T"]:
-    return (found.norm(dim=-1) / x.norm(dim=-1))[0]
+def _share(output: Float[Tensor, "1 T D"], x: Float[Tensor, "1 T D"]) -> Float[Tensor, " T"]:
+    return (output.norm(dim=-1) / x.norm(dim=-1))[0]
 
 
 def _columns(shares: Sequence[Share]) -> Float64[Tensor, "T N"]:
-    return torch.stack([one for _, _, one in shares], dim=1).double().cpu()
+    return torch.stack([share for _, _, share in shares], dim=1).double().cpu()
 
 
 def _shares(
@@ -373,26 +378,26 @@ def _named(part: str, layer: int, text: Text) -> str:
 
 
 SENTENCE = "we are friends"
-HIDDEN = 4  # how many times as wide the feed-forward is inside, as in the paper
+HIDDEN = 4  # feed-forward width over model width, as in the paper
 
 
 @dataclass(frozen=True)
 class Transformer(LessonResult):
-    """The walk of a sentence through every part, and the logits of the model it is the walk of.
+    """Trace of a sentence through every part, and the logits of the traced model.
 
-    `walk` is without a part, if one was named; `difference` is that of the whole walk's logits to
-    the model's own, the largest there is.
+    `trace` is ablated if `without` names a part; `difference` is the largest difference between the
+    full trace's logits and the model's.
     """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
     vocabulary: tuple[str, ...]
-    walk: TransformerTrace
+    trace: TransformerTrace
     model_logits: Float64[Tensor, "T V"]
     difference: float
     parameters: dict[str, int]
     base: dict[str, int]
-    measured: AblationMeasures
+    ablations: AblationMeasures
     heads: int
     layers: int
     norm: str
@@ -400,8 +405,8 @@ class Transformer(LessonResult):
     without: str = ""
 
     def page(self, text: Text) -> Page:
-        """The encoder's stations, the decoder's; then what each part is for and what it costs."""
-        width, pre = self.walk.encoder.entered.shape[1], self.norm == "pre"
+        """The encoder, the decoder, the ablations and the parameters."""
+        width, pre = self.trace.encoder.embedding_sum.shape[1], self.norm == "pre"
         title = text("transformer.transformer_part_part")
         if self.without:
             title += f" ({ablation_name(self.without, text)})"
@@ -413,19 +418,19 @@ class Transformer(LessonResult):
             seed=self.seed,
         )
         undrawn = omitted_blocks(width, self.heads, self.layers, text)
-        meaning, lost, told = self.measured.parts(text, self.without)
+        meaning, measures, verdict = self.ablations.parts(text, self.without)
         return Page(
             title,
             (
                 Words(f"{first} {undrawn}".strip()),
                 *encoder_blocks(
-                    self.walk.encoder, self.source, text, pre_norm=pre, without=self.without
+                    self.trace.encoder, self.source, text, pre_norm=pre, without=self.without
                 ),
-                *decoder_blocks(self.walk, self.target, self.vocabulary, text),
+                *decoder_blocks(self.trace, self.target, self.vocabulary, text),
                 meaning,
-                lost,
+                measures,
                 self._costs(text),
-                told,
+                verdict,
                 Words(f"{self._base(text)} {self._agreed(text)}"),
             ),
         )
@@ -433,25 +438,25 @@ class Transformer(LessonResult):
     def _costs(self, text: Text) -> Table:
         """Parameters by part, here and in the paper's base model."""
         names = part_names(text)
-        values = [[self.parameters[one], self.base[one]] for one in PARTS]
+        values = [[self.parameters[part], self.base[part]] for part in PARTS]
         values.append([sum(self.parameters.values()), sum(self.base.values())])
         return table(
             text("transformer.parameters"),
             values,
-            [*(names[one] for one in PARTS), text("transformer.in_all")],
+            [*(names[part] for part in PARTS), text("transformer.in_all")],
             (text("transformer.here"), text("transformer.paper_base")),
         )
 
     def _base(self, text: Text) -> str:
-        names, of = part_names(text), BASE
-        part = max(self.base, key=lambda one: self.base[one])
+        names, sizes = part_names(text), BASE
+        part = max(self.base, key=lambda part: self.base[part])
         most, share = names[part], self.base[part] / sum(self.base.values())
         return text(
             "transformer.base_model_paper_numbers",
-            width=of.width,
-            hidden=of.hidden,
-            layers=of.layers,
-            source=of.source,
+            width=sizes.width,
+            hidden=sizes.hidden,
+            layers=sizes.layers,
+            source=sizes.source,
             most=most,
             share=share,
         )
@@ -472,11 +477,11 @@ def transformer(
     seed: int = 1,
     model: str | Path | Translator | None = None,
 ) -> LessonResult:
-    """A small Transformer's whole way from a sentence to the chances of each word of its `target`.
+    """Trace of a small Transformer from a sentence to the probabilities of its `target`.
 
     `norm` is "post", as in the paper, or "pre"; `without` leaves out positions, residuals,
-    normalisation or feed_forward. With a `model`, a run's folder or a translator, how much each
-    sub-layer of a trained one moves each word; its target is then its own translation, if none
+    normalisation or feed_forward. With a `model`, a run's folder or a translator, the contribution
+    of each sub-layer of a trained model to each token; its target is its own translation, if none
     is given.
     """
     if model is not None:
@@ -484,39 +489,39 @@ def transformer(
         _refuse((("norm", norm, "post"), ("without", without, ""), ("seed", seed, 1)))
         return sublayer_contributions(model, sentence, target)
     source = parse_words(SENTENCE if sentence is None else sentence)
-    said = parse_words(_own_translation(source) if target is None else target)
+    target_words = parse_words(_own_translation(source) if target is None else target)
     width, heads = parse_int("width", width, least=2), parse_int("heads", heads)
     layers, seed = parse_int("layers", layers), parse_int("seed", seed, least=0)
     _fits("norm", norm, ("post", "pre"))
     _fits("without", without, ("", *WITHOUT))
     if width % heads:
         raise UserError(f"width: {width} numbers do not part evenly into {heads} heads")
-    heard, spoken = number_words([source]), number_words([said])
+    source_ids, target_ids = number_words([source]), number_words([target_words])
     sizes = Sizes(
-        source=len(NAMES) + len(heard),
-        target=len(NAMES) + len(spoken),
+        source=len(NAMES) + len(source_ids),
+        target=len(NAMES) + len(target_ids),
         width=width,
         hidden=HIDDEN * width,
         layers=layers,
         pre_norm=norm == "pre",
     )
-    built = _build(sizes, heads, seed)
-    ids = torch.tensor([*(heard[word] for word in source), EOS])
-    told = torch.tensor([BOS, *(spoken[word] for word in said)])
-    full = read_weights(built, layers=layers, heads=heads, pre_norm=sizes.pre_norm)
+    built_model = _build(sizes, heads, seed)
+    ids = torch.tensor([*(source_ids[word] for word in source), EOS])
+    prefix = torch.tensor([BOS, *(target_ids[word] for word in target_words)])
+    reference = read_weights(built_model, layers=layers, heads=heads, pre_norm=sizes.pre_norm)
     with torch.no_grad():
-        batch = Batch(Tokens.pad([ids.tolist()]), Tokens.pad([[*told.tolist(), EOS]]))
-        logits = built(batch)[0]
+        batch = Batch(Tokens.pad([ids.tolist()]), Tokens.pad([[*prefix.tolist(), EOS]]))
+        logits = built_model(batch)[0]
     return Transformer(
         source=(*source, NAMES[EOS]),
-        target=(NAMES[BOS], *said),
-        vocabulary=(*NAMES, *spoken),
-        walk=replace(full, without=without).walk(ids, told),
+        target=(NAMES[BOS], *target_words),
+        vocabulary=(*NAMES, *target_ids),
+        trace=replace(reference, without=without).trace(ids, prefix),
         model_logits=logits,
-        difference=float((full.walk(ids, told).logits - logits).abs().max()),
+        difference=float((reference.trace(ids, prefix).logits - logits).abs().max()),
         parameters=count_parameters(sizes),
         base=count_parameters(BASE),
-        measured=measure_ablations(full, ids, told),
+        ablations=measure_ablations(reference, ids, prefix),
         heads=heads,
         layers=layers,
         norm=norm,
@@ -525,38 +530,40 @@ def transformer(
     )
 
 
-def _build(of: Sizes, heads: int, seed: int) -> Seq2Seq:
-    """The project's own, with fresh weights, in double precision."""
-    sizes = {
-        "width": of.width,
+def _build(sizes: Sizes, heads: int, seed: int) -> Seq2Seq:
+    """The project's model, untrained, in double precision."""
+    settings = {
+        "width": sizes.width,
         "heads": heads,
-        "feed_forward_width": of.hidden,
-        "layers": of.layers,
+        "feed_forward_width": sizes.hidden,
+        "layers": sizes.layers,
     }
-    norm = "pre" if of.pre_norm else "post"
+    norm = "pre" if sizes.pre_norm else "post"
     recipe = config.Recipe(
-        encoder=config.TransformerEncoder(**sizes, norm=norm, dropout=0.0),  # type: ignore[arg-type]
-        decoder=config.TransformerDecoder(**sizes, norm=norm, dropout=0.0),  # type: ignore[arg-type]
+        encoder=config.TransformerEncoder(**settings, norm=norm, dropout=0.0),  # type: ignore[arg-type]
+        decoder=config.TransformerDecoder(**settings, norm=norm, dropout=0.0),  # type: ignore[arg-type]
     )
     with seeded(seed):
-        return build_model(recipe, of.source, of.target).double().eval()
+        return build_model(recipe, sizes.source, sizes.target).double().eval()
 
 
 def _own_translation(source: tuple[str, ...]) -> str:
     """The translation of one of the lesson's own sentences."""
-    known = dict(PAIRS)
-    if (sentence := " ".join(source)) not in known:
+    translations = dict(PAIRS)
+    if (sentence := " ".join(source)) not in translations:
         raise UserError(f"target: what does {sentence!r} become? Give its translation")
-    return known[sentence]
+    return translations[sentence]
 
 
-def _fits(name: str, given: object, known: Sequence[str]) -> None:
-    if given not in known:
-        raise UserError(f"{name}: {given!r} is none of {', '.join(one for one in known if one)}")
+def _fits(name: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UserError(
+            f"{name}: {value!r} is none of {', '.join(choice for choice in choices if choice)}"
+        )
 
 
-def _refuse(given: Sequence[tuple[str, object, object]]) -> None:
-    """A trained model brings its own sizes and weights, and all of its parts."""
-    for name, one, usual in given:
-        if one != usual:
+def _refuse(arguments: Sequence[tuple[str, object, object]]) -> None:
+    """Reject arguments of the small model: a trained model has its own sizes and weights."""
+    for name, value, default in arguments:
+        if value != default:
             raise UserError(f"{name}: is for the small one; leave out {name} or the model")
