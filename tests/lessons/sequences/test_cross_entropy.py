@@ -53,7 +53,7 @@ def test_the_text_is_in_both_languages():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"probabilities": [0.4, 0.0]}, "0 is none; give numbers above 0 and at most 1"),
+        ({"probabilities": [0.4, 0.0]}, "0 is out of range; give numbers above 0 and at most 1"),
         ({"probabilities": [1.2]}, "1.2 is none"),
         ({"probabilities": []}, "not a list of numbers"),
         ({"probabilities": [0.5], "sentence": "come in"}, "1 of them for the 2 words"),

@@ -171,7 +171,7 @@ def test_the_snapshot_has_the_measurements():
         ('{"models": {"bahdanau": {}}, "main_test": "random"}', "beside bottleneck-forward or bot"),
         (
             '{"models": {"bottleneck-forward": {}, "bottleneck-reversed": {}}}',
-            "has no right words by place",
+            "has no token accuracy by position",
         ),
     ],
 )

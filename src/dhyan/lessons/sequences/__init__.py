@@ -1,1 +1,1 @@
-"""From one sequence to another: words, states, losses, and what is said step by step."""
+"""Sequence to sequence: one-hot words, recurrent states, losses and decoding step by step."""

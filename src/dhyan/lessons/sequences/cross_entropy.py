@@ -1,4 +1,4 @@
-"""Categorical cross-entropy: what a decoder pays for each word, in all, and on average."""
+"""Categorical cross-entropy of a sentence: per word, summed and averaged."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ PROBABILITIES = tuple(tenth / 10 for tenth in range(1, 11))
 
 @dataclass(frozen=True)
 class CrossEntropy(LessonResult):
-    """The probability of the right word at every step, and its price in nats and in powers of ten.
+    """The probability of the correct word at every step, and its loss in nats and in base 10.
 
-    `perplexity` is e to the average: among how many equally likely words one would be as unsure.
+    `perplexity` is e to the average: the number of equally likely words with the same loss.
     """
 
     words: tuple[str, ...]
@@ -94,7 +94,7 @@ class CrossEntropy(LessonResult):
 def cross_entropy(
     probabilities: Sequence[int | float] = RIGHT, *, sentence: str | Sequence[str] | None = None
 ) -> CrossEntropy:
-    """The loss of a sentence from the probability that each of its words, the end too, was given.
+    """Cross-entropy of a sentence, from the probability of each of its words and of the end.
 
     >>> round(cross_entropy([0.4, 0.1, 0.1]).average, 3)
     1.84
@@ -128,7 +128,7 @@ def cross_entropy(
 
 
 def _probabilities(values: Sequence[int | float]) -> Float64[Tensor, " T"]:
-    """Numbers above 0, at most 1."""
+    """Probabilities as a tensor; each is above 0 and at most 1."""
     try:
         probs = torch.as_tensor(values, dtype=torch.float64)
     except (TypeError, ValueError):
@@ -137,5 +137,7 @@ def _probabilities(values: Sequence[int | float]) -> Float64[Tensor, " T"]:
         raise UserError("probabilities: not a list of numbers, such as [0.4, 0.1, 0.1]")
     for prob in probs.tolist():
         if not 0 < prob <= 1:
-            raise UserError(f"probabilities: {prob:g} is none; give numbers above 0 and at most 1")
+            raise UserError(
+                f"probabilities: {prob:g} is out of range; give numbers above 0 and at most 1"
+            )
     return probs

@@ -1,4 +1,4 @@
-"""What each layer of a deep LSTM knows: linear probes for words and for the whole sentence."""
+"""Linear probes on each layer of a deep LSTM encoder, for facts of words and of sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,19 +35,18 @@ from dhyan.lessons.trained_model import load_translator
 from dhyan.models.rnn import RNNEncoder
 from dhyan.text.skipgram import single_thread
 
-TRANSLATED_SENTENCES = 200  # sentences, by which it is said how well a model translates
-CEILING = 0.995  # a share above which nothing is left to gain
-TINY = 0.02  # a change of a share that is next to none
+TRANSLATED_SENTENCES = 200  # sentences by which a model's chrF++ is measured
+CEILING = 0.995  # accuracy above which no gain is possible
+TINY = 0.02  # a negligible change of accuracy
 
 Model = str | Path | Translator
 
 
 @dataclass(frozen=True)
 class LayerProbes(LessonResult):
-    """What was asked of each training's layers; the rows of a fact are draws of sentences.
+    """Probes of the layers of trained encoders; the runs of a fact are samples of sentences.
 
-    A row is of the probes fitted to some sentences and judged on others; `chrfs` say how well each
-    model translates `translated` of the sentences that judge.
+    `chrfs` are the chrF++ of each model on `translated` of the test sentences.
     """
 
     trainings: tuple[tuple[ProbedFact, ...], ...]
@@ -59,7 +58,7 @@ class LayerProbes(LessonResult):
 
     @property
     def facts(self) -> tuple[ProbedFact, ...]:
-        """Each fact with a row for every training, the mean of its draws."""
+        """Each fact with one run per training, the mean over its samples."""
         return tuple(
             replace(
                 draws[0],
@@ -70,7 +69,7 @@ class LayerProbes(LessonResult):
         )
 
     def page(self, text: Text) -> Page:
-        """The models, the shares layer by layer, and what holds in every one of them."""
+        """The models, the probes' accuracy layer by layer, and the verdict."""
         return Page(
             text("deep_rnn.title"),
             (
@@ -132,18 +131,18 @@ class LayerProbes(LessonResult):
         return verdict + text("deep_rnn.training_another_turn_out")
 
     def _claimed(self, *, of_word: bool) -> tuple[int, int]:
-        """Of how many facts the claim holds in every training, and of how many it is asked."""
+        """The number of facts for which the claim holds in every training, and of all facts."""
         facts = [runs for runs in zip(*self.trainings, strict=True) if runs[0].of_word == of_word]
         return sum(all(fact.as_claimed for fact in runs) for runs in facts), len(facts)
 
 
 def fact_name(fact: ProbedFact, text: Text) -> str:
-    """The fact that a probe reads, in words."""
+    """The name of a probe's fact in the reader's language."""
     return text(f"deep_rnn.fact_{fact.name}")
 
 
 def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
-    """What the probes got right, as a table and as curves."""
+    """Accuracy of the probes, as a table and as curves."""
     names = [fact_name(fact, text) for fact in facts]
     layer_names = [text("deep_rnn.embedding")]
     layer_names += [text("deep_rnn.layer", at=at) for at in range(1, len(facts[0].shares))]
@@ -173,7 +172,7 @@ def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
 
 
 def probe_layers(models: Sequence[Model], *, sentences: int, seeds: Sequence[int]) -> LayerProbes:
-    """Probe every layer of encoders that differ in nothing but their training, draw by draw."""
+    """Probe every layer of encoders of one architecture, with one sample of sentences per seed."""
     trainings, scores, shapes = [], [], []
     for model in models:
         translator = load_translator(model)
@@ -224,7 +223,7 @@ def probe_layers(models: Sequence[Model], *, sentences: int, seeds: Sequence[int
 
 
 def layer_states(translator: Translator, tokens: Tokens) -> list[Float[Tensor, "B S _"]]:
-    """The embedding of every token, then the state of every layer there."""
+    """The embedding of every token, then its state in every layer."""
     encoder = _encoder(translator)
     tokens = tokens.to(translator.device)
     rnn, lengths, total = encoder.rnn, tokens.lengths.cpu(), tokens.ids.shape[1]
@@ -250,7 +249,7 @@ def layer_states(translator: Translator, tokens: Tokens) -> list[Float[Tensor, "
 
 
 def value_range(numbers: Sequence[float], digits: int) -> str:
-    """From the least to the most."""
+    """The minimum and the maximum as text."""
     return "–".join(dict.fromkeys(f"{end(numbers):.{digits}f}" for end in (min, max)))
 
 
@@ -276,18 +275,18 @@ def _holds(claimed: tuple[int, int], text: Text) -> str:
     clear, total = claimed
     if clear == total:
         return text("deep_rnn.holds")
-    return text("deep_rnn.holds_for_some", clear=clear, asked=total)
+    return text("deep_rnn.holds_for_some", clear=clear, total=total)
 
 
 USUAL = {"layers": 3, "steps": 300, "width": 64, "pairs": 6000, "sentences": 1200}
 SEEDS = (1, 2, 3)
-VALID = 30  # sentences by which it is said how well a model translates
+VALID = 30  # validation sentences
 LITTLE = 30.0  # chrF++ of a model that has not learned to translate
 
 
 @dataclass(frozen=True)
 class DeepRNN(LessonResult):
-    """What was asked of the encoders, one a seed; `losses` and `chrfs` say how good each is."""
+    """Probes of encoders trained here, one per seed, with their validation losses and chrF++."""
 
     facts: tuple[ProbedFact, ...]
     layers: int
@@ -297,7 +296,7 @@ class DeepRNN(LessonResult):
     chrfs: tuple[float, ...]
 
     def page(self, text: Text) -> Page:
-        """The model, the probes' shares layer by layer, the verdict."""
+        """The model, the probes' accuracy layer by layer, and the verdict."""
         return Page(
             text("deep_rnn.title"),
             (
@@ -363,9 +362,9 @@ def deep_rnn(
 ) -> LessonResult:
     """Train stacks of LSTMs on sentences of the primer and probe their encoders; about 50 seconds.
 
-    There is one for every seed, so that what comes out by chance can be told from what does not.
-    With a `model`, a run's folder or a translator with a recurrent encoder, its layers are probed
-    instead, and every seed draws other sentences; "snapshot" shows some that were trained before.
+    One model is trained per seed, which gives the margin of error. With a `model`, a run's folder or
+    a translator with a recurrent encoder, its layers are probed instead, and every seed samples
+    other sentences; "snapshot" shows the stored result of trained models.
     """
     sizes = {"layers": layers, "steps": steps, "width": width, "pairs": pairs}
     if model is not None:
@@ -379,13 +378,13 @@ def deep_rnn(
         translator, scores = _train(recipe, on_progress)
         fit = read_probe_sentences(translator, "valid", sentences)
         test = read_probe_sentences(translator, "random", sentences, exclude=fit.pairs)
-        states = [layer_states(translator, one.tokens) for one in (fit, test)]
+        states = [layer_states(translator, part.tokens) for part in (fit, test)]
         facts_by_seed.append(probe_facts(fit, test, *states))
         losses.append(scores["loss"])
         chrfs.append(scores["chrf"])
     facts = tuple(
-        replace(sizes[0], runs=tuple(run for one in sizes for run in one.runs))
-        for sizes in zip(*facts_by_seed, strict=True)
+        replace(by_seed[0], runs=tuple(run for fact in by_seed for run in fact.runs))
+        for by_seed in zip(*facts_by_seed, strict=True)
     )
     return DeepRNN(facts, layers, steps, seeds, tuple(losses), tuple(chrfs))
 
@@ -393,7 +392,7 @@ def deep_rnn(
 def _probe_model(
     model: Model, sizes: dict[str, int], sentences: int, seeds: Sequence[int]
 ) -> LessonResult:
-    """What a trained one shows, if nothing is asked that it brings itself."""
+    """Probe a trained model; sizes that only training here would use are errors."""
     for name, size in sizes.items():
         if size != USUAL[name]:
             raise UserError(f"{name}: the model brings its own; leave out {name} or the model")
@@ -423,7 +422,7 @@ def _train(
 
 
 def _recipe(*, layers: int, steps: int, width: int, pairs: int, seed: int) -> Recipe:
-    """Sutskever's recipe made small, over whole words, read forwards."""
+    """A small version of Sutskever's recipe, over whole words, without source reversal."""
     settings = {"embedding_width": width, "width": width, "layers": layers, "dropout": 0.0}
     sides = {
         f"{side}.{key}": value for side in ("encoder", "decoder") for key, value in settings.items()

@@ -1,4 +1,4 @@
-"""Prediction: the likeliest word at every step, beside a beam that keeps several beginnings."""
+"""Greedy decoding, the most probable word at every step, compared with beam search."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from dhyan.lessons.trained_model import load_translator
 from dhyan.special_tokens import BOS, EOS
 
 Model = Translator | str | Path
-SAME = 1e-4  # log-probabilities nearer than this are one: searches run in single precision
+SAME = 1e-4  # log-probabilities nearer than this are equal: searches run in single precision
 
 
 @dataclass(frozen=True)
 class Step:
-    """What the decoder was fed, and the likeliest words to go on with, best first."""
+    """One decoder step: its input token and the most probable next words, best first."""
 
     input_token: str
     words: tuple[str, ...]
@@ -35,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A whole sentence, its log-probability with its end, and whether it ended by itself."""
+    """An output sentence, its log-probability with <end>, and whether it reached <end>."""
 
     text: str
     score: float
@@ -44,7 +44,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class GreedyDecoding(LessonResult):
-    """Every step of greedy decoding, what it came to, and what a beam found, best first."""
+    """Every step of greedy decoding, its hypothesis, and those of beam search, best first."""
 
     sentence: str
     steps: tuple[Step, ...]
@@ -53,7 +53,7 @@ class GreedyDecoding(LessonResult):
     width: int
 
     def page(self, text: Text) -> Page:
-        """Step by step, then the whole sentences."""
+        """The steps, then the hypotheses."""
         blocks: list[Part] = [
             Words(text("greedy_decoding.been_read_step_likeliest", sentence=self.sentence))
         ]
@@ -98,7 +98,7 @@ class GreedyDecoding(LessonResult):
 
 @dataclass(frozen=True)
 class _SearchModel:
-    """A model, what it reads, and how its ids are written."""
+    """A model with its source sentence, and functions from token ids to text."""
 
     model: StepModel
     source: Tokens
@@ -119,8 +119,8 @@ def greedy_decoding(
 ) -> GreedyDecoding:
     """Greedy decoding of a trained model, given as a Translator or a run's folder.
 
-    Without one it is the toy corpus's LSTM, trained for so many steps in two seconds; stopped
-    early, at 30 say, it is less sure, and greedy search may miss what a beam finds.
+    Without one it is the toy corpus's LSTM, trained for `steps` updates in two seconds. After few
+    updates, such as 30, greedy search may miss a better hypothesis that beam search finds.
     """
     parse_words(sentence)
     parse_int("best", best)
@@ -146,7 +146,7 @@ def greedy_decoding(
 
 @torch.inference_mode()
 def _walk(search_model: _SearchModel, input_ids: Sequence[int], best: int) -> tuple[Step, ...]:
-    """The best words at each step; what may not be said has no chance, as in the search."""
+    """The best words at each step; tokens that the search excludes have probability 0."""
     state, steps, row = (
         search_model.model.start(search_model.source),
         list[Step](),

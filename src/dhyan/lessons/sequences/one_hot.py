@@ -1,4 +1,4 @@
-"""From words to ids to one-hot vectors, and why a matrix after them is a table of word vectors."""
+"""One-hot vectors: from words to ids to vectors, and why a matrix product looks up an embedding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ GATES = 4  # of an LSTM
 
 @dataclass(frozen=True)
 class Cost:
-    """What a vocabulary costs an LSTM that reads it as one-hot vectors or through an embedding."""
+    """Memory and parameters of an LSTM's input: one-hot vectors against an embedding."""
 
     words: int
     width: int
@@ -50,7 +50,7 @@ class Cost:
 
     @property
     def parameters(self) -> tuple[int, int]:
-        """Weights from a word to the gates: straight, or by way of the table of word vectors."""
+        """Weights from a word to the gates: directly, or through an embedding."""
         gates = GATES * self.cells
         return self.words * gates, self.words * self.width + self.width * gates
 
@@ -63,7 +63,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class OneHot(LessonResult):
-    """A sentence as ids and one-hot vectors, their product with a matrix, and the rows it has."""
+    """A sentence as ids and one-hot vectors, their product with a matrix, and the matrix's rows."""
 
     words: tuple[str, ...]
     vocabulary: tuple[str, ...]
@@ -76,7 +76,7 @@ class OneHot(LessonResult):
     cost: Cost
 
     def page(self, text: Text) -> Page:
-        """The product first, then the bill."""
+        """The product, then the costs."""
         cost, vocabulary = self.cost, self.vocabulary
         weights, memory = _ratio(text, *cost.parameters), _ratio(text, *cost.batch_bytes)
         bill = (
@@ -98,7 +98,7 @@ class OneHot(LessonResult):
                         cells=cost.cells,
                         width=cost.width,
                         weights=weights,
-                        taken=memory,
+                        memory=memory,
                         batch=cost.batch,
                         length=cost.length,
                     )
@@ -133,8 +133,8 @@ def one_hot(
 ) -> OneHot:
     """A sentence one-hot over a vocabulary, times a matrix with a row for each of its words.
 
-    If no matrix is given, words that the vocabulary lacks are added to it and rows are drawn. The
-    cost is of 4-byte numbers: `words` in all, the `width` of an embedding, the `cells` of an LSTM.
+    Without a matrix, unknown words are added to the vocabulary and the rows are random. Costs are for
+    4-byte numbers: a vocabulary of `words`, an embedding of `width`, an LSTM of `cells`.
 
     >>> one_hot("come in").ids.tolist()
     [3, 4]
@@ -144,31 +144,33 @@ def one_hot(
         if not isinstance(size, int) or size < 1:
             raise UserError(f"{name} is {size!r}; give a whole number from 1 on")
     tokens = parse_words(sentence)
-    words_known = counts.vocabulary((parse_words(vocabulary), tokens if weights is None else ()))
+    vocabulary_words = counts.vocabulary(
+        (parse_words(vocabulary), tokens if weights is None else ())
+    )
     if weights is None:
         weights = (
             WEIGHTS
-            if words_known == tuple(VOCABULARY.split())
-            else _random_rows(len(words_known), seed)
+            if vocabulary_words == tuple(VOCABULARY.split())
+            else _random_rows(len(vocabulary_words), seed)
         )
-    of = f"the words of the vocabulary {' '.join(words_known)!r}"
-    embedding = parse_matrix("weights", weights, rows=len(words_known), of=of)
-    ids = counts.ids_of(tokens, words_known)
-    vectors = counts.one_hot(tokens, words_known)
+    of = f"the words of the vocabulary {' '.join(vocabulary_words)!r}"
+    embedding = parse_matrix("weights", weights, rows=len(vocabulary_words), of=of)
+    ids = counts.ids_of(tokens, vocabulary_words)
+    vectors = counts.one_hot(tokens, vocabulary_words)
     product, rows = vectors @ embedding, embedding[ids]
     same = bool(torch.equal(product, rows))
     cost = Cost(words, width, cells, batch, length)
-    return OneHot(tokens, words_known, ids, vectors, embedding, product, rows, same, cost)
+    return OneHot(tokens, vocabulary_words, ids, vectors, embedding, product, rows, same, cost)
 
 
 def _random_rows(rows: int, seed: int) -> Float64[Tensor, "V 3"]:
-    """Rows of three numbers that can be told apart at a glance."""
+    """Random rows of three numbers with one decimal."""
     rng = torch.Generator().manual_seed(seed)
     return torch.randint(-9, 10, (rows, 3), generator=rng).double() / 10
 
 
 def _ratio(text: Text, first: int, second: int) -> str:
-    """How much less, or more, the other is."""
+    """The ratio of two counts in words."""
     if second <= first:
         return text("one_hot.times_fewer", ratio=first / second)
     return text("one_hot.times_more", ratio=second / first)

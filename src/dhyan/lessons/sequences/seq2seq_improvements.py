@@ -25,7 +25,7 @@ What = Literal["reversal", "depth"]
 
 @dataclass(frozen=True)
 class Gain:
-    """What is added, and where that lies with 95 % certainty, if this is known."""
+    """A difference between two models, with its 95 % interval where it is known."""
 
     value: float
     low: float | None = None
@@ -33,7 +33,7 @@ class Gain:
 
     @property
     def sign(self) -> int:
-        """1 if it is surely more than nothing, −1 if surely less, else 0."""
+        """1 if the interval is above 0, −1 if it is below, else 0."""
         low = self.value if self.low is None else self.low
         high = self.value if self.high is None else self.high
         return int(low > 0) - int(high < 0)
@@ -46,12 +46,12 @@ class Gain:
 
 @dataclass(frozen=True)
 class Improvement:
-    """An improvement put to the test: what the model `after` adds to the one `before`.
+    """A measured improvement: the difference of the model `after` from the model `before`.
 
-    `bleu` are the scores of both, `by_length` gains of BLEU, and `by_place` gains in hundredths
-    of the tokens that are right in each fifth of the target. Intervals of BLEU are made of those of
-    the two models as if their tests were drawn apart, which makes them rather too wide; those by
-    place take tokens for independent, which makes them rather too narrow.
+    `bleu` are the scores of both, `by_length` the gains of BLEU, and `by_position` the gains of
+    token accuracy in percentage points in each fifth of the target. The intervals of BLEU treat the
+    two test samples as independent, so they are too wide; those by position treat tokens as
+    independent, so they are too narrow.
     """
 
     technique: What
@@ -68,19 +68,19 @@ class Improvement:
 
     @property
     def as_claimed(self) -> bool:
-        """Reversal is to help the first words and to cost the last; depth is to help."""
+        """Whether reversal helps the first words and costs the last, or depth helps."""
         if self.technique == "depth":
             return self.gain.sign > 0
         return self.by_position[0].sign > 0 > self.by_position[-1].sign
 
 
 def with_sign(value: float) -> str:
-    """A change with its sign."""
+    """A number with its sign and one decimal."""
     return f"{value:+.1f}".replace("-", "−")
 
 
 def read_improvement(report: Report, technique: What, before: str, after: str) -> Improvement:
-    """Read both models off a report."""
+    """Read the scores of both models from a report."""
     from dhyan.compare.report_page import length_label
 
     names, models = (before, after), report["models"]
@@ -119,7 +119,7 @@ def _by_length(before: Sequence[Report], after: Sequence[Report]) -> tuple[Gain 
 
 
 def _difference(before: Gain, after: Gain) -> Gain:
-    """One measure less another; each end of the interval is as far off as theirs together."""
+    """The difference of two measures; the errors of their intervals add in quadrature."""
     value = after.value - before.value
     match before.low, before.high, after.low, after.high:
         case float() as low, float() as high, float() as least, float() as most:
@@ -130,7 +130,7 @@ def _difference(before: Gain, after: Gain) -> Gain:
 
 
 def _by_position(before: Report, after: Report) -> tuple[Gain, ...]:
-    """By the normal approximation for two shares."""
+    """Gains of token accuracy by position, with normal-approximation intervals."""
     gains = []
     for fifth, (p, q) in enumerate(zip(before["shares"], after["shares"], strict=True)):
         n, m = (max(side["tokens"][fifth], 1) for side in (before, after))
@@ -146,12 +146,11 @@ EMBEDDINGS: tuple[Embedding, ...] = ("learned", "skip-gram", "random")
 
 @dataclass(frozen=True)
 class EmbeddingScores:
-    """A model trained on so many pairs with embeddings of some kind: the BLEU of every seed.
+    """BLEU of a model trained on `pairs` pairs with one type of embedding, one score per seed.
 
-    "learned" ones begin at random and are trained, "skip-gram" ones begin from vectors that were
-    learned from single sentences, "random" ones stay as they were drawn. `gain` is what the mean
-    over the seeds has more than with learned ones; its interval holds those of every seed, drawn
-    over the test sentences, so that what is sure is so for each of them.
+    "learned" embeddings are initialised at random and trained, "skip-gram" ones start from skip-gram
+    vectors, "random" ones stay fixed. `gain` is the mean over the seeds minus that of learned
+    embeddings; its interval covers the bootstrap intervals of every seed.
     """
 
     model: str
@@ -162,17 +161,17 @@ class EmbeddingScores:
 
     @property
     def mean(self) -> float:
-        """Over the seeds."""
+        """Mean BLEU over the seeds."""
         return sum(self.bleu) / len(self.bleu)
 
 
 def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Part, ...]:
-    """A row for every model and number of pairs: the scores, the gains, and where they are sure."""
+    """BLEU and gains with their intervals, a row for every model and number of pairs."""
     by_setting = {(start.model, start.pairs, start.embedding): start for start in starts}
     settings = list(dict.fromkeys((start.model, start.pairs) for start in starts))
     rows = [text("seq2seq_improvements.pairs", m=m, n=n) for m, n in settings]
-    scores = [[by_setting[*one, kind] for kind in EMBEDDINGS] for one in settings]
-    gains = [[_interval(one.gain) for one in own[1:]] for own in scores]
+    scores = [[by_setting[*setting, embedding] for embedding in EMBEDDINGS] for setting in settings]
+    gains = [[_interval(score.gain) for score in row[1:]] for row in scores]
     columns = (
         text("seq2seq_improvements.learned"),
         text("seq2seq_improvements.skip_gram"),
@@ -192,7 +191,7 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Par
                 several_seeds=seeds > 1,
             )
         ),
-        table("BLEU", [[one.mean for one in own] for own in scores], rows, columns, digits=1),
+        table("BLEU", [[score.mean for score in row] for row in scores], rows, columns, digits=1),
         table(columns[1], [own[0] for own in gains], rows, ends, digits=1),
         table(columns[2], [own[1] for own in gains], rows, ends, digits=1),
         Words(_embedding_verdict(starts, text)),
@@ -201,13 +200,15 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Par
 
 def _embedding_verdict(starts: Sequence[EmbeddingScores], text: Text) -> str:
     sentences = []
-    for kind, name in (
+    for embedding, name in (
         ("skip-gram", text("seq2seq_improvements.vectors_skip_gram")),
         ("random", text("seq2seq_improvements.fixed_random_vectors")),
     ):
-        own = [start for start in starts if start.embedding == kind and start.gain is not None]
+        compared = [
+            start for start in starts if start.embedding == embedding and start.gain is not None
+        ]
         better, worse = (
-            _join([one for one in own if one.gain and one.gain.sign == sign], text)
+            _join([scores for scores in compared if scores.gain and scores.gain.sign == sign], text)
             for sign in (1, -1)
         )
         sentences.append(
@@ -246,14 +247,14 @@ LANGUAGES = ("en", "hi")
 
 @dataclass(frozen=True)
 class Seq2SeqImprovements(LessonResult):
-    """What reversal and depth change, by a report; and what the embeddings do, if it was tried."""
+    """Effects of reversal and depth by a report, and of embeddings where they were measured."""
 
     report: str
     changes: tuple[Improvement, ...]
     embeddings: tuple[EmbeddingScores, ...] = ()
 
     def page(self, text: Text) -> Page:
-        """Reversal and depth by place and by length, then the embeddings."""
+        """Reversal and depth by position and by length, then the embeddings."""
         return Page(
             text("seq2seq_improvements.title"),
             (
@@ -329,11 +330,11 @@ class Seq2SeqImprovements(LessonResult):
 
 
 def seq2seq_improvements(report: str | Path = SNAPSHOT) -> Seq2SeqImprovements:
-    """What reversal and depth change by a report of `dhyan compare`, and what embeddings do.
+    """Effects of reversal, depth and embeddings, from a report of `dhyan compare`.
 
     `report` is its folder or its report.json, or a result file that holds one under `figures`; not
-    given, the kept figures of the full ladder are shown, with those of trainings that differ in
-    their embeddings. A report that holds another of the way back as `backwards` shows that too.
+    given, the snapshot of the full ladder is shown, with trainings that differ in their embeddings.
+    A report with one of the opposite direction under `backwards` shows that too.
     """
     if report == SNAPSHOT:
         result = read_snapshot("seq2seq_improvements")
@@ -344,7 +345,7 @@ def seq2seq_improvements(report: str | Path = SNAPSHOT) -> Seq2SeqImprovements:
 
 
 def read_improvements(path: Path, report: Report) -> tuple[Improvement, ...]:
-    """Every improvement that a report has both models of, in both directions if it has them."""
+    """Every improvement whose two models the report has, in each of its directions."""
     directions = [report, *([report["backwards"]] if "backwards" in report else [])]
     try:
         changes = [
@@ -352,7 +353,9 @@ def read_improvements(path: Path, report: Report) -> tuple[Improvement, ...]:
             *(_embeddings_of(direction, "depth", REVERSED, DEEP) for direction in directions),
         ]
     except (KeyError, TypeError, IndexError):
-        raise UserError(f"report: {path} has no right words by place; {HOW_TO_MAKE}") from None
+        raise UserError(
+            f"report: {path} has no token accuracy by position; {HOW_TO_MAKE}"
+        ) from None
     if improvements := tuple(change for change in changes if change):
         return improvements
     raise UserError(
@@ -395,15 +398,15 @@ def _language(improvement: Improvement, text: Text) -> str:
 
 
 def _verdict(improvement: Improvement, text: Text) -> str:
-    """What the gains say of the claim."""
+    """Whether the gains support the claim, in words."""
     language = _language(improvement, text)
     sign = improvement.gain.sign
     if sign == 0:
-        found = text("seq2seq_improvements.told_apart_change")
+        effect = text("seq2seq_improvements.told_apart_change")
     elif sign > 0:
-        found = text("seq2seq_improvements.helps_training")
+        effect = text("seq2seq_improvements.helps_training")
     else:
-        found = text("seq2seq_improvements.costs_training")
+        effect = text("seq2seq_improvements.costs_training")
     if improvement.technique == "depth":
         better = [
             where
@@ -420,7 +423,7 @@ def _verdict(improvement: Improvement, text: Text) -> str:
             "seq2seq_improvements.depth_bleu_more_layers",
             language=language,
             gain=improvement.gain,
-            found=found,
+            effect=effect,
             at=at,
             verdict=verdict,
         )
@@ -433,7 +436,7 @@ def _verdict(improvement: Improvement, text: Text) -> str:
         last=last,
         verdict=verdict,
         gain=improvement.gain,
-        found=found,
+        effect=effect,
     )
 
 

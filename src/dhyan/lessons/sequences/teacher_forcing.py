@@ -1,4 +1,4 @@
-"""Teacher forcing against free running: the same training twice, told the right word or its own."""
+"""Teacher forcing against free running: the decoder's inputs are the reference or its own output."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from dhyan.lessons.tiny_models import ProgressCallback
 
 TASKS = ("numbers", "reverse")
 RATIOS = (1.0, 0.0)
-LEVEL = 1.0  # nats a word: learned well enough to say most of them
+LEVEL = 1.0  # nats per word: most words are predicted correctly
 
 
 @dataclass(frozen=True)
 class TrainingCurve:
-    """One training: at each step that was validated, the loss and chrF++ on sentences held out.
+    """One training: the held-out loss and chrF++ at each validation.
 
-    The loss is with the right words given, so that it is the same measure for every ratio; chrF++
-    is of what the model says by itself. `updates` are the seconds spent in updates alone.
+    The loss is with teacher forcing for every ratio, so that it is comparable; chrF++ is of the
+    model's own translations. `updates` are the seconds spent in updates alone.
     """
 
     ratio: float
@@ -36,7 +36,7 @@ class TrainingCurve:
 
     @property
     def reached(self) -> int | None:
-        """Where the loss falls below the level, on the straight line between two checks."""
+        """The step at which the loss falls below the level, interpolated between validations."""
         checks = list(zip(self.steps, self.losses, strict=True))
         before, high = checks[0]
         for step, loss in checks:
@@ -48,13 +48,13 @@ class TrainingCurve:
 
     @property
     def name(self) -> str:
-        """What the decoder was told."""
+        """The name of the teacher-forcing ratio."""
         return {1.0: "teacher forcing", 0.0: "free running"}.get(self.ratio, f"{self.ratio:g}")
 
 
 @dataclass(frozen=True)
 class TeacherForcing(LessonResult):
-    """The same model, data and seed, trained once for each ratio of right words told."""
+    """The same model, data and seed, trained once for each teacher-forcing ratio."""
 
     task: str
     seed: int
@@ -62,9 +62,9 @@ class TeacherForcing(LessonResult):
 
     @property
     def faster(self) -> bool:
-        """Whether the run that was told most had the lower loss on average, and learned earlier.
+        """Whether the run of the highest ratio had a lower mean loss and reached the level earlier.
 
-        It is compared with the run that was told least.
+        It is compared with the run of the lowest ratio.
         """
         most, least = self.extremes
         early = (most.reached or 10**9) < (least.reached or 10**9)
@@ -72,13 +72,13 @@ class TeacherForcing(LessonResult):
 
     @property
     def at_once(self) -> bool:
-        """Whether both learned at the same update, or neither did: which is faster is not seen."""
+        """Whether both reached the level at the same update, or neither did."""
         most, least = self.extremes
         return most.reached == least.reached
 
     @property
     def extremes(self) -> tuple[TrainingCurve, TrainingCurve]:
-        """The runs that were told most and least."""
+        """The runs of the highest and the lowest ratio."""
         ordered = sorted(self.runs, key=lambda run: run.ratio)
         return ordered[-1], ordered[0]
 
@@ -127,7 +127,7 @@ class TeacherForcing(LessonResult):
         verdict = text(
             "teacher_forcing.below_nat_word_lines",
             level=LEVEL,
-            told=reached,
+            reached=reached,
             name=most.name,
             gap=abs(gap),
             positive_gap=gap > 0,
@@ -158,10 +158,10 @@ def teacher_forcing(
     seed: int = 1,
     on_progress: ProgressCallback | None = None,
 ) -> TeacherForcing:
-    """Train a small GRU with attention once for each ratio of right words; two take 40 seconds.
+    """Train a small GRU with attention once per teacher-forcing ratio; two take 40 seconds.
 
-    They are validated `checks` times. The task is made by code: `numbers` in words, English to
-    Hindi, or letters to `reverse`.
+    Each is validated `checks` times. The task is generated: `numbers` in words, English to Hindi,
+    or `reverse`, which reverses characters.
     """
     if task not in TASKS:
         raise UserError(f"task is {task!r}: give one of {', '.join(TASKS)}")
@@ -198,7 +198,7 @@ def _train(recipe: Recipe, on_progress: ProgressCallback | None) -> TrainingCurv
 
 
 def _recipe(task: str, ratio: float, steps: int, checks: int, seed: int) -> Recipe:
-    """The recipe of the numbers, made small."""
+    """A small version of the recipe `numbers`."""
     return load_recipe(
         "numbers",
         {

@@ -35,10 +35,10 @@ NUDGE = 1e-5
 
 @dataclass(frozen=True)
 class ParameterUpdate:
-    """One parameter's part in one update: w ← w − η ∂L/∂w.
+    """One parameter in one step of gradient descent: w ← w − η ∂L/∂w.
 
-    `slope` is the gradient measured by moving the parameter a little both ways; `alone` is the loss
-    when only this parameter has moved, `after` when all of them have.
+    `slope` is the gradient by finite differences; `alone` is the loss when only this parameter has
+    moved, `after` when all of them have.
     """
 
     name: str
@@ -56,7 +56,7 @@ class ParameterUpdate:
 def gradient_step(
     model: Seq2Seq, batch: Batch, name: str, at: Sequence[int] | None, rate: float
 ) -> ParameterUpdate:
-    """What one step of gradient descent would do; the model is left as it was."""
+    """The effect of one step of gradient descent; the model is unchanged afterwards."""
     weights = dict(model.named_parameters())
     if name not in weights:
         raise UserError(f"parameter: the model has no {name!r}; it has {', '.join(weights)}")
@@ -125,7 +125,7 @@ PAIRS = (("think about it", "सोच लो"), ("come in", "अंदर आ �
 
 @dataclass(frozen=True)
 class ToyCorpus(LessonResult):
-    """Every number from a pair's words to its loss, one update, and what the trained model says."""
+    """Every number from a pair's words to its loss, one update, and the trained model's output."""
 
     pairs: tuple[tuple[str, str], ...]
     words: tuple[str, ...]
@@ -148,12 +148,12 @@ class ToyCorpus(LessonResult):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What the decoder is given at each step: the correct word before."""
+        """The decoder's input at each step: the previous correct word (teacher forcing)."""
         return (START, *self.labels[:-1])
 
     @property
     def learned(self) -> tuple[bool, ...]:
-        """For every pair, whether the trained model says its translation and ends there."""
+        """For every pair, whether the trained model produces its translation and <end>."""
         return tuple(
             self.target.words_of(prediction.outputs) == (*parse_words(right), END)
             for prediction, (_, right) in zip(self.predictions, self.pairs, strict=True)
@@ -305,8 +305,8 @@ def toy_corpus(
 ) -> ToyCorpus:
     """A tiny LSTM encoder-decoder on a corpus of a few pairs; it trains for two seconds.
 
-    `sentence` is the source that is followed through, the first if none is given. The one update
-    looks at `parameter`, at the place `at` or else where the gradient is largest.
+    `sentence` is the source that is shown in detail, by default the first. The single update shows
+    `parameter` at the index `at`, by default where the gradient is largest.
     """
     pairs = read_pairs(pairs)
     parse_int("steps", steps)

@@ -1,4 +1,4 @@
-"""The encoder-decoder unrolled over time: every state, the context vector, every word said."""
+"""The encoder-decoder unrolled over time: every state, the context vector, every output word."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ PARTS = ("h", "c")
 class UnrolledRNN(LessonResult):
     """The states of both halves, a row for each token; an LSTM has h and c, other cells h alone.
 
-    `apart` is how far the encoder's states lie from those of reading all tokens in one call, and
-    `said_apart` the same of the decoder's probabilities.
+    `encoder_difference` is the largest difference between the encoder's states token by token and
+    in one call, `decoder_difference` that of the decoder's probabilities.
     """
 
     words: tuple[str, ...]
@@ -52,7 +52,7 @@ class UnrolledRNN(LessonResult):
     decoder_difference: float
 
     def page(self, text: Text) -> Page:
-        """Reading, the context vector, writing."""
+        """The encoder, the context vector, the decoder."""
         parts = PARTS[: self.encoder_states.shape[1]]
         state = f"({', '.join(parts)})"
         encoder, decoder = self.parameters
@@ -133,7 +133,7 @@ def unrolled_rnn(
 ) -> UnrolledRNN:
     """A small encoder-decoder of `cell` lstm, gru or rnn, token by token, with every state.
 
-    It first learns this pair alone for so many steps, under a second; with 0 it is untrained.
+    It is first trained on this pair for `steps` updates, under a second; with 0 it is untrained.
     """
     words, target_words = parse_words(sentence), parse_words(target)
     source_vocabulary, target_vocabulary = (
@@ -180,7 +180,7 @@ def unrolled_rnn(
 
 @torch.no_grad()
 def _all_at_once(model: Seq2Seq, source: Tokens, decoded: DecodedSteps) -> Float64[Tensor, "T V"]:
-    """The probabilities when the decoder is given all it was fed in one call."""
+    """The decoder's probabilities with all inputs in one call."""
     logits, _ = model.decoder(torch.tensor([decoded.inputs]), model.start(source))
     return logits[0].softmax(-1)[:, 1:]
 

@@ -1,4 +1,4 @@
-"""How much of the last state's gradient is left at each word before it, cell by cell."""
+"""Vanishing gradients: the norm of the last state's gradient by distance, for each recurrent cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class GradientDecay:
 
     @property
     def spread(self) -> Float64[Tensor, " T"]:
-        """How far the mean may lie from its true place, with 95 % certainty; 0 for one seed."""
+        """Half-width of the mean's 95 % interval; 0 for one seed."""
         if len(self.norms) == 1:
             return torch.zeros_like(self.mean)
         return SURE * self.norms.std(0) / sqrt(len(self.norms))
@@ -59,7 +59,7 @@ class GradientDecay:
 
 @dataclass(frozen=True)
 class VanishingGradients(LessonResult):
-    """The cells that were measured, over so many words and seeds."""
+    """Gradient norms of each cell, over `length` words and `seeds` initialisations."""
 
     cells: tuple[GradientDecay, ...]
     length: int
@@ -147,7 +147,7 @@ def vanishing_gradients(
     forget: float | None = 1.0,
     on_progress: ProgressCallback | None = None,
 ) -> VanishingGradients:
-    """The norm of the last state's gradient at each word before it, at the first weights.
+    """The norm of the last state's gradient at each earlier word, at initialisation.
 
     A number for `forget` adds an LSTM whose forget gates have that much more bias, so that they
     begin more open (Jozefowicz et al., 2015). It takes a few seconds.
@@ -179,8 +179,8 @@ def gradient_norms(
 ) -> Float64[Tensor, " T"]:
     """The norm of ∂h_T/∂x_(T−d) for d from 0 to `length`.
 
-    The sequence is read once for each number of the last state, and each reading is asked for the
-    gradient of its own number: one backward pass gives the whole matrix.
+    The batch repeats the sequence once for each number of the last state, and each row is
+    differentiated by its own number: one backward pass gives the whole Jacobian.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Any length in, any length out: padding changes nothing, and nothing is cut unsaid."""
+"""Variable length: padding changes nothing, and a truncated output is reported as unfinished."""
 
 from dataclasses import dataclass
 
@@ -43,7 +43,7 @@ NOTHING = 1e-10
 
 @dataclass(frozen=True)
 class LongSearch:
-    """One search: the most tokens it may say, how many it said, and whether it ended by itself."""
+    """One search: its length limit, the output's length, and whether it reached <end>."""
 
     search: str
     limit: int
@@ -53,10 +53,10 @@ class LongSearch:
 
 @dataclass(frozen=True)
 class VariableLength(LessonResult):
-    """What padding changes in each model, what a learned batch says, and how long a text may be.
+    """The effect of padding in each model, a trained model's outputs, and long outputs.
 
-    `apart` is, for each model, the largest difference of a logit between a sentence alone and the
-    same sentence in the padded batch, and in one that is padded further.
+    `logit_differences` are, for each model, the largest difference of a logit between a sentence
+    alone and the same sentence in the padded batch, and in one that is padded further.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -76,7 +76,7 @@ class VariableLength(LessonResult):
         )
 
     def page(self, text: Text) -> Page:
-        """Padding, lengths, six in and hundreds out."""
+        """Padding, lengths of outputs, long outputs."""
         return Page(
             text("variable_length.title"),
             (*self._padding(text), *self._lengths(text), *self._long_outputs(text)),
@@ -175,10 +175,10 @@ def variable_length(
     seed: int = 1,
     on_progress: ProgressCallback | None = None,
 ) -> VariableLength:
-    """Pairs of any lengths in one batch, and `asked` words out of a sentence; it takes 5 seconds.
+    """Pairs of any length in one batch, and an output of `output_length` words; it takes 5 seconds.
 
-    The usual limit of a translation is three times its source and fifty: where that is too few,
-    the translation says that it did not finish.
+    The default limit of a translation is three times its source plus fifty tokens; a longer output
+    is marked as unfinished.
     """
     pairs = read_pairs(pairs)
     words = parse_words(sentence)
@@ -215,7 +215,7 @@ def variable_length(
 def _models(
     source: Vocabulary, target: Vocabulary, small: Seq2Seq, seed: int
 ) -> dict[str, Seq2Seq]:
-    """One of each kind, untrained, in double precision."""
+    """The LSTM, a GRU with attention and a Transformer, untrained, in double precision."""
     rnn = {"embedding_width": 8, "width": 8, "dropout": 0.0}
     additive = config.Attention(score="additive", score_width=8)
     layers = {"width": 8, "heads": 2, "feed_forward_width": 16, "layers": 2, "dropout": 0.0}
@@ -238,7 +238,7 @@ def _models(
 
 
 def _each(batch: Batch) -> list[Batch]:
-    """Every pair alone, without padding."""
+    """Every pair as a batch of its own, without padding."""
     return [
         Batch(
             *(side.select(torch.tensor([row]))[: int(side.lengths[row])] for side in _sides(batch))
@@ -253,14 +253,14 @@ def _sides(batch: Batch) -> tuple[Tokens, Tokens]:
 
 @torch.no_grad()
 def _padding_difference(model: Seq2Seq, batch: Batch) -> tuple[float, float]:
-    """How far the logits of real tokens move in the batch, and in one padded further."""
+    """The largest change of a real token's logit in the batch, and in one padded further."""
     wider = Batch(*(Tokens(pad(s.ids, (0, MORE)), pad(s.mask, (0, MORE))) for s in _sides(batch)))
     alone = [model(single)[0] for single in _each(batch)]
     return _largest_difference(model(batch), alone), _largest_difference(model(wider), alone)
 
 
 def _largest_difference(logits: Tensor, alone: list[Tensor]) -> float:
-    """The largest difference; a score of −∞ is the same everywhere."""
+    """The largest difference; logits that are −∞ in both are equal."""
     moved = [
         (row[: len(own)] - own).masked_fill(row[: len(own)] == own, 0.0).abs().max()
         for row, own in zip(logits, alone, strict=True)
@@ -269,7 +269,7 @@ def _largest_difference(logits: Tensor, alone: list[Tensor]) -> float:
 
 
 def _search_long(model: Seq2Seq, ids: list[int], output_length: int) -> list[LongSearch]:
-    """Searches that must say so many words: two with room for them, one with the usual limit."""
+    """Searches with a forced output length: two with room for it, one with the default limit."""
     source, rules = Tokens.pad([ids]), [min_length(output_length), _force_end(output_length)]
     usual = 3 * len(ids) + 50
     room = output_length + 1
@@ -285,7 +285,7 @@ def _search_long(model: Seq2Seq, ids: list[int], output_length: int) -> list[Lon
 
 
 def _force_end(tokens: int) -> Rule:
-    """After so many tokens only the end is left."""
+    """A rule that allows only <end> after `tokens` tokens."""
 
     def rule(ids: Ids, scores: Scores, sentence: SentenceIndex) -> Scores:
         if ids.shape[1] <= tokens:
